@@ -1,0 +1,472 @@
+// The Python module `_core`: argument checks and the release of the GIL, no arithmetic.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdlib.h>
+
+#include <algorithm>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "cpu/bins.h"
+#include "cpu/forest.h"
+#include "cpu/pool.h"
+#include "cpu/trainer.h"
+#include "math/hash.h"
+#include "math/real.h"
+
+namespace nb = nanobind;
+using namespace sapwood;
+
+namespace {
+
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Ints = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Longs = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
+
+[[noreturn]] void refuse(const std::string& what) { throw nb::value_error(what.c_str()); }
+
+// Runs `f` without the GIL; a Ctrl-C noticed on the way comes out as the KeyboardInterrupt it is.
+template <class F>
+auto freely(F&& f) {
+  try {
+    nb::gil_scoped_release release;
+    return f();
+  } catch (const Interrupted&) {
+    throw nb::python_error();
+  }
+}
+
+bool interrupted() {
+  nb::gil_scoped_acquire acquire;
+  return PyErr_CheckSignals() != 0;
+}
+
+template <class T>
+nb::ndarray<nb::numpy, T> array(std::vector<T>&& values, std::vector<size_t> shape = {}) {
+  auto* held = new std::vector<T>(std::move(values));
+  if (shape.empty()) shape = {held->size()};
+  nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(held->data(), shape.size(), shape.data(), owner);
+}
+
+Kind kind_of(const AnyArray& a) {
+  const nb::dlpack::dtype t = a.dtype();
+  if (t.lanes == 1) {
+    if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 32) return Kind::f32;
+    if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 64) return Kind::f64;
+    const bool is_signed = t.code == (uint8_t)nb::dlpack::dtype_code::Int;
+    if (is_signed || t.code == (uint8_t)nb::dlpack::dtype_code::UInt || (t.code == (uint8_t)nb::dlpack::dtype_code::Bool && t.bits == 8)) switch (t.bits) {
+        case 8: return is_signed ? Kind::i8 : Kind::u8;
+        case 16: return is_signed ? Kind::i16 : Kind::u16;
+        case 32: return is_signed ? Kind::i32 : Kind::u32;
+        case 64: return is_signed ? Kind::i64 : Kind::u64;
+      }
+  }
+  refuse("a column must hold float32, float64, integers or booleans in native byte order");
+}
+
+Column column_of(const AnyArray& a, int64_t offset, int64_t stride) {
+  const int64_t size = a.itemsize();
+  return {static_cast<const char*>(a.data()) + offset * size, stride * size, kind_of(a)};
+}
+
+// A 2-D array, or a sequence of 1-D columns; views into Python's memory, which the caller keeps alive.
+Chunk chunk_of(nb::handle table) {
+  Chunk chunk;
+  AnyArray a;
+  if (nb::try_cast(table, a)) {
+    if (a.ndim() != 2) refuse("a table must have 2 dimensions");
+    chunk.n_rows = (int64_t)a.shape(0);
+    for (size_t c = 0; c < a.shape(1); c++) chunk.columns.push_back(column_of(a, (int64_t)c * a.stride(1), a.stride(0)));
+    return chunk;
+  }
+  chunk.n_rows = -1;
+  for (nb::handle item : table) {
+    AnyArray column = nb::cast<AnyArray>(item);
+    if (column.ndim() != 1) refuse("a column must have 1 dimension");
+    if (chunk.n_rows >= 0 && (int64_t)column.shape(0) != chunk.n_rows) refuse("the columns of a table must have one length");
+    chunk.n_rows = (int64_t)column.shape(0);
+    chunk.columns.push_back(column_of(column, 0, column.stride(0)));
+  }
+  return chunk;
+}
+
+std::vector<Chunk> chunks_of(nb::sequence tables) {
+  std::vector<Chunk> chunks;
+  for (nb::handle t : tables) {
+    Chunk c = chunk_of(t);
+    if (c.columns.empty()) refuse("a table needs at least one column");
+    if (!chunks.empty() && c.columns.size() != chunks[0].columns.size()) refuse("all chunks must have the same columns");
+    if (c.n_rows > 0x7fffffff) refuse("a chunk holds at most 2^31 - 1 rows; give the data in several chunks");
+    if (c.n_rows > 0) chunks.push_back(std::move(c));
+  }
+  if (chunks.empty()) refuse("there are no rows");
+  return chunks;
+}
+
+int threads_of(int n) {
+  if (n < 1 || n > 1024) refuse("n_threads must be 1..1024");
+  return n;
+}
+
+const double* weights_of(const std::optional<Doubles>& w, int64_t n) {
+  if (!w) return nullptr;
+  if ((int64_t)w->shape(0) != n) refuse("there must be one weight a row");
+  for (int64_t i = 0; i < n; i++)
+    if (!(w->data()[i] >= 0.0 && w->data()[i] < INF)) refuse("weights must be finite and not negative");
+  return w->data();
+}
+
+nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, int n_threads) {
+  const auto chunks = chunks_of(tables);
+  int64_t n = 0;
+  for (const Chunk& c : chunks) n += c.n_rows;
+  if (max_bins < 2 || max_bins > 65535) refuse("max_bins must be 2..65535");
+  const double* w = weights_of(weight, n);
+  threads_of(n_threads);
+  auto found = freely([&] { return find_cuts(chunks, w, max_bins, n_threads); });
+  nb::list out;
+  for (auto& c : found) out.append(array(std::move(c)));
+  return out;
+}
+
+void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads) {
+  const auto chunks = chunks_of(tables);
+  std::vector<std::vector<double>> all;
+  for (nb::handle item : cut_list) {
+    const Doubles c = nb::cast<Doubles>(item);
+    all.emplace_back(c.data(), c.data() + c.shape(0));
+    for (size_t i = 0; i < all.back().size(); i++)
+      if (!(all.back()[i] - all.back()[i] == 0.0) || (i > 0 && !(all.back()[i - 1] < all.back()[i]))) refuse("cuts must be finite and rising");
+    if (all.back().size() > 65534) refuse("a column can have at most 65534 cuts");
+  }
+  if (all.size() != chunks[0].columns.size()) refuse("there must be one list of cuts a column");
+  threads_of(n_threads);
+  freely([&] { new (self) Binned(chunks, std::move(all), n_threads); });
+}
+
+nb::ndarray<nb::numpy, uint16_t> codes(const Binned& b, int column) {
+  if (column < 0 || column >= b.n_columns) refuse("no such column");
+  std::vector<uint16_t> out;
+  for (const Shard& s : b.shards)
+    for (int64_t i = 0; i < s.n_rows; i++)
+      out.push_back(b.wide ? ((const uint16_t*)b.column(s, column))[i] : ((const uint8_t*)b.column(s, column))[i]);
+  return array(std::move(out));
+}
+
+template <class Info>
+int index_of(int n, const Info& (*at)(int), const std::string& name, const char* what) {
+  for (int i = 0; i < n; i++)
+    if (name == at(i).name) return i;
+  refuse(std::string("no ") + what + " named " + name);
+}
+
+struct PyTrainer {  // keeps what the trainer only points to
+  nb::object binned;
+  Doubles label;
+  std::unique_ptr<Trainer> trainer;
+};
+
+void new_trainer(PyTrainer* self, nb::object binned, Doubles label, std::optional<Doubles> weight, const std::string& objective, nb::dict fields,
+                 int n_outputs, int n_threads) {
+  const Binned& b = nb::cast<const Binned&>(binned);
+  if ((int64_t)label.shape(0) != b.n_rows) refuse("there must be one label a row");
+  const int o = index_of(n_objectives(), objective_info, objective, "objective");
+  if (fields.size() > 0) refuse("objective " + objective + " has no fields");
+  if (n_outputs < 1 || (objective_info(o).pointwise && n_outputs != 1)) refuse("objective " + objective + " cannot have that many outputs");
+  const double* w = weights_of(weight, b.n_rows);
+  threads_of(n_threads);
+  auto trainer = freely([&] { return std::make_unique<Trainer>(b, label.data(), w, o, n_outputs, n_threads); });
+  new (self) PyTrainer{binned, label, std::move(trainer)};
+}
+
+Limits limits_of(nb::dict d) {
+  Limits l;
+  auto take = [&](const char* name, auto& into) {
+    if (!d.contains(name)) refuse(std::string("limits lack ") + name);
+    into = nb::cast<std::remove_reference_t<decltype(into)>>(d[name]);
+  };
+  take("max_depth", l.max_depth), take("max_leaves", l.max_leaves), take("min_child_weight", l.min_child_weight);
+  take("min_samples_leaf", l.min_samples_leaf), take("reg_lambda", l.reg_lambda), take("reg_alpha", l.reg_alpha);
+  take("min_split_gain", l.min_split_gain), take("max_delta_step", l.max_delta_step), take("learning_rate", l.learning_rate);
+  take("colsample_bytree", l.colsample_bytree), take("colsample_bylevel", l.colsample_bylevel), take("colsample_bynode", l.colsample_bynode);
+  if (d.size() != 12) refuse("limits hold an unknown name");
+  for (const double x : {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step})
+    if (!(x >= 0.0 && x < INF)) refuse("limits must be finite and not negative");
+  if (l.max_depth < 0 || l.max_leaves < 0) refuse("limits must not be negative");
+  return l;
+}
+
+nb::dict grow(PyTrainer& self, int output, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree) {
+  const int g = index_of(n_growers(), grower_info, policy, "growth policy");
+  const Limits l = limits_of(limits);
+  if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
+  if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0) refuse("symmetric trees need a depth of 1..16");
+  Tree t = freely([&] { return self.trainer->grow(output, g, l, seed, tree); });
+  nb::dict d;
+  d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)), d["threshold"] = array(std::move(t.threshold));
+  d["missing_left"] = array(std::move(t.missing_left)), d["left"] = array(std::move(t.left)), d["value"] = array(std::move(t.value));
+  d["gain"] = array(std::move(t.gain)), d["cover"] = array(std::move(t.cover)), d["count"] = array(std::move(t.count));
+  return d;
+}
+
+void check_scores(PyTrainer& self, const Doubles& start) {
+  if ((int)start.shape(0) != self.trainer->n_outputs()) refuse("there must be one start score an output");
+}
+
+nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin, Bytes missing_left, Ints left, int n_threads) {
+  const size_t n = left.shape(0);
+  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n) refuse("the arrays of a tree must have one length");
+  for (size_t u = 0; u < n; u++) {
+    const int32_t l = left.data()[u], c = column.data()[u];
+    if (l == 0) continue;
+    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns || bin.data()[u] < 0 || bin.data()[u] >= b.n_bins[c]) refuse("not a tree over these bins");
+    if (bin.data()[u] == b.n_bins[c] - 1 && missing_left.data()[u]) refuse("a split sends nothing to the right");
+  }
+  threads_of(n_threads);
+  std::vector<int32_t> leaf(b.n_rows);
+  freely([&] { apply(b, column.data(), bin.data(), missing_left.data(), left.data(), (int)n, leaf.data(), n_threads); });
+  return array(std::move(leaf));
+}
+
+Link link_of(const std::string& name) {
+  if (name == "identity") return Link::identity;
+  if (name == "sigmoid") return Link::sigmoid;
+  if (name == "softmax") return Link::softmax;
+  refuse("no link named " + name);
+}
+
+void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold, Bytes missing_left, Ints left, Doubles value,
+                Doubles base, const std::string& link) {
+  const size_t n = left.shape(0), t = output.shape(0);
+  if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n || value.shape(0) != n)
+    refuse("the arrays of a forest must fit together");
+  const ForestArrays a{(int64_t)t, (int64_t)n, offset.data(), output.data(), column.data(), threshold.data(), missing_left.data(), left.data(), value.data()};
+  new (self) Forest(n_columns, a, std::vector<double>(base.data(), base.data() + base.shape(0)), link_of(link));
+}
+
+void check_range(const Forest& f, const Chunk& table, int64_t first, int64_t& last) {
+  if (last < 0) last = f.n_trees();
+  if (first < 0 || first > last || last > f.n_trees()) refuse("no such range of trees");
+  if ((int)table.columns.size() != f.n_columns()) refuse("the table has another number of columns than the model");
+}
+
+nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t first, int64_t last, bool raw, std::optional<Doubles2> init_score, int n_threads) {
+  const Chunk table = chunk_of(x);
+  check_range(f, table, first, last);
+  threads_of(n_threads);
+  const size_t n = (size_t)table.n_rows, k = (size_t)f.n_outputs();
+  if (init_score && (init_score->shape(0) != n || init_score->shape(1) != k)) refuse("init_score must be (n_rows, n_outputs)");
+  std::vector<double> out(n * k);
+  const double* start = init_score ? init_score->data() : nullptr;
+  if (n * (size_t)(last - first) < 4096) f.predict(table, first, last, raw, start, out.data(), 1);  // too short to let others run meanwhile
+  else freely([&] { f.predict(table, first, last, raw, start, out.data(), n_threads); });
+  return k == 1 ? array(std::move(out)) : array(std::move(out), {n, k});
+}
+
+nb::ndarray<nb::numpy, int32_t> leaves(const Forest& f, nb::handle x, int64_t first, int64_t last, int n_threads) {
+  const Chunk table = chunk_of(x);
+  check_range(f, table, first, last);
+  threads_of(n_threads);
+  std::vector<int32_t> out((size_t)table.n_rows * (size_t)(last - first));
+  freely([&] { f.leaves(table, first, last, out.data(), n_threads); });
+  return array(std::move(out), {(size_t)table.n_rows, (size_t)(last - first)});
+}
+
+nb::dict objectives() {
+  nb::dict all;
+  for (int i = 0; i < n_objectives(); i++) {
+    const ObjectiveInfo& o = objective_info(i);
+    nb::dict d;
+    d["doc"] = o.doc, d["link"] = o.link, d["metric"] = o.metric, d["pointwise"] = o.pointwise, d["fields"] = nb::dict();
+    all[o.name] = d;
+  }
+  return all;
+}
+
+nb::dict growers() {
+  nb::dict all;
+  for (int i = 0; i < n_growers(); i++) all[grower_info(i).name] = grower_info(i).doc;
+  return all;
+}
+
+nb::ndarray<nb::numpy, double> py_link(const std::string& name, Doubles2 raw, int n_threads) {
+  const int64_t n = (int64_t)raw.shape(0);
+  const int k = (int)raw.shape(1), kind = (int)link_of(name);
+  threads_of(n_threads);
+  std::vector<double> out((size_t)n * k);
+  freely([&] {
+    constexpr int64_t ROWS_EACH = 4096;
+    run(n_threads, (n + ROWS_EACH - 1) / ROWS_EACH, [&](int64_t t, int) {
+      const int64_t at = t * ROWS_EACH;
+      kernels().link(kind, raw.data() + at * k, out.data() + at * k, std::min(ROWS_EACH, n - at), k);
+    });
+  });
+  return array(std::move(out), {(size_t)n, (size_t)k});
+}
+
+double py_exact_sum(Doubles values, std::optional<Doubles> weight, int n_threads) {
+  const int64_t n = (int64_t)values.shape(0);
+  const double* w = weights_of(weight, n);
+  for (int64_t i = 0; i < n; i++)
+    if (!(values.data()[i] - values.data()[i] == 0.0)) refuse("only finite values can be summed");
+  threads_of(n_threads);
+  return freely([&] { return exact_sum(values.data(), w, n, n_threads); });
+}
+
+double py_weight_sum(Doubles weight, int n_threads) {
+  weights_of(weight, (int64_t)weight.shape(0));
+  return freely([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
+}
+
+// Distinct values by a small hash table, sorted afterwards; index (n) as float64. Gives up (None) beyond `limit` or at a NaN.
+template <class T>
+nb::object distinct_of(const AnyArray& a, size_t limit) {
+  const int64_t n = (int64_t)a.shape(0), stride = a.stride(0);
+  const T* x = static_cast<const T*>(a.data());
+  size_t size = 64;
+  while (size < 4 * limit) size *= 2;
+  std::vector<int32_t> slot(size, -1);
+  std::vector<T> found;
+  std::vector<double> code(n);
+  T last{};
+  int32_t last_at = -1;
+  for (int64_t i = 0; i < n; i++) {
+    const T v = x[i * stride] == T(0) ? T(0) : x[i * stride];
+    if (v != v) return nb::none();
+    if (last_at < 0 || v != last) {
+      uint64_t bits = 0;
+      __builtin_memcpy(&bits, &v, sizeof v);
+      size_t at = mix(bits) & (size - 1);
+      while (slot[at] >= 0 && found[slot[at]] != v) at = (at + 1) & (size - 1);
+      if (slot[at] < 0) {
+        if (found.size() == limit) return nb::none();
+        slot[at] = (int32_t)found.size();
+        found.push_back(v);
+      }
+      last = v, last_at = slot[at];
+    }
+    code[i] = last_at;
+  }
+  std::vector<int32_t> order(found.size());
+  for (size_t k = 0; k < order.size(); k++) order[k] = (int32_t)k;
+  std::sort(order.begin(), order.end(), [&](int32_t p, int32_t q) { return found[p] < found[q]; });
+  std::vector<double> rank(found.size());
+  std::vector<T> sorted;
+  for (size_t k = 0; k < order.size(); k++) rank[order[k]] = (double)k, sorted.push_back(found[order[k]]);
+  for (double& c : code) c = rank[(size_t)c];
+  return nb::make_tuple(array(std::move(sorted)), array(std::move(code)));
+}
+
+nb::object distinct(AnyArray values, int64_t limit) {
+  if (values.ndim() != 1) refuse("values must have 1 dimension");
+  if (limit < 1 || limit > 1 << 28) refuse("limit must be 1..2^28");
+  switch (kind_of(values)) {
+    case Kind::f32: return distinct_of<float>(values, limit);
+    case Kind::f64: return distinct_of<double>(values, limit);
+    case Kind::i8: return distinct_of<int8_t>(values, limit);
+    case Kind::i16: return distinct_of<int16_t>(values, limit);
+    case Kind::i32: return distinct_of<int32_t>(values, limit);
+    case Kind::i64: return distinct_of<int64_t>(values, limit);
+    case Kind::u8: return distinct_of<uint8_t>(values, limit);
+    case Kind::u16: return distinct_of<uint16_t>(values, limit);
+    case Kind::u32: return distinct_of<uint32_t>(values, limit);
+    case Kind::u64: return distinct_of<uint64_t>(values, limit);
+  }
+  return nb::none();
+}
+
+nb::ndarray<nb::numpy, uint64_t> py_draw(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b, int64_t n) {
+  if (n < 0) refuse("n must not be negative");
+  std::vector<uint64_t> out(n);
+  const uint64_t k = key(seed, purpose, a, b);
+  for (int64_t i = 0; i < n; i++) out[i] = draw(k, i);
+  return array(std::move(out));
+}
+
+nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
+  double (*f)(double) = nullptr;
+  if (name == "exp") f = sapwood::exp;
+  else if (name == "log") f = sapwood::log;
+  else if (name == "log1p") f = sapwood::log1p;
+  else if (name == "expm1") f = sapwood::expm1;
+  else if (name == "sigmoid") f = sapwood::sigmoid;
+  else refuse("no function named " + name);
+  std::vector<double> out(x.shape(0));
+  for (size_t i = 0; i < out.size(); i++) out[i] = f(x.data()[i]);
+  return array(std::move(out));
+}
+
+void set_isa(const std::string& name) {
+  if (choose_kernels(name.c_str()) == nullptr) refuse("this machine has no path named " + name + "; try auto, portable, avx2 or avx512");
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  set_poll(interrupted);
+  if (const char* isa = getenv("SAPWOOD_ISA")) set_isa(isa);
+  m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("n_threads"));
+  nb::class_<Binned>(m, "Binned")
+      .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"))
+      .def_ro("n_rows", &Binned::n_rows)
+      .def_ro("n_columns", &Binned::n_columns)
+      .def_prop_ro("n_chunks", [](const Binned& b) { return b.shards.size(); })
+      .def_prop_ro("n_bytes", &Binned::n_bytes)
+      .def("codes", codes, nb::arg("column"));
+  nb::class_<PyTrainer>(m, "Trainer")
+      .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(), nb::arg("objective"), nb::arg("fields"),
+           nb::arg("n_outputs"), nb::arg("n_threads"))
+      .def("start", [](PyTrainer& s) { return array(freely([&] { return s.trainer->start(); })); })
+      .def("fill_scores", [](PyTrainer& s, Doubles start) { check_scores(s, start), s.trainer->fill_scores(start.data()); }, nb::arg("start"))
+      .def("set_scores", [](PyTrainer& s, Doubles2 scores) {
+            if ((int)scores.shape(0) != s.trainer->n_outputs() || (int64_t)scores.shape(1) != s.trainer->n_rows()) refuse("scores must be (n_outputs, n_rows)");
+            s.trainer->set_scores(scores.data());
+          }, nb::arg("scores"))
+      .def("scores", [](PyTrainer& s) {
+        const double* from = freely([&] { return s.trainer->scores(); });
+        const size_t k = (size_t)s.trainer->n_outputs(), n = (size_t)s.trainer->n_rows();
+        return array(std::vector<double>(from, from + k * n), {k, n});
+      })
+      .def("gradients", [](PyTrainer& s, const std::string& precision) {
+            if (precision != "auto" && precision != "narrow" && precision != "wide") refuse("precision must be auto, narrow or wide");
+            nb::list out;
+            for (const char* p : freely([&] { return s.trainer->gradients(precision); })) out.append(p);
+            return out;
+          }, nb::arg("precision"))
+      .def("sample", [](PyTrainer& s, uint64_t seed, uint64_t round, double subsample) {
+            if (!(subsample > 0.0 && subsample <= 1.0)) refuse("subsample must be above 0 and at most 1");
+            return freely([&] { return s.trainer->sample(seed, round, subsample); });
+          }, nb::arg("seed"), nb::arg("round"), nb::arg("subsample"))
+      .def("grow", grow, nb::arg("output"), nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
+      .def("add_scores", [](PyTrainer& s, int output) {
+            if (output < 0 || output >= s.trainer->n_outputs()) refuse("no such output");
+            s.trainer->add_scores(output);
+          }, nb::arg("output"));
+  m.def("apply", py_apply, nb::arg("binned"), nb::arg("column"), nb::arg("bin"), nb::arg("missing_left"), nb::arg("left"), nb::arg("n_threads"));
+  nb::class_<Forest>(m, "Forest")
+      .def("__init__", new_forest, nb::arg("n_columns"), nb::arg("offset"), nb::arg("output"), nb::arg("column"), nb::arg("threshold"),
+           nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("base"), nb::arg("link"))
+      .def("predict", predict, nb::arg("table"), nb::arg("first") = 0, nb::arg("last") = -1, nb::arg("raw") = false,
+           nb::arg("init_score").none() = nb::none(), nb::arg("n_threads") = 1)
+      .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));
+  m.def("objectives", objectives);
+  m.def("growers", growers);
+  m.def("link", py_link, nb::arg("name"), nb::arg("raw"), nb::arg("n_threads") = 1);
+  m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1);
+  m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);
+  m.def("distinct", distinct, nb::arg("values"), nb::arg("limit"));
+  m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
+  m.def("math", py_math, nb::arg("name"), nb::arg("x"));
+  m.def("isa", [] { return kernels().name; });
+  m.def("set_isa", set_isa, nb::arg("name"));
+  m.def("n_workers", pool_workers);
+}

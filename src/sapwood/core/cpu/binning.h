@@ -1,0 +1,48 @@
+// Binning: the code of a value is the number of cuts below it; NaN has the code n_cuts + 1.
+#pragma once
+#include "kernels.h"
+#if defined(__AVX512BW__)
+#include <immintrin.h>
+#endif
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+// A branchless binary search, 16 values in step so that their loads overlap. `cuts` is padded with +inf to a power of two.
+template <class Real>
+static void bin_of(const Real* x, int n, const Real* cuts, int n_cuts, uint16_t* code) {
+  int top = 1;
+  while (top < n_cuts + 1) top *= 2;  // cuts[0 .. top-1] can be read
+  for (int i = 0; i < n; i += 16) {
+    const int m = n - i < 16 ? n - i : 16;
+    int32_t at[16] = {};
+    Real v[16];
+    for (int j = 0; j < 16; j++) v[j] = j < m ? x[i + j] : (Real)0;
+    for (int step = top / 2; step >= 1; step /= 2)
+      for (int j = 0; j < 16; j++) at[j] += cuts[at[j] + step - 1] < v[j] ? step : 0;
+    for (int j = 0; j < m; j++) code[i + j] = (uint16_t)(v[j] != v[j] ? n_cuts + 1 : at[j]);
+  }
+}
+
+#if defined(__AVX512BW__)
+// Two levels of 16-way search: compare with every 16th cut, count, then with the 16 cuts in between.
+static void bin_two_level(const float* x, int n, const float* cuts, int n_cuts, uint16_t* code) {
+  const __m512 pivots = _mm512_i32gather_ps(_mm512_set_epi32(255, 239, 223, 207, 191, 175, 159, 143, 127, 111, 95, 79, 63, 47, 31, 15), cuts, 4);
+  for (int i = 0; i < n; i++) {
+    const __m512 v = _mm512_set1_ps(x[i]);
+    const int high = __builtin_popcount(_mm512_cmp_ps_mask(pivots, v, _CMP_LT_OQ));
+    const int low = __builtin_popcount(_mm512_cmp_ps_mask(_mm512_loadu_ps(cuts + 16 * high), v, _CMP_LT_OQ));
+    code[i] = (uint16_t)(x[i] != x[i] ? n_cuts + 1 : 16 * high + low);
+  }
+}
+#endif
+
+static void bin32(const float* x, int n, const float* cuts, int n_cuts, uint16_t* code) {
+#if defined(__AVX512BW__)
+  if (n_cuts <= 255) return bin_two_level(x, n, cuts, n_cuts, code);  // cuts padded to 272
+#endif
+  bin_of(x, n, cuts, n_cuts, code);
+}
+
+static void bin64(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code) { bin_of(x, n, cuts, n_cuts, code); }
+
+}  // namespace sapwood::inline SAPWOOD_ISA

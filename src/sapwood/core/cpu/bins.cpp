@@ -1,0 +1,377 @@
+#include "bins.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+#include "../math/fixed.h"
+#include "../math/hash.h"
+#include "pool.h"
+
+namespace sapwood {
+
+// ------------------------------------------------------------------------------------------------- memory
+namespace {
+constexpr size_t HUGE_PAGE = size_t(2) << 20;
+}
+
+Memory::Memory(size_t n_bytes) : size_(n_bytes) {
+  if (n_bytes == 0) return;
+  const size_t align = n_bytes >= HUGE_PAGE ? HUGE_PAGE : 64;
+  data_ = ::operator new(n_bytes, std::align_val_t(align));
+#ifdef MADV_HUGEPAGE
+  if (align == HUGE_PAGE) madvise(data_, n_bytes, MADV_HUGEPAGE);
+#endif
+}
+Memory::~Memory() {
+  if (data_ != nullptr) ::operator delete(data_, std::align_val_t(size_ >= HUGE_PAGE ? HUGE_PAGE : 64));
+}
+Memory::Memory(Memory&& o) noexcept : data_(o.data_), size_(o.size_) { o.data_ = nullptr, o.size_ = 0; }
+Memory& Memory::operator=(Memory&& o) noexcept {
+  std::swap(data_, o.data_);
+  std::swap(size_, o.size_);
+  return *this;
+}
+
+// ------------------------------------------------------------------------------------------------ weights
+Weights::Weights(const double* w, int64_t n) {
+  if (w == nullptr) return;
+  given = true, whole = true;
+  double top = 0.0, sum = 0.0;  // `sum` only decides whether integers are small enough; it is exact while it matters
+  for (int64_t i = 0; i < n; i++) {
+    whole = whole && w[i] == std::floor(w[i]);
+    top = w[i] > top ? w[i] : top;
+    sum += w[i];
+  }
+  whole = whole && top <= 0x1p20 && sum <= 0x1p31;
+  multiple.resize(n);
+  shift = whole ? 0 : 30 - exponent_of(top);
+  const double scale = whole ? 1.0 : power_of_two(shift);
+  for (int64_t i = 0; i < n; i++) {
+    const int32_t m = (int32_t)rounded(w[i] * scale);
+    multiple[i] = m == 0 && w[i] > 0.0 ? 1 : m;
+  }
+  if (!whole) real = w;
+}
+
+// --------------------------------------------------------------------------------------------------- cuts
+namespace {
+
+constexpr int64_t SAMPLE = 200000;
+
+uint64_t ordered(double x) {  // float64 order as integer order
+  const uint64_t u = bits_of(x == 0.0 ? 0.0 : x);
+  return u >> 63 ? ~u : u | 0x8000000000000000u;
+}
+double unordered(uint64_t u) { return of_bits(u >> 63 ? u & 0x7fffffffffffffffu : ~u); }
+
+struct Distinct {  // a small open-addressing set that gives up beyond `limit` values
+  std::vector<uint64_t> slot;
+  std::vector<uint64_t> found;
+  size_t mask, limit;
+  explicit Distinct(size_t limit_) : limit(limit_) {
+    size_t n = 64;
+    while (n < 4 * limit) n *= 2;
+    slot.assign(n, 0);  // 0 is `ordered` of no finite number
+    mask = n - 1;
+  }
+  bool add(uint64_t v) {  // false: too many
+    size_t at = mix(v) & mask;
+    while (slot[at] != 0) {
+      if (slot[at] == v) return true;
+      at = (at + 1) & mask;
+    }
+    if (found.size() == limit) return false;
+    slot[at] = v;
+    found.push_back(v);
+    return true;
+  }
+};
+
+double middle(double a, double b) {
+  const double m = 0.5 * a + 0.5 * b;
+  return m >= a && m < b ? m : a;
+}
+
+std::vector<double> between(const std::vector<uint64_t>& sorted) {
+  std::vector<double> cuts;
+  for (size_t j = 0; j + 1 < sorted.size(); j++) cuts.push_back(middle(unordered(sorted[j]), unordered(sorted[j + 1])));
+  return cuts;
+}
+
+// Least significant digit first, 11 bits a pass; digits in which all keys agree are skipped.
+void radix_sort(std::vector<uint64_t>& keys, std::vector<int32_t>& weights, std::vector<uint64_t>& key_space, std::vector<int32_t>& weight_space) {
+  const size_t n = keys.size();
+  const bool weighted = !weights.empty();
+  key_space.resize(n);
+  if (weighted) weight_space.resize(n);
+  std::vector<uint32_t> counts(6 * 2048, 0);
+  for (const uint64_t k : keys)
+    for (int d = 0; d < 6; d++) counts[d * 2048 + (k >> (11 * d) & 2047)]++;
+  for (int d = 0; d < 6; d++) {
+    uint32_t* count = &counts[d * 2048];
+    uint32_t at = 0;
+    bool agree = false;
+    for (int j = 0; j < 2048; j++) {
+      agree = agree || count[j] == n;
+      const uint32_t c = count[j];
+      count[j] = at;
+      at += c;
+    }
+    if (agree) continue;
+    for (size_t i = 0; i < n; i++) {
+      const uint32_t to = count[keys[i] >> (11 * d) & 2047]++;
+      key_space[to] = keys[i];
+      if (weighted) weight_space[to] = weights[i];
+    }
+    keys.swap(key_space);
+    if (weighted) weights.swap(weight_space);
+  }
+}
+
+struct Place {
+  int chunk;
+  int64_t row, global;
+};
+
+// The rows of the sample, in order: all of positive weight, or those with the smallest draws among them.
+std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& weights) {
+  std::vector<Place> places;
+  int64_t n = 0, live = 0;
+  for (const Chunk& c : chunks) n += c.n_rows;
+  for (int64_t i = 0; i < n; i++) live += weights.of(i) > 0;
+  uint64_t limit = ~0ull;
+  const uint64_t k = key(0, CUTS, 0, 0);
+  int64_t at_limit = live;
+  if (live > SAMPLE) {  // the SAMPLE-th smallest draw; equal draws: lower row
+    std::vector<uint64_t> draws;
+    const uint64_t ceiling = (uint64_t)(1.1 * (double)SAMPLE / (double)live * 0x1p64 < 0x1p64 ? 1.1 * (double)SAMPLE / (double)live * 0x1p64 : 0x1p64 - 1024);
+    for (int64_t i = 0; i < n; i++) {
+      const uint64_t d = draw(k, i);
+      if (d <= ceiling && weights.of(i) > 0) draws.push_back(d);
+    }
+    if ((int64_t)draws.size() < SAMPLE) {  // the guess of where it lies was too low: look at all
+      draws.clear();
+      for (int64_t i = 0; i < n; i++)
+        if (weights.of(i) > 0) draws.push_back(draw(k, i));
+    }
+    std::nth_element(draws.begin(), draws.begin() + (SAMPLE - 1), draws.end());
+    limit = draws[SAMPLE - 1];
+    at_limit = 0;
+    for (int64_t j = 0; j < SAMPLE; j++) at_limit += draws[j] == limit;
+  }
+  int64_t global = 0;
+  places.reserve(std::min(live, SAMPLE));
+  for (size_t c = 0; c < chunks.size(); c++)
+    for (int64_t r = 0; r < chunks[c].n_rows; r++, global++) {
+      if (weights.of(global) == 0) continue;
+      if (live > SAMPLE) {
+        const uint64_t d = draw(k, global);
+        if (d > limit || (d == limit && at_limit-- <= 0)) continue;
+      }
+      places.push_back({(int)c, r, global});
+    }
+  return places;
+}
+
+// Bins of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
+std::vector<double> walk(const std::vector<uint64_t>& value, const std::vector<int64_t>& weight, int max_bins) {
+  using Big = unsigned __int128;
+  Big rest = 0, acc = 0;
+  for (const int64_t w : weight) rest += w;
+  int bins = max_bins;
+  std::vector<double> cuts;
+  for (size_t j = 0; j + 1 < value.size() && bins > 1; j++) {
+    acc += weight[j];
+    if (acc * bins >= rest || (Big)weight[j + 1] * bins >= rest) {
+      cuts.push_back(middle(unordered(value[j]), unordered(value[j + 1])));
+      rest -= acc, acc = 0, bins--;
+    }
+  }
+  return cuts;
+}
+
+struct ColumnSketch {
+  const std::vector<Chunk>& chunks;
+  const Weights& weights;
+  int max_bins;
+
+  // Every distinct value, if there are few.
+  bool few(int column, std::vector<double>& cuts) const {
+    Distinct seen(max_bins);
+    double block[BLOCK];
+    int64_t global = 0;
+    uint64_t last = 0;
+    for (const Chunk& chunk : chunks)
+      for (int64_t at = 0; at < chunk.n_rows; at += BLOCK) {
+        const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
+        load(chunk.columns[column], at, n, block);
+        for (int i = 0; i < n; i++, global++) {
+          if (!(block[i] - block[i] == 0.0) || weights.of(global) == 0) continue;  // NaN and infinities
+          const uint64_t v = ordered(block[i]);
+          if (v == last) continue;
+          last = v;
+          if (!seen.add(v)) return false;
+        }
+      }
+    std::sort(seen.found.begin(), seen.found.end());
+    cuts = between(seen.found);
+    return true;
+  }
+};
+
+}  // namespace
+
+std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins, int n_threads) {
+  int64_t n = 0;
+  for (const Chunk& c : chunks) n += c.n_rows;
+  const Weights weights(weight, n);
+  const int n_columns = (int)chunks[0].columns.size();
+  std::vector<std::vector<double>> cuts(n_columns);
+  std::vector<uint8_t> many(n_columns);
+  const ColumnSketch sketch{chunks, weights, max_bins};
+  run(n_threads, n_columns, [&](int64_t c, int) { many[c] = !sketch.few((int)c, cuts[c]); });
+  std::vector<int> todo;
+  for (int c = 0; c < n_columns; c++)
+    if (many[c]) todo.push_back(c);
+  if (todo.empty()) return cuts;
+  const std::vector<Place> places = sample_rows(chunks, weights);
+  // Columns are gathered 8 at a time: the sampled rows of a row-major table are visited once for all of them.
+  constexpr int TOGETHER = 8;
+  run(n_threads, ((int64_t)todo.size() + TOGETHER - 1) / TOGETHER, [&](int64_t batch, int) {
+    const int first = (int)batch * TOGETHER, last = std::min<int>((int)todo.size(), first + TOGETHER);
+    std::vector<uint64_t> keys[TOGETHER], key_space, value;
+    std::vector<int32_t> row_weights[TOGETHER], weight_space;
+    std::vector<int64_t> mass;
+    for (int k = first; k < last; k++) keys[k - first].reserve(places.size());
+    for (size_t i = 0; i < places.size(); i++) {
+      const Place& p = places[i];
+      for (int k = first; k < last; k++) {
+        const Column& column = chunks[p.chunk].columns[todo[k]];
+        if (i + 16 < places.size()) __builtin_prefetch(chunks[places[i + 16].chunk].columns[todo[k]].data + places[i + 16].row * column.stride);
+        double x;
+        load(column, p.row, 1, &x);
+        if (!(x - x == 0.0)) continue;
+        keys[k - first].push_back(ordered(x));
+        if (weights.given) row_weights[k - first].push_back(weights.multiple[p.global]);
+      }
+    }
+    for (int k = first; k < last; k++) {
+      auto &key_list = keys[k - first], &sorted = key_list;
+      auto& weight_list = row_weights[k - first];
+      radix_sort(key_list, weight_list, key_space, weight_space);
+      value.clear(), mass.clear();
+      for (size_t i = 0; i < sorted.size(); i++) {
+        if (value.empty() || sorted[i] != value.back()) value.push_back(sorted[i]), mass.push_back(0);
+        mass.back() += weights.given ? weight_list[i] : 1;
+      }
+      cuts[todo[k]] = (int)value.size() <= max_bins ? between(value) : walk(value, mass, max_bins);
+    }
+  });
+  return cuts;
+}
+
+// -------------------------------------------------------------------------------------------------- codes
+Cuts::Cuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
+  size_t padded = 1;
+  while (padded < cuts.size() + 1) padded *= 2;
+  d = cuts;
+  d.resize(std::max<size_t>(padded, 16), INF);
+  f.resize(std::max<size_t>(padded, 272), (float)INF);
+  for (size_t i = 0; i < cuts.size(); i++) {
+    float down = (float)cuts[i];
+    if ((double)down > cuts[i]) down = std::nextafterf(down, -(float)INF);
+    f[i] = down;
+  }
+}
+
+void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16_t* code) {
+  if (column.kind == Kind::f32) {
+    float x[BLOCK];
+    load_as<float>(column, first, n, x);
+    kernels().bin32(x, n, cuts.f.data(), cuts.n, code);
+  } else {
+    double x[BLOCK];
+    load(column, first, n, x);
+    kernels().bin64(x, n, cuts.d.data(), cuts.n, code);
+  }
+}
+
+Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, int n_threads) : cuts(std::move(cuts_)) {
+  n_columns = (int)cuts.size();
+  n_bins.resize(n_columns);
+  has_missing.assign(n_columns, 0);
+  int most = 0;
+  for (int c = 0; c < n_columns; c++) {
+    n_bins[c] = (int)cuts[c].size() + 1;
+    most = std::max(most, n_bins[c]);
+  }
+  wide = most > 255;
+  if (wide) {
+    hist_stride = ((size_t)most + 1 + 7) / 8 * 8;
+    if (hist_stride * 8 % 2048 == 0) hist_stride += 8;
+  }
+  const int n_groups = (n_columns + GROUP - 1) / GROUP;
+  size_t offset = 0;
+  for (int k = 0; k < n_groups; k++) {
+    const int first = (int)((int64_t)n_columns * k / n_groups), last = (int)((int64_t)n_columns * (k + 1) / n_groups);
+    const size_t stride = (size_t)(last - first + 3) / 4 * 4;
+    groups.push_back({first, last - first, stride, offset});
+    offset += stride;
+  }
+  std::vector<Cuts> ready(cuts.begin(), cuts.end());
+  for (const Chunk& chunk : chunks) {
+    Shard shard;
+    shard.n_rows = chunk.n_rows, shard.first = n_rows;
+    n_rows += chunk.n_rows;
+    shard.column_bytes = ((size_t)chunk.n_rows * code_bytes() + BLOCK + 63) / 64 * 64;  // readable a block past the end
+    shard.groups = Memory((size_t)chunk.n_rows * offset * code_bytes() + 64);
+    shard.columns = Memory(shard.column_bytes * n_columns);
+    for (int c = 0; c < n_columns; c++) {
+      char* end = shard.columns.as<char>() + c * shard.column_bytes + (size_t)chunk.n_rows * code_bytes();
+      memset(end, 0, shard.column_bytes - (size_t)chunk.n_rows * code_bytes());
+    }
+    const int64_t n_blocks = (chunk.n_rows + BLOCK - 1) / BLOCK;
+    std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
+    run(n_threads, n_blocks, [&](int64_t b, int worker) {
+      const int64_t at = b * BLOCK;
+      const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
+      uint16_t code[BLOCK];
+      for (const Group& g : groups) {
+        char* rows = shard.groups.as<char>() + ((size_t)chunk.n_rows * g.offset + (size_t)at * g.stride) * code_bytes();
+        for (int c = g.first; c < g.first + g.width; c++) {
+          encode(chunk.columns[c], at, n, ready[c], code);
+          char* column = shard.columns.as<char>() + c * shard.column_bytes + (size_t)at * code_bytes();
+          const uint16_t gone = (uint16_t)n_bins[c];
+          bool any = false;
+          if (wide) {
+            memcpy(column, code, (size_t)n * 2);
+            for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * g.stride + (c - g.first)] = code[i], any |= code[i] == gone;
+          } else {
+            for (int i = 0; i < n; i++) ((uint8_t*)column)[i] = (uint8_t)code[i], any |= code[i] == gone;
+            for (int i = 0; i < n; i++) ((uint8_t*)rows)[i * g.stride + (c - g.first)] = (uint8_t)code[i];
+          }
+          if (any) missing[worker][c] = 1;
+        }
+        if (g.stride > (size_t)g.width)  // the padding is never read as a code, but it is written, so that bytes are defined
+          for (int i = 0; i < n; i++)
+            for (size_t c = g.width; c < g.stride; c++) memset(rows + (i * g.stride + c) * code_bytes(), 0, code_bytes());
+      }
+    });
+    for (const auto& m : missing)
+      for (int c = 0; c < n_columns; c++) has_missing[c] |= m[c];
+    shards.push_back(std::move(shard));
+  }
+}
+
+size_t Binned::n_bytes() const {
+  size_t n = 0;
+  for (const Shard& s : shards) n += s.groups.size() + s.columns.size();
+  return n;
+}
+
+}  // namespace sapwood

@@ -1,0 +1,73 @@
+// Cuts and codes: from chunks of a table to a Binned, the immutable form that trees are grown on.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "kernels.h"
+#include "table.h"
+
+namespace sapwood {
+
+// What a row counts for (NUMERICS 2): nothing given, whole multiples, or real weights in fixed point.
+struct Weights {
+  bool given = false, whole = false;
+  std::vector<int32_t> multiple;  // whole: W; real: C
+  int shift = 0;                  // counts read multiple / 2^shift
+  const double* real = nullptr;   // (n) the weights themselves, where they are not whole
+  Weights() = default;
+  Weights(const double* w, int64_t n);
+  int64_t of(int64_t row) const { return given ? multiple[row] : 1; }
+};
+
+std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins, int n_threads);
+
+class Memory {  // aligned, zeroed on demand by the kernel, in huge pages where the system offers them
+ public:
+  Memory() = default;
+  explicit Memory(size_t n_bytes);
+  ~Memory();
+  Memory(Memory&& o) noexcept;
+  Memory& operator=(Memory&& o) noexcept;
+  template <class T>
+  T* as() const { return static_cast<T*>(data_); }
+  size_t size() const { return size_; }
+
+ private:
+  void* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The codes of some consecutive rows, twice:
+//   groups   row-major, up to 32 columns side by side: what histograms read
+//   columns  column-major, padded: what partitions read
+struct Shard {
+  int64_t n_rows = 0, first = 0;  // `first`: global position of its first row
+  Memory groups, columns;
+  size_t column_bytes = 0;
+};
+
+struct Group {  // columns first .. first + width - 1, rows `stride` codes apart
+  int first, width;
+  size_t stride, offset;  // offset: codes per row before this group, over all groups of a shard
+};
+
+class Binned {
+ public:
+  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, int n_threads);
+  Binned(const Binned&) = delete;
+  int64_t n_rows = 0;
+  int n_columns = 0;
+  bool wide = false;                 // 16-bit codes
+  size_t hist_stride = HIST_STRIDE;  // codes of the widest column, padded
+  std::vector<std::vector<double>> cuts;
+  std::vector<int> n_bins;           // of values; the code n_bins means missing
+  std::vector<uint8_t> has_missing;
+  std::vector<Group> groups;
+  std::vector<Shard> shards;
+  size_t n_bytes() const;
+  const void* group(const Shard& s, const Group& g) const { return s.groups.as<char>() + (size_t)s.n_rows * g.offset * code_bytes(); }
+  const void* column(const Shard& s, int c) const { return s.columns.as<char>() + c * s.column_bytes; }
+  size_t code_bytes() const { return wide ? 2 : 1; }
+};
+
+}  // namespace sapwood

@@ -1,0 +1,67 @@
+// Forest: a frozen model, ready to predict. Enters: flat trees, then tables. Leaves: scores or leaf ids.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels.h"
+#include "table.h"
+
+namespace sapwood {
+
+enum class Link { identity, sigmoid, softmax };
+
+struct ForestArrays {
+  int64_t n_trees, n_nodes;
+  const int64_t* offset;        // (n_trees + 1)
+  const int32_t* output;        // (n_trees)
+  const int32_t* column;        // (n_nodes) ...
+  const double* threshold;
+  const uint8_t* missing_left;
+  const int32_t* left;
+  const double* value;
+};
+
+class Forest {
+ public:
+  Forest(int n_columns, const ForestArrays& a, std::vector<double> base, Link link);  // throws std::invalid_argument
+  int n_columns() const { return n_columns_; }
+  int n_outputs() const { return (int)base_.size(); }
+  int64_t n_trees() const { return (int64_t)trees_.size(); }
+  // out (n, n_outputs); start (n, n_outputs) replaces the base scores, or null
+  void predict(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out, int n_threads) const;
+  void leaves(const Chunk& table, int64_t first, int64_t last, int32_t* out, int n_threads) const;  // (n, last - first) node ids
+
+ private:
+  struct Walk {  // a node for following one row: x <= threshold goes left
+    double threshold;
+    int32_t column;  // -1 in leaves
+    int32_t left;    // left child * 2 + missing_left; a leaf: its index in `value`
+  };
+  struct OneTree {
+    int64_t first_node;
+    int n_nodes, output, symmetric_depth;  // depth, or -1
+    int64_t first_mask, first_value;       // into masks_, leaf_value_; masks_ holds one node a level where symmetric
+    bool masked;
+  };
+  int32_t follow(const OneTree& t, const double* row) const;
+  void by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start, double* out) const;
+  void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out, int n_threads) const;
+  void load_row(const Chunk& table, int64_t row, double* x) const;
+
+  int n_columns_;
+  std::vector<double> base_;
+  Link link_;
+  std::vector<OneTree> trees_;
+  std::vector<Walk> walk_;
+  std::vector<double> value_;        // by node
+  std::vector<int> used_;            // columns that some split asks for
+  std::vector<int> plane_of_;        // column -> place in used_
+  std::vector<Cuts> cuts_;           // by place in used_
+  std::vector<MaskNode> masks_;
+  std::vector<double> leaf_value_;   // by leaf number, 256 a tree
+  bool maskable_ = true;
+  int most_nodes_ = 1;
+};
+
+}  // namespace sapwood

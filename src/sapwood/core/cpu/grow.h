@@ -1,0 +1,44 @@
+// Growing one tree: a frontier of nodes, and for each that is split: partition -> histogram -> [reduce] -> split search.
+#pragma once
+#include "trainer.h"
+
+namespace sapwood {
+
+struct Hist {  // sums per column and code: packed words (columns, hist_stride), or pairs (columns, hist_stride, 2)
+  int64_t* data = nullptr;
+  bool packed = false;
+};
+
+struct Private {  // one worker's own histogram while several share a node's rows
+  Memory packed, pairs;
+  int64_t rows = 0;       // in `packed` since it was last flushed
+  bool used = false, flushed = false;
+};
+
+// Buffers that outlive a tree: row lists, histograms, bits.
+struct Workspace {
+  struct Lists {  // by shard: a split reads one list and writes the other
+    Memory rows[2], packed[2], root_packed;
+  };
+  std::vector<Lists> lists;
+  Memory bits;
+  std::vector<Memory> slots;
+  std::vector<int64_t*> free_packed, free_pairs;
+  std::vector<Private> privates;
+};
+
+struct GrowInput {
+  const Binned& binned;
+  const Gradients& gradients;
+  const Weights& weights;
+  const std::vector<std::vector<int32_t>>* chosen;  // by shard: row ids, or null for all rows
+  const Limits& limits;
+  const GrowerInfo& grower;
+  uint64_t seed, tree;
+  int n_threads;
+};
+
+// leaf (n) OUT: the number of each row's leaf, where the tree has at most 65,536 leaves; value OUT: each leaf's value by that number
+Tree grow_tree(const GrowInput& in, Workspace& work, uint16_t* leaf, std::vector<double>& value);
+
+}  // namespace sapwood

@@ -1,0 +1,26 @@
+// All kernels for one instruction set: compiled once for each, with SAPWOOD_ISA naming the namespace they live in.
+#include "kernels.h"
+
+#include "binning.h"
+#include "histogram.h"
+#include "partition.h"
+#include "predict.h"
+#include "rows.h"
+#include "split.h"
+
+#define SAPWOOD_JOIN_(a, b) a##b
+#define SAPWOOD_JOIN(a, b) SAPWOOD_JOIN_(a, b)
+#define SAPWOOD_TEXT_(a) #a
+#define SAPWOOD_TEXT(a) SAPWOOD_TEXT_(a)
+
+namespace sapwood {
+
+const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
+  static constexpr Kernels table = {
+      SAPWOOD_TEXT(SAPWOOD_ISA), gradients, add_leaves, histogram, histogram_pairs, flush, add, subtract, subtract_packed, pack,
+      scan, scan_level, mark, move, leaves, add_values, symmetric, bin32, bin64, link,
+  };
+  return &table;
+}
+
+}  // namespace sapwood

@@ -1,0 +1,119 @@
+// Partition: a node's rows, split by one column's codes; row ids and their packed gradients move together.
+//
+//   rows      | r0 r1 r2 r3 r4 r5 ... |       mark: one bit a row (1 = right), and how many
+//   bits      |  0  1  0  1  1  0 ... |       the driver turns the counts of all chunks into places
+//   left  <-  r0 r2 r5 ...                    move: each chunk writes its two runs there
+//   right <-  r1 r3 r4 ...
+#pragma once
+#include "kernels.h"
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+// 64 byte codes against a split: bit i = codes[i] goes right.
+static inline uint64_t compare64(const uint8_t* codes, uint8_t low, uint8_t length) {
+#if defined(__AVX512BW__)
+  return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(_mm512_loadu_si512(codes), _mm512_set1_epi8((char)low)), _mm512_set1_epi8((char)length));
+#elif defined(__AVX2__)
+  const __m256i lo = _mm256_set1_epi8((char)low), last = _mm256_set1_epi8((char)(length - 1));  // x < length: min(x, length - 1) == x
+  auto half = [&](const uint8_t* at) {
+    const __m256i x = _mm256_sub_epi8(_mm256_loadu_si256((const __m256i*)at), lo);
+    return (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(x, last), x));
+  };
+  return half(codes) | half(codes + 32) << 32;
+#elif defined(__SSE2__)
+  const __m128i lo = _mm_set1_epi8((char)low), last = _mm_set1_epi8((char)(length - 1));
+  auto quarter = [&](const uint8_t* at) {
+    const __m128i x = _mm_sub_epi8(_mm_loadu_si128((const __m128i*)at), lo);
+    return (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(x, last), x));
+  };
+  return quarter(codes) | quarter(codes + 16) << 16 | quarter(codes + 32) << 32 | quarter(codes + 48) << 48;
+#else
+  uint64_t m = 0;
+  for (int i = 0; i < 64; i++) m |= (uint64_t)((uint8_t)(codes[i] - low) < length) << i;
+  return m;
+#endif
+}
+
+static int64_t mark_bytes(const PartitionArgs& a, const uint8_t* codes) {
+  int64_t right = 0;
+  const uint8_t low = (uint8_t)a.split.low, length = (uint8_t)a.split.length;
+  alignas(64) uint8_t gathered[2][64];  // two, so that a compare does not wait for the bytes just stored
+  for (int64_t i = 0; i < a.n; i += 64) {
+    const int m = (int)(a.n - i < 64 ? a.n - i : 64);
+    uint64_t bits;
+    if (a.rows == nullptr) {
+      bits = compare64(codes + a.first + i, low, length);  // columns are padded, so reading past the end is safe
+    } else {
+      uint8_t* buffer = gathered[(i >> 6) & 1];
+      if (m == 64)
+#pragma GCC unroll 16
+        for (int j = 0; j < 64; j++) buffer[j] = codes[a.rows[i + j]];
+      else
+        for (int j = 0; j < m; j++) buffer[j] = codes[a.rows[i + j]];
+      bits = compare64(buffer, low, length);
+    }
+    if (m < 64) bits &= (1ull << m) - 1;
+    a.bits[i >> 6] = bits;
+    right += __builtin_popcountll(bits);
+  }
+  return right;
+}
+
+static int64_t mark_words(const PartitionArgs& a, const uint16_t* codes) {
+  int64_t right = 0;
+  for (int64_t i = 0; i < a.n; i += 64) {
+    uint64_t bits = 0;
+    for (int j = 0; j < 64 && i + j < a.n; j++) {
+      const int32_t r = a.rows == nullptr ? a.first + (int32_t)(i + j) : a.rows[i + j];
+      bits |= (uint64_t)((uint32_t)codes[r] - a.split.low < a.split.length) << j;
+    }
+    a.bits[i >> 6] = bits;
+    right += __builtin_popcountll(bits);
+  }
+  return right;
+}
+
+static int64_t mark(const PartitionArgs& a) {
+  return a.wide_codes ? mark_words(a, (const uint16_t*)a.codes) : mark_bytes(a, (const uint8_t*)a.codes);
+}
+
+static void move(const PartitionArgs& a) {
+  int32_t *left = a.left, *right = a.right, *lp = a.left_packed, *rp = a.right_packed;
+#ifdef __AVX512BW__
+  const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+  for (int64_t i = 0; i < a.n; i += 16) {
+    const __mmask16 all = a.n - i >= 16 ? 0xffff : (__mmask16)((1u << (a.n - i)) - 1);
+    const __mmask16 r = (__mmask16)(a.bits[i >> 6] >> (i & 63)), l = all & ~r;
+    const int nr = __builtin_popcount(r), nl = __builtin_popcount(l);
+    const __mmask16 mr = (__mmask16)((1u << nr) - 1), ml = (__mmask16)((1u << nl) - 1);  // only its own places: another chunk's follow
+    const __m512i id = a.rows == nullptr ? _mm512_add_epi32(_mm512_set1_epi32(a.first + (int32_t)i), lanes) : _mm512_maskz_loadu_epi32(all, a.rows + i);
+    _mm512_mask_storeu_epi32(left, ml, _mm512_maskz_compress_epi32(l, id));
+    _mm512_mask_storeu_epi32(right, mr, _mm512_maskz_compress_epi32(r, id));
+    if (a.packed != nullptr) {
+      const __m512i q = _mm512_maskz_loadu_epi32(all, a.packed + i);
+      _mm512_mask_storeu_epi32(lp, ml, _mm512_maskz_compress_epi32(l, q));
+      _mm512_mask_storeu_epi32(rp, mr, _mm512_maskz_compress_epi32(r, q));
+      lp += nl, rp += nr;
+    }
+    left += nl, right += nr;
+  }
+#else
+  for (int64_t i = 0; i < a.n; i++) {
+    const int64_t bit = a.bits[i >> 6] >> (i & 63) & 1;
+    const int32_t id = a.rows == nullptr ? a.first + (int32_t)i : a.rows[i];
+    *(bit ? right : left) = id;  // a choice of address, not a branch
+    left += 1 - bit, right += bit;
+    if (a.packed != nullptr) {
+      *(bit ? rp : lp) = a.packed[i];
+      lp += 1 - bit, rp += bit;
+    }
+  }
+#endif
+}
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,298 @@
+#include "trainer.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "../math/gain.h"
+#include "../math/hash.h"
+#include "grow.h"
+#include "pool.h"
+
+namespace sapwood {
+namespace {
+constexpr int64_t PIECE = 16384;  // rows of a task
+int64_t tasks(int64_t n) { return (n + PIECE - 1) / PIECE; }
+int threads_for(int64_t n, int n_threads) { return n < PIECE ? 1 : n_threads; }
+}  // namespace
+
+// ------------------------------------------------------------------------------------------- exact sums
+double exact_sum(const double* x, const double* weight, int64_t n, int n_threads) {
+  const Weights w(weight, n);
+  auto value = [&](int64_t i) { return w.given && w.multiple[i] == 0 ? 0.0 : w.real != nullptr ? x[i] * w.real[i] : x[i]; };
+  double top = 0.0;
+  for (int64_t i = 0; i < n; i++) {
+    const double v = value(i), a = v < 0.0 ? -v : v;
+    top = a > top ? a : top;
+  }
+  const int e = exponent_of(top);
+  const double scale = power_of_two(62 - e);
+  std::vector<__int128> parts(tasks(n), 0);
+  run(threads_for(n, n_threads), tasks(n), [&](int64_t t, int) {
+    __int128 sum = 0;
+    for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++) {
+      const double v = value(i) * scale, a = v < 0.0 ? -v : v;
+      const int64_t m = (int64_t)(a < 0x1p52 ? (a + 0x1p52) - 0x1p52 : a), q = v < 0.0 ? -m : m;  // half to even; beyond 2^52 all are integers
+      sum += w.whole ? (__int128)q * w.multiple[i] : (__int128)q;
+    }
+    parts[t] = sum;
+  });
+  __int128 sum = 0;
+  for (const __int128 p : parts) sum += p;
+  return (double)sum / scale;
+}
+
+double weight_sum(const double* weight, int64_t n, int n_threads) {
+  const Weights w(weight, n);
+  if (!w.whole) return exact_sum(weight, nullptr, n, n_threads);
+  int64_t sum = 0;
+  for (const int32_t m : w.multiple) sum += m;
+  return (double)sum;
+}
+
+// ------------------------------------------------------------------------------------------------ Trainer
+Trainer::Trainer(const Binned& binned, const double* label, const double* weight, int objective, int n_outputs, int n_threads)
+    : binned_(binned), label_(label), weights_(weight, binned.n_rows), info_(objective_info(objective)), objective_(objective),
+      n_outputs_(n_outputs), n_threads_(n_threads), n_(binned.n_rows), work_(std::make_unique<Workspace>()) {
+  if (weights_.given) {
+    for (const int32_t m : weights_.multiple) zeros_ = zeros_ || m == 0;
+    if (!weights_.whole) {
+      factor_.assign(weight, weight + n_);
+    } else if (zeros_) {
+      factor_.resize(n_);
+      for (int64_t i = 0; i < n_; i++) factor_[i] = weights_.multiple[i] > 0;
+    }
+    if (!factor_.empty()) factor_at_ = factor_.data();
+    weights_.real = nullptr;
+  }
+  const size_t all = (size_t)n_ * n_outputs_;
+  score_ = Memory(all * 8);
+  packed_ = Memory(all * 4);
+  fine_ = Memory(all * 8);
+  leaf_ = Memory(all * 2);
+  if (weights_.whole) coarse_ = Memory(all * 8);
+  narrow_.assign(n_outputs_, Scale{NARROW, 0, 0});
+  wide_.assign(n_outputs_, Scale{WIDE, 0, 0});
+  is_narrow_.assign(n_outputs_, 1);
+  pending_.assign(n_outputs_, 0);
+  value_.resize(n_outputs_);
+  chosen_.resize(binned.shards.size());
+  sample(0, 0, 1.0);
+}
+Trainer::~Trainer() = default;
+
+std::vector<double> Trainer::start() const {
+  std::vector<double> w(n_), x(n_), out;
+  for (int64_t i = 0; i < n_; i++) w[i] = weights_.whole ? (double)weights_.multiple[i] : factor_at_ != nullptr ? factor_at_[i] : 1.0;
+  const double* weight = weights_.given ? w.data() : nullptr;
+  const double total = weights_.given ? weight_sum(weight, n_, n_threads_) : (double)n_;
+  if (info_.pointwise) return {info_.start(exact_sum(label_, weight, n_, n_threads_) / total)};
+  for (int k = 0; k < n_outputs_; k++) {
+    for (int64_t i = 0; i < n_; i++) x[i] = label_[i] == (double)k;
+    out.push_back(info_.start(exact_sum(x.data(), weight, n_, n_threads_) / total));
+  }
+  return out;
+}
+
+void Trainer::fill_scores(const double* start) {
+  std::fill(pending_.begin(), pending_.end(), 0);
+  for (int k = 0; k < n_outputs_; k++) std::fill_n(score_.as<double>() + k * n_, n_, start[k]);
+}
+
+void Trainer::set_scores(const double* scores) {
+  std::fill(pending_.begin(), pending_.end(), 0);
+  memcpy(score_.as<double>(), scores, (size_t)n_ * n_outputs_ * 8);
+}
+
+void Trainer::flush_scores() {
+  for (int k = 0; k < n_outputs_; k++) {
+    if (!pending_[k]) continue;
+    run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int) {
+      const int64_t at = k * n_ + t * PIECE;
+      kernels().add_leaves(score_.as<double>() + at, leaf_.as<uint16_t>() + at, value_[k].data(), std::min(PIECE, n_ - t * PIECE));
+    });
+    pending_[k] = 0;
+  }
+}
+
+const double* Trainer::scores() {
+  flush_scores();
+  return score_.as<double>();
+}
+
+// One pass over the rows with the scales of last time. True if they were the right ones; they nearly always are, being powers of two.
+bool Trainer::pass(bool pending) {
+  struct alignas(64) Local {
+    std::vector<uint64_t> max_g, max_h;
+    std::vector<int64_t> sum_g, sum_h;
+    std::vector<double> scratch;
+  };
+  std::vector<Local> local(n_threads_);
+  std::vector<const double*> value(n_outputs_, nullptr);
+  for (int k = 0; k < n_outputs_; k++)
+    if (pending && pending_[k]) value[k] = value_[k].data();
+  run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int worker) {
+    Local& mine = local[worker];
+    if (mine.scratch.empty()) {
+      mine.max_g.assign(n_outputs_, 0), mine.max_h.assign(n_outputs_, 0), mine.sum_g.assign(n_outputs_, 0), mine.sum_h.assign(n_outputs_, 0);
+      mine.scratch.resize((size_t)(n_outputs_ + 2) * BLOCK);
+    }
+    const int64_t at = t * PIECE;
+    GradientArgs a{};
+    a.n = std::min(PIECE, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
+    a.score = score_.as<double>() + at, a.leaf = leaf_.as<uint16_t>() + at, a.value = value.data(), a.label = label_ + at;
+    a.factor = factor_at_ == nullptr ? nullptr : factor_at_ + at;
+    a.multiple = weights_.whole ? weights_.multiple.data() + at : nullptr;
+    a.narrow = narrow_.data(), a.wide = wide_.data();
+    a.packed = packed_.as<int32_t>() + at, a.fine = fine_.as<Pair>() + at, a.coarse = weights_.whole ? coarse_.as<Pair>() + at : nullptr;
+    a.scratch = mine.scratch.data();
+    a.max_g = mine.max_g.data(), a.max_h = mine.max_h.data(), a.sum_g = mine.sum_g.data(), a.sum_h = mine.sum_h.data();
+    kernels().gradients(a);
+  });
+  if (pending) std::fill(pending_.begin(), pending_.end(), 0);
+  max_g_.assign(n_outputs_, 0), max_h_.assign(n_outputs_, 0), sum_g_.assign(n_outputs_, 0), sum_h_.assign(n_outputs_, 0);
+  for (const Local& l : local)
+    if (!l.scratch.empty())
+      for (int k = 0; k < n_outputs_; k++) {
+        max_g_[k] = std::max(max_g_[k], l.max_g[k]), max_h_[k] = std::max(max_h_[k], l.max_h[k]);
+        sum_g_[k] += l.sum_g[k], sum_h_[k] += l.sum_h[k];
+      }
+  bool right = true;
+  for (int k = 0; k < n_outputs_; k++) {
+    const int g = exponent_of(of_bits(max_g_[k])), h = exponent_of(of_bits(max_h_[k]));
+    right = right && g == wide_[k].g && h == wide_[k].h;
+    narrow_[k] = {NARROW, g, h}, wide_[k] = {WIDE, g, h};
+  }
+  return right;
+}
+
+std::vector<const char*> Trainer::gradients(const std::string& precision) {
+  if (!pass(true)) pass(false);
+  int64_t rows = 0;  // in multiples, of positive weight
+  if (!weights_.given) rows = n_;
+  else
+    for (const int32_t m : weights_.multiple) rows += weights_.whole ? m : m > 0;
+  std::vector<const char*> chosen;
+  for (int k = 0; k < n_outputs_; k++) {
+    if (max_g_[k] > 0x7feffffffffffffful || max_h_[k] > 0x7feffffffffffffful) throw std::overflow_error("the gradients are no longer finite");
+    is_narrow_[k] = precision == "narrow" || (precision == "auto" && sum_g_[k] >= 64 * rows && sum_h_[k] >= 64 * rows);
+    chosen.push_back(is_narrow_[k] ? "narrow" : "wide");
+  }
+  return chosen;
+}
+
+int64_t Trainer::sample(uint64_t seed, uint64_t round, double subsample) {
+  all_rows_ = subsample >= 1.0 && !zeros_;
+  if (all_rows_) return n_;
+  const uint64_t k = key(seed, ROWS, round, 0);
+  const uint64_t limit = subsample >= 1.0 ? ~0ull : (uint64_t)(subsample * 0x1p64);
+  int64_t n = 0;
+  for (size_t s = 0; s < binned_.shards.size(); s++) {
+    const Shard& shard = binned_.shards[s];
+    chosen_[s].clear();
+    for (int64_t i = 0; i < shard.n_rows; i++) {
+      const int64_t row = shard.first + i;
+      if (zeros_ && weights_.multiple[row] == 0) continue;
+      if (subsample >= 1.0 || draw(k, row) < limit) chosen_[s].push_back((int32_t)i);
+    }
+    n += (int64_t)chosen_[s].size();
+  }
+  return n;
+}
+
+Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree) {
+  Gradients q{};
+  const int64_t at = output * n_;
+  const bool narrow = is_narrow_[output];
+  q.scale = narrow ? narrow_[output] : wide_[output], q.fine_scale = wide_[output];
+  q.fine = fine_.as<Pair>() + at;
+  q.packed = narrow && !weights_.whole ? packed_.as<int32_t>() + at : nullptr;
+  q.search = narrow ? (weights_.whole ? coarse_.as<Pair>() + at : nullptr) : q.fine;
+  q.constant_hessian = info_.constant_hessian && (!weights_.given || weights_.whole);
+  if (q.constant_hessian) {
+    q.most_per_count = (double)quantise_h(of_bits(max_h_[output]), h_scale(q.scale));
+  } else if (limits.min_samples_leaf > 1.0) {
+    double most = 0.0;
+    const Pair* h = narrow && weights_.whole ? coarse_.as<Pair>() + at : q.fine;
+    for (int64_t i = 0; i < n_; i++) {
+      const int32_t m = weights_.given ? weights_.multiple[i] : 1;
+      if (m == 0) continue;
+      const double each = q.packed != nullptr ? (double)(q.packed[i] & 0xffff) : (double)h[i].h;
+      most = std::max(most, weights_.whole ? each : each / m);
+    }
+    q.most_per_count = most;
+  }
+  GrowInput in{binned_, q, weights_, all_rows_ ? nullptr : &chosen_, limits, grower_info(grower), seed, tree, n_threads_};
+  uint16_t* leaf = leaf_.as<uint16_t>() + at;
+  flush_scores();
+  Tree t = grow_tree(in, *work_, leaf, value_[output]);
+  const size_t n_leaves = value_[output].size();
+  if (!all_rows_ || n_leaves > 65536) {  // rows outside the sample have a leaf too
+    std::vector<int32_t> node(n_), number(t.left.size(), 0);
+    apply(binned_, t.column.data(), t.bin.data(), t.missing_left.data(), t.left.data(), (int)t.left.size(), node.data(), n_threads_);
+    for (size_t i = 0, k = 0; i < t.left.size(); i++)
+      if (t.left[i] == 0) number[i] = (int32_t)k++;
+    if (n_leaves <= 65536)
+      for (int64_t i = 0; i < n_; i++) leaf[i] = (uint16_t)number[node[i]];
+    else
+      far_leaf_ = std::move(node), far_value_ = t.value;
+  }
+  return t;
+}
+
+void Trainer::add_scores(int output) {
+  if (!far_leaf_.empty()) {  // more leaves than a 16-bit number can name: add at once
+    double* s = score_.as<double>() + output * n_;
+    for (int64_t i = 0; i < n_; i++) s[i] = s[i] + far_value_[far_leaf_[i]];
+    far_leaf_.clear();
+    return;
+  }
+  pending_[output] = 1;
+}
+
+// ------------------------------------------------------------------------------------------------- apply
+void apply(const Binned& b, const int32_t* column, const int32_t* bin, const uint8_t* missing_left, const int32_t* left, int n_nodes, int32_t* leaf,
+           int n_threads) {
+  auto split = [&](int u) {
+    const uint32_t low = (uint32_t)bin[u] + 1, end = (uint32_t)b.n_bins[column[u]] + (missing_left[u] ? 0 : 1);
+    return Split{low, end - low};
+  };
+  std::vector<int32_t> leaves;
+  for (int u = 0; u < n_nodes; u++)
+    if (left[u] == 0) leaves.push_back(u);
+  const bool masks = !b.wide && leaves.size() <= 256;
+  std::vector<MaskNode> nodes(n_nodes);
+  for (int u = 0, k = 0; u < n_nodes; u++) {
+    if (left[u] == 0) nodes[u].leaf = (uint16_t)k++;
+    else nodes[u].plane = column[u], nodes[u].left = (uint16_t)left[u], nodes[u].low = (uint8_t)split(u).low, nodes[u].length = (uint8_t)split(u).length;
+  }
+  for (const Shard& s : b.shards) {
+    std::vector<const uint8_t*> planes(b.n_columns);
+    for (int c = 0; c < b.n_columns; c++) planes[c] = (const uint8_t*)b.column(s, c);
+    run(threads_for(s.n_rows, n_threads), (s.n_rows + BLOCK - 1) / BLOCK, [&](int64_t t, int) {
+      const int64_t at = t * BLOCK;
+      const int m = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
+      int32_t* out = leaf + s.first + at;
+      if (masks) {
+        std::vector<uint64_t> reach((size_t)n_nodes * (BLOCK / 64));
+        uint8_t number[BLOCK];
+        kernels().leaves(planes.data(), (size_t)at, nodes.data(), n_nodes, reach.data(), number);
+        for (int i = 0; i < m; i++) out[i] = leaves[number[i]];
+        return;
+      }
+      for (int i = 0; i < m; i++) {
+        int u = 0;
+        while (left[u] != 0) {
+          const void* codes = b.column(s, column[u]);
+          const uint32_t code = b.wide ? ((const uint16_t*)codes)[at + i] : ((const uint8_t*)codes)[at + i];
+          const Split p = split(u);
+          u = left[u] + (code - p.low < p.length);
+        }
+        out[i] = u;
+      }
+    });
+  }
+}
+
+}  // namespace sapwood

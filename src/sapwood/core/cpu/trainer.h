@@ -1,0 +1,84 @@
+// Trainer: labels, scores and gradients of one training set, and the trees grown on them.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "../registry.h"
+#include "bins.h"
+
+namespace sapwood {
+
+struct Limits {
+  int max_depth = 0, max_leaves = 0;  // 0 = none
+  double min_child_weight = 0, min_samples_leaf = 1, reg_lambda = 0, reg_alpha = 0, min_split_gain = 0, max_delta_step = 0, learning_rate = 0.1;
+  double colsample_bytree = 1, colsample_bylevel = 1, colsample_bynode = 1;
+};
+
+struct Tree {  // flat arrays over nodes
+  std::vector<int32_t> column, bin, left;
+  std::vector<double> threshold, value, gain, cover, count;
+  std::vector<uint8_t> missing_left;
+};
+
+struct Gradients {  // of one output, in fixed point
+  Scale scale;              // of the split search
+  Scale fine_scale;         // of the leaf values
+  const int32_t* packed;    // (n) narrow words, or null where the search uses pairs
+  const Pair* search;       // (n) pairs of the search
+  const Pair* fine;         // (n) wide pairs
+  bool constant_hessian;    // every row has the same hessian, and multiples are 1
+  double most_per_count;    // the largest quantised hessian per unit of count: count >= H / most_per_count
+};
+
+struct Workspace;  // buffers that outlive a tree
+
+class Trainer {
+ public:
+  Trainer(const Binned& binned, const double* label, const double* weight, int objective, int n_outputs, int n_threads);
+  ~Trainer();
+  std::vector<double> start() const;
+  void fill_scores(const double* start);
+  void set_scores(const double* scores);
+  const double* scores();  // (n_outputs, n)
+  std::vector<const char*> gradients(const std::string& precision);
+  int64_t sample(uint64_t seed, uint64_t round, double subsample);
+  Tree grow(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree);
+  void add_scores(int output);
+  int n_outputs() const { return n_outputs_; }
+  int64_t n_rows() const { return n_; }
+
+ private:
+  bool pass(bool pending);
+  void flush_scores();
+
+  const Binned& binned_;
+  const double* label_;
+  Weights weights_;
+  std::vector<double> factor_;  // 0 or 1 where whole weights hold zeros
+  const double* factor_at_ = nullptr;
+  bool zeros_ = false;
+  const ObjectiveInfo& info_;
+  int objective_, n_outputs_, n_threads_;
+  int64_t n_;
+  Memory score_, packed_, fine_, coarse_, leaf_;
+  std::vector<Scale> narrow_, wide_;
+  std::vector<uint64_t> max_g_, max_h_;
+  std::vector<int64_t> sum_g_, sum_h_;
+  std::vector<uint8_t> is_narrow_, pending_;
+  std::vector<std::vector<double>> value_;
+  std::vector<std::vector<int32_t>> chosen_;  // by shard: row ids of this round
+  bool all_rows_ = true;
+  std::vector<int32_t> far_leaf_;    // (n) node ids, for a tree with more than 65,536 leaves
+  std::vector<double> far_value_;
+  std::unique_ptr<Workspace> work_;
+};
+
+// The sums behind start scores and metrics (NUMERICS 4).
+double exact_sum(const double* x, const double* weight, int64_t n, int n_threads);
+double weight_sum(const double* weight, int64_t n, int n_threads);
+
+// The leaf (node id) of every row in one tree over codes.
+void apply(const Binned& binned, const int32_t* column, const int32_t* bin, const uint8_t* missing_left, const int32_t* left, int n_nodes,
+           int32_t* leaf, int n_threads);
+
+}  // namespace sapwood

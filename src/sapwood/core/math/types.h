@@ -1,0 +1,36 @@
+// The plain records that cross between kernels and drivers; no functions, so they are the same type on every path.
+#pragma once
+#include <stdint.h>
+
+namespace sapwood {
+
+struct Sums {  // of quantised gradients and hessians over rows: exact
+  int64_t g = 0, h = 0;
+};
+
+struct Pair {  // one row's quantised gradient and hessian
+  int32_t g, h;
+};
+
+struct Scale {  // fixed point: |q| <= 2^bits; exponents of the two maxima
+  int bits = 14, g = 0, h = 0;
+};
+
+struct Penalty {  // the regularisers of the gain, in quantised units
+  double lambda = 0, alpha = 0, step = 0;
+  double min_h = 0;  // smallest hessian sum of a side
+};
+
+struct Candidate {  // the best split found so far; `score` is what a later one must beat
+  double score = 0;
+  int32_t column = -1, bin = -1;
+  bool missing_left = false;
+  Sums left;
+};
+
+struct Open {  // a node that could be split: what a growth policy orders
+  double gain;
+  int32_t id;
+};
+
+}  // namespace sapwood

@@ -1,0 +1,26 @@
+// Logistic loss of labels 0 and 1: log(1 + e^s) - y s, gradient p - y, hessian p (1 - p); the log-odds minimise it.
+#pragma once
+#include "../math/real.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Logistic {
+  static constexpr const char* name = "logistic";
+  static constexpr const char* doc = "log loss of two classes, log(1 + e^s) - y s";
+  static constexpr const char* link = "sigmoid";
+  static constexpr const char* metric = "logloss";
+  static constexpr bool pointwise = true;  // one score a row
+  static constexpr bool constant_hessian = false;
+  static void grad_hess(double s, double y, double& g, double& h) {
+    const double p = sigmoid(s), v = p * (1.0 - p);
+    g = p - y;
+    h = v < 1e-16 ? 1e-16 : v;
+  }
+  static double start(double mean) {
+    const double p = mean < 1e-15 ? 1e-15 : mean > 1.0 - 1e-15 ? 1.0 - 1e-15 : mean;
+    return log(p / (1.0 - p));
+  }
+};
+using objective_logistic = Logistic;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

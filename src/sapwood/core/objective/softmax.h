@@ -1,0 +1,24 @@
+// Softmax cross-entropy of K classes: -log p_y, gradient p_k - [y = k], hessian K/(K-1) p_k (1 - p_k) (Friedman 2001, eq. 30);
+// the log priors minimise it. One score a class.
+#pragma once
+#include "../math/real.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Softmax {
+  static constexpr const char* name = "softmax";
+  static constexpr const char* doc = "cross-entropy of K classes, -log softmax(s)_y; K trees a round";
+  static constexpr const char* link = "softmax";
+  static constexpr const char* metric = "multi_logloss";
+  static constexpr bool pointwise = false;  // one score a row
+  static constexpr bool constant_hessian = false;
+  static void grad_hess(double p, bool is_class, double factor, double& g, double& h) {  // factor = K / (K - 1)
+    const double v = factor * (p * (1.0 - p));
+    g = is_class ? p - 1.0 : p;
+    h = v < 1e-16 ? 1e-16 : v;
+  }
+  static double start(double prior) { return log(prior < 1e-15 ? 1e-15 : prior); }
+};
+using objective_softmax = Softmax;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

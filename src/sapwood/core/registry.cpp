@@ -1,0 +1,23 @@
+#include "registry.h"
+
+#include "shelf_growers.inc"     // made by CMake from grower/*.h
+#include "shelf_objectives.inc"  // made by CMake from objective/*.h
+
+namespace sapwood {
+namespace {
+
+#define SAPWOOD_ROW(T) ObjectiveInfo{T::name, T::doc, T::link, T::metric, T::pointwise, T::constant_hessian, T::start},
+constexpr ObjectiveInfo objectives[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ROW)};
+#undef SAPWOOD_ROW
+#define SAPWOOD_ROW(T) GrowerInfo{T::name, T::doc, T::whole_level, T::shared_split, T::before},
+constexpr GrowerInfo growers[] = {SAPWOOD_GROWERS(SAPWOOD_ROW)};
+#undef SAPWOOD_ROW
+
+}  // namespace
+
+int n_objectives() { return sizeof objectives / sizeof objectives[0]; }
+int n_growers() { return sizeof growers / sizeof growers[0]; }
+const ObjectiveInfo& objective_info(int i) { return objectives[i]; }
+const GrowerInfo& grower_info(int i) { return growers[i]; }
+
+}  // namespace sapwood
