@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
 #include <optional>
@@ -153,13 +154,16 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
   freely([&] { new (self) Binned(chunks, std::move(all), n_threads); });
 }
 
-nb::ndarray<nb::numpy, uint16_t> codes(const Binned& b, int column) {
+template <class Code>
+nb::object codes_as(const Binned& b, int column) {
+  std::vector<Code> out(b.n_rows);
+  for (const Shard& s : b.shards) memcpy(out.data() + s.first, b.column(s, column), (size_t)s.n_rows * sizeof(Code));
+  return nb::cast(array(std::move(out)));
+}
+
+nb::object codes(const Binned& b, int column) {
   if (column < 0 || column >= b.n_columns) refuse("no such column");
-  std::vector<uint16_t> out;
-  for (const Shard& s : b.shards)
-    for (int64_t i = 0; i < s.n_rows; i++)
-      out.push_back(b.wide ? ((const uint16_t*)b.column(s, column))[i] : ((const uint8_t*)b.column(s, column))[i]);
-  return array(std::move(out));
+  return b.wide ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
 }
 
 template <class Info>

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int64_t CHUNK = 16384;    // rows of a partition task
 constexpr int64_t STRIP = 8192;     // rows of a histogram task: a strip of a group stays in L2 from tile to tile
-constexpr int64_t FORK_WORK = 1 << 16;  // row-column updates (about 25 us) below which a fork does not pay
+constexpr int64_t FORK_NS = 4000;   // estimated work below which a fork (about 0.5 us) does not pay
+constexpr int64_t ROW_SPLIT = 16384;  // rows from which workers share a node's rows rather than its columns: then the sum over workers pays
 
 struct Segment {  // places begin .. end - 1 of a shard's row list
   int shard;
@@ -76,6 +77,7 @@ class Growth {
     hs_ = b_.hist_stride;
     for (int c = 0; c < b_.n_columns; c++) columns_.push_back(c);
     columns_ = fewer(columns_, lim_.colsample_bytree, key(in.seed, TREE_COLUMNS, in.tree, 0));
+    const int narrowest = std::max(4, std::min(TILE, b_.n_columns / (2 * in.n_threads)));  // slices enough for every worker
     for (int g = 0; g < (int)b_.groups.size(); g++) {
       const Group& group = b_.groups[g];
       const int widest = q_.packed != nullptr && !b_.wide ? TILE : TILE / 2, n_tiles = (group.width + widest - 1) / widest;
@@ -85,11 +87,17 @@ class Growth {
         if (at == columns_.end() || *at >= last) continue;
         tiles_.push_back({g, first, last - first});
         for (int c = first; c < last; c++) touched_.push_back(c);
+        const int n_slices = std::max(1, (last - first) / narrowest);
+        for (int k = 0; k < n_slices; k++) {
+          const int from = first + (last - first) * k / n_slices, to = first + (last - first) * (k + 1) / n_slices;
+          slices_.push_back({g, from, to - from});
+        }
       }
     }
   }
 
   Tree grow(uint16_t* leaf, std::vector<double>& value) {
+    for (const int c : columns_) n_codes_ += used(c);
     plant();
     if (in_.grower.shared_split) grow_levels();
     else grow_nodes();
@@ -224,7 +232,7 @@ class Growth {
         }
     }
     if (w_.bits.size() < (size_t)words * 8) w_.bits = Memory((size_t)words * 8 + 4096);
-    const int threads = total * 4 < FORK_WORK ? 1 : in_.n_threads;
+    const int threads = total < 2 * CHUNK ? 1 : in_.n_threads;
     auto args = [&](const Part& p) {
       const Node& n = nodes_[p.node];
       const Segment s{n.segments[p.segment].shard, p.begin, p.begin + p.n};
@@ -332,26 +340,26 @@ class Growth {
   }
 
   // The whole histogram of a node (or of one tile of it) by one worker.
-  void count_alone(const Node& n, const Hist& h, int worker, size_t first_tile, size_t last_tile) {
+  void count_alone(const Node& n, const Hist& h, int worker, const std::vector<TileSpan>& tiles, size_t first_tile, size_t last_tile) {
     for (size_t t = first_tile; t < last_tile; t++)
-      for (int c = tiles_[t].first; c < tiles_[t].first + tiles_[t].width; c++) clear(h, c);
-    if (!h.packed && q_.packed != nullptr && !b_.wide) return count_flushing(n, h, worker, first_tile, last_tile);
+      for (int c = tiles[t].first; c < tiles[t].first + tiles[t].width; c++) clear(h, c);
+    if (!h.packed && q_.packed != nullptr && !b_.wide) return count_flushing(n, h, worker, tiles, first_tile, last_tile);
     for (const Segment& s : n.segments)
       for (int64_t at = s.begin; at < s.end; at += STRIP) {
         const Segment strip{s.shard, at, std::min(s.end, at + STRIP)};
         for (size_t t = first_tile; t < last_tile; t++) {
-          int64_t* to = column(h, tiles_[t].first);
-          count_tile(n, strip, tiles_[t], h.packed ? to : nullptr, h.packed ? nullptr : to);
+          int64_t* to = column(h, tiles[t].first);
+          count_tile(n, strip, tiles[t], h.packed ? to : nullptr, h.packed ? nullptr : to);
         }
       }
   }
   // Too many rows for packed words: count into a private packed histogram and flush it in time.
-  void count_flushing(const Node& n, const Hist& h, int worker, size_t first_tile, size_t last_tile) {
+  void count_flushing(const Node& n, const Hist& h, int worker, const std::vector<TileSpan>& tiles, size_t first_tile, size_t last_tile) {
     Private& mine = own(worker);
     int64_t held = 0;
     auto flush = [&] {
       for (size_t t = first_tile; t < last_tile; t++)
-        for (int c = tiles_[t].first; c < tiles_[t].first + tiles_[t].width; c++) k_.flush(mine.packed.as<int64_t>() + c * hs_, column(h, c), used(c));
+        for (int c = tiles[t].first; c < tiles[t].first + tiles[t].width; c++) k_.flush(mine.packed.as<int64_t>() + c * hs_, column(h, c), used(c));
       held = 0;
     };
     for (const Segment& s : n.segments)
@@ -359,7 +367,7 @@ class Growth {
         const Segment strip{s.shard, at, std::min(s.end, at + STRIP)};
         if (held + strip.end - strip.begin > PACKED_ROWS) flush();
         held += strip.end - strip.begin;
-        for (size_t t = first_tile; t < last_tile; t++) count_tile(n, strip, tiles_[t], mine.packed.as<int64_t>() + tiles_[t].first * hs_, nullptr);
+        for (size_t t = first_tile; t < last_tile; t++) count_tile(n, strip, tiles[t], mine.packed.as<int64_t>() + tiles[t].first * hs_, nullptr);
       }
     flush();
   }
@@ -431,8 +439,9 @@ class Growth {
     root.hist = acquire(fits_packed(root.n_rows));
     w_.privates.resize(std::max<size_t>(w_.privates.size(), in_.n_threads));
     auto nothing = [](int, int, int) {};
-    if (root.n_rows * (int64_t)columns_.size() < FORK_WORK || in_.n_threads == 1) count_alone(root, root.hist, 0, 0, tiles_.size());
-    else if (many_tiles(1)) run(in_.n_threads, (int64_t)tiles_.size(), [&](int64_t t, int worker) { count_alone(root, root.hist, worker, t, t + 1); });
+    if (count_ns(root.n_rows) < FORK_NS || in_.n_threads == 1) count_alone(root, root.hist, 0, tiles_, 0, tiles_.size());
+    else if (root.n_rows < ROW_SPLIT || many_tiles(1))
+      run(in_.n_threads, (int64_t)slices_.size(), [&](int64_t t, int worker) { count_alone(root, root.hist, worker, slices_, t, t + 1); });
     else count_together(root, root.hist, nothing);
     const int c = columns_[0];
     for (int b = 0; b < used(c); b++) root.sum = root.sum + at(root.hist, c, b);
@@ -444,7 +453,7 @@ class Growth {
     return h.packed ? Sums{x[b] >> 32, x[b] & 0xffffffff} : Sums{x[2 * b], x[2 * b + 1]};
   }
 
-  bool many_tiles(size_t n_jobs) const { return b_.n_columns > 64 && n_jobs * tiles_.size() >= 4 * (size_t)in_.n_threads; }
+  bool many_tiles(size_t n_jobs) const { return b_.n_columns > 64 && n_jobs * slices_.size() >= 4 * (size_t)in_.n_threads; }
 
   // parent - small = large, in the parent's memory; packed anew where the words have become narrow enough.
   void subtract(const Job& j, int first, int last) {
@@ -468,39 +477,17 @@ class Growth {
     }
     if (jobs_.size() > 1)  // the longest first: the tail of a parallel run is then short
       std::stable_sort(jobs_.begin(), jobs_.end(), [&](const Job& a, const Job& b) { return nodes_[a.small].n_rows > nodes_[b.small].n_rows; });
-    int64_t work = 0;
-    for (const Job& j : jobs_) work += (nodes_[j.small].n_rows + 512) * (int64_t)columns_.size();
-    const int threads = work < FORK_WORK ? 1 : in_.n_threads;
     if (search) open(jobs_);
-    if (threads == 1 || jobs_.size() >= 4 * (size_t)threads) {
-      run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
-        const Job& j = jobs_[k];
-        count_alone(nodes_[j.small], nodes_[j.small].hist, worker, 0, tiles_.size());
-        finish(j, 0, b_.n_columns, search, nodes_[j.small].best, nodes_[j.large].best);
-      });
-    } else if (many_tiles(jobs_.size())) {
-      const size_t n_tiles = tiles_.size();
-      found_.assign(jobs_.size() * n_tiles * 2, Candidate{});
-      run(threads, (int64_t)(jobs_.size() * n_tiles), [&](int64_t k, int worker) {
-        const Job& j = jobs_[k / n_tiles];
-        const TileSpan& t = tiles_[k % n_tiles];
-        count_alone(nodes_[j.small], nodes_[j.small].hist, worker, k % n_tiles, k % n_tiles + 1);
-        found_[2 * k].score = nodes_[j.small].best.score, found_[2 * k + 1].score = nodes_[j.large].best.score;
-        finish(j, t.first, t.first + t.width, search, found_[2 * k], found_[2 * k + 1]);
-      });
-      if (search)
-        for (size_t k = 0; k < jobs_.size() * n_tiles; k++) gather(jobs_[k / n_tiles], found_[2 * k], found_[2 * k + 1]);
-    } else {
-      for (const Job& j : jobs_) {
-        found_.assign(2 * n_spans(), Candidate{});
-        count_together(nodes_[j.small], nodes_[j.small].hist, [&](int first, int last, int span) {
-          found_[2 * span].score = nodes_[j.small].best.score, found_[2 * span + 1].score = nodes_[j.large].best.score;
-          finish(j, first, last, search, found_[2 * span], found_[2 * span + 1]);
-        });
-        if (search)
-          for (int span = 0; span < n_spans(); span++) gather(j, found_[2 * span], found_[2 * span + 1]);
+    int64_t work = 0;
+    for (const Job& j : jobs_) work += count_ns(nodes_[j.small].n_rows) + (search ? 2 * n_codes_ : 0);
+    const size_t threads = work < FORK_NS ? 1 : in_.n_threads, n_jobs = jobs_.size();
+    if (threads == 1 || n_jobs >= 4 * threads) by_job(search, (int)threads);
+    else if (nodes_[jobs_[0].small].n_rows < ROW_SPLIT || many_tiles(n_jobs)) by_tile(0, n_jobs, search);
+    else
+      for (size_t k = 0; k < n_jobs; k++) {
+        if (nodes_[jobs_[k].small].n_rows >= ROW_SPLIT) by_row(jobs_[k], search);
+        else by_tile(k, k + 1, search);
       }
-    }
     for (const Job& j : jobs_) {
       Node &parent = nodes_[j.parent], &small = nodes_[j.small], &large = nodes_[j.large];
       if (large.hist.data == parent.hist.data) parent.hist.data = nullptr;
@@ -511,6 +498,38 @@ class Growth {
           if (!(n->gain > 0)) release(n->hist);
       }
     }
+  }
+
+  int64_t count_ns(int64_t n_rows) const { return n_rows * (int64_t)touched_.size() * 2 / 5; }  // 0.4 ns a row and column
+
+  void by_job(bool search, int threads) {
+    run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
+      const Job& j = jobs_[k];
+      count_alone(nodes_[j.small], nodes_[j.small].hist, worker, tiles_, 0, tiles_.size());
+      finish(j, 0, b_.n_columns, search, nodes_[j.small].best, nodes_[j.large].best);
+    });
+  }
+
+  void by_tile(size_t first_job, size_t last_job, bool search) {
+    const size_t n_tiles = slices_.size(), n = (last_job - first_job) * n_tiles;
+    found_.assign(2 * n, Candidate{});
+    run(in_.n_threads, (int64_t)n, [&](int64_t k, int worker) {
+      const Job& j = jobs_[first_job + k / n_tiles];
+      const TileSpan& t = slices_[k % n_tiles];
+      count_alone(nodes_[j.small], nodes_[j.small].hist, worker, slices_, k % n_tiles, k % n_tiles + 1);
+      found_[2 * k].score = nodes_[j.small].best.score, found_[2 * k + 1].score = nodes_[j.large].best.score;
+      finish(j, t.first, t.first + t.width, search, found_[2 * k], found_[2 * k + 1]);
+    });
+    for (size_t k = 0; k < n; k++) gather(jobs_[first_job + k / n_tiles], found_[2 * k], found_[2 * k + 1]);
+  }
+
+  void by_row(const Job& j, bool search) {
+    found_.assign(2 * n_spans(), Candidate{});
+    count_together(nodes_[j.small], nodes_[j.small].hist, [&](int first, int last, int span) {
+      found_[2 * span].score = nodes_[j.small].best.score, found_[2 * span + 1].score = nodes_[j.large].best.score;
+      finish(j, first, last, search, found_[2 * span], found_[2 * span + 1]);
+    });
+    for (int span = 0; span < n_spans(); span++) gather(j, found_[2 * span], found_[2 * span + 1]);
   }
 
   void finish(const Job& j, int first, int last, bool search, Candidate& small, Candidate& large) {
@@ -553,7 +572,7 @@ class Growth {
       found_[span].score = root.best.score;
       scan_columns(root, 0, first, last, found_[span]);
     };
-    if (b_.n_columns < 64) scan(0, b_.n_columns, 0);
+    if (n_codes_ < FORK_NS) scan(0, b_.n_columns, 0);
     else spans(scan);
     for (const Candidate& c : found_)
       if (better(c, root.best)) root.best = c;
@@ -637,8 +656,8 @@ class Growth {
     if (sampled) choose_columns(level[0]);
     const std::vector<int> columns = allowed(level[0]);
     std::vector<Shared> found(columns.size());
-    const int64_t work = (int64_t)columns.size() * (int64_t)level.size() * 256;
-    run(work < FORK_WORK ? 1 : in_.n_threads, (int64_t)columns.size(), [&](int64_t k, int) { found[k] = scan_shared(level, columns[k], own * WORTH); });
+    const int64_t work = n_codes_ * (int64_t)level.size();
+    run(work < FORK_NS ? 1 : in_.n_threads, (int64_t)columns.size(), [&](int64_t k, int) { found[k] = scan_shared(level, columns[k], own * WORTH); });
     Shared best;
     for (const Shared& s : found)
       if (s.column >= 0 && (best.column < 0 || s.score > best.score)) best = s;
@@ -749,7 +768,7 @@ class Growth {
     for (size_t k = 0; k < leaves.size(); k++)
       for (const Segment& s : nodes_[leaves[k]].segments)
         for (int64_t at = s.begin; at < s.end; at += CHUNK) pieces.push_back({k, {s.shard, at, std::min(s.end, at + CHUNK)}, {}, 0});
-    const int threads = nodes_[0].n_rows * 4 < FORK_WORK ? 1 : in_.n_threads;
+    const int threads = nodes_[0].n_rows < CHUNK ? 1 : in_.n_threads;
     run(threads, (int64_t)pieces.size() + 1, [&](int64_t task, int) {
       if (task == 0) {
         if (leaf != nullptr)
@@ -800,7 +819,8 @@ class Growth {
   std::vector<int> columns_;   // of this tree
   std::vector<int> touched_;   // those and their tile mates: what histograms hold
   std::vector<std::vector<int>> allowed_;
-  std::vector<TileSpan> tiles_;
+  std::vector<TileSpan> tiles_, slices_;  // slices: tiles cut up for several workers
+  int64_t n_codes_ = 0;
   std::vector<Node> nodes_;
   std::vector<Job> jobs_;
   std::vector<Part> parts_;

@@ -1,0 +1,106 @@
+# Every target is enough alone on a machine with python3 (3.11 or newer), a C++ compiler and make.
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
+PY      := $(BIN)/python
+PIP     := $(PY) -m pip --disable-pip-version-check
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.h' -o -name '*.cpp')
+NATIVE  := $(filter %.h %.cpp,$(SOURCES))
+SMOKE   := tests/test_smoke.py
+ARGS    ?=
+WHEEL_LIMIT := 3000000
+
+unexport PYTHONPATH
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/installed ## train on real data: losses, progress, columns, save and load, same bytes on any thread count
+	$(PY) examples/demo.py
+
+test: lint types rooms size ## all that a change must pass: lint, types, rooms, size, the whole suite with its coverage
+	$(PY) -m pytest --cov --cov-report=term $(ARGS)
+
+lint: $(VENV)/dev ## ruff and clang-format, changing nothing
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+
+types: $(VENV)/dev ## mypy, strict
+	$(BIN)/mypy
+
+rooms: $(VENV)/dev ## which part may know which: imports, includes, the law's forbidden words
+	$(PY) tools/rooms.py
+
+size: $(VENV)/dev ## lines of every folder against its budget
+	$(PY) tools/size.py
+
+tiny: $(VENV)/dev ## the smoke suite, in seconds
+	$(PY) -m pytest -q $(SMOKE)
+
+replay: $(VENV)/dev ## write the hashes of the replay tasks into tests/replay.txt (a refactor leaves it untouched)
+	$(PY) tools/replay.py
+
+bench: $(VENV)/bench ## kernels, then speed and accuracy against the peers; ARGS go to race.py, DATA=folder to quality.py
+	$(PY) benchmarks/kernels.py
+	$(PY) benchmarks/race.py $(ARGS)
+	$(PY) benchmarks/quality.py $(if $(DATA),--data $(DATA))
+
+# A second build beside the one in .venv, found first through PYTHONPATH: $(call build,name,build type,flags)
+build = $(PIP) install --quiet --no-deps --upgrade --target build/$(1)/site \
+	-C build-dir=build/$(1)/cmake -C cmake.build-type=$(2) -C cmake.define.CMAKE_CXX_FLAGS="$(3)" .
+RUNTIME = $(shell $(or $(CXX),c++) -print-file-name=$(1))
+
+coverage: $(VENV)/dev ## which C++ lines the suite runs (a build of its own, not optimised)
+	$(call build,coverage,Debug,--coverage -O1 -fprofile-update=atomic)
+	find build/coverage/cmake -name '*.gcda' -delete
+	PYTHONPATH=build/coverage/site $(PY) -m pytest -q $(ARGS)
+	$(BIN)/gcovr --root src/sapwood/core --object-directory build/coverage/cmake --txt --merge-mode-functions=merge-use-line-0
+
+sanitize: $(VENV)/dev ## the smoke suite under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(call build,asan,Debug,-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
+	PYTHONPATH=build/asan/site PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
+	LD_PRELOAD="$(call RUNTIME,libasan.so) $(call RUNTIME,libstdc++.so)" $(PY) -m pytest -q $(SMOKE)
+
+tsan: $(VENV)/dev ## the pool, concurrent fits and predictions under ThreadSanitizer
+	$(call build,tsan,Debug,-fsanitize=thread -fno-omit-frame-pointer -O1)
+	PYTHONPATH=build/tsan/site TSAN_OPTIONS="suppressions=tools/tsan.txt exitcode=66" \
+	LD_PRELOAD="$(call RUNTIME,libtsan.so)" $(PY) -m pytest -q -p no:faulthandler -m threads
+
+clang: $(VENV)/dev ## the smoke suite on a build by clang
+	CXX=clang++ $(call build,clang,Release,)
+	PYTHONPATH=build/clang/site $(PY) -m pytest -q $(SMOKE)
+
+wheel: $(PY) ## build the wheel into dist/ and check its size
+	rm -rf dist
+	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
+	@for wheel in dist/*.whl; do bytes=$$(wc -c < $$wheel); echo "$$wheel: $$bytes bytes (limit $(WHEEL_LIMIT))"; \
+		test $$bytes -lt $(WHEEL_LIMIT) || exit 1; done
+
+format: $(VENV)/dev ## put every file into the house style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	$(BIN)/clang-format -i $(NATIVE)
+
+clean: ## remove what make made
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$(PYTHON) is older than 3.11; give a newer one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing (Debian: apt install python3-venv)"; exit 1; }
+
+$(VENV)/installed: $(SOURCES) | $(PY)
+	$(PIP) install .
+	@touch $@
+
+# An extra brings the package along, so `make demo` afterwards finds it installed.
+$(VENV)/dev $(VENV)/bench: $(SOURCES) | $(PY)
+	$(PIP) install '.[$(@F)]'
+	@touch $(VENV)/installed $@
+
+, := ,

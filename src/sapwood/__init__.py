@@ -1,0 +1,58 @@
+"""Sapwood: gradient boosting over decision trees that gives the same model, byte for byte, on any number of threads.
+
+In: ``import sapwood``. Out: the public names, each loaded when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sapwood import errors, math
+    from sapwood.boost import callback
+    from sapwood.boost.train import cv, train
+    from sapwood.data.dataset import Dataset
+    from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
+    from sapwood.model.booster import Booster
+    from sapwood.model.io import load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Booster",
+    "Dataset",
+    "SapwoodClassifier",
+    "SapwoodRegressor",
+    "__version__",
+    "callback",
+    "cv",
+    "errors",
+    "load",
+    "math",
+    "train",
+]
+
+_HOME = {
+    "Booster": "sapwood.model.booster",
+    "Dataset": "sapwood.data.dataset",
+    "SapwoodClassifier": "sapwood.interfaces.sklearn",
+    "SapwoodRegressor": "sapwood.interfaces.sklearn",
+    "cv": "sapwood.boost.train",
+    "load": "sapwood.model.io",
+    "train": "sapwood.boost.train",
+}
+_MODULES = {"callback": "sapwood.boost.callback", "errors": "sapwood.errors", "math": "sapwood.math"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        value: Any = import_module(_MODULES[name])
+    elif name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    else:
+        raise AttributeError(f"module 'sapwood' has no attribute {name!r}")
+    globals()[name] = value  # found directly from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

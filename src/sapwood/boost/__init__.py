@@ -1,0 +1,8 @@
+"""Boosting: rounds over a dataset.
+
+In: parameters and a `Dataset`. Out: a `Booster`, or the metrics of a cross-validation.
+"""
+
+from sapwood.boost.train import cv, train
+
+__all__ = ["cv", "train"]

@@ -1,0 +1,292 @@
+"""Train a model, or measure one by cross-validation.
+
+In: parameters, a `Dataset`, and what to watch. Out: a `Booster`, or a dict of metrics by round.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from math import fsum, sqrt
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import grow, metric, objective, sampling
+from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
+from sapwood.boost.plain import boost
+from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
+from sapwood.data.dataset import Dataset
+from sapwood.device import cpu
+from sapwood.errors import DataError, ParameterError
+from sapwood.model.booster import Booster
+from sapwood.model.trees import Trees
+from sapwood.params import given_names, model_params, resolve
+
+Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
+History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
+
+
+def train(
+    params: Mapping[str, Any],
+    data: Dataset,
+    *,
+    valid: Valid | None = None,
+    callbacks: Sequence[Callback] | None = None,
+    init_model: Booster | None = None,
+) -> Booster:
+    """Train a model.
+
+    Parameters
+    ----------
+    params : mapping
+        Parameters in our names, or in those of XGBoost, LightGBM or CatBoost; see `sapwood.params`. Not changed.
+    data : Dataset
+        The training rows. Where it has an ``init_score``, scores start there, the model's own base is 0, and
+        predictions need the ``init_score`` of their rows too.
+    valid : Dataset, list of Dataset or dict of str to Dataset, optional
+        Validation rows, made with ``reference=data``. A single one is called "valid", those of a list "valid_0",
+        "valid_1", ... Early stopping watches the first metric of the last one.
+    callbacks : sequence of callables, optional
+        Each is shown every `Round` and stops the training by returning True; see `sapwood.callback`.
+    init_model : Booster, optional
+        The model to continue from: ``n_estimators`` rounds are added to it. The data must have its cuts. 10 rounds and
+        10 more are the same model as 20.
+
+    Returns
+    -------
+    Booster
+        With ``early_stopping_rounds``, only the rounds up to the best one. If there is no validation set then,
+        ``validation_fraction`` of the rows is held out: they weigh nothing in training.
+    """
+    job = _prepare(params, data, callbacks, init_model)
+    sets = _valid_sets(valid, data, job)
+    before = None if init_model is None else init_model.trees
+    first = 0 if init_model is None else init_model.n_rounds
+    held = None
+    if job.params["early_stopping_rounds"] is not None and not sets:
+        held = sampling.holdout(job.params["random_state"], job.params["validation_fraction"], data.n_rows, data.weight)
+
+    trainer, base = _trainer(job, data, held, init_model)
+    watches: dict[str, Watch] = {
+        name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads) for name, one in sets.items()
+    }
+    if held is not None:
+        watches["holdout"] = HeldOut(data, trainer, held)
+    grown: list[tuple[cpu.Tree, int]] = []
+    history: History = {}
+    fingerprint = cache(data.fingerprint)
+
+    def look(trees: list[cpu.Tree]) -> dict[str, dict[str, float]]:
+        grown.extend((tree, output) for output, tree in enumerate(trees))
+        return {name: measure(watch, job.metrics, job.objective.link, job.n_threads) for name, watch in watches.items()}
+
+    def build(best_round: int | None = None) -> Booster:
+        new = Trees.of(grown if best_round is None else grown[: (best_round - first) * job.n_outputs])
+        return Booster(
+            new if before is None else Trees.concat([before, new]),
+            base=base,
+            objective=job.objective.name,
+            fields=job.objective.fields,
+            link=job.objective.link,
+            feature_names=data.feature_names,
+            named=data.named,
+            params=model_params({**job.params, "max_bins": data.max_bins}),
+            classes=None if init_model is None else init_model.classes,
+            best_round=best_round,
+            data_fingerprint=fingerprint(),
+            history=deepcopy(history),
+        )
+
+    rounds = boost(trainer, job.params, job.n_outputs, first, list(watches.values()))
+    return build(_run(job, rounds, first, look, history, build))
+
+
+def cv(
+    params: Mapping[str, Any],
+    data: Dataset,
+    *,
+    n_folds: int = 5,
+    callbacks: Sequence[Callback] | None = None,
+) -> dict[str, NDArray[np.float64]]:
+    """Measure a model on rows it was not trained on, fold by fold.
+
+    The folds grow side by side, and early stopping watches the mean over the folds. The rows of a fold weigh nothing in
+    its training and nothing is binned again, so the cuts come from all rows.
+
+    Parameters
+    ----------
+    params : mapping
+        As in `train`.
+    data : Dataset
+        All rows.
+    n_folds : int
+        Number of folds; their sizes differ by at most one row.
+    callbacks : sequence of callables, optional
+        As in `train`; they see the means over the folds under the name "cv", and no booster.
+
+    Returns
+    -------
+    dict of str to (n_rounds) float64
+        ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
+    """
+    job = _prepare(params, data, callbacks)
+    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows)
+    trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
+    watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
+    spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
+    history: History = {}
+
+    def look(_: Any) -> dict[str, dict[str, float]]:
+        measured = [measure(watch, job.metrics, job.objective.link, job.n_threads) for watch in watches]
+        means = {}
+        for name, deviations in spread.items():
+            values = [by_name[name] for by_name in measured]
+            means[name] = fsum(values) / n_folds
+            deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / n_folds))
+        return {"cv": means}
+
+    rounds = zip(*(boost(trainer, job.params, job.n_outputs, 0, []) for trainer in trainers), strict=True)
+    best = _run(job, rounds, 0, look, history, None)
+    lists = {f"{name}_{what}": of[name] for name in spread for what, of in (("mean", history["cv"]), ("std", spread))}
+    return {name: np.array(values[:best]) for name, values in lists.items()}
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What was asked for, checked."""
+
+    params: dict[str, Any]
+    objective: objective.Objective
+    metrics: tuple[metric.Metric, ...]
+    callbacks: list[Callback]
+    n_outputs: int
+    n_threads: int
+
+
+def _prepare(
+    given: Mapping[str, Any], data: Dataset, callbacks: Sequence[Callback] | None, init_model: Booster | None = None
+) -> _Job:
+    """Check everything that can be checked before work begins: the parameters first, then the data against them."""
+    params = resolve(given, fields=objective.field_names())
+    if init_model is not None and not isinstance(init_model, Booster):
+        raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster.")
+    if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
+        params["objective"] = "squared_error" if init_model is None else init_model.objective
+    goal = objective.resolve(params)
+    metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=goal.link)
+    grow.plan(params)
+    n_threads = cpu.threads(params["n_jobs"])
+    watching = list(callbacks or [])
+    if not all(map(callable, watching)):
+        raise ParameterError("callbacks must be a list of callables; see sapwood.callback for ready-made ones.")
+    if params["early_stopping_rounds"] is not None:
+        watching.append(early_stopping(params["early_stopping_rounds"]))
+    if params["verbose"]:
+        watching.append(progress(params["verbose"]))
+
+    if not isinstance(data, Dataset):
+        raise DataError(f"data is a {type(data).__name__}; make a sapwood.Dataset of it first.")
+    if data.label is None:
+        raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
+    if "max_bins" in given_names(given) and params["max_bins"] != data.max_bins:
+        raise ParameterError(
+            f"max_bins={params['max_bins']}, but the data was binned with {data.max_bins}; set it in Dataset(...)."
+        )
+    classes = params["n_classes"]
+    if classes is None and init_model is not None and goal.link == "softmax":
+        classes = init_model.n_outputs
+    n_outputs = objective.outputs(goal, data.label, classes)
+    if not (classes is None or goal.link == "softmax" or (goal.link, classes) == ("sigmoid", 2)):
+        raise ParameterError(f"n_classes={classes} is not for objective={goal.name!r}; leave it out.")
+    if data.init_score is not None and data.init_score.shape[1] != n_outputs:
+        raise DataError(
+            f"init_score has {data.init_score.shape[1]} columns; objective={goal.name!r} needs {n_outputs} here."
+        )
+    if init_model is not None:
+        _check_model(init_model, data, goal, n_outputs)
+    return _Job(params, goal, metrics, watching, n_outputs, n_threads)
+
+
+def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_outputs: int) -> None:
+    """Raise unless training can go on from a model."""
+    mine = (goal.name, dict(goal.fields), n_outputs, tuple(data.feature_names))
+    theirs = (model.objective, dict(model.fields), model.n_outputs, tuple(model.feature_names))
+    for what, wanted, has in zip(("objective", "fields", "number of outputs", "columns"), mine, theirs, strict=True):
+        if wanted != has:
+            raise DataError(f"init_model has another {what}: {has}, where this training has {wanted}.")
+
+
+def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Dataset]:
+    """Validation sets by name, checked against the training data."""
+    if valid is None:
+        sets: dict[str, Dataset] = {}
+    elif isinstance(valid, Dataset):
+        sets = {"valid": valid}
+    elif isinstance(valid, Mapping):
+        sets = {str(name): one for name, one in valid.items()}
+    else:
+        sets = {f"valid_{i}": one for i, one in enumerate(valid)}
+    for name, one in sets.items():
+        if not isinstance(one, Dataset) or one.label is None:
+            raise DataError(f"validation set {name!r} must be a Dataset with a label.")
+        same = len(one.cuts) == len(data.cuts) and all(map(np.array_equal, one.cuts, data.cuts))
+        if not same or one.feature_names != data.feature_names:
+            raise DataError(
+                f"validation set {name!r} has other columns or cuts; make it with Dataset(..., reference=data)."
+            )
+        if (one.init_score is None) != (data.init_score is None):
+            raise DataError(f"validation set {name!r} and the training data must both have an init_score, or neither.")
+        objective.outputs(job.objective, one.label, job.n_outputs)
+    return sets
+
+
+def _trainer(
+    job: _Job, data: Dataset, held: NDArray[np.bool_] | None, init_model: Booster | None = None
+) -> tuple[cpu.Trainer, NDArray[np.float64]]:
+    """A trainer whose scores are set and in which held-out rows weigh nothing, and the base of its model."""
+    weight = data.weight
+    if held is not None:
+        weight = np.where(held, 0.0, 1.0 if weight is None else weight)
+        if not weight.any():
+            raise DataError("no row of positive weight is left to train on; check the weights, or hold out fewer rows.")
+    assert data.label is not None
+    goal = job.objective
+    trainer = cpu.Trainer(data.binned, data.label, weight, goal.name, goal.fields, job.n_outputs, job.n_threads)
+    if init_model is not None:
+        base = np.asarray(init_model.base)
+    else:
+        base = trainer.start() if data.init_score is None else np.zeros(job.n_outputs)
+    if init_model is None and data.init_score is None:
+        trainer.fill_scores(base)
+    else:
+        trainer.set_scores(start_scores(data, base, None if init_model is None else init_model.trees, job.n_threads))
+    return trainer, base
+
+
+def _run(
+    job: _Job,
+    rounds: Iterable[Any],
+    first: int,
+    look: Callable[[Any], dict[str, dict[str, float]]],
+    history: History,
+    build: Callable[[], Booster] | None,
+) -> int | None:
+    """Go through the rounds until they end or a callback stops them; how many rounds to keep, None for all.
+
+    ``look`` takes in a round and measures it, ``history`` is filled, ``build`` makes the booster so far for callbacks.
+    """
+    params, end = MappingProxyType(job.params), first + job.params["n_estimators"] - 1
+    for index, trees in enumerate(rounds, first):
+        measured = look(trees)
+        for name, values in measured.items():
+            for one, value in values.items():
+                history.setdefault(name, {}).setdefault(one, []).append(value)
+        if job.callbacks and stops(
+            job.callbacks, Round(index, params, job.metrics, measured, index == end, history, build)
+        ):
+            break
+    best = [getattr(callback, "best_round", None) for callback in job.callbacks]
+    return min((rounds for rounds in best if rounds is not None), default=None)

@@ -1,0 +1,124 @@
+"""Rows that are watched while a model grows: a validation set, or training rows of weight 0.
+
+In: the trees of a round. Out: the metrics of those rows after it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data.dataset import Dataset
+from sapwood.device import cpu
+from sapwood.errors import DataError
+from sapwood.metric import Metric
+from sapwood.model.trees import Trees
+
+Floats = NDArray[np.float64]
+
+
+class Watch(Protocol):
+    """Rows whose scores follow the model."""
+
+    label: Floats
+    weight: Floats | None
+
+    def add(self, tree: Mapping[str, Any], output: int) -> None:
+        """Take a new tree into the scores."""
+
+    def scores(self) -> Floats:
+        """Raw scores, (n_outputs, n_rows)."""
+
+
+class ValidSet:
+    """A dataset in the bins of the training data, with scores of its own."""
+
+    def __init__(self, data: Dataset, scores: Floats, n_threads: int) -> None:
+        assert data.label is not None
+        self.label, self.weight = data.label, data.weight
+        self._data, self._scores, self._n_threads = data, scores, n_threads
+
+    def add(self, tree: Mapping[str, Any], output: int) -> None:
+        add_tree(self._scores, self._data, tree, output, self._n_threads)
+
+    def scores(self) -> Floats:
+        return self._scores
+
+
+class HeldOut:
+    """Some of the training rows, of weight 0 in training, so that nothing is copied or binned again."""
+
+    def __init__(self, data: Dataset, trainer: cpu.Trainer, rows: NDArray[np.bool_]) -> None:
+        assert data.label is not None
+        self.label = data.label[rows]
+        self.weight = None if data.weight is None else data.weight[rows]
+        self._trainer, self._rows = trainer, rows
+
+    def add(self, tree: Mapping[str, Any], output: int) -> None:
+        """The trainer adds every tree to all its rows."""
+
+    def scores(self) -> Floats:
+        return self._trainer.scores()[:, self._rows]
+
+
+def measure(watch: Watch, metrics: Sequence[Metric], link: str, n_threads: int) -> dict[str, float]:
+    """Every metric of the watched rows, by name."""
+    prediction = cpu.link(link, np.ascontiguousarray(watch.scores().T), n_threads)
+    if prediction.shape[1] == 1:
+        prediction = prediction[:, 0]
+    return {metric.name: metric(watch.label, prediction, watch.weight) for metric in metrics}
+
+
+def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: int) -> Floats:
+    """Scores of every row before the first new round.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows in the bins the trees were grown in.
+    base : (n_outputs) float64
+        Where rows without an ``init_score`` start.
+    trees : Trees or None
+        The model to continue from.
+    n_threads : int
+        Threads.
+
+    Returns
+    -------
+    (n_outputs, n_rows) float64
+        The same bits as if the trees had just been grown: each row adds leaf values in tree order.
+    """
+    if data.init_score is not None:
+        scores = np.array(data.init_score.T, np.float64, order="C")
+    else:
+        scores = np.repeat(base[:, None], data.n_rows, axis=1)
+    if trees is not None:
+        bins = _bins(trees, data.cuts)
+        for tree in range(trees.n_trees):
+            nodes = slice(trees.offset[tree], trees.offset[tree + 1])
+            names = ("column", "missing_left", "left", "value")
+            arrays = {"bin": bins[nodes], **{name: getattr(trees, name)[nodes] for name in names}}
+            add_tree(scores, data, arrays, int(trees.output[tree]), n_threads)
+    return scores
+
+
+def add_tree(scores: Floats, data: Dataset, tree: Mapping[str, Any], output: int, n_threads: int) -> None:
+    """Add the value of each row's leaf to its score, in place."""
+    leaf = cpu.apply(data.binned, tree["column"], tree["bin"], tree["missing_left"], tree["left"], n_threads)
+    scores[output] += tree["value"][leaf]
+
+
+def _bins(trees: Trees, cuts: Sequence[Floats]) -> NDArray[np.int32]:
+    """The bin of every node's threshold among a dataset's cuts; -1 in leaves."""
+    bins = np.full(trees.n_nodes, -1, np.int32)
+    for column in np.unique(trees.column[trees.column >= 0]):
+        nodes = np.flatnonzero(trees.column == column)
+        ends = np.append(cuts[column], np.inf)  # a threshold of +inf parts values from missing
+        bins[nodes] = np.searchsorted(ends, trees.threshold[nodes])
+        if (ends[bins[nodes]] != trees.threshold[nodes]).any():
+            raise DataError(
+                f"init_model splits column {column} where the data has no cut, so it cannot go on from there; make "
+                "the data with Dataset(..., reference=the data the model was trained on)."
+            )
+    return bins

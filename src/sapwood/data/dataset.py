@@ -1,0 +1,333 @@
+"""The public `Dataset`: a table binned once, with its labels, weights and first scores.
+
+In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes and checked vectors that training reads.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import params
+from sapwood.data import container, ingest
+from sapwood.device import cpu
+from sapwood.errors import DataError
+
+KIND, VERSION = "dataset", 1
+VECTORS = ("label", "weight", "init_score")  # what may come with a table
+
+
+class Dataset:
+    """A table turned into bins, ready for training.
+
+    The table is read once, here: changing it afterwards changes nothing.
+
+    Parameters
+    ----------
+    data : array, list of rows, data frame (pandas, polars, pyarrow, ...) or Arrow stream
+        Shape (n_rows, n_columns); numeric and boolean columns, NaN and nulls are missing values.
+    label : array-like of shape (n_rows,), optional
+        Finite numbers: targets, 0 and 1, or class indices.
+    weight : array-like of shape (n_rows,), optional
+        Not negative; a row of weight 2 counts as that row twice.
+    init_score : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        Raw scores to start training from.
+    feature_names : sequence of str, optional
+        Names for a table that has none.
+    max_bins : int
+        Value bins a column may have, 2 to 65,535; missing values have one more.
+    reference : Dataset, optional
+        Take cuts, names and `max_bins` from this one; columns are matched by name where both have names.
+    n_jobs : int, optional
+        Threads; None means every available CPU. It changes no result.
+
+    Attributes
+    ----------
+    n_rows, n_columns : int
+    feature_names : tuple of str
+        ``f0``, ``f1``, ... where there are no names.
+    named : bool
+        Whether the names are the user's.
+    label, weight : ndarray of shape (n_rows,), float64, read-only, or None
+    init_score : ndarray of shape (n_rows, n_outputs), float64, read-only, or None
+    max_bins : int
+    cuts : list of ndarray, float64
+        Of each column, ascending; a value's code is the number of cuts below it, a missing value's the number of bins.
+    binned : sapwood.device.cpu.Binned
+    """
+
+    label: NDArray[np.float64] | None
+    weight: NDArray[np.float64] | None
+    init_score: NDArray[np.float64] | None
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        weight: Any = None,
+        init_score: Any = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        max_bins: int = 255,
+        reference: "Dataset | None" = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        chunks = [ingest.read(data, what="data")]
+        vectors = {"label": label, "weight": weight, "init_score": init_score}
+        self._bin(chunks, feature_names, max_bins, reference, n_jobs, vectors)
+
+    @classmethod
+    def from_chunks(
+        cls,
+        chunks: Iterable[Any],
+        *,
+        init_score: Any = None,
+        feature_names: Sequence[str] | None = None,
+        max_bins: int = 255,
+        reference: "Dataset | None" = None,
+        n_jobs: int | None = None,
+    ) -> "Dataset":
+        """Make the dataset that the chunks give when put one below the other.
+
+        Parameters
+        ----------
+        chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
+            Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
+        init_score, feature_names, max_bins, reference, n_jobs
+            As for `Dataset`, over all rows.
+
+        Returns
+        -------
+        Dataset
+        """
+        parts = [_part(chunk) for chunk in chunks]
+        if not parts:
+            raise DataError("from_chunks got no chunk; give at least one.")
+        columns = [ingest.read(table, what=f"chunk {i}", min_rows=0) for i, (table, _, _) in enumerate(parts)]
+        rows = [chunk.n_rows for chunk in columns]
+        vectors = {
+            "label": _join([part[1] for part in parts], rows, "label"),
+            "weight": _join([part[2] for part in parts], rows, "weight"),
+            "init_score": init_score,
+        }
+        self = cls.__new__(cls)
+        self._bin(columns, feature_names, max_bins, reference, n_jobs, vectors)
+        return self
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> "Dataset":
+        """Read a dataset that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        Dataset
+            Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
+        """
+        arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
+        cuts, codes = _checked(arrays, fields)
+        self = cls.__new__(cls)
+        self._fill(
+            [_columns(cuts, codes)],
+            cuts,
+            tuple(fields["feature_names"]),
+            fields["named"],
+            fields["max_bins"],
+            n_jobs,
+            arrays,
+        )
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the dataset to a file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path-like
+            An existing file is replaced.
+        """
+        arrays = {
+            "cuts": np.concatenate(self.cuts),
+            "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
+            **{f"codes.{j}": self._codes(j) for j in range(self.n_columns)},
+            **self._vectors(),
+        }
+        fields = {
+            "n_rows": self.n_rows,
+            "feature_names": self.feature_names,
+            "named": self.named,
+            "max_bins": self.max_bins,
+        }
+        container.write(path, container.pack(KIND, VERSION, arrays, fields))
+
+    def fingerprint(self) -> str:
+        """Digest of what training sees.
+
+        Returns
+        -------
+        str
+            SHA-256, 64 hexadecimal digits, of cuts, codes, names, label, weight and init_score. The container, the
+            number types and the chunks that the values came in do not matter.
+        """
+        digest = sha256(json.dumps(self.feature_names).encode())
+        for j, cuts in enumerate(self.cuts):
+            _feed(digest, cuts)
+            _feed(digest, self._codes(j))
+        for name, values in self._vectors().items():
+            digest.update(name.encode())
+            _feed(digest, values)
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        size = f"{self.n_rows:,} rows and {self.n_columns:,} columns of at most {self.max_bins:,} bins"
+        return f"<sapwood.Dataset of {size}, with {', '.join(self._vectors()) or 'no label'}>"
+
+    def _bin(
+        self,
+        chunks: list[ingest.Columns],
+        feature_names: Sequence[str] | None,
+        max_bins: int,
+        reference: "Dataset | None",
+        n_jobs: int | None,
+        vectors: Mapping[str, Any],
+    ) -> None:
+        """Bring the chunks in line with each other, or with the reference, and bin them."""
+        if feature_names is not None:
+            chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
+        if reference is None:
+            names, n_columns, cuts = chunks[0].names, chunks[0].n_columns, None
+            max_bins = params.resolve({"max_bins": max_bins})["max_bins"]
+        else:
+            names = reference.feature_names if reference.named else None
+            n_columns, cuts, max_bins = reference.n_columns, reference.cuts, reference.max_bins
+        chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
+        spare = tuple(f"f{j}" for j in range(n_columns))
+        self._fill(chunks, cuts, names or spare, names is not None, max_bins, n_jobs, vectors)
+
+    def _fill(
+        self,
+        chunks: list[ingest.Columns],
+        cuts: list[NDArray[np.float64]] | None,
+        feature_names: tuple[str, ...],
+        named: bool,
+        max_bins: int,
+        n_jobs: int | None,
+        vectors: Mapping[str, Any],
+    ) -> None:
+        """Set every attribute; without cuts, find them."""
+        self.n_rows, self.n_columns = sum(chunk.n_rows for chunk in chunks), len(feature_names)
+        if self.n_rows == 0:
+            raise DataError("there are no rows.")
+        self.feature_names, self.named, self.max_bins = feature_names, named, max_bins
+        label = vectors.get("label")
+        self.label = None if label is None else ingest.label(label, self.n_rows)
+        self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
+        self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
+        n_threads = cpu.threads(n_jobs)
+        tables = [chunk.table for chunk in chunks if chunk.n_rows]
+        self.cuts = cpu.cuts(tables, self.weight, max_bins, n_threads) if cuts is None else cuts
+        self.binned = cpu.Binned(tables, self.cuts, n_threads)
+        for array in (*self.cuts, *self._vectors().values()):
+            array.flags.writeable = False
+
+    def _vectors(self) -> dict[str, NDArray[np.float64]]:
+        """Label, weight and init_score, those that there are."""
+        return {name: values for name in VECTORS if (values := getattr(self, name)) is not None}
+
+    def _codes(self, column: int) -> NDArray[Any]:
+        """The codes of a column in the narrowest type that holds them all."""
+        return self.binned.codes(column).astype(_code_type(self.cuts[column]), copy=False)
+
+
+def _part(chunk: Any) -> tuple[Any, Any, Any]:
+    """Table, label and weight of a chunk."""
+    if not isinstance(chunk, tuple):
+        return chunk, None, None
+    if not 1 <= len(chunk) <= 3:
+        raise DataError(f"a chunk is a table, (table, label) or (table, label, weight), not {len(chunk)} things.")
+    table, label, weight = (*chunk, None, None)[:3]
+    return table, label, weight
+
+
+def _join(pieces: list[Any], rows: list[int], what: str) -> NDArray[np.float64] | None:
+    """One vector of the pieces that came with chunks of so many rows."""
+    if all(piece is None for piece in pieces):
+        return None
+    joined = []
+    for i, (piece, n_rows) in enumerate(zip(pieces, rows, strict=True)):
+        if piece is None:
+            raise DataError(f"chunk {i} has no {what}, but others have; give all of them one, or none.")
+        values = ingest.floats(piece, f"{what} of chunk {i}")
+        if values.shape != (n_rows,):
+            raise DataError(f"the {what} of chunk {i} must be of shape ({n_rows},), got {values.shape}.")
+        joined.append(values)
+    return np.concatenate(joined)
+
+
+def _code_type(cuts: NDArray[np.float64]) -> Any:
+    return np.uint8 if len(cuts) + 1 <= 255 else np.uint16  # the largest code is that of missing values
+
+
+def _columns(cuts: list[NDArray[np.float64]], codes: list[NDArray[Any]]) -> ingest.Columns:
+    """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing."""
+    table = [np.append(own, [np.inf, np.nan])[code] for own, code in zip(cuts, codes, strict=True)]
+    return ingest.Columns(table, None, len(table[0]), len(table))
+
+
+def _feed(digest: Any, values: NDArray[Any]) -> None:
+    """Add an array to a digest, with its shape, so that no two sequences of arrays read the same."""
+    little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+    digest.update(f"{little.dtype.str}{little.shape}".encode())
+    digest.update(little.data)
+
+
+def _checked(
+    arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any]
+) -> tuple[list[NDArray[np.float64]], list[NDArray[Any]]]:
+    """Cuts and codes of a loaded file, after making sure that every part of it fits every other."""
+
+    def need(true: bool, what: str) -> None:
+        if not true:
+            raise DataError(f"the file is not a valid dataset: {what}.")
+
+    need(set(fields) == {"n_rows", "feature_names", "named", "max_bins"}, "its fields are not those of a dataset")
+    n_rows, names, max_bins = fields["n_rows"], fields["feature_names"], fields["max_bins"]
+    need(type(n_rows) is int and n_rows > 0, "n_rows is not a positive integer")
+    need(type(max_bins) is int and 2 <= max_bins <= 65535, "max_bins is not in 2..65535")
+    need(type(fields["named"]) is bool, "named is not a boolean")
+    need(isinstance(names, list) and len(names) > 0, "there are no feature names")
+    need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
+
+    columns = [f"codes.{j}" for j in range(len(names))]
+    reals = ["cuts", *(name for name in VECTORS if name in arrays)]
+    need(set(arrays) - set(VECTORS) == {"cuts", "offset", *columns}, "arrays are missing, or there are too many")
+    need(
+        all(arrays[name].dtype == np.float64 for name in reals),
+        "not all reals are float64",
+    )
+    every, offset = arrays["cuts"], arrays["offset"]
+    need(every.ndim == 1 and bool(np.isfinite(every).all()), "cuts are not finite numbers")
+    need(offset.dtype == np.int64 and offset.shape == (len(names) + 1,), "offsets are of the wrong type or shape")
+    steps = np.diff(offset)
+    need(offset[0] == 0 and offset[-1] == len(every) and bool((steps >= 0).all()), "offsets do not fit the cuts")
+    need(bool((steps < max_bins).all()), "a column has more cuts than max_bins allows")
+
+    cuts = [every[first:last] for first, last in pairwise(offset)]
+    codes = [arrays[name] for name in columns]
+    for own, code in zip(cuts, codes, strict=True):
+        need(bool((np.diff(own) > 0).all()), "cuts do not ascend")
+        need(code.dtype == _code_type(own) and code.shape == (n_rows,), "codes are of the wrong type or shape")
+        need(int(code.max()) <= len(own) + 1, "a code is larger than that of missing values")
+    return cuts, codes

@@ -1,0 +1,465 @@
+"""From any table to columns of numbers; the only file that knows table libraries.
+
+In: arrays, lists, data frames, Arrow. Out: `Columns` that the core reads in place, and checked labels, weights, scores.
+"""
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.errors import DataError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+LARGEST = 2**53  # float64 holds every integer up to here
+# What to do about a column that is no number, by a word in the name of its dtype; the first that fits.
+ADVICE = {
+    "complex": "Complex data not supported; pass the real and the imaginary part as two columns.",
+    "sparse": "sparse columns are not supported yet; make it dense first.",
+    "categor|enum|dictionary": "categories are not supported yet; encode them as numbers.",
+    "str(?!uct)|bytes": "text is not supported yet; encode it as numbers.",
+    "date|time|duration|period": "dates and times are not supported; convert them to numbers, such as seconds.",
+    "": "convert it to numbers.",
+}
+
+
+class ColumnTypeError(DataError, TypeError):
+    """A column, or its name, is of a type that cannot be used; a TypeError too because scikit-learn raises that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A table that the core can read in place.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_rows, n_columns), or list of n_columns ndarrays of shape (n_rows,)
+        float32, float64, integer or bool in native byte order, any strides; NaN is missing. It may share memory with
+        what was read.
+    names : tuple of str or None
+        Unique; None where the table has no names, or names that are not text.
+    n_rows, n_columns : int
+    """
+
+    table: NDArray[Any] | list[NDArray[Any]]
+    names: tuple[str, ...] | None
+    n_rows: int
+    n_columns: int
+
+
+def read(X: Any, *, what: str = "X", min_rows: int = 1) -> Columns:
+    """Read a table, without a copy wherever the core can use its memory.
+
+    Parameters
+    ----------
+    X : array, list of rows, data frame (pandas, polars, pyarrow, ...) or Arrow stream
+        Numeric and boolean columns; None, NaN, nulls and masked values are missing.
+    what : str
+        What errors call it.
+    min_rows : int
+        Fewer rows raise.
+
+    Returns
+    -------
+    Columns
+    """
+    if not isinstance(X, np.ndarray):
+        _no_sparse(X, what)
+        frame = None if isinstance(X, list | tuple) else _frame(X, what)
+        if frame is not None:
+            return _from_frame(frame, what, min_rows)
+        X = _as_array(X, what)
+    if X.ndim != 2:
+        raise DataError(
+            f"Expected a 2-D table as {what}, got a {X.ndim}-D array of shape {X.shape}. Reshape your data with "
+            "reshape(-1, 1) if it is one column, or with reshape(1, -1) if it is one row."
+        )
+    _check_shape(X.shape, min_rows)
+    return Columns(_readable(X, what), None, *X.shape)
+
+
+def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Columns:
+    """Put columns in the order that a model or a dataset knows.
+
+    Parameters
+    ----------
+    columns : Columns
+        What was read.
+    names : sequence of str or None
+        The known names in their order. Where one side has no names, columns match by position.
+    n_columns : int
+        The known number of columns.
+
+    Returns
+    -------
+    Columns
+    """
+    if names is None or columns.names is None:
+        if columns.n_columns != n_columns:
+            raise DataError(
+                f"X has {columns.n_columns} features, but Sapwood is expecting {n_columns} features as input."
+            )
+        return columns
+    if columns.names == tuple(names):
+        return columns
+    place = {name: j for j, name in enumerate(columns.names)}
+    wanted = dict.fromkeys(names)
+    missing = [name for name in names if name not in place]
+    unknown = [name for name in place if name not in wanted]
+    if missing or unknown:
+        raise DataError(
+            "The columns of X are not those seen in training. "
+            + "".join(
+                f"{kind}: {', '.join(map(repr, some[:5]))}{', ...' if len(some) > 5 else ''}. "
+                for kind, some in (("Missing", missing), ("Unknown", unknown))
+                if some
+            )
+            + "Pass the columns of the training data, in any order."
+        )
+    table = columns.table if isinstance(columns.table, list) else columns.table.T
+    return replace(columns, table=[table[place[name]] for name in names], names=tuple(names))
+
+
+def rename(columns: Columns, names: Sequence[str]) -> Columns:
+    """Give names to columns that have none.
+
+    Parameters
+    ----------
+    columns : Columns
+        Unnamed, or already of these names.
+    names : sequence of str
+        One for each column, unique.
+
+    Returns
+    -------
+    Columns
+    """
+    given = tuple(names)
+    if isinstance(names, str) or not all(isinstance(name, str) for name in given):
+        raise ColumnTypeError(f"feature_names must be a sequence of strings, got {names!r}.")
+    if len(given) != columns.n_columns:
+        raise DataError(f"feature_names has {len(given)} names, but there are {columns.n_columns} columns.")
+    if len(set(given)) < len(given):
+        twice = next(name for j, name in enumerate(given) if name in given[:j])
+        raise DataError(f"feature_names has {twice!r} more than once; names must be unique.")
+    if columns.names not in (None, given):
+        raise DataError("feature_names differ from the names of the table; rename the columns of the table instead.")
+    return replace(columns, names=given)
+
+
+def label(y: Any, n_rows: int) -> NDArray[np.float64]:
+    """Check labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or (n_rows, 1)
+        Finite numbers.
+    n_rows : int
+        How many there must be.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64
+        A copy.
+    """
+    if y is None:
+        raise DataError("Sapwood requires y to be passed, but the target y is None.")
+    values = floats(y, "y")
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim != 1:
+        raise DataError(f"y should be a 1d array, got an array of shape {values.shape} instead.")
+    _check_length(values, n_rows, "y")
+    _check_finite(values, "y")
+    return values
+
+
+def weight(w: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Check sample weights.
+
+    Parameters
+    ----------
+    w : array-like of shape (n_rows,) or None
+        Finite, none negative, not all zero. None means that all rows count once.
+    n_rows : int
+        How many there must be.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64, or None
+        A copy.
+    """
+    if w is None:
+        return None
+    values = floats(w, "sample_weight")
+    if values.ndim != 1:
+        raise DataError(f"sample_weight must be a 1-D array of length {n_rows}, got one of shape {values.shape}.")
+    _check_length(values, n_rows, "sample_weight")
+    _check_finite(values, "sample_weight")
+    if values.min() < 0:
+        row = int(np.argmax(values < 0))
+        raise DataError(f"sample_weight is {values[row]} in row {row}; weights must not be negative.")
+    if not values.any():
+        raise DataError("The sample_weight of all rows is zero; at least one weight must be positive.")
+    return values
+
+
+def init_score(scores: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Check the raw scores that training starts from.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
+        Finite numbers.
+    n_rows : int
+        How many rows there must be.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_outputs), float64, C order, or None
+        A copy.
+    """
+    if scores is None:
+        return None
+    values = floats(scores, "init_score")
+    if values.ndim == 1:
+        values = values[:, np.newaxis]
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise DataError(f"init_score must be of shape (n_rows,) or (n_rows, n_outputs), got {values.shape}.")
+    _check_length(values, n_rows, "init_score")
+    _check_finite(values, "init_score")
+    return values
+
+
+def floats(values: Any, what: str) -> NDArray[np.float64]:
+    """Read something that is not a table of columns: labels, weights, scores.
+
+    Parameters
+    ----------
+    values : array-like, series or data frame
+        Numbers; missing ones become NaN.
+    what : str
+        What errors call it.
+
+    Returns
+    -------
+    ndarray, float64, C order
+        A copy, of the shape that was given.
+    """
+    if not isinstance(values, np.ndarray | list | tuple):
+        import narwhals as nw
+
+        _no_sparse(values, what)
+        found = _wrap(values, what)
+        if isinstance(found, nw.Series):
+            values = _from_series(found, what)
+        elif isinstance(found, nw.DataFrame):
+            values = np.column_stack([*_from_frame(found, what, 0).table])
+    return np.array(_readable(_as_array(values, what), what), dtype=np.float64, order="C")
+
+
+def _as_array(values: Any, what: str) -> NDArray[Any]:
+    """NumPy's reading of lists and of whatever else says it is an array."""
+    try:
+        # Keep masks: np.asarray would drop them and let the values beneath through.
+        return np.asanyarray(values)
+    except ValueError as cause:
+        raise DataError(f"{what} cannot be read as an array: {cause}. All rows must have the same length.") from cause
+
+
+def _wrap(X: Any, what: str) -> Any:
+    """What narwhals makes of a data frame or series of any library; anything else as it is."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(X, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as cause:
+        raise DataError(f"The names of the columns of {what} must be unique. {cause}") from cause
+
+
+def _frame(X: Any, what: str) -> "nw.DataFrame[Any] | None":
+    """A data frame of any library, or of an Arrow stream; None for what is neither."""
+    import narwhals as nw
+
+    found = _wrap(X, what)
+    if isinstance(found, nw.LazyFrame):
+        warnings.warn(f"{what} is lazy ({type(X).__name__}) and is collected into memory.", stacklevel=4)
+        return found.collect()
+    if isinstance(found, nw.Series):
+        raise DataError(
+            f"Expected a 2-D table as {what}, got a series ({type(X).__name__}). Reshape your data: a data frame of "
+            "one column, for example with to_frame()."
+        )
+    if isinstance(found, nw.DataFrame):
+        return found
+    if not hasattr(X, "__arrow_c_stream__"):
+        return None
+    try:
+        return nw.from_arrow(X, backend="pyarrow" if find_spec("pyarrow") or not find_spec("polars") else "polars")
+    except ModuleNotFoundError as cause:
+        raise DataError(f"{what} is an Arrow stream ({type(X).__name__}); install pyarrow to read it.") from cause
+    except Exception as cause:  # whatever the producer of the stream throws
+        raise DataError(f"{what} ({type(X).__name__}) cannot be read as a stream of Arrow tables: {cause}") from cause
+
+
+def _from_frame(frame: "nw.DataFrame[Any]", what: str, min_rows: int) -> Columns:
+    """The columns of a data frame, each in its own array."""
+    labels: list[Any] = frame.columns  # pandas' may be of any type
+    _check_shape(frame.shape, min_rows)
+    texts = sum(isinstance(name, str) for name in labels)
+    if 0 < texts < len(labels):
+        kinds = sorted({type(name).__name__ for name in labels})
+        raise ColumnTypeError(
+            "Feature names are only supported if all input features have string names, but your input has "
+            f"{kinds} as feature name / column name types. Rename the columns, for example with "
+            "X.columns = X.columns.astype(str)."
+        )
+    names = tuple(map(str, labels)) if texts else None
+    table = [
+        _from_series(column, f"column {name!r} of {what}")
+        for name, column in zip(labels, frame.iter_columns(), strict=True)
+    ]
+    return Columns(table, names, *frame.shape)
+
+
+def _from_series(series: "nw.Series[Any]", where: str) -> NDArray[Any]:
+    """One column of a data frame as an array of numbers."""
+    import narwhals as nw
+
+    dtype = series.dtype
+    stored = getattr(series.to_native(), "dtype", None)
+    if isinstance(stored, np.dtype):
+        values = series.to_numpy()
+        if stored.kind == "O":  # pandas' NA is no number, unlike None
+            values = values.copy()
+            values[series.is_null().to_numpy()] = None
+        return _readable(values, where)
+    if dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)):
+        if not series.null_count():
+            return _readable(series.to_numpy(), where)
+        # Not through the library's own floats: they round large integers in silence.
+        filled = series.fill_null(False if dtype == nw.Boolean else 0).to_numpy()
+        return _with_missing(filled, series.is_null().to_numpy(), where)
+    if dtype.is_float() or dtype.is_decimal():
+        return _readable(series.to_numpy(), where)
+    if dtype == nw.Unknown and series.null_count() == len(series):  # a null type: Arrow, polars
+        return np.full(len(series), np.nan)
+    raise _refusal(where, stored or getattr(series.to_native(), "type", dtype))
+
+
+def _readable(values: NDArray[Any], where: str) -> NDArray[Any]:
+    """An array of any shape as one the core can read; itself where it is one already."""
+    dtype = values.dtype
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(values)
+        filled = np.array(values.data)
+        filled[mask] = np.zeros((), dtype)
+        return _with_missing(filled, mask, where)
+    if dtype.kind == "O":
+        return _from_objects(values, where)
+    if dtype.kind not in "biuf":
+        raise _refusal(where, dtype)
+    values = np.asarray(values)
+    if not (dtype.isnative and values.flags.aligned):
+        values = values.astype(dtype.newbyteorder("="))
+    if dtype.kind in "iu" and dtype.itemsize == 8:
+        if values.size and (values.max() > LARGEST or (dtype.kind == "i" and values.min() < -LARGEST)):
+            _check_exact(values, where)
+    elif dtype.kind == "f" and dtype.itemsize == 2:
+        return values.astype(np.float32)
+    elif dtype.kind == "f" and dtype.itemsize > 8:
+        _check_exact(values, where)
+        return values.astype(np.float64)
+    return values
+
+
+def _with_missing(filled: NDArray[Any], mask: NDArray[np.bool_], where: str) -> NDArray[np.float64]:
+    """Numbers with some of them missing; what is filled in at those is of no matter."""
+    values = np.array(_readable(filled, where), dtype=np.float64)
+    values[mask] = np.nan
+    return values
+
+
+def _from_objects(values: NDArray[Any], where: str) -> NDArray[np.float64]:
+    """Python objects as float64, None as NaN; column by column, to name the one that has something else."""
+    if values.ndim == 2:
+        columns = [_from_objects(values[:, j], f"column {j} of {where}") for j in range(values.shape[1])]
+        return np.column_stack(columns)
+    odd = next((value for value in values.flat if isinstance(value, str | bytes | complex)), None)
+    if odd is not None:
+        raise _refusal(where, f"object with {type(odd).__name__}")
+    try:
+        out = values.astype(np.float64)
+        exact = all(int(v) == int(f) for v, f in zip(values.flat, out.flat, strict=True) if isinstance(v, Integral))
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise ColumnTypeError(f"{where} has dtype object, and not all of it is numbers: {cause}.") from cause
+    if not exact:
+        raise _inexact(where)
+    return out
+
+
+def _check_exact(values: NDArray[Any], where: str) -> None:
+    """Raise if float64, in which cuts and thresholds live, cannot hold a value."""
+    with np.errstate(over="ignore"):
+        rounded = values.astype(np.float64)
+    if values.dtype.kind == "f":
+        bad = (rounded != values) & ~np.isnan(values)
+    else:
+        end = rounded == 2.0 ** (64 if values.dtype.kind == "u" else 63)  # up, beyond what the integers hold
+        bad = end | (np.where(end, 0, rounded).astype(values.dtype) != values)
+    if bad.any():
+        raise _inexact(f"column {np.argwhere(bad)[0][1]} of {where}" if values.ndim == 2 else where)
+
+
+def _inexact(where: str) -> DataError:
+    return DataError(
+        f"{where} has numbers that float64 cannot hold exactly, such as integers beyond 2**53. Convert them yourself: "
+        "astype('float64') to round them, or smaller codes if they are identifiers."
+    )
+
+
+def _refusal(where: str, dtype: Any) -> DataError:
+    name = str(dtype.name if isinstance(dtype, np.dtype) else dtype).lower()
+    advice = next(text for words, text in ADVICE.items() if re.search(words, name))
+    return ColumnTypeError(f"{where} has dtype {dtype}, which is neither numeric nor boolean: {advice}")
+
+
+def _no_sparse(X: Any, what: str) -> None:
+    if hasattr(X, "tocsr"):
+        raise ColumnTypeError(
+            f"{what} is sparse ({type(X).__name__}), and sparse data is not supported yet; pass {what}.toarray()."
+        )
+
+
+def _check_shape(shape: tuple[int, ...], min_rows: int) -> None:
+    n_rows, n_columns = shape
+    if n_rows < min_rows:
+        raise DataError(
+            f"Found array with {n_rows} sample(s) (shape={shape}) while a minimum of {min_rows} is required."
+        )
+    if n_columns < 1:
+        raise DataError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def _check_length(values: NDArray[Any], n_rows: int, what: str) -> None:
+    if len(values) != n_rows:
+        raise DataError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(values)}]. "
+            f"{what} must have one value for each row."
+        )
+
+
+def _check_finite(values: NDArray[np.float64], what: str) -> None:
+    finite = np.isfinite(values)
+    if not finite.all():
+        row = int(np.argwhere(~finite)[0][0])
+        kind = "NaN" if np.isnan(values[row]).any() else "infinity"
+        raise DataError(f"Input {what} contains {kind}, first in row {row}; it must be finite. Drop or mend such rows.")

@@ -1,0 +1,47 @@
+"""Every way Sapwood refuses something.
+
+In: a name that does not exist and those that do. Out: the exceptions, and the hint that names the nearest.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class SapwoodError(ValueError):
+    """Base of every error Sapwood raises on purpose."""
+
+
+class ParameterError(SapwoodError):
+    """A parameter is unknown, of the wrong type or out of range."""
+
+
+class DataError(SapwoodError):
+    """A table, label, weight or score cannot be used as given."""
+
+
+class ModelFormatError(SapwoodError):
+    """A saved model is damaged, hostile or of another format."""
+
+
+def suggest(name: str, choices: Iterable[str], *, listed: Iterable[str] | None = None) -> str:
+    """Say which of the choices a name was probably meant to be.
+
+    Parameters
+    ----------
+    name : str
+        What was given.
+    choices : iterable of str
+        What exists.
+    listed : iterable of str, optional
+        What to list where nothing is near; all the choices by default.
+
+    Returns
+    -------
+    str
+        ``"did you mean 'max_bins'?"`` with up to three names, or ``"choose one of auto, narrow, wide."``.
+    """
+    spelled = {choice.lower(): choice for choice in choices}  # compared without case, shown as it is spelled
+    near = get_close_matches(name.lower(), spelled)
+    if near:
+        return f"did you mean {' or '.join(repr(spelled[key]) for key in near)}?"
+    return f"choose one of {', '.join(listed if listed is not None else sorted(spelled.values()))}."

@@ -1,0 +1,60 @@
+"""What is the rule: the order in which a tree grows, and where it ends.
+
+In: resolved parameters. Out: a growth policy of the core and the limits it keeps.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sapwood.device import cpu
+from sapwood.errors import ParameterError, suggest
+
+MAX_SYMMETRIC_DEPTH = 16  # a symmetric tree has all 2^depth leaves, empty or not
+
+_SAME = (
+    "min_child_weight", "min_samples_leaf", "reg_lambda", "reg_alpha", "min_split_gain", "max_delta_step",
+    "learning_rate", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+)  # fmt: skip
+
+
+def plan(params: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+    """Say how trees grow, in the words of the core.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+
+    Returns
+    -------
+    policy : str
+        A grower of the core.
+    limits : dict of str to float
+        Its limits; a `max_depth` or `max_leaves` of 0 is none.
+    """
+    policy = params["grow_policy"]
+    if policy not in cpu.growers():
+        raise ParameterError(f"grow_policy={policy!r} is unknown; {suggest(policy, cpu.growers())}")
+    leaves, depth = size(policy, params["max_leaves"], params["max_depth"])
+    return policy, {"max_leaves": leaves or 0, "max_depth": depth or 0, **{name: params[name] for name in _SAME}}
+
+
+def size(policy: str, max_leaves: int | str | None, max_depth: int | str | None) -> tuple[int | None, int | None]:
+    """Settle what 'auto' means for the size of a tree; None is no limit.
+
+    One limit set by hand is the only one. With none set, leaf-wise trees have 31 leaves and the others a depth of 6.
+    """
+    by_hand = isinstance(max_leaves, int) or isinstance(max_depth, int)
+    leaves = max_leaves if not isinstance(max_leaves, str) else 31 if policy == "leafwise" and not by_hand else None
+    depth = max_depth if not isinstance(max_depth, str) else None if policy == "leafwise" or by_hand else 6
+    if policy != "symmetric":
+        return leaves, depth
+    if leaves is not None:  # 2^depth leaves: the most levels that fit
+        depth = min(leaves.bit_length() - 1, depth if depth is not None else leaves)
+    if depth is None:
+        raise ParameterError("grow_policy='symmetric' needs a depth; set max_depth or max_leaves.")
+    if depth > MAX_SYMMETRIC_DEPTH:
+        raise ParameterError(
+            f"max_depth={depth} is too large for grow_policy='symmetric'; choose 1..{MAX_SYMMETRIC_DEPTH}."
+        )
+    return None, depth

@@ -1,0 +1,164 @@
+"""The model file: a booster to bytes and back, byte for byte, with nothing believed before it is checked.
+
+In: a booster; or a path, bytes or an open file from anywhere. Out: bytes, a file, or a valid booster.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from types import NoneType
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data import container
+from sapwood.errors import DataError, ModelFormatError
+from sapwood.model.booster import Booster
+from sapwood.model.trees import DTYPES, Trees
+
+KIND = "model"
+VERSION = 1
+
+# Everything of a booster that is no array, with the JSON types it may have. `history` cannot change a prediction.
+FIELDS: dict[str, tuple[type, ...]] = {
+    "objective": (str,),
+    "fields": (dict,),
+    "link": (str,),
+    "feature_names": (list,),
+    "named": (bool,),
+    "params": (dict,),
+    "classes": (dict, NoneType),
+    "best_round": (int, NoneType),
+    "data_fingerprint": (str,),
+}
+ARRAYS = {**DTYPES, "base": np.dtype(np.float64)}
+
+# dtype of classes in the file -> the JSON type of each; numpy strings get the width they need
+CLASS_TYPES: dict[str, tuple[type, ...]] = {
+    "bool": (bool,),
+    **{f"{kind}{bits}": (int,) for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{f"float{bits}": (float,) for bits in (16, 32, 64)},
+    "str": (str,),
+    "object": (bool, int, float, str),
+}
+
+
+def encode(booster: Booster) -> bytes:
+    """Return the content of a model file.
+
+    Parameters
+    ----------
+    booster : Booster
+
+    Returns
+    -------
+    bytes
+        The same for the same model, on every machine and in every process.
+    """
+    fields = {name: getattr(booster, name) for name in FIELDS}
+    fields |= {name: dict(fields[name]) for name in ("fields", "params")}
+    if booster.classes is not None:
+        fields["classes"] = _encode_classes(booster.classes)
+    arrays = {name: getattr(booster.trees, name) for name in DTYPES} | {"base": booster.base}
+    return container.pack(KIND, VERSION, arrays, fields)
+
+
+def decode(raw: bytes, history: Mapping[str, Any] | None = None) -> Booster:
+    """Make a booster of the content of a model file.
+
+    Parameters
+    ----------
+    raw : bytes
+        What `encode` returned, or anything else.
+    history : mapping, optional
+        Metrics by round, which the file does not hold.
+
+    Returns
+    -------
+    Booster
+
+    Raises
+    ------
+    ModelFormatError
+        If a byte has changed, or the content does not describe a model in every detail.
+    """
+    arrays, fields = container.unpack(raw, KIND, VERSION, ModelFormatError)
+    if set(fields) != set(FIELDS) or set(arrays) != set(ARRAYS):
+        raise ModelFormatError(f"The file has other parts than a model: {sorted(fields)}, {sorted(arrays)}.")
+    for name, types in FIELDS.items():
+        if type(fields[name]) not in types:
+            raise ModelFormatError(f"'{name}' is a {type(fields[name]).__name__}, not a {types[0].__name__}.")
+    if not all(type(name) is str for name in fields["feature_names"]):
+        raise ModelFormatError("'feature_names' holds something that is no string.")
+    if not all(type(value) in (int, float) for value in fields["fields"].values()):
+        raise ModelFormatError("'fields' holds something that is no number.")
+    if fields["classes"] is not None:
+        fields["classes"] = _decode_classes(fields["classes"])
+    if arrays["base"].dtype != ARRAYS["base"]:
+        raise ModelFormatError(f"'base' is an array of {arrays['base'].dtype}; expected {ARRAYS['base']}.")
+    base = arrays.pop("base")
+    return Booster(Trees(**arrays), base=base, history=history or {}, **fields)
+
+
+def save(booster: Booster, path: str | os.PathLike[str]) -> None:
+    """Write a model file: whole or not at all, leaving what was there before if anything fails.
+
+    Parameters
+    ----------
+    booster : Booster
+    path : str or path-like
+        The folder must exist.
+    """
+    container.write(path, encode(booster))
+
+
+def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO) -> Booster:
+    """Load a model. Nothing in a file is run, and a damaged or hostile one raises.
+
+    Parameters
+    ----------
+    source : path, bytes or file opened for binary reading
+        What `Booster.save` wrote or `Booster.to_bytes` returned. It is read fully before it is looked at.
+
+    Returns
+    -------
+    Booster
+
+    Raises
+    ------
+    ModelFormatError
+        If it is no model, damaged, of a later format, or not consistent in every detail.
+    """
+    if isinstance(source, bytes | bytearray | memoryview):
+        return decode(bytes(source))
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb") as file:
+            return decode(file.read())
+    if not hasattr(source, "read"):
+        raise ModelFormatError(f"Cannot load a {type(source).__name__}; give a path, bytes or a file opened with 'rb'.")
+    raw = source.read()
+    if not isinstance(raw, bytes):
+        raise ModelFormatError(f"The file gave {type(raw).__name__} where bytes were expected; open it with 'rb'.")
+    return decode(raw)
+
+
+def _encode_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    """The classes of a classifier as JSON, exactly."""
+    dtype = "str" if classes.dtype.kind == "U" else classes.dtype.name
+    values = [value.item() if isinstance(value, np.generic) else value for value in classes.tolist()]
+    if any(type(value) not in CLASS_TYPES.get(dtype, ()) for value in values):
+        raise DataError(f"Classes {values} ({classes.dtype}) cannot be saved; use strings, booleans or numbers.")
+    return {"dtype": dtype, "values": values}
+
+
+def _decode_classes(classes: dict[str, Any]) -> NDArray[Any]:
+    """The classes as they were; raises where the values are not of the dtype they claim."""
+    match classes:
+        case {"dtype": str(dtype), "values": list(values)} if len(classes) == 2 and dtype in CLASS_TYPES:
+            if all(type(value) in CLASS_TYPES[dtype] for value in values):
+                with suppress(OverflowError), np.errstate(over="ignore"):
+                    array = np.array(values, object).astype(dtype)
+                    if array.tolist() == values:
+                        return array
+    raise ModelFormatError(f"'classes' are not labels of one known dtype: {str(classes)[:200]}.")

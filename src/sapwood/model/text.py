@@ -1,0 +1,113 @@
+"""Trees for people to read: indented text, and one row a node in a data frame.
+
+In: trees and the names of columns. Out: a string, or a frame of the library asked for.
+"""
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sapwood.errors import ParameterError, suggest
+from sapwood.model.trees import Trees
+
+BACKENDS = ("pandas", "polars")
+
+
+def tree_text(trees: Trees, tree: int, n_outputs: int, names: Sequence[str]) -> str:
+    """Write one tree as indented text.
+
+    ::
+
+        tree 0 (round 0, output 0)
+          0: age <= 42.5 or missing  [gain 12.5, cover 10.0, count 10.0]
+            1: value 0.25  [cover 4.0, count 4.0]
+            2: value -0.5  [cover 6.0, count 6.0]
+
+    Parameters
+    ----------
+    trees : Trees
+    tree : int
+        Which of them.
+    n_outputs : int
+        Trees in a round.
+    names : sequence of str
+        Names of the columns.
+
+    Returns
+    -------
+    str
+        The rows that fulfil a split's condition go to the branch written first.
+    """
+    one = trees.slice(tree, tree + 1)
+    lines = [f"tree {tree} (round {tree // n_outputs}, output {one.output[0]})"]
+    stack = [(0, 1)]  # (node, indentation)
+    while stack:
+        node, indent = stack.pop()
+        cover, count = f"cover {float(one.cover[node])!r}", f"count {float(one.count[node])!r}"
+        left = int(one.left[node])
+        if left == 0:
+            content = f"value {float(one.value[node])!r}  [{cover}, {count}]"
+        else:
+            content = f"{_condition(one, node, names)}  [gain {float(one.gain[node])!r}, {cover}, {count}]"
+            stack += [(left + 1, indent + 1), (left, indent + 1)]
+        lines.append(f"{'  ' * indent}{node}: {content}")
+    return "\n".join(lines) + "\n"
+
+
+def frame(trees: Trees, n_outputs: int, names: Sequence[str], backend: str) -> Any:
+    """Lay out every node as one row of a data frame.
+
+    Parameters
+    ----------
+    trees : Trees
+    n_outputs : int
+        Trees in a round.
+    names : sequence of str
+        Names of the columns.
+    backend : {"pandas", "polars"}
+        The library to make the frame with.
+
+    Returns
+    -------
+    data frame
+        See `Booster.to_frame`.
+    """
+    if backend not in BACKENDS:
+        raise ParameterError(f"backend {backend!r} is unknown; {suggest(str(backend), BACKENDS)}")
+    try:
+        library = importlib.import_module(backend)
+    except ImportError:
+        raise ParameterError(
+            f"backend {backend!r} is not installed; install it, or choose one of {BACKENDS}."
+        ) from None
+    tree = np.repeat(np.arange(trees.n_trees), np.diff(trees.offset))
+    leaf = trees.left == 0
+    side = np.where(trees.missing_left == 1, "left", "right")
+    return library.DataFrame(
+        {
+            "tree": tree,
+            "round": tree // n_outputs,
+            "output": trees.output[tree],
+            "node": np.arange(trees.n_nodes) - trees.offset[tree],
+            "depth": trees.depth(),
+            "feature": [None if column < 0 else names[column] for column in trees.column.tolist()],
+            "threshold": np.where(leaf, np.nan, trees.threshold),
+            "missing": [None if end else to for end, to in zip(leaf.tolist(), side.tolist(), strict=True)],
+            "left": np.where(leaf, -1, trees.left),
+            "right": np.where(leaf, -1, trees.left + 1),
+            "value": np.where(leaf, trees.value, np.nan),
+            "gain": np.where(leaf, np.nan, trees.gain),
+            "cover": trees.cover,
+            "count": trees.count,
+        }
+    )
+
+
+def _condition(tree: Trees, node: int, names: Sequence[str]) -> str:
+    """What the rows of the left branch have in common."""
+    name, threshold = names[tree.column[node]], float(tree.threshold[node])
+    if threshold == np.inf:
+        return f"{name} is not missing"
+    return f"{name} <= {threshold!r}" + (" or missing" if tree.missing_left[node] else "")

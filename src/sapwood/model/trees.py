@@ -1,0 +1,189 @@
+"""The trees of a model as flat frozen arrays over all their nodes.
+
+In: trees as the core grew them, or arrays from a file. Out: read-only arrays, checked to be trees before use.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device import cpu
+from sapwood.errors import ModelFormatError
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "offset": np.dtype(np.int64),
+    "output": np.dtype(np.int32),
+    "column": np.dtype(np.int32),
+    "threshold": np.dtype(np.float64),
+    "missing_left": np.dtype(np.uint8),
+    "left": np.dtype(np.int32),
+    "value": np.dtype(np.float64),
+    "gain": np.dtype(np.float64),
+    "cover": np.dtype(np.float64),
+    "count": np.dtype(np.float64),
+}
+OF_TREES = ("offset", "output")
+OF_NODES = tuple(name for name in DTYPES if name not in OF_TREES)
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Trees one after the other; node ids count from 0 within a tree.
+
+    ::
+
+        offset     0           3                   8      first node of each tree, and the end
+        node       0   1   2   0   1   2   3   4
+        column     4  -1  -1   2   7  -1  -1  -1          -1 marks a leaf
+        left       1   0   0   1   3   0   0   0          the right child is left + 1
+    """
+
+    offset: NDArray[np.int64]  # (n_trees + 1)
+    output: NDArray[np.int32]  # (n_trees) the score a tree adds to
+    column: NDArray[np.int32]  # (n_nodes) from here on; -1 in leaves
+    threshold: NDArray[np.float64]  # x <= threshold goes left; +inf: every value left, missing right; 0 in leaves
+    missing_left: NDArray[np.uint8]  # 1: missing goes left; 0 in leaves
+    left: NDArray[np.int32]  # 0 in leaves
+    value: NDArray[np.float64]  # 0 in splits
+    gain: NDArray[np.float64]  # 0 in leaves
+    cover: NDArray[np.float64]  # sum of hessians
+    count: NDArray[np.float64]  # sum of weights
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            array = np.asarray(getattr(self, field.name), order="C")
+            if array.flags.writeable:  # ours alone from here on: the caller may write to what it gave
+                array = array.copy()
+                array.flags.writeable = False
+            object.__setattr__(self, field.name, array)
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.offset) - 1
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all trees, leaves included."""
+        return len(self.column)
+
+    @classmethod
+    def of(cls, grown: Sequence[tuple[cpu.Tree, int]]) -> "Trees":
+        """Freeze grown trees.
+
+        Parameters
+        ----------
+        grown : sequence of (tree, output)
+            Trees of the core, in the order they were grown, and the score each adds to.
+
+        Returns
+        -------
+        Trees
+        """
+        parts: list[dict[str, Any]] = [dict(tree) for tree, _ in grown]
+        sizes = [len(part["column"]) for part in parts]
+        nodes = {name: _joined([part[name] for part in parts], name) for name in OF_NODES}
+        output = np.array([output for _, output in grown], DTYPES["output"])
+        return cls(offset=np.cumsum([0, *sizes], dtype=DTYPES["offset"]), output=output, **nodes)
+
+    @classmethod
+    def concat(cls, parts: Sequence["Trees"]) -> "Trees":
+        """All trees of several `Trees`, in order."""
+        ends = np.cumsum([0, *(part.n_nodes for part in parts)], dtype=DTYPES["offset"])
+        offsets = [part.offset[:-1] + start for part, start in zip(parts, ends, strict=False)]
+        arrays = {name: _joined([getattr(part, name) for part in parts], name) for name in ("output", *OF_NODES)}
+        return cls(offset=_joined([*offsets, ends[-1:]], "offset"), **arrays)
+
+    def slice(self, first: int, last: int) -> "Trees":
+        """The trees ``first .. last - 1``; the arrays are views, not copies."""
+        start, end = self.offset[first], self.offset[last]
+        nodes = {name: getattr(self, name)[start:end] for name in OF_NODES}
+        return Trees(offset=self.offset[first : last + 1] - start, output=self.output[first:last], **nodes)
+
+    def depth(self) -> NDArray[np.int32]:
+        """Depth of every node, 0 in the roots, level by level."""
+        start = np.repeat(self.offset[:-1], np.diff(self.offset))
+        depth = np.zeros(self.n_nodes, np.int32)
+        level = self.offset[:-1]
+        while len(level):
+            splits = level[self.left[level] > 0]
+            left = start[splits] + self.left[splits]
+            level = np.concatenate([left, left + 1])
+            depth[left] = depth[left + 1] = depth[splits] + 1
+        return depth
+
+    def validate(self, n_columns: int, n_outputs: int) -> None:
+        """Check that the arrays are trees, whatever wrote them, in time linear in their size.
+
+        Parameters
+        ----------
+        n_columns : int
+            Columns of the table the trees read.
+        n_outputs : int
+            Scores of a row; a round has one tree for each, in order.
+
+        Raises
+        ------
+        ModelFormatError
+            At the first thing that does not hold.
+        """
+        for name, dtype in DTYPES.items():
+            array = getattr(self, name)
+            if array.ndim != 1 or array.dtype != dtype:
+                raise ModelFormatError(f"'{name}' is a {array.ndim}-d array of {array.dtype}; expected 1-d {dtype}.")
+        for name in OF_NODES:
+            if len(getattr(self, name)) != self.n_nodes:
+                raise ModelFormatError(f"'{name}' has {len(getattr(self, name))} nodes, 'column' has {self.n_nodes}.")
+        if len(self.offset) != len(self.output) + 1:
+            raise ModelFormatError(f"{len(self.output)} trees need one offset more; there are {len(self.offset)}.")
+        rising = self.offset[1:] > self.offset[:-1]  # compared, not subtracted: huge offsets would wrap around
+        _hold(self.offset[0] == 0 and self.offset[-1] == self.n_nodes, "offsets go from 0 to the number of nodes")
+        _hold(rising, "offsets rise strictly")
+        rounds, rest = divmod(self.n_trees, n_outputs)
+        _hold(rest == 0, f"the number of trees ({self.n_trees}) is a multiple of the number of outputs ({n_outputs})")
+        _hold(self.output == np.tile(np.arange(n_outputs), rounds), "each round has one tree per output, in order")
+        self._validate_links()
+        self._validate_numbers(n_columns)
+
+    def _validate_links(self) -> None:
+        """Children follow their parent within its tree, and every node but the root has exactly one parent."""
+        sizes = np.diff(self.offset)
+        root = np.repeat(self.offset[:-1], sizes)
+        end = np.repeat(self.offset[1:], sizes)
+        node = np.arange(self.n_nodes)
+        left = root + self.left  # int64: cannot overflow
+        leaf = self.left == 0
+        _hold(leaf | (left > node), "children follow their parent")
+        _hold(leaf | (left + 1 < end), "children lie within their tree")
+        children = np.concatenate([left[~leaf], left[~leaf] + 1])
+        _hold(np.bincount(children, minlength=self.n_nodes) == (node != root), "a node has one parent, a root none")
+
+    def _validate_numbers(self, n_columns: int) -> None:
+        """Every number is one that growing could have written."""
+        leaf = self.left == 0
+        _hold((self.column == -1) == leaf, "leaves, and only they, have column -1")
+        _hold((self.column >= -1) & (self.column < n_columns), f"columns are below {n_columns}")
+        _hold(self.missing_left <= 1, "'missing_left' is 0 or 1")
+        _hold(self.threshold > -np.inf, "no threshold is NaN or -inf")
+        _hold((self.threshold < np.inf) | (self.missing_left == 0), "a threshold of +inf sends missing values right")
+        for name in ("value", "gain", "cover", "count"):
+            _hold(np.isfinite(getattr(self, name)), f"every '{name}' is finite")
+        _hold((self.cover >= 0) & (self.count >= 0), "no 'cover' or 'count' is negative")
+        _hold(leaf | (self.value == 0), "the value of a split is 0")
+        for name in ("gain", "threshold", "missing_left"):
+            _hold(~leaf | (getattr(self, name) == 0), f"'{name}' of a leaf is 0")
+
+
+def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
+    """One array of the dtype the name has, of no element where there are no parts."""
+    return np.concatenate([np.empty(0, DTYPES[name]), *parts], dtype=DTYPES[name])
+
+
+def _hold(law: NDArray[np.bool_] | bool, text: str) -> None:
+    """Raise unless the law holds for every element."""
+    if not np.all(law):
+        where = f", first at position {np.argmin(law)}" if np.ndim(law) else ""
+        raise ModelFormatError(f"The trees of the model break the rule '{text}'{where}.")

@@ -1,0 +1,47 @@
+"""The loop: its size, the order of its questions, and what it costs."""
+
+import inspect
+from typing import Any
+
+from sapwood.boost import plain
+from sapwood.params import resolve
+
+
+class Log:
+    """A trainer, or a watch, that only writes down what it was asked."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: self.calls.append((name, *args))
+
+
+def test_a_round_asks_four_questions_in_order() -> None:
+    log: Any = Log()
+    params = resolve({"n_estimators": 2, "seed": 5, "subsample": 0.5, "precision": "wide"})
+    for trees in plain.boost(log, params, 2, 7, [log]):
+        assert trees == [None, None]
+    policy, limits = plain.grow.plan(params)
+    rounds = []
+    for index in (7, 8):
+        rounds += [("gradients", "wide"), ("sample", 5, index, 0.5)]
+        for output in range(2):
+            rounds += [
+                ("grow", output, policy, limits, 5, 2 * index + output),
+                ("add_scores", output),
+                ("add", None, output),
+            ]
+    assert log.calls == rounds
+
+
+def test_nothing_happens_before_a_round_is_asked_for() -> None:
+    log: Any = Log()
+    rounds = plain.boost(log, resolve({}), 1, 0, [])
+    assert log.calls == []
+    next(rounds)
+    assert len(log.calls) == 4
+
+
+def test_the_loop_stays_small() -> None:
+    assert len(inspect.getsource(plain).splitlines()) <= 60

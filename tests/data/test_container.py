@@ -1,0 +1,163 @@
+"""What is saved comes back whole, and nothing else comes back."""
+
+import json
+import os
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sapwood.data import container
+from sapwood.errors import DataError, ModelFormatError
+
+ARRAYS = {"codes": np.array([1, 2, 3], dtype=np.uint8), "none": np.zeros(0), "table": np.arange(6.0).reshape(2, 3).T}
+FIELDS = {"names": ["å", "b"], container.BLANK: container.BLANK, "n": 3}
+RAW = container.pack("thing", 2, ARRAYS, FIELDS)
+
+
+def unpack(raw, kind="thing", newest=2, error=DataError):
+    return container.unpack(raw, kind, newest, error)
+
+
+def test_round_trip():
+    arrays, fields = unpack(RAW)
+    assert fields == FIELDS
+    assert set(arrays) == set(ARRAYS)
+    for name, array in ARRAYS.items():
+        assert arrays[name].dtype == array.dtype
+        assert_array_equal(arrays[name], array)
+
+
+def test_same_bytes_for_the_same_content():
+    assert container.pack("thing", 2, dict(reversed(ARRAYS.items())), dict(reversed(FIELDS.items()))) == RAW
+
+
+def test_every_truncation_raises():
+    for length in range(len(RAW)):
+        with pytest.raises(DataError):
+            unpack(RAW[:length])
+    with pytest.raises(DataError):
+        unpack(RAW + b" ")
+
+
+def test_every_changed_bit_raises():
+    for place in range(len(RAW)):
+        for bit in range(8):
+            changed = bytearray(RAW)
+            changed[place] ^= 1 << bit
+            with pytest.raises(DataError):
+                unpack(bytes(changed))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"PK\x03\x04 something else",
+        (10).to_bytes(8, "little") + b'{"a": 1}  ',
+        (2**63).to_bytes(8, "little") + b"{}",
+        (200_000).to_bytes(8, "little") + b"[" * 200_000,
+    ],
+    ids=["empty", "zip", "no entry", "long header", "deep header"],
+)
+def test_foreign_files_raise(raw):
+    with pytest.raises(DataError, match="not a file that Sapwood saved"):
+        unpack(raw)
+
+
+def test_other_kinds_and_newer_versions_raise_the_error_asked_for():
+    with pytest.raises(ModelFormatError, match="holds a 'thing', not a 'model'"):
+        unpack(RAW, kind="model", error=ModelFormatError)
+    with pytest.raises(DataError, match=r"version 2; this Sapwood reads versions 1\.\.1"):
+        unpack(RAW, newest=1)
+
+
+def forged(change):
+    """The container with another header, under a digest that is right."""
+    length = int.from_bytes(RAW[:8], "little")
+    header = json.loads(RAW[8 : 8 + length])
+    digest = json.loads(header["__metadata__"]["sapwood"])["digest"]
+    text = change(json.dumps(header).replace(digest, container.BLANK)).encode()
+    text += b" " * (-len(text) % 8)
+    raw = len(text).to_bytes(8, "little") + text + RAW[8 + length :]
+    return raw.replace(container.BLANK.encode(), sha256(raw).hexdigest().encode(), 1)
+
+
+def test_a_forged_header_can_pass_the_digest():
+    assert unpack(forged(lambda text: text))[1] == FIELDS
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('{"__metadata__": {', '{"__metadata__": {"more": "1", ', "parts that do not belong"),
+        (r"\"version\":2", r"\"version\":2,\"more\":1", "parts that do not belong"),
+        ('"dtype": "U8"', '"dtype": "U8", "more": 1', "parts that do not belong"),
+        ('"dtype": "U8"', '"dtype": "U8", "dtype": "U8"', "not a file that Sapwood saved"),
+        (r"\"version\":2", r"\"version\":2,\"version\":2", "not a file that Sapwood saved"),
+        (r"\"version\":2", r"\"version\":NaN", "not a file that Sapwood saved"),
+        (r"\"version\":2", r"\"version\":true", "version True"),
+        ('"dtype": "U8"', '"dtype": "U9"', "arrays of the file cannot be read"),
+        ('"shape": [3]', '"shape": [4]', "arrays of the file cannot be read"),
+        ('"data_offsets": [48, 51]', '"data_offsets": [47, 50]', "arrays of the file cannot be read"),
+    ],
+)
+def test_lies_under_a_right_digest_raise(old, new, message):
+    def change(text):
+        assert old in text
+        return text.replace(old, new, 1)
+
+    with pytest.raises(DataError, match=message):
+        unpack(forged(change))
+
+
+def test_arrays_that_are_not_aligned_raise():
+    odd = {
+        "one byte": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]},
+        "the rest": {"dtype": "U16", "shape": [25], "data_offsets": [1, 51]},
+    }
+    with pytest.raises(DataError, match="not aligned"):
+        unpack(forged(lambda text: json.dumps({"__metadata__": json.loads(text)["__metadata__"], **odd})))
+
+
+def test_numbers_that_json_has_not_raise():
+    with pytest.raises(ValueError, match="JSON"):
+        container.pack("thing", 1, {}, {"x": float("nan")})
+
+
+def test_write_replaces_the_whole_file(tmp_path):
+    path = tmp_path / "naïve file"
+    container.write(path, b"old and long")
+    container.write(str(path), b"new")
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    container.write(path, b"old")
+
+    def fail(descriptor):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        container.write(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_write_follows_links_and_takes_long_names(tmp_path):
+    container.write(tmp_path / ("n" * 250), b"long")
+    os.symlink(tmp_path / ("n" * 250), tmp_path / "link")
+    container.write(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / ("n" * 250)).read_bytes() == b"new"
+
+
+def test_writing_over_a_folder_raises(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(OSError):
+        container.write(tmp_path / "folder", b"new")
+    assert os.listdir(tmp_path) == ["folder"]

@@ -1,0 +1,55 @@
+"""Trees written by hand, small enough to work out every answer on paper."""
+
+from typing import Any
+
+import numpy as np
+
+NAN, INF = float("nan"), float("inf")
+LOG2, LOG3, LOG4, LOG5 = 0.6931471805599453, 1.0986122886681098, 1.3862943611198906, 1.6094379124341003
+
+
+def grown(*nodes: dict[str, Any]) -> dict[str, np.ndarray]:
+    """A tree as the core returns it, from one dict a node; what a node does not say is 0, in a leaf column -1."""
+    names = {"column": np.int32, "bin": np.int32, "threshold": float, "missing_left": np.uint8, "left": np.int32}
+    names |= dict.fromkeys(["value", "gain", "cover", "count"], float)
+    empty = {"column": -1, "bin": -1}
+    return {
+        name: np.array([node.get(name, empty.get(name, 0)) for node in nodes], dtype) for name, dtype in names.items()
+    }
+
+
+def leaf(value: float, cover: float = 1.0) -> dict[str, Any]:
+    return {"value": value, "cover": cover, "count": cover}
+
+
+def split(column: int, threshold: float, left: int, gain: float, cover: float, missing_left: int = 0) -> dict[str, Any]:
+    return {
+        "column": column,
+        "threshold": threshold,
+        "left": left,
+        "gain": gain,
+        "cover": cover,
+        "count": cover,
+        "missing_left": missing_left,
+    }
+
+
+FIRST = grown(
+    split(0, 30.0, left=1, gain=8.0, cover=6.0, missing_left=1),  # age <= 30 or missing
+    leaf(1.5, 2.0),
+    split(1, INF, left=3, gain=2.0, cover=4.0),  # income is not missing
+    leaf(-2.0, 3.0),
+    leaf(4.0, 1.0),
+)
+SECOND = grown(split(1, 100.0, left=1, gain=1.0, cover=6.0), leaf(0.25, 4.0), leaf(-0.5, 2.0))
+
+# age, income, leaf in the first tree, leaf in the second, prediction = 10 + the two leaf values
+ROWS = [
+    (25.0, 50.0, 1, 1, 11.75),
+    (30.0, 101.0, 1, 2, 11.0),
+    (NAN, NAN, 1, 2, 11.0),
+    (31.0, 100.0, 3, 1, 8.25),
+    (31.0, NAN, 4, 2, 13.5),
+    (INF, INF, 3, 2, 7.5),
+    (-INF, -INF, 1, 1, 11.75),
+]

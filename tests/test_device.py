@@ -1,0 +1,72 @@
+"""How many threads: what was asked for, the affinity, and the quota of the cgroup."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sapwood.device import cpu
+from sapwood.errors import ParameterError
+
+
+@pytest.mark.parametrize(
+    ("n_jobs", "expected"),
+    [(None, 8), (-1, 8), (-2, 7), (-7, 2), (-8, 1), (-100, 1), (1, 1), (5, 5), (9, 9), (32, 32), (33, 32), (10**6, 32)],
+)
+def test_threads_of_eight_cpus(monkeypatch: pytest.MonkeyPatch, n_jobs: int | None, expected: int) -> None:
+    monkeypatch.setattr(cpu, "available", lambda: 8)
+    assert cpu.threads(n_jobs) == expected
+
+
+def test_never_more_threads_than_the_pool_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "available", lambda: 1000)
+    assert cpu.threads(None) == cpu.threads(-1) == cpu.threads(999) == 256
+
+
+def test_no_thread_is_an_error() -> None:
+    with pytest.raises(ParameterError, match="n_jobs=0"):
+        cpu.threads(0)
+
+
+def test_affinity_and_quota_both_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    for quota, expected in ((256, 6), (4, 4), (0, 1)):
+        monkeypatch.setattr(cpu, "quota", lambda quota=quota: quota)
+        assert cpu.available() == expected
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_quota_of_version_2_is_the_least_along_the_path(tmp_path: Path) -> None:
+    own, mount = tmp_path / "cgroup", tmp_path / "fs"
+    write(own, "0::/pod/box\n")
+    write(mount / "pod/box/cpu.max", "max 100000\n")
+    assert cpu.quota(own, mount) == 256
+    write(mount / "pod/cpu.max", "350000 100000\n")
+    assert cpu.quota.__wrapped__(own, mount) == 3
+    write(mount / "pod/box/cpu.max", "50000 100000\n")
+    assert cpu.quota.__wrapped__(own, mount) == 0  # half a CPU: `available` makes one of it
+
+
+def test_quota_of_version_1(tmp_path: Path) -> None:
+    own, mount = tmp_path / "cgroup", tmp_path / "fs"
+    write(own, "5:memory:/pod\n4:cpu,cpuacct:/pod\n3:cpuset:/pod\n")
+    write(mount / "cpu,cpuacct/pod/cpu.cfs_quota_us", "-1\n")
+    write(mount / "cpu,cpuacct/pod/cpu.cfs_period_us", "100000\n")
+    assert cpu.quota.__wrapped__(own, mount) == 256
+    write(mount / "cpu,cpuacct/pod/cpu.cfs_quota_us", "200000\n")
+    assert cpu.quota.__wrapped__(own, mount) == 2
+
+
+def test_a_container_that_sees_only_the_root_of_its_group(tmp_path: Path) -> None:
+    own, mount = tmp_path / "cgroup", tmp_path / "fs"
+    write(own, "0::/docker/0123456789abcdef\n")
+    write(mount / "cpu.max", "200000 100000\n")
+    assert cpu.quota.__wrapped__(own, mount) == 2
+
+
+def test_no_cgroup_is_no_limit(tmp_path: Path) -> None:
+    assert cpu.quota.__wrapped__(tmp_path / "none", tmp_path) == 256

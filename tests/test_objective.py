@@ -1,0 +1,71 @@
+"""Objectives by name, and the labels each of them takes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sapwood import objective
+from sapwood.device import cpu
+from sapwood.errors import DataError, ParameterError
+from sapwood.metric import METRICS
+
+
+def goal(name: str) -> objective.Objective:
+    return objective.resolve({"objective": name})
+
+
+@pytest.mark.parametrize("name", cpu.objectives())
+def test_every_objective_of_the_core_can_be_measured(name: str) -> None:
+    found = goal(name)
+    assert found.name == name and found.link in METRICS[found.metric].links
+
+
+def test_an_unknown_objective_names_the_nearest() -> None:
+    with pytest.raises(ParameterError, match="objective='logistics' is unknown; did you mean 'logistic'"):
+        goal("logistics")
+
+
+def test_fields_are_checked_against_their_own_objective(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"doc": "", "link": "identity", "metric": "rmse"}
+    shelf = {"level": {**entry, "fields": {"at": (0.0, 1.0, 0.5)}}, "plain": {**entry, "fields": {}}}
+    monkeypatch.setattr(cpu, "objectives", lambda: shelf)
+    assert objective.field_names() == {"at"}
+    assert goal("level").fields == {"at": 0.5}
+    assert objective.resolve({"objective": "level", "at": 1}).fields == {"at": 1.0}
+    with pytest.raises(ParameterError, match="at=2 is too large; choose a number of at least 0"):
+        objective.resolve({"objective": "level", "at": 2})
+    with pytest.raises(ParameterError, match=r"at=0\.5 is not a parameter of objective='plain'"):
+        objective.resolve({"objective": "plain", "at": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "n_classes", "expected"),
+    [
+        ("squared_error", [-1.5, 1e300], None, 1),
+        ("logistic", [0, 1, 1], None, 1),
+        ("logistic", [0, 0], None, 1),
+        ("softmax", [0, 2, 1], None, 3),
+        ("softmax", [0, 1], 5, 5),
+        ("softmax", [0, 0], None, 2),
+    ],
+)
+def test_outputs(name: str, label: Any, n_classes: int | None, expected: int) -> None:
+    assert objective.outputs(goal(name), np.array(label, float), n_classes) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "n_classes", "message"),
+    [
+        ("squared_error", [0, np.inf], None, "label inf in row 1 is not a finite number"),
+        ("logistic", [0, 1, 2], None, "label 2 in row 2 is not 0 or 1, as objective='logistic' needs"),
+        ("logistic", [0.5], None, "label 0.5 in row 0 is not 0 or 1"),
+        ("softmax", [0, 1.5], None, r"label 1.5 in row 1 is not one of 0\.\.1"),
+        ("softmax", [0, -1], None, "label -1 in row 1"),
+        ("softmax", [0, 3], 3, r"label 3 in row 1 is not one of 0\.\.2"),
+        ("softmax", [0, np.nan], None, "label nan in row 1"),
+    ],
+)
+def test_labels_that_do_not_suit(name: str, label: Any, n_classes: int | None, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        objective.outputs(goal(name), np.array(label, float), n_classes)

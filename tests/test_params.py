@@ -1,0 +1,189 @@
+"""The table of parameters: defaults, aliases, and errors that say what to do."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sapwood.errors import ParameterError, SapwoodError, suggest
+from sapwood.params import TABLE, defaults, given_names, model_params, resolve
+
+
+def refuse(given: Any) -> str:
+    """The message of the error that the parameters must raise."""
+    with pytest.raises(ParameterError) as caught:
+        resolve(given)
+    return str(caught.value)
+
+
+def test_nothing_given_is_every_default() -> None:
+    assert resolve({}) == {**defaults(), "random_state": 0}
+    assert list(resolve({})) == [row.name for row in TABLE]
+
+
+def test_every_name_and_alias_belongs_to_one_row() -> None:
+    names = [name for row in TABLE for name in (row.name, *row.aliases)]
+    assert len(names) == len(set(names))
+    assert all(set(row.means) <= {row.name, *row.aliases} for row in TABLE)
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_every_row_is_documented_and_takes_its_default(row: Any) -> None:
+    assert row.doc.endswith(".") and str(row.kind)
+    assert resolve({row.name: row.default})[row.name] == resolve({})[row.name]
+
+
+def test_what_was_resolved_resolves_to_itself() -> None:
+    given = {"depth": 4, "eta": 0.5, "objective": "Logloss", "border_count": 31, "seed": 3, "metric": ["auc", "error"]}
+    assert resolve(resolve(given)) == resolve(given)
+
+
+def test_the_given_mapping_is_not_changed() -> None:
+    metrics = ["rmse"]
+    given = {"eta": 0.3, "num_leaves": -1, "eval_metric": metrics}
+    resolve(given)["eval_metric"].append("mae")
+    assert given == {"eta": 0.3, "num_leaves": -1, "eval_metric": ["rmse"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "value"),
+    [
+        ({"num_boost_round": 7}, "n_estimators", 7),
+        ({"iterations": 7}, "n_estimators", 7),
+        ({"eta": 0.3}, "learning_rate", 0.3),
+        ({"num_leaves": 63}, "max_leaves", 63),
+        ({"max_leaves": 0}, "max_leaves", None),
+        ({"depth": 6}, "max_depth", 6),
+        ({"depth": 0}, "max_depth", None),
+        ({"max_depth": -1}, "max_depth", None),
+        ({"max_depth": np.int32(-1)}, "max_depth", None),
+        ({"max_bin": 256}, "max_bins", 256),
+        ({"border_count": 254}, "max_bins", 255),
+        ({"border_count": np.int64(254)}, "max_bins", 255),
+        ({"lambda": 2}, "reg_lambda", 2.0),
+        ({"lambda_l1": 2}, "reg_alpha", 2.0),
+        ({"l2_leaf_reg": 3.0}, "reg_lambda", 3.0),
+        ({"gamma": 1}, "min_split_gain", 1.0),
+        ({"min_data_in_leaf": 20}, "min_samples_leaf", 20),
+        ({"min_child_samples": 0}, "min_samples_leaf", 1),
+        ({"min_sum_hessian_in_leaf": 1e-3}, "min_child_weight", 1e-3),
+        ({"bagging_fraction": 0.5}, "subsample", 0.5),
+        ({"feature_fraction": 0.5}, "colsample_bytree", 0.5),
+        ({"feature_fraction_bynode": 0.5}, "colsample_bynode", 0.5),
+        ({"rsm": 0.5}, "colsample_bylevel", 0.5),
+        ({"od_wait": 20}, "early_stopping_rounds", 20),
+        ({"early_stopping_round": 0}, "early_stopping_rounds", None),
+        ({"nthread": 0}, "n_jobs", None),
+        ({"thread_count": -1}, "n_jobs", -1),
+        ({"random_seed": 5}, "random_state", 5),
+        ({"num_class": 3}, "n_classes", 3),
+        ({"task_type": "CPU"}, "device", "cpu"),
+        ({"verbose": -1}, "verbose", 0),
+        ({"verbosity": -1}, "verbose", 0),
+        ({"verbosity": 1}, "verbose", 0),
+        ({"verbosity": 2}, "verbose", 1),
+        ({"grow_policy": "lossguide"}, "grow_policy", "leafwise"),
+        ({"grow_policy": "Depthwise"}, "grow_policy", "depthwise"),
+        ({"grow_policy": "SymmetricTree"}, "grow_policy", "symmetric"),
+        ({"objective": "binary:logistic"}, "objective", "logistic"),
+        ({"objective": "binary"}, "objective", "logistic"),
+        ({"loss_function": "Logloss"}, "objective", "logistic"),
+        ({"objective": "reg:squarederror"}, "objective", "squared_error"),
+        ({"objective": "regression"}, "objective", "squared_error"),
+        ({"loss_function": "RMSE"}, "objective", "squared_error"),
+        ({"objective": "multi:softprob"}, "objective", "softmax"),
+        ({"objective": "multiclass"}, "objective", "softmax"),
+        ({"loss_function": "MultiClass"}, "objective", "softmax"),
+    ],
+)  # fmt: skip
+def test_the_peers_names_and_values(given: dict[str, Any], name: str, value: Any) -> None:
+    got = resolve(given)[name]
+    assert got == value and type(got) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"max_bins": 1}, "max_bins=1 is too small; choose 2..65535."),
+        ({"max_bins": 65536}, "max_bins=65536 is too large; choose 2..65535."),
+        ({"max_bins": 2.0}, "max_bins=2.0 is not an integer; choose 2..65535."),
+        ({"max_bins": True}, "max_bins=True is not an integer; choose 2..65535."),
+        ({"border_count": 65535}, "border_count=65535 (max_bins=65536) is too large; choose 2..65535."),
+        ({"n_estimators": 0}, "n_estimators=0 is too small; choose 1 or more."),
+        ({"max_leaves": 1}, "max_leaves=1 is too small; choose 2 or more, 'auto' or None."),
+        ({"max_depth": -2}, "max_depth=-2 is too small; choose 1 or more, 'auto' or None."),
+        ({"max_depth": "deep"}, "max_depth='deep' is not an integer; choose 1 or more, 'auto' or None."),
+        ({"learning_rate": 0}, "learning_rate=0 is too small; choose a number above 0."),
+        ({"learning_rate": "0.1"}, "learning_rate='0.1' is not a finite number; choose a number above 0."),
+        ({"learning_rate": np.nan}, "learning_rate=nan is not a finite number; choose a number above 0."),
+        ({"reg_lambda": np.inf}, "reg_lambda=inf is not a finite number; choose a number of at least 0."),
+        ({"reg_lambda": True}, "reg_lambda=True is not a finite number; choose a number of at least 0."),
+        ({"subsample": 1.5}, "subsample=1.5 is too large; choose a number above 0 and at most 1."),
+        ({"validation_fraction": 1.0}, "validation_fraction=1.0 is too large; choose a number above 0 and below 1."),
+        ({"precision": "wid"}, "precision='wid' is unknown; did you mean 'wide'?"),
+        ({"precision": 14}, "precision=14 is not a string; choose one of auto, narrow, wide."),
+        ({"random_state": -1}, "random_state=-1 is too small; choose 0..9223372036854775807."),
+        ({"n_jobs": 0}, "n_jobs=0 is not a number of threads; choose 1 or more, or None for every CPU."),
+        ({"n_jobs": 1.5}, "n_jobs=1.5 is not a number of threads; choose 1 or more, or None for every CPU."),
+        ({"verbose": -2}, "verbose=-2 is too small; choose 0 or more."),
+        ({"device": "cuda"}, "device='cuda' is not available in this version of Sapwood; choose 'cpu'."),
+        ({"task_type": "GPU"}, "task_type='GPU' is not available in this version of Sapwood; choose 'cpu'."),
+        ({"device": "abacus"}, "device='abacus' is unknown; choose 'cpu'."),
+        ({"max_dept": 3}, "unknown parameter 'max_dept'; did you mean 'max_depth'"),
+        ({"eta": 0.1, "learning_rate": 0.2}, "eta=0.1 and learning_rate=0.2 are both learning_rate; give one of them."),
+        ({"alpha": 1}, "parameter 'alpha' is ambiguous: L1 penalty in XGBoost"),
+        ({"eval_metric": 3}, "eval_metric=3 is not a metric; choose"),
+        ([("eta", 1)], "params is a list; give a dict of names and values."),
+    ],
+)
+def test_errors_say_what_was_given_and_what_is_allowed(given: Any, message: str) -> None:
+    assert refuse(given).startswith(message)
+
+
+def test_a_name_like_no_other_lists_ours() -> None:
+    assert ", ".join(row.name for row in TABLE) in refuse({"zzzz": 1})
+
+
+def test_the_same_value_under_two_names_is_no_conflict() -> None:
+    assert resolve({"max_bins": 255, "border_count": 254})["max_bins"] == 255
+
+
+@pytest.mark.parametrize("number", [np.float32(0.5), np.float64(0.5), Fraction(1, 2)])
+def test_any_real_number_is_a_float(number: Any) -> None:
+    assert resolve({"eta": number})["learning_rate"] == 0.5 and type(resolve({"eta": number})["learning_rate"]) is float
+
+
+@pytest.mark.parametrize("number", [np.uint8(9), np.int64(9)])
+def test_any_whole_number_is_an_int(number: Any) -> None:
+    assert type(resolve({"max_leaves": number})["max_leaves"]) is int
+
+
+def test_a_generator_gives_a_seed_once() -> None:
+    assert resolve({"random_state": np.random.default_rng(1)}) == resolve({"random_state": np.random.default_rng(1)})
+    rng = np.random.RandomState(1)
+    first, second = resolve({"seed": rng})["random_state"], resolve({"seed": rng})["random_state"]
+    assert type(first) is int and first != second
+
+
+def test_fields_of_objectives_pass() -> None:
+    assert resolve({"tweedie_power": 1.5}, fields={"tweedie_power"})["tweedie_power"] == 1.5
+    assert refuse({"tweedie_power": 1.5}).startswith("unknown parameter 'tweedie_power'")
+
+
+def test_what_a_model_keeps() -> None:
+    kept = model_params({**resolve({"eta": 0.3}), "tweedie_power": 1.5})
+    assert kept["learning_rate"] == 0.3 and kept["tweedie_power"] == 1.5
+    assert not {"n_estimators", "n_jobs", "verbose", "eval_metric", "device"} & kept.keys()
+
+
+def test_names_given_in_any_language() -> None:
+    assert given_names({"eta": 1, "depth": 2, "nonsense": 3}) == {"learning_rate", "max_depth"}
+
+
+def test_suggestions() -> None:
+    assert suggest("lossguid", ["lossguide", "depthwise"]) == "did you mean 'lossguide'?"
+    assert suggest("LOGISTIC", ["Logistic"]) == "did you mean 'Logistic'?"
+    assert suggest("x", ["b", "a"]) == "choose one of a, b."
+    assert suggest("x", ["b", "a"], listed=["a"]) == "choose one of a."
+    assert issubclass(ParameterError, SapwoodError) and issubclass(SapwoodError, ValueError)

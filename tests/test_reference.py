@@ -1,0 +1,482 @@
+"""The core against the executable specification: every array of every tree, bit for bit."""
+
+import decimal
+import math
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import datasets
+import reference
+import reference_real
+import sapwood
+from sapwood import _core
+from sapwood.grow import plan
+
+Floats = NDArray[np.float64]
+
+POLICIES = ["depthwise", "leafwise", "symmetric"]
+OBJECTIVES = ["squared_error", "logistic", "softmax"]
+PRECISIONS = ["narrow", "wide", "auto"]
+WEIGHTS = ["none", "whole", "real"]
+SMALL = {"max_depth": 4, "max_leaves": 11, "learning_rate": 0.3}
+
+
+def table(rng: np.random.Generator, n: int) -> Floats:
+    """Six columns: smooth, missing values, ties, zeros and a heavy tail, a constant, two values or missing."""
+    return np.column_stack(
+        [
+            rng.normal(size=n),
+            np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
+            rng.integers(0, 5, n),
+            np.where(rng.random(n) < 0.6, 0.0, rng.standard_cauchy(n)),
+            np.full(n, 7.5),
+            rng.choice([-1.0, 1.0, np.nan], n),
+        ]
+    )
+
+
+def labels(rng: np.random.Generator, X: Floats, objective: str) -> Floats:
+    """Labels that depend on four of the columns, on one through its missing values."""
+    signal = X[:, 0] + np.isnan(X[:, 1]) + 0.5 * X[:, 2] + np.clip(X[:, 3], -2, 2) + 0.3 * rng.normal(size=len(X))
+    if objective == "squared_error":
+        return signal
+    n_classes = 2 if objective == "logistic" else 3
+    y = np.searchsorted(np.quantile(signal, np.arange(1, n_classes) / n_classes), signal).astype(np.float64)
+    y[:n_classes] = np.arange(n_classes)[: len(y)]
+    return y
+
+
+def weight_of(rng: np.random.Generator, kind: str, n: int) -> Floats | None:
+    """No weights, integers from 0 to 3, or positive numbers over four orders of magnitude with a few zeros."""
+    if kind == "none":
+        return None
+    whole = rng.integers(0, 4, n).astype(np.float64)
+    w = whole if kind == "whole" else np.where(rng.random(n) < 0.05, 0.0, np.exp(rng.normal(0, 2, n)))
+    w[:3] = w[:3] + 1  # at least one row, and every class, has a weight
+    return w
+
+
+def core_train(
+    X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None
+) -> tuple[list[Any], Floats, Floats]:
+    """What `reference.train` does, by the core's verbs; the scores (n_outputs, n_rows) of the training rows too."""
+    p = reference.DEFAULTS | params
+    n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
+    binned = _core.Binned([X], _core.cuts([X], weight, p["max_bins"], 2), 2)
+    trainer = _core.Trainer(binned, y, weight, p["objective"], {}, n_outputs, 2)
+    base = trainer.start()
+    trainer.fill_scores(base)
+    policy, limits = plan(p)
+    trees = []
+    for round in range(p["n_estimators"]):
+        trainer.gradients(p["precision"])
+        trainer.sample(p["seed"], round, p["subsample"])
+        for output in range(n_outputs):
+            trees.append(trainer.grow(output, policy, limits, p["seed"], round * n_outputs + output))
+            trainer.add_scores(output)
+    return trees, base, trainer.scores()
+
+
+def assert_bits(actual: NDArray[Any], expected: NDArray[Any], what: str) -> None:
+    """Equal dtype, shape and bytes: 0.0 is not -0.0."""
+    assert actual.dtype == expected.dtype, what
+    if actual.tobytes() != expected.tobytes():
+        raise AssertionError(f"{what}: core {actual!r}, reference {expected!r}")
+
+
+def assert_same(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> list[Any]:
+    """Core and reference agree on start scores, trees and raw scores; the trees, for further questions."""
+    trees, base, scores = core_train(X, y, params, weight)
+    expected, expected_base = reference.train(X, y, params, weight)
+    assert_bits(base, expected_base, "start")
+    for index, (tree, other) in enumerate(zip(trees, expected, strict=True)):
+        assert set(tree) == set(other)
+        for name in ("column", *other):  # the column first: it tells most
+            assert_bits(np.asarray(tree[name]), other[name], f"tree {index}, {name}")
+    assert_bits(scores.T.copy(), reference.predict_raw(expected, expected_base, X), "scores")
+    return trees
+
+
+# ---- Trees ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_trees(policy: str, objective: str, precision: str, weights: str) -> None:
+    rng = np.random.default_rng(1)
+    X = table(rng, 180)
+    y, w = labels(rng, X, objective), weight_of(rng, weights, 180)
+    trees = assert_same(X, y, SMALL | {"grow_policy": policy, "objective": objective, "precision": precision}, w)
+    assert max(len(tree["column"]) for tree in trees) >= 15
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_sampling(policy: str, objective: str) -> None:
+    rng = np.random.default_rng(2)
+    X = table(rng, 300)
+    sampling = {"subsample": 0.6, "colsample_bytree": 0.7, "colsample_bylevel": 0.8, "colsample_bynode": 0.7}
+    params = SMALL | sampling | {"grow_policy": policy, "objective": objective, "seed": 2**63 - 5, "n_estimators": 4}
+    assert_same(X, labels(rng, X, objective), params, weight_of(rng, "whole", 300))
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"reg_alpha": 2.5},
+        {"reg_alpha": 1e9},
+        {"reg_lambda": 0.0},
+        {"max_delta_step": 0.2},
+        {"max_delta_step": 0.1, "reg_alpha": 0.5, "reg_lambda": 0.0},
+        {"min_samples_leaf": 17},
+        {"min_child_weight": 9.0},
+        {"min_samples_leaf": 8, "min_child_weight": 4.0, "min_split_gain": 0.3},
+        {"min_split_gain": 1.5},
+        {"max_leaves": 2},
+        {"max_leaves": None, "max_depth": 5},
+        {"max_depth": 1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_limits(policy: str, weights: str, limit: dict[str, Any]) -> None:
+    rng = np.random.default_rng(3)
+    X = table(rng, 150)
+    w = weight_of(rng, weights, 150)
+    for objective in ("squared_error", "logistic"):
+        params = SMALL | limit | {"grow_policy": policy, "objective": objective, "n_estimators": 2}
+        assert_same(X, labels(rng, X, objective), params, w)
+
+
+@pytest.mark.parametrize("limit", [{}, {"reg_alpha": 0.5}, {"max_delta_step": 0.2}, {"min_samples_leaf": 9}], ids=str)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_instruction_set(isa: str, policy: str, objective: str, limit: dict[str, Any]) -> None:
+    rng = np.random.default_rng(16)
+    X = table(rng, 170)
+    for precision in ("narrow", "wide"):
+        params = SMALL | limit | {"grow_policy": policy, "objective": objective, "precision": precision}
+        assert_same(X, labels(rng, X, objective), params)
+
+
+@pytest.mark.parametrize("policy", ["depthwise", "leafwise"])
+def test_no_limits_at_all(policy: str) -> None:
+    rng = np.random.default_rng(4)
+    X = table(rng, 120)
+    trees = assert_same(X, labels(rng, X, "squared_error"), {"grow_policy": policy, "reg_lambda": 0.0})
+    assert trees[0]["count"][trees[0]["column"] < 0].max() <= 3  # nearly every row has its own leaf
+
+
+@pytest.mark.parametrize("max_bins", [2, 3, 16, 255, 256, 1000])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_bins(policy: str, max_bins: int) -> None:
+    rng = np.random.default_rng(5)
+    X = table(rng, 400)
+    assert_same(
+        X, labels(rng, X, "logistic"), SMALL | {"grow_policy": policy, "objective": "logistic", "max_bins": max_bins}
+    )
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_heavy_tail(policy: str, precision: str) -> None:
+    rng = np.random.default_rng(6)
+    X = table(rng, 200)
+    y = labels(rng, X, "squared_error")
+    y[::67] *= 1e6
+    assert_same(X, y, SMALL | {"grow_policy": policy, "precision": precision, "n_estimators": 4})
+
+
+ODD = {
+    "one row": (np.ones((1, 2)), np.ones(1)),
+    "two rows": (np.array([[1.0], [2.0]]), np.array([3.0, 5.0])),
+    "constant columns": (np.ones((30, 3)), np.arange(30.0)),
+    "constant label": (np.arange(30.0)[:, None], np.full(30, 0.1)),
+    "all missing": (np.full((20, 2), np.nan), np.arange(20.0)),
+    "missing against values": (np.where(np.arange(40.0) % 3 == 0, np.nan, 4.0)[:, None], np.arange(40.0) % 3),
+    "infinities": (np.array([-np.inf, -1, 0, 1, np.inf, np.nan] * 10)[:, None], np.arange(60.0) % 6),
+    "neighbours": (np.nextafter(1.0, 2.0) ** np.arange(1, 50)[:, None], np.arange(49.0) % 7),
+    "subnormals": (np.arange(40.0)[:, None] * 5e-324, np.arange(40.0) // 7),
+    "huge": (np.linspace(-1.7, 1.7, 50)[:, None] * 1e308, np.linspace(-1e100, 1e150, 50)),
+    "tiny labels": (np.arange(50.0)[:, None], np.linspace(0, 1e-60, 50)),
+    "zero signs": (np.array([0.0, -0.0, 1.0, -1.0] * 10)[:, None], np.arange(40.0) % 4),
+    "equal columns": (np.repeat(np.arange(50.0)[:, None] % 13, 3, axis=1), np.arange(50.0) % 5),
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", ODD)
+def test_odd_tables(name: str, policy: str) -> None:
+    X, y = ODD[name]
+    assert_same(X, y, SMALL | {"grow_policy": policy})
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_label_where_the_weight_is_zero_is_nowhere(policy: str) -> None:
+    rng = np.random.default_rng(7)
+    X = table(rng, 100)
+    y, w = labels(rng, X, "squared_error"), np.ones(100)
+    y[10:14], w[10:14] = 1e30, 0
+    assert_same(X, y, SMALL | {"grow_policy": policy}, w)
+    assert_same(X, y, SMALL | {"grow_policy": policy}, w * 0.7)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("name", ["california_housing", "wine_quality", "adult", "letter"])
+def test_real_data(name: str, policy: str) -> None:
+    X, y, _ = getattr(datasets, name)()
+    objective = {"adult": "logistic", "letter": "softmax"}.get(name, "squared_error")
+    y = y % 4 if name == "letter" else y
+    assert_same(X, y, SMALL | {"grow_policy": policy, "objective": objective, "n_estimators": 2, "max_bins": 100})
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("weights", ["none", "real"])
+def test_more_rows_than_a_packed_word_can_sum(policy: str, weights: str) -> None:
+    rng = np.random.default_rng(14)
+    X = table(rng, 140_000)[:, :4]
+    y, w = labels(rng, X, "logistic"), weight_of(rng, weights, len(X))
+    params = {"grow_policy": policy, "objective": "logistic", "precision": "narrow", "max_bins": 40, "max_depth": 3}
+    assert_same(X, y, params | {"n_estimators": 1, "min_samples_leaf": 2000}, w)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_more_columns_than_a_tile_holds(policy: str) -> None:
+    rng = np.random.default_rng(15)
+    X = np.column_stack([table(rng, 250) for _ in range(15)])
+    params = SMALL | {"grow_policy": policy, "colsample_bytree": 0.6, "colsample_bynode": 0.5, "max_bins": 50}
+    assert_same(X, labels(rng, X, "squared_error"), params)
+
+
+@st.composite
+def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], Floats | None]:
+    """Any small table, objective, weights and parameters."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(4, 120))
+    X = table(rng, n)
+    X = np.round(X) if draw(st.booleans()) else X  # whole numbers make equal scores
+    objective = draw(st.sampled_from(OBJECTIVES))
+    fraction = st.sampled_from([1.0, 1.0, 0.7, 0.3])
+    params = {
+        "objective": objective,
+        "grow_policy": draw(st.sampled_from(POLICIES)),
+        "precision": draw(st.sampled_from(PRECISIONS)),
+        "max_bins": draw(st.sampled_from([2, 5, 30, 255, 300])),
+        "max_depth": draw(st.integers(1, 6)),
+        "max_leaves": draw(st.one_of(st.none(), st.integers(2, 20))),
+        "learning_rate": draw(st.sampled_from([0.1, 0.5, 1.0])),
+        "reg_lambda": draw(st.sampled_from([0.0, 1.0, 0.3])),
+        "reg_alpha": draw(st.sampled_from([0.0, 0.0, 0.7])),
+        "max_delta_step": draw(st.sampled_from([0.0, 0.0, 0.3])),
+        "min_split_gain": draw(st.sampled_from([0.0, 0.0, 0.05])),
+        "min_child_weight": draw(st.sampled_from([0.0, 1.0, 2.5])),
+        "min_samples_leaf": draw(st.sampled_from([1, 1, 4])),
+        "subsample": draw(fraction),
+        "colsample_bytree": draw(fraction),
+        "colsample_bylevel": draw(fraction),
+        "colsample_bynode": draw(fraction),
+        "seed": draw(st.integers(0, 2**63 - 1)),
+    }
+    y, w = (
+        np.round(labels(rng, X, objective), draw(st.integers(0, 9))),
+        weight_of(rng, draw(st.sampled_from(WEIGHTS)), n),
+    )
+    return X[:, draw(st.permutations(range(6)))], y, params, w
+
+
+@settings(max_examples=300)
+@given(tasks())
+def test_any_task(task: tuple[Floats, Floats, dict[str, Any], Floats | None]) -> None:
+    assert_same(*task)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_public_door(policy: str, objective: str) -> None:
+    rng = np.random.default_rng(8)
+    X = table(rng, 200)
+    y, w = labels(rng, X, objective), weight_of(rng, "whole", 200)
+    params = reference.DEFAULTS | SMALL | {"grow_policy": policy, "objective": objective, "subsample": 0.8}
+    expected, base = reference.train(X, y, params, w)
+    booster = sapwood.train(params, sapwood.Dataset(X, label=y, weight=w))
+    for index, tree in enumerate(expected):
+        nodes = slice(booster.trees.offset[index], booster.trees.offset[index + 1])
+        for name in ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count"):
+            assert_bits(getattr(booster.trees, name)[nodes], tree[name], f"tree {index}, {name}")
+    raw = reference.predict_raw(expected, base, X)
+    assert_bits(booster.predict(X, raw=True).reshape(raw.shape), raw, "raw scores")
+
+
+def test_a_tree_by_hand() -> None:
+    X, y = np.array([[1.0], [2.0], [3.0], [np.nan]]), np.array([0.0, 0.0, 10.0, 10.0])
+    trees = assert_same(X, y, {"n_estimators": 1, "learning_rate": 0.5, "reg_lambda": 0.0, "max_depth": 1})
+    tree = {name: list(array) for name, array in trees[0].items()}
+    assert tree == {
+        "column": [0, -1, -1],
+        "bin": [1, -1, -1],
+        "threshold": [2.5, 0, 0],
+        "missing_left": [0, 0, 0],
+        "left": [1, 0, 0],
+        "value": [0, -2.5, 2.5],  # half of the way from the mean, 5
+        "gain": [50, 0, 0],  # 1/2 (10^2/2 + 10^2/2 - 0)
+        "cover": [4, 2, 2],
+        "count": [4, 2, 2],
+    }
+
+
+# ---- The parts ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [(0, 1, 0, 0), (42, 2, 7, 0), (2**63 - 1, 5, 999, 12), (2**64 - 1, 3, 2**40, 1)])
+def test_draw(key: tuple[int, int, int, int]) -> None:
+    assert_bits(_core.draw(*key, 1000), reference.draw(*key, np.arange(1000)), "draw")
+
+
+def test_draws_by_hand() -> None:
+    assert [int(v) for v in reference.fold(np.zeros(1, np.uint64), 0)] == [
+        0xE220A8397B1DCDAF
+    ]  # SplitMix64's first, seed 0
+
+
+@pytest.mark.parametrize("max_bins", [2, 3, 7, 64, 255, 1000])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_cuts_and_codes(max_bins: int, weights: str) -> None:
+    rng = np.random.default_rng(9)
+    X = table(rng, 700)
+    w = weight_of(rng, weights, 700)
+    cuts = _core.cuts([X], w, max_bins, 2)
+    binned = _core.Binned([X], cuts, 2)
+    for column, x in enumerate(X.T):
+        expected = reference.cuts(x, reference.weights(w, 700), max_bins)
+        assert len(expected) < max_bins
+        assert_bits(cuts[column], expected, f"cuts of column {column}")
+        assert_bits(binned.codes(column).astype(np.int64), reference.codes(x, expected), f"codes of column {column}")
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_cuts_of_a_sample(weights: str) -> None:
+    rng = np.random.default_rng(10)
+    n = reference.SAMPLE + 30_000
+    smooth = rng.normal(size=n)
+    few = np.round(
+        np.where(rng.random(n) < 0.01, np.nan, rng.normal(size=n)), 3
+    )  # distinct values: more, and fewer in the sample
+    X, w = np.column_stack([smooth, few, np.where(rng.random(n) < 0.7, 0.0, smooth)]), weight_of(rng, weights, n)
+    for column, actual in enumerate(_core.cuts([X], w, 255, 2)):
+        assert_bits(actual, reference.cuts(X[:, column], reference.weights(w, n), 255), f"cuts of column {column}")
+
+
+def test_cuts_by_hand() -> None:
+    def cut(values: list[float], max_bins: int) -> list[float]:
+        return list(_core.cuts([np.array(values)[:, None]], None, max_bins, 1)[0])
+
+    assert cut([3, 1, 2, 1], 3) == [1.5, 2.5]
+    assert cut([1, 2, 3, 4, 5, 6], 3) == [2.5, 4.5]
+    assert cut([0, 0, 0, 0, 0, 0, 1, 2, 3], 3) == [0.5, 2.5]  # the spike has a bin of its own
+    assert cut([16777216.0, 16777217.0], 255) == [16777216.5]
+    assert cut([1.0, math.nextafter(1.0, 2.0)], 255) == [1.0]
+    assert cut([-math.inf, math.nan, 5.0, math.inf], 255) == []
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e17, 1e290])
+def test_exact_sum(scale: float, weights: str) -> None:
+    rng = np.random.default_rng(11)
+    x, w = rng.standard_cauchy(500) * scale, weight_of(rng, weights, 500)
+    expected = reference.exact_sum(x, reference.weights(w, 500))
+    assert _core.exact_sum(x, w, 2) == expected
+    assert expected == pytest.approx(math.fsum(x if w is None else x * w), rel=1e-9)  # 62 bits of the largest term
+
+
+def test_exact_sum_is_rounded_once() -> None:
+    x = np.array([1.0, 2.0**-53, 2.0**-60])
+    assert _core.exact_sum(x, None, 1) == 1 + 2.0**-52  # float64 additions in this order give 1
+    assert _core.exact_sum(np.zeros(3), None, 1) == 0.0
+
+
+@pytest.mark.parametrize("weights", ["whole", "real"])
+def test_weight_sum(weights: str) -> None:
+    w = weight_of(np.random.default_rng(12), weights, 500)
+    assert w is not None
+    assert _core.weight_sum(w, 2) == reference.weights(w, 500).total
+
+
+@pytest.mark.parametrize(
+    ("weight", "whole"),
+    [
+        ([2.0**20, 1.0], True),
+        ([2.0**20 + 1, 1.0], False),
+        ([0.5, 1.0], False),
+        ([0.0, 3.0], True),
+        ([2.0**20] * 2049, False),
+    ],
+)
+def test_whole_weights(weight: list[float], whole: bool) -> None:
+    w = reference.weights(np.array(weight), len(weight))
+    assert (w.shift == 0 and bool(np.all(w.factor == 1))) == whole
+    assert whole or 2**29 <= w.count.max() <= 2**30
+
+
+def test_exponent_by_hand() -> None:
+    assert [reference.exponent(m) for m in (0.0, 1.0, 1.5, 2.0, 0.75, 0.5, 1e-300)] == [0, 0, 1, 1, 0, -1, -960]
+
+
+# ---- Functions ------------------------------------------------------------------------------------------------------
+
+MAX_ULP = {"exp": 1, "log": 1, "log1p": 1, "expm1": 2, "sigmoid": 3}  # as core/math/real.h states them
+
+
+def truth(name: str, x: float) -> Decimal:
+    """The value to 60 digits."""
+    d = Decimal(x)
+    if name == "exp":
+        return d.exp()
+    if name == "expm1":
+        return d.exp() - 1
+    if name == "sigmoid":
+        return 1 / (1 + (-d).exp())
+    return d.ln() if name == "log" else (1 + d).ln()
+
+
+def arguments(name: str) -> Floats:
+    """Ordinary ones, those where cancellation bites, and the ends of the range."""
+    rng = np.random.default_rng(13)
+    small = np.exp(rng.uniform(-40, 0, 300)) * rng.choice([-1.0, 1.0], 300)
+    if name == "log":
+        return np.concatenate(
+            [np.exp(rng.uniform(-740, 709, 500)), rng.uniform(0.5, 2, 1500), 1 + small / 2, [5e-324, 1.7e308]]
+        )
+    if name == "log1p":
+        return np.concatenate([rng.uniform(-0.999, 3, 1500), np.exp(rng.uniform(0, 700, 300)), small * 0.9])
+    ends = {"exp": (-744.0, 709.7), "expm1": (-50.0, 709.7), "sigmoid": (-700.0, 40.0)}[name]
+    return np.concatenate([rng.uniform(*ends, 500), rng.uniform(-2, 2, 1500), small])
+
+
+@pytest.mark.parametrize("name", MAX_ULP)
+def test_functions(name: str) -> None:
+    x = arguments(name)
+    y = _core.math(name, x)
+    assert_bits(y, getattr(reference_real, name)(x), name)
+    with decimal.localcontext(decimal.Context(prec=60, Emin=-9999, Emax=9999)):
+        for argument, value in zip(x, y, strict=True):
+            exact = truth(name, float(argument))
+            ulp = Decimal(float(np.spacing(abs(float(exact)))))
+            assert abs(Decimal(float(value)) - exact) <= MAX_ULP[name] * ulp, argument
+
+
+def test_functions_at_the_edges() -> None:
+    assert list(_core.math("exp", np.array([-np.inf, -746.0, 0.0, 710.0, np.inf]))) == [0, 0, 1, np.inf, np.inf]
+    assert list(_core.math("log", np.array([0.0, 1.0, np.inf]))) == [-np.inf, 0, np.inf]
+    assert list(_core.math("log1p", np.array([-1.0, 0.0, np.inf]))) == [-np.inf, 0, np.inf]
+    assert list(_core.math("expm1", np.array([-np.inf, 0.0, np.inf]))) == [-1, 0, np.inf]
+    assert list(_core.math("sigmoid", np.array([-np.inf, 0.0, np.inf]))) == [0, 0.5, 1]
+    assert np.isnan(_core.math("log", np.array([-1.0]))[0])

@@ -1,0 +1,44 @@
+"""Held-out rows and folds: exact counts, drawn by position and seed alone."""
+
+import numpy as np
+import pytest
+
+from sapwood import sampling
+from sapwood.device import cpu
+from sapwood.errors import DataError, ParameterError
+
+
+@pytest.mark.parametrize(("n_rows", "fraction", "count"), [(10, 0.1, 1), (10, 0.25, 3), (3, 0.01, 1), (1000, 0.3, 300)])
+def test_as_many_rows_as_asked_for_are_held_out(n_rows: int, fraction: float, count: int) -> None:
+    mask = sampling.holdout(5, fraction, n_rows)
+    draws = cpu.draw(5, sampling.HOLDOUT, 0, 0, n_rows)
+    assert mask.sum() == count and draws[mask].max() < draws[~mask].min()
+
+
+def test_another_seed_holds_out_other_rows() -> None:
+    assert (sampling.holdout(1, 0.5, 100) != sampling.holdout(2, 0.5, 100)).any()
+
+
+def test_rows_of_weight_zero_are_nowhere() -> None:
+    weight = np.array([0.0, 1.0, 0.0, 2.0, 0.5, 0.0])
+    mask = sampling.holdout(0, 0.4, 6, weight)
+    assert mask.sum() == 1 and not mask[weight == 0].any()
+
+
+def test_something_must_be_left_to_train_on() -> None:
+    with pytest.raises(DataError, match="leaves none to train on"):
+        sampling.holdout(0, 0.1, 1)
+    with pytest.raises(DataError, match="of 1 rows of positive weight"):
+        sampling.holdout(0, 0.1, 3, np.array([0.0, 1.0, 0.0]))
+
+
+def test_folds_differ_by_at_most_one_row() -> None:
+    fold = sampling.folds(0, 3, 11)
+    assert sorted(np.bincount(fold)) == [3, 4, 4]
+    assert (fold != sampling.folds(1, 3, 11)).any()
+
+
+@pytest.mark.parametrize("n_folds", [1, 12])
+def test_as_many_folds_as_rows_at_most(n_folds: int) -> None:
+    with pytest.raises(ParameterError, match=rf"n_folds={n_folds} does not suit 11 rows; choose 2\.\.11"):
+        sampling.folds(0, n_folds, 11)

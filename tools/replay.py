@@ -1,0 +1,82 @@
+"""One hash for each of a few dozen tiny fixed tasks: a refactor leaves them all untouched.
+
+In: nothing. Out: tests/replay.txt, rewritten; with --check it is only compared, exit status 1 where a line differs.
+"""
+
+import argparse
+import difflib
+import sys
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sapwood
+from sapwood.device import cpu
+
+KEPT = Path(__file__).resolve().parent.parent / "tests" / "replay.txt"
+ROWS, COLUMNS, ROUNDS = 400, 6, 4
+SAMPLED = {"subsample": 0.7, "colsample_bytree": 0.8, "colsample_bylevel": 0.8, "colsample_bynode": 0.8}
+VARIANTS = ("plain", "sampled", "weighted", "missing")
+
+
+def uniform(stream: int) -> NDArray[np.float64]:
+    """(ROWS) numbers in [0, 1) with 20 bits, the same on every machine: integers from the core's own hash."""
+    return (cpu.draw(0, 99, stream, 0, ROWS) >> np.uint64(44)).astype(np.float64) / 2**20
+
+
+def dataset(objective: str, variant: str) -> sapwood.Dataset:
+    """The task's data, made with + - * and comparisons only, so that no libm takes part."""
+    X = np.stack([uniform(j) for j in range(COLUMNS)], axis=1)
+    X[:, 5] = np.floor(4 * X[:, 5])  # few distinct values
+    z = (X[:, 0] - 0.4) * (X[:, 1] - 0.6) * 8 + X[:, 2] + (X[:, 5] > 1) * X[:, 3] + uniform(COLUMNS)
+    label = {"squared_error": z, "logistic": (z > 1.2).astype(np.float64), "softmax": np.digitize(z, [0.8, 1.6])}
+    weight = np.floor(3 * uniform(7)) if objective == "logistic" else uniform(7) + 0.1  # whole (0 too), and real
+    if variant == "missing":
+        X[uniform(8) < 0.2, 1] = np.nan
+        X[uniform(9) < 0.5, 2] = np.nan
+    return sapwood.Dataset(X, label[objective], weight=weight if variant == "weighted" else None, max_bins=31)
+
+
+def tasks() -> Iterator[tuple[str, str]]:
+    """Name and model hash of every task."""
+    objectives = ("squared_error", "logistic", "softmax")
+    growers = ("depthwise", "leafwise", "symmetric")
+    for objective, variant in product(objectives, VARIANTS):
+        data = dataset(objective, variant)
+        for grower, precision in product(growers, ("narrow", "wide")):
+            params: dict[str, Any] = {
+                "objective": objective,
+                "grow_policy": grower,
+                "precision": precision,
+                "n_estimators": ROUNDS,
+                "max_depth": 4,
+                "max_leaves": None if grower == "symmetric" else 11,
+                "random_state": 1,
+                **(SAMPLED if variant == "sampled" else {}),
+                **({"n_classes": 3} if objective == "softmax" else {}),
+            }
+            name = f"{objective:14}{grower:10}{precision:7}{variant:9}"
+            yield name, sapwood.train(params, data).fingerprint()
+
+
+def main() -> int:
+    """Write the hashes, or compare them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--check", action="store_true", help="compare with tests/replay.txt instead of writing it")
+    args = parser.parse_args()
+    new = [f"{name} {digest}" for name, digest in tasks()]
+    if not args.check:
+        KEPT.write_text("\n".join(new) + "\n")
+        print(f"{len(new)} hashes written to {KEPT.name}")
+        return 0
+    changed = list(difflib.unified_diff(KEPT.read_text().splitlines(), new, "kept", "now", n=0, lineterm=""))
+    print("\n".join(changed) or f"{len(new)} hashes, none changed")
+    return bool(changed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

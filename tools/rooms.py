@@ -1,0 +1,128 @@
+"""Which part of the house may know which.
+
+In: the sources under src/sapwood. Out: one line for every import, include or word that breaks a rule; exit status 1.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "sapwood"
+CORE = PACKAGE / "core"
+
+# A room may import itself and the rooms of the lines above its own, never those below it or beside it.
+ORDER = [
+    ["errors"],
+    ["params"],
+    ["device"],
+    ["math"],
+    ["data"],
+    ["model"],
+    ["objective", "metric", "sampling", "grow"],
+    ["boost"],
+    ["interfaces"],
+]
+LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
+
+TABLES = {"narwhals", "pandas", "polars", "pyarrow"}
+# `Booster.to_frame` hands a table out, so text.py may import a table library, but only inside a function.
+TABLE_FILES = {"data/ingest.py": "anywhere", "model/text.py": "in a function"}
+NATIVE_FILE = "device/cpu.py"
+
+# The folders that every compiler, NVRTC too, must give the same bits: <stdint.h> and each other, nothing else.
+PURE = ["math", "objective", "sampler", "grower"]
+WORDS = {
+    r"#\s*pragma\s+omp": "OpenMP deadlocks after fork; use the pool",
+    r"fast-math|-Ofast|-funsafe-math": "reassociation breaks the law",
+    r"\bstd::(exp|log|pow|tgamma|lgamma|erf|sin|cos|tan|tanh|sinh|cosh|cbrt|hypot|fma)\w*\s*\(": "libm differs "
+    "between machines; use core/math/real.h",
+    r"\bstd::(accumulate|reduce|inner_product)\b": "write the sum out, over integers",
+    r"\bmt19937|\bstd::\w*_distribution\b|\brand\s*\(\s*\)": "randomness comes from core/math/hash.h",
+}
+
+
+def room(path: Path) -> str:
+    """The room a source file stands in: its folder, or its own name at the top."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imports(tree: ast.AST, inside: bool = False) -> Iterator[tuple[int, str, bool]]:
+    """Every imported module or name of a tree: line, dotted name, whether inside a function."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name, inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = f"{node.module or ''}." if not node.level else "relative."
+            yield from ((node.lineno, module + alias.name, inside) for alias in node.names)
+        else:
+            yield from imports(node, inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def check_python(path: Path) -> Iterator[tuple[int, str]]:
+    """Broken rules of one Python file: line and complaint."""
+    here, name = room(path), path.relative_to(PACKAGE).as_posix()
+    if name == "__init__.py":  # the front door shows every room
+        return
+    if here not in LEVEL:
+        yield 1, f"{here} is not in the order of rooms; give it a place in tools/rooms.py"
+        return
+    for line, target, inside in imports(ast.parse(path.read_text(), name)):
+        top, _, rest = target.partition(".")
+        if top == "relative":
+            yield line, f"relative import; write sapwood.{here}..."
+        elif top in TABLES:
+            allowed = TABLE_FILES.get(name)
+            if allowed is None:
+                yield line, f"imports {top}; only {' and '.join(TABLE_FILES)} touch table libraries"
+            elif allowed == "in a function" and not inside:
+                yield line, f"imports {top} with the module; do it inside the function that needs it"
+        elif top == "sapwood":
+            other = rest.partition(".")[0]
+            if other == "_core":
+                if name != NATIVE_FILE:
+                    yield line, f"imports _core; only {NATIVE_FILE} does"
+            elif other not in LEVEL:
+                yield line, f"imports {target}, which is no room; import from the file that defines it"
+            elif other != here and LEVEL[other] >= LEVEL[here]:
+                yield line, f"{here} imports {other}, which comes after it or stands beside it"
+
+
+def check_native(path: Path) -> Iterator[tuple[int, str]]:
+    """Broken rules of one C++ file: line and complaint."""
+    pure = path.relative_to(CORE).parts[0] in PURE
+    for line, text in enumerate(path.read_text().splitlines(), 1):
+        code = text.split("//")[0]
+        for pattern, why in WORDS.items():
+            if found := re.search(pattern, code):
+                yield line, f"{found[0].strip()}: {why}"
+        include = re.match(r'\s*#\s*include\s*([<"])([^>"]+)', code)
+        if include and pure:
+            system, target = include[1] == "<", include[2]
+            reached = [(base / target).resolve() for base in (CORE, path.parent)]
+            inside = any(file.is_relative_to(CORE / folder) for file in reached for folder in PURE)
+            if target != "stdint.h" if system else not inside:
+                yield line, f"includes {target}; {' and '.join(PURE)} include only <stdint.h> and each other"
+
+
+def complaints() -> list[str]:
+    """One line for every broken rule of the house."""
+    found = []
+    for pattern, check in (("**/*.py", check_python), ("core/**/*.h", check_native), ("core/**/*.cpp", check_native)):
+        for path in sorted(PACKAGE.glob(pattern)):
+            found += [f"{path.relative_to(PACKAGE.parent.parent)}:{line}: {why}" for line, why in check(path)]
+    build = (PACKAGE.parent.parent / "CMakeLists.txt").read_text()
+    found += [f"CMakeLists.txt: {word[0]}" for word in [re.search(r"fast-math|-Ofast|OpenMP|fopenmp", build)] if word]
+    return found
+
+
+def main() -> int:
+    """Print the broken rules."""
+    found = complaints()
+    print("\n".join(found) or "rooms: every import and include points the right way")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
