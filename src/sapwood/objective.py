@@ -15,6 +15,9 @@ from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.params import Number
 
 
+LARGEST = 1e100  # squares of labels, and ratios of those, must stay finite in float64
+
+
 @dataclass(frozen=True)
 class Objective:
     """An objective and the values of its own fields."""
@@ -82,7 +85,7 @@ def outputs(objective: Objective, label: NDArray[np.float64], n_classes: int | N
         _require(whole & (label >= 0) & (label < top), label, objective, f"one of 0..{top - 1}")
         return top
     else:
-        _require(finite, label, objective, "a finite number")
+        _require(np.abs(label) <= LARGEST, label, objective, f"a number up to {LARGEST:g} in size")
     return 1
 
 

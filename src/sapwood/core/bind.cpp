@@ -7,11 +7,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "cpu/bins.h"
 #include "cpu/forest.h"
@@ -34,11 +37,28 @@ using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 
 [[noreturn]] void refuse(const std::string& what) { throw nb::value_error(what.c_str()); }
 
+// Once Python is leaving, a daemon thread that asks for the GIL would be ended by an exception through our frames, and the process
+// aborted: such a thread waits for the end instead.
+std::atomic<bool> leaving{false};
+std::thread::id leaver;
+void wait_if_leaving() {
+  if (leaving && std::this_thread::get_id() != leaver)
+    for (;;) ::pause();
+}
+
+struct Release {
+  PyThreadState* state = PyEval_SaveThread();
+  ~Release() {
+    wait_if_leaving();
+    PyEval_RestoreThread(state);
+  }
+};
+
 // Runs `f` without the GIL; a Ctrl-C noticed on the way comes out as the KeyboardInterrupt it is.
 template <class F>
 auto freely(F&& f) {
   try {
-    nb::gil_scoped_release release;
+    const Release release;
     return f();
   } catch (const Interrupted&) {
     throw nb::python_error();
@@ -46,6 +66,7 @@ auto freely(F&& f) {
 }
 
 bool interrupted() {
+  wait_if_leaving();
   nb::gil_scoped_acquire acquire;
   return PyErr_CheckSignals() != 0;
 }
@@ -417,6 +438,10 @@ void set_isa(const std::string& name) {
 
 NB_MODULE(_core, m) {
   set_poll(interrupted);
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
+    leaver = std::this_thread::get_id();
+    leaving = true;
+  }));
   if (const char* isa = getenv("SAPWOOD_ISA")) set_isa(isa);
   m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("n_threads"));
   nb::class_<Binned>(m, "Binned")

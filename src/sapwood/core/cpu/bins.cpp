@@ -48,6 +48,7 @@ Weights::Weights(const double* w, int64_t n) {
     sum += w[i];
   }
   whole = whole && top <= 0x1p20 && sum <= 0x1p31;
+  unit = whole && top <= 1.0;
   multiple.resize(n);
   shift = whole ? 0 : 30 - exponent_of(top);
   const double scale = whole ? 1.0 : power_of_two(shift);

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "../math/gain.h"
 #include "../math/hash.h"
@@ -149,29 +151,28 @@ class Growth {
     if (most < 2 || nodes_[0].n_rows < 2) return;
     root_histogram();
     scan_root();
-    const auto before = in_.grower.before;
-    auto later = [&](const Open& a, const Open& b) { return before(b, a); };
-    std::vector<Open> frontier;
-    if (nodes_[0].gain > 0) frontier.push_back({nodes_[0].gain, 0});
+    std::set<Open, bool (*)(const Open&, const Open&)> frontier(in_.grower.before);
+    if (nodes_[0].gain > 0) frontier.insert({nodes_[0].gain, 0});
     int n_leaves = 1;
     std::vector<int32_t> batch;
     while (!frontier.empty() && n_leaves < most) {
       batch.clear();
-      const int depth = nodes_[frontier[0].id].depth;
+      const int depth = nodes_[frontier.begin()->id].depth;
       while (!frontier.empty() && n_leaves < most) {
-        if (!batch.empty() && !(in_.grower.whole_level && nodes_[frontier[0].id].depth == depth)) break;
-        std::pop_heap(frontier.begin(), frontier.end(), later);
-        batch.push_back(frontier.back().id);
-        frontier.pop_back();
+        const int32_t next = frontier.begin()->id;
+        if (!batch.empty() && !(in_.grower.whole_level && nodes_[next].depth == depth)) break;
+        batch.push_back(next);
+        frontier.erase(frontier.begin());
         n_leaves++;
       }
       expand(batch, n_leaves < most, true);
       for (const int32_t id : batch)
         for (int32_t c = nodes_[id].left; c < nodes_[id].left + 2; c++)
-          if (nodes_[c].gain > 0) {
-            frontier.push_back({nodes_[c].gain, c});
-            std::push_heap(frontier.begin(), frontier.end(), later);
-          }
+          if (nodes_[c].gain > 0) frontier.insert({nodes_[c].gain, c});
+      while ((int)frontier.size() > most - n_leaves) {  // so many splits are left: the last in order will never have its turn
+        release(nodes_[frontier.rbegin()->id].hist);
+        frontier.erase(std::prev(frontier.end()));
+      }
     }
   }
 

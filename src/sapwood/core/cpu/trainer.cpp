@@ -71,7 +71,7 @@ Trainer::Trainer(const Binned& binned, const double* label, const double* weight
   packed_ = Memory(all * 4);
   fine_ = Memory(all * 8);
   leaf_ = Memory(all * 2);
-  if (weights_.whole) coarse_ = Memory(all * 8);
+  if (multiplied()) coarse_ = Memory(all * 8);
   narrow_.assign(n_outputs_, Scale{NARROW, 0, 0});
   wide_.assign(n_outputs_, Scale{WIDE, 0, 0});
   is_narrow_.assign(n_outputs_, 1);
@@ -143,9 +143,9 @@ bool Trainer::pass(bool pending) {
     a.n = std::min(PIECE, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
     a.score = score_.as<double>() + at, a.leaf = leaf_.as<uint16_t>() + at, a.value = value.data(), a.label = label_ + at;
     a.factor = factor_at_ == nullptr ? nullptr : factor_at_ + at;
-    a.multiple = weights_.whole ? weights_.multiple.data() + at : nullptr;
+    a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
     a.narrow = narrow_.data(), a.wide = wide_.data();
-    a.packed = packed_.as<int32_t>() + at, a.fine = fine_.as<Pair>() + at, a.coarse = weights_.whole ? coarse_.as<Pair>() + at : nullptr;
+    a.packed = packed_.as<int32_t>() + at, a.fine = fine_.as<Pair>() + at, a.coarse = multiplied() ? coarse_.as<Pair>() + at : nullptr;
     a.scratch = mine.scratch.data();
     a.max_g = mine.max_g.data(), a.max_h = mine.max_h.data(), a.sum_g = mine.sum_g.data(), a.sum_h = mine.sum_h.data();
     kernels().gradients(a);
@@ -207,14 +207,14 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
   const bool narrow = is_narrow_[output];
   q.scale = narrow ? narrow_[output] : wide_[output], q.fine_scale = wide_[output];
   q.fine = fine_.as<Pair>() + at;
-  q.packed = narrow && !weights_.whole ? packed_.as<int32_t>() + at : nullptr;
-  q.search = narrow ? (weights_.whole ? coarse_.as<Pair>() + at : nullptr) : q.fine;
+  q.packed = narrow && !multiplied() ? packed_.as<int32_t>() + at : nullptr;
+  q.search = narrow ? (multiplied() ? coarse_.as<Pair>() + at : nullptr) : q.fine;
   q.constant_hessian = info_.constant_hessian && (!weights_.given || weights_.whole);
   if (q.constant_hessian) {
     q.most_per_count = (double)quantise_h(of_bits(max_h_[output]), h_scale(q.scale));
   } else if (limits.min_samples_leaf > 1.0) {
     double most = 0.0;
-    const Pair* h = narrow && weights_.whole ? coarse_.as<Pair>() + at : q.fine;
+    const Pair* h = narrow && multiplied() ? coarse_.as<Pair>() + at : q.fine;
     for (int64_t i = 0; i < n_; i++) {
       const int32_t m = weights_.given ? weights_.multiple[i] : 1;
       if (m == 0) continue;

@@ -48,6 +48,7 @@ class Trainer {
   int64_t n_rows() const { return n_; }
 
  private:
+  bool multiplied() const { return weights_.whole && !weights_.unit; }  // some row counts more than once
   bool pass(bool pending);
   void flush_scores();
 
