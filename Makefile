@@ -59,12 +59,14 @@ coverage: $(VENV)/dev ## which C++ lines the suite runs (a build of its own, not
 	$(call build,coverage,Debug,--coverage -O1 -fprofile-update=atomic)
 	find build/coverage/cmake -name '*.gcda' -delete
 	PYTHONPATH=build/coverage/site $(PY) -m pytest -q $(ARGS)
-	$(BIN)/gcovr --root src/sapwood/core --object-directory build/coverage/cmake --txt --merge-mode-functions=merge-use-line-0
+	$(BIN)/gcovr --merge-lines --filter src/sapwood/core/ --exclude-directories '.*/CMakeFiles/[0-9.]+$$' \
+		--gcov-ignore-errors=source_not_found --gcov-ignore-errors=no_working_dir_found build/coverage/cmake
 
 sanitize: $(VENV)/dev ## the smoke suite under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(call build,asan,Debug,-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
 	PYTHONPATH=build/asan/site PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
-	LD_PRELOAD="$(call RUNTIME,libasan.so) $(call RUNTIME,libstdc++.so)" $(PY) -m pytest -q $(SMOKE)
+	LD_PRELOAD="$(call RUNTIME,libasan.so) $(call RUNTIME,libstdc++.so)" \
+	sh -c '$(PY) -m pytest -q $(SMOKE) && $(PY) tools/replay.py --check'
 
 tsan: $(VENV)/dev ## the pool, concurrent fits and predictions under ThreadSanitizer
 	$(call build,tsan,Debug,-fsanitize=thread -fno-omit-frame-pointer -O1)

@@ -1,0 +1,223 @@
+// Search: the best split of a node, or of a whole level, from its histogram (NUMERICS 5, 6).
+#pragma once
+#include <algorithm>
+
+#include "../math/gain.h"
+#include "../math/hash.h"
+#include "tally.h"
+
+namespace sapwood {
+
+inline bool better(const Candidate& a, const Candidate& b) {  // across columns; within a column the scan has chosen
+  if (a.column < 0) return false;
+  return b.column < 0 || a.score > b.score || (a.score == b.score && a.column < b.column);
+}
+
+// The columns with the smallest draws, in order.
+inline std::vector<int> fewer(const std::vector<int>& columns, double fraction, uint64_t k) {
+  if (fraction >= 1.0) return columns;
+  const size_t n = std::max<size_t>(1, (size_t)(fraction * (double)columns.size() + 0.5));
+  std::vector<std::pair<uint64_t, int>> order;
+  for (const int c : columns) order.push_back({draw(k, c), c});
+  std::sort(order.begin(), order.end());
+  order.resize(std::min(n, order.size()));
+  std::vector<int> kept;
+  for (const auto& [_, c] : order) kept.push_back(c);
+  std::sort(kept.begin(), kept.end());
+  return kept;
+}
+
+class Search {
+ public:
+  Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally)
+      : in_(in), b_(in.binned), q_(in.gradients), lim_(in.limits), k_(kernels()), t_(tally), columns_(columns) {
+    const double gs = g_scale(q_.scale), hs = h_scale(q_.scale);
+    penalty_.lambda = lim_.reg_lambda * hs, penalty_.alpha = lim_.reg_alpha * gs, penalty_.step = lim_.max_delta_step * gs / hs;
+    penalty_.min_h = lim_.min_child_weight * hs;
+    unit_ = hs / (gs * gs);
+    least_count_ = lim_.min_samples_leaf * power_of_two(in.weights.shift);
+    counted_ = lim_.min_samples_leaf > 1.0;
+    if (counted_ && q_.constant_hessian) {  // then the hessian counts
+      penalty_.min_h = std::max(penalty_.min_h, least_count_ * q_.most_per_count);
+      counted_ = false;
+    }
+  }
+
+  bool can_split(const Node& n) const {  // quick to refuse; the search decides
+    return n.n_rows >= 2 && (double)n.sum.h >= 2.0 * penalty_.min_h && n.sum.h >= 2;
+  }
+  double score(Sums s) const { return s.h > 0 ? node_score(s, penalty_) : 0.0; }
+
+  // What a candidate must beat, and the columns a node may use.
+  void open(Node& n, int32_t id) {
+    n.best.score = n.score * WORTH;
+    choose_columns(id, n.depth);
+  }
+
+  void choose_columns(int32_t id, int depth) {
+    if (lim_.colsample_bylevel >= 1.0 && lim_.colsample_bynode >= 1.0) return;
+    if ((int)allowed_.size() <= id) allowed_.resize(id + 1);
+    const auto level = fewer(columns_, lim_.colsample_bylevel, key(in_.seed, LEVEL_COLUMNS, in_.tree, depth));
+    allowed_[id] = fewer(level, lim_.colsample_bynode, key(in_.seed, NODE_COLUMNS, in_.tree, id));
+  }
+  const std::vector<int>& allowed(int32_t id) const {
+    return lim_.colsample_bylevel >= 1.0 && lim_.colsample_bynode >= 1.0 ? columns_ : allowed_[id];
+  }
+
+  void scan_columns(const Node& n, int32_t id, int first, int last, Candidate& best) {
+    if (!can_split(n)) return;
+    const auto& columns = allowed(id);
+    for (auto c = std::lower_bound(columns.begin(), columns.end(), first); c != columns.end() && *c < last; c++) {
+      Candidate found = best;
+      k_.scan(t_.column(n.hist, *c), n.hist.packed, b_.n_bins[*c], b_.has_missing[*c], n.sum, penalty_, *c, found);
+      if (found.column != *c) continue;
+      if (counted_ && !surely_enough(found.left.h, n.sum.h)) found = counted_scan(n, *c, best);
+      best = found;
+    }
+  }
+
+  // count >= H / (largest hessian of one row): that settles most candidates, and the rest are counted.
+  bool surely_enough(int64_t left, int64_t total) const {
+    const double need = least_count_ * q_.most_per_count;
+    return (double)left >= need && (double)(total - left) >= need;
+  }
+
+  void count_codes(const Node& n, int c, std::vector<int64_t>& count) const {
+    count.assign(t_.used(c), 0);
+    for (const Segment& s : n.segments) {
+      const Shard& shard = b_.shards[s.shard];
+      const void* codes = b_.column(shard, c);
+      const int32_t* ids = t_.rows(n, s);
+      for (int64_t i = 0; i < s.end - s.begin; i++) {
+        const int64_t r = ids == nullptr ? s.begin + i : ids[i];
+        count[b_.wide ? ((const uint16_t*)codes)[r] : ((const uint8_t*)codes)[r]] += in_.weights.of(shard.first + r);
+      }
+    }
+  }
+
+  Candidate counted_scan(const Node& n, int c, Candidate best) const {
+    std::vector<int64_t> count;
+    count_codes(n, c, count);
+    int64_t total = 0;
+    for (const int64_t x : count) total += x;
+    const int n_bins = b_.n_bins[c];
+    const Sums missing = b_.has_missing[c] ? t_.at(n.hist, c, n_bins) : Sums{};
+    auto consider = [&](Sums l, int64_t rows_left, int b, bool side) {
+      const Sums r = n.sum - l;
+      if (l.h <= 0 || r.h <= 0 || (double)l.h < penalty_.min_h || (double)r.h < penalty_.min_h) return;
+      if ((double)rows_left < least_count_ || (double)(total - rows_left) < least_count_) return;
+      const double s = split_score(l, r, penalty_);
+      if (s > best.score) best = {s, c, b, side, l};
+    };
+    Sums l;
+    int64_t rows_left = 0;
+    for (int b = 0; b < n_bins; b++) {
+      l = l + t_.at(n.hist, c, b), rows_left += count[b];
+      if (missing.h > 0 && b < n_bins - 1) consider(l + missing, rows_left + count[n_bins], b, true);
+      if (missing.h > 0 || b < n_bins - 1) consider(l, rows_left, b, false);
+    }
+    return best;
+  }
+
+  // Turns the best candidate into a gain, and gives missing values a side where the node saw none.
+  void close(Node& n) {
+    if (n.best.column < 0) return;
+    n.gain = 0.5 * (n.best.score - n.score) * unit_ - lim_.min_split_gain;
+    const int c = n.best.column;
+    if (!b_.has_missing[c] || t_.at(n.hist, c, b_.n_bins[c]).h == 0) n.best.missing_left = n.best.left.h >= n.sum.h - n.best.left.h;
+  }
+
+  // One split for all nodes of a level: the sum of their scores decides.
+  struct Shared {
+    double score = 0;
+    int column = -1, bin = -1;
+    bool missing_left = false;
+  };
+
+  bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
+    double own = 0.0;
+    for (const int32_t id : level) own = own + nodes[id].score;
+    const bool sampled = lim_.colsample_bylevel < 1.0 || lim_.colsample_bynode < 1.0;
+    if (sampled) choose_columns(level[0], nodes[level[0]].depth);
+    const std::vector<int> columns = allowed(level[0]);
+    std::vector<Shared> found(columns.size());
+    const int64_t work = t_.n_codes * (int64_t)level.size();
+    run(work < FORK_NS ? 1 : in_.n_threads, (int64_t)columns.size(), [&](int64_t k, int) { found[k] = scan_shared(nodes, level, columns[k], own * WORTH); });
+    Shared best;
+    for (const Shared& s : found)
+      if (s.column >= 0 && (best.column < 0 || s.score > best.score)) best = s;
+    if (best.column < 0 || !(0.5 * (best.score - own) * unit_ - lim_.min_split_gain > 0)) return false;
+    for (const int32_t id : level) {
+      Node& n = nodes[id];
+      const int c = best.column, gone = b_.n_bins[c];
+      n.best = {best.score, c, best.bin, best.missing_left, {}};
+      if (n.n_rows == 0) continue;
+      if (best.missing_left && b_.has_missing[c]) n.best.left = t_.at(n.hist, c, gone);
+      for (int b = 0; b <= best.bin; b++) n.best.left = n.best.left + t_.at(n.hist, c, b);
+      const Sums r = n.sum - n.best.left;
+      if (n.best.left.h > 0 && r.h > 0) n.gain = 0.5 * (split_score(n.best.left, r, penalty_) - n.score) * unit_;
+    }
+    return true;
+  }
+
+  Shared scan_shared(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) {
+    const int n_bins = b_.n_bins[c];
+    int64_t missing = 0;
+    for (const int32_t id : level)
+      if (nodes[id].n_rows > 0 && b_.has_missing[c]) missing += t_.at(nodes[id].hist, c, n_bins).h;
+    const int n_right = missing > 0 ? n_bins : n_bins - 1, n_left = missing > 0 ? n_bins - 1 : 0;
+    std::vector<double> right(n_right, 0.0), left(n_left, 0.0);
+    std::vector<int64_t> count;
+    for (const int32_t id : level) {
+      const Node& n = nodes[id];
+      if (n.n_rows == 0) continue;
+      const Sums m = b_.has_missing[c] ? t_.at(n.hist, c, n_bins) : Sums{};
+      k_.scan_level(t_.column(n.hist, c), n.hist.packed, n_right, m, n.sum, penalty_, false, right.data());
+      if (n_left > 0) k_.scan_level(t_.column(n.hist, c), n.hist.packed, n_left, m, n.sum, penalty_, true, left.data());
+      if (counted_) veto_few(n, c, count, right, left);
+    }
+    Shared best;
+    best.score = bar;
+    for (int b = 0; b < n_right; b++) {
+      if (b < n_left && left[b] > best.score) best = {left[b], c, b, true};
+      if (right[b] > best.score) best = {right[b], c, b, false};
+    }
+    if (best.column >= 0 && missing == 0) {
+      int64_t l = 0, all = 0;
+      for (const int32_t id : level) {
+        all += nodes[id].sum.h;
+        if (nodes[id].n_rows > 0)
+          for (int b = 0; b <= best.bin; b++) l += t_.at(nodes[id].hist, c, b).h;
+      }
+      best.missing_left = l >= all - l;
+    }
+    return best;
+  }
+
+  void veto_few(const Node& n, int c, std::vector<int64_t>& count, std::vector<double>& right, std::vector<double>& left) const {
+    count_codes(n, c, count);
+    int64_t total = 0, rows_left = 0;
+    for (const int64_t x : count) total += x;
+    auto poor = [&](int64_t l) { return l > 0 && total - l > 0 && ((double)l < least_count_ || (double)(total - l) < least_count_); };
+    const int64_t gone = count[b_.n_bins[c]];
+    for (size_t b = 0; b < right.size(); b++) {
+      rows_left += count[b];
+      if (poor(rows_left)) right[b] = -INF;
+      if (b < left.size() && poor(rows_left + gone)) left[b] = -INF;
+    }
+  }
+
+  const GrowInput& in_;
+  const Binned& b_;
+  const Gradients& q_;
+  const Limits& lim_;
+  const Kernels& k_;
+  const Tally& t_;
+  const std::vector<int>& columns_;
+  Penalty penalty_;
+  double unit_ = 1, least_count_ = 1;
+  bool counted_ = false;
+  std::vector<std::vector<int>> allowed_;  // by node, where levels or nodes have columns of their own
+};
+
+}  // namespace sapwood
