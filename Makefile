@@ -41,6 +41,7 @@ size: $(VENV)/dev ## lines of every folder against its budget
 
 tiny: $(VENV)/dev ## the smoke suite, in seconds
 	$(PY) -m pytest -q $(SMOKE)
+	$(PY) tools/replay.py --check
 
 replay: $(VENV)/dev ## write the hashes of the replay tasks into tests/replay.txt (a refactor leaves it untouched)
 	$(PY) tools/replay.py
@@ -66,16 +67,19 @@ sanitize: $(VENV)/dev ## the smoke suite under AddressSanitizer and UndefinedBeh
 	$(call build,asan,Debug,-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -O1)
 	PYTHONPATH=build/asan/site PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
 	LD_PRELOAD="$(call RUNTIME,libasan.so) $(call RUNTIME,libstdc++.so)" \
-	sh -c '$(PY) -m pytest -q $(SMOKE) && $(PY) tools/replay.py --check'
+	sh -c '$(PY) -m pytest -q -s $(SMOKE) && $(PY) tools/replay.py --check'
 
 tsan: $(VENV)/dev ## the pool, concurrent fits and predictions under ThreadSanitizer
 	$(call build,tsan,Debug,-fsanitize=thread -fno-omit-frame-pointer -O1)
-	PYTHONPATH=build/tsan/site TSAN_OPTIONS="suppressions=tools/tsan.txt exitcode=66" \
-	LD_PRELOAD="$(call RUNTIME,libtsan.so)" $(PY) -m pytest -q -p no:faulthandler -m threads
+	PYTHONPATH=build/tsan/site LD_PRELOAD="$(call RUNTIME,libtsan.so)" \
+	$(PY) -m pytest -q -s -m 'threads or tiny' tests/test_manners.py $(SMOKE)
 
-clang: $(VENV)/dev ## the smoke suite on a build by clang
-	CXX=clang++ $(call build,clang,Release,)
+clang: $(VENV)/dev ## build with clang (or that of PyPI's ziglang): the smoke suite, and the same model hashes as from gcc
+	command -v clang++ || $(PIP) install --quiet ziglang
+	CXX=$$(command -v clang++ || echo "$$(echo $(CURDIR)/$(VENV)/lib/python3.*/site-packages/ziglang/zig) c++") && \
+	export CXX && $(call build,clang,Release,) -C cmake.define.CMAKE_MODULE_LINKER_FLAGS="$(call RUNTIME,libgcc.a)"
 	PYTHONPATH=build/clang/site $(PY) -m pytest -q $(SMOKE)
+	PYTHONPATH=build/clang/site $(PY) tools/replay.py --check
 
 wheel: $(PY) ## build the wheel into dist/ and check its size
 	rm -rf dist

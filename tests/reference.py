@@ -22,7 +22,7 @@ BITS = {"narrow": 14, "wide": 30}
 DEFAULTS: dict[str, Any] = {
     "objective": "squared_error", "n_estimators": 3, "learning_rate": 0.1, "grow_policy": "depthwise", "max_bins": 255,
     "max_depth": None, "max_leaves": None, "reg_lambda": 1.0, "reg_alpha": 0.0, "min_split_gain": 0.0,
-    "max_delta_step": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1, "subsample": 1.0, "colsample_bytree": 1.0,
+    "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1, "subsample": 1.0, "colsample_bytree": 1.0,
     "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "precision": "auto", "seed": 0,
 }  # fmt: skip
 
@@ -323,11 +323,17 @@ def grow(
         for group in [children] if p["grow_policy"] == "symmetric" else [[child] for child in children]:
             meet(group, depth + 1)
 
-    for node, inside in zip(nodes, members, strict=True):
+    smooth = p["path_smooth"]
+    for i, (node, inside) in enumerate(zip(nodes, members, strict=True)):
         G, H, C = (float(v) for v in wide.sums[inside].sum(axis=0))
         node["cover"], node["count"] = H / wide.hs, C / p["count_unit"]
+        step = leaf_value(G, H, wide, p)
+        if i > 0 and smooth > 0:
+            step = (step * node["count"] + node["above"] * smooth) / (node["count"] + smooth)
         if node["column"] < 0:
-            node["value"] = p["learning_rate"] * leaf_value(G, H, wide, p)
+            node["value"] = p["learning_rate"] * step
+        else:
+            nodes[node["left"]]["above"] = nodes[node["left"] + 1]["above"] = step
     return {name: np.array([node.get(name, 0) for node in nodes], NODE[name]) for name in NODE.names or ()}
 
 

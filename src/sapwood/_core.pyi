@@ -89,7 +89,7 @@ class Forest:
     ) -> NDArray[np.float64]: ...  # (n_rows) for one output, else (n_rows, n_outputs); trees first..last-1; init_score (n_rows, n_outputs) replaces base
     def leaves(self, table: Table, first: int, last: int, n_threads: int) -> NDArray[np.int32]: ...  # (n_rows, last-first) node ids
 
-def objectives() -> dict[str, dict[str, Any]]: ...  # name -> {doc, link, metric, fields: {name: (low, high, default)}}
+def objectives() -> dict[str, dict[str, Any]]: ...  # name -> {doc, link, metric, path_smooth, fields: {name: (low, high, default)}}
 def growers() -> dict[str, str]: ...  # name -> doc
 def link(name: str, raw: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]: ...  # (n_rows, n_outputs), same shape out
 def exact_sum(values: NDArray[np.float64], weight: NDArray[np.float64] | None, n_threads: int = 1) -> float: ...

@@ -36,7 +36,11 @@ def plan(params: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
     if policy not in cpu.growers():
         raise ParameterError(f"grow_policy={policy!r} is unknown; {suggest(policy, cpu.growers())}")
     leaves, depth = size(policy, params["max_leaves"], params["max_depth"])
-    return policy, {"max_leaves": leaves or 0, "max_depth": depth or 0, **{name: params[name] for name in _SAME}}
+    smooth = params["path_smooth"]
+    if smooth == "auto":
+        smooth = cpu.objectives().get(params["objective"], {}).get("path_smooth", 0.0)  # the objective knows
+    limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "path_smooth": smooth}
+    return policy, limits | {name: params[name] for name in _SAME}
 
 
 def size(policy: str, max_leaves: int | str | None, max_depth: int | str | None) -> tuple[int | None, int | None]:

@@ -15,7 +15,7 @@ from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.params import Number
 
 
-LARGEST = 1e100  # squares of labels, and ratios of those, must stay finite in float64
+LARGEST = 1e150  # squares of labels must stay finite in float64
 
 
 @dataclass(frozen=True)

@@ -46,20 +46,24 @@ class Integer:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number from low to high; a limit that is itself excluded is marked open."""
+    """A finite number from low to high, or a word in `also`; a limit that is itself excluded is marked open."""
 
     low: float
     high: float = inf
     low_open: bool = False
     high_open: bool = False
+    also: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "float"
+        return _either("float", self.also)
 
-    def check(self, given: str, value: Any) -> float:
+    def check(self, given: str, value: Any) -> Any:
+        if isinstance(value, str) and value in self.also:
+            return value
         choose = f"choose a number {'above' if self.low_open else 'of at least'} {self.low:g}"
         if self.high < inf:
             choose += f" and {'below' if self.high_open else 'at most'} {self.high:g}"
+        choose += "".join(f", or {word!r}" for word in self.also)
         if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
             raise ParameterError(f"{given} is not a finite number; {choose}.")
         number = float(value)
@@ -292,6 +296,12 @@ TABLE: tuple[Parameter, ...] = (
         "max_delta_step", _positive, 0.0,
         "Largest leaf value before the learning rate; 0 for no limit.",
         ("max_tree_output", "max_leaf_output"),
+        model=True,
+    ),
+    Parameter(
+        "path_smooth", Number(0, also=("auto",)), "auto",
+        "Draws a leaf's value towards its parent's: a leaf of as many rows as this lies half-way. 'auto' is 40 for "
+        "logistic loss, else 0.",
         model=True,
     ),
     Parameter(

@@ -221,10 +221,10 @@ Limits limits_of(nb::dict d) {
   };
   take("max_depth", l.max_depth), take("max_leaves", l.max_leaves), take("min_child_weight", l.min_child_weight);
   take("min_samples_leaf", l.min_samples_leaf), take("reg_lambda", l.reg_lambda), take("reg_alpha", l.reg_alpha);
-  take("min_split_gain", l.min_split_gain), take("max_delta_step", l.max_delta_step), take("learning_rate", l.learning_rate);
+  take("min_split_gain", l.min_split_gain), take("max_delta_step", l.max_delta_step), take("path_smooth", l.path_smooth), take("learning_rate", l.learning_rate);
   take("colsample_bytree", l.colsample_bytree), take("colsample_bylevel", l.colsample_bylevel), take("colsample_bynode", l.colsample_bynode);
-  if (d.size() != 12) refuse("limits hold an unknown name");
-  for (const double x : {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step})
+  if (d.size() != 13) refuse("limits hold an unknown name");
+  for (const double x : {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step, l.path_smooth})
     if (!(x >= 0.0 && x < INF)) refuse("limits must be finite and not negative");
   if (l.max_depth < 0 || l.max_leaves < 0) refuse("limits must not be negative");
   return l;
@@ -311,7 +311,7 @@ nb::dict objectives() {
   for (int i = 0; i < n_objectives(); i++) {
     const ObjectiveInfo& o = objective_info(i);
     nb::dict d;
-    d["doc"] = o.doc, d["link"] = o.link, d["metric"] = o.metric, d["pointwise"] = o.pointwise, d["fields"] = nb::dict();
+    d["doc"] = o.doc, d["link"] = o.link, d["metric"] = o.metric, d["path_smooth"] = o.path_smooth, d["fields"] = nb::dict();
     all[o.name] = d;
   }
   return all;

@@ -330,11 +330,21 @@ class Growth {
       t.cover[i] = (double)sums[i].h / hs;
       t.count[i] = (double)counts[i] * unit;
     }
-    for (size_t k = 0; k < leaves.size(); k++) {
-      const double v = leaf_value(sums[leaves[k]], q_.fine_scale, lim_.reg_lambda, lim_.reg_alpha, lim_.max_delta_step);
-      value[k] = t.value[leaves[k]] = lim_.learning_rate * v;
-    }
+    const std::vector<double> step = steps(sums, t.count);
+    for (size_t k = 0; k < leaves.size(); k++) value[k] = t.value[leaves[k]] = lim_.learning_rate * step[leaves[k]];
     return t;
+  }
+
+  // The step of every node before shrinkage: its own, drawn towards its parent's the more, the fewer its rows.
+  std::vector<double> steps(const std::vector<Sums>& sums, const std::vector<double>& count) const {
+    std::vector<double> step(nodes_.size());
+    const double smooth = lim_.path_smooth;
+    for (size_t i = 0; i < nodes_.size(); i++) {  // parents come first and leave their step with their children
+      const double own = leaf_value(sums[i], q_.fine_scale, lim_.reg_lambda, lim_.reg_alpha, lim_.max_delta_step), above = step[i];
+      step[i] = i == 0 || smooth == 0.0 ? own : (own * count[i] + above * smooth) / (count[i] + smooth);
+      if (nodes_[i].left != 0) step[nodes_[i].left] = step[nodes_[i].left + 1] = step[i];
+    }
+    return step;
   }
 
   // Wide sums and counts of every leaf, and (with `leaf`) each row's leaf number. The numbers are written by one worker, while the

@@ -54,11 +54,11 @@ static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, cons
   int32_t* packed = a.packed + k * a.plane + at;
   int64_t sum_g = 0, sum_h = 0;
   if (a.multiple == nullptr) {
-    int32_t part_g = 0, part_h = 0;  // a block's sums fit: 512 * 2^14
+    uint32_t part_g = 0, part_h = 0;  // a block's sums fit: 512 * 2^14; unsigned, since scales of last time may be too large
     for (int i = 0; i < n; i++) {
-      const int32_t qg = quantise_g(g[i], ngs), qh = quantise_h(h[i], nhs);
-      packed[i] = qg * 65536 + qh;
-      part_g += qg < 0 ? -qg : qg;
+      const uint32_t qg = (uint32_t)quantise_g(g[i], ngs), qh = (uint32_t)quantise_h(h[i], nhs);
+      packed[i] = (int32_t)((qg << 16) + qh);
+      part_g += (int32_t)qg < 0 ? 0u - qg : qg;
       part_h += qh;
     }
     sum_g = part_g, sum_h = part_h;
@@ -68,7 +68,7 @@ static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, cons
       const int32_t qg = quantise_g(g[i], ngs), qh = quantise_h(h[i], nhs);
       coarse[i] = {qg, qh};
       const int64_t w = a.multiple[at + i];
-      sum_g += w * (qg < 0 ? -qg : qg);
+      sum_g += w * (qg < 0 ? -(int64_t)qg : qg);
       sum_h += w * qh;
     }
   }

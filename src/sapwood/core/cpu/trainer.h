@@ -10,7 +10,7 @@ namespace sapwood {
 
 struct Limits {
   int max_depth = 0, max_leaves = 0;  // 0 = none
-  double min_child_weight = 0, min_samples_leaf = 1, reg_lambda = 0, reg_alpha = 0, min_split_gain = 0, max_delta_step = 0, learning_rate = 0.1;
+  double min_child_weight = 0, min_samples_leaf = 1, reg_lambda = 0, reg_alpha = 0, min_split_gain = 0, max_delta_step = 0, path_smooth = 0, learning_rate = 0.1;
   double colsample_bytree = 1, colsample_bylevel = 1, colsample_bynode = 1;
 };
 

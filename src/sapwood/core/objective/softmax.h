@@ -11,6 +11,7 @@ struct Softmax {
   static constexpr const char* link = "softmax";
   static constexpr const char* metric = "multi_logloss";
   static constexpr bool pointwise = false;  // one score a row
+  static constexpr double path_smooth = 0.0;  // measured: rare classes would be smoothed away
   static constexpr bool constant_hessian = false;
   static void grad_hess(double p, bool is_class, double factor, double& g, double& h) {  // factor = K / (K - 1)
     const double v = factor * (p * (1.0 - p));
