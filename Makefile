@@ -71,7 +71,7 @@ sanitize: $(VENV)/dev ## the smoke suite under AddressSanitizer and UndefinedBeh
 
 tsan: $(VENV)/dev ## the pool, concurrent fits and predictions under ThreadSanitizer
 	$(call build,tsan,Debug,-fsanitize=thread -fno-omit-frame-pointer -O1)
-	PYTHONPATH=build/tsan/site LD_PRELOAD="$(call RUNTIME,libtsan.so)" \
+	PYTHONPATH=build/tsan/site TSAN_OPTIONS=suppressions=tools/tsan.txt LD_PRELOAD="$(call RUNTIME,libtsan.so)" \
 	$(PY) -m pytest -q -s -m 'threads or tiny' tests/test_manners.py $(SMOKE)
 
 clang: $(VENV)/dev ## build with clang (or that of PyPI's ziglang): the smoke suite, and the same model hashes as from gcc

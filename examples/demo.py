@@ -53,7 +53,13 @@ def demo(title: str, data: Any, model: Any) -> None:
 
 if __name__ == "__main__":
     # A tenth of the training rows says when to stop; the test rows are looked at once.
-    settings = {"n_estimators": 500, "learning_rate": 0.05, "early_stopping_rounds": 25, "verbose": True}
+    settings = {
+        "n_estimators": 500,
+        "learning_rate": 0.05,
+        "max_leaves": 8,
+        "early_stopping_rounds": 25,
+        "verbose": True,
+    }
     demo("Breast cancer", load_breast_cancer(), sapwood.SapwoodClassifier(**settings))
     demo("Diabetes", load_diabetes(), sapwood.SapwoodRegressor(**settings))
     print("\nThe same data, parameters and seed gave the same model, byte for byte, on every number of threads.")

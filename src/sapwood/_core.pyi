@@ -94,7 +94,7 @@ def growers() -> dict[str, str]: ...  # name -> doc
 def link(name: str, raw: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]: ...  # (n_rows, n_outputs), same shape out
 def exact_sum(values: NDArray[np.float64], weight: NDArray[np.float64] | None, n_threads: int = 1) -> float: ...
 def weight_sum(weight: NDArray[np.float64], n_threads: int = 1) -> float: ...
-def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], NDArray[np.float64]] | None:
+def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], NDArray[np.uint8] | NDArray[np.int32]] | None:
     """Sorted distinct values of a numeric array and every element's index among them; None beyond `limit` of them."""
 
 def draw(seed: int, purpose: int, a: int, b: int, n: int) -> NDArray[np.uint64]: ...  # draw(key(seed, purpose, a, b), i), i = 0..n-1

@@ -352,7 +352,14 @@ double py_weight_sum(Doubles weight, int n_threads) {
   return freely([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
 }
 
-// Distinct values by a small hash table, sorted afterwards; index (n) as float64. Gives up (None) beyond `limit` or at a NaN.
+template <class Index>
+nb::object ranks_of(const int32_t* found_at, int64_t n, const std::vector<int32_t>& rank) {
+  std::vector<Index> out(n);
+  for (int64_t i = 0; i < n; i++) out[i] = (Index)rank[found_at[i]];
+  return nb::cast(array(std::move(out)));
+}
+
+// Distinct values by a small hash table, sorted afterwards; index (n) as uint8 or int32. Gives up (None) beyond `limit` or at a NaN.
 template <class T>
 nb::object distinct_of(const AnyArray& a, size_t limit) {
   const int64_t n = (int64_t)a.shape(0), stride = a.stride(0);
@@ -361,7 +368,8 @@ nb::object distinct_of(const AnyArray& a, size_t limit) {
   while (size < 4 * limit) size *= 2;
   std::vector<int32_t> slot(size, -1);
   std::vector<T> found;
-  std::vector<double> code(n);
+  const Memory memory((size_t)n * 4);
+  int32_t* found_at = memory.as<int32_t>();
   T last{};
   int32_t last_at = -1;
   for (int64_t i = 0; i < n; i++) {
@@ -379,16 +387,16 @@ nb::object distinct_of(const AnyArray& a, size_t limit) {
       }
       last = v, last_at = slot[at];
     }
-    code[i] = last_at;
+    found_at[i] = last_at;
   }
   std::vector<int32_t> order(found.size());
   for (size_t k = 0; k < order.size(); k++) order[k] = (int32_t)k;
   std::sort(order.begin(), order.end(), [&](int32_t p, int32_t q) { return found[p] < found[q]; });
-  std::vector<double> rank(found.size());
+  std::vector<int32_t> rank(found.size());
   std::vector<T> sorted;
-  for (size_t k = 0; k < order.size(); k++) rank[order[k]] = (double)k, sorted.push_back(found[order[k]]);
-  for (double& c : code) c = rank[(size_t)c];
-  return nb::make_tuple(array(std::move(sorted)), array(std::move(code)));
+  for (size_t k = 0; k < order.size(); k++) rank[order[k]] = (int32_t)k, sorted.push_back(found[order[k]]);
+  const bool few = rank.size() <= 256;
+  return nb::make_tuple(array(std::move(sorted)), few ? ranks_of<uint8_t>(found_at, n, rank) : ranks_of<int32_t>(found_at, n, rank));
 }
 
 nb::object distinct(AnyArray values, int64_t limit) {

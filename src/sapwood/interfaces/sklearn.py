@@ -103,8 +103,7 @@ class _Estimator(BaseEstimator):
         holdouts = _holdouts(X_val, y_val, sample_weight_val, eval_set)
         bins = {"max_bins": settings["max_bins"], "n_jobs": settings["n_jobs"]}
         try:
-            label = self._learn_target(_target(type(self), y), settings, known)
-            data = Dataset(X, label, sample_weight, **bins)
+            data = Dataset(X, self._learn_target(_target(type(self), y), settings, known), sample_weight, **bins)
             self.n_features_in_ = data.n_columns
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names, object)
@@ -387,7 +386,7 @@ def _target(estimator: type, y: Any) -> NDArray[Any]:
 def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Sorted distinct classes, and every row's index among them."""
     if y.dtype.kind in "biuf":
-        native = np.float64 if y.dtype.kind == "f" else y.dtype.newbyteorder("=")
+        native = np.float64 if y.dtype.kind == "f" and y.dtype.itemsize not in (4, 8) else y.dtype.newbyteorder("=")
         found = cpu.distinct(y.astype(native, copy=False), MAX_CLASSES)
         with np.errstate(invalid="ignore"):
             whole = found is not None and (found[0] % 1 == 0).all()  # infinity % 1 is NaN

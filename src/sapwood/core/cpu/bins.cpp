@@ -16,24 +16,36 @@ namespace sapwood {
 
 // ------------------------------------------------------------------------------------------------- memory
 namespace {
-constexpr size_t HUGE_PAGE = size_t(2) << 20;
-}
+constexpr size_t HUGE_PAGE = size_t(2) << 20, LARGE = size_t(256) << 10;
+constexpr std::align_val_t LINE{64};
+}  // namespace
 
+// Large blocks are mapped and unmapped one by one: the heap would keep them for itself, and they would not lie in huge pages.
 Memory::Memory(size_t n_bytes) : size_(n_bytes) {
   if (n_bytes == 0) return;
-  const size_t align = n_bytes >= HUGE_PAGE ? HUGE_PAGE : 64;
-  data_ = ::operator new(n_bytes, std::align_val_t(align));
+  if (n_bytes < LARGE) {
+    data_ = ::operator new(n_bytes, LINE);
+    return;
+  }
+  const size_t spare = n_bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
+  void* at = mmap(nullptr, n_bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) throw std::bad_alloc();
+  mapped_ = at, mapped_size_ = n_bytes + spare;
+  data_ = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(at) + spare) & ~(uintptr_t)(spare == 0 ? 0 : HUGE_PAGE - 1));
 #ifdef MADV_HUGEPAGE
-  if (align == HUGE_PAGE) madvise(data_, n_bytes, MADV_HUGEPAGE);
+  if (spare != 0) madvise(data_, n_bytes, MADV_HUGEPAGE);
 #endif
 }
 Memory::~Memory() {
-  if (data_ != nullptr) ::operator delete(data_, std::align_val_t(size_ >= HUGE_PAGE ? HUGE_PAGE : 64));
+  if (mapped_ != nullptr) munmap(mapped_, mapped_size_);
+  else if (data_ != nullptr) ::operator delete(data_, LINE);
 }
-Memory::Memory(Memory&& o) noexcept : data_(o.data_), size_(o.size_) { o.data_ = nullptr, o.size_ = 0; }
+Memory::Memory(Memory&& o) noexcept { *this = std::move(o); }
 Memory& Memory::operator=(Memory&& o) noexcept {
   std::swap(data_, o.data_);
   std::swap(size_, o.size_);
+  std::swap(mapped_, o.mapped_);
+  std::swap(mapped_size_, o.mapped_size_);
   return *this;
 }
 
@@ -104,15 +116,15 @@ std::vector<double> between(const std::vector<uint64_t>& sorted) {
   return cuts;
 }
 
-// Least significant digit first, 11 bits a pass; digits in which all keys agree are skipped.
-void radix_sort(std::vector<uint64_t>& keys, std::vector<int32_t>& weights, std::vector<uint64_t>& key_space, std::vector<int32_t>& weight_space) {
-  const size_t n = keys.size();
-  const bool weighted = !weights.empty();
-  key_space.resize(n);
-  if (weighted) weight_space.resize(n);
+// Least significant digit first, 11 bits a pass; digits in which all keys agree are skipped. Sorted into `keys` or `space`: returned.
+struct Sorted {
+  uint64_t* keys;
+  int32_t* weights;  // null where rows count alike
+};
+Sorted radix_sort(Sorted from, Sorted space, size_t n) {
   std::vector<uint32_t> counts(6 * 2048, 0);
-  for (const uint64_t k : keys)
-    for (int d = 0; d < 6; d++) counts[d * 2048 + (k >> (11 * d) & 2047)]++;
+  for (size_t i = 0; i < n; i++)
+    for (int d = 0; d < 6; d++) counts[d * 2048 + (from.keys[i] >> (11 * d) & 2047)]++;
   for (int d = 0; d < 6; d++) {
     uint32_t* count = &counts[d * 2048];
     uint32_t at = 0;
@@ -125,13 +137,13 @@ void radix_sort(std::vector<uint64_t>& keys, std::vector<int32_t>& weights, std:
     }
     if (agree) continue;
     for (size_t i = 0; i < n; i++) {
-      const uint32_t to = count[keys[i] >> (11 * d) & 2047]++;
-      key_space[to] = keys[i];
-      if (weighted) weight_space[to] = weights[i];
+      const uint32_t to = count[from.keys[i] >> (11 * d) & 2047]++;
+      space.keys[to] = from.keys[i];
+      if (from.weights != nullptr) space.weights[to] = from.weights[i];
     }
-    keys.swap(key_space);
-    if (weighted) weights.swap(weight_space);
+    std::swap(from, space);
   }
+  return from;
 }
 
 struct Place {
@@ -243,32 +255,40 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
   const std::vector<Place> places = sample_rows(chunks, weights);
   // Columns are gathered 8 at a time: the sampled rows of a row-major table are visited once for all of them.
   constexpr int TOGETHER = 8;
-  run(n_threads, ((int64_t)todo.size() + TOGETHER - 1) / TOGETHER, [&](int64_t batch, int) {
+  const size_t m = places.size();
+  struct Local {
+    Memory keys, weights;  // (TOGETHER + 1, m): the last for sorting
+  };
+  std::vector<Local> local(n_threads);
+  run(n_threads, ((int64_t)todo.size() + TOGETHER - 1) / TOGETHER, [&](int64_t batch, int worker) {
+    Local& mine = local[worker];
+    if (mine.keys.size() == 0) mine.keys = Memory((TOGETHER + 1) * m * 8);
+    if (weights.given && mine.weights.size() == 0) mine.weights = Memory((TOGETHER + 1) * m * 4);
     const int first = (int)batch * TOGETHER, last = std::min<int>((int)todo.size(), first + TOGETHER);
-    std::vector<uint64_t> keys[TOGETHER], key_space, value;
-    std::vector<int32_t> row_weights[TOGETHER], weight_space;
-    std::vector<int64_t> mass;
-    for (int k = first; k < last; k++) keys[k - first].reserve(places.size());
-    for (size_t i = 0; i < places.size(); i++) {
+    auto lane = [&](int k) { return Sorted{mine.keys.as<uint64_t>() + k * m, weights.given ? mine.weights.as<int32_t>() + k * m : nullptr}; };
+    size_t filled[TOGETHER] = {};
+    for (size_t i = 0; i < m; i++) {
       const Place& p = places[i];
       for (int k = first; k < last; k++) {
         const Column& column = chunks[p.chunk].columns[todo[k]];
-        if (i + 16 < places.size()) __builtin_prefetch(chunks[places[i + 16].chunk].columns[todo[k]].data + places[i + 16].row * column.stride);
+        if (i + 16 < m) __builtin_prefetch(chunks[places[i + 16].chunk].columns[todo[k]].data + places[i + 16].row * column.stride);
         double x;
         load(column, p.row, 1, &x);
         if (!(x - x == 0.0)) continue;
-        keys[k - first].push_back(ordered(x));
-        if (weights.given) row_weights[k - first].push_back(weights.multiple[p.global]);
+        const size_t at = filled[k - first]++;
+        lane(k - first).keys[at] = ordered(x);
+        if (weights.given) lane(k - first).weights[at] = weights.multiple[p.global];
       }
     }
+    std::vector<uint64_t> value;
+    std::vector<int64_t> mass;
     for (int k = first; k < last; k++) {
-      auto &key_list = keys[k - first], &sorted = key_list;
-      auto& weight_list = row_weights[k - first];
-      radix_sort(key_list, weight_list, key_space, weight_space);
+      const size_t n_keys = filled[k - first];
+      const Sorted sorted = radix_sort(lane(k - first), lane(TOGETHER), n_keys);
       value.clear(), mass.clear();
-      for (size_t i = 0; i < sorted.size(); i++) {
-        if (value.empty() || sorted[i] != value.back()) value.push_back(sorted[i]), mass.push_back(0);
-        mass.back() += weights.given ? weight_list[i] : 1;
+      for (size_t i = 0; i < n_keys; i++) {
+        if (value.empty() || sorted.keys[i] != value.back()) value.push_back(sorted.keys[i]), mass.push_back(0);
+        mass.back() += weights.given ? sorted.weights[i] : 1;
       }
       cuts[todo[k]] = (int)value.size() <= max_bins ? between(value) : walk(value, mass, max_bins);
     }

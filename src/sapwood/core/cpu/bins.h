@@ -21,7 +21,7 @@ struct Weights {
 
 std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins, int n_threads);
 
-class Memory {  // aligned, zeroed on demand by the kernel, in huge pages where the system offers them
+class Memory {  // aligned, not cleared, in huge pages where the system offers them; given back as soon as it is freed
  public:
   Memory() = default;
   explicit Memory(size_t n_bytes);
@@ -33,8 +33,8 @@ class Memory {  // aligned, zeroed on demand by the kernel, in huge pages where 
   size_t size() const { return size_; }
 
  private:
-  void* data_ = nullptr;
-  size_t size_ = 0;
+  void *data_ = nullptr, *mapped_ = nullptr;
+  size_t size_ = 0, mapped_size_ = 0;
 };
 
 // The codes of some consecutive rows, twice:

@@ -46,10 +46,9 @@ class Growth {
       const int64_t n = in_.chosen == nullptr ? b_.shards[s].n_rows : (int64_t)(*in_.chosen)[s].size();
       Workspace::Lists& lists = w_.lists[s];
       const size_t need = (size_t)b_.shards[s].n_rows * 4 + 64;
-      for (int k = 0; k < 2; k++) {
-        if (lists.rows[k].size() < need) lists.rows[k] = Memory(need);
-        if (q_.packed != nullptr && lists.packed[k].size() < need) lists.packed[k] = Memory(need);
-      }
+      for (Memory& rows : lists.rows)
+        if (rows.size() < need) rows = Memory(need);
+      if (q_.packed != nullptr && lists.packed.size() < need) lists.packed = Memory(need);
       if (in_.chosen != nullptr && q_.packed != nullptr) {
         if (lists.root_packed.size() < need) lists.root_packed = Memory(need);
         int32_t* out = lists.root_packed.as<int32_t>();
@@ -190,11 +189,12 @@ class Growth {
     run(threads, (int64_t)parts_.size(), [&](int64_t k, int) {
       const Part& p = parts_[k];
       PartitionArgs a = args(p);
-      Workspace::Lists& lists = w_.lists[nodes_[p.node].segments[p.segment].shard];
+      const int shard = nodes_[p.node].segments[p.segment].shard;
+      const Workspace::Lists& lists = w_.lists[shard];
       const int to = nodes_[nodes_[p.node].left].buffer;
       a.left = lists.rows[to].as<int32_t>() + p.to_left, a.right = lists.rows[to].as<int32_t>() + p.to_right;
       if (a.packed != nullptr)
-        a.left_packed = lists.packed[to].as<int32_t>() + p.to_left, a.right_packed = lists.packed[to].as<int32_t>() + p.to_right;
+        a.left_packed = t_.packed_list(shard, to) + p.to_left, a.right_packed = t_.packed_list(shard, to) + p.to_right;
       k_.move(a);
     });
   }
@@ -266,7 +266,8 @@ class Growth {
   void by_job(bool search, int threads) {
     run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
       const Job& j = jobs_[k];
-      t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, 0, t_.tiles.size());
+      const auto& spans = t_.spans_for(nodes_[j.small]);
+      t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, spans, 0, spans.size());
       finish(j, 0, b_.n_columns, search, nodes_[j.small].best, nodes_[j.large].best);
     });
   }

@@ -17,8 +17,10 @@ struct Private {  // one worker's own histogram while several share a node's row
 
 // Buffers that outlive a tree: row lists, histograms, bits.
 struct Workspace {
-  struct Lists {  // by shard: a split reads one list and writes the other
-    Memory rows[2], packed[2], root_packed;
+  struct Lists {           // by shard: a split reads one list and writes the other
+    Memory rows[2];
+    Memory packed;         // the gradients beside list 0; those beside list 1 overwrite the root's, which are not asked again
+    Memory root_packed;    // the root's, where it has only some of the rows
   };
   std::vector<Lists> lists;
   Memory bits;

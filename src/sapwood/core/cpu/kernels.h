@@ -11,7 +11,7 @@ namespace sapwood {
 constexpr int HIST_STRIDE = 264;
 static_assert(HIST_STRIDE * 8 % 2048 != 0);
 constexpr int TILE = 16;              // columns histogrammed together: their bins stay in L1
-constexpr int GROUP = 32;             // columns stored side by side: a row of a group is half a cache line
+constexpr int GROUP = 2 * TILE;       // columns stored side by side: a row of a group is half a cache line
 constexpr int PACKED_ROWS = 131071;   // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
 constexpr int BLOCK = 512;            // rows handled together in row passes and in prediction
 

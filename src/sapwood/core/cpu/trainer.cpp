@@ -83,11 +83,12 @@ Trainer::Trainer(const Binned& binned, const double* label, const double* weight
 Trainer::~Trainer() = default;
 
 std::vector<double> Trainer::start() const {
-  std::vector<double> w(n_), x(n_), out;
-  for (int64_t i = 0; i < n_; i++) w[i] = weights_.whole ? (double)weights_.multiple[i] : factor_at_ != nullptr ? factor_at_[i] : 1.0;
-  const double* weight = weights_.given ? w.data() : nullptr;
+  std::vector<double> w, x, out;
+  if (weights_.whole) w.assign(weights_.multiple.begin(), weights_.multiple.end());
+  const double* weight = weights_.whole ? w.data() : weights_.given ? factor_at_ : nullptr;
   const double total = weights_.given ? weight_sum(weight, n_, n_threads_) : (double)n_;
   if (info_.pointwise) return {info_.start(exact_sum(label_, weight, n_, n_threads_) / total)};
+  x.resize(n_);
   for (int k = 0; k < n_outputs_; k++) {
     for (int64_t i = 0; i < n_; i++) x[i] = label_[i] == (double)k;
     out.push_back(info_.start(exact_sum(x.data(), weight, n_, n_threads_) / total));

@@ -23,7 +23,7 @@ struct Tree {  // flat arrays over nodes
 struct Gradients {  // of one output, in fixed point
   Scale scale;              // of the split search
   Scale fine_scale;         // of the leaf values
-  const int32_t* packed;    // (n) narrow words, or null where the search uses pairs
+  int32_t* packed;          // (n) narrow words, or null where the search uses pairs; used up by the growth of a tree
   const Pair* search;       // (n) pairs of the search
   const Pair* fine;         // (n) wide pairs
   bool constant_hessian;    // every row has the same hessian, and multiples are 1
