@@ -266,8 +266,7 @@ class Growth {
   void by_job(bool search, int threads) {
     run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
       const Job& j = jobs_[k];
-      const auto& spans = t_.spans_for(nodes_[j.small]);
-      t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, spans, 0, spans.size());
+      t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, 0, t_.tiles.size());
       finish(j, 0, b_.n_columns, search, nodes_[j.small].best, nodes_[j.large].best);
     });
   }
@@ -295,10 +294,14 @@ class Growth {
   }
 
   void finish(const Job& j, int first, int last, bool search, Candidate& small, Candidate& large) {
-    if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, first, last);
-    if (!search) return;
-    s_.scan_columns(nodes_[j.small], j.small, first, last, small);
-    if (j.rest) s_.scan_columns(nodes_[j.large], j.large, first, last, large);
+    constexpr int FEW = 4;  // columns whose histograms, parent and child, stay in L1 from subtraction to search
+    for (int at = first; at < last; at += FEW) {
+      const int end = std::min(last, at + FEW);
+      if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, at, end);
+      if (!search) continue;
+      s_.scan_columns(nodes_[j.small], j.small, at, end, small);
+      if (j.rest) s_.scan_columns(nodes_[j.large], j.large, at, end, large);
+    }
   }
   void gather(const Job& j, const Candidate& small, const Candidate& large) {
     if (better(small, nodes_[j.small].best)) nodes_[j.small].best = small;

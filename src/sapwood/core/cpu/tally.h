@@ -10,7 +10,7 @@
 
 namespace sapwood {
 
-constexpr int64_t STRIP = 8192;       // rows counted at a time: a strip of a group stays in L2 from tile to tile
+constexpr int64_t STRIP = 4096;       // rows counted at a time: a strip of a group stays in L2 from tile to tile
 constexpr int64_t ROW_SPLIT = 16384;  // rows from which workers share a node's rows rather than its columns: then the sum over workers pays
 constexpr int64_t FORK_NS = 4000;     // estimated work below which a fork (about 0.5 us) does not pay
 
@@ -51,8 +51,6 @@ class Tally {
         const auto at = std::lower_bound(columns.begin(), columns.end(), first);
         if (at == columns.end() || *at >= last) continue;
         tiles.push_back({g, first, last - first});
-        if (bands.empty() || bands.back().group != g) bands.push_back({g, first, 0});
-        bands.back().width = last - bands.back().first;
         for (int c = first; c < last; c++) touched_.push_back(c);
         const int n_slices = std::max(1, (last - first) / narrowest);
         for (int k = 0; k < n_slices; k++) {
@@ -64,7 +62,6 @@ class Tally {
   }
 
   std::vector<TileSpan> tiles, slices;  // slices: tiles cut up for several workers
-  std::vector<TileSpan> bands;          // whole groups: where few rows are asked, a row's line is fetched once for all its columns
   int64_t n_codes = 0;                  // over the columns of the tree
 
   const int32_t* rows(const Node& n, const Segment& s) const {
@@ -98,11 +95,6 @@ class Tally {
   }
   int64_t* column(const Hist& h, int c) const { return h.data + (size_t)c * hs_ * (h.packed ? 1 : 2); }
   int64_t used(int c) const { return b_.n_bins[c] + 1; }  // codes of a column
-
-  // Half the rows or more: tiles that fit L1; fewer: the fetch of a row decides (0.41 against 0.46 ns at 1/2, 0.59 against 0.55 at 1/30).
-  const std::vector<TileSpan>& spans_for(const Node& n) const {
-    return q_.packed != nullptr && !b_.wide && n.n_rows < b_.n_rows / 4 ? bands : tiles;
-  }
 
   bool fits_packed(int64_t n_rows) const { return q_.packed != nullptr && !b_.wide && n_rows <= PACKED_ROWS; }
 
@@ -208,7 +200,7 @@ class Tally {
         mine.rows = 0, mine.flushed = true;
       }
       mine.rows += s.end - s.begin;
-      for (const TileSpan& t : spans_for(n))
+      for (const TileSpan& t : tiles)
         count_tile(n, s, t, packs ? mine.packed.as<int64_t>() + t.first * hs_ : nullptr, packs ? nullptr : mine.pairs.as<int64_t>() + 2 * t.first * hs_);
     });
     spans([&](int first, int last, int span) {
