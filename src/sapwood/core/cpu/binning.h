@@ -23,6 +23,17 @@ static void bin_of(const Real* x, int n, const Real* cuts, int n_cuts, uint16_t*
   }
 }
 
+constexpr int FEW_CUTS = 12;  // so many are counted one by one, which is plain vector code
+
+template <class Real>
+static void bin_few(const Real* x, int n, const Real* cuts, int n_cuts, uint16_t* code) {
+  int32_t count[BLOCK];
+  for (int i = 0; i < n; i++) count[i] = x[i] != x[i] ? n_cuts + 1 : 0;  // no comparison with NaN adds to that
+  for (int k = 0; k < n_cuts; k++)
+    for (int i = 0; i < n; i++) count[i] += cuts[k] < x[i];
+  for (int i = 0; i < n; i++) code[i] = (uint16_t)count[i];
+}
+
 #if defined(__AVX512BW__)
 // Two levels of 16-way search: compare with every 16th cut, count, then with the 16 cuts in between.
 static void bin_two_level(const float* x, int n, const float* cuts, int n_cuts, uint16_t* code) {
@@ -37,12 +48,16 @@ static void bin_two_level(const float* x, int n, const float* cuts, int n_cuts, 
 #endif
 
 static void bin32(const float* x, int n, const float* cuts, int n_cuts, uint16_t* code) {
+  if (n_cuts <= FEW_CUTS) return bin_few(x, n, cuts, n_cuts, code);
 #if defined(__AVX512BW__)
   if (n_cuts <= 255) return bin_two_level(x, n, cuts, n_cuts, code);  // cuts padded to 272
 #endif
   bin_of(x, n, cuts, n_cuts, code);
 }
 
-static void bin64(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code) { bin_of(x, n, cuts, n_cuts, code); }
+static void bin64(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code) {
+  if (n_cuts <= FEW_CUTS) return bin_few(x, n, cuts, n_cuts, code);
+  bin_of(x, n, cuts, n_cuts, code);
+}
 
 }  // namespace sapwood::inline SAPWOOD_ISA

@@ -11,6 +11,7 @@
 namespace sapwood {
 namespace {
 
+constexpr int STRIPE = 64;    // rows binned together: those of a wide row-major table then stay in L2 from column to column
 constexpr int FEW_ROWS = 48;  // below, following each row down is quicker than filling a block of 512
 
 void check(bool fine, const char* what) {
@@ -72,7 +73,7 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   for (int64_t t = 0; t < a.n_trees; t++) {
     const int64_t at = a.offset[t];
     const int n = (int)(a.offset[t + 1] - at);
-    OneTree tree{at, n, a.output[t], symmetric_depth(a, at, n), (int64_t)masks_.size(), (int64_t)leaf_value_.size(), maskable_ && n <= 511};
+    OneTree tree{at, n, a.output[t], symmetric_depth(a, at, n), (int64_t)masks_.size(), (int64_t)leaf_value_.size(), bits_for((n + 1) / 2), maskable_ && n <= 511};
     for (int u = 0; u < n; u++) {
       const int32_t left = a.left[at + u];
       walk_[at + u] = {a.threshold[at + u], left == 0 ? -1 : a.column[at + u], left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0)};
@@ -156,19 +157,21 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     for (int j = 0; j < k; j++)
       for (int i = 0; i < n; i++) mine.score[j * BLOCK + i] = start == nullptr ? base_[j] : start[(at + i) * k + j];
     uint16_t code[BLOCK];
-    if (maskable_)
+    for (int first_row = 0; first_row < n; first_row += STRIPE) {
+      const int m = std::min(STRIPE, n - first_row);
       for (int p = 0; p < n_planes; p++) {
-        encode(table.columns[used_[p]], at, n, cuts_[p], code);
-        uint8_t* plane = mine.codes.data() + (size_t)p * BLOCK;
-        for (int i = 0; i < n; i++) plane[i] = (uint8_t)code[i];
+        encode(table.columns[used_[p]], at + first_row, m, cuts_[p], code);
+        uint8_t* plane = mine.codes.data() + (size_t)p * BLOCK + first_row;
+        for (int i = 0; i < m; i++) plane[i] = (uint8_t)code[i];
       }
+    }
     for (int64_t t = first; t < last; t++) {
       const OneTree& tree = trees_[t];
       double* score = &mine.score[tree.output * BLOCK];
       uint8_t leaf[BLOCK];
       if (tree.symmetric_depth >= 0) kernels().symmetric(mine.planes.data(), &masks_[tree.first_mask], tree.symmetric_depth, leaf);
-      else kernels().leaves(mine.planes.data(), 0, &masks_[tree.first_mask], tree.n_nodes, mine.reach.data(), leaf);
-      kernels().add_values(leaf, &leaf_value_[tree.first_value], score);
+      else kernels().leaves(mine.planes.data(), 0, &masks_[tree.first_mask], tree.n_nodes, tree.n_bits, mine.reach.data(), leaf);
+      kernels().add_values(leaf, &leaf_value_[tree.first_value], tree.n_bits, score);
     }
     double* to = out + at * k;
     for (int j = 0; j < k; j++)

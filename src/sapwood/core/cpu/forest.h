@@ -42,6 +42,7 @@ class Forest {
     int64_t first_node;
     int n_nodes, output, symmetric_depth;  // depth, or -1
     int64_t first_mask, first_value;       // into masks_, leaf_value_; masks_ holds one node a level where symmetric
+    int n_bits;                            // of a leaf's number
     bool masked;
   };
   int32_t follow(const OneTree& t, const double* row) const;

@@ -80,13 +80,19 @@ struct Kernels {
   void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side, double* score);
   int64_t (*mark)(const PartitionArgs&);  // how many rows go right
   void (*move)(const PartitionArgs&);
-  void (*leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, uint64_t* reach, uint8_t* leaf);  // (BLOCK)
-  void (*add_values)(const uint8_t* leaf, const double* value, double* score);      // (BLOCK) score += value[leaf]
+  void (*leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits, uint64_t* reach, uint8_t* leaf);  // (BLOCK)
+  void (*add_values)(const uint8_t* leaf, const double* value, int n_bits, double* score);      // (BLOCK) score += value[leaf]
   void (*symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth, uint8_t* leaf);  // (BLOCK) leaf of a symmetric tree
   void (*bin32)(const float* x, int n, const float* cuts, int n_cuts, uint16_t* code);   // cuts padded with +inf to n_padded
   void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);
   void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);      // (n, n_outputs)
 };
+
+inline int bits_for(int n_leaves) {  // of the largest leaf number
+  int bits = 1;
+  while (1 << bits < n_leaves) bits++;
+  return bits;
+}
 
 const Kernels* kernels_portable();
 const Kernels* kernels_avx2();

@@ -1,7 +1,7 @@
-// Prediction: a tree over 512 binned rows at once. Every node compares its column's 512 codes and hands bit masks to its children:
+// Prediction: a tree over 512 binned rows at once. Every node compares its column's 512 codes, and masks flow down to its children:
 //
-//   reach[root] = 1111...   node: right = compare(codes, split);  reach[left] = reach & ~right;  reach[right] = reach & right
-//   a leaf writes its number where its mask has ones.
+//   reach[root] = 1111...      right = compare(codes, split);  reach[left child] = reach & ~right;  reach[right child] = reach & right
+//   a leaf's mask is added to the bit planes of its number:  number 5 = 101b  ->  planes 0 and 2
 //
 // Cost grows with leaves, not depth, and nothing is data dependent: 4 to 14 times as fast as following one row down.
 #pragma once
@@ -12,36 +12,85 @@ namespace sapwood::inline SAPWOOD_ISA {
 
 constexpr int WORDS = BLOCK / 64;
 
-static inline void write_leaf(uint8_t* leaf, uint64_t where, uint8_t number) {
-#if defined(__AVX512BW__)
-  _mm512_mask_storeu_epi8(leaf, where, _mm512_set1_epi8((char)number));
-#else
-  while (where) {
-    leaf[__builtin_ctzll(where)] = number;
-    where &= where - 1;
+struct SpreadTable {  // a byte's bits, each in a byte of its own
+  uint64_t of[256];
+  constexpr SpreadTable() : of{} {
+    for (int v = 0; v < 256; v++)
+      for (int i = 0; i < 8; i++) of[v] |= (uint64_t)(v >> i & 1) << (8 * i);
   }
+};
+
+// bit (n_bits, WORDS) planes to numbers (BLOCK)
+static inline void spread(const uint64_t (*bit)[WORDS], int n_bits, uint8_t* number) {
+#if defined(__AVX512BW__)
+  for (int w = 0; w < WORDS; w++) {
+    __m512i x = _mm512_setzero_si512();
+    for (int j = 0; j < n_bits; j++) x = _mm512_mask_add_epi8(x, bit[j][w], x, _mm512_set1_epi8((char)(1 << j)));
+    _mm512_storeu_si512(number + 64 * w, x);
+  }
+#else
+  static constexpr SpreadTable table;
+  for (int w = 0; w < WORDS; w++)
+    for (int k = 0; k < 8; k++) {
+      uint64_t x = 0;
+      for (int j = 0; j < n_bits; j++) x |= table.of[bit[j][w] >> (8 * k) & 255] << j;
+      __builtin_memcpy(number + 64 * w + 8 * k, &x, 8);
+    }
 #endif
 }
 
-// reach (n_nodes, WORDS) scratch; leaf (BLOCK) OUT
-static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, uint64_t* reach, uint8_t* leaf) {
+#if defined(__AVX512BW__)
+// 512 codes against a split, one bit a row, without a detour through memory: eight small stores would stall the wide load after them.
+static inline __m512i compare512(const uint8_t* codes, uint8_t low, uint8_t length) {
+  uint64_t m[WORDS];
+#pragma GCC unroll 8
+  for (int w = 0; w < WORDS; w++) m[w] = compare64(codes + 64 * w, low, length);
+  auto two = [&](int w) { return _mm_insert_epi64(_mm_cvtsi64_si128((int64_t)m[w]), (int64_t)m[w + 1], 1); };
+  return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(two(2), two(0))), _mm256_set_m128i(two(6), two(4)), 1);
+}
+#endif
+
+// reach (n_nodes, WORDS) scratch; leaf (BLOCK) OUT: numbers of n_bits
+static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, int n_bits, uint64_t* reach, uint8_t* leaf) {
+  alignas(64) uint64_t bit[8][WORDS] = {};
   for (int w = 0; w < WORDS; w++) reach[w] = ~0ull;
+#if defined(__AVX512BW__)
+  __m512i b0 = _mm512_setzero_si512(), b1 = b0, b2 = b0, b3 = b0, b4 = b0, b5 = b0, b6 = b0, b7 = b0;  // named, to stay in registers
+  for (int u = 0; u < n_nodes; u++) {
+    const MaskNode& t = node[u];
+    const __m512i mine = _mm512_loadu_si512(reach + u * WORDS);
+    if (t.left == 0) {
+      auto take = [&](__m512i& b, int j) { b = _mm512_or_si512(b, _mm512_and_si512(mine, _mm512_set1_epi64(-(int64_t)(t.leaf >> j & 1)))); };
+      take(b0, 0), take(b1, 1), take(b2, 2), take(b3, 3), take(b4, 4);
+      if (n_bits > 5) take(b5, 5), take(b6, 6), take(b7, 7);
+      continue;
+    }
+    const __m512i r = compare512(planes[t.plane] + offset, t.low, t.length);
+    _mm512_storeu_si512(reach + t.left * WORDS, _mm512_andnot_si512(r, mine));
+    _mm512_storeu_si512(reach + (t.left + 1) * WORDS, _mm512_and_si512(r, mine));
+  }
+  const __m512i all[8] = {b0, b1, b2, b3, b4, b5, b6, b7};
+  __builtin_memcpy(bit, all, sizeof bit);
+#else
   for (int u = 0; u < n_nodes; u++) {
     const uint64_t* mine = reach + u * WORDS;
     const MaskNode& t = node[u];
     if (t.left == 0) {
-      for (int w = 0; w < WORDS; w++) write_leaf(leaf + 64 * w, mine[w], (uint8_t)t.leaf);
+      for (int j = 0; j < n_bits; j++)
+        if (t.leaf >> j & 1)
+          for (int w = 0; w < WORDS; w++) bit[j][w] |= mine[w];
       continue;
     }
     const uint8_t* codes = planes[t.plane] + offset;
     uint64_t *left = reach + t.left * WORDS, *right = left + WORDS;
-#pragma GCC unroll 8
     for (int w = 0; w < WORDS; w++) {
       const uint64_t r = compare64(codes + 64 * w, t.low, t.length);
       left[w] = mine[w] & ~r;
       right[w] = mine[w] & r;
     }
   }
+#endif
+  spread(bit, n_bits, leaf);
 }
 
 // A symmetric tree: the bits of a leaf's number are its levels' answers, the first level's the highest.
@@ -64,8 +113,32 @@ static void symmetric(const uint8_t* const* planes, const MaskNode* level, int d
 #endif
 }
 
-static void add_values(const uint8_t* leaf, const double* value, double* score) {
+// score (BLOCK) += value[leaf]. Measured per block: plain loop (hardware gathers) 214 ns, loads in pairs 112, registers as table 71.
+static void add_values(const uint8_t* leaf, const double* value, [[maybe_unused]] int n_bits, double* score) {
+#if defined(__AVX512BW__)
+  if (n_bits <= 5) {
+    const __m512d t0 = _mm512_loadu_pd(value), t1 = _mm512_loadu_pd(value + 8), t2 = _mm512_loadu_pd(value + 16), t3 = _mm512_loadu_pd(value + 24);
+    for (int i = 0; i < BLOCK; i += 8) {
+      const __m512i k = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i*)(leaf + i)));
+      const __m512d low = _mm512_permutex2var_pd(t0, k, t1), high = _mm512_permutex2var_pd(t2, k, t3);
+      const __m512d x = _mm512_mask_mov_pd(low, _mm512_test_epi64_mask(k, _mm512_set1_epi64(16)), high);
+      _mm512_storeu_pd(score + i, _mm512_add_pd(_mm512_loadu_pd(score + i), x));
+    }
+    return;
+  }
+#endif
+#if defined(__SSE2__)
+  for (int i = 0; i < BLOCK; i += 8) {
+    uint64_t k;
+    __builtin_memcpy(&k, leaf + i, 8);
+    for (int j = 0; j < 8; j += 2, k >>= 16) {
+      const __m128d x = _mm_loadh_pd(_mm_load_sd(value + (k & 255)), value + (k >> 8 & 255));
+      _mm_storeu_pd(score + i + j, _mm_add_pd(_mm_loadu_pd(score + i + j), x));
+    }
+  }
+#else
   for (int i = 0; i < BLOCK; i++) score[i] = score[i] + value[leaf[i]];
+#endif
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

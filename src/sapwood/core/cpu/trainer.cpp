@@ -268,6 +268,7 @@ void apply(const Binned& b, const int32_t* column, const int32_t* bin, const uin
     if (left[u] == 0) nodes[u].leaf = (uint16_t)k++;
     else nodes[u].plane = column[u], nodes[u].left = (uint16_t)left[u], nodes[u].low = (uint8_t)split(u).low, nodes[u].length = (uint8_t)split(u).length;
   }
+  const int n_bits = bits_for((int)leaves.size());
   for (const Shard& s : b.shards) {
     std::vector<const uint8_t*> planes(b.n_columns);
     for (int c = 0; c < b.n_columns; c++) planes[c] = (const uint8_t*)b.column(s, c);
@@ -278,7 +279,7 @@ void apply(const Binned& b, const int32_t* column, const int32_t* bin, const uin
       if (masks) {
         std::vector<uint64_t> reach((size_t)n_nodes * (BLOCK / 64));
         uint8_t number[BLOCK];
-        kernels().leaves(planes.data(), (size_t)at, nodes.data(), n_nodes, reach.data(), number);
+        kernels().leaves(planes.data(), (size_t)at, nodes.data(), n_nodes, n_bits, reach.data(), number);
         for (int i = 0; i < m; i++) out[i] = leaves[number[i]];
         return;
       }
