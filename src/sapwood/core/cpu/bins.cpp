@@ -191,19 +191,31 @@ std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& 
   return places;
 }
 
+struct Run {  // equal keys at begin .. end - 1 of a sorted list, and what they weigh
+  size_t begin, end;
+  int64_t weight;
+};
+Run run_at(const Sorted& s, size_t n, size_t begin) {
+  Run r{begin, begin, 0};
+  for (; r.end < n && s.keys[r.end] == s.keys[begin]; r.end++) r.weight += s.weights == nullptr ? 1 : s.weights[r.end];
+  return r;
+}
+
 // Bins of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
-std::vector<double> walk(const std::vector<uint64_t>& value, const std::vector<int64_t>& weight, int max_bins) {
+std::vector<double> walk(const Sorted& s, size_t n, int max_bins) {
   using Big = unsigned __int128;
   Big rest = 0, acc = 0;
-  for (const int64_t w : weight) rest += w;
+  for (size_t i = 0; i < n; i++) rest += s.weights == nullptr ? 1 : s.weights[i];
   int bins = max_bins;
   std::vector<double> cuts;
-  for (size_t j = 0; j + 1 < value.size() && bins > 1; j++) {
-    acc += weight[j];
-    if (acc * bins >= rest || (Big)weight[j + 1] * bins >= rest) {
-      cuts.push_back(middle(unordered(value[j]), unordered(value[j + 1])));
+  for (Run r = run_at(s, n, 0); r.end < n && bins > 1;) {
+    const Run next = run_at(s, n, r.end);
+    acc += r.weight;
+    if (acc * bins >= rest || (Big)next.weight * bins >= rest) {
+      cuts.push_back(middle(unordered(s.keys[r.begin]), unordered(s.keys[next.begin])));
       rest -= acc, acc = 0, bins--;
     }
+    r = next;
   }
   return cuts;
 }
@@ -280,17 +292,13 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
         if (weights.given) lane(k - first).weights[at] = weights.multiple[p.global];
       }
     }
-    std::vector<uint64_t> value;
-    std::vector<int64_t> mass;
     for (int k = first; k < last; k++) {
       const size_t n_keys = filled[k - first];
       const Sorted sorted = radix_sort(lane(k - first), lane(TOGETHER), n_keys);
-      value.clear(), mass.clear();
-      for (size_t i = 0; i < n_keys; i++) {
-        if (value.empty() || sorted.keys[i] != value.back()) value.push_back(sorted.keys[i]), mass.push_back(0);
-        mass.back() += weights.given ? sorted.weights[i] : 1;
-      }
-      cuts[todo[k]] = (int)value.size() <= max_bins ? between(value) : walk(value, mass, max_bins);
+      std::vector<uint64_t> values;
+      for (size_t i = 0; i < n_keys && (int)values.size() <= max_bins; i++)
+        if (values.empty() || sorted.keys[i] != values.back()) values.push_back(sorted.keys[i]);
+      cuts[todo[k]] = (int)values.size() <= max_bins ? between(values) : walk(sorted, n_keys, max_bins);
     }
   });
   return cuts;

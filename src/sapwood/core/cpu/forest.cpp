@@ -12,6 +12,7 @@ namespace sapwood {
 namespace {
 
 constexpr int STRIPE = 64;    // rows binned together: those of a wide row-major table then stay in L2 from column to column
+constexpr int64_t WIDE_ROW = 512;  // bytes
 constexpr int FEW_ROWS = 48;  // below, following each row down is quicker than filling a block of 512
 
 void check(bool fine, const char* what) {
@@ -159,8 +160,14 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     uint16_t code[BLOCK];
     for (int first_row = 0; first_row < n; first_row += STRIPE) {
       const int m = std::min(STRIPE, n - first_row);
+      const char* line = nullptr;
       for (int p = 0; p < n_planes; p++) {
-        encode(table.columns[used_[p]], at + first_row, m, cuts_[p], code);
+        const Column& column = table.columns[used_[p]];
+        if (column.stride >= WIDE_ROW && (line == nullptr || column.data - line >= 64) && at + first_row + 2 * STRIPE <= table.n_rows) {
+          line = column.data;  // the next stripe's rows, whose addresses no hardware foresees
+          for (int i = STRIPE; i < 2 * STRIPE; i++) __builtin_prefetch(line + (at + first_row + i) * column.stride, 0, 2);
+        }
+        encode(column, at + first_row, m, cuts_[p], code);
         uint8_t* plane = mine.codes.data() + (size_t)p * BLOCK + first_row;
         for (int i = 0; i < m; i++) plane[i] = (uint8_t)code[i];
       }

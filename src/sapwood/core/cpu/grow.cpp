@@ -8,6 +8,8 @@
 namespace sapwood {
 namespace {
 
+using Numbers = std::function<LeafNumbers(size_t)>;
+
 constexpr int64_t CHUNK = 16384;  // rows of a partition task
 
 struct Job {  // after a split: the histogram of the smaller child is counted, the larger one's is what remains
@@ -28,11 +30,11 @@ class Growth {
       : in_(in), b_(in.binned), q_(in.gradients), lim_(in.limits), w_(work), k_(kernels()), columns_(tree_columns(in)), t_(in, work, columns_),
         s_(in, columns_, t_) {}
 
-  Tree grow(uint16_t* leaf, std::vector<double>& value) {
+  Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
     plant();
     if (in_.grower.shared_split) grow_levels();
     else grow_nodes();
-    Tree tree = harvest(leaf, value);
+    Tree tree = harvest(numbers, value);
     for (Node& n : nodes_) t_.release(n.hist);
     return tree;
   }
@@ -309,7 +311,7 @@ class Growth {
   }
 
   // ------------------------------------------------------------------------------------------------ harvest
-  Tree harvest(uint16_t* leaf, std::vector<double>& value) {
+  Tree harvest(const Numbers& numbers, std::vector<double>& value) {
     const size_t n = nodes_.size();
     Tree t;
     t.column.assign(n, -1), t.bin.assign(n, -1), t.left.assign(n, 0), t.missing_left.assign(n, 0);
@@ -319,7 +321,7 @@ class Growth {
       if (nodes_[i].left == 0) leaves.push_back((int32_t)i);
     std::vector<Sums> sums(n);
     std::vector<int64_t> counts(n, 0);
-    sum_leaves(leaves, sums, counts, leaves.size() <= 65536 && in_.chosen == nullptr ? leaf : nullptr);
+    sum_leaves(leaves, sums, counts, leaves.size() <= 65536 && in_.chosen == nullptr ? numbers(leaves.size()) : LeafNumbers{});
     value.assign(leaves.size(), 0.0);
     const double hs = h_scale(q_.fine_scale), unit = power_of_two(-in_.weights.shift);
     for (size_t i = n; i-- > 0;) {
@@ -353,7 +355,7 @@ class Growth {
 
   // Wide sums and counts of every leaf, and (with `leaf`) each row's leaf number. The numbers are written by one worker, while the
   // others sum: two writers of neighbouring bytes would take the cache lines from each other (measured: 1.6 to 1.9 times slower).
-  void sum_leaves(const std::vector<int32_t>& leaves, std::vector<Sums>& sums, std::vector<int64_t>& counts, uint16_t* leaf) {
+  void sum_leaves(const std::vector<int32_t>& leaves, std::vector<Sums>& sums, std::vector<int64_t>& counts, LeafNumbers leaf) {
     struct Piece {
       size_t leaf;
       Segment s;
@@ -367,8 +369,8 @@ class Growth {
     const int threads = nodes_[0].n_rows < CHUNK ? 1 : in_.n_threads;
     run(threads, (int64_t)pieces.size() + 1, [&](int64_t task, int) {
       if (task == 0) {
-        if (leaf != nullptr)
-          for (const Piece& p : pieces) number_rows(nodes_[leaves[p.leaf]], p.s, (uint16_t)p.leaf, leaf);
+        if (leaf.data != nullptr)
+          for (const Piece& p : pieces) number_rows(nodes_[leaves[p.leaf]], p.s, p.leaf, leaf);
         return;
       }
       Piece& p = pieces[task - 1];
@@ -396,9 +398,13 @@ class Growth {
     }
   }
 
-  void number_rows(const Node& n, const Segment& s, uint16_t number, uint16_t* leaf) const {
-    uint16_t* out = leaf + b_.shards[s.shard].first;
-    const int32_t* ids = t_.rows(n, s);
+  void number_rows(const Node& n, const Segment& s, size_t number, LeafNumbers leaf) const {
+    const int64_t first = b_.shards[s.shard].first;
+    if (leaf.wide) number_as((uint16_t*)leaf.data + first, (uint16_t)number, t_.rows(n, s), s);
+    else number_as((uint8_t*)leaf.data + first, (uint8_t)number, t_.rows(n, s), s);
+  }
+  template <class Number>
+  static void number_as(Number* out, Number number, const int32_t* ids, const Segment& s) {
     for (int64_t i = 0; i < s.end - s.begin; i++) out[ids == nullptr ? s.begin + i : ids[i]] = number;
   }
 
@@ -419,6 +425,6 @@ class Growth {
 
 }  // namespace
 
-Tree grow_tree(const GrowInput& in, Workspace& work, uint16_t* leaf, std::vector<double>& value) { return Growth(in, work).grow(leaf, value); }
+Tree grow_tree(const GrowInput& in, Workspace& work, const Numbers& numbers, std::vector<double>& value) { return Growth(in, work).grow(numbers, value); }
 
 }  // namespace sapwood

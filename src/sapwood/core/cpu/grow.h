@@ -1,5 +1,7 @@
 // Growing one tree: a frontier of nodes, and for each that is split: partition -> histogram -> [reduce] -> split search.
 #pragma once
+#include <functional>
+
 #include "trainer.h"
 
 namespace sapwood {
@@ -40,7 +42,8 @@ struct GrowInput {
   int n_threads;
 };
 
-// leaf (n) OUT: the number of each row's leaf, where the tree has at most 65,536 leaves; value OUT: each leaf's value by that number
-Tree grow_tree(const GrowInput& in, Workspace& work, uint16_t* leaf, std::vector<double>& value);
+// `numbers(n_leaves)` gives room for the number of each row's leaf: asked for and filled where the tree was grown on all rows and has at
+// most 65,536 leaves; value OUT: each leaf's value by that number
+Tree grow_tree(const GrowInput& in, Workspace& work, const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value);
 
 }  // namespace sapwood

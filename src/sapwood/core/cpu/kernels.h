@@ -15,11 +15,16 @@ constexpr int GROUP = 2 * TILE;       // columns stored side by side: a row of a
 constexpr int PACKED_ROWS = 131071;   // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
 constexpr int BLOCK = 512;            // rows handled together in row passes and in prediction
 
+struct LeafNumbers {  // of rows: bytes for up to 256 leaves, else 16 bits
+  void* data;
+  bool wide;
+};
+
 struct GradientArgs {  // one pass over rows [0, n): scores += pending leaf values, gradients, fixed point
-  int64_t n, plane;                 // rows; distance between outputs in every array below
+  int64_t n, plane, first;          // rows; distance between outputs in every array below; position of the first row
   int n_outputs, objective;
   double* score;                    // (n_outputs, n) IN OUT
-  const uint16_t* leaf;             // (n_outputs, n) IN, leaf of each row in the tree last grown
+  const LeafNumbers* leaf;          // (n_outputs) IN, leaf of each row in the tree last grown
   const double* const* value;       // (n_outputs) IN, its leaf values where they are still to be added, or null
   const double* label;              // (n) IN
   const double* factor;             // (n) IN, real weights, or null
@@ -63,7 +68,7 @@ struct MaskNode {  // a node of a tree over byte codes: split, or leaf where lef
 struct Kernels {
   const char* name;
   void (*gradients)(const GradientArgs&);
-  void (*add_leaves)(double* score, const uint16_t* leaf, const double* value, int64_t n);
+  void (*add_leaves)(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int64_t n);
   // hist (width, HIST_STRIDE) int64 OUT: sums of g << 32 | h
   void (*histogram)(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n, const int32_t* packed, int64_t* hist);
   // hist (width, hist_stride, 2) int64 OUT: sums of g, h

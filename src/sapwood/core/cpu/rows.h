@@ -10,8 +10,13 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-static void add_leaves(double* score, const uint16_t* leaf, const double* value, int64_t n) {
-  for (int64_t i = 0; i < n; i++) score[i] = score[i] + value[leaf[i]];
+static void add_leaves(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int64_t n) {
+  const uint8_t* narrow = (const uint8_t*)leaf.data + first;
+  const uint16_t* wide = (const uint16_t*)leaf.data + first;
+  if (leaf.wide)
+    for (int64_t i = 0; i < n; i++) score[i] = score[i] + value[wide[i]];
+  else
+    for (int64_t i = 0; i < n; i++) score[i] = score[i] + value[narrow[i]];
 }
 
 static void softmax_block(const double* score, int64_t plane, int n_outputs, int n, double* p, double* top, double* total) {
@@ -83,7 +88,7 @@ static void gradients_of(const GradientArgs& a) {
   for (int64_t at = 0; at < a.n; at += BLOCK) {
     const int n = (int)(a.n - at < BLOCK ? a.n - at : BLOCK);
     for (int k = 0; k < a.n_outputs; k++)
-      if (a.value[k] != nullptr) add_leaves(a.score + k * a.plane + at, a.leaf + k * a.plane + at, a.value[k], n);
+      if (a.value[k] != nullptr) add_leaves(a.score + k * a.plane + at, a.leaf[k], a.first + at, a.value[k], n);
     if (!Objective::pointwise) softmax_block(a.score + at, a.plane, a.n_outputs, n, p, g, h);
     for (int k = 0; k < a.n_outputs; k++) {
       derive<Objective>(a.score + k * a.plane + at, p, a.label + at, k, a.n_outputs, n, g, h);

@@ -70,7 +70,8 @@ Trainer::Trainer(const Binned& binned, const double* label, const double* weight
   score_ = Memory(all * 8);
   packed_ = Memory(all * 4);
   fine_ = Memory(all * 8);
-  leaf_ = Memory(all * 2);
+  leaf_.resize(n_outputs_);
+  numbers_.assign(n_outputs_, {nullptr, false});
   if (multiplied()) coarse_ = Memory(all * 8);
   narrow_.assign(n_outputs_, Scale{NARROW, 0, 0});
   wide_.assign(n_outputs_, Scale{WIDE, 0, 0});
@@ -110,8 +111,8 @@ void Trainer::flush_scores() {
   for (int k = 0; k < n_outputs_; k++) {
     if (!pending_[k]) continue;
     run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int) {
-      const int64_t at = k * n_ + t * PIECE;
-      kernels().add_leaves(score_.as<double>() + at, leaf_.as<uint16_t>() + at, value_[k].data(), std::min(PIECE, n_ - t * PIECE));
+      const int64_t at = t * PIECE;
+      kernels().add_leaves(score_.as<double>() + k * n_ + at, numbers_[k], at, value_[k].data(), std::min(PIECE, n_ - at));
     });
     pending_[k] = 0;
   }
@@ -142,7 +143,7 @@ bool Trainer::pass(bool pending) {
     const int64_t at = t * PIECE;
     GradientArgs a{};
     a.n = std::min(PIECE, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
-    a.score = score_.as<double>() + at, a.leaf = leaf_.as<uint16_t>() + at, a.value = value.data(), a.label = label_ + at;
+    a.score = score_.as<double>() + at, a.leaf = numbers_.data(), a.first = at, a.value = value.data(), a.label = label_ + at;
     a.factor = factor_at_ == nullptr ? nullptr : factor_at_ + at;
     a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
     a.narrow = narrow_.data(), a.wide = wide_.data();
@@ -225,17 +226,24 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
     q.most_per_count = most;
   }
   GrowInput in{binned_, q, weights_, all_rows_ ? nullptr : &chosen_, limits, grower_info(grower), seed, tree, n_threads_};
-  uint16_t* leaf = leaf_.as<uint16_t>() + at;
   flush_scores();
-  Tree t = grow_tree(in, *work_, leaf, value_[output]);
+  auto numbers = [&](size_t n_leaves) {
+    const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
+    if (leaf_[output].size() < need) leaf_[output] = Memory(need);
+    return numbers_[output] = {leaf_[output].as<void>(), n_leaves > 256};
+  };
+  Tree t = grow_tree(in, *work_, numbers, value_[output]);
   const size_t n_leaves = value_[output].size();
   if (!all_rows_ || n_leaves > 65536) {  // rows outside the sample have a leaf too
     std::vector<int32_t> node(n_), number(t.left.size(), 0);
     apply(binned_, t.column.data(), t.bin.data(), t.missing_left.data(), t.left.data(), (int)t.left.size(), node.data(), n_threads_);
     for (size_t i = 0, k = 0; i < t.left.size(); i++)
       if (t.left[i] == 0) number[i] = (int32_t)k++;
-    if (n_leaves <= 65536)
-      for (int64_t i = 0; i < n_; i++) leaf[i] = (uint16_t)number[node[i]];
+    const LeafNumbers out = n_leaves <= 65536 ? numbers(n_leaves) : LeafNumbers{};
+    if (n_leaves <= 256)
+      for (int64_t i = 0; i < n_; i++) ((uint8_t*)out.data)[i] = (uint8_t)number[node[i]];
+    else if (n_leaves <= 65536)
+      for (int64_t i = 0; i < n_; i++) ((uint16_t*)out.data)[i] = (uint16_t)number[node[i]];
     else
       far_leaf_ = std::move(node), far_value_ = t.value;
   }

@@ -61,7 +61,9 @@ class Trainer {
   const ObjectiveInfo& info_;
   int objective_, n_outputs_, n_threads_;
   int64_t n_;
-  Memory score_, packed_, fine_, coarse_, leaf_;
+  Memory score_, packed_, fine_, coarse_;
+  std::vector<Memory> leaf_;            // by output: of each row, in the tree last grown
+  std::vector<LeafNumbers> numbers_;
   std::vector<Scale> narrow_, wide_;
   std::vector<uint64_t> max_g_, max_h_;
   std::vector<int64_t> sum_g_, sum_h_;
