@@ -21,9 +21,10 @@ SAMPLE = 200_000  # rows that cuts are taken from
 BITS = {"narrow": 14, "wide": 30}
 DEFAULTS: dict[str, Any] = {
     "objective": "squared_error", "n_estimators": 3, "learning_rate": 0.1, "grow_policy": "depthwise", "max_bins": 255,
-    "max_depth": None, "max_leaves": None, "reg_lambda": 1.0, "reg_alpha": 0.0, "min_split_gain": 0.0,
-    "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1, "subsample": 1.0, "colsample_bytree": 1.0,
-    "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "precision": "auto", "seed": 0,
+    "min_samples_bin": 1, "max_depth": None, "max_leaves": None, "reg_lambda": 1.0, "reg_alpha": 0.0,
+    "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1,
+    "subsample": 1.0, "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "precision": "auto",
+    "seed": 0,
 }  # fmt: skip
 
 
@@ -89,7 +90,7 @@ def weights(weight: Floats | None, n: int) -> Weights:
 # ---- 3. Cuts --------------------------------------------------------------------------------------------------------
 
 
-def cuts(x: Floats, w: Weights, max_bins: int) -> Floats:
+def cuts(x: Floats, w: Weights, max_bins: int, min_samples_bin: int) -> Floats:
     """NUMERICS 3: the cut points of one column."""
     usable = np.isfinite(x) & (w.count > 0)
     values = np.unique(x[usable])
@@ -101,7 +102,11 @@ def cuts(x: Floats, w: Weights, max_bins: int) -> Floats:
         values, inverse = np.unique(x[rows], return_inverse=True)
         mass = np.zeros(len(values), np.int64)
         np.add.at(mass, inverse, w.count[rows])
-        last = np.arange(len(values) - 1) if len(values) <= max_bins else walk(mass.tolist(), max_bins)
+        if len(values) > max_bins:
+            n = int(w.repeat[rows].sum())
+            last = walk(mass.tolist(), min(max_bins, max(16, n // min_samples_bin)))
+        else:
+            last = np.arange(len(values) - 1)
     a, b = values[last], values[last + 1]
     middle = 0.5 * a + 0.5 * b
     return np.where((middle < a) | (middle >= b), a, middle)
@@ -390,7 +395,7 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
     """All trees (round by round, output by output) and the start scores (n_outputs)."""
     w = weights(weight, len(X))
     p = DEFAULTS | params | {"count_unit": math.ldexp(1.0, w.shift)}
-    cut = [cuts(x, w, p["max_bins"]) for x in X.T]
+    cut = [cuts(x, w, p["max_bins"], p["min_samples_bin"]) for x in X.T]
     table = [codes(x, c) for x, c in zip(X.T, cut, strict=True)]
     n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
     base = start(p["objective"], y, w, n_outputs)

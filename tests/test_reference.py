@@ -68,7 +68,7 @@ def core_train(
     """What `reference.train` does, by the core's verbs; the scores (n_outputs, n_rows) of the training rows too."""
     p = reference.DEFAULTS | params
     n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
-    binned = _core.Binned([X], _core.cuts([X], weight, p["max_bins"], 2), 2)
+    binned = _core.Binned([X], _core.cuts([X], weight, p["max_bins"], p["min_samples_bin"], 2), 2)
     trainer = _core.Trainer(binned, y, weight, p["objective"], {}, n_outputs, 2)
     base = trainer.start()
     trainer.fill_scores(base)
@@ -273,6 +273,7 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], Floats | Non
         "grow_policy": draw(st.sampled_from(POLICIES)),
         "precision": draw(st.sampled_from(PRECISIONS)),
         "max_bins": draw(st.sampled_from([2, 5, 30, 255, 300])),
+        "min_samples_bin": draw(st.sampled_from([1, 1, 8])),
         "max_depth": draw(st.integers(1, 6)),
         "max_leaves": draw(st.one_of(st.none(), st.integers(2, 20))),
         "learning_rate": draw(st.sampled_from([0.1, 0.5, 1.0])),
@@ -310,7 +311,7 @@ def test_the_public_door(policy: str, objective: str) -> None:
     y, w = labels(rng, X, objective), weight_of(rng, "whole", 200)
     params = reference.DEFAULTS | SMALL | {"grow_policy": policy, "objective": objective, "subsample": 0.8}
     expected, base = reference.train(X, y, params, w)
-    booster = sapwood.train(params, sapwood.Dataset(X, label=y, weight=w))
+    booster = sapwood.train(params, sapwood.Dataset(X, label=y, weight=w, min_samples_bin=1))
     for index, tree in enumerate(expected):
         nodes = slice(booster.trees.offset[index], booster.trees.offset[index + 1])
         for name in ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count"):
@@ -351,15 +352,16 @@ def test_draws_by_hand() -> None:
 
 
 @pytest.mark.parametrize("max_bins", [2, 3, 7, 64, 255, 1000])
+@pytest.mark.parametrize("least", [1, 10, 32])
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_cuts_and_codes(max_bins: int, weights: str) -> None:
+def test_cuts_and_codes(max_bins: int, weights: str, least: int) -> None:
     rng = np.random.default_rng(9)
     X = table(rng, 700)
     w = weight_of(rng, weights, 700)
-    cuts = _core.cuts([X], w, max_bins, 2)
+    cuts = _core.cuts([X], w, max_bins, least, 2)
     binned = _core.Binned([X], cuts, 2)
     for column, x in enumerate(X.T):
-        expected = reference.cuts(x, reference.weights(w, 700), max_bins)
+        expected = reference.cuts(x, reference.weights(w, 700), max_bins, least)
         assert len(expected) < max_bins
         assert_bits(cuts[column], expected, f"cuts of column {column}")
         assert_bits(binned.codes(column).astype(np.int64), reference.codes(x, expected), f"codes of column {column}")
@@ -374,13 +376,13 @@ def test_cuts_of_a_sample(weights: str) -> None:
         np.where(rng.random(n) < 0.01, np.nan, rng.normal(size=n)), 3
     )  # distinct values: more, and fewer in the sample
     X, w = np.column_stack([smooth, few, np.where(rng.random(n) < 0.7, 0.0, smooth)]), weight_of(rng, weights, n)
-    for column, actual in enumerate(_core.cuts([X], w, 255, 2)):
-        assert_bits(actual, reference.cuts(X[:, column], reference.weights(w, n), 255), f"cuts of column {column}")
+    for column, actual in enumerate(_core.cuts([X], w, 255, 1, 2)):
+        assert_bits(actual, reference.cuts(X[:, column], reference.weights(w, n), 255, 1), f"cuts of column {column}")
 
 
 def test_cuts_by_hand() -> None:
     def cut(values: list[float], max_bins: int) -> list[float]:
-        return list(_core.cuts([np.array(values)[:, None]], None, max_bins, 1)[0])
+        return list(_core.cuts([np.array(values)[:, None]], None, max_bins, 1, 1)[0])
 
     assert cut([3, 1, 2, 1], 3) == [1.5, 2.5]
     assert cut([1, 2, 3, 4, 5, 6], 3) == [2.5, 4.5]

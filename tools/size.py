@@ -21,7 +21,7 @@ BUDGET = {
     "src/sapwood/core/math": 320,
     "src/sapwood/core/objective": 120,
     "src/sapwood/core/grower": 100,
-    "src/sapwood/core/cpu": 3500,
+    "src/sapwood/core/cpu": 3700,
     "tools": 350,
     "benchmarks": 750,
     "examples": 100,

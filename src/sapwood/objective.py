@@ -14,7 +14,6 @@ from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.params import Number
 
-
 LARGEST = 1e150  # squares of labels must stay finite in float64
 
 

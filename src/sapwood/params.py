@@ -262,6 +262,13 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "min_samples_bin", Integer(1), 32,
+        "Least rows of a bin, on average, where a column has more than max_bins different values: small data gets "
+        "fewer bins (16 at least), which is faster and no less accurate.",
+        ("min_data_in_bin",),
+        model=True,
+    ),
+    Parameter(
         "min_child_weight", _positive, 1.0,
         "Least sum of hessians in a leaf.",
         ("min_sum_hessian_in_leaf", "min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian"),

@@ -33,7 +33,7 @@ def assert_same(one, other):
     assert codes(one) == codes(other)
     for name in ("label", "weight", "init_score"):
         assert_array_equal(getattr(one, name), getattr(other, name))
-    for name in ("n_rows", "n_columns", "feature_names", "named", "max_bins"):
+    for name in ("n_rows", "n_columns", "feature_names", "named", "max_bins", "min_samples_bin"):
         assert getattr(one, name) == getattr(other, name)
     assert one.fingerprint() == other.fingerprint()
 

@@ -93,7 +93,7 @@ def train(
             link=job.objective.link,
             feature_names=data.feature_names,
             named=data.named,
-            params=model_params({**job.params, "max_bins": data.max_bins}),
+            params=model_params({**job.params, "max_bins": data.max_bins, "min_samples_bin": data.min_samples_bin}),
             classes=None if init_model is None else init_model.classes,
             best_round=best_round,
             data_fingerprint=fingerprint(),
@@ -191,10 +191,11 @@ def _prepare(
         raise DataError(f"data is a {type(data).__name__}; make a sapwood.Dataset of it first.")
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
-    if "max_bins" in given_names(given) and params["max_bins"] != data.max_bins:
-        raise ParameterError(
-            f"max_bins={params['max_bins']}, but the data was binned with {data.max_bins}; set it in Dataset(...)."
-        )
+    for name in given_names(given) & {"max_bins", "min_samples_bin"}:
+        if params[name] != getattr(data, name):
+            raise ParameterError(
+                f"{name}={params[name]}, but the data was binned with {getattr(data, name)}; set it in Dataset(...)."
+            )
     classes = params["n_classes"]
     if classes is None and init_model is not None and goal.link == "softmax":
         classes = init_model.n_outputs

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -38,19 +39,35 @@ using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 [[noreturn]] void refuse(const std::string& what) { throw nb::value_error(what.c_str()); }
 
 // Once Python is leaving, a daemon thread that asks for the GIL would be ended by an exception through our frames, and the process
-// aborted: such a thread waits for the end instead.
-std::atomic<bool> leaving{false};
-std::thread::id leaver;
-void wait_if_leaving() {
-  if (leaving && std::this_thread::get_id() != leaver)
+// aborted. So such a thread waits for the end instead, and Python leaves only when no thread of ours is on its way to the GIL.
+struct Gate {
+  std::atomic<bool> closed{false};
+  std::atomic<int> entering{0};
+  std::thread::id leaver;
+
+  void enter() {
+    entering.fetch_add(1);
+    if (!closed || std::this_thread::get_id() == leaver) return;
+    entering.fetch_sub(1);
     for (;;) ::pause();
-}
+  }
+  void entered() { entering.fetch_sub(1); }
+  void close() {
+    leaver = std::this_thread::get_id();
+    closed = true;
+    const nb::gil_scoped_release
+        release;  // those on their way get it now; a second at most, in case a fork left the count wrong
+    for (int ms = 0; entering > 0 && ms < 1000; ms++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+};
+Gate gate;
 
 struct Release {
   PyThreadState* state = PyEval_SaveThread();
   ~Release() {
-    wait_if_leaving();
+    gate.enter();
     PyEval_RestoreThread(state);
+    gate.entered();
   }
 };
 
@@ -66,8 +83,9 @@ auto freely(F&& f) {
 }
 
 bool interrupted() {
-  wait_if_leaving();
-  nb::gil_scoped_acquire acquire;
+  gate.enter();
+  const nb::gil_scoped_acquire acquire;
+  gate.entered();
   return PyErr_CheckSignals() != 0;
 }
 
@@ -85,11 +103,17 @@ Kind kind_of(const AnyArray& a) {
     if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 32) return Kind::f32;
     if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 64) return Kind::f64;
     const bool is_signed = t.code == (uint8_t)nb::dlpack::dtype_code::Int;
-    if (is_signed || t.code == (uint8_t)nb::dlpack::dtype_code::UInt || (t.code == (uint8_t)nb::dlpack::dtype_code::Bool && t.bits == 8)) switch (t.bits) {
-        case 8: return is_signed ? Kind::i8 : Kind::u8;
-        case 16: return is_signed ? Kind::i16 : Kind::u16;
-        case 32: return is_signed ? Kind::i32 : Kind::u32;
-        case 64: return is_signed ? Kind::i64 : Kind::u64;
+    if (is_signed || t.code == (uint8_t)nb::dlpack::dtype_code::UInt ||
+        (t.code == (uint8_t)nb::dlpack::dtype_code::Bool && t.bits == 8))
+      switch (t.bits) {
+        case 8:
+          return is_signed ? Kind::i8 : Kind::u8;
+        case 16:
+          return is_signed ? Kind::i16 : Kind::u16;
+        case 32:
+          return is_signed ? Kind::i32 : Kind::u32;
+        case 64:
+          return is_signed ? Kind::i64 : Kind::u64;
       }
   }
   refuse("a column must hold float32, float64, integers or booleans in native byte order");
@@ -107,14 +131,16 @@ Chunk chunk_of(nb::handle table) {
   if (nb::try_cast(table, a)) {
     if (a.ndim() != 2) refuse("a table must have 2 dimensions");
     chunk.n_rows = (int64_t)a.shape(0);
-    for (size_t c = 0; c < a.shape(1); c++) chunk.columns.push_back(column_of(a, (int64_t)c * a.stride(1), a.stride(0)));
+    for (size_t c = 0; c < a.shape(1); c++)
+      chunk.columns.push_back(column_of(a, (int64_t)c * a.stride(1), a.stride(0)));
     return chunk;
   }
   chunk.n_rows = -1;
   for (nb::handle item : table) {
     AnyArray column = nb::cast<AnyArray>(item);
     if (column.ndim() != 1) refuse("a column must have 1 dimension");
-    if (chunk.n_rows >= 0 && (int64_t)column.shape(0) != chunk.n_rows) refuse("the columns of a table must have one length");
+    if (chunk.n_rows >= 0 && (int64_t)column.shape(0) != chunk.n_rows)
+      refuse("the columns of a table must have one length");
     chunk.n_rows = (int64_t)column.shape(0);
     chunk.columns.push_back(column_of(column, 0, column.stride(0)));
   }
@@ -126,7 +152,8 @@ std::vector<Chunk> chunks_of(nb::sequence tables) {
   for (nb::handle t : tables) {
     Chunk c = chunk_of(t);
     if (c.columns.empty()) refuse("a table needs at least one column");
-    if (!chunks.empty() && c.columns.size() != chunks[0].columns.size()) refuse("all chunks must have the same columns");
+    if (!chunks.empty() && c.columns.size() != chunks[0].columns.size())
+      refuse("all chunks must have the same columns");
     if (c.n_rows > 0x7fffffff) refuse("a chunk holds at most 2^31 - 1 rows; give the data in several chunks");
     if (c.n_rows > 0) chunks.push_back(std::move(c));
   }
@@ -147,14 +174,15 @@ const double* weights_of(const std::optional<Doubles>& w, int64_t n) {
   return w->data();
 }
 
-nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, int n_threads) {
+nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, int min_samples_bin, int n_threads) {
   const auto chunks = chunks_of(tables);
   int64_t n = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
   if (max_bins < 2 || max_bins > 65535) refuse("max_bins must be 2..65535");
+  if (min_samples_bin < 1) refuse("min_samples_bin must be at least 1");
   const double* w = weights_of(weight, n);
   threads_of(n_threads);
-  auto found = freely([&] { return find_cuts(chunks, w, max_bins, n_threads); });
+  auto found = freely([&] { return find_cuts(chunks, w, max_bins, min_samples_bin, n_threads); });
   nb::list out;
   for (auto& c : found) out.append(array(std::move(c)));
   return out;
@@ -167,7 +195,8 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
     const Doubles c = nb::cast<Doubles>(item);
     all.emplace_back(c.data(), c.data() + c.shape(0));
     for (size_t i = 0; i < all.back().size(); i++)
-      if (!(all.back()[i] - all.back()[i] == 0.0) || (i > 0 && !(all.back()[i - 1] < all.back()[i]))) refuse("cuts must be finite and rising");
+      if (!(all.back()[i] - all.back()[i] == 0.0) || (i > 0 && !(all.back()[i - 1] < all.back()[i])))
+        refuse("cuts must be finite and rising");
     if (all.back().size() > 65534) refuse("a column can have at most 65534 cuts");
   }
   if (all.size() != chunks[0].columns.size()) refuse("there must be one list of cuts a column");
@@ -200,13 +229,14 @@ struct PyTrainer {  // keeps what the trainer only points to
   std::unique_ptr<Trainer> trainer;
 };
 
-void new_trainer(PyTrainer* self, nb::object binned, Doubles label, std::optional<Doubles> weight, const std::string& objective, nb::dict fields,
-                 int n_outputs, int n_threads) {
+void new_trainer(PyTrainer* self, nb::object binned, Doubles label, std::optional<Doubles> weight,
+                 const std::string& objective, nb::dict fields, int n_outputs, int n_threads) {
   const Binned& b = nb::cast<const Binned&>(binned);
   if ((int64_t)label.shape(0) != b.n_rows) refuse("there must be one label a row");
   const int o = index_of(n_objectives(), objective_info, objective, "objective");
   if (fields.size() > 0) refuse("objective " + objective + " has no fields");
-  if (n_outputs < 1 || (objective_info(o).pointwise && n_outputs != 1)) refuse("objective " + objective + " cannot have that many outputs");
+  if (n_outputs < 1 || (objective_info(o).pointwise && n_outputs != 1))
+    refuse("objective " + objective + " cannot have that many outputs");
   const double* w = weights_of(weight, b.n_rows);
   threads_of(n_threads);
   auto trainer = freely([&] { return std::make_unique<Trainer>(b, label.data(), w, o, n_outputs, n_threads); });
@@ -221,10 +251,13 @@ Limits limits_of(nb::dict d) {
   };
   take("max_depth", l.max_depth), take("max_leaves", l.max_leaves), take("min_child_weight", l.min_child_weight);
   take("min_samples_leaf", l.min_samples_leaf), take("reg_lambda", l.reg_lambda), take("reg_alpha", l.reg_alpha);
-  take("min_split_gain", l.min_split_gain), take("max_delta_step", l.max_delta_step), take("path_smooth", l.path_smooth), take("learning_rate", l.learning_rate);
-  take("colsample_bytree", l.colsample_bytree), take("colsample_bylevel", l.colsample_bylevel), take("colsample_bynode", l.colsample_bynode);
+  take("min_split_gain", l.min_split_gain), take("max_delta_step", l.max_delta_step),
+      take("path_smooth", l.path_smooth), take("learning_rate", l.learning_rate);
+  take("colsample_bytree", l.colsample_bytree), take("colsample_bylevel", l.colsample_bylevel),
+      take("colsample_bynode", l.colsample_bynode);
   if (d.size() != 13) refuse("limits hold an unknown name");
-  for (const double x : {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step, l.path_smooth})
+  for (const double x :
+       {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step, l.path_smooth})
     if (!(x >= 0.0 && x < INF)) refuse("limits must be finite and not negative");
   if (l.max_depth < 0 || l.max_leaves < 0) refuse("limits must not be negative");
   return l;
@@ -234,11 +267,14 @@ nb::dict grow(PyTrainer& self, int output, const std::string& policy, nb::dict l
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
   if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
-  if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0) refuse("symmetric trees need a depth of 1..16");
+  if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
+    refuse("symmetric trees need a depth of 1..16");
   Tree t = freely([&] { return self.trainer->grow(output, g, l, seed, tree); });
   nb::dict d;
-  d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)), d["threshold"] = array(std::move(t.threshold));
-  d["missing_left"] = array(std::move(t.missing_left)), d["left"] = array(std::move(t.left)), d["value"] = array(std::move(t.value));
+  d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)),
+  d["threshold"] = array(std::move(t.threshold));
+  d["missing_left"] = array(std::move(t.missing_left)), d["left"] = array(std::move(t.left)),
+  d["value"] = array(std::move(t.value));
   d["gain"] = array(std::move(t.gain)), d["cover"] = array(std::move(t.cover)), d["count"] = array(std::move(t.count));
   return d;
 }
@@ -247,18 +283,23 @@ void check_scores(PyTrainer& self, const Doubles& start) {
   if ((int)start.shape(0) != self.trainer->n_outputs()) refuse("there must be one start score an output");
 }
 
-nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin, Bytes missing_left, Ints left, int n_threads) {
+nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin, Bytes missing_left, Ints left,
+                                         int n_threads) {
   const size_t n = left.shape(0);
-  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n) refuse("the arrays of a tree must have one length");
+  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n)
+    refuse("the arrays of a tree must have one length");
   for (size_t u = 0; u < n; u++) {
     const int32_t l = left.data()[u], c = column.data()[u];
     if (l == 0) continue;
-    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns || bin.data()[u] < 0 || bin.data()[u] >= b.n_bins[c]) refuse("not a tree over these bins");
+    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns || bin.data()[u] < 0 ||
+        bin.data()[u] >= b.n_bins[c])
+      refuse("not a tree over these bins");
     if (bin.data()[u] == b.n_bins[c] - 1 && missing_left.data()[u]) refuse("a split sends nothing to the right");
   }
   threads_of(n_threads);
   std::vector<int32_t> leaf(b.n_rows);
-  freely([&] { apply(b, column.data(), bin.data(), missing_left.data(), left.data(), (int)n, leaf.data(), n_threads); });
+  freely(
+      [&] { apply(b, column.data(), bin.data(), missing_left.data(), left.data(), (int)n, leaf.data(), n_threads); });
   return array(std::move(leaf));
 }
 
@@ -269,12 +310,14 @@ Link link_of(const std::string& name) {
   refuse("no link named " + name);
 }
 
-void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold, Bytes missing_left, Ints left, Doubles value,
-                Doubles base, const std::string& link) {
+void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold,
+                Bytes missing_left, Ints left, Doubles value, Doubles base, const std::string& link) {
   const size_t n = left.shape(0), t = output.shape(0);
-  if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n || value.shape(0) != n)
+  if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
+      value.shape(0) != n)
     refuse("the arrays of a forest must fit together");
-  const ForestArrays a{(int64_t)t, (int64_t)n, offset.data(), output.data(), column.data(), threshold.data(), missing_left.data(), left.data(), value.data()};
+  const ForestArrays a{(int64_t)t,       (int64_t)n,          offset.data(), output.data(), column.data(),
+                       threshold.data(), missing_left.data(), left.data(),   value.data()};
   new (self) Forest(n_columns, a, std::vector<double>(base.data(), base.data() + base.shape(0)), link_of(link));
 }
 
@@ -284,15 +327,18 @@ void check_range(const Forest& f, const Chunk& table, int64_t first, int64_t& la
   if ((int)table.columns.size() != f.n_columns()) refuse("the table has another number of columns than the model");
 }
 
-nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t first, int64_t last, bool raw, std::optional<Doubles2> init_score, int n_threads) {
+nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t first, int64_t last, bool raw,
+                                       std::optional<Doubles2> init_score, int n_threads) {
   const Chunk table = chunk_of(x);
   check_range(f, table, first, last);
   threads_of(n_threads);
   const size_t n = (size_t)table.n_rows, k = (size_t)f.n_outputs();
-  if (init_score && (init_score->shape(0) != n || init_score->shape(1) != k)) refuse("init_score must be (n_rows, n_outputs)");
+  if (init_score && (init_score->shape(0) != n || init_score->shape(1) != k))
+    refuse("init_score must be (n_rows, n_outputs)");
   std::vector<double> out(n * k);
   const double* start = init_score ? init_score->data() : nullptr;
-  if (n * (size_t)(last - first) < 4096) f.predict(table, first, last, raw, start, out.data(), 1);  // too short to let others run meanwhile
+  if (n * (size_t)(last - first) < 4096)
+    f.predict(table, first, last, raw, start, out.data(), 1);  // too short to let others run meanwhile
   else freely([&] { f.predict(table, first, last, raw, start, out.data(), n_threads); });
   return k == 1 ? array(std::move(out)) : array(std::move(out), {n, k});
 }
@@ -311,7 +357,8 @@ nb::dict objectives() {
   for (int i = 0; i < n_objectives(); i++) {
     const ObjectiveInfo& o = objective_info(i);
     nb::dict d;
-    d["doc"] = o.doc, d["link"] = o.link, d["metric"] = o.metric, d["path_smooth"] = o.path_smooth, d["fields"] = nb::dict();
+    d["doc"] = o.doc, d["link"] = o.link, d["metric"] = o.metric, d["path_smooth"] = o.path_smooth,
+    d["fields"] = nb::dict();
     all[o.name] = d;
   }
   return all;
@@ -396,23 +443,34 @@ nb::object distinct_of(const AnyArray& a, size_t limit) {
   std::vector<T> sorted;
   for (size_t k = 0; k < order.size(); k++) rank[order[k]] = (int32_t)k, sorted.push_back(found[order[k]]);
   const bool few = rank.size() <= 256;
-  return nb::make_tuple(array(std::move(sorted)), few ? ranks_of<uint8_t>(found_at, n, rank) : ranks_of<int32_t>(found_at, n, rank));
+  return nb::make_tuple(array(std::move(sorted)),
+                        few ? ranks_of<uint8_t>(found_at, n, rank) : ranks_of<int32_t>(found_at, n, rank));
 }
 
 nb::object distinct(AnyArray values, int64_t limit) {
   if (values.ndim() != 1) refuse("values must have 1 dimension");
   if (limit < 1 || limit > 1 << 28) refuse("limit must be 1..2^28");
   switch (kind_of(values)) {
-    case Kind::f32: return distinct_of<float>(values, limit);
-    case Kind::f64: return distinct_of<double>(values, limit);
-    case Kind::i8: return distinct_of<int8_t>(values, limit);
-    case Kind::i16: return distinct_of<int16_t>(values, limit);
-    case Kind::i32: return distinct_of<int32_t>(values, limit);
-    case Kind::i64: return distinct_of<int64_t>(values, limit);
-    case Kind::u8: return distinct_of<uint8_t>(values, limit);
-    case Kind::u16: return distinct_of<uint16_t>(values, limit);
-    case Kind::u32: return distinct_of<uint32_t>(values, limit);
-    case Kind::u64: return distinct_of<uint64_t>(values, limit);
+    case Kind::f32:
+      return distinct_of<float>(values, limit);
+    case Kind::f64:
+      return distinct_of<double>(values, limit);
+    case Kind::i8:
+      return distinct_of<int8_t>(values, limit);
+    case Kind::i16:
+      return distinct_of<int16_t>(values, limit);
+    case Kind::i32:
+      return distinct_of<int32_t>(values, limit);
+    case Kind::i64:
+      return distinct_of<int64_t>(values, limit);
+    case Kind::u8:
+      return distinct_of<uint8_t>(values, limit);
+    case Kind::u16:
+      return distinct_of<uint16_t>(values, limit);
+    case Kind::u32:
+      return distinct_of<uint32_t>(values, limit);
+    case Kind::u64:
+      return distinct_of<uint64_t>(values, limit);
   }
   return nb::none();
 }
@@ -439,19 +497,18 @@ nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
 }
 
 void set_isa(const std::string& name) {
-  if (choose_kernels(name.c_str()) == nullptr) refuse("this machine has no path named " + name + "; try auto, portable, avx2 or avx512");
+  if (choose_kernels(name.c_str()) == nullptr)
+    refuse("this machine has no path named " + name + "; try auto, portable, avx2 or avx512");
 }
 
 }  // namespace
 
 NB_MODULE(_core, m) {
   set_poll(interrupted);
-  nb::module_::import_("atexit").attr("register")(nb::cpp_function([] {
-    leaver = std::this_thread::get_id();
-    leaving = true;
-  }));
+  nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { gate.close(); }));
   if (const char* isa = getenv("SAPWOOD_ISA")) set_isa(isa);
-  m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("n_threads"));
+  m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("min_samples_bin"),
+        nb::arg("n_threads"));
   nb::class_<Binned>(m, "Binned")
       .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"))
       .def_ro("n_rows", &Binned::n_rows)
@@ -460,38 +517,58 @@ NB_MODULE(_core, m) {
       .def_prop_ro("n_bytes", &Binned::n_bytes)
       .def("codes", codes, nb::arg("column"));
   nb::class_<PyTrainer>(m, "Trainer")
-      .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(), nb::arg("objective"), nb::arg("fields"),
-           nb::arg("n_outputs"), nb::arg("n_threads"))
+      .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(),
+           nb::arg("objective"), nb::arg("fields"), nb::arg("n_outputs"), nb::arg("n_threads"))
       .def("start", [](PyTrainer& s) { return array(freely([&] { return s.trainer->start(); })); })
-      .def("fill_scores", [](PyTrainer& s, Doubles start) { check_scores(s, start), s.trainer->fill_scores(start.data()); }, nb::arg("start"))
-      .def("set_scores", [](PyTrainer& s, Doubles2 scores) {
-            if ((int)scores.shape(0) != s.trainer->n_outputs() || (int64_t)scores.shape(1) != s.trainer->n_rows()) refuse("scores must be (n_outputs, n_rows)");
+      .def(
+          "fill_scores",
+          [](PyTrainer& s, Doubles start) { check_scores(s, start), s.trainer->fill_scores(start.data()); },
+          nb::arg("start"))
+      .def(
+          "set_scores",
+          [](PyTrainer& s, Doubles2 scores) {
+            if ((int)scores.shape(0) != s.trainer->n_outputs() || (int64_t)scores.shape(1) != s.trainer->n_rows())
+              refuse("scores must be (n_outputs, n_rows)");
             s.trainer->set_scores(scores.data());
-          }, nb::arg("scores"))
-      .def("scores", [](PyTrainer& s) {
-        const double* from = freely([&] { return s.trainer->scores(); });
-        const size_t k = (size_t)s.trainer->n_outputs(), n = (size_t)s.trainer->n_rows();
-        return array(std::vector<double>(from, from + k * n), {k, n});
-      })
-      .def("gradients", [](PyTrainer& s, const std::string& precision) {
-            if (precision != "auto" && precision != "narrow" && precision != "wide") refuse("precision must be auto, narrow or wide");
+          },
+          nb::arg("scores"))
+      .def("scores",
+           [](PyTrainer& s) {
+             const double* from = freely([&] { return s.trainer->scores(); });
+             const size_t k = (size_t)s.trainer->n_outputs(), n = (size_t)s.trainer->n_rows();
+             return array(std::vector<double>(from, from + k * n), {k, n});
+           })
+      .def(
+          "gradients",
+          [](PyTrainer& s, const std::string& precision) {
+            if (precision != "auto" && precision != "narrow" && precision != "wide")
+              refuse("precision must be auto, narrow or wide");
             nb::list out;
             for (const char* p : freely([&] { return s.trainer->gradients(precision); })) out.append(p);
             return out;
-          }, nb::arg("precision"))
-      .def("sample", [](PyTrainer& s, uint64_t seed, uint64_t round, double subsample) {
+          },
+          nb::arg("precision"))
+      .def(
+          "sample",
+          [](PyTrainer& s, uint64_t seed, uint64_t round, double subsample) {
             if (!(subsample > 0.0 && subsample <= 1.0)) refuse("subsample must be above 0 and at most 1");
             return freely([&] { return s.trainer->sample(seed, round, subsample); });
-          }, nb::arg("seed"), nb::arg("round"), nb::arg("subsample"))
+          },
+          nb::arg("seed"), nb::arg("round"), nb::arg("subsample"))
       .def("grow", grow, nb::arg("output"), nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
-      .def("add_scores", [](PyTrainer& s, int output) {
+      .def(
+          "add_scores",
+          [](PyTrainer& s, int output) {
             if (output < 0 || output >= s.trainer->n_outputs()) refuse("no such output");
             s.trainer->add_scores(output);
-          }, nb::arg("output"));
-  m.def("apply", py_apply, nb::arg("binned"), nb::arg("column"), nb::arg("bin"), nb::arg("missing_left"), nb::arg("left"), nb::arg("n_threads"));
+          },
+          nb::arg("output"));
+  m.def("apply", py_apply, nb::arg("binned"), nb::arg("column"), nb::arg("bin"), nb::arg("missing_left"),
+        nb::arg("left"), nb::arg("n_threads"));
   nb::class_<Forest>(m, "Forest")
-      .def("__init__", new_forest, nb::arg("n_columns"), nb::arg("offset"), nb::arg("output"), nb::arg("column"), nb::arg("threshold"),
-           nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("base"), nb::arg("link"))
+      .def("__init__", new_forest, nb::arg("n_columns"), nb::arg("offset"), nb::arg("output"), nb::arg("column"),
+           nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("base"),
+           nb::arg("link"))
       .def("predict", predict, nb::arg("table"), nb::arg("first") = 0, nb::arg("last") = -1, nb::arg("raw") = false,
            nb::arg("init_score").none() = nb::none(), nb::arg("n_threads") = 1)
       .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));

@@ -7,7 +7,7 @@ namespace sapwood {
 struct ObjectiveInfo {
   const char *name, *doc, *link, *metric;
   bool pointwise, constant_hessian;
-  double path_smooth;  // what path_smooth="auto" means for it
+  double path_smooth;            // what path_smooth="auto" means for it
   double (*start)(double mean);  // the best constant for a mean label (pointwise) or a class prior
 };
 

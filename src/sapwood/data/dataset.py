@@ -42,8 +42,10 @@ class Dataset:
         Names for a table that has none.
     max_bins : int
         Value bins a column may have, 2 to 65,535; missing values have one more.
+    min_samples_bin : int
+        Rows that a bin holds on average at least, where a column has more than `max_bins` different values.
     reference : Dataset, optional
-        Take cuts, names and `max_bins` from this one; columns are matched by name where both have names.
+        Take cuts, names and the numbers of bins from this one; columns are matched by name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
 
@@ -56,7 +58,7 @@ class Dataset:
         Whether the names are the user's.
     label, weight : ndarray of shape (n_rows,), float64, read-only, or None
     init_score : ndarray of shape (n_rows, n_outputs), float64, read-only, or None
-    max_bins : int
+    max_bins, min_samples_bin : int
     cuts : list of ndarray, float64
         Of each column, ascending; a value's code is the number of cuts below it, a missing value's the number of bins.
     binned : sapwood.device.cpu.Binned
@@ -75,12 +77,13 @@ class Dataset:
         *,
         feature_names: Sequence[str] | None = None,
         max_bins: int = 255,
+        min_samples_bin: int = 32,
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> None:
         chunks = [ingest.read(data, what="data")]
         vectors = {"label": label, "weight": weight, "init_score": init_score}
-        self._bin(chunks, feature_names, max_bins, reference, n_jobs, vectors)
+        self._bin(chunks, feature_names, (max_bins, min_samples_bin), reference, n_jobs, vectors)
 
     @classmethod
     def from_chunks(
@@ -90,6 +93,7 @@ class Dataset:
         init_score: Any = None,
         feature_names: Sequence[str] | None = None,
         max_bins: int = 255,
+        min_samples_bin: int = 32,
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> "Dataset":
@@ -99,7 +103,7 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, feature_names, max_bins, reference, n_jobs
+        init_score, feature_names, max_bins, min_samples_bin, reference, n_jobs
             As for `Dataset`, over all rows.
 
         Returns
@@ -117,7 +121,7 @@ class Dataset:
             "init_score": init_score,
         }
         self = cls.__new__(cls)
-        self._bin(columns, feature_names, max_bins, reference, n_jobs, vectors)
+        self._bin(columns, feature_names, (max_bins, min_samples_bin), reference, n_jobs, vectors)
         return self
 
     @classmethod
@@ -144,7 +148,7 @@ class Dataset:
             cuts,
             tuple(fields["feature_names"]),
             fields["named"],
-            fields["max_bins"],
+            (fields["max_bins"], fields["min_samples_bin"]),
             n_jobs,
             arrays,
         )
@@ -169,6 +173,7 @@ class Dataset:
             "feature_names": self.feature_names,
             "named": self.named,
             "max_bins": self.max_bins,
+            "min_samples_bin": self.min_samples_bin,
         }
         container.write(path, container.pack(KIND, VERSION, arrays, fields))
 
@@ -198,7 +203,7 @@ class Dataset:
         self,
         chunks: list[ingest.Columns],
         feature_names: Sequence[str] | None,
-        max_bins: int,
+        bins: tuple[int, int],
         reference: "Dataset | None",
         n_jobs: int | None,
         vectors: Mapping[str, Any],
@@ -208,13 +213,14 @@ class Dataset:
             chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
         if reference is None:
             names, n_columns, cuts = chunks[0].names, chunks[0].n_columns, None
-            max_bins = params.resolve({"max_bins": max_bins})["max_bins"]
+            settings = params.resolve(dict(zip(("max_bins", "min_samples_bin"), bins, strict=True)))
+            bins = settings["max_bins"], settings["min_samples_bin"]
         else:
             names = reference.feature_names if reference.named else None
-            n_columns, cuts, max_bins = reference.n_columns, reference.cuts, reference.max_bins
+            n_columns, cuts, bins = reference.n_columns, reference.cuts, (reference.max_bins, reference.min_samples_bin)
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         spare = tuple(f"f{j}" for j in range(n_columns))
-        self._fill(chunks, cuts, names or spare, names is not None, max_bins, n_jobs, vectors)
+        self._fill(chunks, cuts, names or spare, names is not None, bins, n_jobs, vectors)
 
     def _fill(
         self,
@@ -222,7 +228,7 @@ class Dataset:
         cuts: list[NDArray[np.float64]] | None,
         feature_names: tuple[str, ...],
         named: bool,
-        max_bins: int,
+        bins: tuple[int, int],
         n_jobs: int | None,
         vectors: Mapping[str, Any],
     ) -> None:
@@ -230,14 +236,15 @@ class Dataset:
         self.n_rows, self.n_columns = sum(chunk.n_rows for chunk in chunks), len(feature_names)
         if self.n_rows == 0:
             raise DataError("there are no rows.")
-        self.feature_names, self.named, self.max_bins = feature_names, named, max_bins
+        self.feature_names, self.named = feature_names, named
+        self.max_bins, self.min_samples_bin = bins
         label = vectors.get("label")
         self.label = None if label is None else ingest.label(label, self.n_rows)
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
         n_threads = cpu.threads(n_jobs)
         tables = [chunk.table for chunk in chunks if chunk.n_rows]
-        self.cuts = cpu.cuts(tables, self.weight, max_bins, n_threads) if cuts is None else cuts
+        self.cuts = cpu.cuts(tables, self.weight, *bins, n_threads) if cuts is None else cuts
         self.binned = cpu.Binned(tables, self.cuts, n_threads)
         for array in (*self.cuts, *self._vectors().values()):
             array.flags.writeable = False
@@ -302,10 +309,15 @@ def _checked(
         if not true:
             raise DataError(f"the file is not a valid dataset: {what}.")
 
-    need(set(fields) == {"n_rows", "feature_names", "named", "max_bins"}, "its fields are not those of a dataset")
+    need(
+        set(fields) == {"n_rows", "feature_names", "named", "max_bins", "min_samples_bin"},
+        "its fields are not those of a dataset",
+    )
     n_rows, names, max_bins = fields["n_rows"], fields["feature_names"], fields["max_bins"]
     need(type(n_rows) is int and n_rows > 0, "n_rows is not a positive integer")
     need(type(max_bins) is int and 2 <= max_bins <= 65535, "max_bins is not in 2..65535")
+    least = fields["min_samples_bin"]
+    need(type(least) is int and least >= 1, "min_samples_bin is not a positive integer")
     need(type(fields["named"]) is bool, "named is not a boolean")
     need(isinstance(names, list) and len(names) > 0, "there are no feature names")
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")

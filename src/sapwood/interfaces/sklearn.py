@@ -101,7 +101,7 @@ class _Estimator(BaseEstimator):
         self._forget()  # not earlier: the model to continue from may be this one
         settings = resolve({name: getattr(self, name) for name in ROWS})
         holdouts = _holdouts(X_val, y_val, sample_weight_val, eval_set)
-        bins = {"max_bins": settings["max_bins"], "n_jobs": settings["n_jobs"]}
+        bins = {name: settings[name] for name in ("max_bins", "min_samples_bin", "n_jobs")}
         try:
             data = Dataset(X, self._learn_target(_target(type(self), y), settings, known), sample_weight, **bins)
             self.n_features_in_ = data.n_columns
@@ -383,7 +383,7 @@ def _target(estimator: type, y: Any) -> NDArray[Any]:
     return array
 
 
-def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sorted distinct classes, and every row's index among them."""
     if y.dtype.kind in "biuf":
         native = np.float64 if y.dtype.kind == "f" and y.dtype.itemsize not in (4, 8) else y.dtype.newbyteorder("=")

@@ -37,7 +37,8 @@ static void bin_few(const Real* x, int n, const Real* cuts, int n_cuts, uint16_t
 #if defined(__AVX512BW__)
 // Two levels of 16-way search: compare with every 16th cut, count, then with the 16 cuts in between.
 static void bin_two_level(const float* x, int n, const float* cuts, int n_cuts, uint16_t* code) {
-  const __m512 pivots = _mm512_i32gather_ps(_mm512_set_epi32(255, 239, 223, 207, 191, 175, 159, 143, 127, 111, 95, 79, 63, 47, 31, 15), cuts, 4);
+  const __m512 pivots = _mm512_i32gather_ps(
+      _mm512_set_epi32(255, 239, 223, 207, 191, 175, 159, 143, 127, 111, 95, 79, 63, 47, 31, 15), cuts, 4);
   for (int i = 0; i < n; i++) {
     const __m512 v = _mm512_set1_ps(x[i]);
     const int high = __builtin_popcount(_mm512_cmp_ps_mask(pivots, v, _CMP_LT_OQ));

@@ -31,7 +31,8 @@ Memory::Memory(size_t n_bytes) : size_(n_bytes) {
   void* at = mmap(nullptr, n_bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) throw std::bad_alloc();
   mapped_ = at, mapped_size_ = n_bytes + spare;
-  data_ = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(at) + spare) & ~(uintptr_t)(spare == 0 ? 0 : HUGE_PAGE - 1));
+  data_ =
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(at) + spare) & ~(uintptr_t)(spare == 0 ? 0 : HUGE_PAGE - 1));
 #ifdef MADV_HUGEPAGE
   if (spare != 0) madvise(data_, n_bytes, MADV_HUGEPAGE);
 #endif
@@ -162,7 +163,9 @@ std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& 
   int64_t at_limit = live;
   if (live > SAMPLE) {  // the SAMPLE-th smallest draw; equal draws: lower row
     std::vector<uint64_t> draws;
-    const uint64_t ceiling = (uint64_t)(1.1 * (double)SAMPLE / (double)live * 0x1p64 < 0x1p64 ? 1.1 * (double)SAMPLE / (double)live * 0x1p64 : 0x1p64 - 1024);
+    const uint64_t ceiling =
+        (uint64_t)(1.1 * (double)SAMPLE / (double)live * 0x1p64 < 0x1p64 ? 1.1 * (double)SAMPLE / (double)live * 0x1p64
+                                                                         : 0x1p64 - 1024);
     for (int64_t i = 0; i < n; i++) {
       const uint64_t d = draw(k, i);
       if (d <= ceiling && weights.of(i) > 0) draws.push_back(d);
@@ -202,11 +205,10 @@ Run run_at(const Sorted& s, size_t n, size_t begin) {
 }
 
 // Bins of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
-std::vector<double> walk(const Sorted& s, size_t n, int max_bins) {
+std::vector<double> walk(const Sorted& s, size_t n, int bins) {
   using Big = unsigned __int128;
   Big rest = 0, acc = 0;
   for (size_t i = 0; i < n; i++) rest += s.weights == nullptr ? 1 : s.weights[i];
-  int bins = max_bins;
   std::vector<double> cuts;
   for (Run r = run_at(s, n, 0); r.end < n && bins > 1;) {
     const Run next = run_at(s, n, r.end);
@@ -251,7 +253,8 @@ struct ColumnSketch {
 
 }  // namespace
 
-std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins, int n_threads) {
+std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins,
+                                           int min_samples_bin, int n_threads) {
   int64_t n = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
   const Weights weights(weight, n);
@@ -268,6 +271,12 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
   // Columns are gathered 8 at a time: the sampled rows of a row-major table are visited once for all of them.
   constexpr int TOGETHER = 8;
   const size_t m = places.size();
+  auto bins_for_rows = [&](const Sorted& s, size_t n_keys,
+                           bool whole) {  // a bin of fewer rows only follows their noise
+    int64_t rows = whole ? 0 : (int64_t)n_keys;
+    for (size_t i = 0; whole && i < n_keys; i++) rows += s.weights[i];
+    return (int)std::min<int64_t>(max_bins, std::max<int64_t>(16, rows / min_samples_bin));
+  };
   struct Local {
     Memory keys, weights;  // (TOGETHER + 1, m): the last for sorting
   };
@@ -277,13 +286,16 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
     if (mine.keys.size() == 0) mine.keys = Memory((TOGETHER + 1) * m * 8);
     if (weights.given && mine.weights.size() == 0) mine.weights = Memory((TOGETHER + 1) * m * 4);
     const int first = (int)batch * TOGETHER, last = std::min<int>((int)todo.size(), first + TOGETHER);
-    auto lane = [&](int k) { return Sorted{mine.keys.as<uint64_t>() + k * m, weights.given ? mine.weights.as<int32_t>() + k * m : nullptr}; };
+    auto lane = [&](int k) {
+      return Sorted{mine.keys.as<uint64_t>() + k * m, weights.given ? mine.weights.as<int32_t>() + k * m : nullptr};
+    };
     size_t filled[TOGETHER] = {};
     for (size_t i = 0; i < m; i++) {
       const Place& p = places[i];
       for (int k = first; k < last; k++) {
         const Column& column = chunks[p.chunk].columns[todo[k]];
-        if (i + 16 < m) __builtin_prefetch(chunks[places[i + 16].chunk].columns[todo[k]].data + places[i + 16].row * column.stride);
+        if (i + 16 < m)
+          __builtin_prefetch(chunks[places[i + 16].chunk].columns[todo[k]].data + places[i + 16].row * column.stride);
         double x;
         load(column, p.row, 1, &x);
         if (!(x - x == 0.0)) continue;
@@ -298,7 +310,9 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
       std::vector<uint64_t> values;
       for (size_t i = 0; i < n_keys && (int)values.size() <= max_bins; i++)
         if (values.empty() || sorted.keys[i] != values.back()) values.push_back(sorted.keys[i]);
-      cuts[todo[k]] = (int)values.size() <= max_bins ? between(values) : walk(sorted, n_keys, max_bins);
+      cuts[todo[k]] = (int)values.size() <= max_bins
+                          ? between(values)
+                          : walk(sorted, n_keys, bins_for_rows(sorted, n_keys, weights.whole));
     }
   });
   return cuts;
@@ -330,7 +344,8 @@ void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16
   }
 }
 
-Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, int n_threads) : cuts(std::move(cuts_)) {
+Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, int n_threads)
+    : cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
   n_bins.resize(n_columns);
   has_missing.assign(n_columns, 0);
@@ -379,16 +394,19 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
           bool any = false;
           if (wide) {
             memcpy(column, code, (size_t)n * 2);
-            for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * g.stride + (c - g.first)] = code[i], any |= code[i] == gone;
+            for (int i = 0; i < n; i++)
+              ((uint16_t*)rows)[i * g.stride + (c - g.first)] = code[i], any |= code[i] == gone;
           } else {
             for (int i = 0; i < n; i++) ((uint8_t*)column)[i] = (uint8_t)code[i], any |= code[i] == gone;
             for (int i = 0; i < n; i++) ((uint8_t*)rows)[i * g.stride + (c - g.first)] = (uint8_t)code[i];
           }
           if (any) missing[worker][c] = 1;
         }
-        if (g.stride > (size_t)g.width)  // the padding is never read as a code, but it is written, so that bytes are defined
+        if (g.stride >
+            (size_t)g.width)  // the padding is never read as a code, but it is written, so that bytes are defined
           for (int i = 0; i < n; i++)
-            for (size_t c = g.width; c < g.stride; c++) memset(rows + (i * g.stride + c) * code_bytes(), 0, code_bytes());
+            for (size_t c = g.width; c < g.stride; c++)
+              memset(rows + (i * g.stride + c) * code_bytes(), 0, code_bytes());
       }
     });
     for (const auto& m : missing)

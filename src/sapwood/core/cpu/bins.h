@@ -11,15 +11,16 @@ namespace sapwood {
 // What a row counts for (NUMERICS 2): nothing given, whole multiples, or real weights in fixed point.
 struct Weights {
   bool given = false, whole = false, unit = false;  // unit: every weight is 0 or 1
-  std::vector<int32_t> multiple;  // whole: W; real: C
-  int shift = 0;                  // counts read multiple / 2^shift
-  const double* real = nullptr;   // (n) the weights themselves, where they are not whole
+  std::vector<int32_t> multiple;                    // whole: W; real: C
+  int shift = 0;                                    // counts read multiple / 2^shift
+  const double* real = nullptr;                     // (n) the weights themselves, where they are not whole
   Weights() = default;
   Weights(const double* w, int64_t n);
   int64_t of(int64_t row) const { return given ? multiple[row] : 1; }
 };
 
-std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins, int n_threads);
+std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins,
+                                           int min_samples_bin, int n_threads);
 
 class Memory {  // aligned, not cleared, in huge pages where the system offers them; given back as soon as it is freed
  public:
@@ -29,7 +30,9 @@ class Memory {  // aligned, not cleared, in huge pages where the system offers t
   Memory(Memory&& o) noexcept;
   Memory& operator=(Memory&& o) noexcept;
   template <class T>
-  T* as() const { return static_cast<T*>(data_); }
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
   size_t size() const { return size_; }
 
  private:
@@ -60,12 +63,14 @@ class Binned {
   bool wide = false;                 // 16-bit codes
   size_t hist_stride = HIST_STRIDE;  // codes of the widest column, padded
   std::vector<std::vector<double>> cuts;
-  std::vector<int> n_bins;           // of values; the code n_bins means missing
+  std::vector<int> n_bins;  // of values; the code n_bins means missing
   std::vector<uint8_t> has_missing;
   std::vector<Group> groups;
   std::vector<Shard> shards;
   size_t n_bytes() const;
-  const void* group(const Shard& s, const Group& g) const { return s.groups.as<char>() + (size_t)s.n_rows * g.offset * code_bytes(); }
+  const void* group(const Shard& s, const Group& g) const {
+    return s.groups.as<char>() + (size_t)s.n_rows * g.offset * code_bytes();
+  }
   const void* column(const Shard& s, int c) const { return s.columns.as<char>() + c * s.column_bytes; }
   size_t code_bytes() const { return wide ? 2 : 1; }
 };

@@ -15,7 +15,8 @@ const Kernels* find(const char* name) {
   if ((any || strcmp(name, "avx512") == 0) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
     return kernels_avx512();
-  if ((any || strcmp(name, "avx2") == 0) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2")) return kernels_avx2();
+  if ((any || strcmp(name, "avx2") == 0) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
+    return kernels_avx2();
 #endif
   return any || strcmp(name, "portable") == 0 ? kernels_portable() : nullptr;
 }

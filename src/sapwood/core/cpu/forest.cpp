@@ -11,9 +11,10 @@
 namespace sapwood {
 namespace {
 
-constexpr int STRIPE = 64;    // rows binned together: those of a wide row-major table then stay in L2 from column to column
+constexpr int STRIPE =
+    64;  // rows binned together: those of a wide row-major table then stay in L2 from column to column
 constexpr int64_t WIDE_ROW = 512;  // bytes
-constexpr int FEW_ROWS = 48;  // below, following each row down is quicker than filling a block of 512
+constexpr int FEW_ROWS = 48;       // below, following each row down is quicker than filling a block of 512
 
 void check(bool fine, const char* what) {
   if (!fine) throw std::invalid_argument(what);
@@ -31,14 +32,17 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
     int level = 0;
     while (((int64_t)2 << level) - 1 <= u) level++;
     const int64_t first = at + ((int64_t)1 << level) - 1;
-    if (a.column[at + u] != a.column[first] || a.threshold[at + u] != a.threshold[first] || a.missing_left[at + u] != a.missing_left[first]) return -1;
+    if (a.column[at + u] != a.column[first] || a.threshold[at + u] != a.threshold[first] ||
+        a.missing_left[at + u] != a.missing_left[first])
+      return -1;
   }
   return depth;
 }
 
 }  // namespace
 
-Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, Link link) : n_columns_(n_columns), base_(std::move(base)), link_(link) {
+Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, Link link)
+    : n_columns_(n_columns), base_(std::move(base)), link_(link) {
   check(n_columns >= 1 && !base_.empty(), "a forest needs columns and base scores");
   check(a.offset[0] == 0 && a.offset[a.n_trees] == a.n_nodes, "tree offsets do not cover the nodes");
   std::vector<std::vector<double>> thresholds(n_columns);
@@ -74,10 +78,18 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   for (int64_t t = 0; t < a.n_trees; t++) {
     const int64_t at = a.offset[t];
     const int n = (int)(a.offset[t + 1] - at);
-    OneTree tree{at, n, a.output[t], symmetric_depth(a, at, n), (int64_t)masks_.size(), (int64_t)leaf_value_.size(), bits_for((n + 1) / 2), maskable_ && n <= 511};
+    OneTree tree{at,
+                 n,
+                 a.output[t],
+                 symmetric_depth(a, at, n),
+                 (int64_t)masks_.size(),
+                 (int64_t)leaf_value_.size(),
+                 bits_for((n + 1) / 2),
+                 maskable_ && n <= 511};
     for (int u = 0; u < n; u++) {
       const int32_t left = a.left[at + u];
-      walk_[at + u] = {a.threshold[at + u], left == 0 ? -1 : a.column[at + u], left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0)};
+      walk_[at + u] = {a.threshold[at + u], left == 0 ? -1 : a.column[at + u],
+                       left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0)};
     }
     if (tree.masked) {
       most_nodes_ = std::max(most_nodes_, n);
@@ -87,7 +99,8 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
         const int p = plane_of_[a.column[at + u]];
         const Cuts& cuts = cuts_[p];
         const double x = a.threshold[at + u];
-        const int bin = x == INF ? cuts.n : (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
+        const int bin =
+            x == INF ? cuts.n : (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
         const int low = bin + 1, end = cuts.n + 1 + (a.missing_left[at + u] ? 0 : 1);
         m.plane = p, m.low = (uint8_t)low, m.length = (uint8_t)(end - low), m.left = (uint16_t)a.left[at + u];
         return m;
@@ -123,18 +136,21 @@ void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
   for (const int c : used_) load(table.columns[c], row, 1, x + c);
 }
 
-void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start, double* out) const {
+void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
+                     double* out) const {
   std::vector<double> x(n_columns_);
   const int k = n_outputs();
   for (int i = 0; i < n; i++) {
     load_row(table, row + i, x.data());
     double* s = out + (row + i) * k;
     for (int j = 0; j < k; j++) s[j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
-    for (int64_t t = first; t < last; t++) s[trees_[t].output] = s[trees_[t].output] + value_[trees_[t].first_node + follow(trees_[t], x.data())];
+    for (int64_t t = first; t < last; t++)
+      s[trees_[t].output] = s[trees_[t].output] + value_[trees_[t].first_node + follow(trees_[t], x.data())];
   }
 }
 
-void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out, int n_threads) const {
+void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
+                       int n_threads) const {
   const int k = n_outputs(), n_planes = (int)used_.size();
   struct alignas(64) Local {
     std::vector<uint8_t> codes;
@@ -163,9 +179,11 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       const char* line = nullptr;
       for (int p = 0; p < n_planes; p++) {
         const Column& column = table.columns[used_[p]];
-        if (column.stride >= WIDE_ROW && (line == nullptr || column.data - line >= 64) && at + first_row + 2 * STRIPE <= table.n_rows) {
+        if (column.stride >= WIDE_ROW && (line == nullptr || column.data - line >= 64) &&
+            at + first_row + 2 * STRIPE <= table.n_rows) {
           line = column.data;  // the next stripe's rows, whose addresses no hardware foresees
-          for (int i = STRIPE; i < 2 * STRIPE; i++) __builtin_prefetch(line + (at + first_row + i) * column.stride, 0, 2);
+          for (int i = STRIPE; i < 2 * STRIPE; i++)
+            __builtin_prefetch(line + (at + first_row + i) * column.stride, 0, 2);
         }
         encode(column, at + first_row, m, cuts_[p], code);
         uint8_t* plane = mine.codes.data() + (size_t)p * BLOCK + first_row;
@@ -176,8 +194,11 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       const OneTree& tree = trees_[t];
       double* score = &mine.score[tree.output * BLOCK];
       uint8_t leaf[BLOCK];
-      if (tree.symmetric_depth >= 0) kernels().symmetric(mine.planes.data(), &masks_[tree.first_mask], tree.symmetric_depth, leaf);
-      else kernels().leaves(mine.planes.data(), 0, &masks_[tree.first_mask], tree.n_nodes, tree.n_bits, mine.reach.data(), leaf);
+      if (tree.symmetric_depth >= 0)
+        kernels().symmetric(mine.planes.data(), &masks_[tree.first_mask], tree.symmetric_depth, leaf);
+      else
+        kernels().leaves(mine.planes.data(), 0, &masks_[tree.first_mask], tree.n_nodes, tree.n_bits, mine.reach.data(),
+                         leaf);
       kernels().add_values(leaf, &leaf_value_[tree.first_value], tree.n_bits, score);
     }
     double* to = out + at * k;
@@ -187,7 +208,8 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
   });
 }
 
-void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out, int n_threads) const {
+void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
+                     int n_threads) const {
   bool masked = maskable_ && table.n_rows >= FEW_ROWS;
   for (int64_t t = first; masked && t < last; t++) masked = trees_[t].masked;
   if (masked) return by_blocks(table, first, last, raw, start, out, n_threads);
@@ -196,7 +218,8 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
     const int64_t at = b * TOGETHER;
     const int n = (int)std::min<int64_t>(TOGETHER, table.n_rows - at);
     by_rows(table, at, n, first, last, start, out);
-    if (!raw && link_ != Link::identity) kernels().link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());
+    if (!raw && link_ != Link::identity)
+      kernels().link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());
   });
 }
 

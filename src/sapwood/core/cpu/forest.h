@@ -13,9 +13,9 @@ enum class Link { identity, sigmoid, softmax };
 
 struct ForestArrays {
   int64_t n_trees, n_nodes;
-  const int64_t* offset;        // (n_trees + 1)
-  const int32_t* output;        // (n_trees)
-  const int32_t* column;        // (n_nodes) ...
+  const int64_t* offset;  // (n_trees + 1)
+  const int32_t* output;  // (n_trees)
+  const int32_t* column;  // (n_nodes) ...
   const double* threshold;
   const uint8_t* missing_left;
   const int32_t* left;
@@ -29,8 +29,10 @@ class Forest {
   int n_outputs() const { return (int)base_.size(); }
   int64_t n_trees() const { return (int64_t)trees_.size(); }
   // out (n, n_outputs); start (n, n_outputs) replaces the base scores, or null
-  void predict(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out, int n_threads) const;
-  void leaves(const Chunk& table, int64_t first, int64_t last, int32_t* out, int n_threads) const;  // (n, last - first) node ids
+  void predict(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
+               int n_threads) const;
+  void leaves(const Chunk& table, int64_t first, int64_t last, int32_t* out,
+              int n_threads) const;  // (n, last - first) node ids
 
  private:
   struct Walk {  // a node for following one row: x <= threshold goes left
@@ -46,8 +48,10 @@ class Forest {
     bool masked;
   };
   int32_t follow(const OneTree& t, const double* row) const;
-  void by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start, double* out) const;
-  void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out, int n_threads) const;
+  void by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
+               double* out) const;
+  void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
+                 int n_threads) const;
   void load_row(const Chunk& table, int64_t row, double* x) const;
 
   int n_columns_;
@@ -55,12 +59,12 @@ class Forest {
   Link link_;
   std::vector<OneTree> trees_;
   std::vector<Walk> walk_;
-  std::vector<double> value_;        // by node
-  std::vector<int> used_;            // columns that some split asks for
-  std::vector<int> plane_of_;        // column -> place in used_
-  std::vector<Cuts> cuts_;           // by place in used_
+  std::vector<double> value_;  // by node
+  std::vector<int> used_;      // columns that some split asks for
+  std::vector<int> plane_of_;  // column -> place in used_
+  std::vector<Cuts> cuts_;     // by place in used_
   std::vector<MaskNode> masks_;
-  std::vector<double> leaf_value_;   // by leaf number, 256 a tree
+  std::vector<double> leaf_value_;  // by leaf number, 256 a tree
   bool maskable_ = true;
   int most_nodes_ = 1;
 };

@@ -14,8 +14,8 @@ constexpr int64_t CHUNK = 16384;  // rows of a partition task
 
 struct Job {  // after a split: the histogram of the smaller child is counted, the larger one's is what remains
   int32_t parent, small, large;
-  bool count = false;       // the small child's histogram is needed, for itself or for the subtraction
-  bool rest = false;        // the large child's histogram is needed
+  bool count = false;  // the small child's histogram is needed, for itself or for the subtraction
+  bool rest = false;   // the large child's histogram is needed
 };
 
 std::vector<int> tree_columns(const GrowInput& in) {
@@ -27,7 +27,14 @@ std::vector<int> tree_columns(const GrowInput& in) {
 class Growth {
  public:
   Growth(const GrowInput& in, Workspace& work)
-      : in_(in), b_(in.binned), q_(in.gradients), lim_(in.limits), w_(work), k_(kernels()), columns_(tree_columns(in)), t_(in, work, columns_),
+      : in_(in),
+        b_(in.binned),
+        q_(in.gradients),
+        lim_(in.limits),
+        w_(work),
+        k_(kernels()),
+        columns_(tree_columns(in)),
+        t_(in, work, columns_),
         s_(in, columns_, t_) {}
 
   Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
@@ -89,7 +96,8 @@ class Growth {
       for (const int32_t id : batch)
         for (int32_t c = nodes_[id].left; c < nodes_[id].left + 2; c++)
           if (nodes_[c].gain > 0) frontier.insert({nodes_[c].gain, c});
-      while ((int)frontier.size() > most - n_leaves) {  // so many splits are left: the last in order will never have its turn
+      while ((int)frontier.size() >
+             most - n_leaves) {  // so many splits are left: the last in order will never have its turn
         t_.release(nodes_[frontier.rbegin()->id].hist);
         frontier.erase(std::prev(frontier.end()));
       }
@@ -120,7 +128,8 @@ class Growth {
       const bool left_small = nodes_[l].n_rows <= nodes_[r].n_rows;
       Job job{id, left_small ? l : r, left_small ? r : l};
       const bool open = more && !deep_enough(nodes_[l].depth);
-      const bool small = open && (!search || s_.can_split(nodes_[job.small])), large = open && (!search || s_.can_split(nodes_[job.large]));
+      const bool small = open && (!search || s_.can_split(nodes_[job.small])),
+                 large = open && (!search || s_.can_split(nodes_[job.large]));
       job.count = small || large, job.rest = large;
       if (job.count) jobs_.push_back(job);
       else t_.release(nodes_[id].hist);
@@ -153,7 +162,8 @@ class Growth {
     auto args = [&](const Part& p) {
       const Node& n = nodes_[p.node];
       const Segment s{n.segments[p.segment].shard, p.begin, p.begin + p.n};
-      const uint32_t low = (uint32_t)n.best.bin + 1, end = (uint32_t)b_.n_bins[n.best.column] + (n.best.missing_left ? 0 : 1);
+      const uint32_t low = (uint32_t)n.best.bin + 1,
+                     end = (uint32_t)b_.n_bins[n.best.column] + (n.best.missing_left ? 0 : 1);
       PartitionArgs a{};
       a.codes = b_.column(b_.shards[s.shard], n.best.column), a.wide_codes = b_.wide;
       a.rows = t_.rows(n, s), a.packed = t_.packed(n, s), a.n = p.n, a.first = (int32_t)p.begin;
@@ -205,9 +215,11 @@ class Growth {
     Node& root = nodes_[0];
     root.hist = t_.acquire(t_.fits_packed(root.n_rows));
     auto nothing = [](int, int, int) {};
-    if (t_.count_ns(root.n_rows) < FORK_NS || in_.n_threads == 1) t_.count_alone(root, root.hist, 0, t_.tiles, 0, t_.tiles.size());
+    if (t_.count_ns(root.n_rows) < FORK_NS || in_.n_threads == 1)
+      t_.count_alone(root, root.hist, 0, t_.tiles, 0, t_.tiles.size());
     else if (root.n_rows < ROW_SPLIT || t_.many_tiles(1))
-      run(in_.n_threads, (int64_t)t_.slices.size(), [&](int64_t t, int worker) { t_.count_alone(root, root.hist, worker, t_.slices, t, t + 1); });
+      run(in_.n_threads, (int64_t)t_.slices.size(),
+          [&](int64_t t, int worker) { t_.count_alone(root, root.hist, worker, t_.slices, t, t + 1); });
     else t_.count_together(root, root.hist, nothing);
     const int c = columns_[0];
     for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
@@ -239,7 +251,8 @@ class Growth {
       large.hist = !parent.hist.packed && t_.fits_packed(large.n_rows) ? t_.acquire(true) : parent.hist;
     }
     if (jobs_.size() > 1)  // the longest first: the tail of a parallel run is then short
-      std::stable_sort(jobs_.begin(), jobs_.end(), [&](const Job& a, const Job& b) { return nodes_[a.small].n_rows > nodes_[b.small].n_rows; });
+      std::stable_sort(jobs_.begin(), jobs_.end(),
+                       [&](const Job& a, const Job& b) { return nodes_[a.small].n_rows > nodes_[b.small].n_rows; });
     if (search)
       for (const Job& j : jobs_)
         for (const int32_t id : {j.small, j.large}) s_.open(nodes_[id], id);
@@ -315,13 +328,15 @@ class Growth {
     const size_t n = nodes_.size();
     Tree t;
     t.column.assign(n, -1), t.bin.assign(n, -1), t.left.assign(n, 0), t.missing_left.assign(n, 0);
-    t.threshold.assign(n, 0.0), t.value.assign(n, 0.0), t.gain.assign(n, 0.0), t.cover.assign(n, 0.0), t.count.assign(n, 0.0);
+    t.threshold.assign(n, 0.0), t.value.assign(n, 0.0), t.gain.assign(n, 0.0), t.cover.assign(n, 0.0),
+        t.count.assign(n, 0.0);
     std::vector<int32_t> leaves;
     for (size_t i = 0; i < n; i++)
       if (nodes_[i].left == 0) leaves.push_back((int32_t)i);
     std::vector<Sums> sums(n);
     std::vector<int64_t> counts(n, 0);
-    sum_leaves(leaves, sums, counts, leaves.size() <= 65536 && in_.chosen == nullptr ? numbers(leaves.size()) : LeafNumbers{});
+    sum_leaves(leaves, sums, counts,
+               leaves.size() <= 65536 && in_.chosen == nullptr ? numbers(leaves.size()) : LeafNumbers{});
     value.assign(leaves.size(), 0.0);
     const double hs = h_scale(q_.fine_scale), unit = power_of_two(-in_.weights.shift);
     for (size_t i = n; i-- > 0;) {
@@ -330,7 +345,8 @@ class Growth {
         sums[i] = sums[node.left] + sums[node.left + 1];
         counts[i] = counts[node.left] + counts[node.left + 1];
         const int c = node.best.column, b = node.best.bin;
-        t.column[i] = c, t.bin[i] = b, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left, t.gain[i] = node.gain;
+        t.column[i] = c, t.bin[i] = b, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left,
+        t.gain[i] = node.gain;
         t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
       }
       t.cover[i] = (double)sums[i].h / hs;
@@ -346,7 +362,8 @@ class Growth {
     std::vector<double> step(nodes_.size());
     const double smooth = lim_.path_smooth;
     for (size_t i = 0; i < nodes_.size(); i++) {  // parents come first and leave their step with their children
-      const double own = leaf_value(sums[i], q_.fine_scale, lim_.reg_lambda, lim_.reg_alpha, lim_.max_delta_step), above = step[i];
+      const double own = leaf_value(sums[i], q_.fine_scale, lim_.reg_lambda, lim_.reg_alpha, lim_.max_delta_step),
+                   above = step[i];
       step[i] = i == 0 || smooth == 0.0 ? own : (own * count[i] + above * smooth) / (count[i] + smooth);
       if (nodes_[i].left != 0) step[nodes_[i].left] = step[nodes_[i].left + 1] = step[i];
     }
@@ -355,7 +372,8 @@ class Growth {
 
   // Wide sums and counts of every leaf, and (with `leaf`) each row's leaf number. The numbers are written by one worker, while the
   // others sum: two writers of neighbouring bytes would take the cache lines from each other (measured: 1.6 to 1.9 times slower).
-  void sum_leaves(const std::vector<int32_t>& leaves, std::vector<Sums>& sums, std::vector<int64_t>& counts, LeafNumbers leaf) {
+  void sum_leaves(const std::vector<int32_t>& leaves, std::vector<Sums>& sums, std::vector<int64_t>& counts,
+                  LeafNumbers leaf) {
     struct Piece {
       size_t leaf;
       Segment s;
@@ -365,7 +383,8 @@ class Growth {
     std::vector<Piece> pieces;
     for (size_t k = 0; k < leaves.size(); k++)
       for (const Segment& s : nodes_[leaves[k]].segments)
-        for (int64_t at = s.begin; at < s.end; at += CHUNK) pieces.push_back({k, {s.shard, at, std::min(s.end, at + CHUNK)}, {}, 0});
+        for (int64_t at = s.begin; at < s.end; at += CHUNK)
+          pieces.push_back({k, {s.shard, at, std::min(s.end, at + CHUNK)}, {}, 0});
     const int threads = nodes_[0].n_rows < CHUNK ? 1 : in_.n_threads;
     run(threads, (int64_t)pieces.size() + 1, [&](int64_t task, int) {
       if (task == 0) {
@@ -425,6 +444,8 @@ class Growth {
 
 }  // namespace
 
-Tree grow_tree(const GrowInput& in, Workspace& work, const Numbers& numbers, std::vector<double>& value) { return Growth(in, work).grow(numbers, value); }
+Tree grow_tree(const GrowInput& in, Workspace& work, const Numbers& numbers, std::vector<double>& value) {
+  return Growth(in, work).grow(numbers, value);
+}
 
 }  // namespace sapwood

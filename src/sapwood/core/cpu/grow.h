@@ -13,16 +13,16 @@ struct Hist {  // sums per column and code: packed words (columns, hist_stride),
 
 struct Private {  // one worker's own histogram while several share a node's rows
   Memory packed, pairs;
-  int64_t rows = 0;       // in `packed` since it was last flushed
+  int64_t rows = 0;  // in `packed` since it was last flushed
   bool used = false, flushed = false;
 };
 
 // Buffers that outlive a tree: row lists, histograms, bits.
 struct Workspace {
-  struct Lists {           // by shard: a split reads one list and writes the other
+  struct Lists {  // by shard: a split reads one list and writes the other
     Memory rows[2];
-    Memory packed;         // the gradients beside list 0; those beside list 1 overwrite the root's, which are not asked again
-    Memory root_packed;    // the root's, where it has only some of the rows
+    Memory packed;  // the gradients beside list 0; those beside list 1 overwrite the root's, which are not asked again
+    Memory root_packed;  // the root's, where it has only some of the rows
   };
   std::vector<Lists> lists;
   Memory bits;
@@ -44,6 +44,7 @@ struct GrowInput {
 
 // `numbers(n_leaves)` gives room for the number of each row's leaf: asked for and filled where the tree was grown on all rows and has at
 // most 65,536 leaves; value OUT: each leaf's value by that number
-Tree grow_tree(const GrowInput& in, Workspace& work, const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value);
+Tree grow_tree(const GrowInput& in, Workspace& work, const std::function<LeafNumbers(size_t)>& numbers,
+               std::vector<double>& value);
 
 }  // namespace sapwood

@@ -17,8 +17,8 @@ namespace sapwood::inline SAPWOOD_ISA {
 constexpr int AHEAD = 64;
 
 template <int WIDTH>
-static void tile(const uint8_t* __restrict codes, size_t stride, const int32_t* __restrict rows, int64_t n, const int32_t* __restrict packed,
-                 int64_t* __restrict hist) {
+static void tile(const uint8_t* __restrict codes, size_t stride, const int32_t* __restrict rows, int64_t n,
+                 const int32_t* __restrict packed, int64_t* __restrict hist) {
   auto update = [&](const uint8_t* row, int32_t q) {
     const int64_t v = ((int64_t)(q >> 16) << 32) + (q & 0xffff);
 #pragma GCC unroll 16
@@ -45,18 +45,21 @@ constexpr Tile tile_of(int width, std::integer_sequence<int, WIDTH...>) {
   return all[width - 1];
 }
 
-static void histogram(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n, const int32_t* packed, int64_t* hist) {
+static void histogram(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,
+                      const int32_t* packed, int64_t* hist) {
   // In order, 8 columns at a time: 0.32 ns against 0.42 for 14 where L1 has 32 KB.
   const int step = rows == nullptr ? TILE / 2 : width, pieces = (width + step - 1) / step;
   for (int k = 0; k < pieces; k++) {
     const int first = width * k / pieces, last = width * (k + 1) / pieces;
-    tile_of(last - first, std::make_integer_sequence<int, TILE>())(codes + first, stride, rows, n, packed, hist + first * HIST_STRIDE);
+    tile_of(last - first, std::make_integer_sequence<int, TILE>())(codes + first, stride, rows, n, packed,
+                                                                   hist + first * HIST_STRIDE);
   }
 }
 
 template <class Code>
-static void pairs_of(const Code* __restrict codes, size_t stride, int width, const int32_t* __restrict rows, int64_t n, const Pair* __restrict q,
-                     const int32_t* __restrict multiple, size_t hist_stride, int64_t* __restrict hist) {
+static void pairs_of(const Code* __restrict codes, size_t stride, int width, const int32_t* __restrict rows, int64_t n,
+                     const Pair* __restrict q, const int32_t* __restrict multiple, size_t hist_stride,
+                     int64_t* __restrict hist) {
   for (int64_t i = 0; i < n; i++) {
     const size_t r = rows == nullptr ? (size_t)i : (size_t)(uint32_t)rows[i];
     if (rows != nullptr && i + AHEAD < n) {
@@ -76,12 +79,10 @@ static void pairs_of(const Code* __restrict codes, size_t stride, int width, con
   }
 }
 
-static void histogram_pairs(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows, int64_t n, const Pair* q,
-                            const int32_t* multiple, size_t hist_stride, int64_t* hist) {
-  if (wide_codes)
-    pairs_of((const uint16_t*)codes, stride, width, rows, n, q, multiple, hist_stride, hist);
-  else
-    pairs_of((const uint8_t*)codes, stride, width, rows, n, q, multiple, hist_stride, hist);
+static void histogram_pairs(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows,
+                            int64_t n, const Pair* q, const int32_t* multiple, size_t hist_stride, int64_t* hist) {
+  if (wide_codes) pairs_of((const uint16_t*)codes, stride, width, rows, n, q, multiple, hist_stride, hist);
+  else pairs_of((const uint8_t*)codes, stride, width, rows, n, q, multiple, hist_stride, hist);
 }
 
 static void flush(int64_t* packed, int64_t* pairs, int64_t n) {

@@ -17,8 +17,26 @@ namespace sapwood {
 
 const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
   static constexpr Kernels table = {
-      SAPWOOD_TEXT(SAPWOOD_ISA), gradients, add_leaves, histogram, histogram_pairs, flush, add, subtract, subtract_packed, pack,
-      scan, scan_level, mark, move, leaves, add_values, symmetric, bin32, bin64, link,
+      SAPWOOD_TEXT(SAPWOOD_ISA),
+      gradients,
+      add_leaves,
+      histogram,
+      histogram_pairs,
+      flush,
+      add,
+      subtract,
+      subtract_packed,
+      pack,
+      scan,
+      scan_level,
+      mark,
+      move,
+      leaves,
+      add_values,
+      symmetric,
+      bin32,
+      bin64,
+      link,
   };
   return &table;
 }

@@ -10,59 +10,60 @@ namespace sapwood {
 // Histogram of byte codes: 264 words a column. A stride of 2048 bytes would alias in the L1 cache: 6 to 9 times slower on skewed columns.
 constexpr int HIST_STRIDE = 264;
 static_assert(HIST_STRIDE * 8 % 2048 != 0);
-constexpr int TILE = 16;              // columns histogrammed together: their bins stay in L1
-constexpr int GROUP = 2 * TILE;       // columns stored side by side: a row of a group is half a cache line
-constexpr int PACKED_ROWS = 131071;   // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
-constexpr int BLOCK = 512;            // rows handled together in row passes and in prediction
+constexpr int TILE = 16;             // columns histogrammed together: their bins stay in L1
+constexpr int GROUP = 2 * TILE;      // columns stored side by side: a row of a group is half a cache line
+constexpr int PACKED_ROWS = 131071;  // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
+constexpr int BLOCK = 512;           // rows handled together in row passes and in prediction
 
 struct LeafNumbers {  // of rows: bytes for up to 256 leaves, else 16 bits
   void* data;
   bool wide;
 };
 
-struct GradientArgs {  // one pass over rows [0, n): scores += pending leaf values, gradients, fixed point
-  int64_t n, plane, first;          // rows; distance between outputs in every array below; position of the first row
+struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf values, gradients, fixed point
+  int64_t n, plane, first;  // rows; distance between outputs in every array below; position of the first row
   int n_outputs, objective;
-  double* score;                    // (n_outputs, n) IN OUT
-  const LeafNumbers* leaf;          // (n_outputs) IN, leaf of each row in the tree last grown
-  const double* const* value;       // (n_outputs) IN, its leaf values where they are still to be added, or null
-  const double* label;              // (n) IN
-  const double* factor;             // (n) IN, real weights, or null
-  const int32_t* multiple;          // (n) IN, whole weights, or null
-  const Scale* narrow;              // (n_outputs) IN
-  const Scale* wide;                // (n_outputs) IN
-  int32_t* packed;                  // (n_outputs, n) OUT narrow g << 16 | h
-  Pair* fine;                       // (n_outputs, n) OUT wide
-  Pair* coarse;                     // (n_outputs, n) OUT narrow, or null
-  double* scratch;                  // (n_outputs + 2, BLOCK)
-  uint64_t* max_g;                  // (n_outputs) IN OUT bits of the largest |g|
+  double* score;               // (n_outputs, n) IN OUT
+  const LeafNumbers* leaf;     // (n_outputs) IN, leaf of each row in the tree last grown
+  const double* const* value;  // (n_outputs) IN, its leaf values where they are still to be added, or null
+  const double* label;         // (n) IN
+  const double* factor;        // (n) IN, real weights, or null
+  const int32_t* multiple;     // (n) IN, whole weights, or null
+  const Scale* narrow;         // (n_outputs) IN
+  const Scale* wide;           // (n_outputs) IN
+  int32_t* packed;             // (n_outputs, n) OUT narrow g << 16 | h
+  Pair* fine;                  // (n_outputs, n) OUT wide
+  Pair* coarse;                // (n_outputs, n) OUT narrow, or null
+  double* scratch;             // (n_outputs + 2, BLOCK)
+  uint64_t* max_g;             // (n_outputs) IN OUT bits of the largest |g|
   uint64_t* max_h;
-  int64_t* sum_g;                   // (n_outputs) IN OUT sum of multiple * |narrow g|
+  int64_t* sum_g;  // (n_outputs) IN OUT sum of multiple * |narrow g|
   int64_t* sum_h;
 };
 
-struct Split {  // which codes go right: code - low < length, unsigned; `low` = bin + 1, and the missing code is the last
+struct
+    Split {  // which codes go right: code - low < length, unsigned; `low` = bin + 1, and the missing code is the last
   uint32_t low, length;
 };
 
 struct PartitionArgs {
-  const void* codes;            // codes of the split column, IN
+  const void* codes;  // codes of the split column, IN
   bool wide_codes;
-  const int32_t* rows;          // (n) row ids, IN, or null: first, first + 1, ...
-  const int32_t* packed;        // (n) gradients that travel with the rows, IN, or null
+  const int32_t* rows;    // (n) row ids, IN, or null: first, first + 1, ...
+  const int32_t* packed;  // (n) gradients that travel with the rows, IN, or null
   int64_t n;
   int32_t first;
   Split split;
-  uint64_t* bits;               // (n / 64) which rows go right: OUT of mark, IN of move
-  int32_t *left, *right;        // OUT of move: row ids
+  uint64_t* bits;         // (n / 64) which rows go right: OUT of mark, IN of move
+  int32_t *left, *right;  // OUT of move: row ids
   int32_t *left_packed, *right_packed;
 };
 
 struct MaskNode {  // a node of a tree over byte codes: split, or leaf where left = 0
-  int32_t plane;           // which column plane
+  int32_t plane;   // which column plane
   uint8_t low, length;
-  uint16_t left;           // right child = left + 1
-  uint16_t leaf;           // number of the leaf
+  uint16_t left;  // right child = left + 1
+  uint16_t leaf;  // number of the leaf
 };
 
 struct Kernels {
@@ -70,27 +71,34 @@ struct Kernels {
   void (*gradients)(const GradientArgs&);
   void (*add_leaves)(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int64_t n);
   // hist (width, HIST_STRIDE) int64 OUT: sums of g << 32 | h
-  void (*histogram)(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n, const int32_t* packed, int64_t* hist);
+  void (*histogram)(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,
+                    const int32_t* packed, int64_t* hist);
   // hist (width, hist_stride, 2) int64 OUT: sums of g, h
-  void (*histogram_pairs)(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows, int64_t n, const Pair* q,
-                          const int32_t* multiple, size_t hist_stride, int64_t* hist);
-  void (*flush)(int64_t* packed, int64_t* pairs, int64_t n);                        // pairs += packed; packed = 0
+  void (*histogram_pairs)(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows, int64_t n,
+                          const Pair* q, const int32_t* multiple, size_t hist_stride, int64_t* hist);
+  void (*flush)(int64_t* packed, int64_t* pairs, int64_t n);  // pairs += packed; packed = 0
   void (*add)(int64_t* into, const int64_t* from, int64_t n);
   void (*subtract)(int64_t* into, const int64_t* from, int64_t n);
-  void (*subtract_packed)(int64_t* into_pairs, const int64_t* packed, int64_t n);   // pairs -= packed
-  void (*pack)(int64_t* packed, const int64_t* pairs, int64_t n);                   // packed = pairs
+  void (*subtract_packed)(int64_t* into_pairs, const int64_t* packed, int64_t n);  // pairs -= packed
+  void (*pack)(int64_t* packed, const int64_t* pairs, int64_t n);                  // packed = pairs
   // Best split of one column: bins (n_bins [+ 1 missing]) packed words or pairs. Beats `best` or leaves it.
-  void (*scan)(const int64_t* hist, bool packed, int n_bins, bool missing, Sums total, const Penalty&, int32_t column, Candidate& best);
+  void (*scan)(const int64_t* hist, bool packed, int n_bins, bool missing, Sums total, const Penalty&, int32_t column,
+               Candidate& best);
   // One node's part of a level's scores: score (n_bins) += ; with `side` the missing codes join the left.
-  void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side, double* score);
+  void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side,
+                     double* score);
   int64_t (*mark)(const PartitionArgs&);  // how many rows go right
   void (*move)(const PartitionArgs&);
-  void (*leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits, uint64_t* reach, uint8_t* leaf);  // (BLOCK)
-  void (*add_values)(const uint8_t* leaf, const double* value, int n_bits, double* score);      // (BLOCK) score += value[leaf]
-  void (*symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth, uint8_t* leaf);  // (BLOCK) leaf of a symmetric tree
-  void (*bin32)(const float* x, int n, const float* cuts, int n_cuts, uint16_t* code);   // cuts padded with +inf to n_padded
+  void (*leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits, uint64_t* reach,
+                 uint8_t* leaf);  // (BLOCK)
+  void (*add_values)(const uint8_t* leaf, const double* value, int n_bits,
+                     double* score);  // (BLOCK) score += value[leaf]
+  void (*symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth,
+                    uint8_t* leaf);  // (BLOCK) leaf of a symmetric tree
+  void (*bin32)(const float* x, int n, const float* cuts, int n_cuts,
+                uint16_t* code);  // cuts padded with +inf to n_padded
   void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);
-  void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);      // (n, n_outputs)
+  void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
 };
 
 inline int bits_for(int n_leaves) {  // of the largest leaf number
@@ -102,7 +110,7 @@ inline int bits_for(int n_leaves) {  // of the largest leaf number
 const Kernels* kernels_portable();
 const Kernels* kernels_avx2();
 const Kernels* kernels_avx512();
-const Kernels& kernels();              // the path in use
+const Kernels& kernels();                      // the path in use
 const char* choose_kernels(const char* name);  // "auto" or a path's name; null if this machine has no such path
 
 }  // namespace sapwood

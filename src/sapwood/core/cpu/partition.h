@@ -17,9 +17,11 @@ namespace sapwood::inline SAPWOOD_ISA {
 // 64 byte codes against a split: bit i = codes[i] goes right.
 static inline uint64_t compare64(const uint8_t* codes, uint8_t low, uint8_t length) {
 #if defined(__AVX512BW__)
-  return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(_mm512_loadu_si512(codes), _mm512_set1_epi8((char)low)), _mm512_set1_epi8((char)length));
+  return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(_mm512_loadu_si512(codes), _mm512_set1_epi8((char)low)),
+                                _mm512_set1_epi8((char)length));
 #elif defined(__AVX2__)
-  const __m256i lo = _mm256_set1_epi8((char)low), last = _mm256_set1_epi8((char)(length - 1));  // x < length: min(x, length - 1) == x
+  const __m256i lo = _mm256_set1_epi8((char)low),
+                last = _mm256_set1_epi8((char)(length - 1));  // x < length: min(x, length - 1) == x
   auto half = [&](const uint8_t* at) {
     const __m256i x = _mm256_sub_epi8(_mm256_loadu_si256((const __m256i*)at), lo);
     return (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(x, last), x));
@@ -90,8 +92,10 @@ static void move(const PartitionArgs& a) {
     const __mmask16 all = a.n - i >= 16 ? 0xffff : (__mmask16)((1u << (a.n - i)) - 1);
     const __mmask16 r = (__mmask16)(a.bits[i >> 6] >> (i & 63)), l = all & ~r;
     const int nr = __builtin_popcount(r), nl = __builtin_popcount(l);
-    const __mmask16 mr = (__mmask16)((1u << nr) - 1), ml = (__mmask16)((1u << nl) - 1);  // only its own places: another chunk's follow
-    const __m512i id = a.rows == nullptr ? _mm512_add_epi32(_mm512_set1_epi32(a.first + (int32_t)i), lanes) : _mm512_maskz_loadu_epi32(all, a.rows + i);
+    const __mmask16 mr = (__mmask16)((1u << nr) - 1),
+                    ml = (__mmask16)((1u << nl) - 1);  // only its own places: another chunk's follow
+    const __m512i id = a.rows == nullptr ? _mm512_add_epi32(_mm512_set1_epi32(a.first + (int32_t)i), lanes)
+                                         : _mm512_maskz_loadu_epi32(all, a.rows + i);
     _mm512_mask_storeu_epi32(left, ml, _mm512_maskz_compress_epi32(l, id));
     _mm512_mask_storeu_epi32(right, mr, _mm512_maskz_compress_epi32(r, id));
     if (a.packed != nullptr) {

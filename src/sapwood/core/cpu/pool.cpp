@@ -43,9 +43,9 @@ struct Pool {
   alignas(64) std::atomic<uint32_t> done{0};
   alignas(64) std::atomic<uint32_t> wake{0};
   alignas(64) std::atomic<int> parked{0};
-  std::atomic<bool> joining{false};   // the caller sleeps until `done` moves
-  std::atomic<bool> stop{false};      // the run was interrupted or failed: claim tasks, do not run them
-  std::mutex busy;                    // one run at a time; another caller works alone meanwhile
+  std::atomic<bool> joining{false};  // the caller sleeps until `done` moves
+  std::atomic<bool> stop{false};     // the run was interrupted or failed: claim tasks, do not run them
+  std::mutex busy;                   // one run at a time; another caller works alone meanwhile
   std::exception_ptr error;
   std::mutex error_lock;
   Task task = nullptr;

@@ -11,16 +11,17 @@ using Task = void (*)(void* f, int64_t task, int worker);
 using Poll = bool (*)();  // asked now and then on the calling thread; true = stop
 
 void run_tasks(int n_threads, int64_t n_tasks, Task task, void* f);
-int pool_workers();            // threads started in this process, the callers not counted
-void set_poll(Poll poll);      // how a run learns that the user pressed Ctrl-C
+int pool_workers();        // threads started in this process, the callers not counted
+void set_poll(Poll poll);  // how a run learns that the user pressed Ctrl-C
 
-struct Interrupted {};         // thrown by run() on the calling thread once all its tasks have stopped
+struct Interrupted {};  // thrown by run() on the calling thread once all its tasks have stopped
 
 template <class F>
 void run(int n_threads, int64_t n_tasks, F&& f) {
   using Body = std::remove_reference_t<F>;
-  run_tasks(n_threads, n_tasks, [](void* body, int64_t task, int worker) { (*static_cast<Body*>(body))(task, worker); },
-            const_cast<void*>(static_cast<const void*>(&f)));
+  run_tasks(
+      n_threads, n_tasks, [](void* body, int64_t task, int worker) { (*static_cast<Body*>(body))(task, worker); },
+      const_cast<void*>(static_cast<const void*>(&f)));
 }
 
 }  // namespace sapwood

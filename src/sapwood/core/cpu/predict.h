@@ -46,21 +46,26 @@ static inline __m512i compare512(const uint8_t* codes, uint8_t low, uint8_t leng
 #pragma GCC unroll 8
   for (int w = 0; w < WORDS; w++) m[w] = compare64(codes + 64 * w, low, length);
   auto two = [&](int w) { return _mm_insert_epi64(_mm_cvtsi64_si128((int64_t)m[w]), (int64_t)m[w + 1], 1); };
-  return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(two(2), two(0))), _mm256_set_m128i(two(6), two(4)), 1);
+  return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(two(2), two(0))), _mm256_set_m128i(two(6), two(4)),
+                            1);
 }
 #endif
 
 // reach (n_nodes, WORDS) scratch; leaf (BLOCK) OUT: numbers of n_bits
-static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, int n_bits, uint64_t* reach, uint8_t* leaf) {
+static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, int n_bits,
+                   uint64_t* reach, uint8_t* leaf) {
   alignas(64) uint64_t bit[8][WORDS] = {};
   for (int w = 0; w < WORDS; w++) reach[w] = ~0ull;
 #if defined(__AVX512BW__)
-  __m512i b0 = _mm512_setzero_si512(), b1 = b0, b2 = b0, b3 = b0, b4 = b0, b5 = b0, b6 = b0, b7 = b0;  // named, to stay in registers
+  __m512i b0 = _mm512_setzero_si512(), b1 = b0, b2 = b0, b3 = b0, b4 = b0, b5 = b0, b6 = b0,
+          b7 = b0;  // named, to stay in registers
   for (int u = 0; u < n_nodes; u++) {
     const MaskNode& t = node[u];
     const __m512i mine = _mm512_loadu_si512(reach + u * WORDS);
     if (t.left == 0) {
-      auto take = [&](__m512i& b, int j) { b = _mm512_or_si512(b, _mm512_and_si512(mine, _mm512_set1_epi64(-(int64_t)(t.leaf >> j & 1)))); };
+      auto take = [&](__m512i& b, int j) {
+        b = _mm512_or_si512(b, _mm512_and_si512(mine, _mm512_set1_epi64(-(int64_t)(t.leaf >> j & 1))));
+      };
       take(b0, 0), take(b1, 1), take(b2, 2), take(b3, 3), take(b4, 4);
       if (n_bits > 5) take(b5, 5), take(b6, 6), take(b7, 7);
       continue;
@@ -99,8 +104,8 @@ static void symmetric(const uint8_t* const* planes, const MaskNode* level, int d
   for (int w = 0; w < BLOCK; w += 64) {
     __m512i number = _mm512_setzero_si512();
     for (int d = 0; d < depth; d++)
-      number = _mm512_mask_add_epi8(number, compare64(planes[level[d].plane] + w, level[d].low, level[d].length), number,
-                                    _mm512_set1_epi8((char)(1 << (depth - 1 - d))));
+      number = _mm512_mask_add_epi8(number, compare64(planes[level[d].plane] + w, level[d].low, level[d].length),
+                                    number, _mm512_set1_epi8((char)(1 << (depth - 1 - d))));
     _mm512_storeu_si512(leaf + w, number);
   }
 #else
@@ -117,7 +122,8 @@ static void symmetric(const uint8_t* const* planes, const MaskNode* level, int d
 static void add_values(const uint8_t* leaf, const double* value, [[maybe_unused]] int n_bits, double* score) {
 #if defined(__AVX512BW__)
   if (n_bits <= 5) {
-    const __m512d t0 = _mm512_loadu_pd(value), t1 = _mm512_loadu_pd(value + 8), t2 = _mm512_loadu_pd(value + 16), t3 = _mm512_loadu_pd(value + 24);
+    const __m512d t0 = _mm512_loadu_pd(value), t1 = _mm512_loadu_pd(value + 8), t2 = _mm512_loadu_pd(value + 16),
+                  t3 = _mm512_loadu_pd(value + 24);
     for (int i = 0; i < BLOCK; i += 8) {
       const __m512i k = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i*)(leaf + i)));
       const __m512d low = _mm512_permutex2var_pd(t0, k, t1), high = _mm512_permutex2var_pd(t2, k, t3);

@@ -19,7 +19,8 @@ static void add_leaves(double* score, const LeafNumbers& leaf, int64_t first, co
     for (int64_t i = 0; i < n; i++) score[i] = score[i] + value[narrow[i]];
 }
 
-static void softmax_block(const double* score, int64_t plane, int n_outputs, int n, double* p, double* top, double* total) {
+static void softmax_block(const double* score, int64_t plane, int n_outputs, int n, double* p, double* top,
+                          double* total) {
   for (int i = 0; i < n; i++) top[i] = score[i], total[i] = 0.0;
   for (int k = 1; k < n_outputs; k++)
     for (int i = 0; i < n; i++) top[i] = score[k * plane + i] > top[i] ? score[k * plane + i] : top[i];
@@ -34,7 +35,8 @@ static void softmax_block(const double* score, int64_t plane, int n_outputs, int
 }
 
 template <class Objective>
-static void derive(const double* score, const double* p, const double* label, int k, int n_outputs, int n, double* g, double* h) {
+static void derive(const double* score, const double* p, const double* label, int k, int n_outputs, int n, double* g,
+                   double* h) {
   if constexpr (Objective::pointwise) {
     for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], g[i], h[i]);
   } else {
@@ -59,7 +61,8 @@ static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, cons
   int32_t* packed = a.packed + k * a.plane + at;
   int64_t sum_g = 0, sum_h = 0;
   if (a.multiple == nullptr) {
-    uint32_t part_g = 0, part_h = 0;  // a block's sums fit: 512 * 2^14; unsigned, since scales of last time may be too large
+    uint32_t part_g = 0,
+             part_h = 0;  // a block's sums fit: 512 * 2^14; unsigned, since scales of last time may be too large
     for (int i = 0; i < n; i++) {
       const uint32_t qg = (uint32_t)quantise_g(g[i], ngs), qh = (uint32_t)quantise_h(h[i], nhs);
       packed[i] = (int32_t)((qg << 16) + qh);

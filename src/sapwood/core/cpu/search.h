@@ -32,7 +32,8 @@ class Search {
   Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally)
       : in_(in), b_(in.binned), q_(in.gradients), lim_(in.limits), k_(kernels()), t_(tally), columns_(columns) {
     const double gs = g_scale(q_.scale), hs = h_scale(q_.scale);
-    penalty_.lambda = lim_.reg_lambda * hs, penalty_.alpha = lim_.reg_alpha * gs, penalty_.step = lim_.max_delta_step * gs / hs;
+    penalty_.lambda = lim_.reg_lambda * hs, penalty_.alpha = lim_.reg_alpha * gs,
+    penalty_.step = lim_.max_delta_step * gs / hs;
     penalty_.min_h = lim_.min_child_weight * hs;
     unit_ = hs / (gs * gs);
     least_count_ = lim_.min_samples_leaf * power_of_two(in.weights.shift);
@@ -124,7 +125,8 @@ class Search {
     if (n.best.column < 0) return;
     n.gain = 0.5 * (n.best.score - n.score) * unit_ - lim_.min_split_gain;
     const int c = n.best.column;
-    if (!b_.has_missing[c] || t_.at(n.hist, c, b_.n_bins[c]).h == 0) n.best.missing_left = n.best.left.h >= n.sum.h - n.best.left.h;
+    if (!b_.has_missing[c] || t_.at(n.hist, c, b_.n_bins[c]).h == 0)
+      n.best.missing_left = n.best.left.h >= n.sum.h - n.best.left.h;
   }
 
   // One split for all nodes of a level: the sum of their scores decides.
@@ -142,7 +144,8 @@ class Search {
     const std::vector<int> columns = allowed(level[0]);
     std::vector<Shared> found(columns.size());
     const int64_t work = t_.n_codes * (int64_t)level.size();
-    run(work < FORK_NS ? 1 : in_.n_threads, (int64_t)columns.size(), [&](int64_t k, int) { found[k] = scan_shared(nodes, level, columns[k], own * WORTH); });
+    run(work < FORK_NS ? 1 : in_.n_threads, (int64_t)columns.size(),
+        [&](int64_t k, int) { found[k] = scan_shared(nodes, level, columns[k], own * WORTH); });
     Shared best;
     for (const Shared& s : found)
       if (s.column >= 0 && (best.column < 0 || s.score > best.score)) best = s;
@@ -194,11 +197,14 @@ class Search {
     return best;
   }
 
-  void veto_few(const Node& n, int c, std::vector<int64_t>& count, std::vector<double>& right, std::vector<double>& left) const {
+  void veto_few(const Node& n, int c, std::vector<int64_t>& count, std::vector<double>& right,
+                std::vector<double>& left) const {
     count_codes(n, c, count);
     int64_t total = 0, rows_left = 0;
     for (const int64_t x : count) total += x;
-    auto poor = [&](int64_t l) { return l > 0 && total - l > 0 && ((double)l < least_count_ || (double)(total - l) < least_count_); };
+    auto poor = [&](int64_t l) {
+      return l > 0 && total - l > 0 && ((double)l < least_count_ || (double)(total - l) < least_count_);
+    };
     const int64_t gone = count[b_.n_bins[c]];
     for (size_t b = 0; b < right.size(); b++) {
       rows_left += count[b];

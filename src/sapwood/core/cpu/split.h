@@ -23,7 +23,8 @@ static bool admits(Sums l, Sums r, const Penalty& p) {
   return l.h > 0 && r.h > 0 && (double)l.h >= p.min_h && (double)r.h >= p.min_h;
 }
 
-static void scan_plain(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty& p, int32_t column, Candidate& best) {
+static void scan_plain(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty& p,
+                       int32_t column, Candidate& best) {
   auto consider = [&](Sums l, int b, bool side) {
     const Sums r = total - l;
     if (!admits(l, r, p)) return;
@@ -80,7 +81,8 @@ struct Fraction {  // numerator and denominator of the split score of eight cand
   }
 };
 
-static void scan_vector(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty& p, int32_t column, Candidate& best) {
+static void scan_vector(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty& p,
+                        int32_t column, Candidate& best) {
   const bool any_missing = missing.h > 0;
   const int n = any_missing ? n_bins : n_bins - 1;
   const __m512d lambda = _mm512_set1_pd(p.lambda), least = _mm512_set1_pd(p.min_h > 1.0 ? p.min_h : 1.0);
@@ -128,7 +130,8 @@ static void scan_vector(const int64_t* hist, bool packed, int n_bins, Sums missi
 }
 #endif
 
-static void scan(const int64_t* hist, bool packed, int n_bins, bool has_missing, Sums total, const Penalty& p, int32_t column, Candidate& best) {
+static void scan(const int64_t* hist, bool packed, int n_bins, bool has_missing, Sums total, const Penalty& p,
+                 int32_t column, Candidate& best) {
   const Sums missing = has_missing ? bin_sums(hist, packed, n_bins) : Sums{};
 #ifdef __AVX512DQ__
   if (is_plain(p)) return scan_vector(hist, packed, n_bins, missing, total, p, column, best);
@@ -137,7 +140,8 @@ static void scan(const int64_t* hist, bool packed, int n_bins, bool has_missing,
 }
 
 // score (n) += this node's part for cuts 0 .. n-1; -inf is a veto.
-static void scan_level(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& p, bool side, double* score) {
+static void scan_level(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& p, bool side,
+                       double* score) {
   if (total.h == 0) return;
   const double own = node_score(total, p);
   const Sums joined = side ? missing : Sums{};

@@ -33,16 +33,26 @@ void load_as(const Column& c, int64_t first, int n, Real* out) {
 // Rows first .. first + n - 1 as float64.
 inline void load(const Column& c, int64_t first, int n, double* out) {
   switch (c.kind) {
-    case Kind::f32: return load_as<float>(c, first, n, out);
-    case Kind::f64: return load_as<double>(c, first, n, out);
-    case Kind::i8: return load_as<int8_t>(c, first, n, out);
-    case Kind::i16: return load_as<int16_t>(c, first, n, out);
-    case Kind::i32: return load_as<int32_t>(c, first, n, out);
-    case Kind::i64: return load_as<int64_t>(c, first, n, out);
-    case Kind::u8: return load_as<uint8_t>(c, first, n, out);
-    case Kind::u16: return load_as<uint16_t>(c, first, n, out);
-    case Kind::u32: return load_as<uint32_t>(c, first, n, out);
-    case Kind::u64: return load_as<uint64_t>(c, first, n, out);
+    case Kind::f32:
+      return load_as<float>(c, first, n, out);
+    case Kind::f64:
+      return load_as<double>(c, first, n, out);
+    case Kind::i8:
+      return load_as<int8_t>(c, first, n, out);
+    case Kind::i16:
+      return load_as<int16_t>(c, first, n, out);
+    case Kind::i32:
+      return load_as<int32_t>(c, first, n, out);
+    case Kind::i64:
+      return load_as<int64_t>(c, first, n, out);
+    case Kind::u8:
+      return load_as<uint8_t>(c, first, n, out);
+    case Kind::u16:
+      return load_as<uint16_t>(c, first, n, out);
+    case Kind::u32:
+      return load_as<uint32_t>(c, first, n, out);
+    case Kind::u64:
+      return load_as<uint64_t>(c, first, n, out);
   }
 }
 

@@ -10,9 +10,10 @@
 
 namespace sapwood {
 
-constexpr int64_t STRIP = 4096;       // rows counted at a time: a strip of a group stays in L2 from tile to tile
-constexpr int64_t ROW_SPLIT = 16384;  // rows from which workers share a node's rows rather than its columns: then the sum over workers pays
-constexpr int64_t FORK_NS = 4000;     // estimated work below which a fork (about 0.5 us) does not pay
+constexpr int64_t STRIP = 4096;  // rows counted at a time: a strip of a group stays in L2 from tile to tile
+constexpr int64_t ROW_SPLIT =
+    16384;  // rows from which workers share a node's rows rather than its columns: then the sum over workers pays
+constexpr int64_t FORK_NS = 4000;  // estimated work below which a fork (about 0.5 us) does not pay
 
 struct Segment {  // places begin .. end - 1 of a shard's row list
   int shard;
@@ -21,7 +22,7 @@ struct Segment {  // places begin .. end - 1 of a shard's row list
 
 struct Node {
   std::vector<Segment> segments;
-  int buffer = -1;   // which row list; -1: the root's rows
+  int buffer = -1;  // which row list; -1: the root's rows
   int depth = 0;
   int32_t left = 0;  // first child, once split
   int64_t n_rows = 0;
@@ -38,14 +39,23 @@ struct TileSpan {  // columns counted together
 class Tally {
  public:
   Tally(const GrowInput& in, Workspace& work, const std::vector<int>& columns)
-      : b_(in.binned), q_(in.gradients), weights_(in.weights), chosen_(in.chosen), n_threads_(in.n_threads), w_(work), k_(kernels()), hs_(in.binned.hist_stride) {
+      : b_(in.binned),
+        q_(in.gradients),
+        weights_(in.weights),
+        chosen_(in.chosen),
+        n_threads_(in.n_threads),
+        w_(work),
+        k_(kernels()),
+        hs_(in.binned.hist_stride) {
     w_.privates.resize(std::max<size_t>(w_.privates.size(), in.n_threads));
     for (const int c : columns) n_codes += used(c);
     const int n_threads = in.n_threads;
-    const int narrowest = std::max(4, std::min(TILE, b_.n_columns / (2 * n_threads)));  // slices enough for every worker
+    const int narrowest =
+        std::max(4, std::min(TILE, b_.n_columns / (2 * n_threads)));  // slices enough for every worker
     for (int g = 0; g < (int)b_.groups.size(); g++) {
       const Group& group = b_.groups[g];
-      const int widest = q_.packed != nullptr && !b_.wide ? TILE : TILE / 2, n_tiles = (group.width + widest - 1) / widest;
+      const int widest = q_.packed != nullptr && !b_.wide ? TILE : TILE / 2,
+                n_tiles = (group.width + widest - 1) / widest;
       for (int t = 0; t < n_tiles; t++) {
         const int first = group.first + group.width * t / n_tiles, last = group.first + group.width * (t + 1) / n_tiles;
         const auto at = std::lower_bound(columns.begin(), columns.end(), first);
@@ -74,7 +84,8 @@ class Tally {
   const int32_t* packed(const Node& n, const Segment& s) const {
     if (q_.packed == nullptr) return nullptr;
     if (n.buffer >= 0) return packed_list(s.shard, n.buffer) + s.begin;
-    return (chosen_ == nullptr ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) + s.begin;
+    return (chosen_ == nullptr ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) +
+           s.begin;
   }
 
   size_t words(bool packed) const { return (size_t)b_.n_columns * hs_ * (packed ? 1 : 2); }
@@ -100,7 +111,8 @@ class Tally {
 
   template <class F>
   void touched(int first, int last, F&& f) const {
-    for (auto c = std::lower_bound(touched_.begin(), touched_.end(), first); c != touched_.end() && *c < last; c++) f(*c);
+    for (auto c = std::lower_bound(touched_.begin(), touched_.end(), first); c != touched_.end() && *c < last; c++)
+      f(*c);
   }
 
   void clear(const Hist& h, int c) const { memset(column(h, c), 0, (size_t)used(c) * (h.packed ? 8 : 16)); }
@@ -117,10 +129,14 @@ class Tally {
     else if (q_.packed != nullptr && b_.wide)  // narrow words over 16-bit codes: read as pairs
       count_unpacked(n, s, t, codes, ids, pairs);
     else
-      k_.histogram_pairs(codes, b_.wide, g.stride, t.width, ids, s.end - s.begin, q_.search + shard.first + (ids == nullptr ? s.begin : 0),
-                         weights_.whole ? weights_.multiple.data() + shard.first + (ids == nullptr ? s.begin : 0) : nullptr, hs_, pairs);
+      k_.histogram_pairs(
+          codes, b_.wide, g.stride, t.width, ids, s.end - s.begin,
+          q_.search + shard.first + (ids == nullptr ? s.begin : 0),
+          weights_.whole ? weights_.multiple.data() + shard.first + (ids == nullptr ? s.begin : 0) : nullptr, hs_,
+          pairs);
   }
-  void count_unpacked(const Node& n, const Segment& s, const TileSpan& t, const char* codes, const int32_t* ids, int64_t* pairs) const {
+  void count_unpacked(const Node& n, const Segment& s, const TileSpan& t, const char* codes, const int32_t* ids,
+                      int64_t* pairs) const {
     const int32_t* q = packed(n, s);
     const size_t stride = b_.groups[t.group].stride;
     for (int64_t i = 0; i < s.end - s.begin; i++) {
@@ -133,10 +149,12 @@ class Tally {
   }
 
   // The whole histogram of a node (or of one tile of it) by one worker.
-  void count_alone(const Node& n, const Hist& h, int worker, const std::vector<TileSpan>& tiles, size_t first_tile, size_t last_tile) {
+  void count_alone(const Node& n, const Hist& h, int worker, const std::vector<TileSpan>& tiles, size_t first_tile,
+                   size_t last_tile) {
     for (size_t t = first_tile; t < last_tile; t++)
       for (int c = tiles[t].first; c < tiles[t].first + tiles[t].width; c++) clear(h, c);
-    if (!h.packed && q_.packed != nullptr && !b_.wide) return count_flushing(n, h, worker, tiles, first_tile, last_tile);
+    if (!h.packed && q_.packed != nullptr && !b_.wide)
+      return count_flushing(n, h, worker, tiles, first_tile, last_tile);
     for (const Segment& s : n.segments)
       for (int64_t at = s.begin; at < s.end; at += STRIP) {
         const Segment strip{s.shard, at, std::min(s.end, at + STRIP)};
@@ -147,12 +165,14 @@ class Tally {
       }
   }
   // Too many rows for packed words: count into a private packed histogram and flush it in time.
-  void count_flushing(const Node& n, const Hist& h, int worker, const std::vector<TileSpan>& tiles, size_t first_tile, size_t last_tile) {
+  void count_flushing(const Node& n, const Hist& h, int worker, const std::vector<TileSpan>& tiles, size_t first_tile,
+                      size_t last_tile) {
     Private& mine = own(worker);
     int64_t held = 0;
     auto flush = [&] {
       for (size_t t = first_tile; t < last_tile; t++)
-        for (int c = tiles[t].first; c < tiles[t].first + tiles[t].width; c++) k_.flush(mine.packed.as<int64_t>() + c * hs_, column(h, c), used(c));
+        for (int c = tiles[t].first; c < tiles[t].first + tiles[t].width; c++)
+          k_.flush(mine.packed.as<int64_t>() + c * hs_, column(h, c), used(c));
       held = 0;
     };
     for (const Segment& s : n.segments)
@@ -160,7 +180,8 @@ class Tally {
         const Segment strip{s.shard, at, std::min(s.end, at + STRIP)};
         if (held + strip.end - strip.begin > PACKED_ROWS) flush();
         held += strip.end - strip.begin;
-        for (size_t t = first_tile; t < last_tile; t++) count_tile(n, strip, tiles[t], mine.packed.as<int64_t>() + tiles[t].first * hs_, nullptr);
+        for (size_t t = first_tile; t < last_tile; t++)
+          count_tile(n, strip, tiles[t], mine.packed.as<int64_t>() + tiles[t].first * hs_, nullptr);
       }
     flush();
   }
@@ -196,19 +217,22 @@ class Tally {
       mine.used = true;
       if (packs && mine.rows + s.end - s.begin > PACKED_ROWS) {
         if (mine.pairs.size() == 0) zero_pairs(mine);
-        for (const int c : touched_) k_.flush(mine.packed.as<int64_t>() + c * hs_, mine.pairs.as<int64_t>() + 2 * c * hs_, used(c));
+        for (const int c : touched_)
+          k_.flush(mine.packed.as<int64_t>() + c * hs_, mine.pairs.as<int64_t>() + 2 * c * hs_, used(c));
         mine.rows = 0, mine.flushed = true;
       }
       mine.rows += s.end - s.begin;
       for (const TileSpan& t : tiles)
-        count_tile(n, s, t, packs ? mine.packed.as<int64_t>() + t.first * hs_ : nullptr, packs ? nullptr : mine.pairs.as<int64_t>() + 2 * t.first * hs_);
+        count_tile(n, s, t, packs ? mine.packed.as<int64_t>() + t.first * hs_ : nullptr,
+                   packs ? nullptr : mine.pairs.as<int64_t>() + 2 * t.first * hs_);
     });
     spans([&](int first, int last, int span) {
       touched(first, last, [&](int c) {
         clear(h, c);
         for (Private& p : w_.privates) {
           if (!p.used) continue;
-          int64_t *mine = packs ? p.packed.as<int64_t>() + c * hs_ : nullptr, *wide = !packs || p.flushed ? p.pairs.as<int64_t>() + 2 * c * hs_ : nullptr;
+          int64_t *mine = packs ? p.packed.as<int64_t>() + c * hs_ : nullptr,
+                  *wide = !packs || p.flushed ? p.pairs.as<int64_t>() + 2 * c * hs_ : nullptr;
           if (h.packed) k_.add(column(h, c), mine, used(c));
           else if (packs) k_.flush(mine, column(h, c), used(c));
           if (wide != nullptr) k_.add(column(h, c), wide, 2 * used(c));
@@ -224,10 +248,13 @@ class Tally {
   template <class F>
   void spans(F&& f) {  // all columns, in spans, over the workers
     const int n = n_spans();
-    run(n_threads_, n, [&](int64_t k, int) { f((int)(b_.n_columns * k / n), (int)(b_.n_columns * (k + 1) / n), (int)k); });
+    run(n_threads_, n,
+        [&](int64_t k, int) { f((int)(b_.n_columns * k / n), (int)(b_.n_columns * (k + 1) / n), (int)k); });
   }
 
-  int64_t count_ns(int64_t n_rows) const { return n_rows * (int64_t)touched_.size() * 2 / 5; }  // 0.4 ns a row and column
+  int64_t count_ns(int64_t n_rows) const {
+    return n_rows * (int64_t)touched_.size() * 2 / 5;
+  }  // 0.4 ns a row and column
   bool many_tiles(size_t n_jobs) const { return b_.n_columns > 64 && n_jobs * slices.size() >= 4 * (size_t)n_threads_; }
 
   // parent - small = large, in the parent's memory; packed anew where the words have become narrow enough.

@@ -20,7 +20,9 @@ int threads_for(int64_t n, int n_threads) { return n < PIECE ? 1 : n_threads; }
 // ------------------------------------------------------------------------------------------- exact sums
 double exact_sum(const double* x, const double* weight, int64_t n, int n_threads) {
   const Weights w(weight, n);
-  auto value = [&](int64_t i) { return w.given && w.multiple[i] == 0 ? 0.0 : w.real != nullptr ? x[i] * w.real[i] : x[i]; };
+  auto value = [&](int64_t i) {
+    return w.given && w.multiple[i] == 0 ? 0.0 : w.real != nullptr ? x[i] * w.real[i] : x[i];
+  };
   double top = 0.0;
   for (int64_t i = 0; i < n; i++) {
     const double v = value(i), a = v < 0.0 ? -v : v;
@@ -33,7 +35,8 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
     __int128 sum = 0;
     for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++) {
       const double v = value(i) * scale, a = v < 0.0 ? -v : v;
-      const int64_t m = (int64_t)(a < 0x1p52 ? (a + 0x1p52) - 0x1p52 : a), q = v < 0.0 ? -m : m;  // half to even; beyond 2^52 all are integers
+      const int64_t m = (int64_t)(a < 0x1p52 ? (a + 0x1p52) - 0x1p52 : a),
+                    q = v < 0.0 ? -m : m;  // half to even; beyond 2^52 all are integers
       sum += w.whole ? (__int128)q * w.multiple[i] : (__int128)q;
     }
     parts[t] = sum;
@@ -52,9 +55,17 @@ double weight_sum(const double* weight, int64_t n, int n_threads) {
 }
 
 // ------------------------------------------------------------------------------------------------ Trainer
-Trainer::Trainer(const Binned& binned, const double* label, const double* weight, int objective, int n_outputs, int n_threads)
-    : binned_(binned), label_(label), weights_(weight, binned.n_rows), info_(objective_info(objective)), objective_(objective),
-      n_outputs_(n_outputs), n_threads_(n_threads), n_(binned.n_rows), work_(std::make_unique<Workspace>()) {
+Trainer::Trainer(const Binned& binned, const double* label, const double* weight, int objective, int n_outputs,
+                 int n_threads)
+    : binned_(binned),
+      label_(label),
+      weights_(weight, binned.n_rows),
+      info_(objective_info(objective)),
+      objective_(objective),
+      n_outputs_(n_outputs),
+      n_threads_(n_threads),
+      n_(binned.n_rows),
+      work_(std::make_unique<Workspace>()) {
   if (weights_.given) {
     for (const int32_t m : weights_.multiple) zeros_ = zeros_ || m == 0;
     if (!weights_.whole) {
@@ -112,7 +123,8 @@ void Trainer::flush_scores() {
     if (!pending_[k]) continue;
     run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int) {
       const int64_t at = t * PIECE;
-      kernels().add_leaves(score_.as<double>() + k * n_ + at, numbers_[k], at, value_[k].data(), std::min(PIECE, n_ - at));
+      kernels().add_leaves(score_.as<double>() + k * n_ + at, numbers_[k], at, value_[k].data(),
+                           std::min(PIECE, n_ - at));
     });
     pending_[k] = 0;
   }
@@ -137,23 +149,27 @@ bool Trainer::pass(bool pending) {
   run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int worker) {
     Local& mine = local[worker];
     if (mine.scratch.empty()) {
-      mine.max_g.assign(n_outputs_, 0), mine.max_h.assign(n_outputs_, 0), mine.sum_g.assign(n_outputs_, 0), mine.sum_h.assign(n_outputs_, 0);
+      mine.max_g.assign(n_outputs_, 0), mine.max_h.assign(n_outputs_, 0), mine.sum_g.assign(n_outputs_, 0),
+          mine.sum_h.assign(n_outputs_, 0);
       mine.scratch.resize((size_t)(n_outputs_ + 2) * BLOCK);
     }
     const int64_t at = t * PIECE;
     GradientArgs a{};
     a.n = std::min(PIECE, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
-    a.score = score_.as<double>() + at, a.leaf = numbers_.data(), a.first = at, a.value = value.data(), a.label = label_ + at;
+    a.score = score_.as<double>() + at, a.leaf = numbers_.data(), a.first = at, a.value = value.data(),
+    a.label = label_ + at;
     a.factor = factor_at_ == nullptr ? nullptr : factor_at_ + at;
     a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
     a.narrow = narrow_.data(), a.wide = wide_.data();
-    a.packed = packed_.as<int32_t>() + at, a.fine = fine_.as<Pair>() + at, a.coarse = multiplied() ? coarse_.as<Pair>() + at : nullptr;
+    a.packed = packed_.as<int32_t>() + at, a.fine = fine_.as<Pair>() + at,
+    a.coarse = multiplied() ? coarse_.as<Pair>() + at : nullptr;
     a.scratch = mine.scratch.data();
     a.max_g = mine.max_g.data(), a.max_h = mine.max_h.data(), a.sum_g = mine.sum_g.data(), a.sum_h = mine.sum_h.data();
     kernels().gradients(a);
   });
   if (pending) std::fill(pending_.begin(), pending_.end(), 0);
-  max_g_.assign(n_outputs_, 0), max_h_.assign(n_outputs_, 0), sum_g_.assign(n_outputs_, 0), sum_h_.assign(n_outputs_, 0);
+  max_g_.assign(n_outputs_, 0), max_h_.assign(n_outputs_, 0), sum_g_.assign(n_outputs_, 0),
+      sum_h_.assign(n_outputs_, 0);
   for (const Local& l : local)
     if (!l.scratch.empty())
       for (int k = 0; k < n_outputs_; k++) {
@@ -177,7 +193,8 @@ std::vector<const char*> Trainer::gradients(const std::string& precision) {
     for (const int32_t m : weights_.multiple) rows += weights_.whole ? m : m > 0;
   std::vector<const char*> chosen;
   for (int k = 0; k < n_outputs_; k++) {
-    if (max_g_[k] > 0x7feffffffffffffful || max_h_[k] > 0x7feffffffffffffful) throw std::overflow_error("the gradients are no longer finite");
+    if (max_g_[k] > 0x7feffffffffffffful || max_h_[k] > 0x7feffffffffffffful)
+      throw std::overflow_error("the gradients are no longer finite");
     is_narrow_[k] = precision == "narrow" || (precision == "auto" && sum_g_[k] >= 64 * rows && sum_h_[k] >= 64 * rows);
     chosen.push_back(is_narrow_[k] ? "narrow" : "wide");
   }
@@ -225,7 +242,8 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
     }
     q.most_per_count = most;
   }
-  GrowInput in{binned_, q, weights_, all_rows_ ? nullptr : &chosen_, limits, grower_info(grower), seed, tree, n_threads_};
+  GrowInput in{binned_, q,    weights_,  all_rows_ ? nullptr : &chosen_, limits, grower_info(grower),
+               seed,    tree, n_threads_};
   flush_scores();
   auto numbers = [&](size_t n_leaves) {
     const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
@@ -236,7 +254,8 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
   const size_t n_leaves = value_[output].size();
   if (!all_rows_ || n_leaves > 65536) {  // rows outside the sample have a leaf too
     std::vector<int32_t> node(n_), number(t.left.size(), 0);
-    apply(binned_, t.column.data(), t.bin.data(), t.missing_left.data(), t.left.data(), (int)t.left.size(), node.data(), n_threads_);
+    apply(binned_, t.column.data(), t.bin.data(), t.missing_left.data(), t.left.data(), (int)t.left.size(), node.data(),
+          n_threads_);
     for (size_t i = 0, k = 0; i < t.left.size(); i++)
       if (t.left[i] == 0) number[i] = (int32_t)k++;
     const LeafNumbers out = n_leaves <= 65536 ? numbers(n_leaves) : LeafNumbers{};
@@ -244,8 +263,7 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
       for (int64_t i = 0; i < n_; i++) ((uint8_t*)out.data)[i] = (uint8_t)number[node[i]];
     else if (n_leaves <= 65536)
       for (int64_t i = 0; i < n_; i++) ((uint16_t*)out.data)[i] = (uint16_t)number[node[i]];
-    else
-      far_leaf_ = std::move(node), far_value_ = t.value;
+    else far_leaf_ = std::move(node), far_value_ = t.value;
   }
   return t;
 }
@@ -261,8 +279,8 @@ void Trainer::add_scores(int output) {
 }
 
 // ------------------------------------------------------------------------------------------------- apply
-void apply(const Binned& b, const int32_t* column, const int32_t* bin, const uint8_t* missing_left, const int32_t* left, int n_nodes, int32_t* leaf,
-           int n_threads) {
+void apply(const Binned& b, const int32_t* column, const int32_t* bin, const uint8_t* missing_left, const int32_t* left,
+           int n_nodes, int32_t* leaf, int n_threads) {
   auto split = [&](int u) {
     const uint32_t low = (uint32_t)bin[u] + 1, end = (uint32_t)b.n_bins[column[u]] + (missing_left[u] ? 0 : 1);
     return Split{low, end - low};
@@ -274,7 +292,9 @@ void apply(const Binned& b, const int32_t* column, const int32_t* bin, const uin
   std::vector<MaskNode> nodes(n_nodes);
   for (int u = 0, k = 0; u < n_nodes; u++) {
     if (left[u] == 0) nodes[u].leaf = (uint16_t)k++;
-    else nodes[u].plane = column[u], nodes[u].left = (uint16_t)left[u], nodes[u].low = (uint8_t)split(u).low, nodes[u].length = (uint8_t)split(u).length;
+    else
+      nodes[u].plane = column[u], nodes[u].left = (uint16_t)left[u], nodes[u].low = (uint8_t)split(u).low,
+      nodes[u].length = (uint8_t)split(u).length;
   }
   const int n_bits = bits_for((int)leaves.size());
   for (const Shard& s : b.shards) {

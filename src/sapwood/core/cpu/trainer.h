@@ -10,7 +10,8 @@ namespace sapwood {
 
 struct Limits {
   int max_depth = 0, max_leaves = 0;  // 0 = none
-  double min_child_weight = 0, min_samples_leaf = 1, reg_lambda = 0, reg_alpha = 0, min_split_gain = 0, max_delta_step = 0, path_smooth = 0, learning_rate = 0.1;
+  double min_child_weight = 0, min_samples_leaf = 1, reg_lambda = 0, reg_alpha = 0, min_split_gain = 0,
+         max_delta_step = 0, path_smooth = 0, learning_rate = 0.1;
   double colsample_bytree = 1, colsample_bylevel = 1, colsample_bynode = 1;
 };
 
@@ -20,14 +21,14 @@ struct Tree {  // flat arrays over nodes
   std::vector<uint8_t> missing_left;
 };
 
-struct Gradients {  // of one output, in fixed point
-  Scale scale;              // of the split search
-  Scale fine_scale;         // of the leaf values
-  int32_t* packed;          // (n) narrow words, or null where the search uses pairs; used up by the growth of a tree
-  const Pair* search;       // (n) pairs of the search
-  const Pair* fine;         // (n) wide pairs
-  bool constant_hessian;    // every row has the same hessian, and multiples are 1
-  double most_per_count;    // the largest quantised hessian per unit of count: count >= H / most_per_count
+struct Gradients {        // of one output, in fixed point
+  Scale scale;            // of the split search
+  Scale fine_scale;       // of the leaf values
+  int32_t* packed;        // (n) narrow words, or null where the search uses pairs; used up by the growth of a tree
+  const Pair* search;     // (n) pairs of the search
+  const Pair* fine;       // (n) wide pairs
+  bool constant_hessian;  // every row has the same hessian, and multiples are 1
+  double most_per_count;  // the largest quantised hessian per unit of count: count >= H / most_per_count
 };
 
 struct Workspace;  // buffers that outlive a tree
@@ -62,7 +63,7 @@ class Trainer {
   int objective_, n_outputs_, n_threads_;
   int64_t n_;
   Memory score_, packed_, fine_, coarse_;
-  std::vector<Memory> leaf_;            // by output: of each row, in the tree last grown
+  std::vector<Memory> leaf_;  // by output: of each row, in the tree last grown
   std::vector<LeafNumbers> numbers_;
   std::vector<Scale> narrow_, wide_;
   std::vector<uint64_t> max_g_, max_h_;
@@ -71,7 +72,7 @@ class Trainer {
   std::vector<std::vector<double>> value_;
   std::vector<std::vector<int32_t>> chosen_;  // by shard: row ids of this round
   bool all_rows_ = true;
-  std::vector<int32_t> far_leaf_;    // (n) node ids, for a tree with more than 65,536 leaves
+  std::vector<int32_t> far_leaf_;  // (n) node ids, for a tree with more than 65,536 leaves
   std::vector<double> far_value_;
   std::unique_ptr<Workspace> work_;
 };
@@ -81,7 +82,7 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
 double weight_sum(const double* weight, int64_t n, int n_threads);
 
 // The leaf (node id) of every row in one tree over codes.
-void apply(const Binned& binned, const int32_t* column, const int32_t* bin, const uint8_t* missing_left, const int32_t* left, int n_nodes,
-           int32_t* leaf, int n_threads);
+void apply(const Binned& binned, const int32_t* column, const int32_t* bin, const uint8_t* missing_left,
+           const int32_t* left, int n_nodes, int32_t* leaf, int n_threads);
 
 }  // namespace sapwood

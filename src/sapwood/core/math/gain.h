@@ -36,7 +36,8 @@ inline double split_score(Sums l, Sums r, const Penalty& p) {
 
 // Whether a plain split score can reach `bar`, without its division.
 inline bool may_beat(Sums l, Sums r, const Penalty& p, double bar) {
-  const double gl = (double)l.g, hl = (double)l.h, gr = (double)r.g, hr = (double)r.h, bl = hl + p.lambda, br = hr + p.lambda;
+  const double gl = (double)l.g, hl = (double)l.h, gr = (double)r.g, hr = (double)r.h, bl = hl + p.lambda,
+               br = hr + p.lambda;
   return (gl * gl) * br + (gr * gr) * bl >= (bl * br) * bar;
 }
 

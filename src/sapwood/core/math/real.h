@@ -47,7 +47,8 @@ inline double exp(double x) {
   const double r = (x - k * LN2_HI) - k * LN2_LO;
   const uint64_t biased = bits_of(shifted) - bits_of(ROUND) + 2048;  // k + 2048 > 0
   const uint64_t half = biased >> 1;
-  const double s1 = of_bits((half - 1) << 52), s2 = of_bits((biased - half - 1) << 52);  // 2^(half - 1024), 2^(rest - 1024)
+  const double s1 = of_bits((half - 1) << 52),
+               s2 = of_bits((biased - half - 1) << 52);  // 2^(half - 1024), 2^(rest - 1024)
   return ((1.0 + exp_tail(r)) * s1) * s2;
 }
 
@@ -65,7 +66,8 @@ inline double expm1(double x) {
 inline double log_tail(double f, double k, double c) {
   const double half = 0.5 * f * f, s = f / (2.0 + f), z = s * s, w = z * z;
   const double t1 = w * (0x1.999999997fa04p-2 + w * (0x1.c71c51d8e78afp-3 + w * 0x1.39a09d078c69fp-3));
-  const double t2 = z * (0x1.5555555555593p-1 + w * (0x1.2492494229359p-2 + w * (0x1.7466496cb03dep-3 + w * 0x1.2f112df3e5244p-3)));
+  const double t2 =
+      z * (0x1.5555555555593p-1 + w * (0x1.2492494229359p-2 + w * (0x1.7466496cb03dep-3 + w * 0x1.2f112df3e5244p-3)));
   return k * LN2_HI - ((half - (s * (half + (t1 + t2)) + (k * LN2_LO + c))) - f);
 }
 

@@ -9,7 +9,7 @@ struct Logistic {
   static constexpr const char* doc = "log loss of two classes, log(1 + e^s) - y s";
   static constexpr const char* link = "sigmoid";
   static constexpr const char* metric = "logloss";
-  static constexpr bool pointwise = true;  // one score a row
+  static constexpr bool pointwise = true;      // one score a row
   static constexpr double path_smooth = 40.0;  // measured: benchmarks/README.md
   static constexpr bool constant_hessian = false;
   static void grad_hess(double s, double y, double& g, double& h) {

@@ -10,7 +10,7 @@ struct Softmax {
   static constexpr const char* doc = "cross-entropy of K classes, -log softmax(s)_y; K trees a round";
   static constexpr const char* link = "softmax";
   static constexpr const char* metric = "multi_logloss";
-  static constexpr bool pointwise = false;  // one score a row
+  static constexpr bool pointwise = false;    // one score a row
   static constexpr double path_smooth = 0.0;  // measured: rare classes would be smoothed away
   static constexpr bool constant_hessian = false;
   static void grad_hess(double p, bool is_class, double factor, double& g, double& h) {  // factor = K / (K - 1)

@@ -9,7 +9,7 @@ struct SquaredError {
   static constexpr const char* doc = "squared error, (s - y)^2 / 2";
   static constexpr const char* link = "identity";
   static constexpr const char* metric = "rmse";
-  static constexpr bool pointwise = true;  // one score a row
+  static constexpr bool pointwise = true;     // one score a row
   static constexpr double path_smooth = 0.0;  // measured: every value above 0 made real regressions worse
   static constexpr bool constant_hessian = true;
   static void grad_hess(double s, double y, double& g, double& h) {
