@@ -1,17 +1,17 @@
 """The native core: arrays in, arrays out; argument checks and nothing decided."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int32]
-Bytes: TypeAlias = NDArray[np.uint8]
+type Floats = NDArray[np.float64]
+type Ints = NDArray[np.int32]
+type Bytes = NDArray[np.uint8]
 
 # A 2-D array (any strides) or a list of 1-D columns; float32/64, any integer, bool; native byte order. Never copied.
-Table: TypeAlias = NDArray[Any] | Sequence[NDArray[Any]]
+type Table = NDArray[Any] | Sequence[NDArray[Any]]
 
 class Tree(TypedDict):
     """One grown tree as flat arrays over its nodes; children follow parents; a node's right child is left + 1."""

@@ -422,6 +422,10 @@ nb::object distinct_of(const AnyArray& a, size_t limit) {
   for (int64_t i = 0; i < n; i++) {
     const T v = x[i * stride] == T(0) ? T(0) : x[i * stride];
     if (v != v) return nb::none();
+    if (found.size() <= 4) {  // few so far, as in most classifications: no need to hash
+      for (last_at = (int32_t)found.size() - 1; last_at >= 0 && found[last_at] != v;) last_at--;
+      last = v;
+    }
     if (last_at < 0 || v != last) {
       uint64_t bits = 0;
       __builtin_memcpy(&bits, &v, sizeof v);

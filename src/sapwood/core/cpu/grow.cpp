@@ -201,6 +201,7 @@ class Growth {
     run(threads, (int64_t)parts_.size(), [&](int64_t k, int) {
       const Part& p = parts_[k];
       PartitionArgs a = args(p);
+      a.n_right = p.right;
       const int shard = nodes_[p.node].segments[p.segment].shard;
       const Workspace::Lists& lists = w_.lists[shard];
       const int to = nodes_[nodes_[p.node].left].buffer;

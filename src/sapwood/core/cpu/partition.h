@@ -88,12 +88,28 @@ static void move(const PartitionArgs& a) {
   int32_t *left = a.left, *right = a.right, *lp = a.left_packed, *rp = a.right_packed;
 #ifdef __AVX512BW__
   const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-  for (int64_t i = 0; i < a.n; i += 16) {
+  int64_t i = 0, room_left = a.n - a.n_right, room_right = a.n_right;
+  // While both runs have room for 16 more, whole vectors are stored and the next ones overwrite what was too much.
+  for (; room_left >= 16 && room_right >= 16; i += 16) {
+    const __mmask16 r = (__mmask16)(a.bits[i >> 6] >> (i & 63)), l = (__mmask16)~r;
+    const int nr = __builtin_popcount(r), nl = 16 - nr;
+    const __m512i id = a.rows == nullptr ? _mm512_add_epi32(_mm512_set1_epi32(a.first + (int32_t)i), lanes)
+                                         : _mm512_loadu_si512(a.rows + i);
+    _mm512_storeu_si512(left, _mm512_maskz_compress_epi32(l, id));
+    _mm512_storeu_si512(right, _mm512_maskz_compress_epi32(r, id));
+    if (a.packed != nullptr) {
+      const __m512i q = _mm512_loadu_si512(a.packed + i);
+      _mm512_storeu_si512(lp, _mm512_maskz_compress_epi32(l, q));
+      _mm512_storeu_si512(rp, _mm512_maskz_compress_epi32(r, q));
+      lp += nl, rp += nr;
+    }
+    left += nl, right += nr, room_left -= nl, room_right -= nr;
+  }
+  for (; i < a.n; i += 16) {  // then only its own places: another chunk's follow
     const __mmask16 all = a.n - i >= 16 ? 0xffff : (__mmask16)((1u << (a.n - i)) - 1);
     const __mmask16 r = (__mmask16)(a.bits[i >> 6] >> (i & 63)), l = all & ~r;
     const int nr = __builtin_popcount(r), nl = __builtin_popcount(l);
-    const __mmask16 mr = (__mmask16)((1u << nr) - 1),
-                    ml = (__mmask16)((1u << nl) - 1);  // only its own places: another chunk's follow
+    const __mmask16 mr = (__mmask16)((1u << nr) - 1), ml = (__mmask16)((1u << nl) - 1);
     const __m512i id = a.rows == nullptr ? _mm512_add_epi32(_mm512_set1_epi32(a.first + (int32_t)i), lanes)
                                          : _mm512_maskz_loadu_epi32(all, a.rows + i);
     _mm512_mask_storeu_epi32(left, ml, _mm512_maskz_compress_epi32(l, id));
