@@ -299,7 +299,7 @@ nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin,
   threads_of(n_threads);
   std::vector<int32_t> leaf(b.n_rows);
   freely(
-      [&] { apply(b, column.data(), bin.data(), missing_left.data(), left.data(), (int)n, leaf.data(), n_threads); });
+      [&] { apply(b, {column.data(), bin.data(), missing_left.data(), left.data(), (int)n}, leaf.data(), n_threads); });
   return array(std::move(leaf));
 }
 

@@ -1,5 +1,7 @@
 #include "grow.h"
 
+#include <string.h>
+
 #include <iterator>
 #include <set>
 
@@ -11,6 +13,7 @@ namespace {
 using Numbers = std::function<LeafNumbers(size_t)>;
 
 constexpr int64_t CHUNK = 16384;  // rows of a partition task
+constexpr int MASK_LEAVES = 64;   // up to so many, leaves are numbered by masks: their cost grows with the leaves
 
 struct Job {  // after a split: the histogram of the smaller child is counted, the larger one's is what remains
   int32_t parent, small, large;
@@ -35,7 +38,11 @@ class Growth {
         k_(kernels()),
         columns_(tree_columns(in)),
         t_(in, work, columns_),
-        s_(in, columns_, t_) {}
+        s_(in, columns_, t_) {
+    const bool few = (lim_.max_leaves > 0 && lim_.max_leaves <= MASK_LEAVES) ||
+                     (lim_.max_depth > 0 && lim_.max_depth <= 6);  // 2^6 leaves
+    masks_ = few && !b_.wide && in.chosen == nullptr && !in.weights.given;
+  }
 
   Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
     plant();
@@ -121,6 +128,7 @@ class Growth {
 
   // Splits the nodes of a batch; where `more` can follow, their children get histograms and (with `search`) best splits.
   void expand(const std::vector<int32_t>& batch, bool more, bool search) {
+    if (masks_ && (!more || deep_enough(nodes_[batch[0]].depth + 1))) return end(batch);
     partition(batch);
     jobs_.clear();
     for (const int32_t id : batch) {
@@ -135,6 +143,15 @@ class Growth {
       else t_.release(nodes_[id].hist);
     }
     histograms(search);
+  }
+
+  // The last splits of a tree: nobody will ask for their children's rows.
+  void end(const std::vector<int32_t>& batch) {
+    for (const int32_t id : batch) {
+      t_.release(nodes_[id].hist);
+      nodes_[id].left = (int32_t)nodes_.size();
+      nodes_.resize(nodes_.size() + 2);
+    }
   }
 
   // --------------------------------------------------------------------------------------------- partition
@@ -336,19 +353,23 @@ class Growth {
       if (nodes_[i].left == 0) leaves.push_back((int32_t)i);
     std::vector<Sums> sums(n);
     std::vector<int64_t> counts(n, 0);
-    sum_leaves(leaves, sums, counts,
-               leaves.size() <= 65536 && in_.chosen == nullptr ? numbers(leaves.size()) : LeafNumbers{});
+    for (size_t i = 0; i < n; i++) {
+      const Node& node = nodes_[i];
+      if (node.left == 0) continue;
+      const int c = node.best.column, b = node.best.bin;
+      t.column[i] = c, t.bin[i] = b, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left;
+      t.gain[i] = node.gain, t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
+    }
+    const bool number = leaves.size() <= 65536 && in_.chosen == nullptr;
+    const LeafNumbers leaf = number ? numbers(leaves.size()) : LeafNumbers{};
+    if (masks_) sum_by_masks(t, sums, counts, (uint8_t*)leaf.data);
+    else sum_leaves(leaves, sums, counts, leaf);
     value.assign(leaves.size(), 0.0);
     const double hs = h_scale(q_.fine_scale), unit = power_of_two(-in_.weights.shift);
     for (size_t i = n; i-- > 0;) {
-      const Node& node = nodes_[i];
-      if (node.left != 0) {
-        sums[i] = sums[node.left] + sums[node.left + 1];
-        counts[i] = counts[node.left] + counts[node.left + 1];
-        const int c = node.best.column, b = node.best.bin;
-        t.column[i] = c, t.bin[i] = b, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left,
-        t.gain[i] = node.gain;
-        t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
+      if (t.left[i] != 0) {
+        sums[i] = sums[t.left[i]] + sums[t.left[i] + 1];
+        counts[i] = counts[t.left[i]] + counts[t.left[i] + 1];
       }
       t.cover[i] = (double)sums[i].h / hs;
       t.count[i] = (double)counts[i] * unit;
@@ -369,6 +390,47 @@ class Growth {
       if (nodes_[i].left != 0) step[nodes_[i].left] = step[nodes_[i].left + 1] = step[i];
     }
     return step;
+  }
+
+  // Few leaves over all rows: the mask kernel numbers 512 rows at a time and their sums follow in order, which beats a
+  // walk through the row lists.
+  void sum_by_masks(const Tree& t, std::vector<Sums>& sums, std::vector<int64_t>& counts, uint8_t* leaf) {
+    const MaskTree m = mask_tree(b_, view(t));
+    struct Entry {
+      int64_t g, h, n, spare;
+      void add(Pair q) { g += q.g, h += q.h, n++; }
+    };
+    struct alignas(64) Local {
+      Entry even[MASK_LEAVES], odd[MASK_LEAVES];  // two: neighbours in one leaf would wait for each other's store
+      std::vector<uint64_t> reach;
+    };
+    std::vector<Local> local(in_.n_threads);
+    for (const Shard& s : b_.shards) {
+      const auto planes = byte_planes(b_, s);
+      run(s.n_rows < CHUNK ? 1 : in_.n_threads, (s.n_rows + CHUNK - 1) / CHUNK, [&](int64_t task, int worker) {
+        Local& mine = local[worker];
+        if (mine.reach.empty()) {
+          mine.reach.resize(m.nodes.size() * (BLOCK / 64));
+          memset(mine.even, 0, sizeof mine.even), memset(mine.odd, 0, sizeof mine.odd);
+        }
+        for (int64_t at = task * CHUNK; at < std::min(s.n_rows, (task + 1) * CHUNK); at += BLOCK) {
+          uint8_t number[BLOCK];
+          k_.leaves(planes.data(), (size_t)at, m.nodes.data(), (int)m.nodes.size(), m.n_bits, mine.reach.data(),
+                    number);
+          const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
+          const Pair* q = q_.fine + s.first + at;
+          for (int i = 0; i + 1 < n; i += 2) mine.even[number[i]].add(q[i]), mine.odd[number[i + 1]].add(q[i + 1]);
+          if (n % 2 == 1) mine.even[number[n - 1]].add(q[n - 1]);
+          memcpy(leaf + s.first + at, number, (size_t)n);
+        }
+      });
+    }
+    for (const Local& l : local)
+      for (size_t k = 0; k < m.leaves.size() && !l.reach.empty(); k++) {
+        const int32_t u = m.leaves[k];
+        sums[u] = sums[u] + Sums{l.even[k].g, l.even[k].h} + Sums{l.odd[k].g, l.odd[k].h};
+        counts[u] += l.even[k].n + l.odd[k].n;
+      }
   }
 
   // Wide sums and counts of every leaf, and (with `leaf`) each row's leaf number. The numbers are written by one worker, while the
@@ -437,6 +499,7 @@ class Growth {
   const std::vector<int> columns_;  // of this tree
   Tally t_;
   Search s_;
+  bool masks_ = false;
   std::vector<Node> nodes_;
   std::vector<Job> jobs_;
   std::vector<Part> parts_;

@@ -55,7 +55,7 @@ struct PartitionArgs {
   int32_t first;
   Split split;
   uint64_t* bits;         // (n / 64) which rows go right: OUT of mark, IN of move
-  int64_t n_right;               // how many those are, IN of move
+  int64_t n_right;        // how many those are, IN of move
   int32_t *left, *right;  // OUT of move: row ids
   int32_t *left_packed, *right_packed;
 };

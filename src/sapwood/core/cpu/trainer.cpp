@@ -254,8 +254,7 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
   const size_t n_leaves = value_[output].size();
   if (!all_rows_ || n_leaves > 65536) {  // rows outside the sample have a leaf too
     std::vector<int32_t> node(n_), number(t.left.size(), 0);
-    apply(binned_, t.column.data(), t.bin.data(), t.missing_left.data(), t.left.data(), (int)t.left.size(), node.data(),
-          n_threads_);
+    apply(binned_, view(t), node.data(), n_threads_);
     for (size_t i = 0, k = 0; i < t.left.size(); i++)
       if (t.left[i] == 0) number[i] = (int32_t)k++;
     const LeafNumbers out = n_leaves <= 65536 ? numbers(n_leaves) : LeafNumbers{};
@@ -279,45 +278,58 @@ void Trainer::add_scores(int output) {
 }
 
 // ------------------------------------------------------------------------------------------------- apply
-void apply(const Binned& b, const int32_t* column, const int32_t* bin, const uint8_t* missing_left, const int32_t* left,
-           int n_nodes, int32_t* leaf, int n_threads) {
-  auto split = [&](int u) {
-    const uint32_t low = (uint32_t)bin[u] + 1, end = (uint32_t)b.n_bins[column[u]] + (missing_left[u] ? 0 : 1);
-    return Split{low, end - low};
-  };
-  std::vector<int32_t> leaves;
-  for (int u = 0; u < n_nodes; u++)
-    if (left[u] == 0) leaves.push_back(u);
-  const bool masks = !b.wide && leaves.size() <= 256;
-  std::vector<MaskNode> nodes(n_nodes);
-  for (int u = 0, k = 0; u < n_nodes; u++) {
-    if (left[u] == 0) nodes[u].leaf = (uint16_t)k++;
-    else
-      nodes[u].plane = column[u], nodes[u].left = (uint16_t)left[u], nodes[u].low = (uint8_t)split(u).low,
-      nodes[u].length = (uint8_t)split(u).length;
+static Split split_of(const Binned& b, const TreeView& t, int u) {
+  const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)b.n_bins[t.column[u]] + (t.missing_left[u] ? 0 : 1);
+  return {low, end - low};
+}
+
+MaskTree mask_tree(const Binned& b, const TreeView& t) {
+  MaskTree m;
+  m.nodes.resize(t.n_nodes);
+  for (int u = 0; u < t.n_nodes; u++) {
+    MaskNode& node = m.nodes[u];
+    if (t.left[u] == 0) {
+      node.leaf = (uint16_t)m.leaves.size();
+      m.leaves.push_back(u);
+    } else {
+      const Split s = split_of(b, t, u);
+      node.plane = t.column[u], node.left = (uint16_t)t.left[u], node.low = (uint8_t)s.low,
+      node.length = (uint8_t)s.length;
+    }
   }
-  const int n_bits = bits_for((int)leaves.size());
+  m.n_bits = bits_for((int)m.leaves.size());
+  return m;
+}
+
+std::vector<const uint8_t*> byte_planes(const Binned& b, const Shard& s) {
+  std::vector<const uint8_t*> planes(b.n_columns);
+  for (int c = 0; c < b.n_columns; c++) planes[c] = (const uint8_t*)b.column(s, c);
+  return planes;
+}
+
+void apply(const Binned& b, const TreeView& t, int32_t* leaf, int n_threads) {
+  const MaskTree m = mask_tree(b, t);
+  const bool masks = !b.wide && m.leaves.size() <= 256;
   for (const Shard& s : b.shards) {
-    std::vector<const uint8_t*> planes(b.n_columns);
-    for (int c = 0; c < b.n_columns; c++) planes[c] = (const uint8_t*)b.column(s, c);
-    run(threads_for(s.n_rows, n_threads), (s.n_rows + BLOCK - 1) / BLOCK, [&](int64_t t, int) {
-      const int64_t at = t * BLOCK;
-      const int m = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
+    const auto planes = byte_planes(b, s);
+    run(threads_for(s.n_rows, n_threads), (s.n_rows + BLOCK - 1) / BLOCK, [&](int64_t task, int) {
+      const int64_t at = task * BLOCK;
+      const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
       int32_t* out = leaf + s.first + at;
       if (masks) {
-        std::vector<uint64_t> reach((size_t)n_nodes * (BLOCK / 64));
+        std::vector<uint64_t> reach((size_t)t.n_nodes * (BLOCK / 64));
         uint8_t number[BLOCK];
-        kernels().leaves(planes.data(), (size_t)at, nodes.data(), n_nodes, n_bits, reach.data(), number);
-        for (int i = 0; i < m; i++) out[i] = leaves[number[i]];
+        kernels().leaves(planes.data(), (size_t)at, m.nodes.data(), t.n_nodes, m.n_bits, reach.data(), number);
+        for (int i = 0; i < n; i++) out[i] = m.leaves[number[i]];
         return;
       }
-      for (int i = 0; i < m; i++) {
+      for (int i = 0; i < n; i++) {
         int u = 0;
-        while (left[u] != 0) {
-          const void* codes = b.column(s, column[u]);
+        while (t.left[u] != 0) {
+          const void* codes = b.column(s, t.column[u]);
           const uint32_t code = b.wide ? ((const uint16_t*)codes)[at + i] : ((const uint8_t*)codes)[at + i];
-          const Split p = split(u);
-          u = left[u] + (code - p.low < p.length);
+          const Split p = split_of(b, t, u);
+          u = t.left[u] + (code - p.low < p.length);
         }
         out[i] = u;
       }

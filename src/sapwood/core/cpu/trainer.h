@@ -81,8 +81,25 @@ class Trainer {
 double exact_sum(const double* x, const double* weight, int64_t n, int n_threads);
 double weight_sum(const double* weight, int64_t n, int n_threads);
 
-// The leaf (node id) of every row in one tree over codes.
-void apply(const Binned& binned, const int32_t* column, const int32_t* bin, const uint8_t* missing_left,
-           const int32_t* left, int n_nodes, int32_t* leaf, int n_threads);
+struct TreeView {  // a tree over codes
+  const int32_t *column, *bin;
+  const uint8_t* missing_left;
+  const int32_t* left;
+  int n_nodes;
+};
+inline TreeView view(const Tree& t) {
+  return {t.column.data(), t.bin.data(), t.missing_left.data(), t.left.data(), (int)t.left.size()};
+}
+
+struct MaskTree {  // the same for the mask kernel: byte codes, at most 256 leaves
+  std::vector<MaskNode> nodes;
+  std::vector<int32_t> leaves;  // node of every leaf number
+  int n_bits;
+};
+MaskTree mask_tree(const Binned& binned, const TreeView& tree);
+std::vector<const uint8_t*> byte_planes(const Binned& binned, const Shard& shard);
+
+// leaf (n) OUT: the leaf (node id) of every row in one tree.
+void apply(const Binned& binned, const TreeView& tree, int32_t* leaf, int n_threads);
 
 }  // namespace sapwood
