@@ -50,8 +50,7 @@ class Tally {
     w_.privates.resize(std::max<size_t>(w_.privates.size(), in.n_threads));
     for (const int c : columns) n_codes += used(c);
     const int n_threads = in.n_threads;
-    const int narrowest =
-        std::max(4, std::min(TILE, b_.n_columns / (2 * n_threads)));  // slices enough for every worker
+    const int narrowest = std::max(4, std::min(TILE, b_.n_columns / n_threads));  // a slice for every worker
     for (int g = 0; g < (int)b_.groups.size(); g++) {
       const Group& group = b_.groups[g];
       const int widest = q_.packed != nullptr && !b_.wide ? TILE : TILE / 2,
