@@ -23,6 +23,13 @@ class ModelFormatError(SapwoodError):
     """A saved model is damaged, hostile or of another format."""
 
 
+class DivergedError(SapwoodError):
+    """The scores of a training have run off to infinity."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the training diverged: {what} no longer finite; try a smaller learning_rate.")
+
+
 def suggest(name: str, choices: Iterable[str], *, listed: Iterable[str] | None = None) -> str:
     """Say which of the choices a name was probably meant to be.
 

@@ -65,8 +65,8 @@ def folds(seed: int, n_folds: int, n_rows: int) -> NDArray[np.int64]:
     (n_rows) int64
         The fold of every row.
     """
-    if not 2 <= n_folds <= n_rows:
-        raise ParameterError(f"n_folds={n_folds} does not suit {n_rows} rows; choose 2..{n_rows}.")
+    if not isinstance(n_folds, int) or not 2 <= n_folds <= n_rows:
+        raise ParameterError(f"n_folds={n_folds!r} does not suit {n_rows} rows; choose 2..{n_rows}.")
     fold = np.empty(n_rows, np.int64)
     fold[np.argsort(cpu.draw(seed, FOLDS, 0, 0, n_rows), kind="stable")] = np.arange(n_rows) % n_folds
     return fold

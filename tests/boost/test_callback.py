@@ -8,7 +8,7 @@ import pytest
 
 from sapwood import Dataset, callback, train
 from sapwood.boost.callback import Round
-from sapwood.errors import ParameterError
+from sapwood.errors import DivergedError, ParameterError
 from sapwood.metric import METRICS, Metric
 
 rng = np.random.default_rng(4)
@@ -18,9 +18,13 @@ DATA = Dataset(X, Y)
 
 
 def a_round(
-    index: int, values: dict[str, float], metrics: tuple[Metric, ...] = (METRICS["rmse"],), last: bool = False
+    index: int,
+    values: dict[str, float],
+    metrics: tuple[Metric, ...] = (METRICS["rmse"],),
+    history: dict[str, Any] | None = None,
 ) -> Round:
-    return Round(index, {}, metrics, {"early": {"rmse": -index}, "late": values} if values else {}, last, {}, None)
+    measured = {"early": {"rmse": -index}, "late": values} if values else {}
+    return Round(index, {}, metrics, measured, False, {} if history is None else history, None)
 
 
 # ---------------------------------------------------------------------------------------------- the round
@@ -77,8 +81,9 @@ def test_an_exception_comes_out_as_it_is() -> None:
 # ---------------------------------------------------------------------------------------------- ready-made
 def watch(stopper: Any, values: list[float], metric: Metric = METRICS["rmse"], first: int = 0) -> int:
     """Show one value a round; after how many rounds it stops."""
+    training: dict[str, Any] = {}
     for i, value in enumerate(values):
-        if stopper(a_round(first + i, {metric.name: value}, (metric,))):
+        if stopper(a_round(first + i, {metric.name: value}, (metric,), history=training)):
             return i + 1
     return -1
 
@@ -143,16 +148,22 @@ def test_progress_every_so_many_rounds_and_the_last(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out == "[7]  early rmse -6  late rmse 0.123457  late mae 2\n"
 
 
-def test_progress_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_on_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    train({"n_estimators": 103, "verbose": True}, DATA)
+    assert capsys.readouterr().out == "[50]\n[100]\n[103]\n"  # into a pipe: a line now and then
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     train({"n_estimators": 3, "verbose": True}, DATA)
-    assert capsys.readouterr().out == "\r[1]\r[2]\r[3]\n"
+    assert capsys.readouterr().out == "\r[1]\033[K\r[2]\033[K\r[3]\033[K\n"
     train({"n_estimators": 3}, DATA)
     assert capsys.readouterr().out == ""
 
 
-def test_progress_ends_its_line_when_stopped_early(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_ends_its_line_when_stopped_early(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     train({"n_estimators": 9, "verbose": True}, DATA, callbacks=[lambda view: view.index == 1])
-    assert capsys.readouterr().out == "\r[1]\r[2]\n"
+    assert capsys.readouterr().out == "\r[1]\033[K\r[2]\033[K\n"
 
 
 def test_record() -> None:
@@ -166,3 +177,21 @@ def test_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     limit = callback.time_limit(3)
     assert [limit(a_round(i, {})) for i in range(3)] == [False, False, True]
+
+
+def test_an_early_stopping_that_watched_another_training_starts_anew() -> None:
+    stop = callback.early_stopping(100)
+    falling, rising = iter([5, 4, 3, 2, 1, 6, 7, 8, 9, 10]), iter(range(18, 10, -1))
+    data = Dataset(X, Y)
+    kept = []
+    for values, n_rounds, before in ((falling, 10, None), (rising, 8, train({"n_estimators": 10}, data))):
+        params = {"n_estimators": n_rounds, "eval_metric": ("given", lambda *_, v=values: float(next(v)), False)}
+        kept.append(train(params, data, valid=data, callbacks=[stop], init_model=before).n_rounds)
+    assert kept == [5, 18]
+
+
+def test_a_training_that_runs_away_says_what_to_try() -> None:
+    data = Dataset(X, Y)
+    for more in ({}, {"valid": data}):
+        with pytest.raises(DivergedError, match="smaller learning_rate"):
+            train({"learning_rate": 50.0, "n_estimators": 2000, "reg_lambda": 0.0}, data, **more)

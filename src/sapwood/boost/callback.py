@@ -3,6 +3,7 @@
 In: a read-only `Round`. Out: True to stop after it, anything false to go on.
 """
 
+import sys
 import time
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
@@ -85,8 +86,10 @@ def progress(every: int | bool = 1) -> Callback:
         line = f"[{view.index + 1}]"
         for name, values in view.measured.items():
             line += "".join(f"  {name} {metric} {value:.6g}" for metric, value in values.items())
-        begin, end = ("\r", "\n" if view.last else "") if every is True else ("", "\n")
-        print(f"{begin}{line}", end=end, flush=True)
+        if every is True and sys.stdout.isatty():
+            print(f"\r{line}\033[K", end="\n" if view.last else "", flush=True)  # clears the old line's rest
+        elif every is not True or view.last or (view.index + 1) % 50 == 0:  # into a file or a pipe, a line now and then
+            print(line, flush=True)
 
     return show
 
@@ -133,12 +136,12 @@ class _EarlyStopping:
     def __init__(self, rounds: int, metric: str | None, min_delta: float) -> None:
         self._rounds, self._metric, self._min_delta = rounds, metric, min_delta
         self.best_round: int | None = None
-        self._best, self._since, self._seen = 0.0, 0, -2
+        self._best, self._since = 0.0, 0
+        self._training: object = None  # the history of the training that is watched
 
     def __call__(self, view: Round) -> bool:
-        if view.index != self._seen + 1:  # another training
-            self.best_round, self._since = None, view.index
-        self._seen = view.index
+        if view._history is not self._training:  # another training
+            self.best_round, self._since, self._training = None, view.index, view._history
         value, sign = self._watched(view)
         gain = sign * (value - self._best) - self._min_delta  # NaN is never better
         if gain > 0 if self.best_round is not None else value == value:

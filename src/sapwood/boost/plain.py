@@ -9,6 +9,7 @@ from typing import Any
 from sapwood import grow, sampling
 from sapwood.boost.watch import Watch
 from sapwood.device import cpu
+from sapwood.errors import DivergedError
 
 
 def boost(
@@ -37,7 +38,10 @@ def boost(
     policy, limits = grow.plan(params)
     seed, precision, subsample = params["random_state"], params["precision"], params["subsample"]
     for index in range(first, first + params["n_estimators"]):
-        trainer.gradients(precision)
+        try:
+            trainer.gradients(precision)
+        except OverflowError as cause:
+            raise DivergedError(f"in round {index + 1} the gradients are") from cause
         sampling.rows(trainer, seed, index, subsample)
         trees = []
         for output in range(n_outputs):

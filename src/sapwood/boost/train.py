@@ -179,6 +179,8 @@ def _prepare(
     metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=goal.link)
     grow.plan(params)
     n_threads = cpu.threads(params["n_jobs"])
+    if callable(callbacks):
+        raise ParameterError("callbacks is a single callable; give a list of them: callbacks=[...].")
     watching = list(callbacks or [])
     if not all(map(callable, watching)):
         raise ParameterError("callbacks must be a list of callables; see sapwood.callback for ready-made ones.")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
-from sapwood.errors import DataError
+from sapwood.errors import DataError, DivergedError
 from sapwood.metric import Metric
 from sapwood.model.trees import Trees
 
@@ -67,7 +67,12 @@ def measure(watch: Watch, metrics: Sequence[Metric], link: str, n_threads: int) 
     prediction = cpu.link(link, np.ascontiguousarray(watch.scores().T), n_threads)
     if prediction.shape[1] == 1:
         prediction = prediction[:, 0]
-    return {metric.name: metric(watch.label, prediction, watch.weight) for metric in metrics}
+    try:
+        return {metric.name: metric(watch.label, prediction, watch.weight) for metric in metrics}
+    except ValueError as cause:
+        if not np.isfinite(prediction).all():
+            raise DivergedError("some predictions of the validation rows are") from cause
+        raise
 
 
 def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: int) -> Floats:

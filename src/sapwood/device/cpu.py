@@ -5,6 +5,7 @@ In: what the user asked for and what the operating system allows. Out: a number 
 
 import os
 from functools import cache
+from operator import index
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,12 @@ def threads(n_jobs: int | None) -> int:
     int
         Between 1 and 256.
     """
+    try:
+        n_jobs = None if n_jobs is None else index(n_jobs)
+    except TypeError as cause:
+        raise ParameterError(
+            f"n_jobs={n_jobs!r} is not an integer; choose 1 or more, or None for every CPU."
+        ) from cause
     if n_jobs == 0:
         raise ParameterError("n_jobs=0 asks for no thread; choose 1 or more, or None for every available CPU.")
     cpus = available()

@@ -163,7 +163,22 @@ class Search {
     return true;
   }
 
+  // The best split of one column for all nodes of a level. Rows are counted only where the best one might leave a side too few.
   Shared scan_shared(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) {
+    const Shared best = scan_shared(nodes, level, c, bar, false);
+    if (!counted_ || best.column < 0) return best;
+    for (const int32_t id : level) {
+      const Node& n = nodes[id];
+      if (n.n_rows == 0) continue;
+      Sums l = best.missing_left && b_.has_missing[c] ? t_.at(n.hist, c, b_.n_bins[c]) : Sums{};
+      for (int b = 0; b <= best.bin; b++) l = l + t_.at(n.hist, c, b);
+      if (l.h > 0 && l.h < n.sum.h && !surely_enough(l.h, n.sum.h)) return scan_shared(nodes, level, c, bar, true);
+    }
+    return best;
+  }
+
+  Shared scan_shared(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
+                     bool count_rows) {
     const int n_bins = b_.n_bins[c];
     int64_t missing = 0;
     for (const int32_t id : level)
@@ -177,7 +192,7 @@ class Search {
       const Sums m = b_.has_missing[c] ? t_.at(n.hist, c, n_bins) : Sums{};
       k_.scan_level(t_.column(n.hist, c), n.hist.packed, n_right, m, n.sum, penalty_, false, right.data());
       if (n_left > 0) k_.scan_level(t_.column(n.hist, c), n.hist.packed, n_left, m, n.sum, penalty_, true, left.data());
-      if (counted_) veto_few(n, c, count, right, left);
+      if (count_rows) veto_few(n, c, count, right, left);
     }
     Shared best;
     best.score = bar;

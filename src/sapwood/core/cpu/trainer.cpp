@@ -118,20 +118,18 @@ void Trainer::set_scores(const double* scores) {
   memcpy(score_.as<double>(), scores, (size_t)n_ * n_outputs_ * 8);
 }
 
-void Trainer::flush_scores() {
-  for (int k = 0; k < n_outputs_; k++) {
-    if (!pending_[k]) continue;
-    run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int) {
-      const int64_t at = t * PIECE;
-      kernels().add_leaves(score_.as<double>() + k * n_ + at, numbers_[k], at, value_[k].data(),
-                           std::min(PIECE, n_ - at));
-    });
-    pending_[k] = 0;
-  }
+void Trainer::flush_scores(int output) {
+  if (!pending_[output]) return;
+  run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int) {
+    const int64_t at = t * PIECE;
+    kernels().add_leaves(score_.as<double>() + output * n_ + at, numbers_[output], at, value_[output].data(),
+                         std::min(PIECE, n_ - at));
+  });
+  pending_[output] = 0;
 }
 
 const double* Trainer::scores() {
-  flush_scores();
+  for (int k = 0; k < n_outputs_; k++) flush_scores(k);
   return score_.as<double>();
 }
 
@@ -244,7 +242,7 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
   }
   GrowInput in{binned_, q,    weights_,  all_rows_ ? nullptr : &chosen_, limits, grower_info(grower),
                seed,    tree, n_threads_};
-  flush_scores();
+  flush_scores(output);
   auto numbers = [&](size_t n_leaves) {
     const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
     if (leaf_[output].size() < need) leaf_[output] = Memory(need);

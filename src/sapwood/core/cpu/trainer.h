@@ -51,7 +51,7 @@ class Trainer {
  private:
   bool multiplied() const { return weights_.whole && !weights_.unit; }  // some row counts more than once
   bool pass(bool pending);
-  void flush_scores();
+  void flush_scores(int output);
 
   const Binned& binned_;
   const double* label_;
