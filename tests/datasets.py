@@ -10,7 +10,7 @@ FILES = Path(__file__).parent / "data_files"
 
 
 class Extract(NamedTuple):
-    """2,000 rows of a public data set."""
+    """2,000 rows of a public data set (5,000 of motor_claims, where claims are rare)."""
 
     X: NDArray[np.float64]  # values are exact in float32
     y: NDArray[np.float64]
@@ -41,3 +41,23 @@ def adult() -> Extract:
 def letter() -> Extract:
     """Twenty-six classes (0 .. 25), 16 columns of small integers."""
     return _read("letter")
+
+
+def bike_sharing() -> Extract:
+    """Regression on counts of at least 1, 12 columns with few distinct values; y is the bicycles hired in an hour."""
+    return _read("bike_sharing")
+
+
+def protein() -> Extract:
+    """Regression, 9 columns of continuous values; y is a deviation in angstrom, 0 in a few rows."""
+    return _read("protein")
+
+
+def magic() -> Extract:
+    """Two classes (0, 1), 10 columns of continuous values."""
+    return _read("magic")
+
+
+def motor_claims() -> Extract:
+    """Claims of a motor policy (0 .. 3), 6 columns; the first is its exposure in years, no cause but a duration."""
+    return _read("motor_claims")

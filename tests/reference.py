@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from reference_real import exp, log, sigmoid
+from reference_objectives import OBJECTIVES, Fields, Objective, margin, softmax
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,7 +24,8 @@ DEFAULTS: dict[str, Any] = {
     "min_samples_bin": 1, "max_depth": None, "max_leaves": None, "reg_lambda": 1.0, "reg_alpha": 0.0,
     "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1,
     "subsample": 1.0, "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "precision": "auto",
-    "seed": 0,
+    "seed": 0, "leaf_estimation": "auto", "leaf_iterations": 1, "hessian": "auto", "start": "auto",
+    "line_search": "none", "ccp_alpha": 0.0,
 }  # fmt: skip
 
 
@@ -291,7 +292,10 @@ class Group(NamedTuple):
 def grow(
     rows: Ints, table: list[Ints], cut: list[Floats], q: Quantised, wide: Quantised, p: dict[str, Any], index: int
 ) -> Tree:
-    """NUMERICS 6: one tree on the sampled rows. A frontier of groups; the policy says which is split next."""
+    """NUMERICS 6: one tree on the sampled rows, its values not yet shrunk.
+
+    A frontier of groups; the policy says which is split next.
+    """
     n_bins = [len(c) + 1 for c in cut]
     tree_columns = sample_columns(np.arange(len(cut)), p["colsample_bytree"], p["seed"], TREE_COLUMNS, index, 0)
     members = [rows]  # of every node
@@ -336,7 +340,7 @@ def grow(
         if i > 0 and smooth > 0:
             step = (step * node["count"] + node["above"] * smooth) / (node["count"] + smooth)
         if node["column"] < 0:
-            node["value"] = p["learning_rate"] * step
+            node["value"] = step
         else:
             nodes[node["left"]]["above"] = nodes[node["left"] + 1]["above"] = step
     return {name: np.array([node.get(name, 0) for node in nodes], NODE[name]) for name in NODE.names or ()}
@@ -355,37 +359,210 @@ def leaf_value(G: float, H: float, wide: Quantised, p: dict[str, Any]) -> float:
 # ---- 7. Objectives --------------------------------------------------------------------------------------------------
 
 
-def start(objective: str, y: Floats, w: Weights, n_outputs: int) -> Floats:
+def planes(objective: str, y: Floats) -> Floats:
+    """NUMERICS 7: labels (n_outputs, n_rows): the columns of y or, for each class, whether it is the row's."""
+    if OBJECTIVES[objective].labels == "a class index":
+        return (y == np.arange(int(y.max()) + 1)[:, None]).astype(np.float64)
+    return np.atleast_2d(y.T)
+
+
+def start(goal: Objective, f: Fields, y: Floats, w: Weights) -> Floats:
     """NUMERICS 7: the constant scores (n_outputs) that minimise the loss."""
-    if objective == "softmax":
-        shares = [exact_sum((y == k).astype(np.float64), w) / w.total for k in range(n_outputs)]
-        return log(np.maximum(np.array(shares), 1e-15))
-    mean = np.array([exact_sum(y, w) / w.total])
-    if objective == "squared_error":
-        return mean
-    p = np.clip(mean, 1e-15, 1 - 1e-15)
-    return log(p / (1 - p))
+    base = np.array([exact_sum(label, w) / w.total for label in y])
+    if goal.start is not None:
+        return goal.start(base)
+    for output, label in enumerate(y):
+        all_rows = Rows(goal, f, np.zeros_like(label), label, np.zeros(len(label), np.int64), 1, w)
+        d = knot_quantiles(all_rows) if goal.knot else base[[output]] * (goal.link == "identity")
+        base[output] = (newton(all_rows, d, 100) if goal.steps > 0 and not goal.adaptive else d)[0]
+    return base
 
 
-def gradients(objective: str, s: Floats, y: Floats) -> tuple[Floats, Floats]:
+def gradients(objective: str, f: Fields, s: Floats, y: Floats) -> tuple[Floats, Floats]:
     """NUMERICS 7: gradients and hessians, shaped as the scores (n_outputs, n_rows)."""
-    if objective == "squared_error":
-        return s - y, np.ones_like(s)
-    if objective == "logistic":
-        p = sigmoid(s)
-        return p - y, np.maximum(p * (1 - p), 1e-16)
-    p, n_outputs = softmax(s), len(s)
-    hit = (y == np.arange(n_outputs)[:, None]).astype(np.float64)
-    return p - hit, np.maximum(n_outputs / (n_outputs - 1) * (p * (1 - p)), 1e-16)
+    return softmax(s, y) if objective == "softmax" else OBJECTIVES[objective].grad_hess(s, y, f)
 
 
-def softmax(s: Floats) -> Floats:
-    """NUMERICS 7: shares of the outputs, added in their order."""
-    z = exp(s - s.max(axis=0))
-    t = z[0]
-    for k in range(1, len(z)):
-        t = t + z[k]
-    return z / t
+# ---- 8. Leaf values -------------------------------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """One output of the rows in use (w.repeat > 0), by leaf; leaves are numbered in the order of nodes."""
+
+    goal: Objective
+    f: Fields
+    score: Floats
+    label: Floats
+    leaf: Ints
+    n_leaves: int
+    w: Weights
+
+
+def leaf_sums(r: Rows, d: Floats) -> tuple[Floats, Floats, Floats]:
+    """NUMERICS 8: exact sums of loss, gradient and hessian at score + d[leaf]; a row not finite costs its leaf."""
+    s = r.score + d[r.leaf]
+    with np.errstate(all="ignore"):
+        x = np.stack([r.goal.loss(s, r.label, r.f), *r.goal.grad_hess(s, r.label, r.f)]) * r.w.factor
+    used, finite = r.w.repeat > 0, np.isfinite(x).all(axis=0)
+    sums = np.array([sum_by_leaf(np.where(finite, v, 0.0), r) for v in x])
+    sums[0, r.leaf[used & ~finite]] = np.inf
+    return sums[0], sums[1], sums[2]
+
+
+def sum_by_leaf(x: Floats, r: Rows) -> Floats:
+    """NUMERICS 8: the sums of section 4, with one scale for all leaves."""
+    used = r.w.repeat > 0
+    e = exponent(np.abs(x[used]).max(initial=0.0))
+    totals = [0] * r.n_leaves
+    for leaf, q, repeat in zip(r.leaf, np.rint(x * math.ldexp(1.0, 62 - e)), r.w.repeat, strict=True):
+        totals[leaf] += int(q) * int(repeat) if repeat else 0
+    return np.array([float(total) * math.ldexp(1.0, e - 62) for total in totals])
+
+
+def newton(
+    r: Rows, d: Floats, iterations: int, penalty: Sequence[float] = (0.0, 0.0, 0.0), by_count: bool = False
+) -> Floats:
+    """NUMERICS 8: Newton steps with backtracking from d; `by_count` has sums of weights in the place of hessians."""
+    lam, alpha, limit = penalty
+    count = sum_by_leaf(r.w.factor, r)
+    here, *sums = leaf_sums(r, d)
+    for _ in range(iterations):
+        G, H = sums[0], count if by_count else sums[1]
+        with np.errstate(all="ignore"):
+            to = np.where(H + lam == 0, d, -soft(G - H * d, alpha) / (H + lam))
+        to = np.clip(to, -limit, limit) if limit > 0 else to
+        worth = here + 0.5 * lam * d * d + alpha * np.abs(d)
+        for halvings in range(12):
+            there, *sums = leaf_sums(r, to)
+            worse = ~(there + 0.5 * lam * to * to + alpha * np.abs(to) <= worth) & (to != d)
+            if not worse.any():
+                break
+            to = np.where(worse, 0.5 * (d + to) if halvings < 10 else d, to)
+        still = np.all(np.abs(to - d) <= 1e-12 * np.maximum(1.0, np.abs(to)))
+        d, here = to, there
+        if still:
+            break
+    return d
+
+
+def knot_quantiles(r: Rows) -> Floats:
+    """NUMERICS 8: of each leaf the step that minimises a piecewise linear loss."""
+    assert r.goal.knot is not None
+    at, mass, level = r.goal.knot(r.score, r.label, r.f)
+    return weighted_quantiles(at, mass * r.w.factor, level, r)
+
+
+def weighted_quantiles(at: Floats, mass: Floats, level: Floats, r: Rows, mirrored: Any = np.False_) -> Floats:
+    """NUMERICS 8: of each leaf the smallest `at` whose cumulated mass reaches the sum of mass * level.
+
+    The level is 1 - level where `mirrored`. Levels other than 0 and 1 are one constant of the loss.
+    """
+    used = (r.w.repeat > 0) & (mass > 0)
+    e = exponent(mass[used].max(initial=0.0))
+    q = np.where(used, np.maximum(1, np.rint(mass * math.ldexp(1.0, 30 - e))).astype(np.int64) * r.w.repeat, 0)
+    part = level[used & (level < 1)].max(initial=0.0)
+    found = np.zeros(r.n_leaves)
+    for leaf in np.unique(r.leaf[used]):
+        inside = used & (r.leaf == leaf)
+        whole = int(q[inside & (level == np.where(mirrored, 0, 1))].sum())
+        between = inside & (level > 0) & (level < 1)
+        share = part * float(q[between & ~mirrored].sum()) + (1 - part) * float(q[between & mirrored].sum())
+        order = np.flatnonzero(inside)[np.argsort(at[inside])]
+        nth = np.searchsorted(np.cumsum(q[order]), max(1, whole + math.ceil(share)))
+        found[leaf] = at[order][nth] + 0.0
+    return found
+
+
+def knot_spread(goal: Objective, f: Fields, score: Floats, label: Floats, w: Weights) -> float:
+    """NUMERICS 7: what an adaptive objective knows of this round, the f[0]-quantile of |knot| over all rows."""
+    assert goal.knot is not None
+    at, mass, _ = goal.knot(score, label, f)
+    r = Rows(goal, f, score, label, np.zeros(len(label), np.int64), 1, w)
+    return float(weighted_quantiles(np.abs(at), mass * w.factor, np.full(len(label), f[0]), r)[0])
+
+
+def exact_values(r: Rows, p: dict[str, Any]) -> Floats:
+    """NUMERICS 8: leaf_estimation="exact"."""
+    if r.goal.knot is None:
+        return newton(r, np.zeros(r.n_leaves), r.goal.steps, penalty_of(p))
+    d, limit = newton(r, knot_quantiles(r), r.goal.steps), p["max_delta_step"]
+    return np.clip(d, -limit, limit) if limit > 0 else d
+
+
+def line_search(r: Rows, v: Floats) -> float:
+    """NUMERICS 8: the factor on the leaf values v that minimises the loss."""
+    if r.goal.knot is not None and r.goal.steps == 0:
+        at, mass, level = r.goal.knot(r.score, r.label, r.f)
+        step = v[r.leaf]
+        with np.errstate(all="ignore"):  # rows of step 0 have no mass
+            at, mass = at / step, mass * r.w.factor * np.abs(step)
+        one = r._replace(leaf=np.zeros_like(r.leaf), n_leaves=1)
+        return float(weighted_quantiles(at, mass, level, one, step < 0)[0])
+
+    def look(rho: float) -> tuple[float, float, float]:
+        loss = slope = bend = 0.0
+        for L, G, H, value in zip(*leaf_sums(r, rho * v), v, strict=True):
+            loss, slope, bend = loss + L, slope + value * G, bend + (value * value) * H
+        return float(loss), float(slope), float(bend)
+
+    rho, (loss, slope, bend) = 0.0, look(0.0)
+    for _ in range(100):
+        to = rho if bend == 0 else rho - slope / bend
+        for halvings in range(12):
+            there, *derivatives = look(to)
+            if there <= loss or to == rho:
+                break
+            to = 0.5 * (rho + to) if halvings < 10 else rho
+        still = abs(to - rho) <= 1e-12 * max(1.0, abs(to))
+        rho, loss, (slope, bend) = to, there, derivatives
+        if still:
+            break
+    return rho
+
+
+def penalty_of(p: dict[str, Any]) -> tuple[float, float, float]:
+    return p["reg_lambda"], p["reg_alpha"], p["max_delta_step"]
+
+
+def leaf_values(step: Floats, r: Rows, p: dict[str, Any]) -> Floats:
+    """NUMERICS 8: by leaf, from the one-step values of section 6; before shrinkage."""
+    method = r.goal.leaf if p["leaf_estimation"] == "auto" else p["leaf_estimation"]
+    if method == "exact":
+        v = exact_values(r, p)
+    elif p["leaf_iterations"] > 1 or p["ccp_alpha"] > 0:
+        v = newton(r, np.zeros(r.n_leaves), p["leaf_iterations"], penalty_of(p), by_count=method == "gradient")
+    else:
+        v = step
+    v = np.where(v > 0, 1.0, -1.0) if method == "sign" else v
+    return line_search(r, v) * v if p["line_search"] == "tree" else v
+
+
+# ---- 9. Pruning -----------------------------------------------------------------------------------------------------
+
+
+def prune(tree: Tree, alpha: float) -> Tree:
+    """NUMERICS 9: cut the weakest link while it is no stronger than alpha; nodes keep their order."""
+    left = tree["left"]
+    split, alive = left > 0, np.ones(len(left), np.bool_)
+    while True:
+        cost, n_leaves = np.where(split, 2.0 * tree["gain"] / tree["count"][0], 0.0), np.ones(len(left))
+        for node in np.flatnonzero(split)[::-1]:
+            both = slice(left[node], left[node] + 2)
+            cost[node], n_leaves[node] = cost[node] + cost[both].sum(), n_leaves[both].sum()
+        strength = np.where(split, cost / np.maximum(n_leaves - 1, 1), np.inf)
+        weakest = strength.argmin()
+        if strength[weakest] > alpha:
+            break
+        split[weakest] = False
+        for node in np.flatnonzero(left):
+            alive[left[node] : left[node] + 2] = alive[node] & split[node]
+        split &= alive
+    place = np.cumsum(alive) - 1
+    blank = {"column": -1, "bin": -1, "threshold": 0, "missing_left": 0, "left": 0, "gain": 0}
+    pruned = tree | {"left": place[left].astype(left.dtype)}
+    for name, value in blank.items():
+        pruned[name] = np.where(split, pruned[name], np.array(value, pruned[name].dtype))
+    return {name: x[alive] for name, x in pruned.items()}
 
 
 # ---- The loop -------------------------------------------------------------------------------------------------------
@@ -397,18 +574,39 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
     p = DEFAULTS | params | {"count_unit": math.ldexp(1.0, w.shift)}
     cut = [cuts(x, w, p["max_bins"], p["min_samples_bin"]) for x in X.T]
     table = [codes(x, c) for x, c in zip(X.T, cut, strict=True)]
-    n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
-    base = start(p["objective"], y, w, n_outputs)
+    goal, label = OBJECTIVES[p["objective"]], planes(p["objective"], y)
+    f = tuple(p.get(name, default) for name, default in goal.fields.items())
+    base = start(goal, f, label, w) if p["start"] == "auto" else np.broadcast_to(np.float64(p["start"]), len(label))
     scores = np.repeat(base[:, None], len(X), axis=1)
     trees: list[Tree] = []
     for round in range(p["n_estimators"]):
         rows = sample_rows(p["seed"], round, p["subsample"], len(X))
-        for output, (g, h) in enumerate(zip(*gradients(p["objective"], scores, y), strict=True)):
-            wide = quantise(g, h, w, BITS["wide"])
-            q = quantise(g, h, w, BITS[search_precision(g, h, w, p["precision"])])
-            trees.append(grow(rows, table, cut, q, wide, p, round * n_outputs + output))
-            scores[output] += trees[-1]["value"][leaves(trees[-1], X)]
+        sample = w._replace(repeat=np.where(np.isin(np.arange(len(X)), rows), w.repeat, 0))
+        if goal.adaptive:
+            f = (*f[: len(goal.fields)], knot_spread(goal, f, scores[0], label[0], w))
+        before = scores.copy()
+        for output, (g, h) in enumerate(zip(*gradients(p["objective"], f, before, label), strict=True)):
+            leaf_h = np.ones_like(h) if p["leaf_estimation"] == "gradient" else h
+            search_h = np.ones_like(h) if p["hessian"] == "none" else leaf_h
+            wide = quantise(g, leaf_h, w, BITS["wide"])
+            q = quantise(g, search_h, w, BITS[search_precision(g, search_h, w, p["precision"])])
+            tree = grow(rows, table, cut, q, wide, p, round * len(label) + output)
+            tree = prune(tree, p["ccp_alpha"]) if p["ccp_alpha"] > 0 else tree
+            number = np.cumsum(tree["column"] < 0) - 1  # of every leaf
+            along = margin(before, output) if p["objective"] == "softmax" else before[output]
+            r = Rows(goal, f, along, label[output], number[leaves(tree, X)], number[-1] + 1, sample)
+            step = tree["value"][tree["column"] < 0]
+            tree["value"][tree["column"] < 0] = rate(p["learning_rate"], round) * leaf_values(step, r, p)
+            scores[output] += tree["value"][leaves(tree, X)]
+            trees.append(tree)
     return trees, base
+
+
+def rate(learning_rate: Any, round: int) -> float:
+    """A number, one a round, or a function of the round."""
+    if callable(learning_rate):
+        return float(learning_rate(round))
+    return float(learning_rate[round] if isinstance(learning_rate, Sequence) else learning_rate)
 
 
 def leaves(tree: Tree, X: Floats) -> Ints:

@@ -12,6 +12,7 @@ Bits = NDArray[np.uint64]
 ROUND = float.fromhex("0x1.8p52")  # adding and subtracting it rounds to an integer, half to even
 ROUND_BITS = np.float64(ROUND).view(np.uint64)
 LN2_HI, LN2_LO = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
+LN2 = float.fromhex("0x1.62e42fefa39efp-1")
 LOG2E = float.fromhex("0x1.71547652b82fep0")
 EXP = [float.fromhex(c) for c in (
     "0x1.6124613a86d09p-33", "0x1.1eed8eff8d898p-29", "0x1.ae64567f544e4p-26", "0x1.27e4fb7789f5cp-22",
@@ -22,6 +23,7 @@ EVEN = [
     float.fromhex(c)
     for c in ("0x1.2f112df3e5244p-3", "0x1.7466496cb03dep-3", "0x1.2492494229359p-2", "0x1.5555555555593p-1")
 ]
+SQRT_TWO = float.fromhex("0x1.6a09e667f3bcdp0")
 SQRT_HALF, FRACTION = np.uint64(0x3FE6A09E667F3BCD), np.uint64(0x000FFFFFFFFFFFFF)
 ONE, BITS_52 = np.uint64(0x3FF0000000000000), np.uint64(52)
 
@@ -115,3 +117,22 @@ def sigmoid(s: Floats) -> Floats:
     z = exp(-np.abs(s))
     r = 1.0 / (1.0 + z)
     return np.where(s >= 0.0, r, z * r)
+
+
+def softplus(s: Floats) -> Floats:
+    """log(1 + e^s)."""
+    z = exp(-np.abs(s))
+    u = 1.0 + z
+    high = u >= SQRT_TWO
+    f = np.where(high, 0.5 * u, u) - 1.0
+    return np.where(s > 0.0, s, 0.0) + log_tail(f, np.where(high, 1.0, 0.0), (z - (u - 1.0)) / u)
+
+
+def tanh(x: Floats) -> Floats:
+    """(e^x - e^-x) / (e^x + e^-x)."""
+    a = np.abs(x)
+    _, whole, r = reduce(np.where(a > 20.0, -40.0, -2.0 * a))
+    s = power(whole + np.uint64(1023))
+    m = s * exp_tail(r) + (s - 1.0)
+    t = -m / (2.0 + m)
+    return np.where(x < 0.0, -t, t)

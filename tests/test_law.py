@@ -251,6 +251,6 @@ def test_auto_goes_wide_for_heavy_tails_only() -> None:
     _, X, y, _ = task("squared_error", 2000)
     binned = _core.Binned([X], _core.cuts([X], None, 255, 32, 1), 1)
     for labels, expected in ((y, "narrow"), (np.where(np.arange(2000) % 400 == 0, 1e6 * y, y), "wide")):
-        trainer = _core.Trainer(binned, labels, None, "squared_error", {}, 1, 1)
+        trainer = _core.Trainer(binned, labels[None], None, "squared_error", {}, 1, 1)
         trainer.fill_scores(trainer.start())
         assert trainer.gradients("auto") == [expected]

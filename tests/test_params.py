@@ -167,7 +167,11 @@ def test_a_generator_gives_a_seed_once() -> None:
 
 
 def test_fields_of_objectives_pass() -> None:
-    assert resolve({"tweedie_power": 1.5}, fields={"tweedie_power"})["tweedie_power"] == 1.5
+    fields = {"tweedie_power": "tweedie_power", "tweedie_variance_power": "tweedie_power"}
+    assert resolve({"tweedie_power": 1.5}, fields=fields)["tweedie_power"] == 1.5
+    assert resolve({"tweedie_variance_power": 1.5}, fields=fields)["tweedie_power"] == 1.5
+    with pytest.raises(ParameterError, match="gives tweedie_power a second time"):
+        resolve({"tweedie_power": 1.5, "tweedie_variance_power": 1.2}, fields=fields)
     assert refuse({"tweedie_power": 1.5}).startswith("unknown parameter 'tweedie_power'")
 
 

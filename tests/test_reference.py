@@ -15,6 +15,7 @@ import datasets
 import reference
 import reference_real
 import sapwood
+from reference_objectives import OBJECTIVES as SHELF
 from sapwood import _core
 from sapwood.grow import plan
 
@@ -42,11 +43,18 @@ def table(rng: np.random.Generator, n: int) -> Floats:
 
 
 def labels(rng: np.random.Generator, X: Floats, objective: str) -> Floats:
-    """Labels that depend on four of the columns, on one through its missing values."""
+    """Labels that suit an objective and depend on four of the columns, on one through its missing values."""
     signal = X[:, 0] + np.isnan(X[:, 1]) + 0.5 * X[:, 2] + np.clip(X[:, 3], -2, 2) + 0.3 * rng.normal(size=len(X))
-    if objective == "squared_error":
+    allowed = SHELF[objective].labels
+    if allowed == "a number of at least 0":
+        return np.round(np.maximum(signal, 0), 1)  # zeros among them
+    if allowed == "a number above 0":
+        return np.exp(0.5 * signal)
+    if allowed == "a number from 0 to 1":
+        return np.clip(0.5 + 0.2 * signal, 0, 1)  # both ends among them
+    if allowed == "a number":
         return signal
-    n_classes = 2 if objective == "logistic" else 3
+    n_classes = 2 if allowed == "0 or 1" else 3
     y = np.searchsorted(np.quantile(signal, np.arange(1, n_classes) / n_classes), signal).astype(np.float64)
     y[:n_classes] = np.arange(n_classes)[: len(y)]
     return y
@@ -69,10 +77,11 @@ def core_train(
     p = reference.DEFAULTS | params
     n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
     binned = _core.Binned([X], _core.cuts([X], weight, p["max_bins"], p["min_samples_bin"], 2), 2)
-    trainer = _core.Trainer(binned, y, weight, p["objective"], {}, n_outputs, 2)
+    trainer = _core.Trainer(binned, y[None], weight, p["objective"], {}, n_outputs, 2)
     base = trainer.start()
     trainer.fill_scores(base)
     policy, limits = plan(p)
+    limits["learning_rate"] = p["learning_rate"]
     trees = []
     for round in range(p["n_estimators"]):
         trainer.gradients(p["precision"])
@@ -303,23 +312,6 @@ def test_any_task(task: tuple[Floats, Floats, dict[str, Any], Floats | None]) ->
     assert_same(*task)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("policy", POLICIES)
-def test_the_public_door(policy: str, objective: str) -> None:
-    rng = np.random.default_rng(8)
-    X = table(rng, 200)
-    y, w = labels(rng, X, objective), weight_of(rng, "whole", 200)
-    params = reference.DEFAULTS | SMALL | {"grow_policy": policy, "objective": objective, "subsample": 0.8}
-    expected, base = reference.train(X, y, params, w)
-    booster = sapwood.train(params, sapwood.Dataset(X, label=y, weight=w, min_samples_bin=1))
-    for index, tree in enumerate(expected):
-        nodes = slice(booster.trees.offset[index], booster.trees.offset[index + 1])
-        for name in ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count"):
-            assert_bits(getattr(booster.trees, name)[nodes], tree[name], f"tree {index}, {name}")
-    raw = reference.predict_raw(expected, base, X)
-    assert_bits(booster.predict(X, raw=True).reshape(raw.shape), raw, "raw scores")
-
-
 def test_a_tree_by_hand() -> None:
     X, y = np.array([[1.0], [2.0], [3.0], [np.nan]]), np.array([0.0, 0.0, 10.0, 10.0])
     trees = assert_same(X, y, {"n_estimators": 1, "learning_rate": 0.5, "reg_lambda": 0.0, "max_depth": 1})
@@ -335,6 +327,199 @@ def test_a_tree_by_hand() -> None:
         "cover": [4, 2, 2],
         "count": [4, 2, 2],
     }
+
+
+# ---- Objectives and leaf values -------------------------------------------------------------------------------------
+
+LEAVES = ["auto", "newton", "gradient", "exact", "sign"]
+FIELDS: list[dict[str, Any]] = [
+    {"objective": "huber", "huber_delta": 0.4},
+    {"objective": "adaptive_huber", "huber_quantile": 0.6},
+    {"objective": "quantile", "quantile_alpha": 0.9},
+    {"objective": "quantile", "quantile_alpha": 0.2},
+    {"objective": "expectile", "expectile_alpha": 0.8},
+    {"objective": "fair", "fair_c": 0.2},
+    {"objective": "fair", "fair_c": 1e9},
+    {"objective": "tweedie", "tweedie_power": 1.1},
+    {"objective": "tweedie", "tweedie_power": 1.9},
+    {"objective": "focal", "focal_gamma": 0.0, "focal_alpha": 0.5},
+    {"objective": "focal", "focal_gamma": 5.0, "focal_alpha": 0.9},
+]
+
+
+def assert_same_model(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> sapwood.Booster:
+    """`sapwood.train` and the reference agree on start scores, trees and raw scores; the model."""
+    params = reference.DEFAULTS | SMALL | {"n_estimators": 2} | params
+    expected, base = reference.train(X, y, params, weight)
+    data = sapwood.Dataset(X, label=y, weight=weight, max_bins=params["max_bins"], min_samples_bin=1)
+    booster = sapwood.train(params, data)
+    assert_bits(booster.base, base, "start")
+    assert booster.trees.n_trees == len(expected)
+    for index, tree in enumerate(expected):
+        nodes = slice(booster.trees.offset[index], booster.trees.offset[index + 1])
+        for name in ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count"):
+            assert_bits(getattr(booster.trees, name)[nodes], tree[name], f"tree {index}, {name}")
+    raw = reference.predict_raw(expected, base, X)
+    assert_bits(booster.predict(X, raw=True).reshape(raw.shape), raw, "raw scores")
+    return booster
+
+
+@pytest.mark.parametrize("hessian", ["auto", "none"])
+@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("objective", SHELF)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_objectives(policy: str, objective: str, leaf: str, hessian: str) -> None:
+    rng = np.random.default_rng(20)
+    X = table(rng, 100)
+    y, w = labels(rng, X, objective), weight_of(rng, "real", 100)
+    params = {"objective": objective, "grow_policy": policy, "leaf_estimation": leaf, "hessian": hessian}
+    booster = assert_same_model(X, y, params | {"subsample": 0.8}, w)
+    assert booster.trees.n_nodes > 9 * booster.trees.n_trees
+
+
+@pytest.mark.parametrize("leaf", ["newton", "exact"])
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("precision", ["narrow", "wide"])
+@pytest.mark.parametrize("objective", SHELF)
+def test_objectives_with_weights(objective: str, precision: str, weights: str, leaf: str) -> None:
+    rng = np.random.default_rng(21)
+    X = table(rng, 90)
+    y, w = labels(rng, X, objective), weight_of(rng, weights, 90)
+    limits = {"reg_alpha": 0.3, "max_delta_step": 0.7, "min_samples_leaf": 3}
+    for hessian in ("auto", "none"):
+        params = {"objective": objective, "precision": precision, "leaf_estimation": leaf, "hessian": hessian}
+        assert_same_model(X, y, params | limits, w)
+
+
+@pytest.mark.parametrize("search", ["none", "tree"])
+@pytest.mark.parametrize("leaf", ["newton", "exact", "sign"])
+@pytest.mark.parametrize("fields", FIELDS, ids=str)
+def test_fields(fields: dict[str, Any], leaf: str, search: str) -> None:
+    rng = np.random.default_rng(22)
+    X = table(rng, 100)
+    y, w = labels(rng, X, fields["objective"]), weight_of(rng, "whole", 100)
+    assert_same_model(X, y, fields | {"leaf_estimation": leaf, "line_search": search}, w)
+
+
+@pytest.mark.parametrize("penalty", [{}, {"reg_lambda": 0.0, "reg_alpha": 0.2}, {"max_delta_step": 0.3}], ids=str)
+@pytest.mark.parametrize("leaf", ["newton", "gradient"])
+@pytest.mark.parametrize("objective", SHELF)
+def test_leaf_iterations(objective: str, leaf: str, penalty: dict[str, float]) -> None:
+    rng = np.random.default_rng(23)
+    X = table(rng, 100)
+    y, w = labels(rng, X, objective), weight_of(rng, "real", 100)
+    params = {"objective": objective, "leaf_estimation": leaf, "leaf_iterations": 4} | penalty
+    assert_same_model(X, y, params | {"subsample": 0.7}, w)
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("objective", SHELF)
+def test_line_search(objective: str, leaf: str) -> None:
+    rng = np.random.default_rng(24)
+    X = table(rng, 100)
+    y, w = labels(rng, X, objective), weight_of(rng, "whole", 100)
+    assert_same_model(X, y, {"objective": objective, "leaf_estimation": leaf, "line_search": "tree"}, w)
+
+
+@pytest.mark.parametrize("objective", [name for name, goal in SHELF.items() if goal.labels != "a class index"])
+def test_two_targets(objective: str) -> None:
+    if SHELF[objective].adaptive:
+        pytest.skip("an adaptive objective has one target")
+    rng = np.random.default_rng(25)
+    X = table(rng, 100)
+    y = np.column_stack([labels(rng, X, objective), labels(rng, X[::-1], objective)])
+    assert_same_model(X, y, {"objective": objective, "leaf_estimation": "exact"}, weight_of(rng, "real", 100))
+    booster = assert_same_model(X, y, {"objective": objective, "subsample": 0.7})
+    assert booster.predict(X).shape == (100, 2)
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 0.02, 0.1, 1e9])
+@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_pruning(policy: str, leaf: str, alpha: float) -> None:
+    rng = np.random.default_rng(26)
+    X = table(rng, 150)
+    sizes = []
+    for objective in ("squared_error", "logistic", "absolute_error", "softmax"):
+        params = {"objective": objective, "grow_policy": policy, "leaf_estimation": leaf, "ccp_alpha": alpha}
+        booster = assert_same_model(X, labels(rng, X, objective), params | {"subsample": 0.8})
+        sizes.append(booster.trees.n_nodes / booster.trees.n_trees)
+    assert (max(sizes) == 1) == (alpha == 1e9)
+
+
+@pytest.mark.parametrize(
+    "rate", [0.4, [0.5, 0.25, 0.1], lambda round: 0.5 / (1 + round)], ids=["one", "list", "function"]
+)
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_learning_rates(leaf: str, rate: Any) -> None:
+    rng = np.random.default_rng(27)
+    X = table(rng, 100)
+    params = {"learning_rate": rate, "leaf_estimation": leaf, "n_estimators": 3}
+    for objective in ("squared_error", "logistic"):
+        assert_same_model(X, labels(rng, X, objective), params | {"objective": objective})
+
+
+@pytest.mark.parametrize("start", [0.25, [0.1, -0.2, 0.3]])
+@pytest.mark.parametrize("objective", ["softmax", "one_vs_all"])
+def test_given_start(objective: str, start: Any) -> None:
+    rng = np.random.default_rng(28)
+    X = table(rng, 100)
+    assert_same_model(X, labels(rng, X, objective), {"objective": objective, "start": start})
+
+
+@st.composite
+def goals(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], Floats | None]:
+    """Any objective and leaf rule on any small task."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n = draw(st.integers(4, 80))
+    X = table(rng, n)
+    fields = draw(st.sampled_from([*FIELDS, *({"objective": name} for name in SHELF)]))
+    leaf = draw(st.sampled_from(LEAVES))
+    method = SHELF[fields["objective"]].leaf if leaf == "auto" else leaf
+    params = fields | {
+        "leaf_estimation": leaf,
+        "leaf_iterations": draw(st.sampled_from([1, 2, 6])) if method in ("newton", "gradient") else 1,
+        "hessian": draw(st.sampled_from(["auto", "none"])),
+        "line_search": draw(st.sampled_from(["none", "none", "tree"])),
+        "ccp_alpha": draw(st.sampled_from([0.0, 0.0, 0.01])),
+        "grow_policy": draw(st.sampled_from(POLICIES)),
+        "precision": draw(st.sampled_from(PRECISIONS)),
+        "max_depth": draw(st.integers(1, 4)),
+        "learning_rate": draw(st.sampled_from([0.1, 0.5])),
+        "reg_lambda": draw(st.sampled_from([0.3, 1.0])),
+        "reg_alpha": draw(st.sampled_from([0.0, 0.0, 0.7])),
+        "max_delta_step": draw(st.sampled_from([0.0, 0.0, 0.3])),
+        "subsample": draw(st.sampled_from([1.0, 0.6])),
+        "seed": draw(st.integers(0, 2**63 - 1)),
+    }
+    y = np.round(labels(rng, X, fields["objective"]), draw(st.integers(1, 9)))
+    return X, y, params, weight_of(rng, draw(st.sampled_from(WEIGHTS)), n)
+
+
+@settings(max_examples=200)
+@given(goals())
+def test_any_goal(task: tuple[Floats, Floats, dict[str, Any], Floats | None]) -> None:
+    assert_same_model(*task)
+
+
+@pytest.mark.parametrize("objective", SHELF)
+def test_losses(objective: str, isa: str) -> None:
+    """Far scores too: losses, gradients and hessians have the bits of the specification and stay numbers."""
+    goal, rng = SHELF[objective], np.random.default_rng(29)
+    y = labels(rng, table(rng, 400), objective)
+    y = np.minimum(y, 1) if goal.labels == "a class index" else y
+    s = np.concatenate([y[:50], rng.normal(size=150) * 3, rng.uniform(-700, 700, 200)])
+    for fields in [{}] + [other for other in FIELDS if other["objective"] == objective]:
+        values = {name: fields.get(name, default) for name, default in goal.fields.items()}
+        f = (*values.values(), math.inf) if goal.adaptive else tuple(values.values())
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = goal.loss(s, y, f), *goal.grad_hess(s, y, f)
+        for what, actual, value in zip(
+            ("loss", "g", "h"), _core.evaluate(objective, values, s, y), expected, strict=True
+        ):
+            assert_bits(actual, np.asarray(value), what)
+            assert np.isfinite(actual).all()
+            assert what != "h" or actual.min() > 0
 
 
 # ---- The parts ------------------------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class Trainer:
     def __init__(
         self,
         binned: Binned,
-        label: Floats,  # (n_rows): value, 0/1, or class index
+        label: Floats,  # (1 or n_outputs, n_rows): values, 0/1, or class indices
         weight: Floats | None,
         objective: str,
         fields: Mapping[str, float],
@@ -67,14 +67,47 @@ class Trainer:
         """Scores (n_outputs, n_rows)."""
     def scores(self) -> Floats:
         """Scores (n_outputs, n_rows), a copy."""
-    def gradients(self, precision: str) -> list[str]:
-        """All outputs, to fixed point; the precision of each."""
+    def gradients(
+        self,
+        precision: str,
+        unit_search: bool = False,
+        unit_leaf: bool = False,
+        gradient: Floats | None = None,
+        hessian: Floats | None = None,
+    ) -> list[str]:
+        """All outputs, to fixed point; the precision of each. unit_*: hessians of 1 in the search, in leaf values.
+
+        The objective's own, or those given, both (n_outputs, n_rows) and before weights.
+        """
     def sample(self, seed: int, round: int, subsample: float) -> int:
         """Choose the rows of this round; how many."""
     def grow(self, output: int, policy: str, limits: Mapping[str, float], seed: int, tree: int) -> Tree:
         """One tree on the gradients of an output, which it uses up; for the limits see sapwood.grow.plan."""
+    def leaves(self, output: int) -> Ints:
+        """Number of every row's leaf (n_rows) in the tree just grown; leaves are numbered in the order of nodes."""
+    def sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
+        """Loss, gradient and hessian of each of its leaves at score + step[leaf] (NUMERICS 8)."""
+    def refit(
+        self,
+        output: int,
+        method: str,  # newton | gradient | exact
+        iterations: int,
+        reg_lambda: float,
+        reg_alpha: float,
+        max_delta_step: float,
+    ) -> Floats:
+        """A new value for each of its leaves, before shrinkage."""
+    def search_step(self, output: int, value: Floats) -> float:
+        """The factor on the leaf values that minimises the loss."""
+    def set_leaves(self, output: int, number: Ints | None, value: Floats) -> None:
+        """Give its leaves other values, after merging them (old number -> new) where numbers are given."""
     def add_scores(self, output: int) -> None:
         """Add the leaf values of the tree just grown."""
+
+def evaluate(
+    objective: str, fields: Mapping[str, float], score: Floats, label: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Loss, gradient and hessian of every row, by a pointwise objective."""
 
 def apply(binned: Binned, column: Ints, bin: Ints, missing_left: Bytes, left: Ints, n_threads: int) -> Ints:
     """The leaf (node id) of every row of a binned table in one tree."""
@@ -93,7 +126,7 @@ class Forest:
         left: Ints,  # within the tree
         value: Floats,
         base: Floats,  # (n_outputs)
-        link: str,  # identity | sigmoid | softmax
+        link: str,  # of core/math/types.h
     ) -> None: ...
     def predict(
         self,
@@ -109,7 +142,7 @@ class Forest:
         """Node ids, (n_rows, last - first)."""
 
 def objectives() -> dict[str, dict[str, Any]]:
-    """By name: doc, link, metric, path_smooth, fields {name: (low, high, default)}."""
+    """By name: what core/math/loss.h lists, and fields {name: (low, high, open, default, aliases)}."""
 
 def growers() -> dict[str, str]:
     """By name: doc."""

@@ -23,6 +23,10 @@ class ModelFormatError(SapwoodError):
     """A saved model is damaged, hostile or of another format."""
 
 
+class ObjectiveError(SapwoodError):
+    """A user's objective or metric failed, or returned what cannot be used."""
+
+
 class DivergedError(SapwoodError):
     """The scores of a training have run off to infinity."""
 

@@ -13,32 +13,32 @@ MAX_SYMMETRIC_DEPTH = 16  # a symmetric tree has all 2^depth leaves, empty or no
 
 _SAME = (
     "min_child_weight", "min_samples_leaf", "reg_lambda", "reg_alpha", "min_split_gain", "max_delta_step",
-    "learning_rate", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+    "colsample_bytree", "colsample_bylevel", "colsample_bynode",
 )  # fmt: skip
 
 
-def plan(params: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str, float]]:
     """Say how trees grow, in the words of the core.
 
     Parameters
     ----------
     params : mapping
         Resolved parameters.
+    smooth : float, optional
+        What ``path_smooth="auto"`` means here.
 
     Returns
     -------
     policy : str
         A grower of the core.
     limits : dict of str to float
-        Its limits; a `max_depth` or `max_leaves` of 0 is none.
+        Its limits; a `max_depth` or `max_leaves` of 0 is none. The learning rate joins them round by round.
     """
     policy = params["grow_policy"]
     if policy not in cpu.growers():
         raise ParameterError(f"grow_policy={policy!r} is unknown; {suggest(policy, cpu.growers())}")
     leaves, depth = size(policy, params["max_leaves"], params["max_depth"])
-    smooth = params["path_smooth"]
-    if smooth == "auto":
-        smooth = cpu.objectives().get(params["objective"], {}).get("path_smooth", 0.0)  # the objective knows
+    smooth = smooth if params["path_smooth"] == "auto" else params["path_smooth"]
     limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "path_smooth": smooth}
     return policy, limits | {name: params[name] for name in _SAME}
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sapwood.device import cpu
 
-__all__ = ["exp", "expm1", "log", "log1p", "sigmoid"]
+__all__ = ["exp", "expm1", "log", "log1p", "sigmoid", "softplus", "tanh"]
 
 
 def exp(x: ArrayLike) -> NDArray[np.float64]:
@@ -36,6 +36,16 @@ def log1p(x: ArrayLike) -> NDArray[np.float64]:
 def sigmoid(x: ArrayLike) -> NDArray[np.float64]:
     """1 / (1 + e^-x)."""
     return _call("sigmoid", x)
+
+
+def softplus(x: ArrayLike) -> NDArray[np.float64]:
+    """log(1 + e^x)."""
+    return _call("softplus", x)
+
+
+def tanh(x: ArrayLike) -> NDArray[np.float64]:
+    """Hyperbolic tangent."""
+    return _call("tanh", x)
 
 
 def _call(name: str, x: Any) -> NDArray[np.float64]:

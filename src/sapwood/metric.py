@@ -1,12 +1,18 @@
-"""How good is it: a few metrics by name, any function by value.
+"""How good is it: metrics by name, any function by value.
 
 In: labels, predictions (after the link) and weights. Out: one number that does not depend on the order of rows.
+
+Every metric takes ``(y, prediction, weight)``. One prediction a row, (n): a value, the probability of class 1, or 0 and
+1 themselves. One a class, (n, K): probabilities of the classes 0..K-1 that `y` holds. Labels of several columns,
+(n, K), are measured column by column, and the metric is the mean. A weight of 2 is the row twice, to the last bit.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import sqrt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from math import frexp, sqrt
 from numbers import Real
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -15,9 +21,26 @@ from numpy.typing import NDArray
 from sapwood import math
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.params import Number
 
 Floats = NDArray[np.float64]
-Function = Callable[[Floats, Floats, Floats | None], float]  # (y, prediction, weight)
+Integers = NDArray[np.int64]
+Function = Callable[..., float]  # (y, prediction, weight), and a number by name where the metric has a parameter
+
+# What a prediction is, by the link it comes from.
+VALUE = ("identity", "exp", "expm1")
+BINARY = ("sigmoid", "sigmoid2")
+CLASSES = ("softmax", "one_vs_all")
+STEP = ("step",)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The number after "@": the argument it is, its range, and the objective's field that is its default."""
+
+    name: str
+    range: Number
+    field: str = ""
 
 
 @dataclass(frozen=True)
@@ -27,7 +50,8 @@ class Metric:
     name: str
     function: Function
     higher_is_better: bool = False
-    links: tuple[str, ...] = ("identity", "sigmoid", "softmax")  # the objectives whose predictions it understands
+    links: tuple[str, ...] = (*VALUE, *BINARY, *CLASSES, *STEP)  # the predictions it understands
+    parameter: Parameter | None = None
 
     def __call__(self, y: Floats, prediction: Floats, weight: Floats | None) -> float:
         value: Any = self.function(y, prediction, weight)
@@ -36,20 +60,27 @@ class Metric:
         return float(value)
 
 
-def mean(values: Floats, weight: Floats | None) -> float:
+def mean(values: Floats | NDArray[np.bool_], weight: Floats | None) -> float:
     """Weighted mean, the same whatever the order of rows (NUMERICS 4)."""
-    total = float(len(values)) if weight is None else cpu.weight_sum(weight)
-    if total == 0:
-        raise DataError("a validation set without rows of positive weight cannot be measured; check its weights.")
-    return cpu.exact_sum(np.ascontiguousarray(values, np.float64), weight) / total
+    return cpu.exact_sum(np.ascontiguousarray(values, np.float64), weight) / _total(weight, len(values))
+
+
+# ------------------------------------------------------------------------------------------------ values
+def mse(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Mean squared error."""
+    return mean((prediction - y) ** 2, weight)
 
 
 def rmse(y: Floats, prediction: Floats, weight: Floats | None) -> float:
     """Root mean squared error."""
-    error = prediction - y
-    # In units of a power of two near the largest error: no square overflows, and no bit changes.
-    unit = np.ldexp(1.0, int(np.frexp(np.abs(error).max())[1]) - 1)
-    return float(unit * sqrt(mean((error / unit) ** 2, weight)))
+    return _root_mean_square(prediction - y, weight)
+
+
+def rmsle(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Root mean squared error of log(1 + value); predictions are kept off -1."""
+    _need(y > -1, y, "rmsle needs labels above -1")
+    _need(prediction >= -1, prediction, "rmsle needs predictions of -1 or more")
+    return _root_mean_square(math.log1p(np.maximum(prediction, np.nextafter(-1.0, 0.0))) - math.log1p(y), weight)
 
 
 def mae(y: Floats, prediction: Floats, weight: Floats | None) -> float:
@@ -57,96 +88,254 @@ def mae(y: Floats, prediction: Floats, weight: Floats | None) -> float:
     return mean(np.abs(prediction - y), weight)
 
 
+def mape(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Mean absolute error in shares of the label, labels within -1..1 counting as 1 (as LightGBM and CatBoost do)."""
+    return mean(np.abs(prediction - y) / np.maximum(1.0, np.abs(y)), weight)
+
+
+def r2(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Share of the labels' variance that is explained: 1 at best, 0 for their mean, below 0 for worse."""
+    centre = mean(y, weight)
+    kept = y if weight is None else y[weight > 0]
+    if kept.min() == kept.max():
+        raise DataError("r2 needs validation labels that differ; add rows or choose another eval_metric.")
+    return 1.0 - mse(y, prediction, weight) / mean((y - centre) ** 2, weight)
+
+
+def pinball(y: Floats, prediction: Floats, weight: Floats | None, alpha: float = 0.5) -> float:
+    """Loss of the `alpha`-quantile: alpha (y - p) where y is above p, (1 - alpha) (p - y) elsewhere."""
+    short = y - prediction
+    return mean(np.maximum(alpha * short, (alpha - 1.0) * short), weight)
+
+
+def expectile(y: Floats, prediction: Floats, weight: Floats | None, alpha: float = 0.5) -> float:
+    """Squared error, times alpha where y is above p and 1 - alpha elsewhere."""
+    return mean(np.where(y > prediction, alpha, 1.0 - alpha) * (y - prediction) ** 2, weight)
+
+
+def huber(y: Floats, prediction: Floats, weight: Floats | None, delta: float = 1.0) -> float:
+    """Half the squared error where it is within `delta`, delta (|error| - delta / 2) beyond."""
+    size = np.abs(prediction - y)
+    near = np.minimum(size, delta)
+    return mean(near * (size - 0.5 * near), weight)
+
+
+def poisson(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Poisson deviance, 2 (y log(y / p) - y + p)."""
+    _need(y >= 0, y, "poisson needs labels of 0 or more")
+    p = _rate(prediction, "poisson")
+    return 2.0 * mean(y * math.log(np.where(y > 0, y, p) / p) - y + p, weight)  # y log y is 0 at 0
+
+
+def gamma(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Gamma deviance, 2 (y / p - log(y / p) - 1)."""
+    _need(y > 0, y, "gamma needs labels above 0")
+    ratio = y / _rate(prediction, "gamma")
+    return 2.0 * mean(ratio - math.log(ratio) - 1.0, weight)
+
+
+def tweedie(y: Floats, prediction: Floats, weight: Floats | None, power: float = 1.5) -> float:
+    """Tweedie deviance, variance p^power: 2 (y^b / (a b) - y p^a / a + p^b / b) with a = 1 - power, b = 2 - power."""
+    _need(y >= 0, y, "tweedie needs labels of 0 or more")
+    a, b = 1.0 - power, 2.0 - power
+    log_p = math.log(_rate(prediction, "tweedie"))
+    best = np.where(y > 0, math.exp(b * math.log(np.where(y > 0, y, 1.0))), 0.0) / (a * b)
+    return 2.0 * mean(best - y * math.exp(a * log_p) / a + math.exp(b * log_p) / b, weight)
+
+
+# ----------------------------------------------------------------------------------------- probabilities
 def logloss(y: Floats, prediction: Floats, weight: Floats | None) -> float:
-    """Cross-entropy of labels 0 and 1."""
-    return _cross_entropy(np.where(y > 0, prediction, 1.0 - prediction), weight)
+    """Cross-entropy of K classes, or of labels from 0 to 1; probabilities are kept off 0."""
+    if prediction.ndim == 2:
+        return mean(_cost(np.take_along_axis(prediction, y.astype(np.intp)[:, None], 1)[:, 0]), weight)
+    if _hard(y).all():  # one logarithm a row, which is where the time goes
+        return mean(_cost(np.where(y > 0, prediction, 1.0 - prediction)), weight)
+    return mean(y * _cost(prediction) + (1.0 - y) * _cost(1.0 - prediction), weight)
 
 
-def multi_logloss(y: Floats, prediction: Floats, weight: Floats | None) -> float:
-    """Cross-entropy of K classes."""
-    return _cross_entropy(np.take_along_axis(prediction, y.astype(np.intp)[:, None], 1)[:, 0], weight)
-
-
-def accuracy(y: Floats, prediction: Floats, weight: Floats | None) -> float:
-    """Share of rows whose most probable class is theirs; of equals, the first."""
-    guess = prediction > 0.5 if prediction.ndim == 1 else prediction.argmax(1)
-    return mean(guess == y, weight)
-
-
-def error(y: Floats, prediction: Floats, weight: Floats | None) -> float:
-    """Share of rows whose most probable class is not theirs."""
-    guess = prediction > 0.5 if prediction.ndim == 1 else prediction.argmax(1)
-    return mean(guess != y, weight)
+def brier(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Mean squared error of the probability of class 1; summed over the classes where there are several."""
+    if prediction.ndim == 1:
+        return mse(y, prediction, weight)
+    total = np.zeros(len(y))
+    for k in range(prediction.shape[1]):
+        total += (prediction[:, k] - (y == k)) ** 2
+    return mean(total, weight)
 
 
 def auc(y: Floats, prediction: Floats, weight: Floats | None) -> float:
-    """Probability that a row of class 1 is ranked above one of class 0, equals counting half."""
-    whole = np.ones(len(y), np.int64) if weight is None else _whole(weight)
-    order = np.argsort(prediction)
-    first = np.flatnonzero(np.diff(prediction[order], prepend=-1.0))  # predictions are in 0..1
-    ones = np.add.reduceat(np.where(y > 0, whole, 0)[order], first)
-    zeros = np.add.reduceat(np.where(y > 0, 0, whole)[order], first)
+    """Chance that a row of class 1 ranks above one of class 0, equals counting half; several: each against the rest."""
+    if prediction.ndim == 2:
+        return _each_class(auc, y, prediction, weight)
+    ones, zeros = _ranked(y, prediction, weight, "auc")
     pairs = float(ones.sum()) * float(zeros.sum())
     if pairs == 0:
-        raise DataError("auc needs validation rows of both classes; add some or choose another eval_metric.")
+        raise DataError("auc needs validation rows of every class; add some or choose another eval_metric.")
     below = np.cumsum(zeros) - zeros
     return cpu.exact_sum(ones.astype(np.float64) * (2 * below + zeros).astype(np.float64), None) / (2 * pairs)
 
 
+def average_precision(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Mean precision over the rows of class 1, each at its own rank; several classes: each against the rest."""
+    if prediction.ndim == 2:
+        return _each_class(average_precision, y, prediction, weight)
+    ones, zeros = (counts[::-1] for counts in _ranked(y, prediction, weight, "average_precision"))  # the highest first
+    found = np.cumsum(ones)
+    if found[-1] == 0:
+        raise DataError(
+            "average_precision needs validation rows of class 1, or of every class where there are several; "
+            "add some or choose another eval_metric."
+        )
+    precision = found / np.maximum(found + np.cumsum(zeros), 1)  # nothing but rows of weight 0 so far: 0
+    return cpu.exact_sum(ones * precision, None) / float(found[-1])
+
+
+# ------------------------------------------------------------------------------------------------ labels
+def accuracy(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
+    """Share of rows whose class is guessed: above the threshold 1, or the most probable, of equals the first."""
+    return mean(_guess(y, prediction, threshold) == y, weight)
+
+
+def error(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
+    """Share of rows whose class is not guessed."""
+    return mean(_guess(y, prediction, threshold) != y, weight)
+
+
+def balanced_accuracy(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
+    """Mean over the classes that have rows of the share of their rows that is guessed."""
+    table = _confusion(y, prediction, weight, threshold)
+    return fmean(hit / size for hit, size in zip(table.diagonal(), table.sum(1), strict=True) if size)
+
+
+def f1(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
+    """Harmonic mean of precision and recall of class 1, 0 without rows or guesses of it.
+
+    Several classes: the mean over those that have rows or guesses (macro).
+    """
+    table = _confusion(y, prediction, weight, threshold)
+    hits, sizes = 2 * table.diagonal(), table.sum(0) + table.sum(1)
+    if prediction.ndim == 1:
+        return float(hits[1] / max(sizes[1], 1))
+    return fmean(hit / size for hit, size in zip(hits, sizes, strict=True) if size)
+
+
+def mcc(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
+    """Matthews' correlation of classes and guesses (Gorodkin's R_K); 0 where either is constant."""
+    table = _confusion(y, prediction, weight, threshold).astype(object)  # Python's integers: products do not overflow
+    classes, guesses, total = table.sum(1), table.sum(0), table.sum()
+    spread = (total**2 - classes @ classes) * (total**2 - guesses @ guesses)
+    return float((total * table.trace() - classes @ guesses) / sqrt(spread)) if spread else 0.0
+
+
+# --------------------------------------------------------------------------------------------- the table
+def _by_column(function: Function) -> Function:
+    """The metric of labels of one column or of several, where it is the mean."""
+
+    @wraps(function)
+    def measured(y: Floats, prediction: Floats, weight: Floats | None, **parameter: float) -> float:
+        if y.ndim == 1:
+            return function(y, prediction, weight, **parameter)
+        columns = zip(y.T, prediction.reshape(y.shape).T, strict=True)
+        return fmean(function(*column, weight, **parameter) for column in columns)
+
+    return measured
+
+
+_SHARE = Number(0, 1, low_open=True, high_open=True)
+THRESHOLD = Parameter("threshold", _SHARE)
+QUANTILE, EXPECTILE = Parameter("alpha", _SHARE, "quantile_alpha"), Parameter("alpha", _SHARE, "expectile_alpha")
+DELTA = Parameter("delta", Number(0, low_open=True), "huber_delta")
+POWER = Parameter("power", Number(1, 2, low_open=True, high_open=True), "tweedie_power")
+_LABELS = (*BINARY, *CLASSES, *STEP)
 METRICS = {
-    metric.name: metric
+    metric.name: replace(metric, function=_by_column(metric.function))
     for metric in (
-        Metric("rmse", rmse, links=("identity",)),
-        Metric("mae", mae, links=("identity",)),
-        Metric("logloss", logloss, links=("sigmoid",)),
-        Metric("multi_logloss", multi_logloss, links=("softmax",)),
-        Metric("accuracy", accuracy, higher_is_better=True, links=("sigmoid", "softmax")),
-        Metric("error", error, links=("sigmoid", "softmax")),
-        Metric("auc", auc, higher_is_better=True, links=("sigmoid",)),
+        Metric("rmse", rmse, links=(*VALUE, *BINARY)),
+        Metric("mse", mse, links=(*VALUE, *BINARY)),
+        Metric("mae", mae, links=(*VALUE, *BINARY)),
+        Metric("r2", r2, higher_is_better=True, links=(*VALUE, *BINARY)),
+        Metric("mape", mape, links=VALUE),
+        Metric("rmsle", rmsle, links=VALUE),
+        Metric("pinball", pinball, links=VALUE, parameter=QUANTILE),
+        Metric("expectile", expectile, links=VALUE, parameter=EXPECTILE),
+        Metric("huber", huber, links=VALUE, parameter=DELTA),
+        Metric("poisson", poisson, links=VALUE),
+        Metric("gamma", gamma, links=VALUE),
+        Metric("tweedie", tweedie, links=VALUE, parameter=POWER),
+        Metric("logloss", logloss, links=(*BINARY, *CLASSES)),
+        Metric("multi_logloss", logloss, links=CLASSES),
+        Metric("brier", brier, links=(*BINARY, *CLASSES)),
+        Metric("auc", auc, higher_is_better=True, links=("identity", *BINARY, *CLASSES)),  # any score has ranks
+        Metric("average_precision", average_precision, higher_is_better=True, links=("identity", *BINARY, *CLASSES)),
+        Metric("error", error, links=_LABELS, parameter=THRESHOLD),
+        Metric("accuracy", accuracy, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("balanced_accuracy", balanced_accuracy, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("f1", f1, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("mcc", mcc, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
     )
 }
+# What LightGBM, XGBoost, CatBoost and scikit-learn call them (theirs may add a constant to a deviance, halve it, or
+# join the points of a precision-recall curve by another line).
 PEERS = {
-    **dict.fromkeys(("l2_root", "root_mean_squared_error"), "rmse"),
-    **dict.fromkeys(("l1", "mean_absolute_error"), "mae"),
-    **dict.fromkeys(("binary_logloss", "log_loss"), "logloss"),
-    **dict.fromkeys(("mlogloss", "multiclass", "softmax"), "multi_logloss"),
-    **dict.fromkeys(("binary_error", "merror", "multi_error"), "error"),
+    peer: name
+    for name, peers in {
+        "rmse": "l2_root root_mean_squared_error",
+        "mse": "l2 mean_squared_error regression regression_l2",
+        "mae": "l1 mean_absolute_error regression_l1",
+        "mape": "mean_absolute_percentage_error",
+        "rmsle": "root_mean_squared_log_error",
+        "pinball": "quantile mean_pinball_loss",
+        "poisson": "poisson-nloglik mean_poisson_deviance",
+        "gamma": "gamma-nloglik gamma-deviance gamma_deviance mean_gamma_deviance",
+        "tweedie": "tweedie-nloglik mean_tweedie_deviance",
+        "logloss": "binary_logloss log_loss binary cross_entropy crossentropy xentropy multilogloss multicrossentropy",
+        "multi_logloss": "mlogloss multiclass softmax multiclassova multiclass_ova ova ovr",
+        "brier": "brierscore brier_score brier_score_loss",
+        "auc": "roc_auc roc_auc_ovr",
+        "average_precision": "aucpr prauc",
+        "error": "binary_error merror multi_error",
+        "balanced_accuracy": "balancedaccuracy",
+        "f1": "totalf1:average=macro",
+        "mcc": "matthews_corrcoef",
+    }.items()
+    for peer in peers.split()
 }
+_KEYS = {"variance_power": "power", "proba_border": "threshold"}  # CatBoost's names of parameters
 
 
-def resolve(given: Any, *, default: str, link: str) -> tuple[Metric, ...]:
+def resolve(
+    given: Any, *, default: Any, link: str | None, fields: Mapping[str, float] | None = None
+) -> tuple[Metric, ...]:
     """Turn ``eval_metric`` into metrics.
 
     Parameters
     ----------
     given : str, callable, (name, callable, higher_is_better), list of these, or None
-        What the user asked for; None or an empty list is the default.
-    default : str
+        What the user asked for; None or an empty list is the default. A name may bring a parameter: ``"pinball@0.9"``,
+        or ``"Quantile:alpha=0.9"`` as CatBoost writes it. A callable takes (y, prediction, weight).
+    default : str or callable
         The objective's own metric.
-    link : str
-        The objective's link, which says what a prediction is.
+    link : str or None
+        The objective's link, which says what a prediction is; None for a function, after which every metric is allowed.
+    fields : mapping, optional
+        The objective's own fields: ``quantile_alpha`` is the parameter of a pinball without "@", and so on.
 
     Returns
     -------
     tuple of Metric
     """
     asked = given if isinstance(given, list) else [] if given is None else [given]
-    metrics = tuple(_one(metric, link) for metric in asked or [default])
+    metrics = tuple(_one(metric, link, fields or {}) for metric in asked or [default])
     if len({metric.name for metric in metrics}) < len(metrics):
         raise ParameterError(f"eval_metric={given!r} has two metrics of one name; name them (name, callable, higher).")
     return metrics
 
 
-def _one(given: Any, link: str) -> Metric:
+def _one(given: Any, link: str | None, fields: Mapping[str, float]) -> Metric:
     """One metric, by name or by value."""
     match given:
         case str():
-            name = PEERS.get(given.lower(), given.lower())
-            fitting = {metric.name: metric for metric in METRICS.values() if link in metric.links}
-            if name not in fitting:
-                why = "does not suit the objective" if name in METRICS else "is unknown"
-                raise ParameterError(f"eval_metric={given!r} {why}; {suggest(name, fitting)}")
-            return fitting[name]
+            return _named(given, link, fields)
         case (str() as name, function, bool() as higher) if callable(function):
             return Metric(name, function, higher)
         case function if callable(function):
@@ -154,11 +343,115 @@ def _one(given: Any, link: str) -> Metric:
     raise ParameterError(f"eval_metric={given!r} is no metric; give a name or (name, callable, higher_is_better).")
 
 
-def _cross_entropy(probability: Floats, weight: Floats | None) -> float:
-    """Mean of -log p, with p kept off 0."""
-    return -mean(math.log(np.maximum(probability, 1e-15)), weight)
+def _named(given: str, link: str | None, fields: Mapping[str, float]) -> Metric:
+    """One metric by our name or a peer's, with the parameter it was given or the objective's."""
+    text = given.lower().removeprefix("neg_")  # scikit-learn's scorers
+    head, mark, rest = PEERS.get(text, text).replace(":", "@", 1).partition("@")
+    name = PEERS.get(head, head)
+    fitting = {metric.name: metric for metric in METRICS.values() if link is None or link in metric.links}
+    if name not in METRICS:
+        raise ParameterError(f"eval_metric={given!r} is unknown; {suggest(name, fitting)}")
+    if name not in fitting:
+        choices = ", ".join(sorted(fitting))
+        raise ParameterError(f"eval_metric={given!r} does not suit the objective; choose one of {choices}.")
+    metric, parameter = fitting[name], fitting[name].parameter
+    if parameter is THRESHOLD and link in (*CLASSES, *STEP):
+        parameter = None  # the most probable class is guessed, or the prediction is the guess
+    if mark:
+        key, _, number = rest.rpartition("=")
+        if parameter is None or (key and _KEYS.get(key, key) != parameter.name):
+            takes = "no parameter with this objective" if parameter is None else f"{parameter.name}: {name}@number"
+            raise ParameterError(f"eval_metric={given!r} has {rest!r}, but {name} takes {takes}.")
+        value = parameter.range.check(f"eval_metric={given!r}", _number(number))
+        metric = replace(metric, name=f"{name}@{number}")
+    elif parameter is None or parameter.field not in fields:
+        return metric
+    else:
+        value = fields[parameter.field]
+    return replace(metric, function=partial(metric.function, **{parameter.name: value}))
 
 
-def _whole(weight: Floats) -> NDArray[np.int64]:
-    """Weights as integers, the largest near 2^30: sums of them do not depend on order, and whole weights stay exact."""
-    return np.rint(np.ldexp(weight, 30 - int(np.frexp(weight.max())[1]))).astype(np.int64)
+def _number(text: str) -> float | str:
+    """A number, or the text that is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+# ----------------------------------------------------------------------------------------- what they share
+def _total(weight: Floats | None, n_rows: int) -> float:
+    """Sum of the weights, which is not 0."""
+    total = float(n_rows) if weight is None else cpu.weight_sum(weight)
+    if total == 0:
+        raise DataError("a validation set without rows of positive weight cannot be measured; check its weights.")
+    return total
+
+
+def _whole(weight: Floats | None, n_rows: int) -> Integers:
+    """Weights as integers that sum to about 2^61: their sums have no order, and whole weights stay exact."""
+    unit = 61 - frexp(_total(weight, n_rows))[1]
+    return np.rint(np.ldexp(np.ones(n_rows) if weight is None else weight, unit)).astype(np.int64)
+
+
+def _need(valid: NDArray[np.bool_], values: Floats, what: str) -> None:
+    """Name the first row that a metric cannot measure."""
+    if not valid.all():
+        row = int(valid.argmin())
+        raise DataError(f"{what}, and validation row {row} has {values[row]:g}; choose another eval_metric.")
+
+
+def _root_mean_square(values: Floats, weight: Floats | None) -> float:
+    """In units of a power of two near the largest value: no square overflows, and no bit changes."""
+    unit = np.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1)
+    return float(unit * sqrt(mean((values / unit) ** 2, weight)))
+
+
+def _rate(prediction: Floats, name: str) -> Floats:
+    """Predictions of 0 or more, kept off 0, where e^score ends when scores run low."""
+    _need(prediction >= 0, prediction, f"{name} needs predictions of 0 or more")
+    return np.maximum(prediction, 1e-100)
+
+
+def _cost(probability: Floats) -> Floats:
+    """Minus the logarithm of a probability kept off 0."""
+    return -math.log(np.maximum(probability, 1e-15))
+
+
+def _hard(y: Floats) -> NDArray[np.bool_]:
+    """Which labels are 0 or 1."""
+    return np.asarray((y == 0) | (y == 1))
+
+
+def _guess(y: Floats, prediction: Floats, threshold: float) -> NDArray[Any]:
+    """The class that every row is taken for."""
+    if prediction.ndim == 2:
+        return prediction.argmax(1)
+    _need(_hard(y), y, "a metric of guessed classes needs labels 0 or 1 (logloss takes those between)")
+    return prediction > threshold
+
+
+def _confusion(y: Floats, prediction: Floats, weight: Floats | None, threshold: float) -> Integers:
+    """Weight of the rows of every class (down) and guess (across)."""
+    n_classes = 2 if prediction.ndim == 1 else prediction.shape[1]
+    cell = n_classes * y.astype(np.intp) + _guess(y, prediction, threshold)
+    table = np.zeros(n_classes * n_classes, np.int64)
+    np.add.at(table, cell, _whole(weight, len(y)))
+    return table.reshape(n_classes, n_classes)
+
+
+def _ranked(y: Floats, prediction: Floats, weight: Floats | None, name: str) -> tuple[Integers, Integers]:
+    """Weight of class 1 and of class 0 at every distinct prediction, the lowest first."""
+    _need(_hard(y), y, f"{name} needs labels 0 or 1 (logloss takes those between)")
+    whole = _whole(weight, len(y))
+    order = np.argsort(prediction)
+    ranked = prediction[order]
+    first = np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1]))
+    ones = np.add.reduceat(np.where(y > 0, whole, 0)[order], first)
+    zeros = np.add.reduceat(np.where(y > 0, 0, whole)[order], first)
+    return ones, zeros
+
+
+def _each_class(function: Function, y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Mean over the classes of a metric of each against the rest."""
+    return fmean(function((y == k) * 1.0, column, weight) for k, column in enumerate(prediction.T))

@@ -3,7 +3,7 @@
 In: the mapping a user gave, in our names or in those of XGBoost, LightGBM and CatBoost. Out: every parameter, checked.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from numbers import Integral, Real
@@ -158,6 +158,63 @@ class Metrics:
 
 
 @dataclass(frozen=True)
+class Goal:
+    """A loss by name, a peer's name for it, or a user's own; names are looked up in `sapwood.objective`."""
+
+    words: Choice
+
+    def __str__(self) -> str:
+        return "str, callable or object"
+
+    def check(self, given: str, value: Any) -> Any:
+        own = callable(value) or hasattr(value, "loss") or hasattr(value, "grad_hess")
+        return value if own and not isinstance(value, str) else self.words.check(given, value)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A number above 0, one for each round, or a function of the round, counted from 0."""
+
+    def __str__(self) -> str:
+        return "float, sequence of float, or callable"
+
+    def check(self, given: str, value: Any) -> Any:
+        if callable(value):
+            return value
+        if isinstance(value, list | tuple | np.ndarray):
+            return [_rate.check(f"{given}, in which {one!r}", one) for one in value]
+        return _rate.check(given, value)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where scores start: 'auto', a number, or one for each output."""
+
+    def __str__(self) -> str:
+        return "'auto', float or sequence of float"
+
+    def check(self, given: str, value: Any) -> Any:
+        if isinstance(value, str) and value == "auto":
+            return value
+        for one in value if isinstance(value, list | tuple | np.ndarray) else [value]:
+            Number(-inf).check(given, one)
+        return [float(one) for one in value] if isinstance(value, list | tuple | np.ndarray) else float(value)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    def __str__(self) -> str:
+        return "bool"
+
+    def check(self, given: str, value: Any) -> bool:
+        if not isinstance(value, bool | np.bool_):
+            raise ParameterError(f"{given} is neither True nor False.")
+        return bool(value)
+
+
+@dataclass(frozen=True)
 class Verbosity:
     """How often to print: False or 0 never, n every n rounds, True one line that is kept up to date."""
 
@@ -169,6 +226,17 @@ class Verbosity:
             return bool(value)
         checked: int = Integer(0).check(given, 0 if value == -1 else value)  # -1 is LightGBM's silence
         return checked
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A method by name."""
+
+    def __str__(self) -> str:
+        return _either("{" + ", ".join(map(repr, RECIPES)) + "}", (None,))
+
+    def check(self, given: str, value: Any) -> str | None:
+        return None if value is None else Choice(tuple(RECIPES)).check(given, value)
 
 
 @dataclass(frozen=True)
@@ -203,14 +271,31 @@ def _instead(old: Collection[Any], new: Any) -> Callable[[Any], Any]:
 
 _no_limit = _instead((0, -1), None)  # depth and leaves: XGBoost's 0 and LightGBM's -1
 
-_OBJECTIVES = {
+_OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in lower case
     **dict.fromkeys(("reg:squarederror", "reg:linear", "regression", "regression_l2", "l2", "mse"), "squared_error"),
     **dict.fromkeys(("rmse", "mean_squared_error", "squaredloss", "gaussian", "ls"), "squared_error"),
+    **dict.fromkeys(("l2_root", "root_mean_squared_error", "multirmse"), "squared_error"),
+    **dict.fromkeys(
+        ("reg:absoluteerror", "regression_l1", "l1", "mae", "mean_absolute_error", "lad"), "absolute_error"
+    ),
+    **dict.fromkeys(("reg:quantileerror", "pinball"), "quantile"),
+    **dict.fromkeys(("mean_absolute_percentage_error",), "mape"),
+    **dict.fromkeys(("reg:squaredlogerror", "msle"), "squared_log"),
+    **dict.fromkeys(("count:poisson",), "poisson"),
+    **dict.fromkeys(("reg:gamma",), "gamma"),
+    **dict.fromkeys(("reg:tweedie",), "tweedie"),
+    **dict.fromkeys(("reg:expectileerror",), "expectile"),
+    **dict.fromkeys(("logcosh",), "log_cosh"),
     **dict.fromkeys(("binary:logistic", "binary", "logloss", "log_loss", "binary_logloss", "bernoulli"), "logistic"),
+    **dict.fromkeys(("reg:logistic", "crossentropy", "xentropy"), "cross_entropy"),
+    **dict.fromkeys(("binary:hinge",), "hinge"),
     **dict.fromkeys(("multi:softprob", "multi:softmax", "multiclass", "multinomial"), "softmax"),
+    **dict.fromkeys(("multiclassova", "multiclass_ova", "ova", "ovr", "multiclassonevsall"), "one_vs_all"),
+    **dict.fromkeys(("multilogloss", "multicrossentropy"), "multilabel"),
 }
 _POLICIES = {"lossguide": "leafwise", "symmetrictree": "symmetric"}
 _fraction = Number(0, 1, low_open=True)
+_rate = Number(0, low_open=True)
 _positive = Number(0)
 
 TABLE: tuple[Parameter, ...] = (
@@ -221,14 +306,20 @@ TABLE: tuple[Parameter, ...] = (
          "num_rounds", "nrounds", "iterations", "max_iter", "ntrees"),
     ),
     Parameter(
-        "learning_rate", Number(0, low_open=True), 0.1,
-        "Factor on the values of every tree.",
+        "learning_rate", Rate(), 0.1,
+        "Factor on the values of every tree: a number, one for each round, or a function of the round (from 0).",
         ("eta", "shrinkage_rate", "shrinkage", "learn_rate", "lr"),
         model=True,
     ),
     Parameter(
-        "objective", Choice(("auto", "squared_error", "logistic", "softmax"), _OBJECTIVES, more=True), "auto",
-        "Loss to minimise; 'auto' is what the estimator's target needs, and squared_error in `sapwood.train`.",
+        "recipe", Recipe(), None,
+        "A method by name, 'classic' (Friedman's gradient boosting) or 'adaboost': it sets the parameters that make it "
+        "up, unless they are given too. None is Sapwood's own defaults.",
+    ),
+    Parameter(
+        "objective", Goal(Choice(("auto",), _OBJECTIVES, more=True)), "auto",
+        "Loss to minimise, by name or your own: a function (y, score) -> (gradient, hessian) or an object with a loss. "
+        "'auto' is what the estimator's target needs, and squared_error in `sapwood.train`.",
         ("loss", "loss_function", "application", "app", "objective_type"),
         model=True,
     ),
@@ -312,6 +403,47 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "start", Start(), "auto",
+        "Score before the first tree: a number, one for each output, or 'auto', the constant that minimises the loss.",
+        ("base_score", "init"),
+        model=True,
+    ),
+    Parameter(
+        "hessian", Choice(("auto", "none")), "auto",
+        "Curvature in the choice of splits: that of the loss, or 'none', which fits the negative gradient by least "
+        "squares.",
+        model=True,
+    ),
+    Parameter(
+        "leaf_estimation", Choice(("auto", "newton", "gradient", "exact", "sign"), {"simple": "newton"}), "auto",
+        "Value of a leaf: a Newton step, a gradient step (the mean negative gradient), 'exact' (what minimises the "
+        "loss: a median, a quantile, or Newton steps until they end; reg_lambda does not draw medians and quantiles), "
+        "or 'sign' (+1 or -1). 'auto' is exact for absolute_error, quantile, mape, huber and hinge, else newton.",
+        ("leaf_estimation_method",),
+        model=True,
+    ),
+    Parameter(
+        "leaf_iterations", Integer(1), 1,
+        "Newton or gradient steps for a leaf's value, each with backtracking.",
+        ("leaf_estimation_iterations",),
+        model=True,
+    ),
+    Parameter(
+        "line_search", Choice(("none", "tree")), "none",
+        "'tree' multiplies all values of a tree by the one factor that minimises the loss, before the learning rate.",
+        model=True,
+    ),
+    Parameter(
+        "ccp_alpha", _positive, 0.0,
+        "Cost-complexity pruning: of every tree the links that take off no more than this, by row and added leaf.",
+        model=True,
+    ),
+    Parameter(
+        "prune_by_validation", Flag(), False,
+        "Take back the splits of every tree that do not lower the loss of the (last) validation rows.",
+        model=True,
+    ),
+    Parameter(
         "subsample", _fraction, 1.0,
         "Share of the rows drawn, without replacement, for each round.",
         ("bagging_fraction", "sub_row", "bagging", "sample_rate"),
@@ -390,10 +522,26 @@ TABLE: tuple[Parameter, ...] = (
     ),
 )  # fmt: skip
 
+_EVERY_VALUE = {"max_bins": 65535, "min_samples_bin": 1, "precision": "wide"}
+_BARE = {"reg_lambda": 0.0, "min_child_weight": 0.0, "path_smooth": 0.0, "grow_policy": "depthwise"}
+RECIPES: dict[str, dict[str, Any]] = {
+    # Friedman (2001): trees of 8 leaves fit the negative gradient by least squares; leaf values minimise the loss.
+    "classic": {"hessian": "none", "max_depth": 3, **_BARE, **_EVERY_VALUE},
+    # Freund and Schapire (1997), as Friedman, Hastie and Tibshirani (2000) read it: stumps on exponential loss.
+    "adaboost": {
+        "objective": "exponential",
+        "learning_rate": 1.0,
+        "start": 0.0,
+        "max_depth": 1,
+        **_BARE,
+        **_EVERY_VALUE,
+    },
+}
 _ROWS = {row.name: row for row in TABLE}
 _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
 _AMBIGUOUS = {
-    "alpha": "L1 penalty in XGBoost, level of a quantile or Huber loss elsewhere; for the penalty use reg_alpha",
+    "alpha": "L1 penalty in XGBoost, level of a quantile or Huber loss elsewhere; use reg_alpha, quantile_alpha, "
+    "expectile_alpha, huber_quantile or huber_delta",
 }
 
 
@@ -402,15 +550,15 @@ def defaults() -> dict[str, Any]:
     return {row.name: row.default for row in TABLE}
 
 
-def resolve(given: Mapping[str, Any], *, fields: Collection[str] = ()) -> dict[str, Any]:
+def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Check a mapping of parameters and complete it.
 
     Parameters
     ----------
     given : mapping of str to object
         Parameters in our names or a peer's. Not changed.
-    fields : collection of str, optional
-        Names that belong to objectives; they are passed on as they are.
+    fields : mapping of str to str, optional
+        Names that belong to objectives, and ours for them; their values are passed on as they are.
 
     Returns
     -------
@@ -426,9 +574,12 @@ def resolve(given: Mapping[str, Any], *, fields: Collection[str] = ()) -> dict[s
         raise ParameterError(f"params is a {type(given).__name__}; give a dict of names and values.")
     found: dict[str, tuple[str, Any]] = {}
     own: dict[str, Any] = {}
+    fields = {} if fields is None else fields
     for name, value in given.items():
         if name in fields:
-            own[name] = value
+            if fields[name] in own:
+                raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
+            own[fields[name]] = value
             continue
         row = _row(name, fields)
         ours = row.means.get(name, lambda same: same)(value)
@@ -438,7 +589,27 @@ def resolve(given: Mapping[str, Any], *, fields: Collection[str] = ()) -> dict[s
             raise ParameterError(f"{found[row.name][0]} and {text} are both {row.name}; give one of them.")
         found[row.name] = text, checked
     complete = {row.name: row.kind.check(row.name, row.default) for row in TABLE}
+    complete |= _recipe(found["recipe"][1] if "recipe" in found else None, found)
     return complete | {name: checked for name, (_, checked) in found.items()} | own
+
+
+def _recipe(name: str | None, found: Collection[str]) -> dict[str, Any]:
+    """What a recipe sets. Given max_leaves, trees grow best first to that many, so it has nothing to say of depth."""
+    sets = RECIPES[name] if name is not None else {}
+    return {
+        one: value
+        for one, value in sets.items()
+        if "max_leaves" not in found or one not in ("max_depth", "grow_policy")
+    }
+
+
+def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[int], float]:
+    """The learning rate of a round, whatever form `learning_rate` was given in."""
+    if callable(given):
+        return lambda index: _rate.check(f"learning_rate({index})={given(index)!r}", given(index))
+    if isinstance(given, Sequence):
+        return lambda index: given[index]
+    return lambda _: given
 
 
 def given_names(given: Mapping[str, Any]) -> set[str]:
@@ -450,9 +621,13 @@ def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the parameters that can change predictions.
 
     The number of rounds is not among them: the trees themselves say it, and 10 + 10 rounds are 20. Neither is
-    `eval_metric`, which may be a function: `best_round` has what it decided.
+    `eval_metric`, which may be a function: `best_round` has what it decided. Learning rates that change from round to
+    round are in the trees, and a user's objective is known by its name.
     """
-    return {name: value for name, value in resolved.items() if name not in _ROWS or _ROWS[name].model}
+    kept = {name: value for name, value in resolved.items() if name not in _ROWS or _ROWS[name].model}
+    if not isinstance(kept.get("learning_rate"), float):
+        kept["learning_rate"] = "scheduled"
+    return kept
 
 
 def _row(name: str, fields: Collection[str]) -> Parameter:

@@ -3,7 +3,10 @@
 import inspect
 from typing import Any
 
-from sapwood.boost import plain
+import numpy as np
+
+from sapwood import objective
+from sapwood.boost import leaf, plain
 from sapwood.params import resolve
 
 
@@ -17,15 +20,20 @@ class Log:
         return lambda *args: self.calls.append((name, *args))
 
 
+def rule(params: dict[str, Any], n_outputs: int) -> leaf.Rule:
+    return leaf.plan(objective.resolve({**params, "objective": "squared_error"}), params, n_outputs)
+
+
 def test_a_round_asks_four_questions_in_order() -> None:
     log: Any = Log()
     params = resolve({"n_estimators": 2, "seed": 5, "subsample": 0.5, "precision": "wide"})
-    for trees in plain.boost(log, params, 2, 7, [log]):
+    for trees in plain.boost(log, params, rule(params, 2), (np.zeros(3), None), range(7, 9), [log]):
         assert trees == [None, None]
     policy, limits = plain.grow.plan(params)
+    limits["learning_rate"] = 0.1
     rounds = []
     for index in (7, 8):
-        rounds += [("gradients", "wide"), ("sample", 5, index, 0.5)]
+        rounds += [("gradients", "wide", False, False), ("sample", 5, index, 0.5)]
         for output in range(2):
             rounds += [
                 ("grow", output, policy, limits, 5, 2 * index + output),
@@ -37,7 +45,8 @@ def test_a_round_asks_four_questions_in_order() -> None:
 
 def test_nothing_happens_before_a_round_is_asked_for() -> None:
     log: Any = Log()
-    rounds = plain.boost(log, resolve({}), 1, 0, [])
+    params = resolve({})
+    rounds = plain.boost(log, params, rule(params, 1), (np.zeros(3), None), range(1), [])
     assert log.calls == []
     next(rounds)
     assert len(log.calls) == 4

@@ -218,7 +218,7 @@ def test_a_validation_set_starts_at_its_own() -> None:
         ({"max_dept": 3}, ParameterError, "did you mean 'max_depth'"),
         ({"objective": "logistik"}, ParameterError, "did you mean 'logistic'"),
         ({"grow_policy": "leafwize"}, ParameterError, "did you mean 'leafwise'"),
-        ({"eval_metric": "rmsle"}, ParameterError, "did you mean 'rmse'"),
+        ({"eval_metric": "rmze"}, ParameterError, "did you mean 'rmse'"),
         ({"n_jobs": 0}, ParameterError, "n_jobs=0"),
         ({"grow_policy": "symmetric", "max_depth": None}, ParameterError, "needs a depth"),
         ({"num_class": 3}, ParameterError, "n_classes=3 is not for objective='squared_error'"),

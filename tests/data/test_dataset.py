@@ -21,6 +21,7 @@ CUTS = [[1.5, 3.0], []]
 CODES = [[0, 1, 2, 3, 0, 2], [0, 1, 0, 0, 0, 0]]
 Y = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 W = np.array([1.0, 2.0, 1.0, 1.0, 0.5, 3.0])
+Y2 = np.column_stack([Y, -Y])
 
 
 def codes(data):
@@ -146,10 +147,23 @@ def test_init_score_has_a_column_for_each_output():
     assert Dataset(X, Y, init_score=np.ones((6, 3))).init_score.shape == (6, 3)
 
 
+def test_labels_of_several_columns(tmp_path):
+    data = Dataset(X, Y2)
+    assert_array_equal(data.label, Y2)
+    assert data.label.flags.c_contiguous and not data.label.flags.writeable
+    assert_array_equal(Dataset(X, Y2[:, :1]).label, Y)  # a single column is no second dimension
+    assert_same(data, Dataset(X, pd.DataFrame(Y2)))
+    assert_same(data, Dataset.from_chunks([(X[:2], Y2[:2]), (X[2:2], Y2[2:2]), (X[2:], Y2[2:].tolist())]))
+    data.save(tmp_path / "data")
+    assert_same(data, Dataset.load(tmp_path / "data"))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"data": np.zeros(3)}, "2-D table as data"),
+        ({"data": X, "label": Y2.T}, r"inconsistent numbers of samples: \[6, 2\]"),
+        ({"data": X, "label": Y2[:, :0]}, r"got one of shape \(6, 0\)"),
         ({"data": X, "label": Y[:5]}, r"inconsistent numbers of samples: \[6, 5\]"),
         ({"data": X, "label": [1, 2, NAN, 4, 5, 6]}, "y contains NaN, first in row 2"),
         ({"data": X, "weight": -W}, "sample_weight is -1.0 in row 0"),
@@ -236,6 +250,10 @@ def test_chunks_with_a_reference_and_names():
         ([(X, Y), X], "chunk 1 has no label"),
         ([(X, Y, W), (X, Y)], "chunk 1 has no weight"),
         ([(X, Y), (X, Y[:2])], r"the label of chunk 1 must be of shape \(6,\), got \(2,\)"),
+        ([(X, Y2), (X, Y)], r"the label of chunk 1 must be of shape \(6, 2\), got \(6,\)"),
+        ([(X, Y), (X, Y2)], r"the label of chunk 1 must be of shape \(6,\), got \(6, 2\)"),
+        ([(X, Y2, Y2)], r"the weight of chunk 0 must be of shape \(6,\), got \(6, 2\)"),
+        ([(X, Y2.T)], r"the label of chunk 0 must be of shape \(6, 6\), got \(2, 6\)"),
         ([(X, Y, W, Y)], "not 4 things"),
         ([(X, Y), (X, Y * NAN)], "y contains NaN, first in row 6"),
         ([X, np.array([["a", "b"]])], "chunk 1 has dtype <U1"),
@@ -268,6 +286,8 @@ def test_fingerprint_sees_everything_that_training_sees():
             Dataset(X, Y, Y),
             Dataset(X, init_score=Y),
             Dataset(X, Y + 1),
+            Dataset(X, Y2),
+            Dataset(X, Y2.reshape(2, 6).T),
             Dataset(X, init_score=score),
             Dataset(X, feature_names=["a", "b"]),
             Dataset(changed),
@@ -367,6 +387,8 @@ LIES = {
     "a label is missing": {"label": np.array([1, 2, 3, 4, 5, NAN])},
     "labels are short": {"label": np.ones(5)},
     "labels are float32": {"label": np.ones(6, np.float32)},
+    "labels have no column": {"label": np.ones((6, 0))},
+    "labels have three dimensions": {"label": np.ones((6, 2, 2))},
     "a weight is negative": {"weight": np.array([1.0, 1, 1, 1, 1, -1])},
     "weights are zero": {"weight": np.zeros(6)},
     "scores have no output": {"init_score": np.zeros((6, 0))},

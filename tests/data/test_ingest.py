@@ -14,6 +14,7 @@ import scipy.sparse
 from numpy.testing import assert_array_equal
 
 from sapwood.data import ingest
+from sapwood.data.dataset import Dataset
 from sapwood.errors import DataError
 
 NAN = np.nan
@@ -294,9 +295,12 @@ def test_objects_raise_the_type_error_that_scikit_learn_checks():
     [
         (np.zeros(3), r"2-D table as X, got a 1-D array of shape \(3,\)\. Reshape your data"),
         ([1, 2], r"got a 1-D array of shape \(2,\)\. Reshape your data"),
-        (np.float64(1), r"0-D array of shape \(\)\. Reshape your data"),
-        (None, r"0-D array of shape \(\)\. Reshape your data"),
-        ("abc", r"0-D array of shape \(\)\. Reshape your data"),
+        (np.array(1.0), r"0-D array of shape \(\)\. Reshape your data"),
+        (1.0, r"X is a float, which is no table; give an array, .* or an Arrow table\.$"),
+        (None, "X is a NoneType, which is no table"),
+        ("abc", "X is a str, which is no table"),
+        ({"a": [1, 2]}, r"X is a dict, which is no table.*: of a dict of columns, pandas\.DataFrame makes one\."),
+        (Dataset([[1.0]]), "X is a Dataset, which is no table.*: a Dataset keeps bins only, so the one it was made of"),
         (np.zeros((2, 2, 2)), r"got a 3-D array of shape \(2, 2, 2\)\. Reshape your data"),
         (pd.Series([1]), r"got a series \(Series\)\. Reshape your data"),
         (pl.Series([1]), r"got a series \(Series\)\. Reshape your data"),
@@ -445,10 +449,28 @@ def test_labels_and_scores_of_every_container(given):
     assert_array_equal(ingest.init_score(given, 2), [[1.0], [2.0]])
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        [[1, 2], [3, 4]],
+        np.asfortranarray([[1, 2], [3, 4]]),
+        np.array([[True, 2], [3, 4]], dtype=object),
+        pd.DataFrame({"a": [1, 3], "b": [2, 4]}, index=[5, 4]),
+        pl.DataFrame({"a": [1, 3], "b": [2.0, 4.0]}),
+        pa.table({"a": [1, 3], "b": [2, 4]}),
+    ],
+)
+def test_labels_of_several_columns(given):
+    values = ingest.label(given, 2)
+    assert values.dtype == np.float64 and values.flags.c_contiguous
+    assert_array_equal(values, [[1.0, 2.0], [3.0, 4.0]])
+
+
 def test_vectors_are_copies():
     given = np.array([1.0, 2.0])
     for values in (ingest.label(given, 2), ingest.weight(given, 2), ingest.init_score(given, 2)):
         assert not np.shares_memory(values, given)
+    assert not np.shares_memory(ingest.label(table := np.eye(2), 2), table)
 
 
 @pytest.mark.parametrize(
@@ -460,8 +482,11 @@ def test_vectors_are_copies():
         ([1.0, None, 2.0], r"y contains NaN, first in row 1\b"),
         (pl.Series([1, 2, None]), r"y contains NaN, first in row 2\b"),
         ([1, 2], r"inconsistent numbers of samples: \[3, 2\]"),
-        (np.zeros((3, 2)), r"y should be a 1d array, got an array of shape \(3, 2\)"),
-        (1.0, r"y should be a 1d array, got an array of shape \(\)"),
+        (np.zeros((2, 3)), r"inconsistent numbers of samples: \[3, 2\]"),
+        ([[1.0, 2.0], [3.0, 4.0], [5.0, NAN]], r"y contains NaN, first in row 2\b"),
+        (np.zeros((3, 0)), r"y should be a 1d array, or a 2d one .* got one of shape \(3, 0\)"),
+        (np.zeros((3, 2, 1)), r"y should be a 1d array, or a 2d one .* got one of shape \(3, 2, 1\)"),
+        (1.0, r"y should be a 1d array, or a 2d one .* got one of shape \(\)"),
         (["a", "b", "c"], r"y has dtype <U1.*text"),
         (np.array([1j, 1, 1]), "y has dtype complex128.*Complex data not supported"),
         (scipy.sparse.csr_array(np.eye(3)), "y is sparse"),

@@ -1,6 +1,7 @@
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from model.handmade import LOG3, LOG4, LOG5, NAN, grown, leaf
-from sapwood.errors import DataError, ModelFormatError, ParameterError
-from sapwood.model import Booster, Trees
+from sapwood.device import cpu
+from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
+from sapwood.model import Booster, Trees, load
 from sapwood.model.booster import FEW_ROWS
 
 
@@ -119,24 +121,113 @@ def test_init_score_takes_the_place_of_the_base(regressor: Booster, classifier: 
         regressor.predict(X, init_score=[0, 0, NAN, 0, 0, 0, 0])
 
 
-def test_links(X) -> None:
-    def model(value: float) -> Booster:
-        return Booster(
-            Trees.of([(grown(leaf(value)), 0)]),
-            base=[0.0],
-            objective="logistic",
-            fields={},
-            link="sigmoid",
-            feature_names=["a", "b"],
-            named=True,
-            params={},
-            classes=np.array([False, True]),
-        )
+def constant(objective: str, *scores: float, link: str = "", **more: Any) -> Booster:
+    """A model of one round that gives every row these scores."""
+    about = cpu.objectives().get(objective, {"link": link, "fields": {}})
+    return Booster(
+        Trees.of([(grown(leaf(score)), output) for output, score in enumerate(scores)]),
+        base=np.zeros(len(scores)),
+        objective=objective,
+        fields={name: default for name, (_, _, _, default, _) in about["fields"].items()},
+        link=about["link"],
+        feature_names=["a", "b"],
+        named=True,
+        params={},
+        **more,
+    )
 
-    assert model(0.0).predict(X).tolist() == [0.5] * 7
-    np.testing.assert_allclose(model(LOG3).predict(X), 0.75, rtol=1e-15)
-    np.testing.assert_allclose(model(-LOG3).predict(X), 0.25, rtol=1e-15)
-    assert model(LOG3).predict(X, raw=True).tolist() == [LOG3] * 7
+
+# What every link makes of the scores log 3 and -log 3; no more than a few roundings of half a unit.
+LINKS: dict[str, list[float]] = {
+    "identity": [LOG3, -LOG3],
+    "sigmoid": [0.75, 0.25],
+    "sigmoid2": [0.9, 0.1],
+    "exp": [3.0, 1 / 3],
+    "expm1": [2.0, -2 / 3],
+    "step": [1.0, 0.0],
+    "softmax": [0.9, 0.1],
+    "one_vs_all": [0.75, 0.25],
+}
+
+
+def test_every_link_of_the_core_is_tested() -> None:
+    assert {about["link"] for about in cpu.objectives().values()} == LINKS.keys()
+
+
+@pytest.mark.parametrize("objective", cpu.objectives())
+def test_links(objective: str, X) -> None:
+    model = constant(objective, LOG3, -LOG3)
+    expected = [LINKS[model.link]] * 7
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-15)
+    np.testing.assert_allclose(next(model.staged_predict(X)), expected, rtol=1e-15)
+    assert model.predict(X, raw=True).tolist() == [[LOG3, -LOG3]] * 7
+    if model.link not in ("softmax", "one_vs_all"):
+        for score, answer in zip((LOG3, -LOG3), LINKS[model.link], strict=True):
+            np.testing.assert_allclose(constant(objective, score).predict(X), [answer] * 7, rtol=1e-15)
+    else:
+        with pytest.raises(ModelFormatError, match=f"link {model.link} does not fit a single output"):
+            constant(objective, LOG3)
+
+
+def test_objectives_of_users_may_have_any_link(X) -> None:
+    for link, answers in LINKS.items():
+        model = constant("mine", LOG3, -LOG3, link=link)
+        np.testing.assert_allclose(model.predict(X), [answers] * 7, rtol=1e-15)
+        assert pickle.loads(pickle.dumps(model)).objective == "mine"
+    for link in ("cosine", ""):
+        with pytest.raises(ModelFormatError, match=f"objective mine has link custom or exp or .*, not '{link}'"):
+            constant("mine", LOG3, link=link)
+    with pytest.raises(ModelFormatError, match="objective has no name"):
+        constant("", LOG3, link="identity")
+    with pytest.raises(ModelFormatError, match="transform is for the link 'custom'; the model has link 'identity'"):
+        constant("mine", LOG3, link="identity", transform=halved)
+
+
+def halved(scores: np.ndarray) -> np.ndarray:
+    scores *= 0.5  # in place: the model must not notice
+    return scores
+
+
+@pytest.mark.parametrize("scores", [(4.0,), (4.0, -2.0)])
+def test_a_link_that_is_a_function(X, scores: tuple[float, ...]) -> None:
+    raw = np.full((7, len(scores)), scores).squeeze()
+    model = constant("mine", *scores, link="custom", transform=halved)
+    more = np.tile(X, (FEW_ROWS, 1))
+    assert model.predict(more).shape == (len(more), *raw.shape[1:])
+    for twin in (model, copy.copy(model), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(twin.predict(X), raw / 2)
+        np.testing.assert_array_equal(next(twin.staged_predict(X)), raw / 2)
+        np.testing.assert_array_equal(twin.predict(X, rounds=0, init_score=raw), raw / 2)
+        np.testing.assert_array_equal(twin.predict(X, raw=True), raw)
+
+    loaded = load(model.to_bytes())
+    assert loaded.to_bytes() == model.to_bytes()
+    np.testing.assert_array_equal(loaded.predict(X, raw=True), raw)
+    for predict in (loaded.predict, loaded.staged_predict):
+        with pytest.raises(ParameterError, match=r"'mine' is a function, .* raw=True, or .* booster\.with_link\(f\)"):
+            predict(X)
+    np.testing.assert_array_equal(loaded.with_link(halved).predict(X), raw / 2)
+    with pytest.raises(ParameterError, match="transform is a str; give a function"):
+        loaded.with_link("sigmoid")
+    with pytest.raises(ObjectiveError, match=r"'mine' returned the shape \(\) for scores of shape \(7"):
+        loaded.with_link(np.sum).predict(X)
+
+
+def test_a_link_of_the_core_cannot_be_replaced(regressor: Booster) -> None:
+    with pytest.raises(ParameterError, match="has the link 'identity' already"):
+        regressor.with_link(halved)
+
+
+@pytest.mark.parametrize("objective", cpu.objectives())
+def test_classes_are_for_objectives_of_classes(objective: str) -> None:
+    def make() -> Booster:
+        return constant(objective, 0.0, 0.0, classes=np.array(["no", "yes"]))
+
+    if cpu.objectives()[objective]["labels"] in ("0 or 1", "a class index"):
+        assert make().classes.tolist() == ["no", "yes"]
+    else:
+        with pytest.raises(ModelFormatError, match=f"{objective} has 2 different classes"):
+            make()
 
 
 # A handful of roundings of half a unit in the last place (2^-53) each: the logarithms, their difference, exp, the sum

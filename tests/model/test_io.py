@@ -287,9 +287,9 @@ def classes(dtype: Any, values: Any, **more: Any) -> Callable[[Parts], None]:
 
 # What is no JSON value of the kind a field wants; test_trees.py has every lie about the trees themselves.
 WRONG = {
-    "objective": [None, 1, [], "squared", "logistic"],
+    "objective": [None, 1, [], "", "logistic", "quantile"],
     "fields": [None, [], "x", {"alpha": 0.5}],
-    "link": [None, 0, "sigmoid", "softmax", "cosine"],
+    "link": [None, 0, "", "sigmoid", "softmax", "exp", "custom", "cosine"],
     "feature_names": [None, "ab", {}, [], ["age"], ["age", "age"], ["age", 1], ["age", None], ["age", ["x"]]],
     "named": [None, 0, 1, "true"],
     "params": [None, [], "x"],
@@ -364,11 +364,7 @@ def test_errors_say_what_is_wrong(regressor: Booster) -> None:
     for message, version, changed in (
         ("version 2; this Sapwood reads versions 1..1. Upgrade", 2, fields),
         ("'named' is a int, not a bool", 1, fields | {"named": 1}),
-        (
-            "'quadratic' is unknown; choose one of logistic, softmax, squared_error",
-            1,
-            fields | {"objective": "quadratic"},
-        ),
+        (r"fields {} are not the finite \['quantile_alpha'\]", 1, fields | {"objective": "quantile"}),
         ("squared_error has link identity, not 'sigmoid'", 1, fields | {"link": "sigmoid"}),
         ("best_round=3 is beyond the 2 rounds", 1, fields | {"best_round": 3}),
     ):

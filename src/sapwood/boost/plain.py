@@ -6,15 +6,16 @@ In: a trainer whose scores are set, and the rows to watch. Out: round after roun
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sapwood import grow, sampling
+from sapwood import grow, objective, sampling
+from sapwood.boost import leaf
 from sapwood.boost.watch import Watch
 from sapwood.device import cpu
-from sapwood.errors import DivergedError
 
 
 def boost(
-    trainer: cpu.Trainer, params: Mapping[str, Any], n_outputs: int, first: int, watches: Sequence[Watch]
-) -> Iterator[list[cpu.Tree]]:
+    trainer: cpu.Trainer, params: Mapping[str, Any], rule: leaf.Rule, rows: leaf.Rows, rounds: range,
+    watches: Sequence[Watch],
+) -> Iterator[list[cpu.Tree]]:  # fmt: skip
     """Add rounds to a model; whoever iterates may stop after any of them.
 
     Parameters
@@ -23,10 +24,12 @@ def boost(
         Training rows with the scores of the model so far.
     params : mapping
         Resolved parameters.
-    n_outputs : int
-        Scores of a row; a round grows one tree for each.
-    first : int
-        Rounds the model has already: draws are numbered by round, so that 10 + 10 rounds are 20.
+    rule : Rule
+        The objective, and what happens to a tree after its growth.
+    rows : (label, weight)
+        Of the training rows, for what the core does not do itself.
+    rounds : range
+        Numbers of the rounds: draws go by them, so that 10 + 10 rounds are 20.
     watches : sequence of Watch
         Validation rows; their scores follow.
 
@@ -35,17 +38,17 @@ def boost(
     list of Tree
         The trees of one round, one for each output.
     """
-    policy, limits = grow.plan(params)
-    seed, precision, subsample = params["random_state"], params["precision"], params["subsample"]
-    for index in range(first, first + params["n_estimators"]):
-        try:
-            trainer.gradients(precision)
-        except OverflowError as cause:
-            raise DivergedError(f"in round {index + 1} the gradients are") from cause
-        sampling.rows(trainer, seed, index, subsample)
-        trees = []
+    policy, limits = grow.plan(params, rule.path_smooth)
+    seed, n_outputs, judge = params["random_state"], rule.n_outputs, watches[-1] if watches else None
+    for index in rounds:
+        objective.gradients(rule.objective, trainer, params, index, *rows)
+        sampling.rows(trainer, seed, index, params["subsample"])
+        trees, rate = [], rule.rate(index)
+        limits["learning_rate"] = 1.0 if rule.after else rate
         for output in range(n_outputs):
             tree = trainer.grow(output, policy, limits, seed, index * n_outputs + output)
+            if rule.after:
+                tree = leaf.settle(trainer, output, tree, rate, rule, judge, rows)
             trainer.add_scores(output)
             for watch in watches:
                 watch.add(tree, output)

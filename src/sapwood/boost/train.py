@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import grow, metric, objective, sampling
+from sapwood.boost import leaf
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.plain import boost
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -69,6 +70,8 @@ def train(
     if job.params["early_stopping_rounds"] is not None and not sets:
         held = sampling.holdout(job.params["random_state"], job.params["validation_fraction"], data.n_rows, data.weight)
 
+    if job.rule.by_validation and not sets and held is None:
+        raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
     trainer, base = _trainer(job, data, held, init_model)
     watches: dict[str, Watch] = {
         name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads) for name, one in sets.items()
@@ -81,7 +84,7 @@ def train(
 
     def look(trees: list[cpu.Tree]) -> dict[str, dict[str, float]]:
         grown.extend((tree, output) for output, tree in enumerate(trees))
-        return {name: measure(watch, job.metrics, job.objective.link, job.n_threads) for name, watch in watches.items()}
+        return {name: measure(watch, job.metrics, job.objective, job.n_threads) for name, watch in watches.items()}
 
     def build(best_round: int | None = None) -> Booster:
         new = Trees.of(grown if best_round is None else grown[: (best_round - first) * job.n_outputs])
@@ -91,6 +94,7 @@ def train(
             objective=job.objective.name,
             fields=job.objective.fields,
             link=job.objective.link,
+            transform=None if job.objective.custom is None else job.objective.custom.transform,
             feature_names=data.feature_names,
             named=data.named,
             params=model_params({**job.params, "max_bins": data.max_bins, "min_samples_bin": data.min_samples_bin}),
@@ -100,7 +104,9 @@ def train(
             history=deepcopy(history),
         )
 
-    rounds = boost(trainer, job.params, job.n_outputs, first, list(watches.values()))
+    rounds = boost(
+        trainer, job.params, job.rule, (job.label, _weight(data, held)), _rounds(job, first), list(watches.values())
+    )
     return build(_run(job, rounds, first, look, history, build))
 
 
@@ -140,7 +146,7 @@ def cv(
     history: History = {}
 
     def look(_: Any) -> dict[str, dict[str, float]]:
-        measured = [measure(watch, job.metrics, job.objective.link, job.n_threads) for watch in watches]
+        measured = [measure(watch, job.metrics, job.objective, job.n_threads) for watch in watches]
         means = {}
         for name, deviations in spread.items():
             values = [by_name[name] for by_name in measured]
@@ -148,7 +154,13 @@ def cv(
             deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / n_folds))
         return {"cv": means}
 
-    rounds = zip(*(boost(trainer, job.params, job.n_outputs, 0, []) for trainer in trainers), strict=True)
+    rounds = zip(
+        *(
+            boost(trainer, job.params, job.rule, (job.label, _weight(data, fold == which)), _rounds(job, 0), [watch])
+            for which, (trainer, watch) in enumerate(zip(trainers, watches, strict=True))
+        ),
+        strict=True,
+    )
     best = _run(job, rounds, 0, look, history, None)
     lists = {f"{name}_{what}": of[name] for name in spread for what, of in (("mean", history["cv"]), ("std", spread))}
     return {name: np.array(values[:best]) for name, values in lists.items()}
@@ -160,6 +172,8 @@ class _Job:
 
     params: dict[str, Any]
     objective: objective.Objective
+    rule: leaf.Rule
+    label: NDArray[np.float64]
     metrics: tuple[metric.Metric, ...]
     callbacks: list[Callback]
     n_outputs: int
@@ -170,13 +184,15 @@ def _prepare(
     given: Mapping[str, Any], data: Dataset, callbacks: Sequence[Callback] | None, init_model: Booster | None = None
 ) -> _Job:
     """Check everything that can be checked before work begins: the parameters first, then the data against them."""
-    params = resolve(given, fields=objective.field_names())
+    params = resolve(given, fields=objective.field_aliases())
     if init_model is not None and not isinstance(init_model, Booster):
         raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster.")
     if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
         params["objective"] = "squared_error" if init_model is None else init_model.objective
     goal = objective.resolve(params)
-    metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=goal.link)
+    link = None if goal.link == "custom" else goal.link
+    metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
+    params["objective"] = goal.name
     grow.plan(params)
     n_threads = cpu.threads(params["n_jobs"])
     if callable(callbacks):
@@ -198,11 +214,11 @@ def _prepare(
             raise ParameterError(
                 f"{name}={params[name]}, but the data was binned with {getattr(data, name)}; set it in Dataset(...)."
             )
-    classes = params["n_classes"]
-    if classes is None and init_model is not None and goal.link == "softmax":
+    classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
+    if classes is None and init_model is not None and indices:
         classes = init_model.n_outputs
-    n_outputs = objective.outputs(goal, data.label, classes)
-    if not (classes is None or goal.link == "softmax" or (goal.link, classes) == ("sigmoid", 2)):
+    n_outputs = objective.outputs(goal, data.label, classes if indices else None)
+    if not (classes is None or indices or (goal.labels, classes) == ("0 or 1", 2)):
         raise ParameterError(f"n_classes={classes} is not for objective={goal.name!r}; leave it out.")
     if data.init_score is not None and data.init_score.shape[1] != n_outputs:
         raise DataError(
@@ -210,7 +226,17 @@ def _prepare(
         )
     if init_model is not None:
         _check_model(init_model, data, goal, n_outputs)
-    return _Job(params, goal, metrics, watching, n_outputs, n_threads)
+    first, rates = 0 if init_model is None else init_model.n_rounds, params["learning_rate"]
+    if isinstance(rates, list) and len(rates) < first + params["n_estimators"]:
+        raise ParameterError(
+            f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
+        )
+    return _Job(params, goal, leaf.plan(goal, params, n_outputs), data.label, metrics, watching, n_outputs, n_threads)
+
+
+def _rounds(job: _Job, first: int) -> range:
+    """The numbers of the rounds to come."""
+    return range(first, first + job.params["n_estimators"])
 
 
 def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_outputs: int) -> None:
@@ -250,23 +276,29 @@ def _trainer(
     job: _Job, data: Dataset, held: NDArray[np.bool_] | None, init_model: Booster | None = None
 ) -> tuple[cpu.Trainer, NDArray[np.float64]]:
     """A trainer whose scores are set and in which held-out rows weigh nothing, and the base of its model."""
-    weight = data.weight
-    if held is not None:
-        weight = np.where(held, 0.0, 1.0 if weight is None else weight)
-        if not weight.any():
-            raise DataError("no row of positive weight is left to train on; check the weights, or hold out fewer rows.")
-    assert data.label is not None
-    goal = job.objective
-    trainer = cpu.Trainer(data.binned, data.label, weight, goal.name, goal.fields, job.n_outputs, job.n_threads)
+    goal, weight = job.objective, _weight(data, held)
+    label = objective.planes(goal, job.label, job.n_outputs)
+    trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
     if init_model is not None:
         base = np.asarray(init_model.base)
     else:
-        base = trainer.start() if data.init_score is None else np.zeros(job.n_outputs)
+        at = job.params["start"] if data.init_score is None else 0.0
+        base = objective.start(goal, trainer, at, job.n_outputs, job.label, weight)
     if init_model is None and data.init_score is None:
         trainer.fill_scores(base)
     else:
         trainer.set_scores(start_scores(data, base, None if init_model is None else init_model.trees, job.n_threads))
     return trainer, base
+
+
+def _weight(data: Dataset, held: NDArray[np.bool_] | None) -> NDArray[np.float64] | None:
+    """The weights of a training in which held-out rows weigh nothing."""
+    if held is None:
+        return data.weight
+    weight = np.where(held, 0.0, 1.0 if data.weight is None else data.weight)
+    if not weight.any():
+        raise DataError("no row of positive weight is left to train on; check the weights, or hold out fewer rows.")
+    return weight
 
 
 def _run(

@@ -14,6 +14,7 @@ from sapwood.device import cpu
 from sapwood.errors import DataError, DivergedError
 from sapwood.metric import Metric
 from sapwood.model.trees import Trees
+from sapwood.objective import Objective
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +31,9 @@ class Watch(Protocol):
     def scores(self) -> Floats:
         """Raw scores, (n_outputs, n_rows)."""
 
+    def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
+        """The leaf (node) that each row comes to."""
+
 
 class ValidSet:
     """A dataset in the bins of the training data, with scores of its own."""
@@ -45,6 +49,9 @@ class ValidSet:
     def scores(self) -> Floats:
         return self._scores
 
+    def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
+        return apply(self._data, tree, self._n_threads)
+
 
 class HeldOut:
     """Some of the training rows, of weight 0 in training, so that nothing is copied or binned again."""
@@ -53,7 +60,7 @@ class HeldOut:
         assert data.label is not None
         self.label = data.label[rows]
         self.weight = None if data.weight is None else data.weight[rows]
-        self._trainer, self._rows = trainer, rows
+        self._data, self._trainer, self._rows = data, trainer, rows
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
         """The trainer adds every tree to all its rows."""
@@ -61,12 +68,13 @@ class HeldOut:
     def scores(self) -> Floats:
         return self._trainer.scores()[:, self._rows]
 
+    def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
+        return apply(self._data, tree, 1)[self._rows]
 
-def measure(watch: Watch, metrics: Sequence[Metric], link: str, n_threads: int) -> dict[str, float]:
+
+def measure(watch: Watch, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
     """Every metric of the watched rows, by name."""
-    prediction = cpu.link(link, np.ascontiguousarray(watch.scores().T), n_threads)
-    if prediction.shape[1] == 1:
-        prediction = prediction[:, 0]
+    prediction = objective.predict(np.ascontiguousarray(watch.scores().T), n_threads)
     try:
         return {metric.name: metric(watch.label, prediction, watch.weight) for metric in metrics}
     except ValueError as cause:
@@ -110,8 +118,12 @@ def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: in
 
 def add_tree(scores: Floats, data: Dataset, tree: Mapping[str, Any], output: int, n_threads: int) -> None:
     """Add the value of each row's leaf to its score, in place."""
-    leaf = cpu.apply(data.binned, tree["column"], tree["bin"], tree["missing_left"], tree["left"], n_threads)
-    scores[output] += tree["value"][leaf]
+    scores[output] += tree["value"][apply(data, tree, n_threads)]
+
+
+def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.int32]:
+    """The leaf (node) that each row of a dataset comes to."""
+    return cpu.apply(data.binned, tree["column"], tree["bin"], tree["missing_left"], tree["left"], n_threads)
 
 
 def _bins(trees: Trees, cuts: Sequence[Floats]) -> NDArray[np.int32]:

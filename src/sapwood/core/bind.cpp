@@ -225,21 +225,38 @@ int index_of(int n, const Info& (*at)(int), const std::string& name, const char*
 
 struct PyTrainer {  // keeps what the trainer only points to
   nb::object binned;
-  Doubles label;
+  Doubles2 label;
   std::unique_ptr<Trainer> trainer;
 };
 
-void new_trainer(PyTrainer* self, nb::object binned, Doubles label, std::optional<Doubles> weight,
+std::vector<double> fields_of(const ObjectiveInfo& o, nb::dict given) {
+  std::vector<double> values;
+  for (int i = 0; i < o.n_fields; i++) {
+    const Field& f = o.fields[i];
+    if (!given.contains(f.name)) refuse(std::string("fields lack ") + f.name);
+    const double x = nb::cast<double>(given[f.name]);
+    if (!(x >= f.low && x <= f.high)) refuse(std::string(f.name) + " is out of range");
+    values.push_back(x);
+  }
+  if ((int)given.size() != o.n_fields) refuse(std::string("objective ") + o.name + " has no such fields");
+  return values;
+}
+
+void new_trainer(PyTrainer* self, nb::object binned, Doubles2 label, std::optional<Doubles> weight,
                  const std::string& objective, nb::dict fields, int n_outputs, int n_threads) {
   const Binned& b = nb::cast<const Binned&>(binned);
-  if ((int64_t)label.shape(0) != b.n_rows) refuse("there must be one label a row");
   const int o = index_of(n_objectives(), objective_info, objective, "objective");
-  if (fields.size() > 0) refuse("objective " + objective + " has no fields");
-  if (n_outputs < 1 || (objective_info(o).pointwise && n_outputs != 1))
+  const ObjectiveInfo& info = objective_info(o);
+  if ((int64_t)label.shape(1) != b.n_rows) refuse("there must be one label a row");
+  const bool planes = label.shape(0) > 1;
+  if (n_outputs < 1 || (planes && ((int)label.shape(0) != n_outputs || !info.pointwise)) ||
+      (info.adaptive && n_outputs > 1))
     refuse("objective " + objective + " cannot have that many outputs");
   const double* w = weights_of(weight, b.n_rows);
   threads_of(n_threads);
-  auto trainer = freely([&] { return std::make_unique<Trainer>(b, label.data(), w, o, n_outputs, n_threads); });
+  auto trainer = freely([&, f = fields_of(info, fields)]() mutable {
+    return std::make_unique<Trainer>(b, label.data(), planes, w, o, std::move(f), n_outputs, n_threads);
+  });
   new (self) PyTrainer{binned, label, std::move(trainer)};
 }
 
@@ -263,10 +280,15 @@ Limits limits_of(nb::dict d) {
   return l;
 }
 
+int output_of(PyTrainer& self, int output) {
+  if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
+  return output;
+}
+
 nb::dict grow(PyTrainer& self, int output, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree) {
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
-  if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
+  output_of(self, output);
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
   Tree t = freely([&] { return self.trainer->grow(output, g, l, seed, tree); });
@@ -277,6 +299,71 @@ nb::dict grow(PyTrainer& self, int output, const std::string& policy, nb::dict l
   d["value"] = array(std::move(t.value));
   d["gain"] = array(std::move(t.gain)), d["cover"] = array(std::move(t.cover)), d["count"] = array(std::move(t.count));
   return d;
+}
+
+// An output whose tree stands, with as many values as it has leaves.
+int leaves_of(PyTrainer& self, int output, const std::optional<Doubles>& values = {}) {
+  const size_t n = self.trainer->n_leaves(output_of(self, output));
+  if (n == 0 || n > 65536) refuse("leaf values can be refitted in trees of at most 65,536 leaves");
+  if (values && values->shape(0) != n) refuse("there must be one value a leaf");
+  return output;
+}
+
+std::vector<double> list(const Doubles& x) { return std::vector<double>(x.data(), x.data() + x.shape(0)); }
+
+nb::list py_gradients(PyTrainer& s, const std::string& precision, bool unit_search, bool unit_leaf,
+                      std::optional<Doubles2> g, std::optional<Doubles2> h) {
+  if (precision != "auto" && precision != "narrow" && precision != "wide") refuse("no precision named " + precision);
+  if (g.has_value() != h.has_value()) refuse("gradients and hessians come together");
+  for (const auto& x : {g, h})
+    if (x && ((int)x->shape(0) != s.trainer->n_outputs() || (int64_t)x->shape(1) != s.trainer->n_rows()))
+      refuse("gradients must have the shape of the scores");
+  nb::list out;
+  for (const char* name : freely([&] {
+         return s.trainer->gradients(precision, unit_search, unit_leaf, g ? g->data() : nullptr,
+                                     h ? h->data() : nullptr);
+       }))
+    out.append(name);
+  return out;
+}
+
+nb::tuple three(LeafSums sums) {
+  return nb::make_tuple(array(std::move(sums.loss)), array(std::move(sums.g)), array(std::move(sums.h)));
+}
+
+nb::ndarray<nb::numpy, double> refit(PyTrainer& s, int output, const std::string& method, int iterations,
+                                     double reg_lambda, double reg_alpha, double max_delta_step) {
+  leaves_of(s, output);
+  if (method != "newton" && method != "gradient" && method != "exact") refuse("no leaf estimation named " + method);
+  if (iterations < 1 || !(reg_lambda >= 0.0) || !(reg_alpha >= 0.0) || !(max_delta_step >= 0.0))
+    refuse("limits must not be negative");
+  const LeafRule rule{method == "exact", method == "gradient", iterations, {reg_lambda, reg_alpha, max_delta_step}};
+  return array(freely([&] { return s.trainer->refit(output, rule); }));
+}
+
+void set_leaves(PyTrainer& s, int output, std::optional<Ints> number, Doubles value) {
+  const size_t n = s.trainer->n_leaves(leaves_of(s, output)), n_new = value.shape(0);
+  if (number ? number->shape(0) != n : n_new != n) refuse("every leaf needs a new number and a value");
+  for (size_t i = 0; number && i < n; i++)
+    if (number->data()[i] < 0 || (size_t)number->data()[i] >= n_new) refuse("no such leaf");
+  const std::vector<int32_t> map =
+      number ? std::vector<int32_t>(number->data(), number->data() + n) : std::vector<int32_t>{};
+  freely([&] { s.trainer->set_leaves(output, map, list(value)); });
+}
+
+// loss, gradient and hessian of rows: score and label (n)
+nb::tuple py_evaluate(const std::string& objective, nb::dict fields, Doubles score, Doubles label) {
+  const int o = index_of(n_objectives(), objective_info, objective, "objective");
+  std::vector<double> f = fields_of(objective_info(o), fields);
+  f.push_back(INF);  // what adapts has not begun
+  const size_t n = score.shape(0);
+  if (label.shape(0) != n) refuse("there must be one label a score");
+  LeafSums out;
+  out.loss.resize(n), out.g.resize(n), out.h.resize(n);
+  freely([&] {
+    kernels().evaluate(o, f.data(), score.data(), label.data(), (int)n, {out.loss.data(), out.g.data(), out.h.data()});
+  });
+  return three(std::move(out));
 }
 
 void check_scores(PyTrainer& self, const Doubles& start) {
@@ -304,9 +391,8 @@ nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin,
 }
 
 Link link_of(const std::string& name) {
-  if (name == "identity") return Link::identity;
-  if (name == "sigmoid") return Link::sigmoid;
-  if (name == "softmax") return Link::softmax;
+  for (size_t i = 0; i < sizeof LINKS / sizeof LINKS[0]; i++)
+    if (name == LINKS[i]) return (Link)i;
   refuse("no link named " + name);
 }
 
@@ -357,8 +443,14 @@ nb::dict objectives() {
   for (int i = 0; i < n_objectives(); i++) {
     const ObjectiveInfo& o = objective_info(i);
     nb::dict d;
-    d["doc"] = o.doc, d["link"] = o.link, d["metric"] = o.metric, d["path_smooth"] = o.path_smooth,
-    d["fields"] = nb::dict();
+    nb::dict fields;
+    for (int j = 0; j < o.n_fields; j++) {
+      const Field& f = o.fields[j];
+      fields[f.name] = nb::make_tuple(f.low, f.high, f.open, f.initial, f.aliases);
+    }
+    d["doc"] = o.doc, d["link"] = o.link, d["metric"] = o.metric, d["labels"] = o.labels, d["leaf"] = o.leaf;
+    d["path_smooth"] = o.path_smooth, d["pointwise"] = o.pointwise, d["bound"] = o.bound, d["knots"] = o.knots;
+    d["adaptive"] = o.adaptive, d["steps"] = o.steps, d["fields"] = fields;
     all[o.name] = d;
   }
   return all;
@@ -494,6 +586,8 @@ nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
   else if (name == "log1p") f = sapwood::log1p;
   else if (name == "expm1") f = sapwood::expm1;
   else if (name == "sigmoid") f = sapwood::sigmoid;
+  else if (name == "softplus") f = sapwood::softplus;
+  else if (name == "tanh") f = sapwood::tanh;
   else refuse("no function named " + name);
   std::vector<double> out(x.shape(0));
   for (size_t i = 0; i < out.size(); i++) out[i] = f(x.data()[i]);
@@ -542,16 +636,9 @@ NB_MODULE(_core, m) {
              const size_t k = (size_t)s.trainer->n_outputs(), n = (size_t)s.trainer->n_rows();
              return array(std::vector<double>(from, from + k * n), {k, n});
            })
-      .def(
-          "gradients",
-          [](PyTrainer& s, const std::string& precision) {
-            if (precision != "auto" && precision != "narrow" && precision != "wide")
-              refuse("precision must be auto, narrow or wide");
-            nb::list out;
-            for (const char* p : freely([&] { return s.trainer->gradients(precision); })) out.append(p);
-            return out;
-          },
-          nb::arg("precision"))
+      .def("gradients", py_gradients, nb::arg("precision"), nb::arg("unit_search") = false,
+           nb::arg("unit_leaf") = false, nb::arg("gradient").none() = nb::none(),
+           nb::arg("hessian").none() = nb::none())
       .def(
           "sample",
           [](PyTrainer& s, uint64_t seed, uint64_t round, double subsample) {
@@ -561,12 +648,29 @@ NB_MODULE(_core, m) {
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample"))
       .def("grow", grow, nb::arg("output"), nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
       .def(
-          "add_scores",
-          [](PyTrainer& s, int output) {
-            if (output < 0 || output >= s.trainer->n_outputs()) refuse("no such output");
-            s.trainer->add_scores(output);
+          "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
+          nb::arg("output"))
+      .def(
+          "sums",
+          [](PyTrainer& s, int output, Doubles step) {
+            leaves_of(s, output, step);
+            return three(freely([&] { return s.trainer->sums(output, step.data()); }));
           },
+          nb::arg("output"), nb::arg("step"))
+      .def("refit", refit, nb::arg("output"), nb::arg("method"), nb::arg("iterations"), nb::arg("reg_lambda"),
+           nb::arg("reg_alpha"), nb::arg("max_delta_step"))
+      .def(
+          "search_step",
+          [](PyTrainer& s, int output, Doubles value) {
+            leaves_of(s, output, value);
+            return freely([&] { return s.trainer->search_step(output, list(value)); });
+          },
+          nb::arg("output"), nb::arg("value"))
+      .def("set_leaves", set_leaves, nb::arg("output"), nb::arg("number").none(), nb::arg("value"))
+      .def(
+          "add_scores", [](PyTrainer& s, int output) { s.trainer->add_scores(output_of(s, output)); },
           nb::arg("output"));
+  m.def("evaluate", py_evaluate, nb::arg("objective"), nb::arg("fields"), nb::arg("score"), nb::arg("label"));
   m.def("apply", py_apply, nb::arg("binned"), nb::arg("column"), nb::arg("bin"), nb::arg("missing_left"),
         nb::arg("left"), nb::arg("n_threads"));
   nb::class_<Forest>(m, "Forest")

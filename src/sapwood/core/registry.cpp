@@ -6,8 +6,11 @@
 namespace sapwood {
 namespace {
 
-#define SAPWOOD_ROW(T) \
-  ObjectiveInfo{T::name, T::doc, T::link, T::metric, T::pointwise, T::constant_hessian, T::path_smooth, T::start},
+#define SAPWOOD_ROW(T)                                                                                           \
+  ObjectiveInfo{                                                                                                 \
+      T::name,  T::doc,   T::link,     T::metric,     T::labels, T::leaf,     T::pointwise, T::constant_hessian, \
+      T::bound, T::knots, T::adaptive, T::mean_start, T::steps,  T::n_fields, T::fields,    T::path_smooth,      \
+      T::start},
 constexpr ObjectiveInfo objectives[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ROW)};
 #undef SAPWOOD_ROW
 #define SAPWOOD_ROW(T) GrowerInfo{T::name, T::doc, T::whole_level, T::shared_split, T::before},

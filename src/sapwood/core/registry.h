@@ -4,11 +4,13 @@
 
 namespace sapwood {
 
-struct ObjectiveInfo {
-  const char *name, *doc, *link, *metric;
-  bool pointwise, constant_hessian;
-  double path_smooth;            // what path_smooth="auto" means for it
-  double (*start)(double mean);  // the best constant for a mean label (pointwise) or a class prior
+struct ObjectiveInfo {  // math/loss.h says what each means
+  const char *name, *doc, *link, *metric, *labels, *leaf;
+  bool pointwise, constant_hessian, bound, knots, adaptive, mean_start;
+  int steps, n_fields;
+  const Field* fields;
+  double path_smooth;
+  double (*start)(double mean, const double* field);
 };
 
 struct GrowerInfo {

@@ -32,8 +32,8 @@ class Dataset:
     ----------
     data : array, list of rows, data frame (pandas, polars, pyarrow, ...) or Arrow stream
         Shape (n_rows, n_columns); numeric and boolean columns, NaN and nulls are missing values.
-    label : array-like of shape (n_rows,), optional
-        Finite numbers: targets, 0 and 1, or class indices.
+    label : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        Finite numbers: targets, 0 and 1, or class indices; a column for each target where there are several.
     weight : array-like of shape (n_rows,), optional
         Not negative; a row of weight 2 counts as that row twice.
     init_score : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
@@ -56,7 +56,8 @@ class Dataset:
         ``f0``, ``f1``, ... where there are no names.
     named : bool
         Whether the names are the user's.
-    label, weight : ndarray of shape (n_rows,), float64, read-only, or None
+    label : ndarray of shape (n_rows,), or (n_rows, n_outputs) for several outputs, float64, read-only, or None
+    weight : ndarray of shape (n_rows,), float64, read-only, or None
     init_score : ndarray of shape (n_rows, n_outputs), float64, read-only, or None
     max_bins, min_samples_bin : int
     cuts : list of ndarray, float64
@@ -269,16 +270,17 @@ def _part(chunk: Any) -> tuple[Any, Any, Any]:
 
 
 def _join(pieces: list[Any], rows: list[int], what: str) -> NDArray[np.float64] | None:
-    """One vector of the pieces that came with chunks of so many rows."""
+    """One vector of the pieces that came with chunks of so many rows; labels may have several columns."""
     if all(piece is None for piece in pieces):
         return None
-    joined = []
+    joined: list[NDArray[np.float64]] = []
     for i, (piece, n_rows) in enumerate(zip(pieces, rows, strict=True)):
         if piece is None:
             raise DataError(f"chunk {i} has no {what}, but others have; give all of them one, or none.")
         values = ingest.floats(piece, f"{what} of chunk {i}")
-        if values.shape != (n_rows,):
-            raise DataError(f"the {what} of chunk {i} must be of shape ({n_rows},), got {values.shape}.")
+        wanted = (n_rows, *(joined[0] if joined else values).shape[1:]) if what == "label" else (n_rows,)
+        if values.shape != wanted:
+            raise DataError(f"the {what} of chunk {i} must be of shape {wanted}, got {values.shape}.")
         joined.append(values)
     return np.concatenate(joined)
 

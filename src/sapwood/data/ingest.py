@@ -29,6 +29,11 @@ ADVICE = {
     "date|time|duration|period": "dates and times are not supported; convert them to numbers, such as seconds.",
     "": "convert it to numbers.",
 }
+# What to give in place of some things that are no tables, by the name of their type.
+INSTEAD = {
+    "dict": ": of a dict of columns, pandas.DataFrame makes one",
+    "Dataset": ": a Dataset keeps bins only, so the one it was made of",
+}
 
 
 class ColumnTypeError(DataError, TypeError):
@@ -76,7 +81,12 @@ def read(X: Any, *, what: str = "X", min_rows: int = 1) -> Columns:
         frame = None if isinstance(X, list | tuple) else _frame(X, what)
         if frame is not None:
             return _from_frame(frame, what, min_rows)
-        X = _as_array(X, what)
+        table, X = X, _as_array(X, what)
+        if X.ndim == 0:
+            raise DataError(
+                f"{what} is a {type(table).__name__}, which is no table; give an array, a list of rows, a data frame "
+                f"or an Arrow table{INSTEAD.get(type(table).__name__, '')}."
+            )
     if X.ndim != 2:
         raise DataError(
             f"Expected a 2-D table as {what}, got a {X.ndim}-D array of shape {X.shape}. Reshape your data with "
@@ -160,14 +170,14 @@ def label(y: Any, n_rows: int) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,) or (n_rows, 1)
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
         Finite numbers.
     n_rows : int
-        How many there must be.
+        How many rows there must be.
 
     Returns
     -------
-    ndarray of shape (n_rows,), float64
+    ndarray of shape (n_rows,), or (n_rows, n_outputs) for several outputs, float64, C order
         A copy.
     """
     if y is None:
@@ -175,8 +185,10 @@ def label(y: Any, n_rows: int) -> NDArray[np.float64]:
     values = floats(y, "y")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
-    if values.ndim != 1:
-        raise DataError(f"y should be a 1d array, got an array of shape {values.shape} instead.")
+    if values.ndim not in (1, 2) or 0 in values.shape[1:]:
+        raise DataError(
+            f"y should be a 1d array, or a 2d one with a column for each target; got one of shape {values.shape}."
+        )
     _check_length(values, n_rows, "y")
     _check_finite(values, "y")
     return values

@@ -4,7 +4,7 @@ In: a table, a target, and parameters as attributes. Out: a fitted estimator aro
 """
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Any, Self, TypeVar
@@ -12,23 +12,48 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from sapwood import objective
 from sapwood.boost import train
 from sapwood.boost.callback import Callback
 from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
-from sapwood.errors import DataError, ParameterError, suggest
-from sapwood.model.booster import Booster
-from sapwood.params import TABLE, resolve
+from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
+from sapwood.model.booster import COUPLED, CUSTOM, Booster
+from sapwood.model.io import encode_classes
+from sapwood.params import TABLE, Number, resolve
+from sapwood.params import Parameter as Row
 
-ROWS = {row.name: row for row in TABLE if row.estimator}
+
+def _fields() -> Iterator[Row]:
+    """The objectives' own parameters as rows like those of the table."""
+    for name, about in cpu.objectives().items():
+        for field, (low, high, is_open, default, aliases) in about["fields"].items():
+            words = ("above", "below") if is_open else ("at least", "at most")
+            limits = f"{words[0]} {low:g}" + (f" and {words[1]} {high:g}" if high < 1e300 else "")
+            doc = f"Of objective={name!r}, {limits}; None is {default:g}."
+            kind = Number(low, high, low_open=is_open, high_open=is_open)
+            yield Row(field, kind, None, doc, tuple(filter(None, aliases.split(","))))
+
+
+ROWS = {row.name: row for row in (*TABLE, *_fields()) if row.estimator}
 PEERS = {alias: row.name for row in ROWS.values() for alias in row.aliases}
+_WEIGH = "weigh the rows: fit(X, y, sample_weight=sklearn.utils.class_weight.compute_sample_weight('balanced', y))."
+ELSEWHERE = {  # what others have as a parameter and we do not
+    **dict.fromkeys(("class_weight", "class_weights", "scale_pos_weight", "is_unbalance", "auto_class_weights"), _WEIGH),
+    "warm_start": "continue a model with fit(X, y, init_model=model).",
+    "importance_type": "ask the model for it: booster_.importance(kind).",
+}
+VALUES = ("identity", "exp", "expm1", "sigmoid")  # links to numbers
+PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
 MAX_CLASSES = 65_535
 
 Pair = tuple[Any, Any]  # a table and its target
 _E = TypeVar("_E")
+_M = TypeVar("_M")
 
 
 class _Estimator(BaseEstimator):
@@ -64,9 +89,11 @@ class _Estimator(BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        init_score: ArrayLike | None = None,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
+        init_score_val: ArrayLike | None = None,
         eval_set: Pair | Sequence[Pair] | None = None,
         callbacks: Sequence[Callback] | None = None,
         init_model: "Booster | _Estimator | None" = None,
@@ -77,11 +104,13 @@ class _Estimator(BaseEstimator):
         ----------
         X : table of shape (n_rows, n_columns)
             NumPy, pandas, polars, Arrow or lists; NaN is a missing value.
-        y : (n_rows,) array-like
-            The target: finite numbers, or classes of any kind.
+        y : (n_rows,) or (n_rows, n_outputs) array-like
+            The target: finite numbers, or classes of any kind; in several columns numbers, or labels of 0 and 1.
         sample_weight : (n_rows,) array-like, optional
             How many rows each row stands for.
-        X_val, y_val, sample_weight_val : optional
+        init_score : (n_rows,) or (n_rows, n_outputs) array-like, optional
+            Raw scores to start from; predictions then need those of their rows.
+        X_val, y_val, sample_weight_val, init_score_val : optional
             Validation rows, as in scikit-learn; early stopping watches them.
         eval_set : (X, y) or list of (X, y), optional
             Validation sets, as in the other boosting libraries; early stopping watches the last.
@@ -99,19 +128,22 @@ class _Estimator(BaseEstimator):
             check_is_fitted(init_model)
             init_model = init_model.booster_
         self._forget()  # not earlier: the model to continue from may be this one
-        settings = resolve({name: getattr(self, name) for name in ROWS})
-        holdouts = _holdouts(X_val, y_val, sample_weight_val, eval_set)
+        settings = resolve(self._by_hand(), fields=objective.field_aliases())
+        holdouts = _holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
         bins = {name: settings[name] for name in ("max_bins", "min_samples_bin", "n_jobs")}
         try:
-            data = Dataset(X, self._learn_target(_target(type(self), y), settings, known), sample_weight, **bins)
+            target = _target(type(self), y)
+            data = Dataset(X, self._learn_target(target, settings, known), sample_weight, init_score, **bins)
             self.n_features_in_ = data.n_columns
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names, object)
             valid = []
-            for X_held, y_held, weight in holdouts:
+            for X_held, y_held, *vectors in holdouts:
                 self._check_names(X_held)
-                label = self._encode_target(_target(type(self), y_held))
-                valid.append(Dataset(X_held, label, weight, reference=data, **bins))
+                held = _target(type(self), y_held)
+                if held.shape[1:] != target.shape[1:]:
+                    raise DataError(f"A validation target has the shape {held.shape}, but y has {target.shape}.")
+                valid.append(Dataset(X_held, self._encode_target(held), *vectors, reference=data, **bins))
             watched = valid if len(valid) != 1 else valid[0]
             booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)
             self.booster_ = self._finish(booster)
@@ -154,6 +186,16 @@ class _Estimator(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    def _by_hand(self) -> dict[str, Any]:
+        """The parameters that are not at their defaults; a recipe sets any others."""
+        given = {name: getattr(self, name) for name in ROWS}
+        defaults = {name: row.default for name, row in ROWS.items()}
+        return {
+            name: value
+            for name, value in given.items()
+            if type(value) is not type(defaults[name]) or value != defaults[name]
+        }
+
     def _forget(self) -> None:
         """Drop what a fit has set: one that fails leaves an estimator that is not fitted."""
         for name in [name for name in vars(self) if name.endswith("_")]:
@@ -176,7 +218,7 @@ class _Estimator(BaseEstimator):
 
     def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:
         """A validation target in the same terms."""
-        raise NotImplementedError
+        return y
 
     def _finish(self, booster: Booster) -> Booster:
         """What the estimator adds to a model."""
@@ -195,10 +237,12 @@ def _documented(estimator: type[_E]) -> type[_E]:
 
 @_documented
 class SapwoodRegressor(RegressorMixin, _Estimator):
-    """Gradient boosting of decision trees for numbers.
+    """Gradient boosting of decision trees for numbers, one target or several (2-D y).
 
     Parameters
     ----------
+    A parameter at its default counts as not set: a `recipe` may set it.
+
     {parameters}
 
     Attributes
@@ -221,28 +265,55 @@ class SapwoodRegressor(RegressorMixin, _Estimator):
     array([2., 4.])
     """
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predict the target of every row, (n_rows,)."""
-        return self._booster(X).predict(X, n_jobs=self.n_jobs)
+    def predict(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Predict the target of every row, (n_rows,), or all its targets, (n_rows, n_outputs)."""
+        return self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs)
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[np.float64]]:
         """Predict after the first round, the second, and so on."""
-        return self._booster(X).staged_predict(X, n_jobs=self.n_jobs)
+        return self._booster(X).staged_predict(X, init_score=init_score, n_jobs=self.n_jobs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
-        settings["objective"] = _objective(settings["objective"], "squared_error", ("identity", "sigmoid"))
+        _settle(settings, "squared_error", "link", VALUES)
         return y
 
-    def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:
-        return y
+
+def _has_probabilities(estimator: "SapwoodClassifier") -> bool:
+    """Whether the objective gives probabilities; where it does not, scikit-learn hides the methods for the reason."""
+    if hasattr(estimator, "booster_"):
+        name, link = estimator.booster_.objective, estimator.booster_.link
+    else:
+        try:
+            settings = resolve({"objective": estimator.objective, "recipe": estimator.recipe})
+            goal = objective.resolve(settings | {"objective": "logistic"} if settings["objective"] == "auto" else settings)
+        except SapwoodError:
+            return True  # fit says what is wrong
+        name, link = goal.name, goal.link
+    if link not in PROBABILITIES:
+        raise AttributeError(
+            f"objective {name!r} gives no probabilities (its link is {link!r}); use decision_function, or choose another."
+        )
+    return True
+
+
+_where_probable: Callable[[_M], _M] = available_if(_has_probabilities)
 
 
 @_documented
 class SapwoodClassifier(ClassifierMixin, _Estimator):
     """Gradient boosting of decision trees for classes: strings, booleans, any integers.
 
+    A 2-D y of 0 and 1 has a column for each of several labels that a row may have (multilabel).
+
     Parameters
     ----------
+    A parameter at its default counts as not set: a `recipe` may set it.
+
     {parameters}
 
     Attributes
@@ -250,8 +321,10 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     booster_ : sapwood.Booster
         The model: predictions in every form, importances, text, files.
     classes_ : (n_classes_,) ndarray
-        The classes, sorted.
+        The classes, sorted; of several labels, their columns.
     n_classes_ : int
+    outputs_2d_ : bool
+        Whether y had several labels.
     n_features_in_ : int
     feature_names_in_ : (n_features_in_,) ndarray of str
         Present where the training table had names.
@@ -270,37 +343,53 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
 
     classes_: NDArray[Any]
     n_classes_: int
+    outputs_2d_: bool
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict the most probable class of every row, (n_rows,)."""
-        return self._decide(self._booster(X).predict(X, n_jobs=self.n_jobs))
+    def predict(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[Any]:
+        """Predict the most probable class of every row, (n_rows,); of several labels 0 or 1, (n_rows, n_classes_)."""
+        booster = self._booster(X)
+        raw = booster.link not in PROBABILITIES
+        return self._decide(booster.predict(X, raw=raw, init_score=init_score, n_jobs=self.n_jobs))
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict the probability of every class, (n_rows, n_classes_); columns follow `classes_`."""
-        return self._spread(self._booster(X).predict(X, n_jobs=self.n_jobs))
+    @_where_probable
+    def predict_proba(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Predict the probability of every class or label, (n_rows, n_classes_); columns follow `classes_`."""
+        return self._spread(self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs))
 
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Predict the logarithm of every class's probability, (n_rows, n_classes_)."""
+    @_where_probable
+    def predict_log_proba(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Predict the logarithm of every probability, (n_rows, n_classes_)."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.log(self.predict_proba(X, init_score))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Compute raw scores: (n_rows,) log-odds of the second of two classes, or (n_rows, n_classes_)."""
-        return self._booster(X).predict(X, raw=True, n_jobs=self.n_jobs)
+    def decision_function(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
+        """Compute raw scores: (n_rows,) of the second of two classes (log-odds, say), or (n_rows, n_classes_)."""
+        return self._booster(X).predict(X, raw=True, init_score=init_score, n_jobs=self.n_jobs)
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+    def staged_predict(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[Any]]:
         """Predict classes after the first round, the second, and so on."""
-        return map(self._decide, self._booster(X).staged_predict(X, n_jobs=self.n_jobs))
+        booster = self._booster(X)
+        raw = booster.link not in PROBABILITIES
+        return map(self._decide, booster.staged_predict(X, raw=raw, init_score=init_score, n_jobs=self.n_jobs))
 
-    def staged_predict_proba(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    @_where_probable
+    def staged_predict_proba(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[np.float64]]:
         """Predict probabilities after the first round, the second, and so on."""
-        return map(self._spread, self._booster(X).staged_predict(X, n_jobs=self.n_jobs))
+        return map(self._spread, self._booster(X).staged_predict(X, init_score=init_score, n_jobs=self.n_jobs))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def _decide(self, p: NDArray[np.float64]) -> NDArray[Any]:
-        """Classes from the booster's probabilities."""
+        """Classes from the booster's probabilities, or from raw scores where there are none."""
         if self.n_classes_ == 1:
             return self.classes_.repeat(len(p))
-        return self.classes_.take(p > 0.5 if p.ndim == 1 else p.argmax(axis=1))
+        above = 0.5 if self.booster_.link in PROBABILITIES else 0.0
+        if self.outputs_2d_:
+            return (p > above).astype(np.int64)
+        return self.classes_.take(p > above if p.ndim == 1 else p.argmax(axis=1))
 
     def _spread(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """One column per class from the booster's probabilities."""
@@ -314,18 +403,24 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         return both
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
-        self.classes_, codes = _classes(y)
+        self.outputs_2d_ = y.ndim == 2
+        self.classes_, codes = (np.arange(y.shape[1]), y) if self.outputs_2d_ else _classes(y)
         self.n_classes_ = len(self.classes_)
         if known is not None and known.tolist() != self.classes_.tolist():
             raise DataError(f"init_model knows the classes {known.tolist()}, but y has {self.classes_.tolist()}.")
-        if self.n_classes_ <= 2:
-            settings["objective"] = _objective(settings["objective"], "logistic", ("sigmoid", "softmax"))
+        if self.outputs_2d_:
+            _settle(settings, "multilabel", "labels", ("0 or 1",))
+        elif self.n_classes_ <= 2:
+            goal = _settle(settings, "logistic", "labels", ("0 or 1", "a class index"))
+            settings["n_classes"] = 2 if goal.link in COUPLED else None
         else:
-            settings["objective"] = _objective(settings["objective"], "softmax", ("softmax",))
-        settings["n_classes"] = max(2, self.n_classes_)
+            _settle(settings, "softmax", "labels", ("a class index",))
+            settings["n_classes"] = self.n_classes_
         return codes
 
     def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        if self.outputs_2d_:
+            return y
         found, codes = _classes(y)
         place = {known: index for index, known in enumerate(self.classes_.tolist())}
         if unseen := [one for one in found.tolist() if one not in place]:
@@ -335,51 +430,56 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         return np.array([place[one] for one in found.tolist()], np.float64)[codes.astype(np.intp)]
 
     def _finish(self, booster: Booster) -> Booster:
-        return replace(booster, classes=self.classes_) if self.n_classes_ > 1 else booster
+        return booster if self.outputs_2d_ or self.n_classes_ == 1 else replace(booster, classes=self.classes_)
 
 
 def _known(estimator: type, params: Mapping[str, Any]) -> None:
     """Raise on a name that is no parameter, with the one that was probably meant."""
     for name in params:
         if name not in ROWS:
-            hint = f"did you mean {PEERS[name]!r}?" if name in PEERS else suggest(name, ROWS)
+            hint = ELSEWHERE.get(name) or (f"did you mean {PEERS[name]!r}?" if name in PEERS else suggest(name, ROWS))
             raise ParameterError(f"{estimator.__name__} has no parameter {name!r}; {hint}")
 
 
-def _objective(name: str, fitting: str, links: tuple[str, ...]) -> str:
-    """The objective to use: the fitting one for "auto", else the given one if its predictions mean the right thing."""
-    known = cpu.objectives()
-    if name in known and known[name]["link"] not in links:
-        choices = ", ".join(other for other in known if known[other]["link"] in links)
-        raise ParameterError(f"objective={name!r} does not suit this target; choose 'auto' or one of {choices}.")
-    return fitting if name == "auto" else name
+def _settle(settings: dict[str, Any], fitting: str, what: str, allowed: tuple[str, ...]) -> objective.Objective:
+    """Put the fitting objective in for "auto"; refuse another whose link or labels do not mean the right thing."""
+    if settings["objective"] == "auto":
+        settings["objective"] = fitting
+    goal = objective.resolve(settings)
+    if goal.custom is None and getattr(goal, what) not in allowed:
+        choices = ", ".join(name for name, about in cpu.objectives().items() if about[what] in allowed)
+        raise ParameterError(f"objective={goal.name!r} does not suit this target; choose 'auto' or one of {choices}.")
+    return goal
 
 
-def _holdouts(X: Any, y: Any, weight: Any, eval_set: Any) -> list[tuple[Any, Any, Any]]:
-    """The validation sets as (X, y, weight), however they were given."""
+def _holdouts(X: Any, y: Any, weight: Any, init_score: Any, eval_set: Any) -> list[tuple[Any, Any, Any, Any]]:
+    """The validation sets as (X, y, weight, init_score), however they were given."""
     if (X is None) != (y is None):
         raise DataError("X_val and y_val belong together; give both or neither.")
-    if weight is not None and X is None:
-        raise DataError("sample_weight_val is the weight of X_val, which was not given.")
+    for name, value in (("sample_weight_val", weight), ("init_score_val", init_score)):
+        if value is not None and X is None:
+            raise DataError(f"{name} belongs to X_val, which was not given.")
     if eval_set is None:
-        return [] if X is None else [(X, y, weight)]
+        return [] if X is None else [(X, y, weight, init_score)]
     if X is not None:
         raise DataError("X_val and eval_set are two ways to give validation rows; choose one.")
-    single = isinstance(eval_set, tuple) and len(eval_set) == 2 and not isinstance(eval_set[0], tuple)
-    pairs = [eval_set] if single else list(eval_set)
-    for pair in pairs:
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise DataError("eval_set is neither a pair (X, y) nor a list of such pairs.")
-    return [(held, target, None) for held, target in pairs]
+    pairs = eval_set
+    if isinstance(eval_set, tuple) and len(eval_set) == 2 and not isinstance(eval_set[0], tuple):
+        pairs = [eval_set]
+    if not isinstance(pairs, tuple | list) or not all(isinstance(one, tuple | list) and len(one) == 2 for one in pairs):
+        raise DataError("eval_set is neither a pair (X, y) nor a list of such pairs.")
+    return [(held, target, None, None) for held, target in pairs]
 
 
 def _target(estimator: type, y: Any) -> NDArray[Any]:
-    """A target as a 1-D array, with scikit-learn's warning where it was a column."""
+    """A target as an array, 1-D with scikit-learn's warning where it was a column, 2-D where it has several."""
     if y is None:
         raise DataError(f"{estimator.__name__} requires y to be passed, but the target y is None.")
     if np.ma.is_masked(y):  # the next line would let the values beneath the mask through
         raise DataError("Input y contains masked values; drop those rows.")
-    array: NDArray[Any] = column_or_1d(y, warn=True)
+    shape = np.shape(y)
+    several = len(shape) == 2 and shape[1] > 1
+    array: NDArray[Any] = ingest.floats(y, "y") if several else column_or_1d(y, warn=True)
     return array
 
 
@@ -406,4 +506,6 @@ def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     if missing:
         raise DataError("Input y contains missing values; drop those rows.")
     place = {one: index for index, one in enumerate(known)}
-    return np.array(known, y.dtype), np.fromiter(map(place.__getitem__, values), np.float64, len(values))
+    classes = np.array(known, y.dtype)
+    encode_classes(classes)  # raises here what could not be saved later
+    return classes, np.fromiter(map(place.__getitem__, values), np.float64, len(values))

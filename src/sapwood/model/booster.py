@@ -8,7 +8,7 @@ import math
 import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -18,13 +18,18 @@ from numpy.typing import NDArray
 
 from sapwood.data import ingest
 from sapwood.device import cpu
-from sapwood.errors import DataError, ModelFormatError, ParameterError, suggest
+from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError, suggest
 from sapwood.model import text
 from sapwood.model.trees import Trees
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 FEW_ROWS = 256  # below, one thread: the work is over before a second one has woken up
 
+CUSTOM = "custom"  # the link of a model whose predictions a user's function makes
+COUPLED = ("softmax", "one_vs_all")  # links that need several scores, one a class
+
+Floats = NDArray[np.float64]
+Link = Callable[[Floats], Floats]  # raw scores (n_rows,) or (n_rows, n_outputs) -> predictions, one a row
 Rounds = int | tuple[int, int] | None
 
 # kind -> the measure summed over the splits on a column (None counts them), and whether to take the average
@@ -50,11 +55,11 @@ class Booster:
     base : (n_outputs,) float64
         Raw score before the first tree.
     objective : str
-        Name of the objective.
+        Name of the objective: one of the core's, or what a user calls their own.
     fields : mapping of str to float
         The objective's own parameters.
     link : str
-        From raw scores to predictions: ``identity``, ``sigmoid`` or ``softmax``.
+        From raw scores to predictions: the core's name of it, or ``custom`` where `transform` does that.
     feature_names : sequence of str
         Name of every column, in training order.
     named : bool
@@ -69,11 +74,14 @@ class Booster:
         Digest of the training data.
     history : mapping
         Metrics by round, for information: no part of the model file.
+    transform : callable or None
+        The link of a custom objective, from raw scores to predictions. Code is no part of the model file: see
+        `with_link`.
     """
 
     trees: Trees
     _: KW_ONLY
-    base: NDArray[np.float64]
+    base: Floats
     objective: str
     fields: Mapping[str, float]
     link: str
@@ -84,6 +92,7 @@ class Booster:
     best_round: int | None = None
     data_fingerprint: str = ""
     history: Mapping[str, Any] = field(default_factory=dict)
+    transform: Link | None = None
 
     def __post_init__(self) -> None:
         frozen = {
@@ -106,7 +115,7 @@ class Booster:
 
     @property
     def n_outputs(self) -> int:
-        """Scores of a row: 1, or the number of classes when there are more than two."""
+        """Scores of a row: 1, or one for each target or class where there are several."""
         return len(self.base)
 
     @property
@@ -128,7 +137,7 @@ class Booster:
         rounds: Rounds = None,
         init_score: Any = None,
         n_jobs: int | None = None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Predict every row of a table.
 
         Parameters
@@ -147,8 +156,11 @@ class Booster:
         Returns
         -------
         (n_rows,) float64, or (n_rows, n_outputs) with several outputs
-            Values, probabilities of the second class, or probabilities of every class.
+            Values, probabilities of the second class, or probabilities of every class or label.
         """
+        if self.link == CUSTOM and not raw:
+            link = self._link()
+            return link(self.predict(X, raw=True, rounds=rounds, init_score=init_score, n_jobs=n_jobs))
         # A single row must take microseconds: a plain array of floats goes straight to the core.
         if (
             type(X) is np.ndarray
@@ -189,7 +201,7 @@ class Booster:
         raw: bool = False,
         init_score: Any = None,
         n_jobs: int | None = None,
-    ) -> Iterator[NDArray[np.float64]]:
+    ) -> Iterator[Floats]:
         """Predict after the first round, the second, and so on; each round is computed once.
 
         Parameters
@@ -205,17 +217,36 @@ class Booster:
         columns = self._read(X)  # here, not in the generator: bad input raises at the call
         start = self._start(init_score, columns.n_rows)
         n_threads = cpu.threads(n_jobs)
+        link = np.copy if raw else self._link(n_threads)
 
-        def stages(scores: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-            shape = (-1,) if self.n_outputs == 1 else (-1, self.n_outputs)
+        def stages(scores: Floats) -> Iterator[Floats]:
             for first in range(0, self.trees.n_trees, self.n_outputs):
-                flat = self._forest.predict(columns.table, first, first + self.n_outputs, True, scores, n_threads)
-                scores = flat.reshape(-1, self.n_outputs)
-                yield (scores.copy() if raw else cpu.link(self.link, scores, n_threads)).reshape(shape)
+                shaped = self._forest.predict(columns.table, first, first + self.n_outputs, True, scores, n_threads)
+                scores = shaped.reshape(-1, self.n_outputs)
+                yield link(shaped)
 
         return stages(start)
 
-    def importance(self, kind: str = "gain", *, normalize: bool = False) -> NDArray[np.float64]:
+    def with_link(self, transform: Link) -> "Booster":
+        """Give a model with a custom link the function back that its file could not hold.
+
+        Parameters
+        ----------
+        transform : callable
+            Takes raw scores, (n_rows,) or (n_rows, n_outputs), and returns predictions, one a row.
+
+        Returns
+        -------
+        Booster
+            The same model, which now predicts more than raw scores.
+        """
+        if self.link != CUSTOM:
+            raise ParameterError(f"the model has the link {self.link!r} already; only a custom link can be given.")
+        if not callable(transform):
+            raise ParameterError(f"transform is a {type(transform).__name__}; give a function of raw scores.")
+        return replace(self, transform=transform)
+
+    def importance(self, kind: str = "gain", *, normalize: bool = False) -> Floats:
         """Measure how much each column was used.
 
         Parameters
@@ -286,7 +317,7 @@ class Booster:
     def __reduce__(self) -> tuple[Callable[..., "Booster"], tuple[Any, ...]]:
         from sapwood.model import io
 
-        return io.decode, (self.to_bytes(), dict(self.history))
+        return io.decode, (self.to_bytes(), dict(self.history), self.transform)
 
     @cached_property
     def _forest(self) -> cpu.Forest:
@@ -302,8 +333,30 @@ class Booster:
             t.left,
             t.value,
             self.base,
-            self.link,
+            "identity" if self.link == CUSTOM else self.link,
         )
+
+    def _link(self, n_threads: int = 1) -> Link:
+        """What makes predictions of raw scores, (n_rows,) or (n_rows, n_outputs), without changing them."""
+        name, n_outputs, transform = self.link, self.n_outputs, self.transform
+        if name != CUSTOM:
+            return lambda scores: cpu.link(name, scores.reshape(-1, n_outputs), n_threads).reshape(scores.shape)
+        if transform is None:
+            raise ParameterError(
+                f"the link of objective {self.objective!r} is a function, which no model file holds; predict with "
+                "raw=True, or give the function: booster.with_link(f)."
+            )
+
+        def checked(scores: Floats) -> Floats:
+            values = np.asarray(transform(scores.copy()), np.float64)
+            if values.shape[:1] != scores.shape[:1]:
+                raise ObjectiveError(
+                    f"the link of objective {self.objective!r} returned the shape {values.shape} for scores of shape "
+                    f"{scores.shape}; it must return one prediction a row."
+                )
+            return values
+
+        return checked
 
     def _read(self, X: Any) -> ingest.Columns:
         """The columns of a table, in the order of training."""
@@ -320,7 +373,7 @@ class Booster:
             raise ParameterError(f"rounds={rounds!r} is out of range; the model has {self.n_rounds} rounds.")
         return first * self.n_outputs, last * self.n_outputs
 
-    def _start(self, init_score: Any, n_rows: int) -> NDArray[np.float64]:
+    def _start(self, init_score: Any, n_rows: int) -> Floats:
         """Scores before the first tree, (n_rows, n_outputs): those given, or the base."""
         scores = ingest.init_score(init_score, n_rows)
         if scores is None:
@@ -333,26 +386,28 @@ class Booster:
 def _validate(booster: Booster) -> None:
     """Raise unless the parts of a model fit together; whoever made it, nothing is used before this has passed."""
     known = cpu.objectives()
-    if booster.objective not in known:
-        raise ModelFormatError(f"objective {booster.objective!r} is unknown; {suggest(booster.objective, known)}")
-    about = known[booster.objective]
-    if booster.link != about["link"]:
-        raise ModelFormatError(f"objective {booster.objective} has link {about['link']}, not {booster.link!r}.")
-    if set(booster.fields) != set(about["fields"]) or not all(map(math.isfinite, booster.fields.values())):
-        raise ModelFormatError(
-            f"fields {dict(booster.fields)} are not the finite {list(about['fields'])} of the objective."
-        )
+    about = known.get(booster.objective)  # None for a user's own
+    links = [about["link"]] if about else sorted({entry["link"] for entry in known.values()} | {CUSTOM})
+    own_fields = list(about["fields"]) if about else []
+    if not booster.objective:
+        raise ModelFormatError("objective has no name.")
+    if booster.link not in links:
+        raise ModelFormatError(f"objective {booster.objective} has link {' or '.join(links)}, not {booster.link!r}.")
+    if booster.transform is not None and booster.link != CUSTOM:
+        raise ModelFormatError(f"transform is for the link {CUSTOM!r}; the model has link {booster.link!r}.")
+    if set(booster.fields) != set(own_fields) or not all(map(math.isfinite, booster.fields.values())):
+        raise ModelFormatError(f"fields {dict(booster.fields)} are not the finite {own_fields} of the objective.")
     if not booster.feature_names or len(set(booster.feature_names)) < booster.n_columns:
         raise ModelFormatError("feature_names must be one different name for each of at least one column.")
     if booster.base.ndim != 1 or not booster.n_outputs or not np.isfinite(booster.base).all():
         raise ModelFormatError(f"base must be one finite score for each output; it is {booster.base}.")
-    if booster.link != "identity" and (booster.link == "softmax") != (booster.n_outputs > 1):
-        raise ModelFormatError(f"link {booster.link} does not fit {booster.n_outputs} outputs.")
+    if booster.link in COUPLED and booster.n_outputs == 1:
+        raise ModelFormatError(f"link {booster.link} does not fit a single output.")
     booster.trees.validate(booster.n_columns, booster.n_outputs)
     if booster.best_round is not None and not 0 <= booster.best_round <= booster.n_rounds:
         raise ModelFormatError(f"best_round={booster.best_round} is beyond the {booster.n_rounds} rounds of the model.")
     if booster.classes is not None:
         n_classes = max(booster.n_outputs, 2)
         fit = booster.classes.shape == (n_classes,) and len(set(booster.classes.tolist())) == n_classes
-        if booster.link == "identity" or not fit:
+        if not fit or (about and about["labels"] not in ("0 or 1", "a class index")):
             raise ModelFormatError(f"{booster.objective} has {n_classes} different classes, not {booster.classes}.")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import container
 from sapwood.errors import DataError, ModelFormatError
-from sapwood.model.booster import Booster
+from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, Trees
 
 KIND = "model"
@@ -59,12 +59,12 @@ def encode(booster: Booster) -> bytes:
     fields = {name: getattr(booster, name) for name in FIELDS}
     fields |= {name: dict(fields[name]) for name in ("fields", "params")}
     if booster.classes is not None:
-        fields["classes"] = _encode_classes(booster.classes)
+        fields["classes"] = encode_classes(booster.classes)
     arrays = {name: getattr(booster.trees, name) for name in DTYPES} | {"base": booster.base}
     return container.pack(KIND, VERSION, arrays, fields)
 
 
-def decode(raw: bytes, history: Mapping[str, Any] | None = None) -> Booster:
+def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link | None = None) -> Booster:
     """Make a booster of the content of a model file.
 
     Parameters
@@ -73,6 +73,8 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None) -> Booster:
         What `encode` returned, or anything else.
     history : mapping, optional
         Metrics by round, which the file does not hold.
+    transform : callable, optional
+        The link of a custom objective, which it does not hold either.
 
     Returns
     -------
@@ -98,7 +100,7 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None) -> Booster:
     if arrays["base"].dtype != ARRAYS["base"]:
         raise ModelFormatError(f"'base' is an array of {arrays['base'].dtype}; expected {ARRAYS['base']}.")
     base = arrays.pop("base")
-    return Booster(Trees(**arrays), base=base, history=history or {}, **fields)
+    return Booster(Trees(**arrays), base=base, history=history or {}, transform=transform, **fields)
 
 
 def save(booster: Booster, path: str | os.PathLike[str]) -> None:
@@ -143,8 +145,8 @@ def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | Binar
     return decode(raw)
 
 
-def _encode_classes(classes: NDArray[Any]) -> dict[str, Any]:
-    """The classes of a classifier as JSON, exactly."""
+def encode_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    """The classes of a classifier as JSON, exactly; raises on those that no file can hold."""
     dtype = "str" if classes.dtype.kind == "U" else classes.dtype.name
     values = [value.item() if isinstance(value, np.generic) else value for value in classes.tolist()]
     if any(type(value) not in CLASS_TYPES.get(dtype, ()) for value in values):

@@ -9,8 +9,6 @@
 
 namespace sapwood {
 
-enum class Link { identity, sigmoid, softmax };
-
 struct ForestArrays {
   int64_t n_trees, n_nodes;
   const int64_t* offset;  // (n_trees + 1)

@@ -19,6 +19,9 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
   static constexpr Kernels table = {
       SAPWOOD_TEXT(SAPWOOD_ISA),
       gradients,
+      evaluate,
+      knots,
+      margins,
       add_leaves,
       histogram,
       histogram_pairs,

@@ -23,22 +23,32 @@ struct LeafNumbers {  // of rows: bytes for up to 256 leaves, else 16 bits
 struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf values, gradients, fixed point
   int64_t n, plane, first;  // rows; distance between outputs in every array below; position of the first row
   int n_outputs, objective;
-  double* score;               // (n_outputs, n) IN OUT
-  const LeafNumbers* leaf;     // (n_outputs) IN, leaf of each row in the tree last grown
-  const double* const* value;  // (n_outputs) IN, its leaf values where they are still to be added, or null
-  const double* label;         // (n) IN
-  const double* factor;        // (n) IN, real weights, or null
-  const int32_t* multiple;     // (n) IN, whole weights, or null
-  const Scale* narrow;         // (n_outputs) IN
-  const Scale* wide;           // (n_outputs) IN
-  int32_t* packed;             // (n_outputs, n) OUT narrow g << 16 | h
-  Pair* fine;                  // (n_outputs, n) OUT wide
-  Pair* coarse;                // (n_outputs, n) OUT narrow, or null
-  double* scratch;             // (n_outputs + 2, BLOCK)
-  uint64_t* max_g;             // (n_outputs) IN OUT bits of the largest |g|
-  uint64_t* max_h;
+  const double* field;              // the objective's own parameters
+  double* score;                    // (n_outputs, n) IN OUT
+  const LeafNumbers* leaf;          // (n_outputs) IN, leaf of each row in the tree last grown
+  const double* const* value;       // (n_outputs) IN, its leaf values where they are still to be added, or null
+  const double* label;              // (n) or (n_outputs, n) IN
+  int64_t label_plane;              // 0: one label serves all outputs
+  const double *given_g, *given_h;  // (n_outputs, n) IN, instead of the objective's, or null
+  bool unit_search, unit_leaf;      // hessians of 1 in the split search, in the leaf values
+  const double* factor;             // (n) IN, real weights, or null
+  const int32_t* multiple;          // (n) IN, whole weights, or null
+  const Scale* narrow;              // (n_outputs) IN
+  const Scale* wide;                // (n_outputs) IN
+  int32_t* packed;                  // (n_outputs, n) OUT narrow g << 16 | h
+  Pair* fine;                       // (n_outputs, n) OUT wide, of the leaf values
+  Pair* coarse;                     // (n_outputs, n) OUT narrow, or null
+  Pair* apart;      // (n_outputs, n) OUT wide, of a search whose hessians are not those of the leaves, or null
+  double* scratch;  // (n_outputs + 3, BLOCK)
+  uint64_t* max_g;  // (n_outputs) IN OUT bits of the largest |g|
+  uint64_t* max_h;  // ... and of the largest h, of the leaf values and of the search
+  uint64_t* max_search;
   int64_t* sum_g;  // (n_outputs) IN OUT sum of multiple * |narrow g|
   int64_t* sum_h;
+};
+
+struct Derived {  // of rows at their scores: OUT
+  double *loss, *g, *h;
 };
 
 struct
@@ -70,6 +80,11 @@ struct MaskNode {  // a node of a tree over byte codes: split, or leaf where lef
 struct Kernels {
   const char* name;
   void (*gradients)(const GradientArgs&);
+  void (*evaluate)(int objective, const double* field, const double* score, const double* label, int n, Derived);
+  void (*knots)(int objective, const double* field, const double* score, const double* label, int n, double* at,
+                double* mass, double* level);
+  // margin (n) OUT: score k less the log of the sum of e^score over the others, along which softmax is logistic loss
+  void (*margins)(const double* score, int64_t plane, int n_outputs, int k, int n, double* margin);
   void (*add_leaves)(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int64_t n);
   // hist (width, HIST_STRIDE) int64 OUT: sums of g << 32 | h
   void (*histogram)(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,

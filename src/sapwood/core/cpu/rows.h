@@ -35,45 +35,56 @@ static void softmax_block(const double* score, int64_t plane, int n_outputs, int
 }
 
 template <class Objective>
-static void derive(const double* score, const double* p, const double* label, int k, int n_outputs, int n, double* g,
-                   double* h) {
+static void derive(const GradientArgs& a, const double* p, int k, int64_t at, int n, double* g, double* h) {
+  const double *score = a.score + k * a.plane + at, *label = a.label + k * a.label_plane + at;
   if constexpr (Objective::pointwise) {
-    for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], g[i], h[i]);
+    for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], a.field, g[i], h[i]);
   } else {
-    const double factor = n_outputs > 1 ? (double)n_outputs / (double)(n_outputs - 1) : 1.0;
-    for (int i = 0; i < n; i++) Objective::grad_hess(p[k * BLOCK + i], label[i] == (double)k, factor, g[i], h[i]);
+    const double factor = a.n_outputs > 1 ? (double)a.n_outputs / (double)(a.n_outputs - 1) : 1.0;
+    for (int i = 0; i < n; i++) Objective::of_share(p[k * BLOCK + i], label[i] == (double)k, factor, g[i], h[i]);
   }
 }
 
-// Fixed point of one block; the maxima are those of integer bits, since a float maximum would not become vector code.
-static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, const double* g, const double* h) {
-  uint64_t top_g = a.max_g[k], top_h = a.max_h[k];
+// The maximum of the bits of |x|: of integers, since a float maximum would not become vector code.
+static uint64_t top_bits(uint64_t top, const double* x, int n) {
   for (int i = 0; i < n; i++) {
-    const uint64_t bg = bits_of(g[i]) & 0x7fffffffffffffffu, bh = bits_of(h[i]) & 0x7fffffffffffffffu;
-    top_g = (int64_t)bg > (int64_t)top_g ? bg : top_g;
-    top_h = (int64_t)bh > (int64_t)top_h ? bh : top_h;
+    const uint64_t b = bits_of(x[i]) & 0x7fffffffffffffffu;
+    top = (int64_t)b > (int64_t)top ? b : top;
   }
-  a.max_g[k] = top_g, a.max_h[k] = top_h;
-  const double gs = g_scale(a.wide[k]), hs = h_scale(a.wide[k]);
-  Pair* fine = a.fine + k * a.plane + at;
-  for (int i = 0; i < n; i++) fine[i] = {quantise_g(g[i], gs), quantise_h(h[i], hs)};
+  return top;
+}
+
+static void quantise_pairs(const double* g, const double* h, int n, const Scale& scale, Pair* out) {
+  const double gs = g_scale(scale), hs = h_scale(scale);
+  for (int i = 0; i < n; i++) out[i] = {quantise_g(g[i], gs), quantise_h(h[i], hs)};
+}
+
+// Fixed point of one block: `h` are the hessians of the leaf values, `search` those of the split search, often the same.
+static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, const double* g, const double* h,
+                           const double* search) {
+  a.max_g[k] = top_bits(a.max_g[k], g, n);
+  a.max_h[k] = top_bits(a.max_h[k], h, n);
+  a.max_search[k] = search == h ? a.max_h[k] : top_bits(a.max_search[k], search, n);
+  const int64_t row = k * a.plane + at;
+  quantise_pairs(g, h, n, a.wide[k], a.fine + row);
+  if (a.apart != nullptr) quantise_pairs(g, search, n, {WIDE, a.narrow[k].g, a.narrow[k].h}, a.apart + row);
   const double ngs = g_scale(a.narrow[k]), nhs = h_scale(a.narrow[k]);
-  int32_t* packed = a.packed + k * a.plane + at;
+  int32_t* packed = a.packed + row;
   int64_t sum_g = 0, sum_h = 0;
   if (a.multiple == nullptr) {
     uint32_t part_g = 0,
              part_h = 0;  // a block's sums fit: 512 * 2^14; unsigned, since scales of last time may be too large
     for (int i = 0; i < n; i++) {
-      const uint32_t qg = (uint32_t)quantise_g(g[i], ngs), qh = (uint32_t)quantise_h(h[i], nhs);
+      const uint32_t qg = (uint32_t)quantise_g(g[i], ngs), qh = (uint32_t)quantise_h(search[i], nhs);
       packed[i] = (int32_t)((qg << 16) + qh);
       part_g += (int32_t)qg < 0 ? 0u - qg : qg;
       part_h += qh;
     }
     sum_g = part_g, sum_h = part_h;
   } else {
-    Pair* coarse = a.coarse + k * a.plane + at;
+    Pair* coarse = a.coarse + row;
     for (int i = 0; i < n; i++) {
-      const int32_t qg = quantise_g(g[i], ngs), qh = quantise_h(h[i], nhs);
+      const int32_t qg = quantise_g(g[i], ngs), qh = quantise_h(search[i], nhs);
       coarse[i] = {qg, qh};
       const int64_t w = a.multiple[at + i];
       sum_g += w * (qg < 0 ? -(int64_t)qg : qg);
@@ -87,44 +98,108 @@ static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, cons
 template <class Objective>
 static void gradients_of(const GradientArgs& a) {
   double* p = a.scratch;
-  double *g = p + (int64_t)a.n_outputs * BLOCK, *h = g + BLOCK;
+  double *g = p + (int64_t)a.n_outputs * BLOCK, *h = g + BLOCK, *unit = h + BLOCK;
   for (int64_t at = 0; at < a.n; at += BLOCK) {
     const int n = (int)(a.n - at < BLOCK ? a.n - at : BLOCK);
     for (int k = 0; k < a.n_outputs; k++)
       if (a.value[k] != nullptr) add_leaves(a.score + k * a.plane + at, a.leaf[k], a.first + at, a.value[k], n);
-    if (!Objective::pointwise) softmax_block(a.score + at, a.plane, a.n_outputs, n, p, g, h);
+    if (!Objective::pointwise && a.given_g == nullptr) softmax_block(a.score + at, a.plane, a.n_outputs, n, p, g, h);
     for (int k = 0; k < a.n_outputs; k++) {
-      derive<Objective>(a.score + k * a.plane + at, p, a.label + at, k, a.n_outputs, n, g, h);
+      if (a.given_g == nullptr) {
+        derive<Objective>(a, p, k, at, n, g, h);
+      } else {
+        for (int i = 0; i < n; i++) g[i] = a.given_g[k * a.plane + at + i], h[i] = a.given_h[k * a.plane + at + i];
+      }
+      const double* search = a.unit_search && !a.unit_leaf ? unit : h;
+      if (search == unit)
+        for (int i = 0; i < n; i++) unit[i] = a.factor != nullptr ? a.factor[at + i] : 1.0;
+      if (a.unit_leaf)
+        for (int i = 0; i < n; i++) h[i] = 1.0;
       if (a.factor != nullptr)
         for (int i = 0; i < n; i++) g[i] = g[i] * a.factor[at + i], h[i] = h[i] * a.factor[at + i];
-      quantise_block(a, k, at, n, g, h);
+      quantise_block(a, k, at, n, g, h, search);
     }
   }
 }
 
-static void gradients(const GradientArgs& a) {
-  using Pass = void (*)(const GradientArgs&);
-#define SAPWOOD_PASS(type) gradients_of<type>,
-  static constexpr Pass passes[] = {SAPWOOD_OBJECTIVES(SAPWOOD_PASS)};
-#undef SAPWOOD_PASS
-  passes[a.objective](a);
+template <class Objective>
+static void evaluate_of(const double* field, const double* score, const double* label, int n, Derived out) {
+  for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], field, out.g[i], out.h[i]);
+  for (int i = 0; i < n; i++) out.loss[i] = Objective::loss(score[i], label[i], field);
 }
 
-// raw scores (n, n_outputs) to predictions: kind 0 identity, 1 sigmoid, 2 softmax.
+template <class Objective>
+static void knots_of(const double* field, const double* score, const double* label, int n, double* at, double* mass,
+                     double* level) {
+  for (int i = 0; i < n; i++) {
+    const Knot k = Objective::knot(score[i], label[i], field);
+    at[i] = k.at, mass[i] = k.mass, level[i] = k.level;
+  }
+}
+
+#define SAPWOOD_ENTRY(T) {gradients_of<T>, evaluate_of<T>, knots_of<T>},
+static constexpr struct {
+  void (*gradients)(const GradientArgs&);
+  void (*evaluate)(const double*, const double*, const double*, int, Derived);
+  void (*knots)(const double*, const double*, const double*, int, double*, double*, double*);
+} OBJECTIVES[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ENTRY)};
+#undef SAPWOOD_ENTRY
+
+static void gradients(const GradientArgs& a) { OBJECTIVES[a.objective].gradients(a); }
+
+static void evaluate(int objective, const double* field, const double* score, const double* label, int n, Derived out) {
+  OBJECTIVES[objective].evaluate(field, score, label, n, out);
+}
+
+static void knots(int objective, const double* field, const double* score, const double* label, int n, double* at,
+                  double* mass, double* level) {
+  OBJECTIVES[objective].knots(field, score, label, n, at, mass, level);
+}
+
+static void margins(const double* score, int64_t plane, int n_outputs, int k, int n, double* margin) {
+  for (int i = 0; i < n; i++) {
+    double top = -INF, total = 0.0;
+    for (int j = 0; j < n_outputs; j++)
+      if (j != k) top = score[j * plane + i] > top ? score[j * plane + i] : top;
+    for (int j = 0; j < n_outputs; j++)
+      if (j != k) total = total + exp(score[j * plane + i] - top);
+    margin[i] = (score[k * plane + i] - top) - log(total);
+  }
+}
+
+// raw scores (n, n_outputs) to predictions, by a link of math/types.h
 static void link(int kind, const double* raw, double* out, int64_t n, int n_outputs) {
-  if (kind == 2) {
-    for (int64_t i = 0; i < n; i++) {
-      const double* s = raw + i * n_outputs;
-      double* p = out + i * n_outputs;
-      double top = s[0], total = 0.0;
-      for (int k = 1; k < n_outputs; k++) top = s[k] > top ? s[k] : top;
-      for (int k = 0; k < n_outputs; k++) p[k] = exp(s[k] - top);
-      for (int k = 0; k < n_outputs; k++) total = total + p[k];
-      for (int k = 0; k < n_outputs; k++) p[k] = p[k] / total;
-    }
-    return;
+  const int64_t all = n * n_outputs;
+  switch ((Link)kind) {
+    case Link::identity:
+      for (int64_t i = 0; i < all; i++) out[i] = raw[i];
+      return;
+    case Link::sigmoid:
+      for (int64_t i = 0; i < all; i++) out[i] = sigmoid(raw[i]);
+      return;
+    case Link::sigmoid2:
+      for (int64_t i = 0; i < all; i++) out[i] = sigmoid(2.0 * raw[i]);
+      return;
+    case Link::exp:
+      for (int64_t i = 0; i < all; i++) out[i] = exp(raw[i]);
+      return;
+    case Link::expm1:
+      for (int64_t i = 0; i < all; i++) out[i] = expm1(raw[i]);
+      return;
+    case Link::step:
+      for (int64_t i = 0; i < all; i++) out[i] = raw[i] > 0.0 ? 1.0 : 0.0;
+      return;
+    case Link::softmax:
+    case Link::one_vs_all:
+      for (int64_t i = 0; i < n; i++) {
+        const double* s = raw + i * n_outputs;
+        double *p = out + i * n_outputs, top = s[0], total = 0.0;
+        for (int k = 1; k < n_outputs; k++) top = s[k] > top ? s[k] : top;
+        for (int k = 0; k < n_outputs; k++) p[k] = (Link)kind == Link::softmax ? exp(s[k] - top) : sigmoid(s[k]);
+        for (int k = 0; k < n_outputs; k++) total = total + p[k];
+        for (int k = 0; k < n_outputs; k++) p[k] = total > 0.0 ? p[k] / total : 1.0 / n_outputs;
+      }
   }
-  for (int64_t i = 0; i < n * n_outputs; i++) out[i] = kind == 1 ? sigmoid(raw[i]) : raw[i];
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

@@ -34,9 +34,7 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
   run(threads_for(n, n_threads), tasks(n), [&](int64_t t, int) {
     __int128 sum = 0;
     for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++) {
-      const double v = value(i) * scale, a = v < 0.0 ? -v : v;
-      const int64_t m = (int64_t)(a < 0x1p52 ? (a + 0x1p52) - 0x1p52 : a),
-                    q = v < 0.0 ? -m : m;  // half to even; beyond 2^52 all are integers
+      const int64_t q = rounded62(value(i) * scale);
       sum += w.whole ? (__int128)q * w.multiple[i] : (__int128)q;
     }
     parts[t] = sum;
@@ -55,15 +53,17 @@ double weight_sum(const double* weight, int64_t n, int n_threads) {
 }
 
 // ------------------------------------------------------------------------------------------------ Trainer
-Trainer::Trainer(const Binned& binned, const double* label, const double* weight, int objective, int n_outputs,
-                 int n_threads)
+Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, const double* weight, int objective,
+                 std::vector<double> field, int n_outputs, int n_threads)
     : binned_(binned),
       label_(label),
+      label_planes_(label_planes),
       weights_(weight, binned.n_rows),
       info_(objective_info(objective)),
       objective_(objective),
       n_outputs_(n_outputs),
       n_threads_(n_threads),
+      field_(std::move(field)),
       n_(binned.n_rows),
       work_(std::make_unique<Workspace>()) {
   if (weights_.given) {
@@ -77,6 +77,7 @@ Trainer::Trainer(const Binned& binned, const double* label, const double* weight
     if (!factor_.empty()) factor_at_ = factor_.data();
     weights_.real = nullptr;
   }
+  field_.resize(info_.n_fields + 1);  // the last is for what adapts
   const size_t all = (size_t)n_ * n_outputs_;
   score_ = Memory(all * 8);
   packed_ = Memory(all * 4);
@@ -94,16 +95,30 @@ Trainer::Trainer(const Binned& binned, const double* label, const double* weight
 }
 Trainer::~Trainer() = default;
 
-std::vector<double> Trainer::start() const {
+std::vector<double> Trainer::start() {
   std::vector<double> w, x, out;
   if (weights_.whole) w.assign(weights_.multiple.begin(), weights_.multiple.end());
   const double* weight = weights_.whole ? w.data() : weights_.given ? factor_at_ : nullptr;
   const double total = weights_.given ? weight_sum(weight, n_, n_threads_) : (double)n_;
-  if (info_.pointwise) return {info_.start(exact_sum(label_, weight, n_, n_threads_) / total)};
-  x.resize(n_);
   for (int k = 0; k < n_outputs_; k++) {
-    for (int64_t i = 0; i < n_; i++) x[i] = label_[i] == (double)k;
-    out.push_back(info_.start(exact_sum(x.data(), weight, n_, n_threads_) / total));
+    const double* y = label(k);
+    if (!info_.pointwise) {
+      x.resize(n_);
+      for (int64_t i = 0; i < n_; i++) x[i] = label_[i] == (double)k;
+      y = x.data();
+    }
+    const double mean = exact_sum(y, weight, n_, n_threads_) / total;
+    if (info_.mean_start) {
+      out.push_back(info_.start(mean, field_.data()));
+      continue;
+    }
+    const std::vector<double> zero(n_, 0.0);
+    LeafRows rows = rows_of(k, true, zero.data());
+    rows.leaf = {nullptr, false}, rows.n_leaves = 1;
+    const bool identity = std::string(info_.link) == "identity";
+    std::vector<double> at = info_.knots ? leaf_knots(rows) : std::vector<double>{identity ? mean : 0.0};
+    if (info_.steps > 0 && !info_.adaptive) at = leaf_newton(rows, std::move(at), 100, {}, nullptr);
+    out.push_back(at[0]);
   }
   return out;
 }
@@ -136,7 +151,7 @@ const double* Trainer::scores() {
 // One pass over the rows with the scales of last time. True if they were the right ones; they nearly always are, being powers of two.
 bool Trainer::pass(bool pending) {
   struct alignas(64) Local {
-    std::vector<uint64_t> max_g, max_h;
+    std::vector<uint64_t> max_g, max_h, max_search;
     std::vector<int64_t> sum_g, sum_h;
     std::vector<double> scratch;
   };
@@ -147,44 +162,60 @@ bool Trainer::pass(bool pending) {
   run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int worker) {
     Local& mine = local[worker];
     if (mine.scratch.empty()) {
-      mine.max_g.assign(n_outputs_, 0), mine.max_h.assign(n_outputs_, 0), mine.sum_g.assign(n_outputs_, 0),
-          mine.sum_h.assign(n_outputs_, 0);
-      mine.scratch.resize((size_t)(n_outputs_ + 2) * BLOCK);
+      mine.max_g.assign(n_outputs_, 0), mine.max_h.assign(n_outputs_, 0), mine.max_search.assign(n_outputs_, 0);
+      mine.sum_g.assign(n_outputs_, 0), mine.sum_h.assign(n_outputs_, 0);
+      mine.scratch.resize((size_t)(n_outputs_ + 3) * BLOCK);
     }
     const int64_t at = t * PIECE;
     GradientArgs a{};
     a.n = std::min(PIECE, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
     a.score = score_.as<double>() + at, a.leaf = numbers_.data(), a.first = at, a.value = value.data(),
-    a.label = label_ + at;
+    a.label = label_ + at, a.label_plane = label_planes_ ? n_ : 0, a.field = field_.data();
+    if (given_g_ != nullptr) a.given_g = given_g_ + at, a.given_h = given_h_ + at;
+    a.unit_search = unit_search_, a.unit_leaf = unit_leaf_;
     a.factor = factor_at_ == nullptr ? nullptr : factor_at_ + at;
     a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
     a.narrow = narrow_.data(), a.wide = wide_.data();
     a.packed = packed_.as<int32_t>() + at, a.fine = fine_.as<Pair>() + at,
     a.coarse = multiplied() ? coarse_.as<Pair>() + at : nullptr;
+    a.apart = unit_search_ && !unit_leaf_ ? apart_.as<Pair>() + at : nullptr;
     a.scratch = mine.scratch.data();
-    a.max_g = mine.max_g.data(), a.max_h = mine.max_h.data(), a.sum_g = mine.sum_g.data(), a.sum_h = mine.sum_h.data();
+    a.max_g = mine.max_g.data(), a.max_h = mine.max_h.data(), a.max_search = mine.max_search.data();
+    a.sum_g = mine.sum_g.data(), a.sum_h = mine.sum_h.data();
     kernels().gradients(a);
   });
   if (pending) std::fill(pending_.begin(), pending_.end(), 0);
-  max_g_.assign(n_outputs_, 0), max_h_.assign(n_outputs_, 0), sum_g_.assign(n_outputs_, 0),
-      sum_h_.assign(n_outputs_, 0);
+  max_g_.assign(n_outputs_, 0), max_h_.assign(n_outputs_, 0), max_search_.assign(n_outputs_, 0);
+  sum_g_.assign(n_outputs_, 0), sum_h_.assign(n_outputs_, 0);
   for (const Local& l : local)
     if (!l.scratch.empty())
       for (int k = 0; k < n_outputs_; k++) {
         max_g_[k] = std::max(max_g_[k], l.max_g[k]), max_h_[k] = std::max(max_h_[k], l.max_h[k]);
+        max_search_[k] = std::max(max_search_[k], l.max_search[k]);
         sum_g_[k] += l.sum_g[k], sum_h_[k] += l.sum_h[k];
       }
   bool right = true;
   for (int k = 0; k < n_outputs_; k++) {
-    const int g = exponent_of(of_bits(max_g_[k])), h = exponent_of(of_bits(max_h_[k]));
-    right = right && g == wide_[k].g && h == wide_[k].h;
-    narrow_[k] = {NARROW, g, h}, wide_[k] = {WIDE, g, h};
+    const int g = exponent_of(of_bits(max_g_[k])), h = exponent_of(of_bits(max_h_[k])),
+              search = exponent_of(of_bits(max_search_[k]));
+    right = right && g == wide_[k].g && h == wide_[k].h && search == narrow_[k].h;
+    narrow_[k] = {NARROW, g, search}, wide_[k] = {WIDE, g, h};
   }
   return right;
 }
 
-std::vector<const char*> Trainer::gradients(const std::string& precision) {
+std::vector<const char*> Trainer::gradients(const std::string& precision, bool unit_search, bool unit_leaf,
+                                            const double* given_g, const double* given_h) {
+  given_g_ = given_g, given_h_ = given_h;
+  constant_ = given_g == nullptr && info_.constant_hessian;
+  unit_search_ = unit_search && !constant_, unit_leaf_ = unit_leaf && !constant_;
+  if (unit_search_ && !unit_leaf_ && apart_.size() == 0) apart_ = Memory((size_t)n_ * n_outputs_ * sizeof(Pair));
+  if (info_.adaptive) {
+    scores();
+    field_[info_.n_fields] = knot_spread(rows_of(0, true), field_[0]);
+  }
   if (!pass(true)) pass(false);
+  given_g_ = given_h_ = nullptr;
   int64_t rows = 0;  // in multiples, of positive weight
   if (!weights_.given) rows = n_;
   else
@@ -201,7 +232,9 @@ std::vector<const char*> Trainer::gradients(const std::string& precision) {
 
 int64_t Trainer::sample(uint64_t seed, uint64_t round, double subsample) {
   all_rows_ = subsample >= 1.0 && !zeros_;
+  used_.clear();
   if (all_rows_) return n_;
+  used_.assign(n_, 0);
   const uint64_t k = key(seed, ROWS, round, 0);
   const uint64_t limit = subsample >= 1.0 ? ~0ull : (uint64_t)(subsample * 0x1p64);
   int64_t n = 0;
@@ -211,7 +244,7 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, double subsample) {
     for (int64_t i = 0; i < shard.n_rows; i++) {
       const int64_t row = shard.first + i;
       if (zeros_ && weights_.multiple[row] == 0) continue;
-      if (subsample >= 1.0 || draw(k, row) < limit) chosen_[s].push_back((int32_t)i);
+      if (subsample >= 1.0 || draw(k, row) < limit) chosen_[s].push_back((int32_t)i), used_[row] = 1;
     }
     n += (int64_t)chosen_[s].size();
   }
@@ -222,16 +255,18 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
   Gradients q{};
   const int64_t at = output * n_;
   const bool narrow = is_narrow_[output];
-  q.scale = narrow ? narrow_[output] : wide_[output], q.fine_scale = wide_[output];
+  const Scale search = {WIDE, narrow_[output].g, narrow_[output].h};
+  q.scale = narrow ? narrow_[output] : search, q.fine_scale = wide_[output];
   q.fine = fine_.as<Pair>() + at;
   q.packed = narrow && !multiplied() ? packed_.as<int32_t>() + at : nullptr;
-  q.search = narrow ? (multiplied() ? coarse_.as<Pair>() + at : nullptr) : q.fine;
-  q.constant_hessian = info_.constant_hessian && (!weights_.given || weights_.whole);
+  const Pair* wide = unit_search_ && !unit_leaf_ ? apart_.as<Pair>() + at : q.fine;
+  q.search = narrow ? (multiplied() ? coarse_.as<Pair>() + at : nullptr) : wide;
+  q.constant_hessian = (constant_ || unit_search_ || unit_leaf_) && (!weights_.given || weights_.whole);
   if (q.constant_hessian) {
-    q.most_per_count = (double)quantise_h(of_bits(max_h_[output]), h_scale(q.scale));
+    q.most_per_count = (double)quantise_h(of_bits(max_search_[output]), h_scale(q.scale));
   } else if (limits.min_samples_leaf > 1.0) {
     double most = 0.0;
-    const Pair* h = narrow && multiplied() ? coarse_.as<Pair>() + at : q.fine;
+    const Pair* h = narrow && multiplied() ? coarse_.as<Pair>() + at : wide;
     for (int64_t i = 0; i < n_; i++) {
       const int32_t m = weights_.given ? weights_.multiple[i] : 1;
       if (m == 0) continue;
@@ -263,6 +298,73 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
     else far_leaf_ = std::move(node), far_value_ = t.value;
   }
   return t;
+}
+
+// ------------------------------------------------------------------------------------------- leaf values
+// Softmax along one score is logistic loss of the margin to the other scores, all at the start of the round.
+LeafRows Trainer::rows_of(int output, bool all, const double* score) {
+  LeafRows r{objective_,
+             field_.data(),
+             score != nullptr ? score : score_.as<double>() + output * n_,
+             label(output),
+             weights_,
+             factor_at_,
+             all || used_.empty() ? nullptr : used_.data(),
+             numbers_[output],
+             n_,
+             (int)value_[output].size(),
+             n_threads_};
+  if (!info_.pointwise) {
+    along_g_.resize(n_), along_y_.resize(n_);
+    run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int) {
+      const int64_t at = t * PIECE;
+      const int n = (int)std::min(PIECE, n_ - at);
+      kernels().margins(score_.as<double>() + at, n_, n_outputs_, output, n, along_g_.data() + at);
+      for (int i = 0; i < n; i++) along_y_[at + i] = label_[at + i] == (double)output;
+    });
+    r.score = along_g_.data(), r.label = along_y_.data();
+  }
+  return r;
+}
+
+std::vector<int32_t> Trainer::leaves(int output) const {
+  std::vector<int32_t> out(n_);
+  const LeafNumbers& l = numbers_[output];
+  for (int64_t i = 0; i < n_; i++) out[i] = l.wide ? ((const uint16_t*)l.data)[i] : ((const uint8_t*)l.data)[i];
+  return out;
+}
+
+LeafSums Trainer::sums(int output, const double* step) { return leaf_sums(rows_of(output, false), step); }
+
+std::vector<double> Trainer::refit(int output, const LeafRule& rule) {
+  const LeafRows rows = rows_of(output, false);
+  std::vector<double> value(rows.n_leaves, 0.0);
+  if (rule.exact && info_.knots) {
+    value = leaf_knots(rows);
+    if (info_.steps > 0) value = leaf_newton(rows, std::move(value), info_.steps, {}, nullptr);
+  } else {
+    const std::vector<double> weight = rule.gradient ? leaf_weights(rows) : std::vector<double>{};
+    value = leaf_newton(rows, std::move(value), rule.exact ? info_.steps : rule.iterations, rule.penalty,
+                        rule.gradient ? &weight : nullptr);
+  }
+  const double m = rule.penalty.max_step;
+  if (m > 0.0)
+    for (double& v : value) v = std::min(std::max(v, -m), m);
+  return value;
+}
+
+double Trainer::search_step(int output, const std::vector<double>& value) {
+  return line_search(rows_of(output, false), value);
+}
+
+void Trainer::set_leaves(int output, const std::vector<int32_t>& number, std::vector<double> value) {
+  const LeafNumbers& l = numbers_[output];
+  run(threads_for(n_, n_threads_), number.empty() ? 0 : tasks(n_), [&](int64_t t, int) {
+    for (int64_t i = t * PIECE; i < std::min(n_, (t + 1) * PIECE); i++)
+      if (l.wide) ((uint16_t*)l.data)[i] = (uint16_t)number[((uint16_t*)l.data)[i]];
+      else ((uint8_t*)l.data)[i] = (uint8_t)number[((uint8_t*)l.data)[i]];
+  });
+  value_[output] = std::move(value);
 }
 
 void Trainer::add_scores(int output) {

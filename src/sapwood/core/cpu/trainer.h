@@ -5,6 +5,7 @@
 
 #include "../registry.h"
 #include "bins.h"
+#include "leaf.h"
 
 namespace sapwood {
 
@@ -33,17 +34,34 @@ struct Gradients {        // of one output, in fixed point
 
 struct Workspace;  // buffers that outlive a tree
 
+struct LeafRule {                        // how leaf values are found once a tree stands
+  bool exact = false, gradient = false;  // else Newton steps
+  int iterations = 1;
+  LeafPenalty penalty;
+};
+
 class Trainer {
  public:
-  Trainer(const Binned& binned, const double* label, const double* weight, int objective, int n_outputs, int n_threads);
+  // label (n), or (n_outputs, n) where `label_planes`; field: the values of the objective's own parameters
+  Trainer(const Binned& binned, const double* label, bool label_planes, const double* weight, int objective,
+          std::vector<double> field, int n_outputs, int n_threads);
   ~Trainer();
-  std::vector<double> start() const;
+  std::vector<double> start();
   void fill_scores(const double* start);
   void set_scores(const double* scores);
   const double* scores();  // (n_outputs, n)
-  std::vector<const char*> gradients(const std::string& precision);
+  // Of the objective, or those given (n_outputs, n); unit_*: with hessians of 1 in the search, in the leaf values.
+  std::vector<const char*> gradients(const std::string& precision, bool unit_search, bool unit_leaf,
+                                     const double* given_g = nullptr, const double* given_h = nullptr);
   int64_t sample(uint64_t seed, uint64_t round, double subsample);
   Tree grow(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree);
+  // Of the tree last grown for an output, before its values are added; leaves are numbered in the order of nodes.
+  size_t n_leaves(int output) const { return value_[output].size(); }
+  std::vector<int32_t> leaves(int output) const;  // of every row
+  LeafSums sums(int output, const double* step);
+  std::vector<double> refit(int output, const LeafRule& rule);
+  double search_step(int output, const std::vector<double>& value);
+  void set_leaves(int output, const std::vector<int32_t>& number, std::vector<double> value);  // old number -> new
   void add_scores(int output);
   int n_outputs() const { return n_outputs_; }
   int64_t n_rows() const { return n_; }
@@ -52,21 +70,29 @@ class Trainer {
   bool multiplied() const { return weights_.whole && !weights_.unit; }  // some row counts more than once
   bool pass(bool pending);
   void flush_scores(int output);
+  const double* label(int output) const { return label_ + (label_planes_ ? output * n_ : 0); }
+  LeafRows rows_of(int output, bool all, const double* score = nullptr);
 
   const Binned& binned_;
   const double* label_;
+  bool label_planes_;
   Weights weights_;
   std::vector<double> factor_;  // 0 or 1 where whole weights hold zeros
   const double* factor_at_ = nullptr;
   bool zeros_ = false;
   const ObjectiveInfo& info_;
   int objective_, n_outputs_, n_threads_;
+  std::vector<double> field_;
   int64_t n_;
-  Memory score_, packed_, fine_, coarse_;
+  Memory score_, packed_, fine_, coarse_, apart_;
   std::vector<Memory> leaf_;  // by output: of each row, in the tree last grown
   std::vector<LeafNumbers> numbers_;
   std::vector<Scale> narrow_, wide_;
-  std::vector<uint64_t> max_g_, max_h_;
+  std::vector<uint64_t> max_g_, max_h_, max_search_;
+  bool unit_search_ = false, unit_leaf_ = false, constant_ = false;
+  const double *given_g_ = nullptr, *given_h_ = nullptr;
+  std::vector<double> along_g_, along_y_;  // softmax along one score: margins and labels of the output last asked for
+  std::vector<uint8_t> used_;              // rows of this round's sample
   std::vector<int64_t> sum_g_, sum_h_;
   std::vector<uint8_t> is_narrow_, pending_;
   std::vector<std::vector<double>> value_;

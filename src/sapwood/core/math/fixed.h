@@ -20,6 +20,13 @@ inline double power_of_two(int e) { return of_bits((uint64_t)(e + 1023) << 52); 
 // rint(x) for |x| < 2^51, as an integer.
 inline int64_t rounded(double x) { return (int64_t)(bits_of(x + ROUND) - bits_of(ROUND)); }
 
+// The same for |x| <= 2^62: beyond 2^52 every double is an integer.
+inline int64_t rounded62(double x) {
+  const double a = x < 0.0 ? -x : x;
+  const int64_t m = (int64_t)(a < 0x1p52 ? (a + 0x1p52) - 0x1p52 : a);
+  return x < 0.0 ? -m : m;
+}
+
 inline double g_scale(const Scale& s) { return power_of_two(s.bits - s.g); }
 inline double h_scale(const Scale& s) { return power_of_two(s.bits - s.h); }
 

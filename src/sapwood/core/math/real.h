@@ -1,5 +1,5 @@
-// exp, log and log1p from + - * / alone, at most 1 ulp from the true value (expm1 2, sigmoid 3): the same bits from every compiler.
-// Enters: a float64. Leaves: a float64. tests/reference.py repeats these operations in NumPy, in this order.
+// exp, log, log1p within 1 ulp of the truth, expm1, softplus 2, sigmoid, tanh 3, from + - * / alone: the same bits from every compiler.
+// Enters: a float64. Leaves: a float64. tests/reference_real.py repeats these operations in NumPy, in this order.
 #pragma once
 #include <stdint.h>
 
@@ -18,6 +18,7 @@ inline double of_bits(uint64_t u) {
 
 constexpr double ROUND = 0x1.8p52;  // adding and subtracting it rounds |x| < 2^51 to an integer, half to even
 constexpr double LN2_HI = 0x1.62e42feep-1, LN2_LO = 0x1.a39ef35793c76p-33;  // k * LN2_HI is exact for |k| < 2^20
+constexpr double LN2 = 0x1.62e42fefa39efp-1;
 constexpr double LOG2E = 0x1.71547652b82fep0;
 
 // r + r^2 P(r), the Taylor series of e^r - 1 up to r^13; |r| <= ln(2)/2 leaves an error of 2^-58.
@@ -109,6 +110,23 @@ inline double sigmoid(double s) {
   const double a = s < 0.0 ? s : -s;
   const double z = exp(a), r = 1.0 / (1.0 + z);
   return s >= 0.0 ? r : z * r;
+}
+
+// log(1 + e^s): log1p(e^-|s|), and s itself where that is positive; log1p again without branches, for arguments from 0 to 1.
+inline double softplus(double s) {
+  const double z = exp(s < 0.0 ? s : -s), u = 1.0 + z;
+  const bool high = u >= 0x1.6a09e667f3bcdp0;  // sqrt(2)
+  const double f = (high ? 0.5 * u : u) - 1.0;
+  return (s > 0.0 ? s : 0.0) + log_tail(f, high ? 1.0 : 0.0, (z - (u - 1.0)) / u);
+}
+
+// From m = e^(-2|x|) - 1, as expm1 has it: -m / (2 + m), with the sign of x.
+inline double tanh(double x) {
+  const double a = x < 0.0 ? -x : x, z = a > 20.0 ? -40.0 : -2.0 * a;
+  const double shifted = z * LOG2E + ROUND, k = shifted - ROUND, r = (z - k * LN2_HI) - k * LN2_LO;
+  const double s = of_bits((bits_of(shifted) - bits_of(ROUND) + 1023) << 52), m = s * exp_tail(r) + (s - 1.0);
+  const double t = -m / (2.0 + m);
+  return x < 0.0 ? -t : t;
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

@@ -28,6 +28,21 @@ struct Candidate {  // the best split found so far; `score` is what a later one 
   Sums left;
 };
 
+struct Field {                 // a parameter of an objective
+  const char *name, *aliases;  // the peers' names, separated by commas
+  double low, high;
+  bool open;  // the limits themselves are excluded
+  double initial;
+};
+
+struct Knot {  // of a row's loss as a function of the step d: it falls `mass * level` a unit below d = at, and rises
+               // `mass * (1 - level)` above
+  double at, mass, level;
+};
+
+enum class Link { identity, sigmoid, softmax, exp, expm1, sigmoid2, step, one_vs_all };
+constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax", "exp", "expm1", "sigmoid2", "step", "one_vs_all"};
+
 struct Open {  // a node that could be split: what a growth policy orders
   double gain;
   int32_t id;

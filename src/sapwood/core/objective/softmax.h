@@ -1,24 +1,24 @@
 // Softmax cross-entropy of K classes: -log p_y, gradient p_k - [y = k], hessian K/(K-1) p_k (1 - p_k) (Friedman 2001, eq. 30);
-// the log priors minimise it. One score a class.
+// the log priors minimise it. One score a class. Along one score it is a logistic loss (Trainer::task), whence `loss` and its like.
 #pragma once
-#include "../math/real.h"
+#include "logistic.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-struct Softmax {
+struct Softmax : Logistic {
   static constexpr const char* name = "softmax";
   static constexpr const char* doc = "cross-entropy of K classes, -log softmax(s)_y; K trees a round";
   static constexpr const char* link = "softmax";
   static constexpr const char* metric = "multi_logloss";
-  static constexpr bool pointwise = false;    // one score a row
+  static constexpr const char* labels = "a class index";
+  static constexpr bool pointwise = false;
   static constexpr double path_smooth = 0.0;  // measured: rare classes would be smoothed away
-  static constexpr bool constant_hessian = false;
-  static void grad_hess(double p, bool is_class, double factor, double& g, double& h) {  // factor = K / (K - 1)
+  static void of_share(double p, bool is_class, double factor, double& g, double& h) {  // factor = K / (K - 1)
     const double v = factor * (p * (1.0 - p));
     g = is_class ? p - 1.0 : p;
     h = v < 1e-16 ? 1e-16 : v;
   }
-  static double start(double prior) { return log(prior < 1e-15 ? 1e-15 : prior); }
+  static double start(double prior, const double*) { return log(prior < 1e-15 ? 1e-15 : prior); }
 };
 using objective_softmax = Softmax;  // registers it
 

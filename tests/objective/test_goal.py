@@ -26,17 +26,17 @@ def test_an_unknown_objective_names_the_nearest() -> None:
         goal("logistics")
 
 
-def test_fields_are_checked_against_their_own_objective(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = {"doc": "", "link": "identity", "metric": "rmse"}
-    shelf = {"level": {**entry, "fields": {"at": (0.0, 1.0, 0.5)}}, "plain": {**entry, "fields": {}}}
-    monkeypatch.setattr(cpu, "objectives", lambda: shelf)
-    assert objective.field_names() == {"at"}
-    assert goal("level").fields == {"at": 0.5}
-    assert objective.resolve({"objective": "level", "at": 1}).fields == {"at": 1.0}
-    with pytest.raises(ParameterError, match="at=2 is too large; choose a number of at least 0"):
-        objective.resolve({"objective": "level", "at": 2})
-    with pytest.raises(ParameterError, match=r"at=0\.5 is not a parameter of objective='plain'"):
-        objective.resolve({"objective": "plain", "at": 0.5})
+def test_fields_are_checked_against_their_own_objective() -> None:
+    assert objective.field_aliases()["tweedie_variance_power"] == "tweedie_power"
+    assert goal("tweedie").fields == {"tweedie_power": 1.5}
+    assert objective.resolve({"objective": "focal", "focal_gamma": 0}).fields == {
+        "focal_gamma": 0.0,
+        "focal_alpha": 0.25,
+    }
+    with pytest.raises(ParameterError, match="tweedie_power=2 is too large; choose a number above 1 and below 2"):
+        objective.resolve({"objective": "tweedie", "tweedie_power": 2})
+    with pytest.raises(ParameterError, match=r"quantile_alpha=0\.5 is not a parameter of objective='huber'"):
+        objective.resolve({"objective": "huber", "quantile_alpha": 0.5})
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,8 @@ def test_fields_are_checked_against_their_own_objective(monkeypatch: pytest.Monk
         ("softmax", [0, 2, 1], None, 3),
         ("softmax", [0, 1], 5, 5),
         ("softmax", [0, 0], None, 2),
+        ("one_vs_all", [0, 2, 1], None, 3),
+        ("poisson", [[0, 2], [1, 0]], None, 2),
     ],
 )
 def test_outputs(name: str, label: Any, n_classes: int | None, expected: int) -> None:
@@ -57,7 +59,7 @@ def test_outputs(name: str, label: Any, n_classes: int | None, expected: int) ->
 @pytest.mark.parametrize(
     ("name", "label", "n_classes", "message"),
     [
-        ("squared_error", [0, np.inf], None, r"label inf in row 1 is not a number up to 1e\+150 in size"),
+        ("squared_error", [0, np.inf], None, "label inf in row 1 is not a number, as"),
         ("squared_error", [0, -1e151], None, "label -1e\\+151 in row 1"),
         ("logistic", [0, 1, 2], None, "label 2 in row 2 is not 0 or 1, as objective='logistic' needs"),
         ("logistic", [0.5], None, "label 0.5 in row 0 is not 0 or 1"),
@@ -65,6 +67,10 @@ def test_outputs(name: str, label: Any, n_classes: int | None, expected: int) ->
         ("softmax", [0, -1], None, "label -1 in row 1"),
         ("softmax", [0, 3], 3, r"label 3 in row 1 is not one of 0\.\.2"),
         ("softmax", [0, np.nan], None, "label nan in row 1"),
+        ("softmax", [[0, 1]], None, "takes one class a row; for a 2-D target use 'multilabel'"),
+        ("poisson", [1, -1], None, "label -1 in row 1 is not a number of at least 0"),
+        ("gamma", [[1, 1], [1, 0]], None, "label 0 in row 1, column 1 is not a number above 0"),
+        ("adaptive_huber", [[1, 1]], None, "adapts to one target; the label has 2 columns"),
     ],
 )
 def test_labels_that_do_not_suit(name: str, label: Any, n_classes: int | None, message: str) -> None:

@@ -1,0 +1,189 @@
+"""What value: leaves beyond one Newton step, the step of a whole tree, and splits that are taken back.
+
+In: a tree just grown, its rows still in the trainer. Out: the tree as it will be added, its values shrunk.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import math
+from sapwood.boost import prune
+from sapwood.boost.watch import Watch
+from sapwood.device import cpu
+from sapwood.errors import ParameterError
+from sapwood.objective import Objective
+from sapwood.params import rates
+
+Floats = NDArray[np.float64]
+Rows = tuple[Floats, Floats | None]  # labels and weights
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How leaf values are found, once a tree stands."""
+
+    objective: Objective
+    n_outputs: int
+    rate: Callable[[int], float]  # of a round
+    path_smooth: float  # what 'auto' means
+    after: bool  # whether anything is left to do after the one Newton step of the core
+    method: str  # newton | gradient | exact | sign | custom
+    iterations: int
+    penalty: tuple[float, float, float]  # reg_lambda, reg_alpha, max_delta_step
+    line_search: bool
+    ccp_alpha: float
+    by_validation: bool
+
+
+def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rule:
+    """Say what happens to a tree after its growth.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    params : mapping
+        Resolved parameters.
+    n_outputs : int
+        Scores of a row.
+
+    Returns
+    -------
+    Rule
+    """
+    method, own, iterations = params["leaf_estimation"], objective.custom, params["leaf_iterations"]
+    if method == "auto":
+        method = objective.leaf if own is None or own.leaf is None else "custom"
+    search, prunes = params["line_search"] == "tree", params["ccp_alpha"] > 0 or params["prune_by_validation"]
+    if method in ("exact", "sign", "custom") and iterations > 1:
+        raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
+    after = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes
+    if own is not None and (method == "exact" or iterations > 1 or search or prunes):
+        raise ParameterError(
+            f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
+            "function, in one step, without line search or pruning."
+        )
+    if after and params["path_smooth"] not in ("auto", 0):
+        raise ParameterError(f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step and no pruning.")
+    penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
+    return Rule(
+        objective, n_outputs, rates(params["learning_rate"]), 0.0 if after else objective.path_smooth, after, method,
+        iterations, penalty, search, params["ccp_alpha"], params["prune_by_validation"],
+    )  # fmt: skip
+
+
+def settle(
+    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, judge: Watch | None, rows: Rows
+) -> cpu.Tree:
+    """Give a tree its final shape and values.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        It holds the tree's rows, and its scores are those before the tree.
+    output : int
+        Which score the tree adds to.
+    tree : Tree
+        As the core grew it, with a learning rate of 1.
+    rate : float
+        The learning rate.
+    rule : Rule
+        What to do.
+    judge : Watch or None
+        Rows that say which splits stay.
+    rows : (label, weight)
+        Of the trainer, for a custom leaf value.
+
+    Returns
+    -------
+    Tree
+    """
+    number = None
+    if rule.ccp_alpha > 0:
+        tree, number = prune.cut(tree, prune.weakest_links(tree, rule.ccp_alpha))
+        trainer.set_leaves(output, number, _leaf_values(tree))
+    if rule.by_validation:
+        assert judge is not None
+        gone = prune.by_validation(tree, *_judged(trainer, output, tree, rate, rule, judge))
+        tree, number = prune.cut(tree, gone)
+        trainer.set_leaves(output, number, _leaf_values(tree))
+    value = _leaf_values(tree)
+    if rule.method == "custom":
+        value = _custom(trainer, output, len(value), rule.objective, *rows)
+    elif rule.method == "sign":
+        if number is not None:
+            value = trainer.refit(output, "newton", 1, *rule.penalty)
+        value = np.where(value > 0, 1.0, -1.0)
+    elif rule.method == "exact" or rule.iterations > 1 or number is not None:
+        value = trainer.refit(output, rule.method, rule.iterations, *rule.penalty)
+    if rule.line_search:
+        value = trainer.search_step(output, value) * value
+    value = rate * value
+    tree["value"][tree["left"] == 0] = value
+    trainer.set_leaves(output, None, value)
+    return tree
+
+
+def _leaf_values(tree: cpu.Tree) -> Floats:
+    """The values of the leaves, in the order of nodes."""
+    return np.ascontiguousarray(tree["value"][tree["left"] == 0])
+
+
+def _custom(
+    trainer: cpu.Trainer, output: int, n_leaves: int, objective: Objective, label: Floats, weight: Floats | None
+) -> Floats:
+    """Leaf values from a user's function, which sees the rows of one leaf at a time."""
+    assert objective.custom is not None
+    number, scores = trainer.leaves(output), trainer.scores()
+    if len(scores) > 1:
+        raise ParameterError(
+            f"leaf of objective {objective.name!r} needs one score a row; this model has {len(scores)}."
+        )
+    live = np.ones(len(number), np.bool_) if weight is None else weight > 0
+    values = np.zeros(n_leaves)
+    for leaf in range(n_leaves):
+        rows = np.flatnonzero((number == leaf) & live)
+        if len(rows):
+            inside = None if weight is None else weight[rows]
+            values[leaf] = objective.custom.leaf_value(label[rows], scores[0, rows], inside)
+    return values
+
+
+def _judged(
+    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, watch: Watch
+) -> tuple[Floats, NDArray[np.int32], Callable[[Floats], Floats]]:
+    """What each node would add, where the judging rows come to, and their loss after a step."""
+    left = tree["left"]
+    g, h = np.zeros(len(left)), np.zeros(len(left))
+    n_leaves = int((left == 0).sum())
+    _, g[left == 0], h[left == 0] = trainer.sums(output, np.zeros(n_leaves))
+    for node in np.flatnonzero(left)[::-1]:
+        g[node], h[node] = g[left[node]] + g[left[node] + 1], h[left[node]] + h[left[node] + 1]
+    reg_lambda, reg_alpha, max_step = rule.penalty
+    bend = h + reg_lambda
+    step = -np.sign(g) * np.maximum(np.abs(g) - reg_alpha, 0.0) / np.where(bend > 0, bend, 1.0)
+    if max_step > 0:
+        step = np.clip(step, -max_step, max_step)
+    goal, scores = rule.objective, watch.scores()
+    label = watch.label if watch.label.ndim == 1 else watch.label[:, output]
+    if goal.labels == "a class index":
+        label = (label == output).astype(np.float64)
+    score = scores[output]
+    if not goal.pointwise:  # softmax along one score: logistic loss of its margin to the others
+        rest = np.delete(scores, output, axis=0)
+        top = rest.max(axis=0)
+        total = np.zeros(len(top))
+        for other in rest:
+            total = total + math.exp(other - top)
+        score = (score - top) - math.log(total)
+    label = np.ascontiguousarray(label)
+
+    def loss(steps: Floats) -> Floats:
+        values = cpu.evaluate(goal.core, goal.fields, score + steps, label)[0]
+        return values if watch.weight is None else values * watch.weight
+
+    return rate * step, watch.reach(tree), loss

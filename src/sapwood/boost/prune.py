@@ -1,0 +1,140 @@
+"""Which splits to take back: the weakest links, or those that do not help rows the tree has not seen.
+
+In: a grown tree. Out: which of its splits become leaves, and the smaller tree.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device import cpu
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def weakest_links(tree: cpu.Tree, alpha: float) -> Mask:
+    """Minimal cost-complexity pruning (Breiman et al. 1984): while the weakest link costs at most alpha, cut it.
+
+    The cost of a node is the squared error that its splits take off, by row of the tree: twice the gain. A link's
+    strength is that cost over the leaves it adds.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree of the core.
+    alpha : float
+        ``ccp_alpha``, as scikit-learn has it.
+
+    Returns
+    -------
+    (n_nodes) bool
+        Splits that become leaves.
+    """
+    left, gone = tree["left"], np.zeros(len(tree["left"]), np.bool_)
+    while True:
+        cost, leaves = 2.0 * tree["gain"] / tree["count"][0], np.ones(len(left))
+        is_split = (left > 0) & ~gone
+        cost[~is_split] = 0.0
+        for node in np.flatnonzero(is_split)[::-1]:  # children come after their parents
+            children = left[node], left[node] + 1
+            cost[node] += cost[children[0]] + cost[children[1]]
+            leaves[node] = leaves[children[0]] + leaves[children[1]]
+        strength = np.full(len(left), np.inf)
+        reached = is_split & _reached(left, gone)
+        strength[reached] = cost[reached] / (leaves[reached] - 1)
+        weakest = int(strength.argmin())
+        if not strength[weakest] <= alpha:
+            return gone
+        gone[weakest] = True
+
+
+def by_validation(tree: cpu.Tree, step: Floats, node: NDArray[np.int32], loss: Callable[[Floats], Floats]) -> Mask:
+    """Reduced-error pruning (Quinlan 1987): a split stays only if unseen rows are better off with what is below it.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree of the core.
+    step : (n_nodes) float64
+        What each node would add to the score, were it a leaf.
+    node : (n_rows) int32
+        The leaf that each unseen row comes to.
+    loss : callable
+        The loss of the rows, by weight, after adding (n_rows) steps to their scores.
+
+    Returns
+    -------
+    (n_nodes) bool
+        Splits that become leaves.
+    """
+    left = tree["left"]
+    parent = np.zeros(len(left), np.int32)
+    splits = np.flatnonzero(left)
+    parent[left[splits]] = parent[left[splits] + 1] = splits
+    own = [0] * len(left)  # loss of each node's rows, were it a leaf: integers, so that rows have no order
+    at, rows, unit = node.copy(), np.arange(len(node)), None
+    while len(rows):
+        steps = np.zeros(len(node))
+        steps[rows] = step[at[rows]]
+        losses = loss(steps)
+        if unit is None:  # leaves room for the sum of all rows
+            top = float(np.abs(losses).max(initial=0.0))
+            unit = 2.0 ** (50 - int(np.frexp(top)[1]) - int(len(node)).bit_length())
+        q = np.rint(np.minimum(losses[rows] * unit, 2.0**55)).astype(np.int64)
+        sums = np.zeros(len(left), np.int64)
+        np.add.at(sums, at[rows], q)
+        own = [mine + int(more) for mine, more in zip(own, sums, strict=True)]
+        rows = rows[at[rows] > 0]
+        at[rows] = parent[at[rows]]
+    best, gone = list(own), np.zeros(len(left), np.bool_)
+    for i in splits[::-1]:
+        below = best[left[i]] + best[left[i] + 1]
+        gone[i] = own[i] <= below
+        best[i] = min(own[i], below)
+    return gone
+
+
+def cut(tree: cpu.Tree, gone: Mask) -> tuple[cpu.Tree, NDArray[np.int32]]:
+    """Turn splits into leaves.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree of the core.
+    gone : (n_nodes) bool
+        Splits that become leaves; what is below them goes with them.
+
+    Returns
+    -------
+    tree : Tree
+        The nodes that stay, in their order.
+    number : (old number of leaves) int32
+        The new number of each leaf.
+    """
+    left, stays = tree["left"], _reached(tree["left"], gone)
+    kept = np.flatnonzero(stays)
+    place = np.cumsum(stays) - 1
+    is_leaf = (left == 0) | gone
+    arrays: Any = tree
+    smaller: Any = {name: arrays[name][kept] for name in arrays}
+    ends = is_leaf[kept]
+    smaller["left"] = np.where(ends, 0, place[left[kept]]).astype(np.int32)
+    for name, blank in (("column", -1), ("bin", -1), ("threshold", 0), ("missing_left", 0), ("gain", 0)):
+        smaller[name][ends] = blank
+    leaf_number = np.cumsum(ends) - 1
+    owner = np.arange(len(left))  # of every node: the nearest node at or above it that stays
+    for node in np.flatnonzero(left):
+        for child in (left[node], left[node] + 1):
+            owner[child] = child if stays[child] else owner[node]
+    return smaller, leaf_number[place[owner[np.flatnonzero(left == 0)]]].astype(np.int32)
+
+
+def _reached(left: NDArray[np.int32], gone: Mask) -> Mask:
+    """Nodes that no cut split stands above."""
+    reached = np.ones(len(left), np.bool_)
+    for node in np.flatnonzero(left):
+        reached[left[node]] = reached[left[node] + 1] = reached[node] and not gone[node]
+    return reached

@@ -1,0 +1,320 @@
+#include "leaf.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "../math/gain.h"
+#include "../registry.h"
+#include "pool.h"
+
+namespace sapwood {
+namespace {
+
+constexpr int64_t PIECE = 16384;  // rows of a task
+constexpr int HALVINGS = 10;
+constexpr double CLOSE = 1e-12;
+
+int64_t pieces(int64_t n) { return (n + PIECE - 1) / PIECE; }
+int threads_for(const LeafRows& r) { return r.n < PIECE ? 1 : r.n_threads; }
+double size(double x) { return x < 0.0 ? -x : x; }
+bool finite(double x) { return x - x == 0.0; }
+
+int leaf_of(const LeafRows& r, int64_t i) {
+  return r.leaf.data == nullptr ? 0
+         : r.leaf.wide          ? ((const uint16_t*)r.leaf.data)[i]
+                                : ((const uint8_t*)r.leaf.data)[i];
+}
+bool in_use(const LeafRows& r, int64_t i) {
+  return (r.used == nullptr || r.used[i]) && (!r.weights.given || r.weights.multiple[i] > 0);
+}
+int64_t repeat(const LeafRows& r, int64_t i) { return r.weights.whole && r.weights.given ? r.weights.multiple[i] : 1; }
+
+// Calls visit(row, loss, g, h) for every row in use, derivatives at score + step[leaf] times the real weight.
+template <class Visit>
+void derive(const LeafRows& r, int64_t piece, const double* step, const Visit& visit) {
+  double score[BLOCK], loss[BLOCK], g[BLOCK], h[BLOCK];
+  for (int64_t at = piece * PIECE; at < std::min(r.n, (piece + 1) * PIECE); at += BLOCK) {
+    const int n = (int)std::min<int64_t>(BLOCK, std::min(r.n, (piece + 1) * PIECE) - at);
+    for (int i = 0; i < n; i++) score[i] = r.score[at + i] + step[leaf_of(r, at + i)];
+    kernels().evaluate(r.objective, r.field, score, r.label + at, n, {loss, g, h});
+    for (int i = 0; i < n; i++) {
+      if (!in_use(r, at + i)) continue;
+      const double f = r.factor == nullptr ? 1.0 : r.factor[at + i];
+      visit(at + i, loss[i] * f, g[i] * f, h[i] * f);
+    }
+  }
+}
+
+struct alignas(64) Top {
+  double loss = 0, g = 0, h = 0;
+};
+
+struct alignas(64) Most {
+  double mass = 0, level = 0;
+};
+
+// The rows' order as unsigned integers.
+uint64_t ordered(double x) {
+  const uint64_t u = bits_of(x + 0.0);  // -0.0 is 0.0
+  return u >> 63 ? ~u : u | 0x8000000000000000u;
+}
+double disordered(uint64_t u) { return of_bits(u >> 63 ? u & 0x7fffffffffffffffu : ~u); }
+
+struct Item {  // a row in a selection
+  uint64_t key;
+  int64_t mass;
+  int32_t group;
+};
+
+// Of each group the smallest key whose cumulated mass reaches the target: radix selection by counts, a few bits at a time.
+std::vector<uint64_t> select(std::vector<std::vector<Item>>& items, std::vector<int64_t> target, int n_threads) {
+  const size_t n = target.size();
+  int bits = 11;
+  while (bits > 1 && (n << bits) > (1u << 17)) bits--;
+  std::vector<uint64_t> prefix(n, 0);
+  for (int shift = 64; shift > 0;) {
+    const int width = std::min(bits, shift), above = shift;
+    shift -= width;
+    const uint64_t mask = (1ull << width) - 1;
+    std::vector<std::vector<int64_t>> count(n_threads);
+    run(n_threads, (int64_t)items.size(), [&](int64_t t, int worker) {
+      if (count[worker].empty()) count[worker].assign(n << width, 0);
+      auto& mine = items[t];
+      if (above < 64)  // those that differ from the prefix of their group are out
+        mine.erase(
+            std::remove_if(mine.begin(), mine.end(), [&](const Item& x) { return x.key >> above != prefix[x.group]; }),
+            mine.end());
+      for (const Item& x : mine) count[worker][((size_t)x.group << width) + ((x.key >> shift) & mask)] += x.mass;
+    });
+    for (size_t k = 0; k < n; k++) {
+      int64_t below = 0;
+      for (uint64_t digit = 0;; digit++) {
+        int64_t here = 0;
+        for (const auto& c : count) here += c.empty() ? 0 : c[(k << width) + digit];
+        if (below + here >= target[k] || digit == mask) {
+          prefix[k] = prefix[k] << width | digit;
+          target[k] -= below;
+          break;
+        }
+        below += here;
+      }
+    }
+  }
+  return prefix;
+}
+
+// One knot as a row of a selection: its place and mass, and where it belongs.
+struct Placed {
+  double at, mass, level;
+  int32_t group;
+  bool mirrored = false;  // its level counts from the other end
+};
+
+// The quantiles of knots (NUMERICS 8). `place(row, knot, group)` may move a knot or leave it out (mass 0).
+std::vector<double> knot_quantiles(const LeafRows& r, int n_groups,
+                                   const std::function<void(int64_t, Placed&)>& place) {
+  const int n_threads = threads_for(r);
+  const int64_t n_pieces = pieces(r.n);
+  std::vector<Most> most(n_pieces);
+  auto each = [&](int64_t piece, auto&& visit) {
+    double at[BLOCK], mass[BLOCK], level[BLOCK];
+    for (int64_t first = piece * PIECE; first < std::min(r.n, (piece + 1) * PIECE); first += BLOCK) {
+      const int n = (int)std::min<int64_t>(BLOCK, std::min(r.n, (piece + 1) * PIECE) - first);
+      kernels().knots(r.objective, r.field, r.score + first, r.label + first, n, at, mass, level);
+      for (int i = 0; i < n; i++) {
+        if (!in_use(r, first + i)) continue;
+        Placed p{at[i], mass[i] * (r.factor == nullptr ? 1.0 : r.factor[first + i]), level[i], leaf_of(r, first + i)};
+        place(first + i, p);
+        if (p.mass > 0.0) visit(first + i, p);
+      }
+    }
+  };
+  run(n_threads, n_pieces, [&](int64_t t, int) {
+    each(t, [&](int64_t, const Placed& p) {
+      most[t].mass = std::max(most[t].mass, p.mass);
+      if (p.level < 1.0) most[t].level = std::max(most[t].level, p.level);
+    });
+  });
+  Most all;
+  for (const Most& m : most) all.mass = std::max(all.mass, m.mass), all.level = std::max(all.level, m.level);
+  const double scale = power_of_two(30 - exponent_of(all.mass));
+  struct Mass {  // of a group: of the rows of level 1, of those of a level between 0 and 1, of all
+    int64_t ones = 0, parts = 0, mirrored = 0, all = 0;
+  };
+  std::vector<std::vector<Item>> items(n_pieces);
+  std::vector<std::vector<Mass>> local(n_threads);
+  run(n_threads, n_pieces, [&](int64_t t, int worker) {
+    if (local[worker].empty()) local[worker].assign(n_groups, Mass{});
+    items[t].reserve(PIECE);
+    each(t, [&](int64_t i, const Placed& p) {
+      const int64_t q = std::max<int64_t>(1, rounded(p.mass * scale)) * repeat(r, i);
+      items[t].push_back({ordered(p.at), q, p.group});
+      Mass& m = local[worker][p.group];
+      m.all += q;
+      if (p.level == (p.mirrored ? 0.0 : 1.0)) m.ones += q;
+      else if (p.level > 0.0 && p.level < 1.0) (p.mirrored ? m.mirrored : m.parts) += q;
+    });
+  });
+  std::vector<Mass> mass(n_groups);
+  std::vector<int64_t> target(n_groups);
+  for (int k = 0; k < n_groups; k++) {
+    for (const auto& l : local)
+      if (!l.empty())
+        mass[k].ones += l[k].ones, mass[k].parts += l[k].parts, mass[k].mirrored += l[k].mirrored,
+            mass[k].all += l[k].all;
+    const double share = all.level * (double)mass[k].parts + (1.0 - all.level) * (double)mass[k].mirrored;
+    const int64_t down = (int64_t)share;
+    target[k] = std::max<int64_t>(1, mass[k].ones + down + ((double)down < share));
+  }
+  const std::vector<uint64_t> found = select(items, target, n_threads);
+  std::vector<double> out(n_groups, 0.0);
+  for (int k = 0; k < n_groups; k++)
+    if (mass[k].all > 0) out[k] = disordered(found[k]);
+  return out;
+}
+
+double cut(double x, double limit) { return limit > 0.0 ? std::min(std::max(x, -limit), limit) : x; }
+
+}  // namespace
+
+std::vector<double> leaf_weights(const LeafRows& r) {
+  std::vector<__int128> sum(r.n_leaves, 0);
+  double top = 0.0;
+  for (int64_t i = 0; i < r.n; i++)
+    if (in_use(r, i)) top = std::max(top, r.factor == nullptr ? 1.0 : r.factor[i]);
+  const double scale = power_of_two(62 - exponent_of(top));
+  for (int64_t i = 0; i < r.n; i++)
+    if (in_use(r, i))
+      sum[leaf_of(r, i)] += (__int128)rounded62((r.factor == nullptr ? 1.0 : r.factor[i]) * scale) * repeat(r, i);
+  std::vector<double> out(r.n_leaves);
+  for (int k = 0; k < r.n_leaves; k++) out[k] = (double)sum[k] / scale;
+  return out;
+}
+
+LeafSums leaf_sums(const LeafRows& r, const double* step) {
+  const int n_threads = threads_for(r);
+  const int64_t n_pieces = pieces(r.n);
+  std::vector<Top> top(n_pieces);
+  std::vector<std::vector<uint8_t>> lost(n_threads);  // by worker and leaf: some row is not finite
+  auto whole = [](double loss, double g, double h) { return finite(loss) && finite(g) && finite(h); };
+  run(n_threads, n_pieces, [&](int64_t t, int worker) {
+    if (lost[worker].empty()) lost[worker].assign(r.n_leaves, 0);
+    derive(r, t, step, [&](int64_t i, double loss, double g, double h) {
+      if (!whole(loss, g, h)) {
+        lost[worker][leaf_of(r, i)] = 1;
+        return;
+      }
+      Top& m = top[t];
+      m.loss = std::max(m.loss, size(loss)), m.g = std::max(m.g, size(g)), m.h = std::max(m.h, size(h));
+    });
+  });
+  Top most;
+  for (const Top& t : top)
+    most.loss = std::max(most.loss, t.loss), most.g = std::max(most.g, t.g), most.h = std::max(most.h, t.h);
+  const double by_loss = power_of_two(62 - exponent_of(most.loss)), by_g = power_of_two(62 - exponent_of(most.g)),
+               by_h = power_of_two(62 - exponent_of(most.h));
+  struct Sum {
+    __int128 loss = 0, g = 0, h = 0;
+  };
+  std::vector<std::vector<Sum>> local(n_threads);
+  run(n_threads, n_pieces, [&](int64_t t, int worker) {
+    if (local[worker].empty()) local[worker].assign(r.n_leaves, Sum{});
+    derive(r, t, step, [&](int64_t i, double loss, double g, double h) {
+      if (!whole(loss, g, h)) return;
+      Sum& s = local[worker][leaf_of(r, i)];
+      const __int128 w = repeat(r, i);
+      s.loss += rounded62(loss * by_loss) * w, s.g += rounded62(g * by_g) * w, s.h += rounded62(h * by_h) * w;
+    });
+  });
+  LeafSums out;
+  for (int k = 0; k < r.n_leaves; k++) {
+    Sum s;
+    bool gone = false;
+    for (int w = 0; w < n_threads; w++) {
+      if (!local[w].empty()) s.loss += local[w][k].loss, s.g += local[w][k].g, s.h += local[w][k].h;
+      gone = gone || (!lost[w].empty() && lost[w][k]);
+    }
+    out.loss.push_back(gone ? INF : (double)s.loss / by_loss);
+    out.g.push_back((double)s.g / by_g), out.h.push_back((double)s.h / by_h);
+  }
+  return out;
+}
+
+std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int iterations, const LeafPenalty& p,
+                                const std::vector<double>* weight) {
+  auto worth = [&](double loss, double x) { return loss + 0.5 * p.lambda * x * x + p.alpha * size(x); };
+  LeafSums now = leaf_sums(r, d.data());
+  for (int round = 0; round < iterations; round++) {
+    const std::vector<double>& hessian = weight != nullptr ? *weight : now.h;
+    std::vector<double> to(d);
+    for (int k = 0; k < r.n_leaves; k++) {
+      const double t = soft(now.g[k] - hessian[k] * d[k], p.alpha), b = hessian[k] + p.lambda;
+      to[k] = b == 0.0 ? d[k] : cut(-t / b, p.max_step);
+    }
+    LeafSums then = leaf_sums(r, to.data());
+    for (int half = 0; half <= HALVINGS; half++) {
+      bool again = false;
+      for (int k = 0; k < r.n_leaves; k++)
+        if (!(worth(then.loss[k], to[k]) <= worth(now.loss[k], d[k])) && to[k] != d[k]) {
+          to[k] = half < HALVINGS ? 0.5 * (d[k] + to[k]) : d[k];
+          again = true;
+        }
+      if (!again) break;
+      then = leaf_sums(r, to.data());
+    }
+    bool still = true;
+    for (int k = 0; k < r.n_leaves; k++) still = still && size(to[k] - d[k]) <= CLOSE * std::max(1.0, size(to[k]));
+    d = std::move(to), now = std::move(then);
+    if (still) break;
+  }
+  return d;
+}
+
+std::vector<double> leaf_knots(const LeafRows& r) {
+  return knot_quantiles(r, r.n_leaves, [](int64_t, Placed&) {});
+}
+
+double knot_spread(const LeafRows& r, double level) {
+  return knot_quantiles(r, 1, [&](int64_t, Placed& p) { p.at = size(p.at), p.level = level, p.group = 0; })[0];
+}
+
+double line_search(const LeafRows& r, const std::vector<double>& value) {
+  const ObjectiveInfo& info = objective_info(r.objective);
+  if (info.knots && info.steps == 0)
+    return knot_quantiles(r, 1, [&](int64_t, Placed& p) {
+      const double v = value[p.group];
+      p.group = 0;
+      p.mass = p.mass * size(v);
+      p.at = v == 0.0 ? 0.0 : p.at / v;
+      p.mirrored = v < 0.0;
+    })[0];
+  struct At {
+    double loss = 0, slope = 0, bend = 0;
+  };
+  auto look = [&](double rho) {
+    std::vector<double> step(value);
+    for (double& s : step) s = rho * s;
+    const LeafSums sums = leaf_sums(r, step.data());
+    At a;
+    for (int k = 0; k < r.n_leaves; k++)
+      a.loss = a.loss + sums.loss[k], a.slope = a.slope + value[k] * sums.g[k],
+      a.bend = a.bend + (value[k] * value[k]) * sums.h[k];
+    return a;
+  };
+  double rho = 0.0;
+  At now = look(rho);
+  for (int round = 0; round < 100; round++) {
+    double to = now.bend == 0.0 ? rho : rho - now.slope / now.bend;
+    At then = look(to);
+    for (int half = 0; half <= HALVINGS && !(then.loss <= now.loss) && to != rho; half++) {
+      to = half < HALVINGS ? 0.5 * (rho + to) : rho;
+      then = look(to);
+    }
+    const bool still = size(to - rho) <= CLOSE * std::max(1.0, size(to));
+    rho = to, now = then;
+    if (still) break;
+  }
+  return rho;
+}
+
+}  // namespace sapwood

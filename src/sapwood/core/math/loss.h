@@ -1,0 +1,28 @@
+// What an objective states. Those on the shelf inherit from Loss and say only what differs; f holds the values of their own fields.
+#pragma once
+#include "real.h"
+#include "types.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Loss {
+  static constexpr bool pointwise = true;  // a row's loss is a sum over its scores; else scores are coupled (softmax)
+  static constexpr const char* labels = "a number";  // what a label may be; sapwood/objective.py knows the phrases
+  static constexpr const char* leaf = "newton";      // what leaf_estimation="auto" means
+  static constexpr bool constant_hessian = false;
+  static constexpr bool bound = false;  // grad_hess gives not the second derivative but a positive bound of it
+  static constexpr bool knots = false;  // knot() says where the slope of a row's loss changes
+  static constexpr int steps = 100;  // Newton steps, at most, from the knots' quantile (or 0) to the exact leaf value
+  static constexpr bool adaptive = false;     // before each round, f[n_fields] = the f[0]-quantile of |knot|
+  static constexpr bool mean_start = false;   // start(mean label, f) minimises the loss; else a search does
+  static constexpr double path_smooth = 0.0;  // what path_smooth="auto" means
+  static constexpr int n_fields = 0;
+  static constexpr const Field* fields = nullptr;
+  static double start(double mean, const double*) { return mean; }
+  static Knot knot(double, double, const double*) { return {0.0, 0.0, 0.0}; }
+};
+
+// For |s - y| and its kin: the loss falls until the score reaches the label, then rises.
+inline Knot knot_at_label(double s, double y, double mass, double level) { return {y - s, mass, level}; }
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,24 @@
+// Absolute error: loss |s - y|, gradient its sign, hessian 0, for which a leaf counts its rows (1); the median minimises it.
+#pragma once
+#include "../math/loss.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct AbsoluteError : Loss {
+  static constexpr const char* name = "absolute_error";
+  static constexpr const char* doc = "absolute error, |s - y|";
+  static constexpr const char* link = "identity";
+  static constexpr const char* metric = "mae";
+  static constexpr const char* leaf = "exact";
+  static constexpr bool constant_hessian = true, bound = true, knots = true;
+  static constexpr int steps = 0;
+  static double loss(double s, double y, const double*) { return s > y ? s - y : y - s; }
+  static void grad_hess(double s, double y, const double*, double& g, double& h) {
+    g = s > y ? 1.0 : -1.0;  // at the label any slope between will do; this one is scikit-learn's
+    h = 1.0;
+  }
+  static Knot knot(double s, double y, const double*) { return knot_at_label(s, y, 1.0, 0.5); }
+};
+using objective_absolute_error = AbsoluteError;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,30 @@
+// Hinge loss of labels 0 and 1: max(0, 1 - t s) with t = 2 y - 1, gradient -t inside the margin (t s < 1), hessian 0, for which a leaf counts
+// its rows (1). The exact leaf is a quantile of the margins' edges; predictions are classes.
+#pragma once
+#include "../math/loss.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Hinge : Loss {
+  static constexpr const char* name = "hinge";
+  static constexpr const char* doc = "margin loss of two classes, max(0, 1 - t s) with t = 2 y - 1; predicts classes";
+  static constexpr const char* link = "step";
+  static constexpr const char* metric = "error";
+  static constexpr const char* labels = "0 or 1";
+  static constexpr const char* leaf = "exact";
+  static constexpr bool constant_hessian = true, bound = true, knots = true;
+  static constexpr int steps = 0;
+  static double loss(double s, double y, const double*) {
+    const double m = 1.0 - (2.0 * y - 1.0) * s;
+    return m > 0.0 ? m : 0.0;
+  }
+  static void grad_hess(double s, double y, const double*, double& g, double& h) {
+    const double t = 2.0 * y - 1.0;
+    g = t * s < 1.0 ? -t : 0.0;
+    h = 1.0;
+  }
+  static Knot knot(double s, double y, const double*) { return {(2.0 * y - 1.0) - s, 1.0, y}; }
+};
+using objective_hinge = Hinge;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

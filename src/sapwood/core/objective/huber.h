@@ -1,0 +1,36 @@
+// Huber loss of r = s - y: r^2 / 2 up to delta, then delta (|r| - delta / 2); gradient r cut at +-delta; hessian 1, its bound.
+// The exact leaf is Friedman's (1999, section 4.4): the median, and from there one gradient step.
+#pragma once
+#include "../math/loss.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Huber : Loss {
+  static constexpr const char* name = "huber";
+  static constexpr const char* doc = "squared up to huber_delta, absolute beyond";
+  static constexpr const char* link = "identity";
+  static constexpr const char* metric = "huber";
+  static constexpr const char* leaf = "exact";
+  static constexpr Field field[] = {{"huber_delta", "delta,huber_slope", 0.0, 1e300, true, 1.0}};
+  static constexpr const Field* fields = field;
+  static constexpr int n_fields = 1;
+  static constexpr bool constant_hessian = true, bound = true, knots = true;
+  static constexpr int steps = 1;
+  static double cut(double s, double y, double delta, double& g) {
+    const double r = s - y, a = r < 0.0 ? -r : r;
+    g = r > delta ? delta : r < -delta ? -delta : r;
+    return a > delta ? delta * (a - 0.5 * delta) : 0.5 * r * r;
+  }
+  static double loss(double s, double y, const double* f) {
+    double g;
+    return cut(s, y, f[0], g);
+  }
+  static void grad_hess(double s, double y, const double* f, double& g, double& h) {
+    cut(s, y, f[0], g);
+    h = 1.0;
+  }
+  static Knot knot(double s, double y, const double*) { return knot_at_label(s, y, 1.0, 0.5); }
+};
+using objective_huber = Huber;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,26 @@
+// Log-cosh loss of r = s - y: log cosh r, r^2 / 2 near 0 and |r| - log 2 far off; gradient tanh r. The hessian 1 - tanh^2 r vanishes
+// far off, so it is tanh(r) / r, that of the parabola that touches the loss at r and lies above it elsewhere (1 at r = 0).
+#pragma once
+#include "../math/loss.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct LogCosh : Loss {
+  static constexpr const char* name = "log_cosh";
+  static constexpr const char* doc = "log cosh(s - y): squared near 0, absolute far off, smooth between";
+  static constexpr const char* link = "identity";
+  static constexpr const char* metric = "mae";
+  static constexpr bool bound = true;
+  static double loss(double s, double y, const double*) {
+    const double a = s > y ? s - y : y - s;
+    return a + (softplus(-2.0 * a) - LN2);
+  }
+  static void grad_hess(double s, double y, const double*, double& g, double& h) {
+    const double r = s - y;
+    g = tanh(r);
+    h = r == 0.0 ? 1.0 : g / r;
+  }
+};
+using objective_log_cosh = LogCosh;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

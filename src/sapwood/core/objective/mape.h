@@ -1,0 +1,29 @@
+// Absolute percentage error: |s - y| / max(1, |y|), an absolute error whose rows weigh m = 1 / max(1, |y|); gradient +-m, hessian 0,
+// for which a leaf adds up the m; the median under these weights minimises it.
+#pragma once
+#include "../math/loss.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Mape : Loss {
+  static constexpr const char* name = "mape";
+  static constexpr const char* doc = "absolute error relative to the label, |s - y| / max(1, |y|)";
+  static constexpr const char* link = "identity";
+  static constexpr const char* metric = "mape";
+  static constexpr const char* leaf = "exact";
+  static constexpr bool bound = true, knots = true;
+  static constexpr int steps = 0;
+  static double mass(double y) {
+    const double a = y < 0.0 ? -y : y;
+    return 1.0 / (a < 1.0 ? 1.0 : a);
+  }
+  static double loss(double s, double y, const double*) { return mass(y) * (s > y ? s - y : y - s); }
+  static void grad_hess(double s, double y, const double*, double& g, double& h) {
+    h = mass(y);
+    g = s > y ? h : -h;  // at the label as absolute_error has it
+  }
+  static Knot knot(double s, double y, const double*) { return knot_at_label(s, y, mass(y), 0.5); }
+};
+using objective_mape = Mape;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,14 @@
+// Several labels of 0 or 1 a row: the sum of their logistic losses, one score and one tree a label.
+#pragma once
+#include "logistic.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Multilabel : Logistic {
+  static constexpr const char* name = "multilabel";
+  static constexpr const char* doc = "log loss of several labels of 0 or 1 a row; a tree for each of them a round";
+  static constexpr double path_smooth = 0.0;  // rare labels would be smoothed away
+};
+using objective_multilabel = Multilabel;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,27 @@
+// Quantile (pinball) loss: a (y - s) below the label, (1 - a) (s - y) above; hessian 0, for which a leaf counts its rows (1).
+#pragma once
+#include "../math/loss.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Quantile : Loss {
+  static constexpr const char* name = "quantile";
+  static constexpr const char* doc = "pinball loss: the prediction is the quantile_alpha quantile";
+  static constexpr const char* link = "identity";
+  static constexpr const char* metric = "pinball";
+  static constexpr const char* leaf = "exact";
+  static constexpr Field field[] = {{"quantile_alpha", "", 0.0, 1.0, true, 0.5}};
+  static constexpr const Field* fields = field;
+  static constexpr int n_fields = 1;
+  static constexpr bool constant_hessian = true, bound = true, knots = true;
+  static constexpr int steps = 0;
+  static double loss(double s, double y, const double* f) { return y > s ? f[0] * (y - s) : (1.0 - f[0]) * (s - y); }
+  static void grad_hess(double s, double y, const double* f, double& g, double& h) {
+    g = y >= s ? -f[0] : 1.0 - f[0];
+    h = 1.0;
+  }
+  static Knot knot(double s, double y, const double* f) { return knot_at_label(s, y, 1.0, f[0]); }
+};
+using objective_quantile = Quantile;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

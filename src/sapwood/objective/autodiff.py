@@ -1,0 +1,128 @@
+"""Derivatives of a loss that is only given as a formula, by jax or torch.
+
+In: loss(y, score), written with jax.numpy, torch or plain operators. Out: a function of gradients and hessians.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.errors import ObjectiveError, ParameterError
+
+Floats = NDArray[np.float64]
+Loss = Callable[[Any, Any], Any]  # (y, score) -> a loss for each row
+LEAST = 1e-6  # the least hessian: where a loss is not convex the step is long, but not endless
+
+
+class Engine(NamedTuple):
+    """A loss and its derivatives on NumPy arrays; scores are (n_rows) or (n_rows, n_outputs)."""
+
+    value: Callable[[Floats, Floats], Floats]
+    derive: Callable[[Floats, Floats], tuple[Floats, Floats]]
+
+
+def differentiate(loss: Loss) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
+    """First and second derivatives of every row's loss by its scores, checked against differences at first use.
+
+    Parameters
+    ----------
+    loss : callable (y, score) -> (n_rows) losses
+        In jax.numpy, torch, or operators that both understand. A row's loss depends on that row only.
+
+    Returns
+    -------
+    callable (y, score) -> gradient, hessian
+    """
+    makers = [maker for library, maker in (("jax", _jax), ("torch", _torch)) if find_spec(library)]
+    if not makers:
+        raise ParameterError(
+            "an objective with only a loss needs automatic differentiation; install jax or torch "
+            "(pip install 'sapwood[autodiff]'), or give it grad_hess(y, score)."
+        )
+    chosen: list[Engine] = []
+
+    def derive(y: Floats, score: Floats) -> tuple[Floats, Floats]:
+        if not chosen:
+            engine = _understood(makers, loss, y[:2], score[:2])
+            _compare(engine, y[:100], score[:100])
+            chosen.append(engine)
+        g, h = chosen[0].derive(y, score)
+        return g, np.maximum(h, LEAST)
+
+    return derive
+
+
+def _understood(makers: Sequence[Callable[[Loss], Engine]], loss: Loss, y: Floats, score: Floats) -> Engine:
+    """The engine whose arrays the loss can work with; where none is, the last one's error comes out later."""
+    for maker in makers[:-1]:
+        engine = maker(loss)
+        try:
+            engine.derive(y, score)
+        except Exception:  # a loss written for the other library may raise anything
+            continue
+        return engine
+    return makers[-1](loss)
+
+
+def _compare(engine: Engine, y: Floats, score: Floats) -> None:
+    """Raise unless differences of the loss agree with its gradient; a kink may spoil a few rows."""
+    if engine.value(y, score).shape != (len(y),):
+        raise ObjectiveError(
+            f"the loss has shape {engine.value(y, score).shape}; it needs one number a row: {(len(y),)}."
+        )
+    g, _ = engine.derive(y, score)
+    for k in range(1 if score.ndim == 1 else score.shape[1]):
+        step = np.zeros_like(score)
+        step.reshape(len(score), -1)[:, k] = 1e-5
+        slope = (engine.value(y, score + step) - engine.value(y, score - step)) / 2e-5
+        mine = g.reshape(len(g), -1)[:, k]
+        if (np.abs(slope - mine) > 1e-4 * np.maximum(1.0, np.abs(mine))).mean() > 0.1:
+            raise ObjectiveError(
+                "the derivatives of the loss disagree with its differences; it must be smooth, and a row's loss must "
+                "depend on that row only."
+            )
+
+
+def _jax(loss: Loss) -> Engine:
+    import jax
+
+    def value(y: Floats, score: Floats) -> Floats:
+        with jax.enable_x64(True):
+            return np.asarray(loss(jax.numpy.asarray(y), jax.numpy.asarray(score)))
+
+    def derive(y: Floats, score: Floats) -> tuple[Floats, Floats]:
+        with jax.enable_x64(True):
+            labels, s = jax.numpy.asarray(y), jax.numpy.asarray(score)
+            slope = jax.grad(lambda at: loss(labels, at).sum())
+            h = np.zeros_like(score)
+            for k in range(h.reshape(len(h), -1).shape[1]):
+                along = np.zeros_like(score)
+                along.reshape(len(h), -1)[:, k] = 1.0
+                bend = np.asarray(jax.jvp(slope, (s,), (jax.numpy.asarray(along),))[1])
+                h.reshape(len(h), -1)[:, k] = bend.reshape(len(h), -1)[:, k]
+            return np.asarray(slope(s)), h
+
+    return Engine(value, derive)
+
+
+def _torch(loss: Loss) -> Engine:
+    import torch
+
+    def value(y: Floats, score: Floats) -> Floats:
+        with torch.no_grad():
+            return np.asarray(loss(torch.tensor(y), torch.tensor(score)))
+
+    def derive(y: Floats, score: Floats) -> tuple[Floats, Floats]:
+        s = torch.tensor(score, requires_grad=True)
+        (g,) = torch.autograd.grad(loss(torch.tensor(y), s).sum(), s, create_graph=True)
+        h = np.zeros_like(score)
+        for k in range(h.reshape(len(h), -1).shape[1]):
+            if g.requires_grad:  # a loss that is linear in the score has none
+                (bend,) = torch.autograd.grad(g.reshape(len(h), -1)[:, k].sum(), s, retain_graph=True)
+                h.reshape(len(h), -1)[:, k] = bend.numpy().reshape(len(h), -1)[:, k]
+        return g.detach().numpy(), h
+
+    return Engine(value, derive)

@@ -1,0 +1,174 @@
+"""Objectives of users: a function of arrays, or an object with a loss.
+
+In: a callable or an object. Out: a `Custom` that computes checked gradients, start scores and leaf values.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device import cpu
+from sapwood.errors import ObjectiveError, ParameterError
+from sapwood.objective.autodiff import differentiate
+
+Floats = NDArray[np.float64]
+CORE = "squared_error"  # what a trainer is made with: any pointwise one, since gradients are handed in
+METRICS = {"identity": "rmse", "sigmoid": "logloss", "softmax": "multi_logloss"}
+
+
+@dataclass(frozen=True, eq=False)
+class Custom:
+    """A user's objective. Scores are (n_rows), or (n_rows, n_outputs) where there are several."""
+
+    name: str
+    derive: Callable[..., Any]  # (y, score[, weight]) -> gradient, hessian
+    weighted: bool  # derive takes the weights and has applied them
+    link: str = "identity"  # "custom": `transform` does it
+    metric: str = "rmse"
+    n_outputs: int | None = None
+    transform: Callable[[Floats], Floats] | None = None
+    loss: Callable[..., Any] | None = None  # (y, score) -> a number for each row
+    first: Callable[..., Any] | None = None  # (y, weight) -> start scores
+    leaf: Callable[..., Any] | None = None  # (y, score, weight) -> the value of a leaf with these rows
+
+    @classmethod
+    def of(cls, given: Any) -> "Custom":
+        """Read what the user gave.
+
+        Parameters
+        ----------
+        given : callable or object
+            A function ``f(y, score)`` that returns gradients and hessians, to which we apply the weights; or
+            ``f(y, score, weight)``, which has applied them. Or an object with ``grad_hess(y, score)`` or, where jax
+            or torch is installed, only ``loss(y, score)``; and, as it likes, ``start(y, weight)``, ``link`` (a name or
+            a function), ``leaf(y, score, weight)``, ``n_outputs``, ``metric`` and ``name``.
+
+        Returns
+        -------
+        Custom
+        """
+        loss, derive = getattr(given, "loss", None), getattr(given, "grad_hess", None)
+        if inspect.isclass(given):
+            raise ParameterError(f"objective={given.__name__} is a class; give an object of it: {given.__name__}().")
+        if derive is None:
+            derive = differentiate(loss) if callable(loss) else given
+        link = getattr(given, "link", "identity")
+        if isinstance(link, str):
+            try:
+                cpu.link(link, np.zeros((1, 1)))
+            except ValueError as cause:
+                raise ParameterError(
+                    f"link={link!r} of the objective is unknown; give a known name or a function."
+                ) from cause
+        named = getattr(given, "name", None) or getattr(given, "__name__", None) or type(given).__name__
+        name = link if isinstance(link, str) else "custom"
+        return cls(
+            name=str(named),
+            derive=derive,
+            weighted=_takes_weight(derive),
+            link=name,
+            metric=getattr(given, "metric", None) or METRICS.get(name, "rmse"),
+            n_outputs=getattr(given, "n_outputs", None),
+            transform=None if isinstance(link, str) else link,
+            loss=loss if callable(loss) else None,
+            first=getattr(given, "start", None),
+            leaf=getattr(given, "leaf", None),
+        )
+
+    def gradients(self, label: Floats, scores: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+        """Gradients and hessians, (n_outputs, n_rows), before weights.
+
+        Parameters
+        ----------
+        label : (n_rows) or (n_rows, n_outputs) float64
+            Labels.
+        scores : (n_outputs, n_rows) float64
+            Raw scores.
+        weight : (n_rows) float64, optional
+            Weights.
+        """
+        extra = (weight,) if self.weighted else ()
+        both = self._call("derivatives", self.derive, label, _by_row(scores), *extra)
+        if not isinstance(both, tuple | list) or len(both) != 2:
+            raise ObjectiveError(f"objective {self.name!r} returned a {type(both).__name__}, not (gradient, hessian).")
+        g, h = (self._check(what, part, scores) for what, part in zip(("gradient", "hessian"), both, strict=True))
+        if (h < 0).any():
+            raise ObjectiveError(
+                f"objective {self.name!r} returned a negative hessian in row {int((h < 0).any(0).argmax())}; return a "
+                "positive bound of it there."
+            )
+        if self.weighted and weight is not None:
+            # What the core does with weights, whole or real, it does itself; so what was applied is taken off again.
+            safe = np.where(weight > 0, weight, 1.0)
+            g, h = g / safe, h / safe
+        return g, h
+
+    def predict(self, scores: Floats) -> Floats:
+        """Predictions by the user's own link."""
+        assert self.transform is not None
+        values = np.asarray(self._call("link", self.transform, scores), np.float64)
+        if len(values) != len(scores):
+            raise ObjectiveError(
+                f"link of objective {self.name!r} made {values.shape} of {scores.shape}; a row was lost."
+            )
+        return values
+
+    def start(self, label: Floats, weight: Floats | None, n_outputs: int) -> Floats:
+        """Start scores (n_outputs): the objective's own, or 0."""
+        if self.first is None:
+            return np.zeros(n_outputs)
+        values = np.asarray(self._call("start", self.first, label, weight), np.float64).ravel()
+        if values.shape != (n_outputs,) or not np.isfinite(values).all():
+            raise ObjectiveError(
+                f"start of objective {self.name!r} gave {values}; {n_outputs} finite numbers are needed."
+            )
+        return values
+
+    def leaf_value(self, label: Floats, scores: Floats, weight: Floats | None) -> float:
+        """The value of a leaf that holds these rows."""
+        assert self.leaf is not None
+        value = float(self._call("leaf", self.leaf, label, scores, weight))
+        if not np.isfinite(value):
+            raise ObjectiveError(f"leaf of objective {self.name!r} returned {value}; a finite number is needed.")
+        return value
+
+    def _call(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Call the user's code; what it raises comes back as the cause of ours."""
+        try:
+            return function(*args)
+        except Exception as cause:
+            raise ObjectiveError(
+                f"objective {self.name!r} raised {type(cause).__name__} in its {what}: {cause}; its traceback is above."
+            ) from cause
+
+    def _check(self, what: str, part: Any, scores: Floats) -> Floats:
+        """Gradients or hessians in the order of the core, if they have the shape of the scores and are finite."""
+        array = np.asarray(part, np.float64)
+        wanted = _by_row(scores).shape
+        if array.shape != wanted:
+            raise ObjectiveError(
+                f"objective {self.name!r} returned a {what} of shape {array.shape}; it needs {wanted}."
+            )
+        if not np.isfinite(array).all():
+            row = int(np.argwhere(~np.isfinite(array))[0][0])
+            raise ObjectiveError(f"objective {self.name!r} returned a {what} of {array[row]} in row {row}.")
+        return np.ascontiguousarray(array.reshape(len(array), -1).T)
+
+
+def _by_row(scores: Floats) -> Floats:
+    """Scores as users see them: (n_rows), or (n_rows, n_outputs)."""
+    return scores[0] if len(scores) == 1 else scores.T
+
+
+def _takes_weight(function: Callable[..., Any]) -> bool:
+    """Whether a function has a third positional parameter."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions hide theirs
+        return False
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return len(positional) >= 3 or any(one.kind is one.VAR_POSITIONAL for one in parameters)

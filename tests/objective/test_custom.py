@@ -1,0 +1,204 @@
+"""Objectives of users: the same bytes as the built-in ones they repeat, and clear errors where they fail."""
+
+import traceback
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import sapwood as sw
+from sapwood import math
+from sapwood.errors import ObjectiveError, ParameterError
+
+Floats = NDArray[np.float64]
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(400, 4))
+CLASS = (X[:, 0] + RNG.normal(size=400) > 0).astype(float)
+VALUE = X[:, 0] - X[:, 1] ** 2 + RNG.normal(size=400)
+WHOLE = RNG.integers(0, 4, 400).astype(float)
+REAL = RNG.uniform(0.1, 2, 400)
+
+
+class Logistic:
+    """Logistic loss, operation for operation as the core has it."""
+
+    name, link, metric = "logistic", "sigmoid", "logloss"
+
+    def grad_hess(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
+        p = math.sigmoid(score)
+        return p - y, np.maximum(p * (1.0 - p), 1e-16)
+
+    def start(self, y: Floats, weight: Floats | None) -> Floats:
+        p = sw.metric.mean(y, weight)
+        return math.log(p / (1.0 - p))
+
+
+def bytes_of(objective: Any, y: Floats, weight: Floats | None = None, **params: Any) -> bytes:
+    data = sw.Dataset(X, y, weight)
+    return sw.train({"objective": objective, "n_estimators": 5, "path_smooth": 0, **params}, data).to_bytes()
+
+
+@pytest.mark.parametrize("weight", [None, WHOLE, REAL], ids=["none", "whole", "real"])
+@pytest.mark.parametrize("params", [{}, {"hessian": "none"}, {"leaf_estimation": "gradient"}, {"subsample": 0.7}])
+def test_a_repeated_objective_trains_the_same_bytes(weight: Floats | None, params: dict[str, Any]) -> None:
+    assert bytes_of(Logistic(), CLASS, weight, **params) == bytes_of("logistic", CLASS, weight, **params)
+
+
+@pytest.mark.parametrize("weight", [None, WHOLE, REAL], ids=["none", "whole", "real"])
+def test_a_function_of_two_arguments_leaves_weights_to_us(weight: Floats | None) -> None:
+    def squared_error(y: Floats, score: Floats) -> tuple[Floats, Floats]:
+        return score - y, np.ones_like(y)
+
+    ours = bytes_of("squared_error", VALUE, weight, start=0.5)
+    assert bytes_of(squared_error, VALUE, weight, start=0.5) == ours
+
+
+@pytest.mark.parametrize(
+    "weight", [None, np.where(WHOLE > 0, 2.0 ** (WHOLE - 1), 0), REAL], ids=["none", "whole", "real"]
+)
+def test_a_function_of_three_arguments_applies_weights_itself(weight: Floats | None) -> None:
+    """With whole weights the core repeats rows, so ours are taken off again: exact for powers of two."""
+
+    def squared_error(y: Floats, score: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+        w = np.ones_like(y) if weight is None else weight
+        return (score - y) * w, w
+
+    mine = sw.train({"objective": squared_error, "n_estimators": 5, "start": 0.0}, sw.Dataset(X, VALUE, weight))
+    ours = sw.train({"objective": "squared_error", "n_estimators": 5, "start": 0.0}, sw.Dataset(X, VALUE, weight))
+    np.testing.assert_allclose(mine.predict(X), ours.predict(X), rtol=1e-6 if weight is REAL else 0)
+
+
+def test_several_outputs() -> None:
+    class TwoMeans:
+        n_outputs = 2
+
+        def grad_hess(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
+            assert score.shape == (len(y), 2)
+            return score - np.column_stack([y, -y]), np.ones_like(score)
+
+    booster = sw.train({"objective": TwoMeans(), "n_estimators": 20}, sw.Dataset(X, VALUE))
+    both = booster.predict(X)
+    assert both.shape == (400, 2)
+    np.testing.assert_allclose(both[:, 0], -both[:, 1], atol=1e-6)
+
+
+def test_a_two_column_label() -> None:
+    both = np.column_stack([VALUE, CLASS])
+    booster = sw.train({"objective": lambda y, s: (s - y, np.ones_like(y)), "n_estimators": 3}, sw.Dataset(X, both))
+    assert booster.predict(X).shape == (400, 2)
+
+
+def test_leaf_and_link_functions() -> None:
+    class Absolute:
+        link = staticmethod(lambda score: score * 10)
+
+        def grad_hess(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
+            return np.where(score > y, 1.0, -1.0), np.ones_like(y)
+
+        def start(self, y: Floats, weight: Floats | None) -> float:
+            return float(np.sort(y)[(len(y) - 1) // 2])
+
+        def leaf(self, y: Floats, score: Floats, weight: Floats | None) -> float:
+            return float(np.sort(y - score)[(len(y) - 1) // 2])
+
+    data = sw.Dataset(X, VALUE)
+    mine = sw.train({"objective": Absolute(), "n_estimators": 5}, data)
+    ours = sw.train({"objective": "absolute_error", "n_estimators": 5}, data)
+    np.testing.assert_array_equal(mine.predict(X, raw=True), ours.predict(X))
+    np.testing.assert_array_equal(mine.predict(X), 10 * ours.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda y, s: (s - y,), "returned a tuple, not"),
+        (lambda y, s: ((s - y)[:-1], np.ones_like(y)), r"a gradient of shape \(399,\); it needs \(400,\)"),
+        (lambda y, s: (s - y, np.ones_like(y) * np.nan), "a hessian of nan in row 0"),
+        (lambda y, s: (s - y, -np.ones_like(y)), "a negative hessian in row 0"),
+        (lambda y, s: 1 / 0, "raised ZeroDivisionError in its derivatives: division by zero"),
+    ],
+)
+def test_what_goes_wrong_is_said(function: Any, message: str) -> None:
+    with pytest.raises(ObjectiveError, match=message) as caught:
+        bytes_of(function, VALUE)
+    if "Zero" in message:
+        frames = traceback.extract_tb(caught.value.__cause__.__traceback__)
+        assert frames[-1].name == "<lambda>" and frames[-1].filename == __file__
+
+
+@pytest.mark.parametrize("given", [3, Logistic, object()])
+def test_what_is_no_objective(given: Any) -> None:
+    with pytest.raises(ParameterError):
+        bytes_of(given, VALUE)
+
+
+@pytest.mark.parametrize("params", [{"leaf_estimation": "exact"}, {"line_search": "tree"}, {"ccp_alpha": 0.1}])
+def test_what_a_custom_objective_cannot_do_is_refused(params: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="is your own"):
+        bytes_of(Logistic(), CLASS, **params)
+
+
+class TestLossAlone:
+    """Derivatives by jax; torch has the same door."""
+
+    @pytest.fixture(autouse=True)
+    def needs_jax(self) -> None:
+        pytest.importorskip("jax")
+
+    def test_it_trains_what_the_formulas_train(self) -> None:
+        class Poisson:
+            link = "exp"
+
+            def loss(self, y: Any, score: Any) -> Any:
+                import jax.numpy as jnp
+
+                return jnp.exp(score) - y * score
+
+        counts = RNG.poisson(np.exp(X[:, 0])).astype(float)
+        data = sw.Dataset(X, counts)
+        mine = sw.train({"objective": Poisson(), "n_estimators": 10, "start": 0.0}, data)
+        ours = sw.train({"objective": "poisson", "n_estimators": 10, "start": 0.0}, data)
+        np.testing.assert_allclose(mine.predict(X), ours.predict(X), rtol=1e-6)
+
+    def test_two_scores_a_row(self) -> None:
+        class Normal:
+            """Mean and log of the deviation."""
+
+            n_outputs = 2
+
+            def loss(self, y: Any, score: Any) -> Any:
+                import jax.numpy as jnp
+
+                z = (y - score[:, 0]) * jnp.exp(-score[:, 1])
+                return score[:, 1] + 0.5 * z * z
+
+        noisy = X[:, 0] + np.where(X[:, 1] > 0, 2.0, 0.2) * RNG.normal(size=400)
+        fit = sw.train({"objective": Normal(), "n_estimators": 50}, sw.Dataset(X, noisy)).predict(X)
+        assert np.median(fit[X[:, 1] > 0.2, 1]) > np.median(fit[X[:, 1] < -0.2, 1]) + 1.0
+
+    def test_a_loss_that_mixes_rows_is_found_out(self) -> None:
+        class Mixed:
+            def loss(self, y: Any, score: Any) -> Any:
+                return (score - y) ** 2 * score.sum()
+
+        with pytest.raises(ObjectiveError, match="depend on that row only"):
+            bytes_of(Mixed(), VALUE, start=1.0)
+
+    def test_a_loss_must_be_one_number_a_row(self) -> None:
+        class Total:
+            def loss(self, y: Any, score: Any) -> Any:
+                return ((score - y) ** 2).sum()
+
+        with pytest.raises(ObjectiveError, match="one number a row"):
+            bytes_of(Total(), VALUE)
+
+
+def test_without_a_library_a_loss_alone_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Squared:
+        def loss(self, y: Any, score: Any) -> Any:
+            return (score - y) ** 2
+
+    monkeypatch.setattr("sapwood.objective.autodiff.find_spec", lambda name: None)
+    with pytest.raises(ParameterError, match="install jax or torch"):
+        bytes_of(Squared(), VALUE)
