@@ -43,9 +43,10 @@ ROWS = {row.name: row for row in (*TABLE, *_fields()) if row.estimator}
 PEERS = {alias: row.name for row in ROWS.values() for alias in row.aliases}
 _WEIGH = "weigh the rows: fit(X, y, sample_weight=sklearn.utils.class_weight.compute_sample_weight('balanced', y))."
 ELSEWHERE = {  # what others have as a parameter and we do not
-    **dict.fromkeys(("class_weight", "class_weights", "scale_pos_weight", "is_unbalance", "auto_class_weights"), _WEIGH),
+    **dict.fromkeys(("class_weight", "class_weights", "scale_pos_weight", "is_unbalance"), _WEIGH),
     "warm_start": "continue a model with fit(X, y, init_model=model).",
     "importance_type": "ask the model for it: booster_.importance(kind).",
+    "max_features": "draw a share of the columns with colsample_bynode.",
 }
 VALUES = ("identity", "exp", "expm1", "sigmoid")  # links to numbers
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
@@ -188,12 +189,10 @@ class _Estimator(BaseEstimator):
 
     def _by_hand(self) -> dict[str, Any]:
         """The parameters that are not at their defaults; a recipe sets any others."""
-        given = {name: getattr(self, name) for name in ROWS}
-        defaults = {name: row.default for name, row in ROWS.items()}
         return {
             name: value
-            for name, value in given.items()
-            if type(value) is not type(defaults[name]) or value != defaults[name]
+            for name, row in ROWS.items()
+            if type(value := getattr(self, name)) is not type(row.default) or value != row.default
         }
 
     def _forget(self) -> None:
@@ -239,10 +238,10 @@ def _documented(estimator: type[_E]) -> type[_E]:
 class SapwoodRegressor(RegressorMixin, _Estimator):
     """Gradient boosting of decision trees for numbers, one target or several (2-D y).
 
+    A `recipe` sets parameters that are at their defaults; any other value counts as set by hand.
+
     Parameters
     ----------
-    A parameter at its default counts as not set: a `recipe` may set it.
-
     {parameters}
 
     Attributes
@@ -289,14 +288,13 @@ def _has_probabilities(estimator: "SapwoodClassifier") -> bool:
         name, link = estimator.booster_.objective, estimator.booster_.link
     else:
         try:
-            settings = resolve({"objective": estimator.objective, "recipe": estimator.recipe})
-            goal = objective.resolve(settings | {"objective": "logistic"} if settings["objective"] == "auto" else settings)
+            goal = objective.resolve(resolve({"objective": estimator.objective, "recipe": estimator.recipe}))
         except SapwoodError:
-            return True  # fit says what is wrong
+            return True  # "auto" has probabilities, and what is wrong fit will say
         name, link = goal.name, goal.link
     if link not in PROBABILITIES:
         raise AttributeError(
-            f"objective {name!r} gives no probabilities (its link is {link!r}); use decision_function, or choose another."
+            f"objective {name!r} gives no probabilities (its link is {link!r}); use decision_function or choose another."
         )
     return True
 
@@ -308,12 +306,11 @@ _where_probable: Callable[[_M], _M] = available_if(_has_probabilities)
 class SapwoodClassifier(ClassifierMixin, _Estimator):
     """Gradient boosting of decision trees for classes: strings, booleans, any integers.
 
-    A 2-D y of 0 and 1 has a column for each of several labels that a row may have (multilabel).
+    A 2-D y of 0 and 1 has a column for each of several labels that a row may have (multilabel). A `recipe` sets
+    parameters that are at their defaults; any other value counts as set by hand.
 
     Parameters
     ----------
-    A parameter at its default counts as not set: a `recipe` may set it.
-
     {parameters}
 
     Attributes
@@ -406,6 +403,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         self.outputs_2d_ = y.ndim == 2
         self.classes_, codes = (np.arange(y.shape[1]), y) if self.outputs_2d_ else _classes(y)
         self.n_classes_ = len(self.classes_)
+        encode_classes(self.classes_)  # raises now on what could not be saved later
         if known is not None and known.tolist() != self.classes_.tolist():
             raise DataError(f"init_model knows the classes {known.tolist()}, but y has {self.classes_.tolist()}.")
         if self.outputs_2d_:
@@ -477,8 +475,8 @@ def _target(estimator: type, y: Any) -> NDArray[Any]:
         raise DataError(f"{estimator.__name__} requires y to be passed, but the target y is None.")
     if np.ma.is_masked(y):  # the next line would let the values beneath the mask through
         raise DataError("Input y contains masked values; drop those rows.")
-    shape = np.shape(y)
-    several = len(shape) == 2 and shape[1] > 1
+    y = y if hasattr(y, "shape") else np.asarray(y)
+    several = len(y.shape) == 2 and y.shape[1] > 1
     array: NDArray[Any] = ingest.floats(y, "y") if several else column_or_1d(y, warn=True)
     return array
 
@@ -506,6 +504,4 @@ def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     if missing:
         raise DataError("Input y contains missing values; drop those rows.")
     place = {one: index for index, one in enumerate(known)}
-    classes = np.array(known, y.dtype)
-    encode_classes(classes)  # raises here what could not be saved later
-    return classes, np.fromiter(map(place.__getitem__, values), np.float64, len(values))
+    return np.array(known, y.dtype), np.fromiter(map(place.__getitem__, values), np.float64, len(values))

@@ -122,7 +122,8 @@ def _torch(loss: Loss) -> Engine:
         for k in range(h.reshape(len(h), -1).shape[1]):
             if g.requires_grad:  # a loss that is linear in the score has none
                 (bend,) = torch.autograd.grad(g.reshape(len(h), -1)[:, k].sum(), s, retain_graph=True)
-                h.reshape(len(h), -1)[:, k] = bend.numpy().reshape(len(h), -1)[:, k]
+                # A clone, because a gradient known to be 0 may have no memory behind it.
+                h.reshape(len(h), -1)[:, k] = bend.clone().numpy().reshape(len(h), -1)[:, k]
         return g.detach().numpy(), h
 
     return Engine(value, derive)
