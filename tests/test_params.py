@@ -191,3 +191,17 @@ def test_suggestions() -> None:
     assert suggest("x", ["b", "a"]) == "choose one of a, b."
     assert suggest("x", ["b", "a"], listed=["a"]) == "choose one of a."
     assert issubclass(ParameterError, SapwoodError) and issubclass(SapwoodError, ValueError)
+
+
+def test_switches_that_say_what_we_do_anyway() -> None:
+    given = {"boosting_type": "GBDT", "force_col_wise": True, "bagging_freq": 1, "tree_method": "hist"}
+    assert resolve(given) == resolve({})
+    assert refuse({"boosting": "dart"}).startswith("boosting='dart' is not available; Sapwood knows boosting as 'gbdt'")
+
+
+def test_a_recipe_sets_what_was_not_given() -> None:
+    classic = resolve({"recipe": "classic", "reg_lambda": 2})
+    assert (classic["hessian"], classic["max_depth"], classic["reg_lambda"]) == ("none", 3, 2.0)
+    by_leaves = resolve({"recipe": "classic", "max_leaves": 32})
+    assert (by_leaves["max_depth"], by_leaves["grow_policy"], by_leaves["max_leaves"]) == ("auto", "leafwise", 32)
+    assert resolve({"recipe": "adaboost"})["objective"] == "exponential"

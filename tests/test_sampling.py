@@ -42,3 +42,14 @@ def test_folds_differ_by_at_most_one_row() -> None:
 def test_as_many_folds_as_rows_at_most(n_folds: int) -> None:
     with pytest.raises(ParameterError, match=rf"n_folds={n_folds} does not suit 11 rows; choose 2\.\.11"):
         sampling.folds(0, n_folds, 11)
+
+
+def test_every_class_gives_its_share() -> None:
+    classes = np.repeat([0.0, 1.0, 2.0], [700, 250, 50])
+    mask = sampling.holdout(3, 0.1, 1000, None, classes)
+    assert mask.sum() == 100
+    np.testing.assert_allclose(np.bincount(classes[mask].astype(int)), [70, 25, 5], atol=1)
+    fold = sampling.folds(3, 5, 1000, classes)
+    for one in range(3):
+        assert np.ptp(np.bincount(fold[classes == one])) <= 1
+    assert (fold != sampling.folds(4, 5, 1000, classes)).any()

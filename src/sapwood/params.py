@@ -539,6 +539,17 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 _ROWS = {row.name: row for row in TABLE}
 _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
+# Switches of the peers that say what Sapwood does anyway: name -> the values that do. Any other value is an error.
+_ANYWAY: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys(("boosting", "boosting_type", "booster"), ("gbdt", "gbrt", "gbtree", "plain")),
+    **dict.fromkeys(("force_col_wise", "force_row_wise", "deterministic", "feature_pre_filter"), (True, False)),
+    **dict.fromkeys(("allow_writing_files", "use_best_model", "validate_parameters"), (True, False)),
+    "bagging_freq": (1,),
+    "subsample_freq": (1,),
+    "tree_method": ("auto", "hist"),
+    "sampling_method": ("uniform",),
+    "use_label_encoder": (False,),
+}
 _AMBIGUOUS = {
     "alpha": "L1 penalty in XGBoost, level of a quantile or Huber loss elsewhere; use reg_alpha, quantile_alpha, "
     "expectile_alpha, huber_quantile or huber_delta",
@@ -580,6 +591,11 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
             if fields[name] in own:
                 raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
             own[fields[name]] = value
+            continue
+        if name in _ANYWAY:
+            if (value.lower() if isinstance(value, str) else value) not in _ANYWAY[name]:
+                allowed = ", ".join(map(repr, _ANYWAY[name]))
+                raise ParameterError(f"{name}={value!r} is not available; Sapwood knows {name} as {allowed} only.")
             continue
         row = _row(name, fields)
         ours = row.means.get(name, lambda same: same)(value)

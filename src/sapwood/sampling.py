@@ -17,7 +17,13 @@ def rows(trainer: cpu.Trainer, seed: int, index: int, subsample: float) -> None:
     trainer.sample(seed, index, subsample)
 
 
-def holdout(seed: int, fraction: float, n_rows: int, weight: NDArray[np.float64] | None = None) -> NDArray[np.bool_]:
+def holdout(
+    seed: int,
+    fraction: float,
+    n_rows: int,
+    weight: NDArray[np.float64] | None = None,
+    classes: NDArray[np.float64] | None = None,
+) -> NDArray[np.bool_]:
     """Mark the rows that early stopping holds out: those of positive weight with the smallest draws.
 
     Parameters
@@ -30,6 +36,8 @@ def holdout(seed: int, fraction: float, n_rows: int, weight: NDArray[np.float64]
         Number of rows.
     weight : (n_rows) float64, optional
         Rows of weight 0 are nowhere, so neither here.
+    classes : (n_rows) float64, optional
+        The class of every row: each gives its share, to within a row.
 
     Returns
     -------
@@ -42,13 +50,17 @@ def holdout(seed: int, fraction: float, n_rows: int, weight: NDArray[np.float64]
             f"validation_fraction={fraction:g} of {len(candidates)} rows of positive weight leaves none to train on; "
             "give a validation set or more rows."
         )
-    order = np.argsort(cpu.draw(seed, HOLDOUT, 0, 0, n_rows)[candidates], kind="stable")
+    draws = cpu.draw(seed, HOLDOUT, 0, 0, n_rows)[candidates]
     mask = np.zeros(n_rows, np.bool_)
-    mask[candidates[order[:count]]] = True
+    if classes is None:
+        mask[candidates[np.argsort(draws, kind="stable")[:count]]] = True
+    else:  # evenly from all rows, class after class
+        order, at = np.lexsort((draws, classes[candidates])), np.arange(len(candidates))
+        mask[candidates[order[(at + 1) * count // len(at) > at * count // len(at)]]] = True
     return mask
 
 
-def folds(seed: int, n_folds: int, n_rows: int) -> NDArray[np.int64]:
+def folds(seed: int, n_folds: int, n_rows: int, classes: NDArray[np.float64] | None = None) -> NDArray[np.int64]:
     """Deal the rows to folds whose sizes differ by at most one: by the rank of their draws.
 
     Parameters
@@ -59,6 +71,8 @@ def folds(seed: int, n_folds: int, n_rows: int) -> NDArray[np.int64]:
         Number of folds, from 2 to `n_rows`.
     n_rows : int
         Number of rows.
+    classes : (n_rows) float64, optional
+        The class of every row: the folds' shares of each differ by at most one row too.
 
     Returns
     -------
@@ -68,5 +82,6 @@ def folds(seed: int, n_folds: int, n_rows: int) -> NDArray[np.int64]:
     if not isinstance(n_folds, int) or not 2 <= n_folds <= n_rows:
         raise ParameterError(f"n_folds={n_folds!r} does not suit {n_rows} rows; choose 2..{n_rows}.")
     fold = np.empty(n_rows, np.int64)
-    fold[np.argsort(cpu.draw(seed, FOLDS, 0, 0, n_rows), kind="stable")] = np.arange(n_rows) % n_folds
+    by_class = np.zeros(n_rows) if classes is None else classes
+    fold[np.lexsort((cpu.draw(seed, FOLDS, 0, 0, n_rows), by_class))] = np.arange(n_rows) % n_folds
     return fold

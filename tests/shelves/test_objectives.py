@@ -1,4 +1,4 @@
-"""What every objective on the shelf must keep: a header that is registered is tested here, at its default fields and at others."""
+"""What every objective on the shelf must keep: the registered ones, at their default fields and at others."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -111,7 +111,7 @@ def pointwise_labels(case: Case) -> Floats:
 
 @every_case
 def test_derivatives(case: Case) -> None:
-    """Central differences. Their error: eps |loss| / step + step^2 times a third derivative, which has the size of h."""
+    """Central differences. Their error: eps |loss| / step + step^2 times a third derivative, of the size of h."""
     y, step = pointwise_labels(case), 2.0**-16
     s = np.random.default_rng(32).normal(size=len(y)) * 2
     ahead, behind, (loss, g, h) = evaluate(case, s + step, y), evaluate(case, s - step, y), evaluate(case, s, y)
@@ -154,7 +154,7 @@ def test_softmax_gradients() -> None:
 
 @every_case
 def test_the_perfect_prediction_is_the_minimum(case: Case) -> None:
-    """The score whose prediction is the label has slopes of both signs beside it; of a class, every slope leads there."""
+    """The loss falls towards the score whose prediction is the label; of a class, that is far off on its side."""
     y, about = pointwise_labels(case), case.about
     if about["labels"] in ("0 or 1", "a class index"):
         g = evaluate(case, np.random.default_rng(33).normal(size=len(y)), y)[1]
@@ -223,7 +223,6 @@ def test_the_loss_falls(case: Case) -> None:
     model = fit(case, X, y, n_estimators=12, max_leaves=8)
     stages = [np.broadcast_to(model.base, (len(y), model.n_outputs)), *model.staged_predict(X, raw=True)]
     sums = [losses(case, score.reshape(len(y), -1).T.copy(), y).sum() for score in stages]
-    assert sums[-1] < sums[0] - 0.1 * abs(sums[0]) or case.about["link"] == "exp"
     assert np.all(np.diff(sums) < 0)
 
 
@@ -257,33 +256,23 @@ def test_only_ratios_of_weights_count(case: Case, leaf: str) -> None:
 
 
 def arrays(model: sapwood.Booster) -> list[NDArray[Any]]:
-    trees = model.trees
-    return [
-        trees.column,
-        trees.threshold,
-        trees.missing_left,
-        trees.left,
-        trees.value,
-        trees.gain,
-        trees.cover,
-        trees.count,
-    ]
+    names = ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count")
+    return [getattr(model.trees, name) for name in names]
 
 
 @cache
 def many_rows(allowed: str) -> sapwood.Dataset:
-    """More than one task of rows for each of seven threads would need more; these are three."""
+    """Three tasks of 16,384 rows, so that threads have some to share."""
     return sapwood.Dataset(table(40_000), label=labels(allowed, 40_000))
 
 
-@pytest.mark.parametrize("case", [case for case in cases() if case.fields == {} or case in cases()[::2]], ids=str)
+@every_case
 def test_threads_change_no_byte(case: Case) -> None:
     params = {"objective": case.name, **case.fields, "n_estimators": 2, "max_leaves": 8, "subsample": 0.7}
-    models = set()
-    for n_jobs in (1, 2, 3, 7):
-        more = {"leaf_estimation": "exact", "line_search": "tree", "n_jobs": n_jobs}
-        models.add(sapwood.train(params | more, many_rows(case.about["labels"])).to_bytes())
-    assert len(models) == 1
+    knots = {"leaf_estimation": "exact", "line_search": "tree"}  # order statistics; the others have sums
+    params |= knots if case.about["knots"] else {"leaf_estimation": "newton", "leaf_iterations": 3}
+    data = many_rows(case.about["labels"])
+    assert len({sapwood.train(params | {"n_jobs": n_jobs}, data).to_bytes() for n_jobs in (1, 2, 3, 7)}) == 1
 
 
 # ---- Labels, links, fields ------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def train(
     -------
     Booster
         With ``early_stopping_rounds``, only the rounds up to the best one. If there is no validation set then,
-        ``validation_fraction`` of the rows is held out: they weigh nothing in training.
+        ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training.
     """
     job = _prepare(params, data, callbacks, init_model)
     sets = _valid_sets(valid, data, job)
@@ -68,7 +68,8 @@ def train(
     first = 0 if init_model is None else init_model.n_rounds
     held = None
     if job.params["early_stopping_rounds"] is not None and not sets:
-        held = sampling.holdout(job.params["random_state"], job.params["validation_fraction"], data.n_rows, data.weight)
+        seed, share = job.params["random_state"], job.params["validation_fraction"]
+        held = sampling.holdout(seed, share, data.n_rows, data.weight, _classes(job))
 
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
@@ -129,7 +130,7 @@ def cv(
     data : Dataset
         All rows.
     n_folds : int
-        Number of folds; their sizes differ by at most one row.
+        Number of folds; their sizes differ by at most one row, and so do their shares of every class.
     callbacks : sequence of callables, optional
         As in `train`; they see the means over the folds under the name "cv", and no booster.
 
@@ -139,7 +140,7 @@ def cv(
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
     """
     job = _prepare(params, data, callbacks)
-    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows)
+    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job))
     trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
     watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
@@ -232,6 +233,11 @@ def _prepare(
             f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
         )
     return _Job(params, goal, leaf.plan(goal, params, n_outputs), data.label, metrics, watching, n_outputs, n_threads)
+
+
+def _classes(job: _Job) -> NDArray[np.float64] | None:
+    """The class of every row, by which held-out rows and folds are drawn; None where labels are no classes."""
+    return job.label if job.label.ndim == 1 and job.objective.labels in ("0 or 1", "a class index") else None
 
 
 def _rounds(job: _Job, first: int) -> range:

@@ -24,13 +24,15 @@ from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import TABLE, Number, resolve
+from sapwood.params import RECIPES, TABLE, Number, resolve
 from sapwood.params import Parameter as Row
+
+OBJECTIVES = cpu.objectives()
 
 
 def _fields() -> Iterator[Row]:
     """The objectives' own parameters as rows like those of the table."""
-    for name, about in cpu.objectives().items():
+    for name, about in OBJECTIVES.items():
         for field, (low, high, is_open, default, aliases) in about["fields"].items():
             words = ("above", "below") if is_open else ("at least", "at most")
             limits = f"{words[0]} {low:g}" + (f" and {words[1]} {high:g}" if high < 1e300 else "")
@@ -187,6 +189,11 @@ class _Estimator(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    def _about(self) -> Mapping[str, Any]:
+        """What the core says about the objective; nothing where it is chosen in fit, or the user's own."""
+        name = self.objective if self.objective != "auto" else RECIPES.get(self.recipe, {}).get("objective")
+        return OBJECTIVES.get(name, {}) if isinstance(name, str) else {}
+
     def _by_hand(self) -> dict[str, Any]:
         """The parameters that are not at their defaults; a recipe sets any others."""
         return {
@@ -274,7 +281,9 @@ class SapwoodRegressor(RegressorMixin, _Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
+        about = self._about()
+        tags.target_tags.multi_output = not about.get("adaptive", False)
+        tags.target_tags.positive_only = about.get("labels") in ("a number above 0", "a number of at least 0")
         return tags
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
@@ -361,7 +370,9 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
 
     def decision_function(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
         """Compute raw scores: (n_rows,) of the second of two classes (log-odds, say), or (n_rows, n_classes_)."""
-        return self._booster(X).predict(X, raw=True, init_score=init_score, n_jobs=self.n_jobs)
+        scores = self._booster(X).predict(X, raw=True, init_score=init_score, n_jobs=self.n_jobs)
+        two = scores.ndim == 2 and self.n_classes_ == 2 and not self.outputs_2d_
+        return scores[:, 1] - scores[:, 0] if two else scores
 
     def staged_predict(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[Any]]:
         """Predict classes after the first round, the second, and so on."""
@@ -376,7 +387,9 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
+        labels = self._about().get("labels")
+        tags.classifier_tags.multi_class = labels != "0 or 1"
+        tags.classifier_tags.multi_label = labels != "a class index"
         return tags
 
     def _decide(self, p: NDArray[np.float64]) -> NDArray[Any]:
@@ -445,7 +458,7 @@ def _settle(settings: dict[str, Any], fitting: str, what: str, allowed: tuple[st
         settings["objective"] = fitting
     goal = objective.resolve(settings)
     if goal.custom is None and getattr(goal, what) not in allowed:
-        choices = ", ".join(name for name, about in cpu.objectives().items() if about[what] in allowed)
+        choices = ", ".join(name for name, about in OBJECTIVES.items() if about[what] in allowed)
         raise ParameterError(f"objective={goal.name!r} does not suit this target; choose 'auto' or one of {choices}.")
     return goal
 
