@@ -379,3 +379,8 @@ def test_a_callable_returns_a_number() -> None:
     (one,) = resolve(lambda y, prediction, weight: "good")
     with pytest.raises(ParameterError, match="returned a str, not a number"):
         one(Y, P, None)
+
+
+def test_a_metric_of_two_arguments_is_refused_at_once() -> None:
+    with pytest.raises(ParameterError, match=r"must take \(y, prediction, weight\)"):
+        metric.resolve(lambda preds, data: 0.0, default="rmse", link="identity")

@@ -349,7 +349,8 @@ FIELDS: list[dict[str, Any]] = [
 
 def assert_same_model(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> sapwood.Booster:
     """`sapwood.train` and the reference agree on start scores, trees and raw scores; the model."""
-    params = reference.DEFAULTS | SMALL | {"n_estimators": 2} | params
+    small = {"max_depth": 3, "max_leaves": 7, "learning_rate": 0.3, "n_estimators": 2}
+    params = reference.DEFAULTS | small | params
     expected, base = reference.train(X, y, params, weight)
     data = sapwood.Dataset(X, label=y, weight=weight, max_bins=params["max_bins"], min_samples_bin=1)
     booster = sapwood.train(params, data)
@@ -374,7 +375,7 @@ def test_objectives(policy: str, objective: str, leaf: str, hessian: str) -> Non
     y, w = labels(rng, X, objective), weight_of(rng, "real", 100)
     params = {"objective": objective, "grow_policy": policy, "leaf_estimation": leaf, "hessian": hessian}
     booster = assert_same_model(X, y, params | {"subsample": 0.8}, w)
-    assert booster.trees.n_nodes > 9 * booster.trees.n_trees
+    assert booster.trees.n_nodes >= 5 * booster.trees.n_trees
 
 
 @pytest.mark.parametrize("leaf", ["newton", "exact"])

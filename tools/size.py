@@ -11,17 +11,18 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 1250,
+    "src/sapwood": 1750,  # 22 metrics in one file
     "src/sapwood/device": 150,
     "src/sapwood/data": 1100,
     "src/sapwood/model": 950,
-    "src/sapwood/boost": 750,
-    "src/sapwood/interfaces": 500,
-    "src/sapwood/core": 650,
-    "src/sapwood/core/math": 320,
-    "src/sapwood/core/objective": 120,
+    "src/sapwood/objective": 550,
+    "src/sapwood/boost": 1100,  # leaf values and pruning
+    "src/sapwood/interfaces": 600,
+    "src/sapwood/core": 800,
+    "src/sapwood/core/math": 360,
+    "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
-    "src/sapwood/core/cpu": 3700,
+    "src/sapwood/core/cpu": 4400,  # exact sums and order statistics of leaves
     "tools": 350,
     "benchmarks": 750,
     "examples": 100,

@@ -10,6 +10,7 @@ Every metric takes ``(y, prediction, weight)``. One prediction a row, (n): a val
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
+from inspect import signature
 from math import frexp, sqrt
 from numbers import Real
 from statistics import fmean
@@ -337,10 +338,23 @@ def _one(given: Any, link: str | None, fields: Mapping[str, float]) -> Metric:
         case str():
             return _named(given, link, fields)
         case (str() as name, function, bool() as higher) if callable(function):
-            return Metric(name, function, higher)
+            return Metric(name, _taking_three(function), higher)
         case function if callable(function):
-            return Metric(getattr(function, "__name__", type(function).__name__), function)
+            return Metric(getattr(function, "__name__", type(function).__name__), _taking_three(function))
     raise ParameterError(f"eval_metric={given!r} is no metric; give a name or (name, callable, higher_is_better).")
+
+
+def _taking_three(function: Function) -> Function:
+    """A user's metric, if it can be called as ours are."""
+    try:
+        signature(function).bind(None, None, None)
+    except TypeError as cause:
+        raise ParameterError(
+            f"eval_metric {function!r} must take (y, prediction, weight) and return a float."
+        ) from cause
+    except ValueError:  # some built-in functions hide theirs
+        pass
+    return function
 
 
 def _named(given: str, link: str | None, fields: Mapping[str, float]) -> Metric:

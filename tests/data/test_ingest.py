@@ -300,7 +300,6 @@ def test_objects_raise_the_type_error_that_scikit_learn_checks():
         (None, "X is a NoneType, which is no table"),
         ("abc", "X is a str, which is no table"),
         ({"a": [1, 2]}, r"X is a dict, which is no table.*: of a dict of columns, pandas\.DataFrame makes one\."),
-        (Dataset([[1.0]]), "X is a Dataset, which is no table.*: a Dataset keeps bins only, so the one it was made of"),
         (np.zeros((2, 2, 2)), r"got a 3-D array of shape \(2, 2, 2\)\. Reshape your data"),
         (pd.Series([1]), r"got a series \(Series\)\. Reshape your data"),
         (pl.Series([1]), r"got a series \(Series\)\. Reshape your data"),
@@ -316,6 +315,13 @@ def test_objects_raise_the_type_error_that_scikit_learn_checks():
 def test_wrong_shapes_raise(given, message):
     with pytest.raises(DataError, match=message):
         ingest.read(given)
+
+
+def test_a_dataset_is_no_table():
+    with pytest.raises(
+        DataError, match=r"X is a Dataset, which is no table.*: a Dataset keeps bins only, so the one it"
+    ):
+        ingest.read(Dataset([[1.0]]))
 
 
 def test_a_spent_stream_raises():

@@ -15,21 +15,33 @@ import pytest
 import sklearn
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, make_multilabel_classification
+from sklearn.ensemble import StackingClassifier
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
+from sklearn.utils.estimator_checks import (
+    check_classifier_multioutput,
+    check_dataframe_column_names_consistency,
+    parametrize_with_checks,
+)
 
 import sapwood
-from sapwood import Dataset, SapwoodClassifier, SapwoodRegressor
+from sapwood import Dataset, SapwoodClassifier, SapwoodRegressor, math
+from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import TABLE
 
 BOTH = [SapwoodClassifier, SapwoodRegressor]
 FEW = {"n_estimators": 10, "max_leaves": 7}
+LABELS = {name: about["labels"] for name, about in cpu.objectives().items()}
+OF_CLASSES = [name for name, labels in LABELS.items() if labels in ("0 or 1", "a class index")]
+OF_LABELS = [name for name in OF_CLASSES if LABELS[name] == "0 or 1"]
+OF_NUMBERS = [name for name in LABELS if name not in (*OF_CLASSES, "cross_entropy")]
+FIELDS = {field: spec for about in cpu.objectives().values() for field, spec in about["fields"].items()}
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +59,18 @@ def numbers() -> tuple[np.ndarray, np.ndarray]:
     return load_diabetes(return_X_y=True)
 
 
+@pytest.fixture(scope="module")
+def labels() -> tuple[np.ndarray, np.ndarray]:
+    return make_multilabel_classification(200, 6, n_classes=4, random_state=0)
+
+
+def not_ours(estimator) -> dict[str, str]:
+    """Checks that forget what an estimator says of itself."""
+    if estimator.__sklearn_tags__().target_tags.positive_only:
+        return {"check_regressor_multioutput": "gives negative targets to an estimator tagged positive_only"}
+    return {}
+
+
 @parametrize_with_checks(
     [
         estimator(**params)
@@ -56,8 +80,13 @@ def numbers() -> tuple[np.ndarray, np.ndarray]:
             {"grow_policy": "depthwise", "precision": "wide"},
             {"grow_policy": "symmetric", "precision": "narrow"},
             {"max_bins": 1000, "min_samples_leaf": 2, "n_jobs": 2},
+            {"recipe": "classic"},
         )
     ]
+    + [SapwoodClassifier(objective=name) for name in OF_CLASSES]
+    + [SapwoodRegressor(objective=name) for name in OF_NUMBERS]
+    + [SapwoodClassifier(recipe="adaboost")],
+    expected_failed_checks=not_ours,
 )
 def test_scikit_learn_check(estimator, check, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of the checks skips itself
@@ -70,19 +99,29 @@ def test_scikit_learn_check_of_column_names(estimator):
     check_dataframe_column_names_consistency(estimator.__name__, estimator())
 
 
+@pytest.mark.parametrize("objective", ["auto", *OF_LABELS])
+def test_scikit_learn_check_of_several_labels(objective):
+    # scikit-learn runs this one on classifiers only that take several targets of many classes, too.
+    check_classifier_multioutput("SapwoodClassifier", SapwoodClassifier(objective=objective))
+
+
 # The table of parameters
 
 
 @pytest.mark.parametrize("estimator", BOTH)
 def test_signature_is_the_table(estimator):
     parameters = inspect.signature(estimator).parameters
-    wanted = {row.name: row.default for row in TABLE if row.estimator}
+    wanted = {row.name: row.default for row in TABLE if row.estimator} | dict.fromkeys(FIELDS)
     assert {name: one.default for name, one in parameters.items()} == wanted
     assert all(one.kind is one.KEYWORD_ONLY for one in parameters.values())
     assert estimator().get_params() == wanted
     for row in TABLE:
         assert (f"    {row.name} : {row.kind}, default={row.default!r}\n" in estimator.__doc__) is row.estimator
     assert "{parameters}" not in estimator.__doc__
+    assert "    tweedie_power : float, default=None\n" in estimator.__doc__
+    assert "Of objective='tweedie', above 1 and below 2; None is 1.5.\n" in estimator.__doc__
+    assert "Of objective='focal', at least 0 and at most 100; None is 2.\n" in estimator.__doc__
+    assert "Of objective='huber', above 0; None is 1.\n" in estimator.__doc__
 
 
 @pytest.mark.parametrize("set_it", [lambda e, **p: e(**p), lambda e, **p: e().set_params(**p)])
@@ -93,11 +132,53 @@ def test_signature_is_the_table(estimator):
         ("eta", "learning_rate"),
         ("max_leafs", "max_leaves"),
         ("n_estimator", "n_estimators"),
+        ("delta", "huber_delta"),
+        ("tweedie_powers", "tweedie_power"),
     ],
 )
 def test_unknown_parameter_names_the_nearest(set_it, name, meant):
     with pytest.raises(ParameterError, match=rf"SapwoodRegressor has no parameter '{name}'; did you mean '{meant}'"):
         set_it(SapwoodRegressor, **{name: 5})
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("class_weight", r"weigh the rows: fit\(X, y, sample_weight=.*compute_sample_weight\('balanced', y\)\)"),
+        ("scale_pos_weight", "weigh the rows"),
+        ("warm_start", "init_model"),
+        ("importance_type", r"booster_\.importance"),
+        ("max_features", "colsample_bynode"),
+    ],
+)
+def test_what_is_no_parameter_here_has_another_place(name, advice):
+    with pytest.raises(ParameterError, match=f"SapwoodClassifier has no parameter '{name}'; .*{advice}"):
+        SapwoodClassifier(**{name: 1})
+
+
+def test_fields_of_objectives(numbers):
+    X, y = numbers
+    model = SapwoodRegressor(objective="quantile", quantile_alpha=0.9, **FEW)
+    assert clone(model).get_params() == model.get_params()
+    assert model.fit(X, y).booster_.fields == {"quantile_alpha": 0.9}
+    assert (y <= model.predict(X)).mean() > 0.8
+    assert model.set_params(quantile_alpha=None).fit(X, y).booster_.fields == {"quantile_alpha": 0.5}
+    with pytest.raises(ParameterError, match="quantile_alpha=2 is too large; choose a number above 0 and below 1"):
+        model.set_params(quantile_alpha=2).fit(X, y)
+    with pytest.raises(ParameterError, match="quantile_alpha=2 is not a parameter of objective='huber'; leave it out"):
+        model.set_params(objective="huber").fit(X, y)
+
+
+def test_a_recipe_sets_what_is_at_its_default(numbers):
+    X, y = numbers
+    classic = SapwoodRegressor(recipe="classic", n_estimators=5).fit(X, y).booster_
+    by_hand = sapwood.train({"recipe": "classic", "n_estimators": 5}, Dataset(X, y, max_bins=65535, min_samples_bin=1))
+    assert classic.fingerprint() == by_hand.fingerprint()
+    assert (classic.params["reg_lambda"], classic.params["max_depth"], classic.params["max_bins"]) == (0.0, 3, 65535)
+    mixed = SapwoodRegressor(recipe="classic", max_depth=2, reg_lambda=0.5, max_bins=20).fit(X, y).booster_
+    assert (mixed.params["reg_lambda"], mixed.params["max_depth"], mixed.params["max_bins"]) == (0.5, 2, 20)
+    with pytest.raises(ParameterError, match="objective='exponential' does not suit"):
+        SapwoodRegressor(recipe="adaboost").fit(X, y)
 
 
 def test_values_are_checked_in_fit_only():
@@ -146,19 +227,255 @@ def test_multiclass_classifier_is_train(iris):
     assert model.n_classes_ == 3
 
 
-def test_objective_by_hand(iris, binary):
+@pytest.mark.parametrize("objective", OF_CLASSES)
+def test_every_objective_of_two_classes(binary, objective):
     X, y = binary
-    model = SapwoodClassifier(objective="softmax", **FEW).fit(X, y)
-    assert model.predict_proba(X).shape == model.decision_function(X).shape == (len(X), 2)
-    assert model.score(X, y) > 0.95
-    with pytest.raises(ParameterError, match=r"objective='squared_error' does not suit .* logistic, softmax"):
-        SapwoodClassifier(objective="squared_error").fit(X, y)
-    with pytest.raises(ParameterError, match=r"objective='softmax' does not suit .* squared_error"):
-        SapwoodRegressor(objective="softmax").fit(X, y)
+    booster = sapwood.train({"objective": objective, **FEW}, Dataset(X, y))
+    model = SapwoodClassifier(objective=objective, **FEW).fit(X, np.where(y, "good", "bad"))
+    raw, p = booster.predict(X, raw=True), booster.predict(X)
+    if raw.ndim == 2:
+        raw, p = raw[:, 1] - raw[:, 0], p[:, 1]
+    np.testing.assert_array_equal(model.decision_function(X), raw)
+    np.testing.assert_array_equal(model.predict(X), np.where(p > 0.5, "good", "bad"))
+    np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+    assert model.score(X, np.where(y, "good", "bad")) > 0.94
+    if objective != "hinge":
+        np.testing.assert_allclose(model.predict_proba(X), np.column_stack([1 - p, p]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("objective", ["softmax", "one_vs_all"])
+def test_every_objective_of_many_classes(iris, objective):
+    X, y = iris
+    booster = sapwood.train({"objective": objective, **FEW}, Dataset(X, y))
+    model = SapwoodClassifier(objective=objective, **FEW).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), booster.predict(X))
+    np.testing.assert_allclose(model.predict_proba(X).sum(1), 1, rtol=1e-15)
+    np.testing.assert_array_equal(model.decision_function(X), booster.predict(X, raw=True))
+    assert model.score(X, y) > 0.96
+
+
+def test_hinge_has_no_probabilities(binary):
+    X, y = binary
+    for name in ("hinge", "binary:hinge"):
+        model = SapwoodClassifier(objective=name, **FEW)
+        for _ in range(2):  # before fit and after
+            for method in ("predict_proba", "predict_log_proba", "staged_predict_proba"):
+                assert not hasattr(model, method)
+                with pytest.raises(AttributeError, match=f"no attribute '{method}'") as raised:
+                    getattr(model, method)
+                assert "gives no probabilities (its link is 'step'); use decision_function" in str(
+                    raised.value.__cause__
+                )
+            model.fit(X, y)
+    one = SapwoodClassifier(objective="hinge", **FEW).fit(X, ["good"] * len(y))
+    assert set(one.predict(X)) == {"good"}
+    stacked = StackingClassifier([("hinge", model)], LogisticRegression(), cv=2).fit(X, y)
+    assert stacked.stack_method_ == ["decision_function"]
+
+
+@pytest.mark.parametrize("objective", OF_NUMBERS)
+def test_every_objective_of_numbers(numbers, objective):
+    X, y = numbers
+    booster = sapwood.train({"objective": objective, **FEW}, Dataset(X, y))
+    model = SapwoodRegressor(objective=objective, **FEW).fit(X, y)
+    assert model.booster_.fingerprint() == booster.fingerprint()
+    np.testing.assert_array_equal(model.predict(X), booster.predict(X))
+    assert np.corrcoef(model.predict(X), y)[0, 1] > 0.6
+
+
+def test_shares_are_numbers(numbers):
+    X, y = numbers
+    model = SapwoodRegressor(objective="cross_entropy", **FEW).fit(X, y / y.max())
+    assert model.score(X, y / y.max()) > 0.3
+    assert 0 < model.predict(X).min() < model.predict(X).max() < 1
+
+
+def test_objective_that_does_not_suit(iris, binary, labels):
+    X, y = binary
+    for name in sorted(LABELS.keys() - set(OF_CLASSES)):
+        with pytest.raises(ParameterError, match=rf"objective='{name}' does not suit .* hinge, logistic, .* softmax\."):
+            SapwoodClassifier(objective=name).fit(X, y)
+    for name in ("softmax", "one_vs_all", "hinge", "exponential"):
+        with pytest.raises(ParameterError, match=rf"objective='{name}' does not suit .* squared_error"):
+            SapwoodRegressor(objective=name).fit(X, y)
     with pytest.raises(ParameterError, match="objective='logistics' is unknown; did you mean 'logistic'"):
         SapwoodClassifier(objective="logistics").fit(X, y)
-    with pytest.raises(ParameterError, match=r"objective='logistic' does not suit .* softmax"):
+    with pytest.raises(
+        ParameterError, match=r"'logistic' does not suit .*binary.* by it; .* one of one_vs_all, softmax\."
+    ):
         SapwoodClassifier(objective="logistic").fit(*iris)
+    with pytest.raises(
+        ParameterError, match=r"'softmax' does not suit this target; .* one of exponential, .*multilabel\."
+    ):
+        SapwoodClassifier(objective="softmax").fit(*labels)
+
+
+# Objectives of users
+
+
+def of_two(y, score):
+    p = math.sigmoid(score)
+    return p - y, p * (1 - p)
+
+
+def of_many(y, score):
+    p = math.exp(score - score.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return p - (y[:, None] == np.arange(score.shape[1])), 1.5 * p * (1 - p) + 1e-16
+
+
+def sigmoid(score):
+    return math.sigmoid(score)
+
+
+class Own:
+    def __init__(self, grad_hess, **more):
+        self.grad_hess = grad_hess
+        vars(self).update(more)
+
+
+def test_own_objective_of_two_classes(binary):
+    X, y = binary
+    names = np.where(y, "good", "bad")
+    bare = SapwoodClassifier(objective=of_two, **FEW).fit(X, names)
+    assert bare.score(X, names) > 0.95
+    np.testing.assert_array_equal(bare.predict(X), np.where(bare.decision_function(X) > 0, "good", "bad"))
+    np.testing.assert_array_equal(list(bare.staged_predict(X))[-1], bare.predict(X))
+    for model in (bare, SapwoodClassifier(objective=of_two)):
+        assert not hasattr(model, "predict_proba")
+    raw = bare.decision_function(X)
+    for link in ("sigmoid", sigmoid):
+        model = SapwoodClassifier(objective=Own(of_two, link=link), **FEW)
+        assert hasattr(model, "predict_proba")
+        again = pickle.loads(pickle.dumps(clone(model).fit(X, names)))
+        np.testing.assert_array_equal(again.decision_function(X), raw)
+        np.testing.assert_array_equal(again.predict_proba(X)[:, 1], sigmoid(raw))
+        np.testing.assert_array_equal(again.predict(X), np.where(sigmoid(raw) > 0.5, "good", "bad"))
+
+
+def test_own_objective_of_many_classes(iris, binary):
+    X, y = iris
+    bare = SapwoodClassifier(objective=of_many, **FEW).fit(X, y)
+    assert bare.decision_function(X).shape == (len(X), 3)
+    np.testing.assert_array_equal(bare.predict(X), bare.decision_function(X).argmax(1))
+    assert bare.score(X, y) > 0.95
+    linked = SapwoodClassifier(objective=Own(of_many, link="softmax"), **FEW).fit(X, y)
+    np.testing.assert_allclose(linked.predict_proba(X).sum(1), 1, rtol=1e-15)
+    np.testing.assert_array_equal(linked.decision_function(X), bare.decision_function(X))
+    two = SapwoodClassifier(objective=Own(of_many, link="softmax"), **FEW).fit(*binary)
+    assert two.predict_proba(binary[0]).shape == (len(binary[0]), 2)
+    assert two.score(*binary) > 0.95
+
+
+def test_own_objective_of_numbers(numbers):
+    X, y = numbers
+    mean = float(y.mean())
+    own = SapwoodRegressor(objective=lambda y, score: (score - y, np.ones_like(score)), start=mean, **FEW).fit(X, y)
+    np.testing.assert_array_equal(own.predict(X), SapwoodRegressor(start=mean, **FEW).fit(X, y).predict(X))
+
+
+# Several targets
+
+
+@pytest.mark.parametrize("objective", [name for name in OF_NUMBERS if name != "adaptive_huber"])
+def test_several_targets(numbers, objective):
+    X, y = numbers
+    both = np.column_stack([y, y.max() + 1 - y])
+    model = SapwoodRegressor(objective=objective, **FEW).fit(X, both)
+    assert model.predict(X).shape == both.shape
+    for k in range(2):
+        alone = SapwoodRegressor(objective=objective, **FEW).fit(X, both[:, k])
+        np.testing.assert_array_equal(model.predict(X)[:, k], alone.predict(X))
+    np.testing.assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
+
+
+@pytest.mark.parametrize("make", [list, pd.DataFrame, pl.DataFrame, lambda y: pa.table({"a": y[:, 0], "b": y[:, 1]})])
+def test_several_targets_in_any_container(numbers, make):
+    X, y = numbers
+    both = np.column_stack([y, -y])
+    model = SapwoodRegressor(**FEW).fit(X, make(both))
+    assert model.booster_.fingerprint() == SapwoodRegressor(**FEW).fit(X, both).booster_.fingerprint()
+
+
+def test_several_targets_are_watched(numbers):
+    X, y = numbers
+    both = np.column_stack([y, -y])
+    model = SapwoodRegressor(n_estimators=200, early_stopping_rounds=5)
+    assert model.fit(X[:300], both[:300], X_val=X[300:], y_val=both[300:]).n_iter_ < 200
+    assert model.fit(X, both).n_iter_ < 200
+    for wrong in (y, np.column_stack([both, y])):
+        with pytest.raises(DataError, match=r"A validation target has the shape \(442.*but y has \(442, 2\)"):
+            model.fit(X, both, X_val=X, y_val=wrong)
+    with pytest.raises(DataError, match="objective='adaptive_huber' adapts to one target"):
+        SapwoodRegressor(objective="adaptive_huber").fit(X, both)
+
+
+@pytest.mark.parametrize("objective", OF_LABELS)
+def test_several_labels(labels, objective):
+    X, y = labels
+    model = SapwoodClassifier(objective=objective, **FEW).fit(X, y)
+    assert model.outputs_2d_
+    assert model.classes_.tolist() == [0, 1, 2, 3]
+    assert model.booster_.classes is None
+    assert model.predict(X).shape == y.shape
+    assert model.predict(X).dtype == np.int64
+    for k in range(4):
+        alone = SapwoodClassifier(objective=objective, **FEW).fit(X, y[:, k])
+        assert not alone.outputs_2d_
+        np.testing.assert_array_equal(model.predict(X)[:, k], alone.predict(X))
+        np.testing.assert_array_equal(model.decision_function(X)[:, k], alone.decision_function(X))
+        if objective != "hinge":
+            np.testing.assert_array_equal(model.predict_proba(X)[:, k], alone.predict_proba(X)[:, 1])
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_several_labels_are_multilabel(labels):
+    X, y = labels
+    model = SapwoodClassifier(**FEW).fit(X, y)
+    assert model.booster_.objective == "multilabel"
+    for same in (y.astype(bool), y.astype(float), y.tolist(), pd.DataFrame(y), pl.DataFrame(y)):
+        assert SapwoodClassifier(**FEW).fit(X, same).booster_.fingerprint() == model.booster_.fingerprint()
+    watched = SapwoodClassifier(n_estimators=100, early_stopping_rounds=5).fit(
+        X[:150], y[:150], eval_set=(X[150:], y[150:])
+    )
+    assert watched.n_iter_ < 100
+    assert list(watched.evals_result_["valid"]) == ["logloss"]
+    more = SapwoodClassifier(**FEW).fit(X, y, init_model=model)
+    assert more.n_iter_ == 20
+    for wrong in (y[:, 0], y[:, :3]):
+        with pytest.raises(DataError, match="A validation target has the shape"):
+            model.fit(X, y, X_val=X, y_val=wrong)
+    with pytest.raises(DataError, match="label 2 in row 0, column 1 is not 0 or 1"):
+        model.fit(X, y + 1)
+
+
+# Scores to start from
+
+
+def test_init_score(numbers, binary):
+    X, y = numbers
+    start = y / 2
+    shifted = SapwoodRegressor(**FEW).fit(X, y, init_score=start, X_val=X, y_val=y, init_score_val=start)
+    booster = sapwood.train({**FEW}, Dataset(X, y, init_score=start))
+    np.testing.assert_array_equal(shifted.predict(X, init_score=start), booster.predict(X, init_score=start))
+    np.testing.assert_array_equal(list(shifted.staged_predict(X, start))[-1], shifted.predict(X, start))
+    rmse = np.sqrt(np.mean((shifted.predict(X, start) - y) ** 2))
+    assert shifted.evals_result_["valid"]["rmse"][-1] == pytest.approx(rmse)
+    X, y = binary
+    start = np.linspace(-1, 1, len(y))
+    model = SapwoodClassifier(**FEW).fit(X, y, init_score=start)
+    raw = model.decision_function(X, init_score=start)
+    np.testing.assert_array_equal(raw, model.booster_.predict(X, raw=True, init_score=start))
+    np.testing.assert_array_equal(model.predict_proba(X, start)[:, 1], math.sigmoid(raw))
+    np.testing.assert_array_equal(model.predict_log_proba(X, start), np.log(model.predict_proba(X, start)))
+    np.testing.assert_array_equal(model.predict(X, start), math.sigmoid(raw) > 0.5)
+    np.testing.assert_array_equal(list(model.staged_predict(X, start))[-1], model.predict(X, start))
+    np.testing.assert_array_equal(list(model.staged_predict_proba(X, start))[-1], model.predict_proba(X, start))
+    with pytest.raises(DataError, match="init_score_val belongs to X_val, which was not given"):
+        model.fit(X, y, init_score=start, init_score_val=start)
+    with pytest.raises(DataError, match="must both have an init_score, or neither"):
+        model.fit(X, y, init_score=start, eval_set=(X, y))
 
 
 # Labels
@@ -240,7 +557,12 @@ def test_one_class(label, params):
         (np.array([0.0, 1.0, -np.inf, 0.0], np.float16), "Input y contains infinity, first in row 2"),
         (np.ma.masked_equal([0, 1, 9, 1], 9), "masked"),
         (np.array([0, 1, 1j, 1]), "Complex"),
-        ([[0, 1]] * 4, "1d array"),
+        ([[0, 2]] * 4, "label 2 in row 0, column 1 is not 0 or 1"),
+        ([["a", "b"]] * 4, "y has dtype <U1"),
+        (np.ones((4, 2, 1)), "dim 3"),
+        (np.array([b"a", b"b", b"a", b"b"]), "cannot be saved; use strings, booleans or numbers"),
+        (np.array(["2001-01-01", "2002-01-01"] * 2, "M8[D]"), "cannot be saved; use strings, booleans or numbers"),
+        (np.array([0, 1, 1, 0], np.longdouble), "cannot be saved; use strings, booleans or numbers"),
         ([0, 1, 0], r"\[4, 3\]"),
         (None, "requires y"),
     ],
@@ -395,10 +717,9 @@ def test_validation_set_given_twice_or_by_half(binary):
         model.fit(X, y, X_val=X)
     with pytest.raises(DataError, match="sample_weight_val"):
         model.fit(X, y, eval_set=[(X, y)], sample_weight_val=np.ones(len(y)))
-    with pytest.raises(DataError, match="eval_set is neither"):
-        model.fit(X, y, eval_set=[(X, y, y)])
-    with pytest.raises(DataError, match="eval_set is neither"):
-        model.fit(X, y, eval_set=[X, y])
+    for odd in ([(X, y, y)], [X, y], (X, y, y), (X,), X, 5, "X", {"X": X, "y": y}, [None], ((X, y), y)):
+        with pytest.raises(DataError, match="eval_set is neither"):
+            model.fit(X, y, eval_set=odd)
 
 
 def test_unseen_class_in_validation(iris):

@@ -202,3 +202,26 @@ def test_without_a_library_a_loss_alone_is_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("sapwood.objective.autodiff.find_spec", lambda name: None)
     with pytest.raises(ParameterError, match="install jax or torch"):
         bytes_of(Squared(), VALUE)
+
+
+def test_a_name_of_ours_with_another_link_is_marked() -> None:
+    def logistic(y: Floats, score: Floats) -> tuple[Floats, Floats]:
+        return math.sigmoid(score) - y, np.full_like(y, 0.25)
+
+    booster = sw.train({"objective": logistic, "n_estimators": 2}, sw.Dataset(X, CLASS))
+    assert (booster.objective, booster.link) == ("custom_logistic", "identity")
+    assert sw.load(booster.to_bytes()).objective == "custom_logistic"
+
+
+def test_early_stopping_asks_for_a_metric_where_nobody_said_what_a_prediction_is() -> None:
+    params = {"objective": lambda y, s: (s - y, np.ones_like(y)), "early_stopping_rounds": 2, "n_estimators": 3}
+    with pytest.raises(ParameterError, match="needs to be told eval_metric"):
+        sw.train(params, sw.Dataset(X, VALUE))
+    assert sw.train({**params, "eval_metric": "rmse"}, sw.Dataset(X, VALUE)).history["holdout"]
+
+
+def test_validation_labels_have_the_shape_of_the_others() -> None:
+    data = sw.Dataset(X, VALUE)
+    valid = sw.Dataset(X, np.column_stack([VALUE, VALUE]), reference=data)
+    with pytest.raises(sw.errors.DataError, match=r"has labels of shape \(400, 2\), the training data \(400,\)"):
+        sw.train({}, data, valid=valid)

@@ -82,7 +82,7 @@ def by_validation(tree: cpu.Tree, step: Floats, node: NDArray[np.int32], loss: C
         losses = loss(steps)
         if unit is None:  # leaves room for the sum of all rows
             top = float(np.abs(losses).max(initial=0.0))
-            unit = 2.0 ** (50 - int(np.frexp(top)[1]) - int(len(node)).bit_length())
+            unit = 2.0 ** (50 - int(np.frexp(top)[1]) - len(node).bit_length())
         q = np.rint(np.minimum(losses[rows] * unit, 2.0**55)).astype(np.int64)
         sums = np.zeros(len(left), np.int64)
         np.add.at(sums, at[rows], q)

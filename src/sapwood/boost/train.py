@@ -194,6 +194,9 @@ def _prepare(
     link = None if goal.link == "custom" else goal.link
     metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
     params["objective"] = goal.name
+    unmeasured = goal.custom is not None and not goal.custom.measured and params["eval_metric"] is None
+    if unmeasured and params["early_stopping_rounds"] is not None:
+        raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")
     grow.plan(params)
     n_threads = cpu.threads(params["n_jobs"])
     if callable(callbacks):
@@ -271,6 +274,10 @@ def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Data
         if not same or one.feature_names != data.feature_names:
             raise DataError(
                 f"validation set {name!r} has other columns or cuts; make it with Dataset(..., reference=data)."
+            )
+        if one.label.shape[1:] != job.label.shape[1:]:
+            raise DataError(
+                f"validation set {name!r} has labels of shape {one.label.shape}, the training data {job.label.shape}."
             )
         if (one.init_score is None) != (data.init_score is None):
             raise DataError(f"validation set {name!r} and the training data must both have an init_score, or neither.")

@@ -303,7 +303,7 @@ def _has_probabilities(estimator: "SapwoodClassifier") -> bool:
         name, link = goal.name, goal.link
     if link not in PROBABILITIES:
         raise AttributeError(
-            f"objective {name!r} gives no probabilities (its link is {link!r}); use decision_function or choose another."
+            f"objective={name!r} gives no probabilities (its link is {link!r}); use decision_function or another one."
         )
     return True
 
@@ -459,7 +459,12 @@ def _settle(settings: dict[str, Any], fitting: str, what: str, allowed: tuple[st
     goal = objective.resolve(settings)
     if goal.custom is None and getattr(goal, what) not in allowed:
         choices = ", ".join(name for name, about in OBJECTIVES.items() if about[what] in allowed)
-        raise ParameterError(f"objective={goal.name!r} does not suit this target; choose 'auto' or one of {choices}.")
+        binary = (
+            ". Only binary classification is supported by it" if (what, goal.labels) == ("labels", "0 or 1") else ""
+        )
+        raise ParameterError(
+            f"objective={goal.name!r} does not suit this target{binary}; choose 'auto' or one of {choices}."
+        )
     return goal
 
 

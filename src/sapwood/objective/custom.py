@@ -28,7 +28,8 @@ class Custom:
     derive: Callable[..., Any]  # (y, score[, weight]) -> gradient, hessian
     weighted: bool  # derive takes the weights and has applied them
     link: str = "identity"  # "custom": `transform` does it
-    metric: str = "rmse"
+    metric: Any = "rmse"
+    measured: bool = True  # whether the user said what a prediction is, so that a metric can be chosen
     n_outputs: int | None = None
     transform: Callable[[Floats], Floats] | None = None
     loss: Callable[..., Any] | None = None  # (y, score) -> a number for each row
@@ -64,14 +65,18 @@ class Custom:
                 raise ParameterError(
                     f"link={link!r} of the objective is unknown; give a known name or a function."
                 ) from cause
-        named = getattr(given, "name", None) or getattr(given, "__name__", None) or type(given).__name__
+        named = str(getattr(given, "name", None) or getattr(given, "__name__", None) or type(given).__name__)
         name = link if isinstance(link, str) else "custom"
+        known = cpu.objectives().get(named)
+        if known is not None and known["link"] != name:  # a model that says it is ours must predict as ours do
+            named = f"custom_{named}"
         return cls(
-            name=str(named),
+            name=named,
             derive=derive,
             weighted=_takes_weight(derive),
             link=name,
             metric=getattr(given, "metric", None) or METRICS.get(name, "rmse"),
+            measured=hasattr(given, "metric") or hasattr(given, "link"),
             n_outputs=getattr(given, "n_outputs", None),
             transform=None if isinstance(link, str) else link,
             loss=loss if callable(loss) else None,

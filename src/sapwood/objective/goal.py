@@ -27,7 +27,7 @@ class Objective:
     name: str
     core: str  # its name in the core; one that only carries labels where the gradients are a user's
     link: str  # from raw scores to predictions; "custom" where a user's function does that
-    metric: str  # what to measure where nobody says
+    metric: Any  # what to measure where nobody says: a name, or a user's function
     labels: str  # what a label may be, in words
     leaf: str  # what leaf_estimation="auto" means
     path_smooth: float  # ... and path_smooth="auto"

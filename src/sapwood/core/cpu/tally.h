@@ -10,7 +10,7 @@
 
 namespace sapwood {
 
-constexpr int64_t STRIP = 4096;  // rows counted at a time: a strip of a group stays in L2 from tile to tile
+constexpr int64_t STRIP = 32768;  // rows counted at a time: their ids and gradients stay in L2 from tile to tile
 constexpr int64_t ROW_SPLIT =
     16384;  // rows from which workers share a node's rows rather than its columns: then the sum over workers pays
 constexpr int64_t FORK_NS = 4000;  // estimated work below which a fork (about 0.5 us) does not pay
@@ -50,10 +50,13 @@ class Tally {
     w_.privates.resize(std::max<size_t>(w_.privates.size(), in.n_threads));
     for (const int c : columns) n_codes += used(c);
     const int n_threads = in.n_threads;
-    const int narrowest = std::max(4, std::min(TILE, b_.n_columns / n_threads));  // a slice for every worker
+    const int narrowest = std::max(4, std::min(GROUP, b_.n_columns / n_threads));  // a slice for every worker
     for (int g = 0; g < (int)b_.groups.size(); g++) {
       const Group& group = b_.groups[g];
-      const int widest = q_.packed != nullptr && !b_.wide ? TILE : TILE / 2,
+      const bool every = (int)columns.size() == b_.n_columns;  // else more narrow ones, so that some are not wanted
+      const int widest = q_.packed == nullptr || b_.wide ? TILE / 2
+                         : every                         ? GROUP
+                                                         : TILE,
                 n_tiles = (group.width + widest - 1) / widest;
       for (int t = 0; t < n_tiles; t++) {
         const int first = group.first + group.width * t / n_tiles, last = group.first + group.width * (t + 1) / n_tiles;
