@@ -52,7 +52,7 @@ def measure(X: np.ndarray, y: np.ndarray, repeat: int) -> dict[str, float]:
 
     def tree(**more: float) -> None:
         policy, limits = grow.plan(params.resolve({"max_leaves": LEAVES, **more}))
-        trainer.grow(0, policy, limits, 0, 0)
+        trainer.grow(policy, limits, 0, 0)
 
     wanted = {"objective": "logistic", "max_leaves": LEAVES, "n_estimators": TREES, "n_jobs": 1}
     booster = sapwood.train(wanted, data)

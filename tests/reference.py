@@ -527,6 +527,8 @@ def penalty_of(p: dict[str, Any]) -> tuple[float, float, float]:
 def leaf_values(step: Floats, r: Rows, p: dict[str, Any]) -> Floats:
     """NUMERICS 8: by leaf, from the one-step values of section 6; before shrinkage."""
     method = r.goal.leaf if p["leaf_estimation"] == "auto" else p["leaf_estimation"]
+    if method == "friedman":
+        method = "exact" if p["hessian"] == "none" else "newton"
     if method == "exact":
         v = exact_values(r, p)
     elif p["leaf_iterations"] > 1 or p["ccp_alpha"] > 0:

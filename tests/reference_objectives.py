@@ -122,8 +122,8 @@ def mape_loss(s: Floats, y: Floats, f: Fields) -> Floats:
 
 
 def mape(s: Floats, y: Floats, f: Fields) -> tuple[Floats, Floats]:
-    h = mape_mass(y)
-    return np.where(s > y, h, -h), h
+    m = mape_mass(y)
+    return np.where(s > y, m, -m), np.ones_like(s)
 
 
 def squared_log_loss(s: Floats, y: Floats, f: Fields) -> Floats:
@@ -248,11 +248,12 @@ OBJECTIVES = {
         knot=lambda s, y, f: at_label(s, y, 1.0, f[0]),
         fields={"quantile_alpha": 0.5},
     ),
-    "huber": LINEAR._replace(loss=huber_loss, grad_hess=huber, steps=1, fields={"huber_delta": 1.0}),
+    "huber": LINEAR._replace(loss=huber_loss, grad_hess=huber, leaf="friedman", steps=1, fields={"huber_delta": 1.0}),
     "adaptive_huber": LINEAR._replace(
         loss=lambda s, y, f: huber_loss(s, y, f[1:]),
         grad_hess=lambda s, y, f: huber(s, y, f[1:]),
         fields={"huber_quantile": 0.9},
+        leaf="friedman",
         steps=1,
         adaptive=True,
     ),

@@ -86,8 +86,8 @@ def core_train(
     for round in range(p["n_estimators"]):
         trainer.gradients(p["precision"])
         trainer.sample(p["seed"], round, p["subsample"])
+        trees += trainer.grow(policy, limits, p["seed"], round * n_outputs)
         for output in range(n_outputs):
-            trees.append(trainer.grow(output, policy, limits, p["seed"], round * n_outputs + output))
             trainer.add_scores(output)
     return trees, base, trainer.scores()
 
@@ -258,6 +258,14 @@ def test_more_rows_than_a_packed_word_can_sum(policy: str, weights: str) -> None
     y, w = labels(rng, X, "logistic"), weight_of(rng, weights, len(X))
     params = {"grow_policy": policy, "objective": "logistic", "precision": "narrow", "max_bins": 40, "max_depth": 3}
     assert_same(X, y, params | {"n_estimators": 1, "min_samples_leaf": 2000}, w)
+
+
+@pytest.mark.parametrize(("rows", "classes"), [(8_192, 4), (9_000, 11), (131_072, 5)])
+def test_outputs_whose_roots_are_counted_together(isa: str, rows: int, classes: int) -> None:
+    rng = np.random.default_rng(15)
+    X = table(rng, rows)
+    y = np.clip(np.floor(np.nan_to_num(X[:, 1]) + X[:, 2] + rng.normal(size=rows)), 0, classes - 1)
+    assert_same(X, y, SMALL | {"objective": "softmax", "n_estimators": 1, "max_leaves": 4, "precision": "narrow"})
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -81,8 +81,9 @@ class Trainer:
         """
     def sample(self, seed: int, round: int, subsample: float) -> int:
         """Choose the rows of this round; how many."""
-    def grow(self, output: int, policy: str, limits: Mapping[str, float], seed: int, tree: int) -> Tree:
-        """One tree on the gradients of an output, which it uses up; for the limits see sapwood.grow.plan."""
+    def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int) -> list[Tree]:
+        """A tree for every output on its gradients, which are used up; `tree` is the number of the first, and for the
+        limits see sapwood.grow.plan."""
     def leaves(self, output: int) -> Ints:
         """Number of every row's leaf (n_rows) in the tree just grown; leaves are numbered in the order of nodes."""
     def sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:

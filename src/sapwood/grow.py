@@ -12,7 +12,7 @@ from sapwood.errors import ParameterError, suggest
 MAX_SYMMETRIC_DEPTH = 16  # a symmetric tree has all 2^depth leaves, empty or not
 
 _SAME = (
-    "min_child_weight", "min_samples_leaf", "reg_lambda", "reg_alpha", "min_split_gain", "max_delta_step",
+    "min_child_weight", "reg_lambda", "reg_alpha", "min_split_gain", "max_delta_step",
     "colsample_bytree", "colsample_bylevel", "colsample_bynode",
 )  # fmt: skip
 
@@ -32,14 +32,16 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
     policy : str
         A grower of the core.
     limits : dict of str to float
-        Its limits; a `max_depth` or `max_leaves` of 0 is none. The learning rate joins them round by round.
+        Its limits; a `max_depth` or `max_leaves` of 0 is none, a `min_samples_leaf` of 0 the objective's own. The
+        learning rate joins them round by round.
     """
     policy = params["grow_policy"]
     if policy not in cpu.growers():
         raise ParameterError(f"grow_policy={policy!r} is unknown; {suggest(policy, cpu.growers())}")
     leaves, depth = size(policy, params["max_leaves"], params["max_depth"])
     smooth = smooth if params["path_smooth"] == "auto" else params["path_smooth"]
-    limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "path_smooth": smooth}
+    rows = 0 if params["min_samples_leaf"] == "auto" else params["min_samples_leaf"]
+    limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "min_samples_leaf": rows, "path_smooth": smooth}
     return policy, limits | {name: params[name] for name in _SAME}
 
 

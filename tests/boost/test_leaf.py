@@ -183,3 +183,26 @@ def test_law_of_leaves(name: str, params: dict[str, Any]) -> None:
     data = sw.Dataset(big, y, weight)
     given = {"objective": name, "n_estimators": 2, "subsample": 0.8, **params}
     assert len({sw.train({**given, "n_jobs": n}, data).to_bytes() for n in (1, 2, 3, 7)}) == 1
+
+
+def test_leaves_of_quantiles_have_rows_in_both_tails() -> None:
+    def least(**params: Any) -> float:
+        booster = sw.train({"n_estimators": 1, "max_leaves": None, **params}, sw.Dataset(X, Y))
+        return float(booster.trees.count[booster.trees.left == 0].min())
+
+    assert least(objective="squared_error") < 8 <= least(objective="absolute_error") < 16
+    assert 40 <= least(objective="quantile", quantile_alpha=0.1) < 80
+    assert least(objective="quantile", quantile_alpha=0.1, min_samples_leaf=1) < 8
+
+
+def test_huber_has_friedmans_leaves_in_friedmans_trees() -> None:
+    data = sw.Dataset(X, Y)
+    values = {
+        (hessian, leaf): sw.train(
+            {"objective": "huber", "hessian": hessian, "leaf_estimation": leaf}, data
+        ).trees.value.tobytes()
+        for hessian in ("auto", "none")
+        for leaf in ("auto", "newton", "exact")
+    }
+    assert values["auto", "auto"] == values["auto", "newton"] != values["auto", "exact"]
+    assert values["none", "auto"] == values["none", "exact"] != values["none", "newton"]

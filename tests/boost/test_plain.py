@@ -17,7 +17,11 @@ class Log:
         self.calls: list[tuple[Any, ...]] = []
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *args: self.calls.append((name, *args))
+        def answer(*args: Any) -> Any:
+            self.calls.append((name, *args))
+            return [None] * 2 if name == "grow" else None
+
+        return answer
 
 
 def rule(params: dict[str, Any], n_outputs: int) -> leaf.Rule:
@@ -34,9 +38,9 @@ def test_a_round_asks_four_questions_in_order() -> None:
     rounds = []
     for index in (7, 8):
         rounds += [("gradients", "wide", False, False), ("sample", 5, index, 0.5)]
+        rounds += [("grow", policy, limits, 5, 2 * index)]
         for output in range(2):
             rounds += [
-                ("grow", output, policy, limits, 5, 2 * index + output),
                 ("add_scores", output),
                 ("add", None, output),
             ]
@@ -46,10 +50,10 @@ def test_a_round_asks_four_questions_in_order() -> None:
 def test_nothing_happens_before_a_round_is_asked_for() -> None:
     log: Any = Log()
     params = resolve({})
-    rounds = plain.boost(log, params, rule(params, 1), (np.zeros(3), None), range(1), [])
+    rounds = plain.boost(log, params, rule(params, 2), (np.zeros(3), None), range(1), [])
     assert log.calls == []
     next(rounds)
-    assert len(log.calls) == 4
+    assert len(log.calls) == 5
 
 
 def test_the_loop_stays_small() -> None:

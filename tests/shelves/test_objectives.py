@@ -250,6 +250,7 @@ def test_only_ratios_of_weights_count(case: Case, leaf: str) -> None:
     X, y = rows(case)
     weight = np.random.default_rng(37).exponential(size=len(y))
     params = {"leaf_estimation": leaf, "reg_lambda": 0.0, "min_child_weight": 0.0, "path_smooth": 0.0, "max_leaves": 8}
+    params["min_samples_leaf"] = 1  # a count is no ratio
     one, four = (fit(case, X, y, factor * weight, **params) for factor in (1.0, 4.0))
     assert one.base.tobytes() == four.base.tobytes()
     assert one.predict(X, raw=True).tobytes() == four.predict(X, raw=True).tobytes()
@@ -349,5 +350,5 @@ def test_fields_have_limits(case: Case) -> None:
 @pytest.mark.parametrize("name", SHELF)
 def test_the_shelf_speaks(name: str) -> None:
     about = SHELF[name]
-    assert about["doc"] and about["labels"] in WRONG and about["leaf"] in ("newton", "exact")
-    assert about["leaf"] == "exact" if about["knots"] else about["steps"] > 0
+    assert about["doc"] and about["labels"] in WRONG and about["leaf"] in ("newton", "exact", "friedman")
+    assert about["leaf"] != "newton" if about["knots"] else about["steps"] > 0

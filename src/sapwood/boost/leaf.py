@@ -58,6 +58,8 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rul
     method, own, iterations = params["leaf_estimation"], objective.custom, params["leaf_iterations"]
     if method == "auto":
         method = objective.leaf if own is None or own.leaf is None else "custom"
+        if method == "friedman":  # his exact leaves go with his first-order trees
+            method = "exact" if params["hessian"] == "none" else "newton"
     search, prunes = params["line_search"] == "tree", params["ccp_alpha"] > 0 or params["prune_by_validation"]
     if method in ("exact", "sign", "custom") and iterations > 1:
         raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")

@@ -39,14 +39,13 @@ def boost(
         The trees of one round, one for each output.
     """
     policy, limits = grow.plan(params, rule.path_smooth)
-    seed, n_outputs, judge = params["random_state"], rule.n_outputs, watches[-1] if watches else None
+    seed, judge = params["random_state"], watches[-1] if watches else None
     for index in rounds:
         objective.gradients(rule.objective, trainer, params, index, *rows)
         sampling.rows(trainer, seed, index, params["subsample"])
         trees, rate = [], rule.rate(index)
         limits["learning_rate"] = 1.0 if rule.after else rate
-        for output in range(n_outputs):
-            tree = trainer.grow(output, policy, limits, seed, index * n_outputs + output)
+        for output, tree in enumerate(trainer.grow(policy, limits, seed, index * rule.n_outputs)):
             if rule.after:
                 tree = leaf.settle(trainer, output, tree, rate, rule, judge, rows)
             trainer.add_scores(output)

@@ -285,20 +285,23 @@ int output_of(PyTrainer& self, int output) {
   return output;
 }
 
-nb::dict grow(PyTrainer& self, int output, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree) {
+nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree) {
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
-  output_of(self, output);
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
-  Tree t = freely([&] { return self.trainer->grow(output, g, l, seed, tree); });
-  nb::dict d;
-  d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)),
-  d["threshold"] = array(std::move(t.threshold));
-  d["missing_left"] = array(std::move(t.missing_left)), d["left"] = array(std::move(t.left)),
-  d["value"] = array(std::move(t.value));
-  d["gain"] = array(std::move(t.gain)), d["cover"] = array(std::move(t.cover)), d["count"] = array(std::move(t.count));
-  return d;
+  nb::list trees;
+  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree); })) {
+    nb::dict d;
+    d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)),
+    d["threshold"] = array(std::move(t.threshold));
+    d["missing_left"] = array(std::move(t.missing_left)), d["left"] = array(std::move(t.left)),
+    d["value"] = array(std::move(t.value));
+    d["gain"] = array(std::move(t.gain)), d["cover"] = array(std::move(t.cover)),
+    d["count"] = array(std::move(t.count));
+    trees.append(d);
+  }
+  return trees;
 }
 
 // An output whose tree stands, with as many values as it has leaves.
@@ -646,7 +649,7 @@ NB_MODULE(_core, m) {
             return freely([&] { return s.trainer->sample(seed, round, subsample); });
           },
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample"))
-      .def("grow", grow, nb::arg("output"), nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
+      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
       .def(
           "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
           nb::arg("output"))

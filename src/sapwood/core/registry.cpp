@@ -6,11 +6,12 @@
 namespace sapwood {
 namespace {
 
-#define SAPWOOD_ROW(T)                                                                                           \
-  ObjectiveInfo{                                                                                                 \
-      T::name,  T::doc,   T::link,     T::metric,     T::labels, T::leaf,     T::pointwise, T::constant_hessian, \
-      T::bound, T::knots, T::adaptive, T::mean_start, T::steps,  T::n_fields, T::fields,    T::path_smooth,      \
-      T::start},
+// clang-format off
+#define SAPWOOD_ROW(T)                                                                                                 \
+  ObjectiveInfo{T::name, T::doc, T::link, T::metric, T::labels, T::leaf, T::pointwise, T::constant_hessian, T::bound,  \
+                T::knots, T::adaptive, T::mean_start, T::steps, T::n_fields, T::fields, T::path_smooth, T::least_rows, \
+                T::start},
+// clang-format on
 constexpr ObjectiveInfo objectives[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ROW)};
 #undef SAPWOOD_ROW
 #define SAPWOOD_ROW(T) GrowerInfo{T::name, T::doc, T::whole_level, T::shared_split, T::before},

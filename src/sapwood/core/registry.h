@@ -10,6 +10,7 @@ struct ObjectiveInfo {  // math/loss.h says what each means
   int steps, n_fields;
   const Field* fields;
   double path_smooth;
+  double (*least_rows)(const double* field);
   double (*start)(double mean, const double* field);
 };
 

@@ -233,7 +233,8 @@ class Growth {
     Node& root = nodes_[0];
     root.hist = t_.acquire(t_.fits_packed(root.n_rows));
     auto nothing = [](int, int, int) {};
-    if (t_.count_ns(root.n_rows) < FORK_NS || in_.n_threads == 1)
+    if (in_.root != nullptr) memcpy(root.hist.data, in_.root, t_.words(root.hist.packed) * 8);
+    else if (t_.count_ns(root.n_rows) < FORK_NS || in_.n_threads == 1)
       t_.count_alone(root, root.hist, 0, t_.tiles, 0, t_.tiles.size());
     else if (root.n_rows < ROW_SPLIT || t_.many_tiles(1))
       run(in_.n_threads, (int64_t)t_.slices.size(),

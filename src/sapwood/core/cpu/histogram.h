@@ -105,6 +105,36 @@ static void histogram(const uint8_t* codes, size_t stride, int width, const int3
     count_strip(codes + at * stride, stride, width, least(IN_ORDER, n - at), packed + at, hist, {});
 }
 
+// Rows in order, several outputs: one code serves a vector of words. Four columns at a time, so that an add does not wait for the
+// last one's store where a column has few codes.
+template <int WIDTH>
+static void outputs_tile(const uint8_t* const* columns, int64_t at, int64_t n, const int32_t* packed, int64_t* hist) {
+  typedef int32_t Narrow __attribute__((vector_size(OUTPUTS * 4)));
+  typedef int64_t Wide __attribute__((vector_size(OUTPUTS * 8)));
+  const Narrow* q = (const Narrow*)packed;
+  Wide* sums = (Wide*)hist;
+  const uint8_t* codes[WIDTH];
+  for (int c = 0; c < WIDTH; c++) codes[c] = columns[c] + at;
+  for (int64_t i = 0; i < n; i++) {
+    const Wide x = __builtin_convertvector(q[i], Wide), v = ((x >> 16) << 32) + (x & 0xffff);
+    for (int c = 0; c < WIDTH; c++) sums[c * HIST_STRIDE + codes[c][i]] += v;
+  }
+}
+
+static void histogram_outputs(const uint8_t* const* columns, int width, const int32_t* const* packed, int64_t n,
+                              int64_t* hist) {
+  constexpr int64_t STEP = 2048;  // rows whose gradients stay in L2 from tile to tile
+  alignas(64) int32_t side_by_side[STEP * OUTPUTS];
+  for (int64_t at = 0; at < n; at += STEP) {
+    const int64_t m = least(STEP, n - at);
+    for (int64_t i = 0; i < m; i++)
+      for (int k = 0; k < OUTPUTS; k++) side_by_side[i * OUTPUTS + k] = packed[k][at + i];
+    int c = 0;
+    for (; c + 4 <= width; c += 4) outputs_tile<4>(columns + c, at, m, side_by_side, hist + c * HIST_STRIDE * OUTPUTS);
+    for (; c < width; c++) outputs_tile<1>(columns + c, at, m, side_by_side, hist + c * HIST_STRIDE * OUTPUTS);
+  }
+}
+
 template <class Code>
 static void pairs_of(const Code* __restrict codes, size_t stride, int width, const int32_t* __restrict rows, int64_t n,
                      const Pair* __restrict q, const int32_t* __restrict multiple, size_t hist_stride,

@@ -24,6 +24,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       margins,
       add_leaves,
       histogram,
+      histogram_outputs,
       histogram_pairs,
       flush,
       add,

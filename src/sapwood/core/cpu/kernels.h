@@ -12,6 +12,7 @@ constexpr int HIST_STRIDE = 264;
 static_assert(HIST_STRIDE * 8 % 2048 != 0);
 constexpr int TILE = 16;             // columns histogrammed together: their bins stay in L1
 constexpr int GROUP = 2 * TILE;      // columns stored side by side: a row of a group is half a cache line
+constexpr int OUTPUTS = 8;           // outputs whose root histograms are counted together
 constexpr int PACKED_ROWS = 131071;  // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
 constexpr int BLOCK = 512;           // rows handled together in row passes and in prediction
 
@@ -89,6 +90,9 @@ struct Kernels {
   // hist (width, HIST_STRIDE) int64 OUT: sums of g << 32 | h
   void (*histogram)(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,
                     const int32_t* packed, int64_t* hist);
+  // The same for all rows and several outputs: codes of `width` columns, packed of OUTPUTS; hist (width, HIST_STRIDE, OUTPUTS) OUT
+  void (*histogram_outputs)(const uint8_t* const* columns, int width, const int32_t* const* packed, int64_t n,
+                            int64_t* hist);
   // hist (width, hist_stride, 2) int64 OUT: sums of g, h
   void (*histogram_pairs)(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows, int64_t n,
                           const Pair* q, const int32_t* multiple, size_t hist_stride, int64_t* hist);

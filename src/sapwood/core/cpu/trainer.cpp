@@ -12,7 +12,8 @@
 
 namespace sapwood {
 namespace {
-constexpr int64_t PIECE = 16384;  // rows of a task
+constexpr int64_t PIECE = 16384;     // rows of a task
+constexpr int64_t APART = 64 << 20;  // codes up to which one worker grows a tree alone: 0.1 s, so that Ctrl-C is heard
 int64_t tasks(int64_t n) { return (n + PIECE - 1) / PIECE; }
 int threads_for(int64_t n, int n_threads) { return n < PIECE ? 1 : n_threads; }
 }  // namespace
@@ -65,7 +66,7 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
       n_threads_(n_threads),
       field_(std::move(field)),
       n_(binned.n_rows),
-      work_(std::make_unique<Workspace>()) {
+      work_(std::make_unique<Workspace[]>(n_threads)) {
   if (weights_.given) {
     for (const int32_t m : weights_.multiple) zeros_ = zeros_ || m == 0;
     if (!weights_.whole) {
@@ -89,7 +90,7 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
   wide_.assign(n_outputs_, Scale{WIDE, 0, 0});
   is_narrow_.assign(n_outputs_, 1);
   pending_.assign(n_outputs_, 0);
-  value_.resize(n_outputs_);
+  value_.resize(n_outputs_), far_leaf_.resize(n_outputs_), far_value_.resize(n_outputs_);
   chosen_.resize(binned.shards.size());
   sample(0, 0, 1.0);
 }
@@ -251,7 +252,21 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, double subsample) {
   return n;
 }
 
-Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree) {
+std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree) {
+  if (limits.min_samples_leaf == 0.0) limits.min_samples_leaf = info_.least_rows(field_.data());
+  for (int k = 0; k < n_outputs_; k++) flush_scores(k);
+  const bool same = all_rows_ && !multiplied() && !binned_.wide && limits.colsample_bytree >= 1.0;  // all of all rows
+  roots_.count(binned_, packed_.as<int32_t>(), same ? is_narrow_ : std::vector<uint8_t>(n_outputs_, 0), n_threads_);
+  std::vector<Tree> trees(n_outputs_);
+  // As many trees for every worker; the rest, and large ones, are grown by all of them, one after the other.
+  const int apart = n_ * binned_.n_columns <= APART ? n_outputs_ / n_threads_ * n_threads_ : 0;
+  run(n_threads_, apart,
+      [&](int64_t k, int worker) { trees[k] = grow_one((int)k, grower, limits, seed, tree + k, work_[worker], 1); });
+  for (int k = apart; k < n_outputs_; k++) trees[k] = grow_one(k, grower, limits, seed, tree + k, work_[0], n_threads_);
+  return trees;
+}
+
+Gradients Trainer::quantised(int output, const Limits& limits) const {
   Gradients q{};
   const int64_t at = output * n_;
   const bool narrow = is_narrow_[output];
@@ -275,19 +290,24 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
     }
     q.most_per_count = most;
   }
-  GrowInput in{binned_, q,    weights_,  all_rows_ ? nullptr : &chosen_, limits, grower_info(grower),
-               seed,    tree, n_threads_};
-  flush_scores(output);
+  return q;
+}
+
+Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
+                       int n_threads) {
+  const Gradients q = quantised(output, limits);
+  GrowInput in{binned_, q,         weights_,         all_rows_ ? nullptr : &chosen_, limits, grower_info(grower), seed,
+               tree,    n_threads, roots_.of(output)};
   auto numbers = [&](size_t n_leaves) {
     const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
     if (leaf_[output].size() < need) leaf_[output] = Memory(need);
     return numbers_[output] = {leaf_[output].as<void>(), n_leaves > 256};
   };
-  Tree t = grow_tree(in, *work_, numbers, value_[output]);
+  Tree t = grow_tree(in, work, numbers, value_[output]);
   const size_t n_leaves = value_[output].size();
   if (!all_rows_ || n_leaves > 65536) {  // rows outside the sample have a leaf too
     std::vector<int32_t> node(n_), number(t.left.size(), 0);
-    apply(binned_, view(t), node.data(), n_threads_);
+    apply(binned_, view(t), node.data(), n_threads);
     for (size_t i = 0, k = 0; i < t.left.size(); i++)
       if (t.left[i] == 0) number[i] = (int32_t)k++;
     const LeafNumbers out = n_leaves <= 65536 ? numbers(n_leaves) : LeafNumbers{};
@@ -295,7 +315,7 @@ Tree Trainer::grow(int output, int grower, const Limits& limits, uint64_t seed, 
       for (int64_t i = 0; i < n_; i++) ((uint8_t*)out.data)[i] = (uint8_t)number[node[i]];
     else if (n_leaves <= 65536)
       for (int64_t i = 0; i < n_; i++) ((uint16_t*)out.data)[i] = (uint16_t)number[node[i]];
-    else far_leaf_ = std::move(node), far_value_ = t.value;
+    else far_leaf_[output] = std::move(node), far_value_[output] = t.value;
   }
   return t;
 }
@@ -368,10 +388,10 @@ void Trainer::set_leaves(int output, const std::vector<int32_t>& number, std::ve
 }
 
 void Trainer::add_scores(int output) {
-  if (!far_leaf_.empty()) {  // more leaves than a 16-bit number can name: add at once
+  if (!far_leaf_[output].empty()) {  // more leaves than a 16-bit number can name: add at once
     double* s = score_.as<double>() + output * n_;
-    for (int64_t i = 0; i < n_; i++) s[i] = s[i] + far_value_[far_leaf_[i]];
-    far_leaf_.clear();
+    for (int64_t i = 0; i < n_; i++) s[i] = s[i] + far_value_[output][far_leaf_[output][i]];
+    far_leaf_[output].clear();
     return;
   }
   pending_[output] = 1;

@@ -6,13 +6,14 @@
 #include "../registry.h"
 #include "bins.h"
 #include "leaf.h"
+#include "roots.h"
 
 namespace sapwood {
 
 struct Limits {
   int max_depth = 0, max_leaves = 0;  // 0 = none
-  double min_child_weight = 0, min_samples_leaf = 1, reg_lambda = 0, reg_alpha = 0, min_split_gain = 0,
-         max_delta_step = 0, path_smooth = 0, learning_rate = 0.1;
+  double min_child_weight = 0, min_samples_leaf = 0 /* the objective's own */, reg_lambda = 0, reg_alpha = 0,
+         min_split_gain = 0, max_delta_step = 0, path_smooth = 0, learning_rate = 0.1;
   double colsample_bytree = 1, colsample_bylevel = 1, colsample_bynode = 1;
 };
 
@@ -54,7 +55,8 @@ class Trainer {
   std::vector<const char*> gradients(const std::string& precision, bool unit_search, bool unit_leaf,
                                      const double* given_g = nullptr, const double* given_h = nullptr);
   int64_t sample(uint64_t seed, uint64_t round, double subsample);
-  Tree grow(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree);
+  // The trees of a round, one for each output: numbers tree, tree + 1, ...
+  std::vector<Tree> grow(int grower, Limits limits, uint64_t seed, uint64_t tree);
   // Of the tree last grown for an output, before its values are added; leaves are numbered in the order of nodes.
   size_t n_leaves(int output) const { return value_[output].size(); }
   std::vector<int32_t> leaves(int output) const;  // of every row
@@ -69,6 +71,9 @@ class Trainer {
  private:
   bool multiplied() const { return weights_.whole && !weights_.unit; }  // some row counts more than once
   bool pass(bool pending);
+  Gradients quantised(int output, const Limits& limits) const;
+  Tree grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
+                int n_threads);
   void flush_scores(int output);
   const double* label(int output) const { return label_ + (label_planes_ ? output * n_ : 0); }
   LeafRows rows_of(int output, bool all, const double* score = nullptr);
@@ -98,9 +103,10 @@ class Trainer {
   std::vector<std::vector<double>> value_;
   std::vector<std::vector<int32_t>> chosen_;  // by shard: row ids of this round
   bool all_rows_ = true;
-  std::vector<int32_t> far_leaf_;  // (n) node ids, for a tree with more than 65,536 leaves
-  std::vector<double> far_value_;
-  std::unique_ptr<Workspace> work_;
+  std::vector<std::vector<int32_t>> far_leaf_;  // by output: (n) node ids, for a tree with more than 65,536 leaves
+  std::vector<std::vector<double>> far_value_;
+  std::unique_ptr<Workspace[]> work_;  // by worker
+  Roots roots_;
 };
 
 // The sums behind start scores and metrics (NUMERICS 4).

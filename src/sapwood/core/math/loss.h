@@ -8,7 +8,8 @@ namespace sapwood::inline SAPWOOD_ISA {
 struct Loss {
   static constexpr bool pointwise = true;  // a row's loss is a sum over its scores; else scores are coupled (softmax)
   static constexpr const char* labels = "a number";  // what a label may be; sapwood/objective.py knows the phrases
-  static constexpr const char* leaf = "newton";      // what leaf_estimation="auto" means
+  static constexpr const char* leaf = "newton";      // what leaf_estimation="auto" means: newton, exact, or friedman:
+                                                     // exact in his first-order trees, else newton
   static constexpr bool constant_hessian = false;
   static constexpr bool bound = false;  // grad_hess gives not the second derivative but a positive bound of it
   static constexpr bool knots = false;  // knot() says where the slope of a row's loss changes
@@ -18,9 +19,13 @@ struct Loss {
   static constexpr double path_smooth = 0.0;  // what path_smooth="auto" means
   static constexpr int n_fields = 0;
   static constexpr const Field* fields = nullptr;
+  static double least_rows(const double*) { return 1.0; }  // what min_samples_leaf="auto" means
   static double start(double mean, const double*) { return mean; }
   static Knot knot(double, double, const double*) { return {0.0, 0.0, 0.0}; }
 };
+
+// Rows of a leaf whose value is their quantile: four, on average, in its thinner tail; fewer say little of it.
+inline double rows_for_quantile(double level) { return 4.0 / (level < 0.5 ? level : 1.0 - level); }
 
 // For |s - y| and its kin: the loss falls until the score reaches the label, then rises.
 inline Knot knot_at_label(double s, double y, double mass, double level) { return {y - s, mass, level}; }

@@ -10,8 +10,8 @@ struct Huber : Loss {
   static constexpr const char* doc = "squared up to huber_delta, absolute beyond";
   static constexpr const char* link = "identity";
   static constexpr const char* metric = "huber";
-  static constexpr const char* leaf = "exact";
-  static constexpr Field field[] = {{"huber_delta", "delta,huber_slope", 0.0, 1e300, true, 1.0}};
+  static constexpr const char* leaf = "friedman";
+  static constexpr Field field[] = {{"huber_delta", "delta", 0.0, 1e300, true, 1.0}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 1;
   static constexpr bool constant_hessian = true, bound = true, knots = true;

@@ -1,5 +1,5 @@
 // Absolute percentage error: |s - y| / max(1, |y|), an absolute error whose rows weigh m = 1 / max(1, |y|); gradient +-m, hessian 0,
-// for which a leaf adds up the m; the median under these weights minimises it.
+// for which a leaf counts its rows (1), whatever the unit of y; the median under these weights minimises it.
 #pragma once
 #include "../math/loss.h"
 
@@ -11,7 +11,7 @@ struct Mape : Loss {
   static constexpr const char* link = "identity";
   static constexpr const char* metric = "mape";
   static constexpr const char* leaf = "exact";
-  static constexpr bool bound = true, knots = true;
+  static constexpr bool constant_hessian = true, bound = true, knots = true;
   static constexpr int steps = 0;
   static double mass(double y) {
     const double a = y < 0.0 ? -y : y;
@@ -19,9 +19,11 @@ struct Mape : Loss {
   }
   static double loss(double s, double y, const double*) { return mass(y) * (s > y ? s - y : y - s); }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {
-    h = mass(y);
-    g = s > y ? h : -h;  // at the label as absolute_error has it
+    const double m = mass(y);
+    g = s > y ? m : -m;  // at the label as absolute_error has it
+    h = 1.0;
   }
+  static double least_rows(const double*) { return rows_for_quantile(0.5); }
   static Knot knot(double s, double y, const double*) { return knot_at_label(s, y, mass(y), 0.5); }
 };
 using objective_mape = Mape;  // registers it
