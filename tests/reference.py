@@ -105,7 +105,7 @@ def cuts(x: Floats, w: Weights, max_bins: int, min_samples_bin: int) -> Floats:
         np.add.at(mass, inverse, w.count[rows])
         if len(values) > max_bins:
             n = int(w.repeat[rows].sum())
-            last = walk(mass.tolist(), min(max_bins, max(16, n // min_samples_bin)))
+            last = walk(mass.tolist(), min(max_bins, max(128, n // min_samples_bin)))
         else:
             last = np.arange(len(values) - 1)
     a, b = values[last], values[last + 1]

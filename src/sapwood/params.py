@@ -355,7 +355,7 @@ TABLE: tuple[Parameter, ...] = (
     Parameter(
         "min_samples_bin", Integer(1), 32,
         "Least rows of a bin, on average, where a column has more than max_bins different values: small data gets "
-        "fewer bins (16 at least), which is faster and no less accurate.",
+        "fewer bins (128 at least), which is faster and no less accurate.",
         ("min_data_in_bin",),
         model=True,
     ),
@@ -418,8 +418,8 @@ TABLE: tuple[Parameter, ...] = (
         "leaf_estimation", Choice(("auto", "newton", "gradient", "exact", "sign")), "auto",
         "Value of a leaf: a Newton step, a gradient step (the mean negative gradient), 'exact' (what minimises the "
         "loss: a median, a quantile, or Newton steps until they end; reg_lambda does not draw medians and quantiles), "
-        "or 'sign' (+1 or -1). 'auto' is exact for absolute_error, quantile, mape, hinge and, with hessian='none', huber; "
-        "else newton.",
+        "or 'sign' (+1 or -1). 'auto' is exact for absolute_error, quantile, mape, hinge and, with hessian='none', "
+        "huber; else newton.",
         ("leaf_estimation_method",),
         model=True,
     ),

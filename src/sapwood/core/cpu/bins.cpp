@@ -275,7 +275,7 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
                            bool whole) {  // a bin of fewer rows only follows their noise
     int64_t rows = whole ? 0 : (int64_t)n_keys;
     for (size_t i = 0; whole && i < n_keys; i++) rows += s.weights[i];
-    return (int)std::min<int64_t>(max_bins, std::max<int64_t>(16, rows / min_samples_bin));
+    return (int)std::min<int64_t>(max_bins, std::max<int64_t>(128, rows / min_samples_bin));
   };
   struct Local {
     Memory keys, weights;  // (TOGETHER + 1, m): the last for sorting
