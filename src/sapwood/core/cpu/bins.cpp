@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <new>
 
@@ -77,11 +78,17 @@ namespace {
 
 constexpr int64_t SAMPLE = 200000;
 
-uint64_t ordered(double x) {  // float64 order as integer order
+// The order of numbers as that of integers, both zeros alike; float32 and its like need half the digits.
+uint64_t ordered(double x) {
   const uint64_t u = bits_of(x == 0.0 ? 0.0 : x);
   return u >> 63 ? ~u : u | 0x8000000000000000u;
 }
 double unordered(uint64_t u) { return of_bits(u >> 63 ? u & 0x7fffffffffffffffu : ~u); }
+uint32_t ordered(float x) {
+  const uint32_t u = std::bit_cast<uint32_t>(x == 0.0f ? 0.0f : x);
+  return u >> 31 ? ~u : u | 0x80000000u;
+}
+double unordered(uint32_t u) { return std::bit_cast<float>(u >> 31 ? u & 0x7fffffffu : ~u); }
 
 struct Distinct {  // a small open-addressing set that gives up beyond `limit` values
   std::vector<uint64_t> slot;
@@ -111,22 +118,26 @@ double middle(double a, double b) {
   return m >= a && m < b ? m : a;
 }
 
-std::vector<double> between(const std::vector<uint64_t>& sorted) {
+template <class Key>
+std::vector<double> between(const std::vector<Key>& sorted) {
   std::vector<double> cuts;
   for (size_t j = 0; j + 1 < sorted.size(); j++) cuts.push_back(middle(unordered(sorted[j]), unordered(sorted[j + 1])));
   return cuts;
 }
 
 // Least significant digit first, 11 bits a pass; digits in which all keys agree are skipped. Sorted into `keys` or `space`: returned.
+template <class Key>
 struct Sorted {
-  uint64_t* keys;
+  Key* keys;
   int32_t* weights;  // null where rows count alike
 };
-Sorted radix_sort(Sorted from, Sorted space, size_t n) {
-  std::vector<uint32_t> counts(6 * 2048, 0);
+template <class Key>
+Sorted<Key> radix_sort(Sorted<Key> from, Sorted<Key> space, size_t n) {
+  constexpr int DIGITS = sizeof(Key) == 4 ? 3 : 6;
+  std::vector<uint32_t> counts(DIGITS * 2048, 0);
   for (size_t i = 0; i < n; i++)
-    for (int d = 0; d < 6; d++) counts[d * 2048 + (from.keys[i] >> (11 * d) & 2047)]++;
-  for (int d = 0; d < 6; d++) {
+    for (int d = 0; d < DIGITS; d++) counts[d * 2048 + (from.keys[i] >> (11 * d) & 2047)]++;
+  for (int d = 0; d < DIGITS; d++) {
     uint32_t* count = &counts[d * 2048];
     uint32_t at = 0;
     bool agree = false;
@@ -198,24 +209,27 @@ struct Run {  // equal keys at begin .. end - 1 of a sorted list, and what they 
   size_t begin, end;
   int64_t weight;
 };
-Run run_at(const Sorted& s, size_t n, size_t begin) {
+template <class Key>
+Run run_at(const Sorted<Key>& s, size_t n, size_t begin) {
   Run r{begin, begin, 0};
   for (; r.end < n && s.keys[r.end] == s.keys[begin]; r.end++) r.weight += s.weights == nullptr ? 1 : s.weights[r.end];
   return r;
 }
 
 // Bins of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
-std::vector<double> walk(const Sorted& s, size_t n, int bins) {
-  using Big = unsigned __int128;
-  Big rest = 0, acc = 0;
+template <class Key>
+std::vector<double> walk(const Sorted<Key>& s, size_t n, int bins) {
+  int64_t rest = 0, acc = 0;
   for (size_t i = 0; i < n; i++) rest += s.weights == nullptr ? 1 : s.weights[i];
   std::vector<double> cuts;
+  int64_t share = (rest + bins - 1) / bins;
   for (Run r = run_at(s, n, 0); r.end < n && bins > 1;) {
     const Run next = run_at(s, n, r.end);
     acc += r.weight;
-    if (acc * bins >= rest || (Big)next.weight * bins >= rest) {
+    if (acc >= share || next.weight >= share) {
       cuts.push_back(middle(unordered(s.keys[r.begin]), unordered(s.keys[next.begin])));
       rest -= acc, acc = 0, bins--;
+      share = (rest + bins - 1) / bins;
     }
     r = next;
   }
@@ -251,6 +265,70 @@ struct ColumnSketch {
   }
 };
 
+bool is_single(const std::vector<Chunk>& chunks, int column) {  // float32 holds every value
+  return std::all_of(chunks.begin(), chunks.end(), [&](const Chunk& chunk) {
+    const Kind k = chunk.columns[column].kind;
+    return k == Kind::f32 || k == Kind::i8 || k == Kind::u8 || k == Kind::i16 || k == Kind::u16;
+  });
+}
+
+struct Lanes {           // of one worker: a list of keys for each of its columns, and one more for sorting
+  Memory keys, weights;  // (columns + 1, places)
+};
+
+struct Quantiles {
+  const std::vector<Chunk>& chunks;
+  const Weights& weights;
+  const std::vector<Place>& places;
+  int max_bins, min_samples_bin, n_threads;
+
+  // Columns are gathered several at a time: a line of a row-major table is visited once for all of them.
+  template <class Real, class Key>
+  void find(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts) const {
+    const size_t n_columns = columns.size(), most = 64 / sizeof(Real), m = places.size(),
+                 together = std::min(most, (n_columns + n_threads - 1) / n_threads);
+    if (n_columns == 0) return;
+    std::vector<Lanes> local(n_threads);
+    run(n_threads, (int64_t)((n_columns + together - 1) / together), [&](int64_t batch, int worker) {
+      Lanes& mine = local[worker];
+      if (mine.keys.size() == 0) mine.keys = Memory((together + 1) * m * sizeof(Key));
+      if (weights.given && mine.weights.size() == 0) mine.weights = Memory((together + 1) * m * 4);
+      const size_t first = batch * together, last = std::min(n_columns, first + together);
+      auto lane = [&](size_t k) {
+        return Sorted<Key>{mine.keys.as<Key>() + k * m, weights.given ? mine.weights.as<int32_t>() + k * m : nullptr};
+      };
+      std::vector<size_t> filled(together, 0);
+      for (size_t i = 0; i < m; i++) {
+        const Place &p = places[i], &later = places[std::min(i + 16, m - 1)];
+        for (size_t k = first; k < last; k++) {
+          const Column &column = chunks[p.chunk].columns[columns[k]], &next = chunks[later.chunk].columns[columns[k]];
+          __builtin_prefetch(next.data + later.row * next.stride);
+          double x;
+          load(column, p.row, 1, &x);
+          if (!(x - x == 0.0)) continue;
+          const size_t at = filled[k - first]++;
+          lane(k - first).keys[at] = ordered((Real)x);
+          if (weights.given) lane(k - first).weights[at] = weights.multiple[p.global];
+        }
+      }
+      for (size_t k = first; k < last; k++)
+        cuts[columns[k]] = cut(radix_sort(lane(k - first), lane(together), filled[k - first]), filled[k - first]);
+    });
+  }
+
+  template <class Key>
+  std::vector<double> cut(const Sorted<Key>& sorted, size_t n) const {
+    std::vector<Key> values;
+    for (size_t i = 0; i < n && (int)values.size() <= max_bins; i++)
+      if (values.empty() || sorted.keys[i] != values.back()) values.push_back(sorted.keys[i]);
+    if ((int)values.size() <= max_bins) return between(values);
+    int64_t rows = weights.whole ? 0 : (int64_t)n;
+    for (size_t i = 0; weights.whole && i < n; i++) rows += sorted.weights[i];
+    // A bin of fewer rows only follows their noise.
+    return walk(sorted, n, (int)std::min<int64_t>(max_bins, std::max<int64_t>(128, rows / min_samples_bin)));
+  }
+};
+
 }  // namespace
 
 std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins,
@@ -263,58 +341,14 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
   std::vector<uint8_t> many(n_columns);
   const ColumnSketch sketch{chunks, weights, max_bins};
   run(n_threads, n_columns, [&](int64_t c, int) { many[c] = !sketch.few((int)c, cuts[c]); });
-  std::vector<int> todo;
+  std::vector<int> singles, doubles;
   for (int c = 0; c < n_columns; c++)
-    if (many[c]) todo.push_back(c);
-  if (todo.empty()) return cuts;
+    if (many[c]) (is_single(chunks, c) ? singles : doubles).push_back(c);
+  if (singles.empty() && doubles.empty()) return cuts;
   const std::vector<Place> places = sample_rows(chunks, weights);
-  // Columns are gathered 8 at a time: the sampled rows of a row-major table are visited once for all of them.
-  constexpr int TOGETHER = 8;
-  const size_t m = places.size();
-  auto bins_for_rows = [&](const Sorted& s, size_t n_keys,
-                           bool whole) {  // a bin of fewer rows only follows their noise
-    int64_t rows = whole ? 0 : (int64_t)n_keys;
-    for (size_t i = 0; whole && i < n_keys; i++) rows += s.weights[i];
-    return (int)std::min<int64_t>(max_bins, std::max<int64_t>(128, rows / min_samples_bin));
-  };
-  struct Local {
-    Memory keys, weights;  // (TOGETHER + 1, m): the last for sorting
-  };
-  std::vector<Local> local(n_threads);
-  run(n_threads, ((int64_t)todo.size() + TOGETHER - 1) / TOGETHER, [&](int64_t batch, int worker) {
-    Local& mine = local[worker];
-    if (mine.keys.size() == 0) mine.keys = Memory((TOGETHER + 1) * m * 8);
-    if (weights.given && mine.weights.size() == 0) mine.weights = Memory((TOGETHER + 1) * m * 4);
-    const int first = (int)batch * TOGETHER, last = std::min<int>((int)todo.size(), first + TOGETHER);
-    auto lane = [&](int k) {
-      return Sorted{mine.keys.as<uint64_t>() + k * m, weights.given ? mine.weights.as<int32_t>() + k * m : nullptr};
-    };
-    size_t filled[TOGETHER] = {};
-    for (size_t i = 0; i < m; i++) {
-      const Place& p = places[i];
-      for (int k = first; k < last; k++) {
-        const Column& column = chunks[p.chunk].columns[todo[k]];
-        if (i + 16 < m)
-          __builtin_prefetch(chunks[places[i + 16].chunk].columns[todo[k]].data + places[i + 16].row * column.stride);
-        double x;
-        load(column, p.row, 1, &x);
-        if (!(x - x == 0.0)) continue;
-        const size_t at = filled[k - first]++;
-        lane(k - first).keys[at] = ordered(x);
-        if (weights.given) lane(k - first).weights[at] = weights.multiple[p.global];
-      }
-    }
-    for (int k = first; k < last; k++) {
-      const size_t n_keys = filled[k - first];
-      const Sorted sorted = radix_sort(lane(k - first), lane(TOGETHER), n_keys);
-      std::vector<uint64_t> values;
-      for (size_t i = 0; i < n_keys && (int)values.size() <= max_bins; i++)
-        if (values.empty() || sorted.keys[i] != values.back()) values.push_back(sorted.keys[i]);
-      cuts[todo[k]] = (int)values.size() <= max_bins
-                          ? between(values)
-                          : walk(sorted, n_keys, bins_for_rows(sorted, n_keys, weights.whole));
-    }
-  });
+  const Quantiles quantiles{chunks, weights, places, max_bins, min_samples_bin, n_threads};
+  quantiles.find<float, uint32_t>(singles, cuts);
+  quantiles.find<double, uint64_t>(doubles, cuts);
   return cuts;
 }
 

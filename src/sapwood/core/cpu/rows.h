@@ -47,11 +47,12 @@ static void derive(const GradientArgs& a, const double* p, int k, int64_t at, in
 
 // The maximum of the bits of |x|: of integers, since a float maximum would not become vector code.
 static uint64_t top_bits(uint64_t top, const double* x, int n) {
+  int64_t most = (int64_t)top;
   for (int i = 0; i < n; i++) {
-    const uint64_t b = bits_of(x[i]) & 0x7fffffffffffffffu;
-    top = (int64_t)b > (int64_t)top ? b : top;
+    const int64_t b = (int64_t)(bits_of(x[i]) & 0x7fffffffffffffffu);
+    most = b > most ? b : most;
   }
-  return top;
+  return (uint64_t)most;
 }
 
 static void quantise_pairs(const double* g, const double* h, int n, const Scale& scale, Pair* out) {

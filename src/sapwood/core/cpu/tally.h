@@ -12,7 +12,7 @@ namespace sapwood {
 
 constexpr int64_t STRIP = 32768;  // rows counted at a time: their ids and gradients stay in L2 from tile to tile
 constexpr int64_t ROW_SPLIT =
-    16384;  // rows from which workers share a node's rows rather than its columns: then the sum over workers pays
+    4096;  // rows from which workers share a node's rows rather than its columns: then the sum over workers pays
 constexpr int64_t FORK_NS = 4000;  // estimated work below which a fork (about 0.5 us) does not pay
 
 struct Segment {  // places begin .. end - 1 of a shard's row list
