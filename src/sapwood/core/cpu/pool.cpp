@@ -38,6 +38,8 @@ void pause() {
 #endif
 }
 
+thread_local bool inside = false;  // a task that runs tasks does them itself, and leaves Ctrl-C to the caller
+
 struct Pool {
   alignas(64) std::atomic<uint64_t> ticket{0};
   alignas(64) std::atomic<uint32_t> done{0};
@@ -82,6 +84,7 @@ struct Pool {
   }
 
   void work(int worker) {
+    inside = true;
     for (;;) {
       drain(worker, [] {});
       auto since = Clock::now();
@@ -113,7 +116,6 @@ struct Pool {
 
 std::atomic<Pool*> the_pool{nullptr};
 std::atomic<Poll> the_poll{nullptr};
-thread_local bool inside = false;  // a task that runs tasks does them itself
 
 Pool& pool() {
   Pool* p = the_pool.load(std::memory_order_acquire);
