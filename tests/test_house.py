@@ -13,10 +13,12 @@ from types import ModuleType
 import pytest
 
 import sapwood
-from sapwood.params import TABLE
+from sapwood.device import cpu
+from sapwood.params import TABLE, resolve
 
 HOUSE = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+LOSSES = sorted(str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/losses/*.md"))
 TARGETS = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -102,23 +104,46 @@ def test_every_parameter_is_documented(estimator: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "benchmarks/README.md", ".ci/run", "CHANGELOG.md", "docs/ARCHITECTURE.md"]
+    "page", ["README.md", "benchmarks/README.md", ".ci/run", "CHANGELOG.md", "docs/ARCHITECTURE.md", *LOSSES]
 )
 def test_commands_and_files_named_in_documents_exist(page: str) -> None:
     text = (HOUSE / page).read_text()
     assert set(re.findall(r"(?:^|`|exec )make ([a-z]+)", text, re.MULTILINE)) <= TARGETS
-    for link in re.findall(r"\]\(([^)#]+)\)", text):
+    for link in re.findall(r"\]\((?!https:)([^)#]+)", text):
         assert (HOUSE / page).parent.joinpath(link).exists(), link
-    for path in re.findall(r"`((?:tests|tools|benchmarks|docs|examples)/[\w./]+)`", text):
+    for path in re.findall(r"`((?:src|tests|tools|benchmarks|docs|examples)/[\w./]+)`", text):
         assert (HOUSE / path).exists(), path
 
 
-def test_readme_example_runs(tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (HOUSE / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) == 2
-    code = "\n".join(blocks)
+@pytest.mark.parametrize("page", ["README.md", *LOSSES])
+def test_examples_run_and_print_what_the_page_says(page: str, tmp_path: Path) -> None:
+    """The blocks of a page are one script; what it prints is in the page, as the same model is on every machine."""
+    text = (HOUSE / page).read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    assert code
+    if "import jax" in code:
+        pytest.importorskip("jax")
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    for number in re.findall(r"\d+\.\d+", done.stdout):
+        assert number in text, done.stdout
+
+
+def test_table_of_losses() -> None:
+    """Every name in a row is one that `objective` takes, and the metric is the core's."""
+    rows = [line.split("|")[1:-1] for line in (HOUSE / "docs/losses/README.md").read_text().splitlines()]
+    found = {}
+    for ours, *peers, _, metric in (row for row in rows if len(row) == 6 and "`" in row[0]):
+        name = ours.strip(" `")
+        for other in re.findall(r"`([^`]+)`", " ".join([ours, *peers])):
+            assert resolve({"objective": other})["objective"] == name, other
+        found[name] = metric.strip(" `")
+    assert found and found.items() <= {name: about["metric"] for name, about in cpu.objectives().items()}.items()
+
+
+def test_a_new_loss_is_shown_whole() -> None:
+    header = HOUSE / "src/sapwood/core/objective/log_cosh.h"
+    assert f"```cpp\n{header.read_text()}```" in (HOUSE / "docs/losses/README.md").read_text()
 
 
 def test_required_dependencies_are_the_four() -> None:

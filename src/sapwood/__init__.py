@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sapwood import errors, math
+    from sapwood import errors, math, metric
     from sapwood.boost import callback
     from sapwood.boost.train import cv, train
     from sapwood.data.dataset import Dataset
@@ -28,6 +28,7 @@ __all__ = [
     "errors",
     "load",
     "math",
+    "metric",
     "train",
 ]
 
@@ -40,7 +41,12 @@ _HOME = {
     "load": "sapwood.model.io",
     "train": "sapwood.boost.train",
 }
-_MODULES = {"callback": "sapwood.boost.callback", "errors": "sapwood.errors", "math": "sapwood.math"}
+_MODULES = {
+    "callback": "sapwood.boost.callback",
+    "errors": "sapwood.errors",
+    "math": "sapwood.math",
+    "metric": "sapwood.metric",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,8 @@ namespace {
 
 using Numbers = std::function<LeafNumbers(size_t)>;
 
-constexpr int64_t CHUNK = 16384;  // rows of a partition task
+constexpr int64_t CHUNK = 16384;  // rows of a task, at most
+constexpr int64_t SHARED = 4096;  // rows from which workers share a partition
 constexpr int MASK_LEAVES = 64;   // up to so many, leaves are numbered by masks: their cost grows with the leaves
 
 struct Job {  // after a split: the histogram of the smaller child is counted, the larger one's is what remains
@@ -161,21 +162,27 @@ class Growth {
     int64_t begin, n, bits, right = 0, to_left = 0, to_right = 0;
   };
 
+  int64_t share(int64_t n) const {  // rows of a task: whole words of bits, and as many tasks for every worker
+    const int64_t round = in_.n_threads * CHUNK, n_tasks = n < SHARED ? 1 : in_.n_threads * ((n + round - 1) / round);
+    return ((n + n_tasks - 1) / n_tasks + 63) / 64 * 64;
+  }
+
   void partition(const std::vector<int32_t>& batch) {
     parts_.clear();
     int64_t words = 0, total = 0;
     for (const int32_t id : batch) {
       const Node& n = nodes_[id];
       for (int s = 0; s < (int)n.segments.size(); s++)
-        for (int64_t at = n.segments[s].begin; at < n.segments[s].end; at += CHUNK) {
-          const int64_t m = std::min(CHUNK, n.segments[s].end - at);
+        for (int64_t at = n.segments[s].begin, step = share(n.segments[s].end - at); at < n.segments[s].end;
+             at += step) {
+          const int64_t m = std::min(step, n.segments[s].end - at);
           parts_.push_back({id, s, at, m, words});
           words += (m + 63) / 64;
           total += m;
         }
     }
     if (w_.bits.size() < (size_t)words * 8) w_.bits = Memory((size_t)words * 8 + 4096);
-    const int threads = total < 2 * CHUNK ? 1 : in_.n_threads;
+    const int threads = total < SHARED ? 1 : in_.n_threads;
     auto args = [&](const Part& p) {
       const Node& n = nodes_[p.node];
       const Segment s{n.segments[p.segment].shard, p.begin, p.begin + p.n};
