@@ -19,6 +19,7 @@ Tree = dict[str, NDArray[Any]]
 CUTS, ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, HOLDOUT, FOLDS = range(1, 8)
 SAMPLE = 200_000  # rows that cuts are taken from
 BITS = {"narrow": 14, "wide": 30}
+CLOSE = 1e-7  # Newton steps up to this are not tested: the loss is too flat there to tell
 DEFAULTS: dict[str, Any] = {
     "objective": "squared_error", "n_estimators": 3, "learning_rate": 0.1, "grow_policy": "depthwise", "max_bins": 255,
     "min_samples_bin": 1, "max_depth": None, "max_leaves": None, "reg_lambda": 1.0, "reg_alpha": 0.0,
@@ -431,17 +432,17 @@ def newton(
         with np.errstate(all="ignore"):
             to = np.where(H + lam == 0, d, -soft(G - H * d, alpha) / (H + lam))
         to = np.clip(to, -limit, limit) if limit > 0 else to
+        close = np.abs(to - d) <= CLOSE * np.maximum(1.0, np.abs(to))
+        if close.all():
+            return to
         worth = here + 0.5 * lam * d * d + alpha * np.abs(d)
         for halvings in range(12):
             there, *sums = leaf_sums(r, to)
-            worse = ~(there + 0.5 * lam * to * to + alpha * np.abs(to) <= worth) & (to != d)
+            worse = ~(there + 0.5 * lam * to * to + alpha * np.abs(to) <= worth) & (to != d) & ~close
             if not worse.any():
                 break
             to = np.where(worse, 0.5 * (d + to) if halvings < 10 else d, to)
-        still = np.all(np.abs(to - d) <= 1e-12 * np.maximum(1.0, np.abs(to)))
         d, here = to, there
-        if still:
-            break
     return d
 
 
@@ -478,7 +479,9 @@ def knot_spread(goal: Objective, f: Fields, score: Floats, label: Floats, w: Wei
     assert goal.knot is not None
     at, mass, _ = goal.knot(score, label, f)
     r = Rows(goal, f, score, label, np.zeros(len(label), np.int64), 1, w)
-    return float(weighted_quantiles(np.abs(at), mass * w.factor, np.full(len(label), f[0]), r)[0])
+    level, size = np.full(len(label), f[0]), np.abs(at)
+    spread = float(weighted_quantiles(size, mass * w.factor, level, r)[0])
+    return spread or float(weighted_quantiles(size, np.where(size == 0, 0.0, mass * w.factor), level, r)[0])
 
 
 def exact_values(r: Rows, p: dict[str, Any]) -> Floats:
@@ -508,15 +511,14 @@ def line_search(r: Rows, v: Floats) -> float:
     rho, (loss, slope, bend) = 0.0, look(0.0)
     for _ in range(100):
         to = rho if bend == 0 else rho - slope / bend
+        if abs(to - rho) <= CLOSE * max(1.0, abs(to)):
+            return to
         for halvings in range(12):
             there, *derivatives = look(to)
             if there <= loss or to == rho:
                 break
             to = 0.5 * (rho + to) if halvings < 10 else rho
-        still = abs(to - rho) <= 1e-12 * max(1.0, abs(to))
         rho, loss, (slope, bend) = to, there, derivatives
-        if still:
-            break
     return rho
 
 

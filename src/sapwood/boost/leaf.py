@@ -69,6 +69,10 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rul
             f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
             "function, in one step, without line search or pruning."
         )
+    if own is not None and own.leaf is not None and (method != "custom" or params["max_delta_step"] > 0):
+        raise ParameterError(
+            f"objective {own.name!r} has a leaf function: leave leaf_estimation and max_delta_step out."
+        )
     if after and params["path_smooth"] not in ("auto", 0):
         raise ParameterError(f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step and no pruning.")
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]

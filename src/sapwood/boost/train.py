@@ -3,6 +3,7 @@
 In: parameters, a `Dataset`, and what to watch. Out: a `Booster`, or a dict of metrics by round.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -108,7 +109,22 @@ def train(
     rounds = boost(
         trainer, job.params, job.rule, (job.label, _weight(data, held)), _rounds(job, first), list(watches.values())
     )
-    return build(_run(job, rounds, first, look, history, build))
+    booster = build(_run(job, rounds, first, look, history, build))
+    if data.n_rows > 1:
+        _warn_of_no_split(booster, job.params)
+    return booster
+
+
+def _warn_of_no_split(booster: Booster, params: Mapping[str, Any]) -> None:
+    """Say so where min_child_weight alone forbade every split."""
+    trees, least = booster.trees, params["min_child_weight"]
+    if trees.n_nodes == trees.n_trees and trees.cover.max() < 2 * least:
+        warnings.warn(
+            f"no tree was split: the hessians sum to {trees.cover.max():.3g}, and min_child_weight={least:g} wants "
+            "that much on both sides of a split. Lower it; weights that sum to 1 or labels of a small unit do this.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def cv(
@@ -140,6 +156,8 @@ def cv(
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
     """
     job = _prepare(params, data, callbacks)
+    if job.rule.by_validation:
+        raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job))
     trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
     watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
@@ -213,6 +231,13 @@ def _prepare(
         raise DataError(f"data is a {type(data).__name__}; make a sapwood.Dataset of it first.")
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
+    if params["recipe"] is not None and params["max_bins"] > data.max_bins:
+        warnings.warn(
+            f"recipe={params['recipe']!r} looks at every value, but the data has at most {data.max_bins} bins; make it "
+            f"with Dataset(..., max_bins={params['max_bins']}, min_samples_bin=1).",
+            UserWarning,
+            stacklevel=4,
+        )
     for name in given_names(given) & {"max_bins", "min_samples_bin"}:
         if params[name] != getattr(data, name):
             raise ParameterError(
@@ -228,6 +253,9 @@ def _prepare(
         raise DataError(
             f"init_score has {data.init_score.shape[1]} columns; objective={goal.name!r} needs {n_outputs} here."
         )
+    if params["start"] != "auto" and (init_model is not None or data.init_score is not None):
+        what = "init_model" if init_model is not None else "init_score of the data"
+        raise ParameterError(f"start={params['start']} and the {what} both say where scores start; give one of them.")
     if init_model is not None:
         _check_model(init_model, data, goal, n_outputs)
     first, rates = 0 if init_model is None else init_model.n_rounds, params["learning_rate"]
@@ -254,7 +282,7 @@ def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_out
     theirs = (model.objective, dict(model.fields), model.n_outputs, tuple(model.feature_names))
     for what, wanted, has in zip(("objective", "fields", "number of outputs", "columns"), mine, theirs, strict=True):
         if wanted != has:
-            raise DataError(f"init_model has another {what}: {has}, where this training has {wanted}.")
+            raise DataError(f"init_model differs in its {what}: {has}, where this training has {wanted}.")
 
 
 def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Dataset]:

@@ -50,6 +50,11 @@ def differentiate(loss: Loss) -> Callable[[Floats, Floats], tuple[Floats, Floats
             _compare(engine, y[:100], score[:100])
             chosen.append(engine)
         g, h = chosen[0].derive(y, score)
+        if (h > LEAST).mean() < 0.5:
+            raise ObjectiveError(
+                "the loss has no curvature in most rows (kinks, or straight lines), so no step can be measured by it; "
+                "give the objective grad_hess(y, score) with a positive bound of the hessian, such as 1."
+            )
         return g, np.maximum(h, LEAST)
 
     return derive

@@ -20,6 +20,8 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       SAPWOOD_TEXT(SAPWOOD_ISA),
       gradients,
       evaluate,
+      top_bits,
+      to_fixed,
       knots,
       margins,
       add_leaves,

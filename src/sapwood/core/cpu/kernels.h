@@ -82,6 +82,8 @@ struct Kernels {
   const char* name;
   void (*gradients)(const GradientArgs&);
   void (*evaluate)(int objective, const double* field, const double* score, const double* label, int n, Derived);
+  uint64_t (*largest)(uint64_t top, const double* x, int n);           // bits of the largest |x|, or `top`
+  void (*to_fixed)(const double* x, double scale, int64_t* q, int n);  // q = rint(x * scale), |q| <= 2^62
   void (*knots)(int objective, const double* field, const double* score, const double* label, int n, double* at,
                 double* mass, double* level);
   // margin (n) OUT: score k less the log of the sum of e^score over the others, along which softmax is logistic loss

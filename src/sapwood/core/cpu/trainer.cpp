@@ -354,7 +354,10 @@ std::vector<int32_t> Trainer::leaves(int output) const {
   return out;
 }
 
-LeafSums Trainer::sums(int output, const double* step) { return leaf_sums(rows_of(output, false), step); }
+LeafSums Trainer::sums(int output, const double* step) {
+  Memory space;
+  return leaf_sums(rows_of(output, false), step, space);
+}
 
 std::vector<double> Trainer::refit(int output, const LeafRule& rule) {
   const LeafRows rows = rows_of(output, false);
