@@ -1,0 +1,75 @@
+"""Leaf values in order: what monotone constraints ask of values that were found after a tree had grown.
+
+In: a tree, the values of its leaves, the direction of every column. Out: values that rise and fall as they should.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device import cpu
+
+Floats = NDArray[np.float64]
+
+
+def ordered(tree: cpu.Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
+    """Cut the values of leaves so that a tree is monotone (NUMERICS 10).
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree of the core.
+    value : (n_leaves) float64
+        In the order of nodes.
+    direction : sequence of int
+        -1, 0 or 1 for every column.
+    cut : bool
+        Whether values are cut; if not, only leaves without rows, which no bound of the core fits, get others.
+
+    Returns
+    -------
+    (n_leaves) float64
+    """
+    left, count = tree["left"], tree["count"]
+    is_leaf, splits = left == 0, np.flatnonzero(left)
+    side = [direction[c] if c >= 0 and t < np.inf else 0 for c, t in zip(tree["column"], tree["threshold"], strict=True)]
+    values = np.zeros(len(left))
+    values[is_leaf] = value
+    if cut:
+        values = np.clip(values, *_bounds(left, side, count, values))
+    least, most = values.copy(), values.copy()
+    for node in splits[::-1]:
+        lower, upper = (left[node], left[node] + 1) if side[node] > 0 else (left[node] + 1, left[node])
+        if side[node] and (count[lower] == 0) != (count[upper] == 0):
+            empty, fill = (lower, least[upper]) if count[lower] == 0 else (upper, most[lower])
+            for below in _below(left, empty):
+                values[below] = least[below] = most[below] = fill
+        least[node], most[node] = min(least[lower], least[upper]), max(most[lower], most[upper])
+    return values[is_leaf]
+
+
+def _bounds(left: NDArray[np.int32], side: Sequence[int], count: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Basic bounds: the midpoint of the means of two sides parts the values below them."""
+    mean, low, high = values.copy(), np.full(len(left), -np.inf), np.full(len(left), np.inf)
+    splits = np.flatnonzero(left)
+    for node in splits[::-1]:
+        l, r = left[node], left[node] + 1
+        rows = count[l] + count[r]
+        mean[node] = (mean[l] * count[l] + mean[r] * count[r]) / rows if rows > 0 else 0.0
+    for node in splits:
+        l, r = left[node], left[node] + 1
+        low[l], low[r], high[l], high[r] = low[node], low[node], high[node], high[node]
+        if side[node] and count[l] > 0 and count[r] > 0:
+            middle = min(max(0.5 * (mean[l] + mean[r]), low[node]), high[node])
+            high[l if side[node] > 0 else r] = low[r if side[node] > 0 else l] = middle
+    return low, high
+
+
+def _below(left: NDArray[np.int32], node: int) -> list[int]:
+    """A node and all nodes below it."""
+    found = [node]
+    for one in found:
+        if left[one]:
+            found += [left[one], left[one] + 1]
+    return found
