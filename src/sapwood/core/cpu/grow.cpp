@@ -114,8 +114,8 @@ class Growth {
           if (n.rank > 0) frontier.insert({n.rank, id});
           else t_.release(n.hist);
         }
-      while ((int)frontier.size() >
-             most - n_leaves) {  // so many splits are left: the last in order will never have its turn
+      // So many splits are left: the last in order will never have its turn, unless ranks change.
+      while (!in_.rules.intermediate && (int)frontier.size() > most - n_leaves) {
         t_.release(nodes_[frontier.rbegin()->id].hist);
         frontier.erase(std::prev(frontier.end()));
       }
