@@ -1,4 +1,4 @@
-"""Constraints and split rules against the executable specification (NUMERICS 10): every array of every tree, bit for bit."""
+"""Constraints and split rules against the executable specification (NUMERICS, rules): every array of every tree, bit for bit."""
 
 from typing import Any
 

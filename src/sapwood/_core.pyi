@@ -89,7 +89,7 @@ class Trainer:
         extra: bool,
         forced: Sequence[Sequence[int]],  # (column, bin, place of what follows left, right); -1: nothing
     ) -> None:
-        """Which splits trees may have, beyond their limits (NUMERICS 10)."""
+        """Which splits trees may have, beyond their limits (NUMERICS, rules)."""
     def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int) -> list[Tree]:
         """A tree for every output on its gradients, which are used up; `tree` is the number of the first, and for the
         limits see sapwood.grow.plan."""

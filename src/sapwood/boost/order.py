@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def ordered(tree: cpu.Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
-    """Cut the values of leaves so that a tree is monotone (NUMERICS 10).
+    """Cut the values of leaves so that a tree is monotone (NUMERICS, rules).
 
     Parameters
     ----------

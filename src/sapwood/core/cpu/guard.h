@@ -1,5 +1,5 @@
 // Guard: what the rules make of every node: bounds of its value, groups its path may still use, the split it is told.
-// Enters: one split after the other. Leaves: the bounds of leaf values (NUMERICS 10).
+// Enters: one split after the other. Leaves: the bounds of leaf values (NUMERICS, rules).
 #pragma once
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-// Rules: which splits a tree may have beyond its limits (NUMERICS 10). Enters: what the user asked for, by column. Leaves: as it came.
+// Rules: which splits a tree may have beyond its limits (NUMERICS, rules). Enters: what the user asked for, by column. Leaves: as it came.
 #pragma once
 #include <stdint.h>
 
