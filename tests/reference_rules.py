@@ -65,7 +65,7 @@ class Guard:
         low, high = (np.array([[getattr(self.marks[i], name)] for i in ids]) for name in ("low", "high"))
         a, step = self.p["reg_alpha"] * self.gs, self.p["max_delta_step"] * self.gs / self.hs
         G, b = sums[..., 0].astype(np.float64), sums[..., 1] + self.p["reg_lambda"] * self.hs
-        t = np.where(G > a, G - a, np.where(G < -a, G + a, 0.0))
+        t = np.where(G > a, G - a, np.where(G < -a, G + a, 0.0))  # noqa: SIM300
         with np.errstate(divide="ignore", invalid="ignore"):  # empty sides, replaced by the caller
             w = -t / b
         w = np.clip(w, -step, step) if step > 0 else w
@@ -98,23 +98,23 @@ class Guard:
     def inherit(self, id: int, child: int, split: Any, left: Ints, right: Ints) -> None:
         """Marks of the children, child and child + 1, from the sums of their rows."""
         mark, sides = self.marks[id], (left, right)
-        l, r = replace(mark, box=dict(mark.box)), replace(mark, box=dict(mark.box))
-        for m, side in ((l, "left"), (r, "right")):
+        lt, rt = replace(mark, box=dict(mark.box)), replace(mark, box=dict(mark.box))
+        for m, side in ((lt, "left"), (rt, "right")):
             m.forced = mark.forced.get(side) if split.forced and mark.forced is not None else None
             if mark.groups is not None:
                 m.groups = [group for group in mark.groups if split.column in group]
         if self.ordered and left[1] > 0 and right[1] > 0:
-            l.out, r.out = (float(self.weights(s[None, None], [id])[0, 0]) for s in sides)
+            lt.out, rt.out = (float(self.weights(s[None, None], [id])[0, 0]) for s in sides)
             d = self.towards(split.column, split.bin)
-            below, above = (l, r) if d > 0 else (r, l)
-            middle = 0.5 * (l.out + r.out)
+            below, above = (lt, rt) if d > 0 else (rt, lt)
+            middle = 0.5 * (lt.out + rt.out)
             if d:
                 below.high = above.out if self.intermediate else middle
                 above.low = below.out if self.intermediate else middle
         codes, missing = mark.box.get(split.column, (set(range(len(self.cut[split.column]) + 1)), True))
-        l.box[split.column] = {c for c in codes if c <= split.bin}, missing and bool(split.missing_left)
-        r.box[split.column] = {c for c in codes if c > split.bin}, missing and not split.missing_left
-        self.marks[child], self.marks[child + 1] = l, r
+        lt.box[split.column] = {c for c in codes if c <= split.bin}, missing and bool(split.missing_left)
+        rt.box[split.column] = {c for c in codes if c > split.bin}, missing and not split.missing_left
+        self.marks[child], self.marks[child + 1] = lt, rt
 
     def order(self, a: int, b: int) -> int:
         """-1: a's value must not exceed b's; 1: b's must not exceed a's; 0: neither."""
@@ -174,21 +174,21 @@ def ordered(tree: dict[str, NDArray[Any]], v: Floats, direction: Sequence[int], 
         if left[i] == 0:
             value[i] = min(max(value[i], low), high)
             return
-        l, r, d = left[i], left[i] + 1, towards(i)
-        bounds = {l: [low, high], r: [low, high]}
-        if d and count[l] > 0 and count[r] > 0:
-            middle = min(max(0.5 * (means[l] + means[r]), low), high)
-            bounds[l][d > 0] = bounds[r][d < 0] = middle
-        bound(l, *bounds[l])
-        bound(r, *bounds[r])
+        lt, rt, d = left[i], left[i] + 1, towards(i)
+        bounds = {lt: [low, high], rt: [low, high]}
+        if d and count[lt] > 0 and count[rt] > 0:
+            middle = min(max(0.5 * (means[lt] + means[rt]), low), high)
+            bounds[lt][d > 0] = bounds[rt][d < 0] = middle
+        bound(lt, *bounds[lt])
+        bound(rt, *bounds[rt])
 
     if cut:
         means = [mean(i)[0] for i in range(len(left))]
         bound(0, -math.inf, math.inf)
     for i in range(len(left) - 1, -1, -1):
         if left[i] and (d := towards(i)):
-            l, r = left[i], left[i] + 1
-            for empty, full, is_lower in ((l, r, d > 0), (r, l, d < 0)):
+            lt, rt = left[i], left[i] + 1
+            for empty, full, is_lower in ((lt, rt, d > 0), (rt, lt, d < 0)):
                 if count[empty] == 0 and count[full] > 0:
                     value[inside(empty)] = (min if is_lower else max)(value[j] for j in inside(full))
     return value[left == 0]

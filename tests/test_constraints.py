@@ -79,7 +79,6 @@ def test_monotone_models_are_monotone(task: tuple[Floats, Floats, dict[str, Any]
     assert verdicts, verdicts
 
 
-
 @pytest.mark.parametrize(("policy", "method"), POLICIES)
 def test_the_constraint_bends_what_would_be_crooked(policy: str, method: str) -> None:
     """Without it the same trees are not monotone, so the property above is no accident."""
@@ -166,9 +165,10 @@ def test_names_positions_and_the_words_of_the_peers() -> None:
         {"interaction_constraints": "[0,1],[2]"},
     ]
     assert len({sapwood.train(one | {"n_estimators": 2}, data).fingerprint() for one in groups}) == 1
-    assert SapwoodRegressor(n_estimators=2, monotone_constraints={"a": 1, "c": -1}).fit(
-        frame, y
-    ).booster_.fingerprint() in prints
+    assert (
+        SapwoodRegressor(n_estimators=2, monotone_constraints={"a": 1, "c": -1}).fit(frame, y).booster_.fingerprint()
+        in prints
+    )
 
 
 def test_forced_splits_from_a_file(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Constraints and split rules against the executable specification (NUMERICS, rules): every array of every tree, bit for bit."""
+"""Constraints and split rules against the executable specification: every array of every tree, bit for bit."""
 
 from typing import Any
 
@@ -29,8 +29,10 @@ RULES: dict[str, dict[str, Any]] = {
     "extra": {"extra_trees": True},
     "forced": {"forced_splits": FORCED},
     "all": {
-        "monotone_constraints": BOTH, "interaction_constraints": [[0, 2, 5], [1, 3]], "extra_trees": True,
-    },  # fmt: skip
+        "monotone_constraints": BOTH,
+        "interaction_constraints": [[0, 2, 5], [1, 3]],
+        "extra_trees": True,
+    },
 }
 
 

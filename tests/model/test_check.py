@@ -116,7 +116,9 @@ def test_a_free_model_is_found_out() -> None:
     y = np.sin(2 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=500)
     booster = sapwood.train({"n_estimators": 20}, Dataset(X, label=y))
     claims = {"monotone_constraints": dict.fromkeys(booster.feature_names[:1], 1)}
-    verdict = replace(booster, params={**booster.params, **claims}).check_constraints().monotone[booster.feature_names[0]]
+    verdict = (
+        replace(booster, params={**booster.params, **claims}).check_constraints().monotone[booster.feature_names[0]]
+    )
     assert verdict.holds is False
     assert verdict.rows is not None
     assert np.diff(booster.predict(verdict.rows)) < 0

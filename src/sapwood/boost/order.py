@@ -32,37 +32,40 @@ def ordered(tree: cpu.Tree, value: Floats, direction: Sequence[int], cut: bool) 
     (n_leaves) float64
     """
     left, count = tree["left"], tree["count"]
-    is_leaf, splits = left == 0, np.flatnonzero(left)
-    side = [direction[c] if c >= 0 and t < np.inf else 0 for c, t in zip(tree["column"], tree["threshold"], strict=True)]
+    is_leaf = left == 0
+    side = [
+        direction[c] if c >= 0 and t < np.inf else 0 for c, t in zip(tree["column"], tree["threshold"], strict=True)
+    ]
     values = np.zeros(len(left))
     values[is_leaf] = value
     if cut:
         values = np.clip(values, *_bounds(left, side, count, values))
     least, most = values.copy(), values.copy()
-    for node in splits[::-1]:
+    for node in np.flatnonzero(left)[::-1].tolist():
         lower, upper = (left[node], left[node] + 1) if side[node] > 0 else (left[node] + 1, left[node])
         if side[node] and (count[lower] == 0) != (count[upper] == 0):
             empty, fill = (lower, least[upper]) if count[lower] == 0 else (upper, most[lower])
             for below in _below(left, empty):
                 values[below] = least[below] = most[below] = fill
         least[node], most[node] = min(least[lower], least[upper]), max(most[lower], most[upper])
-    return values[is_leaf]
+    cut_values: Floats = values[is_leaf]
+    return cut_values
 
 
 def _bounds(left: NDArray[np.int32], side: Sequence[int], count: Floats, values: Floats) -> tuple[Floats, Floats]:
     """Basic bounds: the midpoint of the means of two sides parts the values below them."""
     mean, low, high = values.copy(), np.full(len(left), -np.inf), np.full(len(left), np.inf)
-    splits = np.flatnonzero(left)
+    splits = np.flatnonzero(left).tolist()
     for node in splits[::-1]:
-        l, r = left[node], left[node] + 1
-        rows = count[l] + count[r]
-        mean[node] = (mean[l] * count[l] + mean[r] * count[r]) / rows if rows > 0 else 0.0
+        a, b = left[node], left[node] + 1
+        rows = count[a] + count[b]
+        mean[node] = (mean[a] * count[a] + mean[b] * count[b]) / rows if rows > 0 else 0.0
     for node in splits:
-        l, r = left[node], left[node] + 1
-        low[l], low[r], high[l], high[r] = low[node], low[node], high[node], high[node]
-        if side[node] and count[l] > 0 and count[r] > 0:
-            middle = min(max(0.5 * (mean[l] + mean[r]), low[node]), high[node])
-            high[l if side[node] > 0 else r] = low[r if side[node] > 0 else l] = middle
+        a, b = left[node], left[node] + 1
+        low[a], low[b], high[a], high[b] = low[node], low[node], high[node], high[node]
+        if side[node] and count[a] > 0 and count[b] > 0:
+            middle = min(max(0.5 * (mean[a] + mean[b]), low[node]), high[node])
+            high[a if side[node] > 0 else b] = low[b if side[node] > 0 else a] = middle
     return low, high
 
 

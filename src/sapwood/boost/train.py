@@ -237,7 +237,9 @@ def _prepare(
         raise ParameterError(
             f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
         )
-    rule = leaf.plan(goal, params, n_outputs, constraints.directions(params["monotone_constraints"], data.feature_names))
+    rule = leaf.plan(
+        goal, params, n_outputs, constraints.directions(params["monotone_constraints"], data.feature_names)
+    )
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 

@@ -91,19 +91,20 @@ def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
 def _crossing(tree: Trees, column: int, sign: int, n_columns: int) -> Floats | None:
     """Two rows that differ in one column only and come to leaves in the wrong order; None if there are none."""
     least, most = tree.value.copy(), tree.value.copy()
-    splits = np.flatnonzero(tree.left)
+    splits = np.flatnonzero(tree.left).tolist()
     for node in splits[::-1]:
-        l, r = tree.left[node], tree.left[node] + 1
-        least[node], most[node] = min(least[l], least[r]), max(most[l], most[r])
+        sides = [tree.left[node], tree.left[node] + 1]
+        least[node], most[node] = least[sides].min(), most[sides].max()
     boxes: dict[int, Box] = {0: {}}
     for node in splits:  # a symmetric tree has nodes that no row can reach
         for child, side in () if node not in boxes else _children(tree, node, boxes[node].get(tree.column[node], ALL)):
             boxes[child] = boxes[node] | {int(tree.column[node]): side}
     for node in splits:
-        l, r = int(tree.left[node]), int(tree.left[node]) + 1
-        if tree.column[node] != column or l not in boxes or r not in boxes:
+        left, right = int(tree.left[node]), int(tree.left[node]) + 1
+        if tree.column[node] != column or left not in boxes or right not in boxes:
             continue
-        pairs = [(l, boxes[l][column], r, boxes[r][column], {c: s for c, s in boxes[node].items() if c != column})]
+        rest = {c: side for c, side in boxes[node].items() if c != column}
+        pairs = [(left, boxes[left][column], right, boxes[right][column], rest)]
         while pairs:  # both below one node: the others' columns are shared, their own is left of it and right of it
             a, here, b, there, shared = pairs.pop()
             fine = most[a] <= least[b] if sign > 0 else least[a] >= most[b]
@@ -156,7 +157,7 @@ def _interaction(booster: "Booster", groups: Sequence[Sequence[int]]) -> Verdict
         tree = trees.slice(index, index + 1)
         alive: dict[int, set[int]] = {0: set(range(len(groups)))}
         path: dict[int, set[int]] = {0: set()}
-        for node in np.flatnonzero(tree.left):
+        for node in np.flatnonzero(tree.left).tolist():
             column = int(tree.column[node])
             for child in (int(tree.left[node]), int(tree.left[node]) + 1):
                 alive[child], path[child] = alive[node] & of[column], path[node] | {column}
