@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import reference_rules as rules
 from reference_objectives import OBJECTIVES, Fields, Objective, margin, softmax
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,7 @@ DEFAULTS: dict[str, Any] = {
     "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1,
     "subsample": 1.0, "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "precision": "auto",
     "seed": 0, "leaf_estimation": "auto", "leaf_iterations": 1, "hessian": "auto", "start": "auto",
-    "line_search": "none", "ccp_alpha": 0.0,
+    "line_search": "none", "ccp_alpha": 0.0, **rules.DEFAULTS,
 }  # fmt: skip
 
 
@@ -191,24 +192,42 @@ class Split(NamedTuple):
     bin: int
     missing_left: bool
     gains: Floats
+    forced: bool = False
 
 
 def best_split(
-    group: list[Ints], columns: Ints, table: list[Ints], n_bins: list[int], q: Quantised, p: dict[str, Any]
-) -> Split | None:
+    group: list[Ints], ids: list[int], columns: Ints, table: list[Ints], n_bins: list[int], q: Quantised,
+    p: dict[str, Any], guard: rules.Guard, index: int,
+) -> Split | None:  # fmt: skip
     """NUMERICS 5 and 6: the best rule for the rows of a group of nodes, if one is worth it.
 
     A symmetric level of one node follows the rules of the other growers, so one search serves all three.
     """
     best: tuple[float, int, int, bool, Floats] | None = None
+    forced, found = guard.marks[ids[0]].forced, False
     total = np.array([q.sums[rows].sum(axis=0) for rows in group])[:, None]  # (n_nodes, 1, 3)
-    node_score = np.where(total[..., 1] == 0, 0.0, score_of_nodes(total, q, p))
+    own = guard.scores(total, guard.weights(total, ids)) if guard.ordered else score_of_nodes(total, q, p)
+    node_score = np.where(total[..., 1] == 0, 0.0, own)
     for column in columns:
         left, bins, missing_left = candidates(group, table[column], n_bins[column], q)
         if not len(bins):
             continue
-        scores = score_of_splits(left, total, node_score, q, p)
+        under = guard.splits(left, total - left, ids, column, bins) if guard.ordered else None
+        scores = score_of_splits(left, total, node_score, q, p, under)
         level = in_order(scores)
+        if forced is not None and column == forced["feature"]:  # NUMERICS, rules: before all others, worth it or not
+            told = np.searchsorted(guard.cut[column], forced["threshold"])
+            both = (left[0, :, 1] > 0) & (left[0, :, 1] < total[0, 0, 1])
+            level, found = np.where((bins == told) & both, level, -np.inf), True
+            if level.max() > -np.inf:
+                top = int(np.argmax(level))
+                best = level[top], int(column), int(bins[top]), bool(missing_left[top]), scores[:, top]
+                break
+            level, found = in_order(scores), False
+        if p["extra_trees"]:
+            populated = np.unique(np.concatenate([table[column][rows[q.sums[rows, 1] > 0]] for rows in group]))
+            u = int(draw(p["seed"], rules.RANDOM_CUT, index, ids[0], np.array([column]))[0])
+            level = np.where(bins == guard.random_bin(populated.tolist(), n_bins[column], u), level, -np.inf)
         top = int(np.argmax(level))  # the first of equals: lower bin, then missing left
         if best is None or level[top] > best[0]:
             best = level[top], int(column), int(bins[top]), bool(missing_left[top]), scores[:, top]
@@ -218,10 +237,10 @@ def best_split(
     parent = in_order(node_score)[0]
     unit = q.hs / (q.gs * q.gs)
     gain = 0.5 * (score - parent) * unit - p["min_split_gain"]
-    if not (score > parent * (1 + 2.0**-40) and gain > 0):
+    if not found and not (score > parent + abs(parent) * 2.0**-40 and gain > 0):
         return None
     shares = 0.5 * (scores - node_score[:, 0]) * unit
-    return Split(gain, column, bin, missing, shares if p["grow_policy"] == "symmetric" else np.array([gain]))
+    return Split(gain, column, bin, missing, shares if p["grow_policy"] == "symmetric" else np.array([gain]), found)
 
 
 def in_order(scores: Floats) -> Floats:
@@ -259,10 +278,14 @@ def score_of_nodes(sums: Ints, q: Quantised, p: dict[str, Any]) -> Floats:
         return (t * t) / b
 
 
-def score_of_splits(left: Ints, total: Ints, node_score: Floats, q: Quantised, p: dict[str, Any]) -> Floats:
-    """NUMERICS 5 and 6: s of every node and candidate; -inf where a limit forbids it."""
+def score_of_splits(
+    left: Ints, total: Ints, node_score: Floats, q: Quantised, p: dict[str, Any], under: Floats | None = None
+) -> Floats:
+    """NUMERICS 5 and 6: s of every node and candidate, `under` bounds where given; -inf where a limit forbids it."""
     right = total - left
-    if p["max_delta_step"] > 0:
+    if under is not None:
+        s = under
+    elif p["max_delta_step"] > 0:
         s = score_of_nodes(left, q, p) + score_of_nodes(right, q, p)
     else:
         tL, tR = (soft(side[..., 0].astype(np.float64), p["reg_alpha"] * q.gs) for side in (left, right))
@@ -302,13 +325,15 @@ def grow(
     members = [rows]  # of every node
     nodes: list[dict[str, Any]] = [{"column": -1, "bin": -1}]
     frontier: list[Group] = []
+    guard = rules.Guard(p, cut, q.gs, q.hs)
 
     def meet(ids: list[int], depth: int) -> None:
         if p["max_depth"] is not None and depth >= p["max_depth"]:
             return
         columns = sample_columns(tree_columns, p["colsample_bylevel"], p["seed"], LEVEL_COLUMNS, index, depth)
+        columns = guard.company(columns, ids[0])
         columns = sample_columns(columns, p["colsample_bynode"], p["seed"], NODE_COLUMNS, index, ids[0])
-        split = best_split([members[i] for i in ids], columns, table, n_bins, q, p)
+        split = best_split([members[i] for i in ids], ids, columns, table, n_bins, q, p, guard, index)
         if split is not None:
             frontier.append(Group(ids, depth, split))
 
@@ -316,7 +341,8 @@ def grow(
     n_leaves = 1
     while frontier:
         best_first = p["grow_policy"] == "leafwise"
-        nth = min(range(len(frontier)), key=lambda i: (-frontier[i].split.gain if best_first else 0.0, frontier[i].ids))
+        rank = [math.inf if group.split.forced else group.split.gain for group in frontier]
+        nth = min(range(len(frontier)), key=lambda i: (-rank[i] if best_first else 0.0, frontier[i].ids))
         ids, depth, split = frontier.pop(nth)
         n_leaves += len(ids)
         if p["max_leaves"] is not None and n_leaves > p["max_leaves"]:
@@ -328,12 +354,20 @@ def grow(
             nodes[i] = {"column": split.column, "bin": split.bin, "threshold": threshold,
                         "missing_left": split.missing_left, "left": len(nodes), "gain": gain}  # fmt: skip
             members += [members[i][goes_left], members[i][~goes_left]]
+            guard.inherit(i, len(nodes), split, *(q.sums[rows].sum(axis=0) for rows in members[-2:]))
             nodes += [{"column": -1, "bin": -1}, {"column": -1, "bin": -1}]
         children = list(range(len(nodes) - 2 * len(ids), len(nodes)))
         for group in [children] if p["grow_policy"] == "symmetric" else [[child] for child in children]:
             meet(group, depth + 1)
+        if guard.intermediate:
+            others = [i for i, node in enumerate(nodes) if node["column"] < 0 and i not in children]
+            for i in guard.tighten(others, children):
+                stale = [group for group in frontier if group.ids == [i]]
+                frontier = [group for group in frontier if group.ids != [i]]
+                for group in stale:
+                    meet([i], group.depth)
 
-    smooth = p["path_smooth"]
+    smooth, ends = p["path_smooth"], [i for i, node in enumerate(nodes) if node["column"] < 0]
     for i, (node, inside) in enumerate(zip(nodes, members, strict=True)):
         G, H, C = (float(v) for v in wide.sums[inside].sum(axis=0))
         node["cover"], node["count"] = H / wide.hs, C / p["count_unit"]
@@ -341,7 +375,7 @@ def grow(
         if i > 0 and smooth > 0:
             step = (step * node["count"] + node["above"] * smooth) / (node["count"] + smooth)
         if node["column"] < 0:
-            node["value"] = step
+            node["value"] = guard.cut_leaf(i, ends, step)
         else:
             nodes[node["left"]]["above"] = nodes[node["left"] + 1]["above"] = step
     return {name: np.array([node.get(name, 0) for node in nodes], NODE[name]) for name in NODE.names or ()}
@@ -526,7 +560,7 @@ def penalty_of(p: dict[str, Any]) -> tuple[float, float, float]:
     return p["reg_lambda"], p["reg_alpha"], p["max_delta_step"]
 
 
-def leaf_values(step: Floats, r: Rows, p: dict[str, Any]) -> Floats:
+def leaf_values(step: Floats, r: Rows, tree: Tree, p: dict[str, Any]) -> Floats:
     """NUMERICS 8: by leaf, from the one-step values of section 6; before shrinkage."""
     method = r.goal.leaf if p["leaf_estimation"] == "auto" else p["leaf_estimation"]
     if method == "friedman":
@@ -538,7 +572,13 @@ def leaf_values(step: Floats, r: Rows, p: dict[str, Any]) -> Floats:
     else:
         v = step
     v = np.where(v > 0, 1.0, -1.0) if method == "sign" else v
-    return line_search(r, v) * v if p["line_search"] == "tree" else v
+    monotone = any(p["monotone_constraints"] or ())
+    if monotone:
+        refits = method in ("exact", "sign") or p["leaf_iterations"] > 1 or p["ccp_alpha"] > 0
+        v = rules.ordered(tree, v, p["monotone_constraints"], refits)
+    if p["line_search"] == "none":
+        return v
+    return (max(line_search(r, v), 0.0) if monotone else line_search(r, v)) * v
 
 
 # ---- 9. Pruning -----------------------------------------------------------------------------------------------------
@@ -600,7 +640,7 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
             along = margin(before, output) if p["objective"] == "softmax" else before[output]
             r = Rows(goal, f, along, label[output], number[leaves(tree, X)], number[-1] + 1, sample)
             step = tree["value"][tree["column"] < 0]
-            tree["value"][tree["column"] < 0] = rate(p["learning_rate"], round) * leaf_values(step, r, p)
+            tree["value"][tree["column"] < 0] = rate(p["learning_rate"], round) * leaf_values(step, r, tree, p)
             scores[output] += tree["value"][leaves(tree, X)]
             trees.append(tree)
     return trees, base

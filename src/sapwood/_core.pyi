@@ -81,6 +81,15 @@ class Trainer:
         """
     def sample(self, seed: int, round: int, subsample: float) -> int:
         """Choose the rows of this round; how many."""
+    def set_rules(
+        self,
+        direction: Sequence[int],  # of every column: -1 falling, 0 free, 1 rising; empty: all free
+        intermediate: bool,
+        groups: Sequence[Sequence[int]],  # columns that may share a path, every column in one; empty: all may
+        extra: bool,
+        forced: Sequence[Sequence[int]],  # (column, bin, place of what follows left, right); -1: nothing
+    ) -> None:
+        """Which splits trees may have, beyond their limits (NUMERICS, rules)."""
     def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int) -> list[Tree]:
         """A tree for every output on its gradients, which are used up; `tree` is the number of the first, and for the
         limits see sapwood.grow.plan."""

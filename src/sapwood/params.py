@@ -3,10 +3,13 @@
 In: the mapping a user gave, in our names or in those of XGBoost, LightGBM and CatBoost. Out: every parameter, checked.
 """
 
+import json
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -229,6 +232,80 @@ class Verbosity:
 
 
 @dataclass(frozen=True)
+class Directions:
+    """Monotone constraints: -1 falling, 0 free, 1 rising; of every column, or of some by name or position."""
+
+    def __str__(self) -> str:
+        return "dict, sequence of int, str or None"
+
+    def check(self, given: str, value: Any) -> dict[str | int, int] | list[int] | None:
+        if isinstance(value, str):  # XGBoost's "(1,0,-1)"
+            try:
+                value = [int(one) for one in value.strip("() ").split(",") if one.strip()]
+            except ValueError:
+                raise ParameterError(f"{given} is no list of directions; write it as (1,0,-1).") from None
+        if value is None:
+            return None
+        keyed = isinstance(value, Mapping)
+        if not keyed and not isinstance(value, list | tuple | np.ndarray):
+            raise ParameterError(f"{given} is neither a dict nor a sequence; give a direction for each column.")
+        signs = list(value.values()) if keyed else list(value)
+        if not all(_whole(sign) and sign in (-1, 0, 1) for sign in signs):
+            raise ParameterError(f"{given} has a direction that is not -1 (falling), 0 (free) or 1 (rising).")
+        signs = [int(sign) for sign in signs]
+        return dict(zip(_columns(given, value), signs, strict=True)) if keyed else signs
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Interaction constraints: groups of columns by name or position, or a word for all groups of a kind."""
+
+    def __str__(self) -> str:
+        return "list of lists of str or int, 'pairwise', 'no_interactions' or None"
+
+    def check(self, given: str, value: Any) -> list[list[str | int]] | str | None:
+        if value is None or (isinstance(value, str) and value in ("pairwise", "no_interactions")):
+            return value
+        if isinstance(value, str):  # XGBoost's "[[0,1],[2,3]]" and LightGBM's "[0,1],[2,3]"
+            try:
+                value = json.loads(value if value.replace(" ", "").startswith("[[") else f"[{value}]")
+            except ValueError:
+                raise ParameterError(f"{given} is no list of groups; write it as [[0,1],[2,3]].") from None
+        sets = (list, tuple, set, frozenset, np.ndarray)
+        if not isinstance(value, sets) or not all(isinstance(group, sets) and len(group) for group in value):
+            raise ParameterError(f"{given} is no list of groups of columns; write it as [['a', 'b'], ['c', 'd']].")
+        return [sorted(_columns(given, group), key=str) for group in value]
+
+
+@dataclass(frozen=True)
+class ForcedSplits:
+    """The top of every tree: {feature, threshold, left, right}, or the path of a JSON file that holds it."""
+
+    def __str__(self) -> str:
+        return "dict, path or None"
+
+    def check(self, given: str, value: Any) -> dict[str, Any] | None:
+        if isinstance(value, str | os.PathLike):
+            if value == "":  # LightGBM's default
+                return None
+            try:
+                value = json.loads(Path(value).read_text())
+            except (OSError, ValueError) as cause:
+                raise ParameterError(f"{given} is no file of forced splits: {cause}.") from cause
+        return None if value is None or value == {} else self._split(given, value)
+
+    def _split(self, given: str, split: Any) -> dict[str, Any]:
+        known = {"feature", "threshold", "left", "right"}
+        if not isinstance(split, Mapping) or not {"feature", "threshold"} <= set(split) <= known:
+            raise ParameterError(f"{given}: a split has feature, threshold and perhaps left and right, not {split!r}.")
+        (feature,) = _columns(given, [split["feature"]])
+        below = {
+            side: self._split(given, split[side]) for side in ("left", "right") if split.get(side) not in (None, {})
+        }
+        return {"feature": feature, "threshold": Number(-inf).check(given, split["threshold"]), **below}
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A method by name."""
 
@@ -256,6 +333,14 @@ class Parameter:
 def _whole(value: Any) -> bool:
     """Whether a value is an integer, of Python or NumPy, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _columns(given: str, columns: Collection[Any]) -> list[Any]:
+    """Columns by name or position, in plain types."""
+    for one in columns:
+        if not isinstance(one, str) and not _whole(one):
+            raise ParameterError(f"{given} names a column {one!r}; give a name or a position.")
+    return [str(one) if isinstance(one, str) else int(one) for one in columns]
 
 
 def _either(first: str, also: tuple[Any, ...]) -> str:
@@ -466,6 +551,40 @@ TABLE: tuple[Parameter, ...] = (
         "colsample_bynode", _fraction, 1.0,
         "Share of the level's columns drawn for each node.",
         ("feature_fraction_bynode", "sub_feature_bynode"),
+        model=True,
+    ),
+    Parameter(
+        "monotone_constraints", Directions(), None,
+        "Columns along which predictions may only rise (1) or fall (-1), all else being equal: a dict by name or "
+        "position, or one direction for each column. Missing values are bound by nothing.",
+        ("monotonic_cst", "mc", "mono_constraints", "monotone_constraint", "monotonic_constraints"),
+        model=True,
+    ),
+    Parameter(
+        "monotone_method", Choice(("basic", "intermediate")), "basic",
+        "How leaf values are kept in order: 'basic' parts two sides at the midpoint of their values; 'intermediate' "
+        "only asks for order between leaves that a change of one column can lead to, which fits closer and is slower.",
+        ("monotone_constraints_method", "monotone_constraining_method", "mc_method"),
+        model=True,
+    ),
+    Parameter(
+        "interaction_constraints", Groups(), None,
+        "Groups of columns that may meet on a path of a tree, by name or position; a column in no group meets none. "
+        "'pairwise' is every pair, 'no_interactions' every column alone.",
+        ("interaction_cst",),
+        model=True,
+    ),
+    Parameter(
+        "extra_trees", Flag(), False,
+        "Extremely randomised trees: of every column and node only one cut is tried, drawn at random.",
+        ("extra_tree",),
+        model=True,
+    ),
+    Parameter(
+        "forced_splits", ForcedSplits(), None,
+        "Splits at the top of every tree: a dict of feature, threshold and, for further splits, left and right, or a "
+        "JSON file of it. One that a node's limits or constraints do not admit is left out with those below it.",
+        ("forcedsplits_filename", "forced_splits_filename", "forced_splits_file", "forced_split_file", "fs"),
         model=True,
     ),
     Parameter(

@@ -3,7 +3,7 @@
 In: a tree just grown, its rows still in the trainer. Out: the tree as it will be added, its values shrunk.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood import math
 from sapwood.boost import prune
+from sapwood.boost.order import ordered
 from sapwood.boost.watch import Watch
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
@@ -37,9 +38,10 @@ class Rule:
     line_search: bool
     ccp_alpha: float
     by_validation: bool
+    direction: Sequence[int]  # of every column; empty where none has one
 
 
-def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rule:
+def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direction: Sequence[int] = ()) -> Rule:
     """Say what happens to a tree after its growth.
 
     Parameters
@@ -50,6 +52,8 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rul
         Resolved parameters.
     n_outputs : int
         Scores of a row.
+    direction : sequence of int, optional
+        Monotone constraints of every column, where there are any.
 
     Returns
     -------
@@ -63,7 +67,8 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rul
     search, prunes = params["line_search"] == "tree", params["ccp_alpha"] > 0 or params["prune_by_validation"]
     if method in ("exact", "sign", "custom") and iterations > 1:
         raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
-    after = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes
+    refits = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes
+    after = refits or (len(direction) > 0 and params["grow_policy"] == "symmetric")  # its empty leaves want values
     if own is not None and (method == "exact" or iterations > 1 or search or prunes):
         raise ParameterError(
             f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
@@ -73,12 +78,13 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rul
         raise ParameterError(
             f"objective {own.name!r} has a leaf function: leave leaf_estimation and max_delta_step out."
         )
-    if after and params["path_smooth"] not in ("auto", 0):
+    if refits and params["path_smooth"] not in ("auto", 0):
         raise ParameterError(f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step and no pruning.")
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return Rule(
-        objective, n_outputs, rates(params["learning_rate"]), 0.0 if after else objective.path_smooth, after, method,
+        objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, after, method,
         iterations, penalty, search, params["ccp_alpha"], params["prune_by_validation"],
+        direction,
     )  # fmt: skip
 
 
@@ -126,8 +132,12 @@ def settle(
         value = np.where(value > 0, 1.0, -1.0)
     elif rule.method == "exact" or rule.iterations > 1 or number is not None:
         value = trainer.refit(output, rule.method, rule.iterations, *rule.penalty)
+    if rule.direction:
+        found = number is not None or rule.method in ("exact", "sign", "custom") or rule.iterations > 1
+        value = ordered(tree, value, rule.direction, cut=found)
     if rule.line_search:
-        value = trainer.search_step(output, value) * value
+        factor = trainer.search_step(output, value)
+        value = (max(factor, 0.0) if rule.direction else factor) * value
     value = rate * value
     tree["value"][tree["left"] == 0] = value
     trainer.set_leaves(output, None, value)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import grow, metric, objective, sampling
+from sapwood import constraints, grow, metric, objective, sampling
 from sapwood.boost import leaf
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.plain import boost
@@ -23,7 +23,7 @@ from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
-from sapwood.model.booster import Booster
+from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.trees import Trees
 from sapwood.params import given_names, model_params, resolve
 
@@ -243,6 +243,8 @@ def _prepare(
             raise ParameterError(
                 f"{name}={params[name]}, but the data was binned with {getattr(data, name)}; set it in Dataset(...)."
             )
+    params |= constraints.by_name(params, data.feature_names)
+    constraints.check(params, data.feature_names, goal.link in COUPLED)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:
         classes = init_model.n_outputs
@@ -263,7 +265,10 @@ def _prepare(
         raise ParameterError(
             f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
         )
-    return _Job(params, goal, leaf.plan(goal, params, n_outputs), data.label, metrics, watching, n_outputs, n_threads)
+    rule = leaf.plan(
+        goal, params, n_outputs, constraints.directions(params["monotone_constraints"], data.feature_names)
+    )
+    return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 
 def _classes(job: _Job) -> NDArray[np.float64] | None:
@@ -320,6 +325,7 @@ def _trainer(
     goal, weight = job.objective, _weight(data, held)
     label = objective.planes(goal, job.label, job.n_outputs)
     trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
+    grow.rule(trainer, job.params, data.feature_names, data.cuts)
     if init_model is not None:
         base = np.asarray(init_model.base)
     else:

@@ -280,6 +280,37 @@ Limits limits_of(nb::dict d) {
   return l;
 }
 
+// forced: rows of column, bin, and the places of what follows left and right, or -1
+void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermediate,
+               const std::vector<std::vector<int32_t>>& groups, bool extra,
+               const std::vector<std::vector<int32_t>>& forced) {
+  const Binned& b = nb::cast<const Binned&>(self.binned);
+  Rules r;
+  if (!direction.empty() && (int)direction.size() != b.n_columns) refuse("there must be one direction a column");
+  for (const int d : direction) {
+    if (d < -1 || d > 1) refuse("a direction is -1, 0 or 1");
+    r.direction.push_back((int8_t)d);
+  }
+  r.intermediate = intermediate && !direction.empty(), r.extra = extra, r.groups = groups;
+  if (!groups.empty()) r.groups_of.resize(b.n_columns);
+  for (size_t g = 0; g < groups.size(); g++)
+    for (const int32_t c : groups[g]) {
+      if (c < 0 || c >= b.n_columns) refuse("no such column in a group");
+      r.groups_of[c].push_back((int32_t)g);
+    }
+  for (const auto& of : r.groups_of)
+    if (of.empty()) refuse("every column needs a group");
+  for (int32_t i = 0; i < (int32_t)forced.size(); i++) {
+    const auto& f = forced[i];
+    if (f.size() != 4 || f[0] < 0 || f[0] >= b.n_columns || f[1] < 0 || f[1] >= b.n_bins[f[0]] - 1)
+      refuse("a forced split has a column, one of its cuts, and two places");
+    for (const int32_t next : {f[2], f[3]})
+      if (next != -1 && (next <= i || next >= (int32_t)forced.size())) refuse("no such forced split");
+    r.forced.push_back({f[0], f[1], f[2], f[3]});
+  }
+  self.trainer->set_rules(std::move(r));
+}
+
 int output_of(PyTrainer& self, int output) {
   if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
   return output;
@@ -288,6 +319,7 @@ int output_of(PyTrainer& self, int output) {
 nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree) {
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
+  if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
   nb::list trees;
@@ -649,6 +681,8 @@ NB_MODULE(_core, m) {
             return freely([&] { return s.trainer->sample(seed, round, subsample); });
           },
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample"))
+      .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
+           nb::arg("forced"))
       .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
       .def(
           "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError, suggest
-from sapwood.model import text
+from sapwood.model import check, text
 from sapwood.model.trees import Trees
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -273,6 +273,18 @@ class Booster:
         if averaged:
             result /= np.maximum(np.bincount(column, minlength=self.n_columns), 1)
         return result / (result.sum() or 1.0) if normalize else result
+
+    def check_constraints(self) -> check.Verdicts:
+        """Prove that the model keeps the constraints it was trained with, or show where it does not.
+
+        Returns
+        -------
+        Verdicts
+            True if everything is proven. ``monotone``: by column, whether raw scores rise or fall along it (``holds``
+            True, False, or None where it is neither proven nor refuted), ``why``, and where it is refuted two ``rows``
+            that show it. ``interaction``: the same for groups of columns on the paths of trees, or None without such.
+        """
+        return check.check(self)
 
     def to_text(self, tree: int | None = None) -> str:
         """Show one tree, or all, as indented text; the branch of rows that fulfil a condition comes first."""

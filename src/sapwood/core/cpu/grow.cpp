@@ -87,7 +87,9 @@ class Growth {
     root_histogram();
     search_root();
     std::set<Open, bool (*)(const Open&, const Open&)> frontier(in_.grower.before);
-    if (nodes_[0].gain > 0) frontier.insert({nodes_[0].gain, 0});
+    if (nodes_[0].rank > 0) frontier.insert({nodes_[0].rank, 0});
+    // Intermediate bounds of a node depend on the splits before it, so levels are not split at once.
+    const bool whole_level = in_.grower.whole_level && !in_.rules.intermediate;
     int n_leaves = 1;
     std::vector<int32_t> batch;
     while (!frontier.empty() && n_leaves < most) {
@@ -95,7 +97,7 @@ class Growth {
       const int depth = nodes_[frontier.begin()->id].depth;
       while (!frontier.empty() && n_leaves < most) {
         const int32_t next = frontier.begin()->id;
-        if (!batch.empty() && !(in_.grower.whole_level && nodes_[next].depth == depth)) break;
+        if (!batch.empty() && !(whole_level && nodes_[next].depth == depth)) break;
         batch.push_back(next);
         frontier.erase(frontier.begin());
         n_leaves++;
@@ -103,9 +105,17 @@ class Growth {
       expand(batch, n_leaves < most, true);
       for (const int32_t id : batch)
         for (int32_t c = nodes_[id].left; c < nodes_[id].left + 2; c++)
-          if (nodes_[c].gain > 0) frontier.insert({nodes_[c].gain, c});
-      while ((int)frontier.size() >
-             most - n_leaves) {  // so many splits are left: the last in order will never have its turn
+          if (nodes_[c].rank > 0) frontier.insert({nodes_[c].rank, c});
+      if (in_.rules.intermediate)
+        for (const int32_t id : s_.tighten(nodes_, batch[0])) {
+          Node& n = nodes_[id];
+          if (frontier.erase({n.rank, id}) == 0) continue;
+          s_.search_again(n, id);
+          if (n.rank > 0) frontier.insert({n.rank, id});
+          else t_.release(n.hist);
+        }
+      // So many splits are left: the last in order will never have its turn, unless ranks change.
+      while (!in_.rules.intermediate && (int)frontier.size() > most - n_leaves) {
         t_.release(nodes_[frontier.rbegin()->id].hist);
         frontier.erase(std::prev(frontier.end()));
       }
@@ -152,6 +162,7 @@ class Growth {
       t_.release(nodes_[id].hist);
       nodes_[id].left = (int32_t)nodes_.size();
       nodes_.resize(nodes_.size() + 2);
+      s_.inherit(nodes_[id], id);
     }
   }
 
@@ -217,8 +228,9 @@ class Growth {
         if (whole.end > middle) r.segments.push_back({whole.shard, middle, whole.end});
         l.n_rows += middle - whole.begin, r.n_rows += whole.end - middle;
       }
-      for (Node* n : {&l, &r}) n->score = s_.score(n->sum);
       nodes_[id].left = (int32_t)nodes_.size();
+      s_.inherit(nodes_[id], id);
+      l.score = s_.score(l.sum, nodes_[id].left), r.score = s_.score(r.sum, nodes_[id].left + 1);
       nodes_.push_back(std::move(l));
       nodes_.push_back(std::move(r));
     }
@@ -249,7 +261,7 @@ class Growth {
     else t_.count_together(root, root.hist, nothing);
     const int c = columns_[0];
     for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
-    root.score = s_.score(root.sum);
+    root.score = s_.score(root.sum, 0);
   }
 
   void search_root() {
@@ -265,7 +277,7 @@ class Growth {
     else t_.spans(scan);
     for (const Candidate& c : found_)
       if (better(c, root.best)) root.best = c;
-    s_.close(root);
+    s_.close(root, 0);
   }
 
   void histograms(bool search) {
@@ -297,9 +309,9 @@ class Growth {
       if (large.hist.data == parent.hist.data) parent.hist.data = nullptr;
       t_.release(parent.hist);
       if (search) {
-        s_.close(small), s_.close(large);
+        s_.close(small, j.small), s_.close(large, j.large);
         for (Node* n : {&small, &large})
-          if (!(n->gain > 0)) t_.release(n->hist);
+          if (!(n->rank > 0)) t_.release(n->hist);
       }
     }
   }
@@ -383,7 +395,9 @@ class Growth {
       t.count[i] = (double)counts[i] * unit;
     }
     const std::vector<double> step = steps(sums, t.count);
-    for (size_t k = 0; k < leaves.size(); k++) value[k] = t.value[leaves[k]] = lim_.learning_rate * step[leaves[k]];
+    s_.settle(leaves);
+    for (size_t k = 0; k < leaves.size(); k++)
+      value[k] = t.value[leaves[k]] = lim_.learning_rate * s_.within(step[leaves[k]], leaves[k]);
     return t;
   }
 

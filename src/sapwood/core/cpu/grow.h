@@ -41,6 +41,7 @@ struct GrowInput {
   uint64_t seed, tree;
   int n_threads;
   const int64_t* root;  // the root's histogram as Tally keeps it, or null: to be counted
+  const Rules& rules;
 };
 
 // `numbers(n_leaves)` gives room for the number of each row's leaf: asked for and filled where the tree was grown on all rows and has at

@@ -296,8 +296,12 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
 Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
                        int n_threads) {
   const Gradients q = quantised(output, limits);
-  GrowInput in{binned_, q,         weights_,         all_rows_ ? nullptr : &chosen_, limits, grower_info(grower), seed,
-               tree,    n_threads, roots_.of(output)};
+  GrowInput in{binned_,   q,
+               weights_,  all_rows_ ? nullptr : &chosen_,
+               limits,    grower_info(grower),
+               seed,      tree,
+               n_threads, roots_.of(output),
+               rules_};
   auto numbers = [&](size_t n_leaves) {
     const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
     if (leaf_[output].size() < need) leaf_[output] = Memory(need);

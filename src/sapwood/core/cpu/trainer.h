@@ -7,6 +7,7 @@
 #include "bins.h"
 #include "leaf.h"
 #include "roots.h"
+#include "rules.h"
 
 namespace sapwood {
 
@@ -55,6 +56,8 @@ class Trainer {
   std::vector<const char*> gradients(const std::string& precision, bool unit_search, bool unit_leaf,
                                      const double* given_g = nullptr, const double* given_h = nullptr);
   int64_t sample(uint64_t seed, uint64_t round, double subsample);
+  void set_rules(Rules rules) { rules_ = std::move(rules); }
+  bool node_rules() const { return rules_.intermediate || !rules_.forced.empty(); }  // of single nodes
   // The trees of a round, one for each output: numbers tree, tree + 1, ...
   std::vector<Tree> grow(int grower, Limits limits, uint64_t seed, uint64_t tree);
   // Of the tree last grown for an output, before its values are added; leaves are numbered in the order of nodes.
@@ -107,6 +110,7 @@ class Trainer {
   std::vector<std::vector<double>> far_value_;
   std::unique_ptr<Workspace[]> work_;  // by worker
   Roots roots_;
+  Rules rules_;
 };
 
 // The sums behind start scores and metrics (NUMERICS 4).
