@@ -17,46 +17,64 @@ struct Highest {
 };
 
 // `number(row, x)` says whether a row takes part and gives its x; `enough(m, reach, below)`, which is true up to some m, is told the
-// rows with x >= m and the sum of the others. 0 where no m is enough.
+// rows with x >= m and the sum of the others. 0 where no m is enough. The leading digit is counted over all rows, the others over
+// those that share it.
 template <class Number, class Enough>
 Highest highest(int64_t n, int n_threads, const Number& number, const Enough& enough) {
   constexpr int64_t PIECE = 16384;
-  struct Counts {
-    std::vector<int64_t> rows, sum;
+  constexpr int DIGIT = 11;
+  constexpr uint32_t N_DIGITS = 1u << DIGIT;
+  struct Count {
+    int64_t rows = 0, sum = 0;
   };
   Highest found;
-  uint64_t prefix = 0;
-  int64_t above = 0, total = 0;
-  for (const int shift : {21, 10, 0}) {
-    const int width = shift == 21 ? 11 : shift == 10 ? 11 : 10;
-    const size_t n_digits = (size_t)1 << width;
-    std::vector<Counts> local(n_threads);
-    run(n < PIECE ? 1 : n_threads, (n + PIECE - 1) / PIECE, [&](int64_t task, int worker) {
-      Counts& mine = local[worker];
-      if (mine.rows.empty()) mine.rows.assign(n_digits, 0), mine.sum.assign(n_digits, 0);
-      for (int64_t i = task * PIECE; i < std::min(n, (task + 1) * PIECE); i++) {
-        uint32_t x;
-        if (!number(i, x) || (uint64_t)x >> shift >> width != prefix) continue;
-        mine.rows[(x >> shift) & (n_digits - 1)]++, mine.sum[(x >> shift) & (n_digits - 1)] += x;
-      }
-    });
-    Counts all{std::vector<int64_t>(n_digits, 0), std::vector<int64_t>(n_digits, 0)};
-    for (const Counts& l : local)
-      for (size_t d = 0; d < l.rows.size(); d++) all.rows[d] += l.rows[d], all.sum[d] += l.sum[d];
-    int64_t below = found.below;  // of smaller prefixes, and then of this one
-    for (const int64_t s : all.sum) below += s;
-    total = above;
-    for (size_t d = n_digits; d-- > 0;) {
-      total += all.rows[d], below -= all.sum[d];
-      const uint64_t m = ((prefix << width) + d) << shift;
-      if (d > 0 && !enough((int64_t)m, total, below)) continue;
-      prefix = (prefix << width) + d;
-      found.here = all.rows[d], found.below = below;
-      above = total - all.rows[d];
-      break;
+  std::vector<Count> count(N_DIGITS);
+  auto descend = [&](int shift) {
+    int64_t reach = found.above, below = found.below;
+    for (const Count& c : count) below += c.sum;
+    for (int64_t d = N_DIGITS; d-- > 0;) {
+      const int64_t m = found.at + (d << shift);
+      reach += count[d].rows, below -= count[d].sum;
+      if (d > 0 && !enough(m, reach, below)) continue;
+      found = {m, reach - count[d].rows, count[d].rows, below};
+      return;
     }
+  };
+  const int64_t n_tasks = (n + PIECE - 1) / PIECE;
+  std::vector<std::vector<Count>> local(n_threads);
+  run(n_threads, n_tasks, [&](int64_t task, int worker) {
+    if (local[worker].empty()) local[worker].resize(2 * N_DIGITS);  // two: neighbours may share a digit
+    Count* mine = local[worker].data();
+    for (int64_t i = task * PIECE; i < std::min(n, (task + 1) * PIECE); i++) {
+      uint32_t x;
+      if (!number(i, x)) continue;
+      Count& c = mine[(x >> 21) * 2 + (i & 1)];
+      c.rows++, c.sum += x;
+    }
+  });
+  for (const auto& l : local)
+    for (size_t d = 0; d < l.size(); d++) count[d / 2].rows += l[d].rows, count[d / 2].sum += l[d].sum;
+  descend(21);
+  const uint32_t first = (uint32_t)(found.at >> 21);
+  std::vector<std::vector<uint32_t>> kept(n_threads);
+  run(n_threads, n_tasks, [&](int64_t task, int worker) {
+    std::vector<uint32_t>& mine = kept[worker];
+    for (int64_t i = task * PIECE; i < std::min(n, (task + 1) * PIECE); i++) {
+      uint32_t x;
+      if (number(i, x) && x >> 21 == first) mine.push_back(x);
+    }
+  });
+  for (const int shift : {10, 0}) {  // the last digit has a bit less
+    std::fill(count.begin(), count.end(), Count{});
+    const uint32_t prefix = (uint32_t)(found.at >> shift >> DIGIT);
+    for (const auto& mine : kept)
+      for (const uint32_t x : mine)
+        if (x >> shift >> DIGIT == prefix) {
+          Count& c = count[(x >> shift) & (N_DIGITS - 1)];
+          c.rows++, c.sum += x;
+        }
+    descend(shift);
   }
-  found.at = (int64_t)prefix, found.above = above;
   return found;
 }
 

@@ -26,6 +26,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       add_leaves,
       sizes,
       ask,
+      weigh,
       histogram,
       histogram_outputs,
       histogram_pairs,

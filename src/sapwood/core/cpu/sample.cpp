@@ -15,20 +15,6 @@ namespace {
 constexpr int64_t PIECE = 16384;  // rows of a task
 constexpr int STEEPEST = 900;     // an output whose gradients are 2^900 times smaller than another's adds nothing
 
-struct Piece {  // of a shard, or of its list of rows; `first`: global position of its first row
-  size_t shard;
-  int64_t begin, end, first, count = 0;
-};
-
-template <class Length>
-std::vector<Piece> pieces_of(const Binned& b, Length&& length) {
-  std::vector<Piece> pieces;
-  for (size_t s = 0; s < b.shards.size(); s++)
-    for (int64_t at = 0, n = length(s); at < n; at += PIECE)
-      pieces.push_back({s, at, std::min(n, at + PIECE), b.shards[s].first});
-  return pieces;
-}
-
 }  // namespace
 
 void Trainer::set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit) {
@@ -110,19 +96,20 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   used_.resize(n_);
   if (list_.size() == 0) list_ = Memory((size_t)n_ * 4);
   if (weighed_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8);
-  // Every piece lists its rows where they stand; then the lists move together.
-  std::vector<Piece> pieces = pieces_of(binned_, [&](size_t s) { return binned_.shards[s].n_rows; });
+  pieces_.clear();
+  for (size_t s = 0; s < binned_.shards.size(); s++)
+    for (int64_t at = 0; at < binned_.shards[s].n_rows; at += PIECE)
+      pieces_.push_back({s, at, std::min(binned_.shards[s].n_rows, at + PIECE), binned_.shards[s].first, 0});
   const int n_threads = n_ < PIECE ? 1 : n_threads_;
-  run(n_threads, (int64_t)pieces.size(), [&](int64_t task, int) {
-    Piece& p = pieces[task];
-    int32_t* out = list_.as<int32_t>() + p.first + p.begin;
-    double scratch[BLOCK];
+  run(n_threads, (int64_t)pieces_.size(), [&](int64_t task, int) {
+    Piece& p = pieces_[task];
+    int32_t* rows = list_.as<int32_t>() + p.first + p.begin;
+    double *times = weighed_ ? times_.as<double>() + p.first + p.begin : nullptr, factor[BLOCK];
+    std::fill_n(factor, BLOCK, 1.0);
+    int64_t count = 0;
     for (int64_t at = p.begin; at < p.end; at += BLOCK) {
       const int64_t row = p.first + at, n = std::min<int64_t>(BLOCK, p.end - at);
-      double* factor = weighed_ ? times_.as<double>() + row : scratch;
-      if (every) {
-        std::fill_n(factor, n, 1.0);
-      } else {
+      if (!every) {
         AskArgs a = args;
         a.n = n, a.first = row, a.factor = factor;
         if (a.size != nullptr) a.size += row;
@@ -130,25 +117,27 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
         if (a.unit != nullptr) a.unit += row;
         kernels().ask(a);
       }
+      uint8_t* in = used_.data() + row;
+      for (int64_t i = 0; i < n; i++) in[i] = factor[i] > 0.0;
+      for (int64_t i = 0; zeros_ && i < n; i++) in[i] = in[i] && weights_.multiple[row + i] > 0;
       for (int64_t i = 0; i < n; i++) {
-        const bool in = factor[i] > 0.0 && (!zeros_ || weights_.multiple[row + i] > 0);
-        used_[row + i] = in;
-        out[p.count] = (int32_t)(at + i);
-        p.count += in;
+        rows[count] = (int32_t)(at + i);
+        if (times != nullptr) times[count] = factor[i];
+        count += in[i];
       }
     }
+    p.count = count;
   });
-  std::vector<int64_t> length(binned_.shards.size(), 0), to(pieces.size());
+  std::vector<int64_t> length(binned_.shards.size(), 0), to;
   int64_t n = 0;
-  for (size_t k = 0; k < pieces.size(); k++)
-    to[k] = length[pieces[k].shard], length[pieces[k].shard] += pieces[k].count, n += pieces[k].count;
+  for (const Piece& p : pieces_) to.push_back(length[p.shard]), length[p.shard] += p.count, n += p.count;
   all_rows_ = n == n_;
   if (all_rows_) {
     used_.clear();
   } else {
     for (size_t s = 0; s < length.size(); s++) chosen_[s].resize(length[s]);
-    run(n_threads, (int64_t)pieces.size(), [&](int64_t k, int) {
-      const Piece& p = pieces[k];
+    run(n_threads, (int64_t)pieces_.size(), [&](int64_t k, int) {
+      const Piece& p = pieces_[k];
       memcpy(chosen_[p.shard].data() + to[k], list_.as<int32_t>() + p.first + p.begin, (size_t)p.count * 4);
     });
   }
@@ -157,60 +146,55 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   return n;
 }
 
+// (n) real weights times how often a row counts.
+const double* Trainer::weighed_factor() {
+  if (!weighed_) return factor_at_;
+  weighed_factor_.assign(n_, 0.0);
+  for (const Piece& p : pieces_)
+    for (int64_t j = p.first + p.begin; j < p.first + p.begin + p.count; j++) {
+      const int64_t row = p.first + list_.as<int32_t>()[j];
+      weighed_factor_[row] = (factor_at_ == nullptr ? 1.0 : factor_at_[row]) * times_.as<double>()[j];
+    }
+  return weighed_factor_.data();
+}
+
 // Fixed point once more, of the sampled rows: wide gradients times how often they count, under scales of their own.
 void Trainer::weigh(int output) {
-  struct alignas(64) Top {
-    double g = 0, h = 0, search = 0;
-    int64_t sum_g = 0, sum_h = 0, rows = 0;
-  };
   const bool apart = unit_search_ && !unit_leaf_;
   const int64_t plane = output * n_;
-  std::vector<Piece> pieces = pieces_of(binned_, [&](size_t s) {
-    return all_rows_ ? binned_.shards[s].n_rows : (int64_t)chosen_[s].size();
-  });
-  std::vector<Top> tops(pieces.size());
   const int n_threads = n_ < PIECE ? 1 : n_threads_;
-  const double* times = times_.as<double>();
-  auto each = [&](auto&& visit) {  // visit(row, its g, h and hessian of the search, Top)
-    run(n_threads, (int64_t)pieces.size(), [&](int64_t task, int) {
-      const Piece& p = pieces[task];
-      Top top;
-      for (int64_t j = p.begin; j < p.end; j++) {
-        const int64_t row = p.first + (all_rows_ ? j : chosen_[p.shard][j]);
-        const Pair q = fine_.as<Pair>()[plane + row];
-        const double f = times[row], h = q.h * f;
-        visit(row, q.g * f, h, apart ? apart_.as<Pair>()[plane + row].h * f : h, top);
-      }
-      tops[task] = top;
+  auto all_pieces = [&](const Scale* narrow, const Scale* wide) {
+    std::vector<WeighArgs> parts(pieces_.size());
+    run(n_threads, (int64_t)pieces_.size(), [&](int64_t task, int) {
+      const Piece& p = pieces_[task];
+      const int64_t first = plane + p.first;
+      WeighArgs a{};
+      a.rows = list_.as<int32_t>() + p.first + p.begin, a.times = times_.as<double>() + p.first + p.begin;
+      a.n = p.count, a.fine = fine_.as<Pair>() + first, a.apart = apart ? apart_.as<Pair>() + first : nullptr;
+      a.narrow = narrow, a.wide = wide, a.packed = packed_.as<int32_t>() + first;
+      if (multiplied()) a.multiple = weights_.multiple.data() + p.first, a.coarse = coarse_.as<Pair>() + first;
+      kernels().weigh(a);
+      parts[task] = a;
     });
+    WeighArgs sum{};
+    for (const WeighArgs& a : parts) {
+      for (int i = 0; i < 3; i++) sum.top[i] = std::max(sum.top[i], a.top[i]);
+      sum.sum_g += a.sum_g, sum.sum_h += a.sum_h, sum.count += a.count;
+    }
+    return sum;
   };
-  each([](int64_t, double g, double h, double search, Top& top) {
-    top.g = std::max(top.g, g < 0.0 ? -g : g), top.h = std::max(top.h, h), top.search = std::max(top.search, search);
-  });
-  Top top;
-  for (const Top& t : tops)
-    top.g = std::max(top.g, t.g), top.h = std::max(top.h, t.h), top.search = std::max(top.search, t.search);
-  // From exponents of the wide numbers, of which a unit is 2^(e - WIDE), to those of the gradients themselves.
-  auto exponent = [](double m, int e) { return m == 0.0 ? 0 : std::max(-960, exponent_of(m) + e - WIDE); };
-  const Scale from = wide_[output];
-  const int e_search = narrow_[output].h, g_to = exponent(top.g, from.g), h_to = exponent(top.h, from.h),
-            search_to = exponent(top.search, e_search);
-  auto scale = [](int bits, int to, int e) { return power_of_two(bits - to + e - WIDE); };
-  const double gs = scale(WIDE, g_to, from.g), hs = scale(WIDE, h_to, from.h), ss = scale(WIDE, search_to, e_search),
-               ngs = scale(NARROW, g_to, from.g), nss = scale(NARROW, search_to, e_search);
-  each([&](int64_t row, double g, double h, double search, Top& sum) {
-    const int32_t wide_g = quantise_g(g, gs), qg = quantise_g(g, ngs), qh = quantise_h(search, nss);
-    fine_.as<Pair>()[plane + row] = {wide_g, quantise_h(h, hs)};
-    if (apart) apart_.as<Pair>()[plane + row] = {wide_g, quantise_h(search, ss)};
-    const int64_t w = multiplied() ? weights_.multiple[row] : 1;
-    if (multiplied()) coarse_.as<Pair>()[plane + row] = {qg, qh};
-    else packed_.as<int32_t>()[plane + row] = (int32_t)(((uint32_t)qg << 16) + (uint32_t)qh);
-    sum.sum_g += w * (qg < 0 ? -qg : qg), sum.sum_h += w * qh, sum.rows += w;
-  });
-  Top sum;
-  for (const Top& t : tops) sum.sum_g += t.sum_g, sum.sum_h += t.sum_h, sum.rows += t.rows;
-  weighed_narrow_[output] = {NARROW, g_to, search_to}, weighed_wide_[output] = {WIDE, g_to, h_to};
-  is_narrow_[output] = narrow_enough(sum.sum_g, sum.sum_h, sum.rows);
+  // Of the wide numbers a unit is 2^(e - WIDE): from their exponents to those of the gradients themselves, and back.
+  const int unit[3] = {wide_[output].g - WIDE, wide_[output].h - WIDE, narrow_[output].h - WIDE};
+  const WeighArgs most = all_pieces(nullptr, nullptr);
+  int e[3], over[3];
+  for (int i = 0; i < 3; i++) {
+    const double top = of_bits(most.top[i]);
+    e[i] = top == 0.0 ? 0 : std::max(-960, exponent_of(top) + unit[i]), over[i] = e[i] - unit[i];
+  }
+  const Scale narrow{NARROW, over[0], over[2]}, wide{WIDE, over[0], over[1]};
+  const WeighArgs sum = all_pieces(&narrow, &wide);
+  weighed_narrow_[output] = {NARROW, e[0], e[2]}, weighed_wide_[output] = {WIDE, e[0], e[1]};
+  is_narrow_[output] = narrow_enough(sum.sum_g, sum.sum_h, sum.count);
 }
 
 }  // namespace sapwood

@@ -294,14 +294,16 @@ Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t se
   const Gradients q = quantised(output, limits);
   GrowInput in{binned_, q,         weights_,         all_rows_ ? nullptr : &chosen_, limits, grower_info(grower), seed,
                tree,    n_threads, roots_.of(output)};
+  bool numbered = false;
   auto numbers = [&](size_t n_leaves) {
+    numbered = true;
     const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
     if (leaf_[output].size() < need) leaf_[output] = Memory(need);
     return numbers_[output] = {leaf_[output].as<void>(), n_leaves > 256};
   };
   Tree t = grow_tree(in, work, numbers, value_[output]);
   const size_t n_leaves = value_[output].size();
-  if (!all_rows_ || n_leaves > 65536) {  // rows outside the sample have a leaf too
+  if (!numbered) {  // rows outside the sample have a leaf too
     const LeafNumbers out = n_leaves <= 65536 ? numbers(n_leaves) : LeafNumbers{};
     if (n_leaves <= 256) apply_as(binned_, view(t), leaf_numbers<uint8_t>(t), (uint8_t*)out.data, n_threads);
     else if (n_leaves <= 65536)
@@ -316,13 +318,6 @@ Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t se
 
 // ------------------------------------------------------------------------------------------- leaf values
 // Softmax along one score is logistic loss of the margin to the other scores, all at the start of the round.
-const double* Trainer::weighed_factor() {
-  if (!weighed_) return factor_at_;
-  weighed_factor_.assign(times_.as<double>(), times_.as<double>() + n_);
-  for (int64_t i = 0; factor_at_ != nullptr && i < n_; i++) weighed_factor_[i] = factor_at_[i] * weighed_factor_[i];
-  return weighed_factor_.data();
-}
-
 LeafRows Trainer::rows_of(int output, bool all, const double* score) {
   LeafRows r{objective_,
              field_.data(),

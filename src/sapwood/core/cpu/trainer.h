@@ -110,7 +110,12 @@ class Trainer {
   const double* share_ = nullptr;
   const int32_t* unit_ = nullptr;
   int64_t n_live_ = 0, n_repeats_ = 0;  // rows of positive weight, once each and as often as they count
-  Memory size_, times_, list_;          // (n): of gradients; how often a sampled row counts; row ids
+  struct Piece {  // consecutive rows of a shard; the sampled ones are listed from its first row's place on
+    size_t shard;
+    int64_t begin, end, first, count;  // first: global position of the shard
+  };
+  std::vector<Piece> pieces_;
+  Memory size_, list_, times_;          // (n): of gradients; sampled rows, piece by piece; how often they count
   bool weighed_ = false;                // the sample's rows count differently
   std::vector<Scale> weighed_narrow_, weighed_wide_;
   std::vector<double> weighed_factor_;     // (n) real weights times how often a row counts

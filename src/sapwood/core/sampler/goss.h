@@ -18,9 +18,10 @@ struct Goss : Sampler {
   static double most(int n_outputs, double times, const double*) { return n_outputs * times; }
   static double target(const double* f, double) { return f[0]; }
   static double factor(const Asked& row, const Bar& bar, const double* f) {
-    const bool tied = (int64_t)row.size == bar.size && draw(row.tie_key, row.at) >> 32 >= bar.tie;
-    if (tied || (int64_t)row.size > bar.size) return 1.0;
-    return under(draw(row.key, row.at), f[1] / (1.0 - f[0])) ? (1.0 - f[0]) / f[1] : 0.0;
+    const bool tied = bar.tie == 0 || draw(row.tie_key, row.at) >> 32 >= bar.tie;
+    const bool top = (int64_t)row.size + tied > bar.size;
+    const double rest = under(draw(row.key, row.at), f[1] / (1.0 - f[0])) ? (1.0 - f[0]) / f[1] : 0.0;
+    return top ? 1.0 : rest;
   }
 };
 using sampler_goss = Goss;  // registers it
