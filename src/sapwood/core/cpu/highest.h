@@ -22,7 +22,7 @@ struct Highest {
 template <class Number, class Enough>
 Highest highest(int64_t n, int n_threads, const Number& number, const Enough& enough) {
   constexpr int64_t PIECE = 16384;
-  constexpr int DIGIT = 11;
+  constexpr int DIGIT = 11, LEADING = 2 * DIGIT;  // bits of a digit; where the first begins
   constexpr uint32_t N_DIGITS = 1u << DIGIT;
   struct Count {
     int64_t rows = 0, sum = 0;
@@ -48,23 +48,23 @@ Highest highest(int64_t n, int n_threads, const Number& number, const Enough& en
     for (int64_t i = task * PIECE; i < std::min(n, (task + 1) * PIECE); i++) {
       uint32_t x;
       if (!number(i, x)) continue;
-      Count& c = mine[(x >> 21) * 2 + (i & 1)];
+      Count& c = mine[(x >> LEADING) * 2 + (i & 1)];
       c.rows++, c.sum += x;
     }
   });
   for (const auto& l : local)
     for (size_t d = 0; d < l.size(); d++) count[d / 2].rows += l[d].rows, count[d / 2].sum += l[d].sum;
-  descend(21);
-  const uint32_t first = (uint32_t)(found.at >> 21);
+  descend(LEADING);
+  const uint32_t first = (uint32_t)(found.at >> LEADING);
   std::vector<std::vector<uint32_t>> kept(n_threads);
   run(n_threads, n_tasks, [&](int64_t task, int worker) {
     std::vector<uint32_t>& mine = kept[worker];
     for (int64_t i = task * PIECE; i < std::min(n, (task + 1) * PIECE); i++) {
       uint32_t x;
-      if (number(i, x) && x >> 21 == first) mine.push_back(x);
+      if (number(i, x) && x >> LEADING == first) mine.push_back(x);
     }
   });
-  for (const int shift : {10, 0}) {  // the last digit has a bit less
+  for (const int shift : {DIGIT, 0}) {
     std::fill(count.begin(), count.end(), Count{});
     const uint32_t prefix = (uint32_t)(found.at >> shift >> DIGIT);
     for (const auto& mine : kept)
