@@ -1,6 +1,6 @@
 """NUMERICS 10 in NumPy: who is asked, and how often each row counts.
 
-Parameters, the wide and narrow numbers of a round and weights enter; a factor for every row leaves, 0 where it stays out.
+Parameters, the wide and narrow numbers of a round and weights enter; a factor for every row leaves, 0 if it stays out.
 """
 
 import math

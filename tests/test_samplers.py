@@ -53,7 +53,9 @@ def test_chunks(given: Any) -> None:
 
 def trainer_of(X: Floats, y: Floats, sampler: str, fields: dict[str, float]) -> _core.Trainer:
     """A trainer of squared error whose gradients are minus the labels."""
-    trainer = _core.Trainer(_core.Binned([X], _core.cuts([X], None, 65535, 1, 2), 2), y[None], None, "squared_error", {}, 1, 2)
+    trainer = _core.Trainer(
+        _core.Binned([X], _core.cuts([X], None, 65535, 1, 2), 2), y[None], None, "squared_error", {}, 1, 2
+    )
     trainer.fill_scores(np.zeros(1))
     trainer.set_sampler(sampler, fields)
     return trainer
@@ -167,7 +169,9 @@ def test_classes_have_shares_of_their_own(data: Dataset) -> None:
 def test_whole_groups_are_in_or_out() -> None:
     sizes = 2 ** np.arange(8)
     y = np.random.default_rng(5).normal(size=255)
-    by_size, by_name = (Dataset(y[:, None], label=y, group=group) for group in (sizes, np.repeat(list("hgfedcba"), sizes)))
+    by_size, by_name = (
+        Dataset(y[:, None], label=y, group=group) for group in (sizes, np.repeat(list("hgfedcba"), sizes))
+    )
     assert by_size.group is not None and by_size.group.tolist() == by_name.group.tolist()  # type: ignore[union-attr]
     params = {"subsample": 0.5, "sampling_unit": "group", "n_estimators": 40}
     assert counts(by_size, **params) == counts(by_name, **params)

@@ -270,7 +270,8 @@ class Parameter:
 
 def class_name(one: Any) -> str:
     """The name of a class where classes are keys: 1, 1.0 and "1" are one class."""
-    return str(int(one)) if isinstance(one, Real) and not isinstance(one, bool) and float(one).is_integer() else str(one)
+    number = isinstance(one, int | float | np.integer | np.floating) and not isinstance(one, bool)
+    return str(int(one)) if number and float(one).is_integer() else str(one)
 
 
 def _whole(value: Any) -> bool:

@@ -37,8 +37,8 @@ def check(params: Mapping[str, Any]) -> None:
         for other in ("subsample_freq", "sampling_unit"):
             if params[other] != usual[other]:
                 raise ParameterError(
-                    f"{other}={params[other]!r} needs a draw that does not look at gradients; choose sampling='uniform' "
-                    f"or 'bayesian', not {name!r}."
+                    f"{other}={params[other]!r} needs a draw that does not look at gradients; choose "
+                    f"sampling='uniform' or 'bayesian', not {name!r}."
                 )
         if about["shares"] and params["subsample"] == 1:
             raise ParameterError(f"sampling={name!r} takes a share of the rows; set subsample below 1, such as 0.8.")

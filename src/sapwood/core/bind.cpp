@@ -681,7 +681,8 @@ NB_MODULE(_core, m) {
       .def(
           "sample",
           [](PyTrainer& s, uint64_t seed, uint64_t round, std::optional<double> subsample) {
-            if (subsample && !(*subsample > 0.0 && *subsample <= 1.0)) refuse("subsample must be above 0 and at most 1");
+            if (subsample && !(*subsample > 0.0 && *subsample <= 1.0))
+              refuse("subsample must be above 0 and at most 1");
             return freely([&] { return s.trainer->sample(seed, round, subsample); });
           },
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())

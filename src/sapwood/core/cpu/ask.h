@@ -28,11 +28,8 @@ static void ask_of(const AskArgs& args) {
   double field[Sampler::n_fields + 1];
   for (int k = 0; k < Sampler::n_fields; k++) field[k] = a.field[k];
   for (int64_t i = 0; i < a.n; i++) {
-    const Asked row{a.key,
-                    a.tie_key,
-                    (uint64_t)(a.unit == nullptr ? a.first + i : a.unit[i]),
-                    a.size == nullptr ? 0 : a.size[i],
-                    a.share == nullptr ? a.subsample : a.share[i]};
+    const Asked row{a.key, a.tie_key, (uint64_t)(a.unit == nullptr ? a.first + i : a.unit[i]),
+                    a.size == nullptr ? 0 : a.size[i], a.share == nullptr ? a.subsample : a.share[i]};
     a.factor[i] = Sampler::factor(row, a.bar, field);
   }
 }

@@ -426,7 +426,8 @@ class Growth {
           mine.reach.resize(m.nodes.size() * (BLOCK / 64));
           memset(mine.even, 0, sizeof mine.even), memset(mine.odd, 0, sizeof mine.odd);
         }
-        const int32_t *next = rows == nullptr ? nullptr : rows->data(), *last = next + (rows == nullptr ? 0 : rows->size());
+        const int32_t *next = rows == nullptr ? nullptr : rows->data(),
+                      *last = next + (rows == nullptr ? 0 : rows->size());
         next = std::lower_bound(next, last, (int32_t)(task * CHUNK));
         for (int64_t at = task * CHUNK; at < std::min(s.n_rows, (task + 1) * CHUNK); at += BLOCK) {
           uint8_t number[BLOCK];
@@ -436,6 +437,8 @@ class Growth {
           const Pair* q = q_.fine + s.first + at;
           memcpy(leaf + s.first + at, number, (size_t)n);
           if (rows != nullptr) {
+            for (; next + 1 < last && next[1] < at + n; next += 2)
+              mine.even[number[next[0] - at]].add(q[next[0] - at]), mine.odd[number[next[1] - at]].add(q[next[1] - at]);
             for (; next < last && *next < at + n; next++) mine.even[number[*next - at]].add(q[*next - at]);
             continue;
           }

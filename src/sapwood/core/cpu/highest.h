@@ -45,9 +45,11 @@ Highest highest(int64_t n, int n_threads, const Number& number, const Enough& en
   run(n_threads, n_tasks, [&](int64_t task, int worker) {
     if (local[worker].empty()) local[worker].resize(2 * N_DIGITS);  // two: neighbours may share a digit
     Count* mine = local[worker].data();
-    for (int64_t i = task * PIECE; i < std::min(n, (task + 1) * PIECE); i++) {
+    const Number ask = number;  // own copies: the stores below cannot change them
+    const int64_t end = std::min(n, (task + 1) * PIECE);
+    for (int64_t i = task * PIECE; i < end; i++) {
       uint32_t x;
-      if (!number(i, x)) continue;
+      if (!ask(i, x)) continue;
       Count& c = mine[(x >> LEADING) * 2 + (i & 1)];
       c.rows++, c.sum += x;
     }
@@ -58,11 +60,16 @@ Highest highest(int64_t n, int n_threads, const Number& number, const Enough& en
   const uint32_t first = (uint32_t)(found.at >> LEADING);
   std::vector<std::vector<uint32_t>> kept(n_threads);
   run(n_threads, n_tasks, [&](int64_t task, int worker) {
-    std::vector<uint32_t>& mine = kept[worker];
-    for (int64_t i = task * PIECE; i < std::min(n, (task + 1) * PIECE); i++) {
-      uint32_t x;
-      if (number(i, x) && x >> LEADING == first) mine.push_back(x);
+    uint32_t mine[PIECE];
+    size_t count = 0;
+    const int64_t end = std::min(n, (task + 1) * PIECE);
+    for (int64_t i = task * PIECE; i < end; i++) {
+      uint32_t x = 0;
+      const bool in = number(i, x) && x >> LEADING == first;
+      mine[count] = x;
+      count += in;
     }
+    kept[worker].insert(kept[worker].end(), mine, mine + count);
   });
   for (const int shift : {DIGIT, 0}) {
     std::fill(count.begin(), count.end(), Count{});

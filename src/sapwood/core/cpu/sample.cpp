@@ -51,8 +51,9 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
       kernels().sizes(a);
     }
   });
-  auto lives = [&](int64_t i) { return !zeros_ || weights_.multiple[i] > 0; };
-  auto sized = [&](int64_t i, uint32_t& x) { return x = size[i], lives(i); };
+  const int32_t* multiple = zeros_ ? weights_.multiple.data() : nullptr;
+  auto lives = [=](int64_t i) { return multiple == nullptr || multiple[i] > 0; };
+  auto sized = [=](int64_t i, uint32_t& x) { return x = size[i], lives(i); };
   const int64_t target = (int64_t)(info.target(field.data(), subsample) * (double)n_live_ + 0.5);
   Bar bar;
   if (info.counted == Counted::rank) {
@@ -61,7 +62,7 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
     const int64_t need = target - h.above;
     bar.size = h.at;
     if (need < h.here) {  // equals are told apart by a draw of their own
-      auto tied = [&](int64_t i, uint32_t& x) {
+      auto tied = [=](int64_t i, uint32_t& x) {
         if (size[i] != h.at || !lives(i)) return false;
         x = (uint32_t)(draw(tie_key, i) >> 32);
         return true;
@@ -120,11 +121,12 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
       uint8_t* in = used_.data() + row;
       for (int64_t i = 0; i < n; i++) in[i] = factor[i] > 0.0;
       for (int64_t i = 0; zeros_ && i < n; i++) in[i] = in[i] && weights_.multiple[row + i] > 0;
+      const int64_t before = count;
       for (int64_t i = 0; i < n; i++) {
         rows[count] = (int32_t)(at + i);
-        if (times != nullptr) times[count] = factor[i];
         count += in[i];
       }
+      for (int64_t j = before; weighed_ && j < count; j++) times[j] = factor[rows[j] - at];
     }
     p.count = count;
   });

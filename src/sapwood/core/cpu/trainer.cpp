@@ -306,8 +306,7 @@ Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t se
   if (!numbered) {  // rows outside the sample have a leaf too
     const LeafNumbers out = n_leaves <= 65536 ? numbers(n_leaves) : LeafNumbers{};
     if (n_leaves <= 256) apply_as(binned_, view(t), leaf_numbers<uint8_t>(t), (uint8_t*)out.data, n_threads);
-    else if (n_leaves <= 65536)
-      apply_as(binned_, view(t), leaf_numbers<uint16_t>(t), (uint16_t*)out.data, n_threads);
+    else if (n_leaves <= 65536) apply_as(binned_, view(t), leaf_numbers<uint16_t>(t), (uint16_t*)out.data, n_threads);
     else {
       far_leaf_[output].resize(n_), far_value_[output] = t.value;
       apply(binned_, view(t), far_leaf_[output].data(), n_threads);

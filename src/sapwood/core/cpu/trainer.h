@@ -115,12 +115,12 @@ class Trainer {
     int64_t begin, end, first, count;  // first: global position of the shard
   };
   std::vector<Piece> pieces_;
-  Memory size_, list_, times_;          // (n): of gradients; sampled rows, piece by piece; how often they count
-  bool weighed_ = false;                // the sample's rows count differently
+  Memory size_, list_, times_;  // (n): of gradients; sampled rows, piece by piece; how often they count
+  bool weighed_ = false;        // the sample's rows count differently
   std::vector<Scale> weighed_narrow_, weighed_wide_;
-  std::vector<double> weighed_factor_;     // (n) real weights times how often a row counts
+  std::vector<double> weighed_factor_;  // (n) real weights times how often a row counts
   std::string precision_;
-  std::vector<uint8_t> used_;              // rows of this round's sample
+  std::vector<uint8_t> used_;  // rows of this round's sample
   std::vector<int64_t> sum_g_, sum_h_;
   std::vector<uint8_t> is_narrow_, pending_;
   std::vector<std::vector<double>> value_;

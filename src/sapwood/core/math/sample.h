@@ -6,7 +6,7 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-struct Asked {  // a row, before its answer
+struct Asked {                // a row, before its answer
   uint64_t key, tie_key, at;  // draws of this round, and the row's coordinate in them
   uint32_t size;              // of its gradients, in fixed point
   double share;               // of such rows that shall take part
