@@ -192,8 +192,8 @@ class Dataset:
         Returns
         -------
         str
-            SHA-256, 64 hexadecimal digits, of cuts, codes, names, label, weight, init_score and group. The container, the
-            number types and the chunks that the values came in do not matter.
+            SHA-256, 64 hexadecimal digits, of cuts, codes, names, label, weight, init_score and group. The container,
+            the number types and the chunks that the values came in do not matter.
         """
         digest = sha256(json.dumps(self.feature_names).encode())
         for j, cuts in enumerate(self.cuts):

@@ -58,18 +58,12 @@ static void weigh(WeighArgs& a) {
     for (int i = 0; i < n; i++) g[i] = a.fine[rows[i]].g * times[i], h[i] = a.fine[rows[i]].h * times[i];
     if (a.apart != nullptr)
       for (int i = 0; i < n; i++) unit[i] = a.apart[rows[i]].h * times[i];
-    const double* search = a.apart != nullptr ? unit : h;
-    if (a.narrow == nullptr) {
-      a.top[0] = top_bits(a.top[0], g, n), a.top[1] = top_bits(a.top[1], h, n);
-      a.top[2] = top_bits(a.top[2], search, n);
-      continue;
-    }
     if (a.multiple != nullptr)
       for (int i = 0; i < n; i++) multiple[i] = a.multiple[rows[i]], a.count += multiple[i];
     else a.count += n;
-    quantise_block(q, 0, 0, n, g, h, search);
-    for (int i = 0; i < n; i++) a.fine[rows[i]] = fine[i];
-    for (int i = 0; a.apart != nullptr && i < n; i++) a.apart[rows[i]] = apart[i];
+    quantise_block(q, 0, 0, n, g, h, a.apart != nullptr ? unit : h);
+    for (int i = 0; i < n; i++) a.weighed_fine[rows[i]] = fine[i];
+    for (int i = 0; a.apart != nullptr && i < n; i++) a.weighed_apart[rows[i]] = apart[i];
     if (a.multiple != nullptr)
       for (int i = 0; i < n; i++) a.coarse[rows[i]] = coarse[i];
     else

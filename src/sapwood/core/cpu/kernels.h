@@ -72,17 +72,18 @@ struct AskArgs {     // who of rows [0, n) takes part, and how often it counts
   double* factor;  // (n) OUT; 0: it does not
 };
 
-struct WeighArgs {      // fixed point of sampled rows once more, or only the maxima it needs
+struct WeighArgs {      // fixed point of sampled rows once more
   const int32_t* rows;  // (n) IN, row ids
   const double* times;  // (n) IN, how often they count
   int64_t n;
-  Pair *fine, *apart;           // by row, IN OUT; apart may be null
-  const int32_t* multiple;      // by row, IN, or null
-  const Scale *narrow, *wide;   // IN, over the units of fine and apart; null: maxima only
-  int32_t* packed;              // by row, OUT
-  Pair* coarse;                 // by row, OUT where there are multiples
-  uint64_t top[3];              // OUT bits of the largest |g|, h, hessian of the search
-  int64_t sum_g, sum_h, count;  // OUT, as in GradientArgs; the sum of multiples
+  const Pair *fine, *apart;            // by row, IN; apart may be null
+  const int32_t* multiple;             // by row, IN, or null
+  const Scale *narrow, *wide;          // IN, over the units of fine and apart
+  Pair *weighed_fine, *weighed_apart;  // by row, OUT
+  int32_t* packed;                     // by row, OUT
+  Pair* coarse;                        // by row, OUT where there are multiples
+  uint64_t top[3];                     // OUT bits of the largest |g|, h, hessian of the search
+  int64_t sum_g, sum_h, count;         // OUT, as in GradientArgs; the sum of multiples
 };
 
 struct Derived {  // of rows at their scores: OUT

@@ -163,17 +163,19 @@ const double* Trainer::weighed_factor() {
 // Fixed point once more, of the sampled rows: wide gradients times how often they count, under scales of their own.
 void Trainer::weigh(int output) {
   const bool apart = unit_search_ && !unit_leaf_;
-  const int64_t plane = output * n_;
-  const int n_threads = n_ < PIECE ? 1 : n_threads_;
-  auto all_pieces = [&](const Scale* narrow, const Scale* wide) {
+  const size_t n_bytes = (size_t)n_ * n_outputs_ * sizeof(Pair);
+  if (weighed_fine_.size() == 0) weighed_fine_ = Memory(n_bytes);
+  if (apart && weighed_apart_.size() == 0) weighed_apart_ = Memory(n_bytes);
+  auto all_pieces = [&](const Scale& narrow, const Scale& wide) {
     std::vector<WeighArgs> parts(pieces_.size());
-    run(n_threads, (int64_t)pieces_.size(), [&](int64_t task, int) {
+    run(n_ < PIECE ? 1 : n_threads_, (int64_t)pieces_.size(), [&](int64_t task, int) {
       const Piece& p = pieces_[task];
-      const int64_t first = plane + p.first;
+      const int64_t first = output * n_ + p.first;
       WeighArgs a{};
       a.rows = list_.as<int32_t>() + p.first + p.begin, a.times = times_.as<double>() + p.first + p.begin;
-      a.n = p.count, a.fine = fine_.as<Pair>() + first, a.apart = apart ? apart_.as<Pair>() + first : nullptr;
-      a.narrow = narrow, a.wide = wide, a.packed = packed_.as<int32_t>() + first;
+      a.n = p.count, a.fine = fine_.as<Pair>() + first, a.weighed_fine = weighed_fine_.as<Pair>() + first;
+      if (apart) a.apart = apart_.as<Pair>() + first, a.weighed_apart = weighed_apart_.as<Pair>() + first;
+      a.narrow = &narrow, a.wide = &wide, a.packed = packed_.as<int32_t>() + first;
       if (multiplied()) a.multiple = weights_.multiple.data() + p.first, a.coarse = coarse_.as<Pair>() + first;
       kernels().weigh(a);
       parts[task] = a;
@@ -185,18 +187,22 @@ void Trainer::weigh(int output) {
     }
     return sum;
   };
-  // Of the wide numbers a unit is 2^(e - WIDE): from their exponents to those of the gradients themselves, and back.
+  // Of the wide numbers a unit is 2^(e - WIDE): from exponents of gradients to those over the numbers, and back.
   const int unit[3] = {wide_[output].g - WIDE, wide_[output].h - WIDE, narrow_[output].h - WIDE};
-  const WeighArgs most = all_pieces(nullptr, nullptr);
-  int e[3], over[3];
-  for (int i = 0; i < 3; i++) {
-    const double top = of_bits(most.top[i]);
-    e[i] = top == 0.0 ? 0 : std::max(-960, exponent_of(top) + unit[i]), over[i] = e[i] - unit[i];
+  auto over = [&](int e, int i) { return std::clamp(e - unit[i], -STEEPEST, STEEPEST); };
+  Scale &narrow = weighed_narrow_[output], &wide = weighed_wide_[output];
+  for (bool right = false; !right;) {  // with the scales of last time, which nearly always are right
+    const Scale low{NARROW, over(wide.g, 0), over(narrow.h, 2)}, high{WIDE, over(wide.g, 0), over(wide.h, 1)};
+    const WeighArgs sum = all_pieces(low, high);
+    int e[3];
+    for (int i = 0; i < 3; i++) {
+      const double top = of_bits(sum.top[i]);
+      e[i] = top == 0.0 ? 0 : std::max(-960, exponent_of(top) + unit[i]);
+    }
+    right = e[0] == wide.g && e[1] == wide.h && e[2] == narrow.h;
+    narrow = {NARROW, e[0], e[2]}, wide = {WIDE, e[0], e[1]};
+    is_narrow_[output] = narrow_enough(sum.sum_g, sum.sum_h, sum.count);
   }
-  const Scale narrow{NARROW, over[0], over[2]}, wide{WIDE, over[0], over[1]};
-  const WeighArgs sum = all_pieces(&narrow, &wide);
-  weighed_narrow_[output] = {NARROW, e[0], e[2]}, weighed_wide_[output] = {WIDE, e[0], e[1]};
-  is_narrow_[output] = narrow_enough(sum.sum_g, sum.sum_h, sum.count);
 }
 
 }  // namespace sapwood

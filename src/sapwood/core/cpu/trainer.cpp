@@ -268,9 +268,9 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
   const bool narrow = is_narrow_[output];
   const Scale &low = weighed_ ? weighed_narrow_[output] : narrow_[output], search = {WIDE, low.g, low.h};
   q.scale = narrow ? low : search, q.fine_scale = weighed_ ? weighed_wide_[output] : wide_[output];
-  q.fine = fine_.as<Pair>() + at;
+  q.fine = (weighed_ ? weighed_fine_ : fine_).as<Pair>() + at;
   q.packed = narrow && !multiplied() ? packed_.as<int32_t>() + at : nullptr;
-  const Pair* wide = unit_search_ && !unit_leaf_ ? apart_.as<Pair>() + at : q.fine;
+  const Pair* wide = unit_search_ && !unit_leaf_ ? (weighed_ ? weighed_apart_ : apart_).as<Pair>() + at : q.fine;
   q.search = narrow ? (multiplied() ? coarse_.as<Pair>() + at : nullptr) : wide;
   q.constant_hessian = (constant_ || unit_search_ || unit_leaf_) && (!weights_.given || weights_.whole) && !weighed_;
   if (q.constant_hessian) {

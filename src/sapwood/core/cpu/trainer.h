@@ -115,8 +115,9 @@ class Trainer {
     int64_t begin, end, first, count;  // first: global position of the shard
   };
   std::vector<Piece> pieces_;
-  Memory size_, list_, times_;  // (n): of gradients; sampled rows, piece by piece; how often they count
-  bool weighed_ = false;        // the sample's rows count differently
+  Memory size_, list_, times_;           // (n): of gradients; sampled rows, piece by piece; how often they count
+  bool weighed_ = false;                 // the sample's rows count differently
+  Memory weighed_fine_, weighed_apart_;  // as fine_ and apart_, of its rows
   std::vector<Scale> weighed_narrow_, weighed_wide_;
   std::vector<double> weighed_factor_;  // (n) real weights times how often a row counts
   std::string precision_;
