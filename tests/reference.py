@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import reference_rules as rules
+import reference_samplers as samplers
 from reference_objectives import OBJECTIVES, Fields, Objective, margin, softmax
 
 Floats = NDArray[np.float64]
@@ -27,7 +28,8 @@ DEFAULTS: dict[str, Any] = {
     "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1,
     "subsample": 1.0, "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "precision": "auto",
     "seed": 0, "leaf_estimation": "auto", "leaf_iterations": 1, "hessian": "auto", "start": "auto",
-    "line_search": "none", "ccp_alpha": 0.0, **rules.DEFAULTS,
+    **rules.DEFAULTS, "line_search": "none", "ccp_alpha": 0.0, "sampling": "uniform", "subsample_freq": 1, "subsample_by_class": None,
+    "top_rate": 0.2, "other_rate": 0.1, "mvs_reg": "auto", "bagging_temperature": 1.0,
 }  # fmt: skip
 
 
@@ -48,14 +50,6 @@ def draw(seed: int, purpose: int, a: int, b: int, i: Ints) -> NDArray[np.uint64]
     for coordinate in (seed, purpose, a, b):
         key = fold(key, coordinate)
     return fold(key, i)
-
-
-def sample_rows(seed: int, round: int, subsample: float, n: int) -> Ints:
-    """NUMERICS 6: the rows of a round."""
-    rows = np.arange(n)
-    if subsample == 1:
-        return rows
-    return rows[draw(seed, ROWS, round, 0, rows) < np.uint64(math.floor(subsample * 2.0**64))]
 
 
 def sample_columns(columns: Ints, fraction: float, seed: int, purpose: int, a: int, b: int) -> Ints:
@@ -609,6 +603,29 @@ def prune(tree: Tree, alpha: float) -> Tree:
     return {name: x[alive] for name, x in pruned.items()}
 
 
+# ---- 10. Samplers ---------------------------------------------------------------------------------------------------
+
+
+def sample(p: dict[str, Any], round: int, g: Floats, w: Weights, y: Floats) -> Floats | None:
+    """NUMERICS 10: how often every row counts, from gradients (n_outputs, n_rows); None: nobody was drawn."""
+    if p["sampling"] == "goss" and round < int(1 / rate(p["learning_rate"], round)):
+        return None
+    once, outputs = w._replace(repeat=(w.repeat > 0).astype(np.int64)), []
+    for one in g:
+        wide, narrow = (quantise(one, one, once, bits) for bits in (30, 14))
+        outputs.append(samplers.Output(wide.sums[:, 0], narrow.sums[:, 0], 30 - exponent(wide.gs)))
+    turn = round - round % p["subsample_freq"]
+    return samplers.ask(
+        {"group": None} | p, outputs, w.repeat, lambda b, i: draw(p["seed"], ROWS, turn, b, i), exponent, y
+    )
+
+
+def counted(g: Floats, h: Floats, w: Weights, times: Floats) -> tuple[Floats, Floats]:
+    """NUMERICS 10: what wide gradients say, times how often their rows count; weights are in them."""
+    once = quantise(g, h, w._replace(repeat=(w.repeat > 0).astype(np.int64)), BITS["wide"])
+    return once.sums[:, 0] * times / once.gs, once.sums[:, 1] * times / once.hs
+
+
 # ---- The loop -------------------------------------------------------------------------------------------------------
 
 
@@ -624,21 +641,29 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
     scores = np.repeat(base[:, None], len(X), axis=1)
     trees: list[Tree] = []
     for round in range(p["n_estimators"]):
-        rows = sample_rows(p["seed"], round, p["subsample"], len(X))
-        sample = w._replace(repeat=np.where(np.isin(np.arange(len(X)), rows), w.repeat, 0))
         if goal.adaptive:
             f = (*f[: len(goal.fields)], knot_spread(goal, f, scores[0], label[0], w))
         before = scores.copy()
-        for output, (g, h) in enumerate(zip(*gradients(p["objective"], f, before, label), strict=True)):
+        every_g, every_h = gradients(p["objective"], f, before, label)
+        times = sample(p, round, every_g, w, y)
+        rows = np.arange(len(X)) if times is None else np.flatnonzero(times)
+        weighed = times is not None and p["sampling"] != "uniform"
+        asked = w if times is None else w._replace(repeat=np.where(times > 0, w.repeat, 0), factor=w.factor * times)
+        plain = asked._replace(factor=np.ones(len(X))) if weighed else w
+        for output, (g, h) in enumerate(zip(every_g, every_h, strict=True)):
             leaf_h = np.ones_like(h) if p["leaf_estimation"] == "gradient" else h
             search_h = np.ones_like(h) if p["hessian"] == "none" else leaf_h
-            wide = quantise(g, leaf_h, w, BITS["wide"])
-            q = quantise(g, search_h, w, BITS[search_precision(g, search_h, w, p["precision"])])
+            search_g = leaf_g = g
+            if weighed and times is not None:
+                search_g, search_h = counted(g, search_h, w, times)
+                leaf_g, leaf_h = counted(g, leaf_h, w, times)
+            wide = quantise(leaf_g, leaf_h, plain, BITS["wide"])
+            q = quantise(search_g, search_h, plain, BITS[search_precision(search_g, search_h, plain, p["precision"])])
             tree = grow(rows, table, cut, q, wide, p, round * len(label) + output)
             tree = prune(tree, p["ccp_alpha"]) if p["ccp_alpha"] > 0 else tree
             number = np.cumsum(tree["column"] < 0) - 1  # of every leaf
             along = margin(before, output) if p["objective"] == "softmax" else before[output]
-            r = Rows(goal, f, along, label[output], number[leaves(tree, X)], number[-1] + 1, sample)
+            r = Rows(goal, f, along, label[output], number[leaves(tree, X)], number[-1] + 1, asked)
             step = tree["value"][tree["column"] < 0]
             tree["value"][tree["column"] < 0] = rate(p["learning_rate"], round) * leaf_values(step, r, tree, p)
             scores[output] += tree["value"][leaves(tree, X)]

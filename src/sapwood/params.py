@@ -218,6 +218,21 @@ class Flag:
 
 
 @dataclass(frozen=True)
+class Shares:
+    """Shares of classes by name, or None; an integral class is its digits whatever its type, since files keep text."""
+
+    def __str__(self) -> str:
+        return "dict of class to float, or None"
+
+    def check(self, given: str, value: Any) -> dict[str, float] | None:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping) or not value:
+            raise ParameterError(f"{given} is no dict of shares; give {{class: share}}, such as {{0: 0.1, 1: 1.0}}.")
+        return {class_name(one): _fraction.check(f"{given}, in which {share!r}", share) for one, share in value.items()}
+
+
+@dataclass(frozen=True)
 class Verbosity:
     """How often to print: False or 0 never, n every n rounds, True one line that is kept up to date."""
 
@@ -330,6 +345,12 @@ class Parameter:
     estimator: bool = True  # an argument of the estimators; False where they work it out themselves
 
 
+def class_name(one: Any) -> str:
+    """The name of a class where classes are keys: 1, 1.0 and "1" are one class."""
+    number = isinstance(one, int | float | np.integer | np.floating) and not isinstance(one, bool)
+    return str(int(one)) if number and float(one).is_integer() else str(one)
+
+
 def _whole(value: Any) -> bool:
     """Whether a value is an integer, of Python or NumPy, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)
@@ -379,6 +400,7 @@ _OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in l
     **dict.fromkeys(("multilogloss",), "multilabel"),
 }
 _POLICIES = {"lossguide": "leafwise", "symmetrictree": "symmetric"}
+_SAMPLERS = {"gradient_based": "mvs", "bernoulli": "uniform", "bagging": "uniform", "no": "none"}
 _fraction = Number(0, 1, low_open=True)
 _rate = Number(0, low_open=True)
 _positive = Number(0)
@@ -536,6 +558,61 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "sampling", Choice(("uniform", "goss", "mvs", "bayesian", "none"), _SAMPLERS, more=True), "uniform",
+        "Who grows the trees of a round: rows drawn alike; 'goss', those with large gradients and some of the others; "
+        "'mvs', with probabilities in proportion to gradients; 'bayesian', all with random weights; 'none', all.",
+        ("data_sample_strategy", "sampling_method", "bootstrap_type"),
+        model=True,
+    ),
+    Parameter(
+        "subsample_freq", Integer(1), 1,
+        "Rounds that share a draw of rows (uniform, bayesian).",
+        ("bagging_freq",),
+        model=True,
+    ),
+    Parameter(
+        "subsample_by_class", Shares(), None,
+        "Share of the rows of each class (uniform); a class without one has subsample.",
+        ("pos_bagging_fraction", "neg_bagging_fraction", "pos_bagging", "neg_bagging", "pos_sub_row", "neg_sub_row",
+         "sample_rate_per_class"),
+        {**dict.fromkeys(("pos_bagging_fraction", "pos_bagging", "pos_sub_row"), lambda share: {1: share}),
+         **dict.fromkeys(("neg_bagging_fraction", "neg_bagging", "neg_sub_row"), lambda share: {0: share}),
+         "sample_rate_per_class": lambda shares: dict(enumerate(shares)) if isinstance(shares, list) else shares},
+        model=True,
+    ),
+    Parameter(
+        "sampling_unit", Choice(("row", "group"), {"object": "row"}), "row",
+        "What is drawn (uniform, bayesian): rows, or the groups of the Dataset, whole.",
+        ("bagging_by_query",),
+        {"bagging_by_query": lambda by: ("group" if by else "row") if isinstance(by, bool) else by},
+        model=True,
+    ),
+    Parameter(
+        "top_rate", Number(0, 1, high_open=True), 0.2,
+        "Share of the rows, those with the largest gradients, that goss keeps. Its first 1 / learning_rate rounds take "
+        "all rows.",
+        ("goss_alpha",),
+        model=True,
+    ),
+    Parameter(
+        "other_rate", _fraction, 0.1,
+        "Share of all rows that goss draws from the rest; these count (1 - top_rate) / other_rate times.",
+        ("goss_beta",),
+        model=True,
+    ),
+    Parameter(
+        "mvs_reg", Number(0, also=("auto",)), "auto",
+        "What mvs adds to squared gradients, so that small ones have their chance; 'auto' is the square of the mean "
+        "gradient's size.",
+        means={"mvs_reg": lambda reg: "auto" if reg is None else reg},
+        model=True,
+    ),
+    Parameter(
+        "bagging_temperature", Number(0, 100), 1.0,
+        "Spread of the weights of bayesian: 0 is none, 1 the exponential distribution.",
+        model=True,
+    ),
+    Parameter(
         "colsample_bytree", _fraction, 1.0,
         "Share of the columns drawn for each tree.",
         ("feature_fraction", "sub_feature"),
@@ -670,12 +747,10 @@ _ANYWAY: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("boosting", "boosting_type", "booster"), ("gbdt", "gbrt", "gbtree", "plain")),
     **dict.fromkeys(("force_col_wise", "force_row_wise", "deterministic", "feature_pre_filter"), (True, False)),
     **dict.fromkeys(("allow_writing_files", "use_best_model", "validate_parameters"), (True, False)),
-    "bagging_freq": (1,),
-    "subsample_freq": (1,),
     "tree_method": ("auto", "hist"),
-    "sampling_method": ("uniform",),
     "use_label_encoder": (False,),
 }
+_MOVED = {("boosting", "goss"): ("sampling", "goss"), ("boosting_type", "goss"): ("sampling", "goss")}
 _AMBIGUOUS = {
     "alpha": "L1 penalty in XGBoost, level of a quantile or Huber loss elsewhere; use reg_alpha, quantile_alpha, "
     "expectile_alpha, huber_quantile or huber_delta",
@@ -713,6 +788,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
     own: dict[str, Any] = {}
     fields = {} if fields is None else fields
     for name, value in given.items():
+        name, value = _MOVED.get((name, str(value).lower()), (name, value))
         if name in fields:
             if fields[name] in own:
                 raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
@@ -727,7 +803,10 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
         ours = row.means.get(name, lambda same: same)(value)
         text = f"{name}={value!r}" if ours is value else f"{name}={value!r} ({row.name}={ours!r})"
         checked = row.kind.check(text, ours)
-        if row.name in found and found[row.name][1] != checked:
+        before = found[row.name][1] if row.name in found else checked
+        if isinstance(checked, dict) and isinstance(before, dict) and not set(checked) & set(before):
+            checked = before | checked  # of different classes
+        elif before != checked:
             raise ParameterError(f"{found[row.name][0]} and {text} are both {row.name}; give one of them.")
         found[row.name] = text, checked
     complete = {row.name: row.kind.check(row.name, row.default) for row in TABLE}

@@ -42,8 +42,9 @@ def boost(
     seed, judge = params["random_state"], watches[-1] if watches else None
     for index in rounds:
         objective.gradients(rule.objective, trainer, params, index, *rows)
-        sampling.rows(trainer, seed, index, params["subsample"])
-        trees, rate = [], rule.rate(index)
+        rate = rule.rate(index)
+        sampling.rows(trainer, params, index, rate)
+        trees = []
         limits["learning_rate"] = 1.0 if rule.after else rate
         for output, tree in enumerate(trainer.grow(policy, limits, seed, index * rule.n_outputs)):
             if rule.after:

@@ -216,6 +216,7 @@ def _prepare(
     if unmeasured and params["early_stopping_rounds"] is not None:
         raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")
     grow.plan(params)
+    sampling.check(params)
     n_threads = cpu.threads(params["n_jobs"])
     if callable(callbacks):
         raise ParameterError("callbacks is a single callable; give a list of them: callbacks=[...].")
@@ -326,6 +327,7 @@ def _trainer(
     label = objective.planes(goal, job.label, job.n_outputs)
     trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
     grow.rule(trainer, job.params, data.feature_names, data.cuts)
+    sampling.prepare(trainer, job.params, _classes(job), data.group)
     if init_model is not None:
         base = np.asarray(init_model.base)
     else:

@@ -227,6 +227,8 @@ struct PyTrainer {  // keeps what the trainer only points to
   nb::object binned;
   Doubles2 label;
   std::unique_ptr<Trainer> trainer;
+  std::optional<Doubles> share = {};
+  std::optional<Ints> unit = {};
 };
 
 std::vector<double> fields_of(const ObjectiveInfo& o, nb::dict given) {
@@ -314,6 +316,24 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
 int output_of(PyTrainer& self, int output) {
   if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
   return output;
+}
+
+void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std::optional<Doubles> share,
+                 std::optional<Ints> unit) {
+  const int which = index_of(n_samplers(), sampler_info, name, "sampler");
+  const SamplerInfo& info = sampler_info(which);
+  std::vector<double> values;
+  for (int i = 0; i < info.n_fields; i++) {
+    if (!fields.contains(info.fields[i])) refuse(std::string("fields lack ") + info.fields[i]);
+    values.push_back(nb::cast<double>(fields[info.fields[i]]));
+    if (!(values.back() - values.back() == 0.0)) refuse("fields must be finite");
+  }
+  if ((int)fields.size() != info.n_fields) refuse("sampler " + name + " has no such fields");
+  const size_t n = (size_t)self.trainer->n_rows();
+  if ((share && share->shape(0) != n) || (unit && unit->shape(0) != n)) refuse("shares and units are of rows");
+  if (unit && info.counted != Counted::nothing) refuse("sampler " + name + " looks at rows, not at groups");
+  self.share = share, self.unit = unit;
+  self.trainer->set_sampler(which, std::move(values), share ? share->data() : nullptr, unit ? unit->data() : nullptr);
 }
 
 nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree) {
@@ -497,6 +517,20 @@ nb::dict growers() {
   return all;
 }
 
+nb::dict samplers() {
+  nb::dict all;
+  for (int i = 0; i < n_samplers(); i++) {
+    const SamplerInfo& info = sampler_info(i);
+    nb::dict d;
+    nb::list fields;
+    for (int j = 0; j < info.n_fields; j++) fields.append(info.fields[j]);
+    d["doc"] = info.doc, d["fields"] = fields, d["shares"] = info.shares;
+    d["by_gradient"] = info.counted != Counted::nothing, d["weighs"] = info.weighs;
+    all[info.name] = d;
+  }
+  return all;
+}
+
 nb::ndarray<nb::numpy, double> py_link(const std::string& name, Doubles2 raw, int n_threads) {
   const int64_t n = (int64_t)raw.shape(0);
   const int k = (int)raw.shape(1), kind = (int)link_of(name);
@@ -674,13 +708,16 @@ NB_MODULE(_core, m) {
       .def("gradients", py_gradients, nb::arg("precision"), nb::arg("unit_search") = false,
            nb::arg("unit_leaf") = false, nb::arg("gradient").none() = nb::none(),
            nb::arg("hessian").none() = nb::none())
+      .def("set_sampler", set_sampler, nb::arg("name"), nb::arg("fields"), nb::arg("share").none() = nb::none(),
+           nb::arg("unit").none() = nb::none())
       .def(
           "sample",
-          [](PyTrainer& s, uint64_t seed, uint64_t round, double subsample) {
-            if (!(subsample > 0.0 && subsample <= 1.0)) refuse("subsample must be above 0 and at most 1");
+          [](PyTrainer& s, uint64_t seed, uint64_t round, std::optional<double> subsample) {
+            if (subsample && !(*subsample > 0.0 && *subsample <= 1.0))
+              refuse("subsample must be above 0 and at most 1");
             return freely([&] { return s.trainer->sample(seed, round, subsample); });
           },
-          nb::arg("seed"), nb::arg("round"), nb::arg("subsample"))
+          nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
       .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
            nb::arg("forced"))
       .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
@@ -719,6 +756,7 @@ NB_MODULE(_core, m) {
       .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));
   m.def("objectives", objectives);
   m.def("growers", growers);
+  m.def("samplers", samplers);
   m.def("link", py_link, nb::arg("name"), nb::arg("raw"), nb::arg("n_threads") = 1);
   m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1);
   m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);

@@ -251,6 +251,36 @@ def init_score(scores: Any, n_rows: int) -> NDArray[np.float64] | None:
     return values
 
 
+def group(groups: Any, n_rows: int) -> NDArray[np.int32] | None:
+    """Number the groups of rows.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,) or (n_groups,), or None
+        The group of every row, by any name; or fewer numbers, the sizes of groups of consecutive rows.
+    n_rows : int
+        How many rows there are.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int32, or None
+        From 0, in the order of first rows.
+    """
+    if groups is None:
+        return None
+    values = _as_array(groups.to_numpy() if hasattr(groups, "to_numpy") else groups, "group")
+    if values.ndim != 1 or len(values) > n_rows:
+        raise DataError(f"group must be a 1-D array of {n_rows} names or of sizes, got one of shape {values.shape}.")
+    if len(values) == n_rows:
+        if n_rows > 1 and np.issubdtype(values.dtype, np.integer) and (values == 1).all():
+            raise DataError(f"group has {n_rows} ones: one group, or as many as rows? Give names, such as 0, 1, 2, ...")
+        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first)).astype(np.int32)[inverse]
+    if not np.issubdtype(values.dtype, np.integer) or (values < 0).any() or values.sum() != n_rows:
+        raise DataError(f"group has {len(values)} values for {n_rows} rows; sizes must be integers that add up to it.")
+    return np.repeat(np.arange(len(values[values > 0]), dtype=np.int32), values[values > 0])
+
+
 def floats(values: Any, what: str) -> NDArray[np.float64]:
     """Read something that is not a table of columns: labels, weights, scores.
 

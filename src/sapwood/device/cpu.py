@@ -25,6 +25,7 @@ from sapwood._core import (
     math,
     n_workers,
     objectives,
+    samplers,
     set_isa,
     weight_sum,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "n_workers",
     "objectives",
     "quota",
+    "samplers",
     "set_isa",
     "threads",
     "weight_sum",

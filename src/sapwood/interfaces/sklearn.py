@@ -24,7 +24,7 @@ from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import RECIPES, TABLE, Number, resolve
+from sapwood.params import RECIPES, TABLE, Number, class_name, resolve
 from sapwood.params import Parameter as Row
 
 OBJECTIVES = cpu.objectives()
@@ -93,6 +93,7 @@ class _Estimator(BaseEstimator):
         sample_weight: ArrayLike | None = None,
         *,
         init_score: ArrayLike | None = None,
+        group: ArrayLike | None = None,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
@@ -113,6 +114,8 @@ class _Estimator(BaseEstimator):
             How many rows each row stands for.
         init_score : (n_rows,) or (n_rows, n_outputs) array-like, optional
             Raw scores to start from; predictions then need those of their rows.
+        group : (n_rows,) or (n_groups,) array-like, optional
+            The group of every row, or sizes of groups of consecutive rows; see ``sampling_unit``.
         X_val, y_val, sample_weight_val, init_score_val : optional
             Validation rows, as in scikit-learn; early stopping watches them.
         eval_set : (X, y) or list of (X, y), optional
@@ -136,7 +139,8 @@ class _Estimator(BaseEstimator):
         bins = {name: settings[name] for name in ("max_bins", "min_samples_bin", "n_jobs")}
         try:
             target = _target(type(self), y)
-            data = Dataset(X, self._learn_target(target, settings, known), sample_weight, init_score, **bins)
+            label = self._learn_target(target, settings, known)
+            data = Dataset(X, label, sample_weight, init_score, group=group, **bins)
             self.n_features_in_ = data.n_columns
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names, object)
@@ -427,6 +431,10 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         else:
             _settle(settings, "softmax", "labels", ("a class index",))
             settings["n_classes"] = self.n_classes_
+        if settings["subsample_by_class"] is not None:  # of the user's classes: those of train are indices
+            place = {class_name(one): index for index, one in enumerate(self.classes_.tolist())}
+            shares = settings["subsample_by_class"].items()
+            settings["subsample_by_class"] = {place.get(one, one): share for one, share in shares}
         return codes
 
     def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:

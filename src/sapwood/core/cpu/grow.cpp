@@ -42,7 +42,7 @@ class Growth {
         s_(in, columns_, t_) {
     const bool few = (lim_.max_leaves > 0 && lim_.max_leaves <= MASK_LEAVES) ||
                      (lim_.max_depth > 0 && lim_.max_depth <= 6);  // 2^6 leaves
-    masks_ = few && !b_.wide && in.chosen == nullptr && !in.weights.given;
+    masks_ = few && !b_.wide && !in.weights.given;
   }
 
   Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
@@ -70,7 +70,10 @@ class Growth {
         if (lists.root_packed.size() < need) lists.root_packed = Memory(need);
         int32_t* out = lists.root_packed.as<int32_t>();
         const int32_t* from = q_.packed + b_.shards[s].first;
-        for (int64_t i = 0; i < n; i++) out[i] = from[(*in_.chosen)[s][i]];
+        const int32_t* rows = (*in_.chosen)[s].data();
+        run(n < CHUNK ? 1 : in_.n_threads, (n + CHUNK - 1) / CHUNK, [&](int64_t task, int) {
+          for (int64_t i = task * CHUNK; i < std::min(n, (task + 1) * CHUNK); i++) out[i] = from[rows[i]];
+        });
       }
       if (n > 0) root.segments.push_back({s, 0, n});
       root.n_rows += n;
@@ -380,7 +383,7 @@ class Growth {
       t.column[i] = c, t.bin[i] = b, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left;
       t.gain[i] = node.gain, t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
     }
-    const bool number = leaves.size() <= 65536 && in_.chosen == nullptr;
+    const bool number = leaves.size() <= 65536 && (in_.chosen == nullptr || masks_);
     const LeafNumbers leaf = number ? numbers(leaves.size()) : LeafNumbers{};
     if (masks_) sum_by_masks(t, sums, counts, (uint8_t*)leaf.data);
     else sum_leaves(leaves, sums, counts, leaf);
@@ -414,8 +417,8 @@ class Growth {
     return step;
   }
 
-  // Few leaves over all rows: the mask kernel numbers 512 rows at a time and their sums follow in order, which beats a
-  // walk through the row lists.
+  // Few leaves: the mask kernel numbers 512 rows at a time and the sums of the sampled ones follow in order, which beats
+  // a walk through the row lists.
   void sum_by_masks(const Tree& t, std::vector<Sums>& sums, std::vector<int64_t>& counts, uint8_t* leaf) {
     const MaskTree m = mask_tree(b_, view(t));
     struct Entry {
@@ -427,23 +430,34 @@ class Growth {
       std::vector<uint64_t> reach;
     };
     std::vector<Local> local(in_.n_threads);
-    for (const Shard& s : b_.shards) {
+    for (size_t shard = 0; shard < b_.shards.size(); shard++) {
+      const Shard& s = b_.shards[shard];
       const auto planes = byte_planes(b_, s);
+      const std::vector<int32_t>* rows = in_.chosen == nullptr ? nullptr : &(*in_.chosen)[shard];
       run(s.n_rows < CHUNK ? 1 : in_.n_threads, (s.n_rows + CHUNK - 1) / CHUNK, [&](int64_t task, int worker) {
         Local& mine = local[worker];
         if (mine.reach.empty()) {
           mine.reach.resize(m.nodes.size() * (BLOCK / 64));
           memset(mine.even, 0, sizeof mine.even), memset(mine.odd, 0, sizeof mine.odd);
         }
+        const int32_t *next = rows == nullptr ? nullptr : rows->data(),
+                      *last = next + (rows == nullptr ? 0 : rows->size());
+        next = std::lower_bound(next, last, (int32_t)(task * CHUNK));
         for (int64_t at = task * CHUNK; at < std::min(s.n_rows, (task + 1) * CHUNK); at += BLOCK) {
           uint8_t number[BLOCK];
           k_.leaves(planes.data(), (size_t)at, m.nodes.data(), (int)m.nodes.size(), m.n_bits, mine.reach.data(),
                     number);
           const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
           const Pair* q = q_.fine + s.first + at;
+          memcpy(leaf + s.first + at, number, (size_t)n);
+          if (rows != nullptr) {
+            for (; next + 1 < last && next[1] < at + n; next += 2)
+              mine.even[number[next[0] - at]].add(q[next[0] - at]), mine.odd[number[next[1] - at]].add(q[next[1] - at]);
+            for (; next < last && *next < at + n; next++) mine.even[number[*next - at]].add(q[*next - at]);
+            continue;
+          }
           for (int i = 0; i + 1 < n; i += 2) mine.even[number[i]].add(q[i]), mine.odd[number[i + 1]].add(q[i + 1]);
           if (n % 2 == 1) mine.even[number[n - 1]].add(q[n - 1]);
-          memcpy(leaf + s.first + at, number, (size_t)n);
         }
       });
     }

@@ -1,6 +1,7 @@
 // All kernels for one instruction set: compiled once for each, with SAPWOOD_ISA naming the namespace they live in.
 #include "kernels.h"
 
+#include "ask.h"
 #include "binning.h"
 #include "histogram.h"
 #include "partition.h"
@@ -25,6 +26,9 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       knots,
       margins,
       add_leaves,
+      sizes,
+      ask,
+      weigh,
       histogram,
       histogram_outputs,
       histogram_pairs,
