@@ -216,8 +216,8 @@ def best_split(
     score, column, bin, missing, scores = best
     parent = in_order(node_score)[0]
     unit = q.hs / (q.gs * q.gs)
-    gain = 0.5 * (score - parent) * unit - p["min_split_gain"]
-    if not (score > parent * (1 + 2.0**-40) and gain > 0):
+    gain = 0.5 * (score - parent) * unit
+    if not (score > parent * (1 + 2.0**-40) and gain > p["min_split_gain"]):
         return None
     shares = 0.5 * (scores - node_score[:, 0]) * unit
     return Split(gain, column, bin, missing, shares if p["grow_policy"] == "symmetric" else np.array([gain]))

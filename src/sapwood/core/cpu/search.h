@@ -123,7 +123,8 @@ class Search {
   // Turns the best candidate into a gain, and gives missing values a side where the node saw none.
   void close(Node& n) {
     if (n.best.column < 0) return;
-    n.gain = 0.5 * (n.best.score - n.score) * unit_ - lim_.min_split_gain;
+    n.gain = 0.5 * (n.best.score - n.score) * unit_;
+    if (!(n.gain > lim_.min_split_gain)) n.gain = 0;  // not worth it
     const int c = n.best.column;
     if (!b_.has_missing[c] || t_.at(n.hist, c, b_.n_bins[c]).h == 0)
       n.best.missing_left = n.best.left.h >= n.sum.h - n.best.left.h;
