@@ -278,8 +278,7 @@ class Booster:
             hessians of their rows, as XGBoost counts; ``cover_rows``: average number of their rows, by weight.
             ``total_gain``, ``total_cover`` and ``total_cover_rows``: sums instead of averages. ``weight``, also called
             ``split`` or ``frequency``: the number of splits. ``xgboost_gain``, ``xgboost_total_gain`` and
-            ``lightgbm_gain`` (a sum): the numbers of those libraries, in which a gain is twice the fall of the loss;
-            LightGBM takes its min_gain_to_split off each.
+            ``lightgbm_gain`` (a sum): the numbers of those libraries, in which a gain is twice the fall of the loss.
         normalize : bool
             Divide by the sum over all columns.
         percent : bool
@@ -296,8 +295,6 @@ class Booster:
         splits = self.trees.column >= 0
         column = self.trees.column[splits]
         measured = None if measure is None else factor * getattr(self.trees, measure)[splits]
-        if measured is not None and kind == "lightgbm_gain":
-            measured -= factor * self.params.get("min_split_gain", 0.0)
         # bincount adds in the order of the nodes: the same bits everywhere
         result = np.bincount(column, measured, self.n_columns).astype(np.float64)
         if averaged:
