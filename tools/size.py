@@ -11,10 +11,10 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 1780,  # 22 metrics in one file; the table of parameters
+    "src/sapwood": 1750,  # 22 metrics in one file
     "src/sapwood/device": 150,
     "src/sapwood/data": 1100,
-    "src/sapwood/model": 970,
+    "src/sapwood/model": 950,
     "src/sapwood/objective": 550,
     "src/sapwood/boost": 1450,  # leaf values and pruning; dart, forests
     "src/sapwood/interfaces": 600,

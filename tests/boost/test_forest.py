@@ -1,5 +1,6 @@
 """Forests: averages by hand, parallel trees, what measured scores are, refusals."""
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,8 @@ import pytest
 
 import datasets
 import sapwood
-from sapwood import Dataset, ParameterError
+from sapwood import Dataset, sampling
+from sapwood.errors import ParameterError
 
 FOREST: dict[str, Any] = {"boosting": "forest", "subsample": 0.6, "n_estimators": 8, "max_leaves": 12}
 
@@ -51,9 +53,6 @@ def test_a_saved_forest_predicts_the_same() -> None:
     data, _ = halves()
     X = datasets.bike_sharing().X
     booster = sapwood.train(FOREST | {"n_parallel_trees": 2}, data)
-    again = sapwood.loads(booster.to_bytes()) if hasattr(sapwood, "loads") else None
-    import pickle
-
     again = pickle.loads(pickle.dumps(booster))
     assert again.predict(X).tobytes() == booster.predict(X).tobytes()
     assert again.n_rounds == 8
@@ -72,7 +71,7 @@ def test_scores_are_what_prediction_gives(params: dict[str, Any], held_out: bool
 
     extra: dict[str, Any] = {"eval_metric": ("kept", keep, True), "early_stopping_rounds": 50}
     booster = sapwood.train(params | extra, data, valid=None if held_out else valid)
-    held = sapwood.sampling.holdout(0, 0.1, 1000)
+    held = sampling.holdout(0, 0.1, 1000)
     rows = np.flatnonzero(held) if held_out else np.arange(1000, len(y))
     for measured, predicted in zip(seen, booster.staged_predict(X[rows]), strict=True):
         assert measured[:, 0].tolist() == y[rows].tolist()
