@@ -25,7 +25,7 @@ DEFAULTS: dict[str, Any] = {
     "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1,
     "subsample": 1.0, "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "precision": "auto",
     "seed": 0, "leaf_estimation": "auto", "leaf_iterations": 1, "hessian": "auto", "start": "auto",
-    "line_search": "none", "ccp_alpha": 0.0,
+    "line_search": "none", "ccp_alpha": 0.0, "pruning": "pre",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from reference_objectives import OBJECTIVES, margin
 DROPS = 16
 DEFAULTS: dict[str, Any] = reference.DEFAULTS | {
     "boosting": "plain", "n_parallel_trees": 1, "rate_drop": 0.1, "skip_drop": 0.5, "max_drop": 50, "one_drop": False,
-    "sample_type": "uniform", "normalize_type": "tree", "pruning": "pre",
+    "sample_type": "uniform", "normalize_type": "tree",
 }  # fmt: skip
 
 
