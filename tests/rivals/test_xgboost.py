@@ -23,7 +23,7 @@ from rivals.side_by_side import Array
 ROUNDS = 8
 MOST_TIES = 1  # rounds, of the 8; in the others every tree parts the rows as XGBoost's does
 # XGBoost adds scores up in float32: each of 8 rounds rounds the largest of them by 2^-24 of its size at most, and so
-# does each gradient. Chosen after seeing results, of which the worst is 1.8 of these units.
+# does each gradient. Chosen after seeing results, of which the worst is 1.7 of 2^-23.
 FLOAT32 = 4 * 2.0**-23
 POWER = 1.5  # Tweedie's variance power, XGBoost's default
 
@@ -189,7 +189,7 @@ RANDOM: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", RANDOM)
 def test_statistical_agreement(name: str) -> None:
-    """Means over 20 seeds differ by less than 3 standard errors."""
+    """Means over 20 seeds differ by less than 3 standard errors: by 0.5, 0.6, 1.6, 0.0. Another rule would be 4.5 off."""
     params = {"max_depth": 4, "learning_rate": 0.3, "subsample": 0.8, **RANDOM[name]}
 
     def ours(X: Array, y: Array, new: Array, seed: int) -> Array:
