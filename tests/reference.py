@@ -28,8 +28,9 @@ DEFAULTS: dict[str, Any] = {
     "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1,
     "subsample": 1.0, "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "precision": "auto",
     "seed": 0, "leaf_estimation": "auto", "leaf_iterations": 1, "hessian": "auto", "start": "auto",
-    **rules.DEFAULTS, "line_search": "none", "ccp_alpha": 0.0, "sampling": "uniform", "subsample_freq": 1, "subsample_by_class": None,
-    "top_rate": 0.2, "other_rate": 0.1, "mvs_reg": "auto", "bagging_temperature": 1.0,
+    "line_search": "none", "ccp_alpha": 0.0, "pruning": "pre", "sampling": "uniform", "subsample_freq": 1,
+    "subsample_by_class": None, "top_rate": 0.2, "other_rate": 0.1, "mvs_reg": "auto", "bagging_temperature": 1.0,
+    **rules.DEFAULTS,
 }  # fmt: skip
 
 
@@ -230,8 +231,8 @@ def best_split(
     score, column, bin, missing, scores = best
     parent = in_order(node_score)[0]
     unit = q.hs / (q.gs * q.gs)
-    gain = 0.5 * (score - parent) * unit - p["min_split_gain"]
-    if not found and not (score > parent + abs(parent) * 2.0**-40 and gain > 0):
+    gain = 0.5 * (score - parent) * unit
+    if not found and not (score > parent + abs(parent) * 2.0**-40 and gain > p["min_split_gain"]):
         return None
     shares = 0.5 * (scores - node_score[:, 0]) * unit
     return Split(gain, column, bin, missing, shares if p["grow_policy"] == "symmetric" else np.array([gain]), found)

@@ -19,6 +19,7 @@ from sapwood.params import TABLE, resolve
 HOUSE = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
 LOSSES = sorted(str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/losses/*.md"))
+ENSEMBLES = "docs/ensembles.md"
 TARGETS = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -104,7 +105,7 @@ def test_every_parameter_is_documented(estimator: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "benchmarks/README.md", ".ci/run", "CHANGELOG.md", "docs/ARCHITECTURE.md", *LOSSES]
+    "page", ["README.md", "benchmarks/README.md", ".ci/run", "CHANGELOG.md", "docs/ARCHITECTURE.md", ENSEMBLES, *LOSSES]
 )
 def test_commands_and_files_named_in_documents_exist(page: str) -> None:
     text = (HOUSE / page).read_text()
@@ -115,7 +116,7 @@ def test_commands_and_files_named_in_documents_exist(page: str) -> None:
         assert (HOUSE / path).exists(), path
 
 
-@pytest.mark.parametrize("page", ["README.md", *LOSSES])
+@pytest.mark.parametrize("page", ["README.md", ENSEMBLES, *LOSSES])
 def test_examples_run_and_print_what_the_page_says(page: str, tmp_path: Path) -> None:
     """The blocks of a page are one script; what it prints is in the page, as the same model is on every machine."""
     text = (HOUSE / page).read_text()

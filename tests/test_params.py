@@ -64,7 +64,19 @@ def test_the_given_mapping_is_not_changed() -> None:
         ({"lambda": 2}, "reg_lambda", 2.0),
         ({"lambda_l1": 2}, "reg_alpha", 2.0),
         ({"l2_leaf_reg": 3.0}, "reg_lambda", 3.0),
-        ({"gamma": 1}, "min_split_gain", 1.0),
+        ({"gamma": 1}, "min_split_gain", 0.5),
+        ({"min_gain_to_split": 3.0}, "min_split_gain", 1.5),
+        ({"booster": "dart"}, "boosting", "dart"),
+        ({"boosting_type": "rf"}, "boosting", "forest"),
+        ({"boosting": "gbdt"}, "boosting", "plain"),
+        ({"num_parallel_tree": 4}, "n_parallel_trees", 4),
+        ({"drop_rate": 0.2}, "rate_drop", 0.2),
+        ({"max_drop": 0}, "max_drop", None),
+        ({"max_drop": -1}, "max_drop", None),
+        ({"one_drop": 1}, "one_drop", True),
+        ({"uniform_drop": False}, "sample_type", "weighted"),
+        ({"xgboost_dart_mode": True}, "normalize_type", "tree"),
+        ({"xgboost_dart_mode": 0}, "normalize_type", "paper"),
         ({"min_data_in_leaf": 20}, "min_samples_leaf", 20),
         ({"min_child_samples": 0}, "min_samples_leaf", 1),
         ({"min_sum_hessian_in_leaf": 1e-3}, "min_child_weight", 1e-3),
@@ -196,7 +208,8 @@ def test_suggestions() -> None:
 def test_switches_that_say_what_we_do_anyway() -> None:
     given = {"boosting_type": "GBDT", "force_col_wise": True, "bagging_freq": 1, "tree_method": "hist"}
     assert resolve(given) == resolve({})
-    assert refuse({"boosting": "dart"}).startswith("boosting='dart' is not available; Sapwood knows boosting as 'gbdt'")
+    assert refuse({"boosting": "ordered"}).startswith("boosting='ordered' is unknown; ")
+    assert refuse({"tree_method": "approx"}).startswith("tree_method='approx' is not available; ")
 
 
 def test_a_recipe_sets_what_was_not_given() -> None:

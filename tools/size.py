@@ -16,7 +16,7 @@ BUDGET = {
     "src/sapwood/data": 1100,
     "src/sapwood/model": 1080,  # proofs of constraints
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 1150,  # leaf values, pruning, order
+    "src/sapwood/boost": 1550,  # leaf values, pruning, order; dart, forests
     "src/sapwood/interfaces": 600,
     "src/sapwood/core": 830,
     "src/sapwood/core/math": 390,

@@ -46,7 +46,10 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
     smooth = smooth if params["path_smooth"] == "auto" else params["path_smooth"]
     rows = 0 if params["min_samples_leaf"] == "auto" else params["min_samples_leaf"]
     limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "min_samples_leaf": rows, "path_smooth": smooth}
-    return policy, limits | {name: params[name] for name in _SAME}
+    limits |= {name: params[name] for name in _SAME}
+    if params["pruning"] == "post":
+        limits["min_split_gain"] = 0.0
+    return policy, limits
 
 
 def rule(

@@ -375,6 +375,16 @@ def _instead(old: Collection[Any], new: Any) -> Callable[[Any], Any]:
     return lambda value: new if _whole(value) and value in old else value
 
 
+def _as(yes: Any, no: Any) -> Callable[[Any], Any]:
+    """A value mapping for a peer's switch, which may be 1 or 0, and leaves the rest alone."""
+    return lambda value: (yes if value else no) if isinstance(value, Integral | np.bool_) and value in (0, 1) else value
+
+
+def _half(value: Any) -> Any:
+    """Half of a number; anything else is left to the check."""
+    return value if isinstance(value, bool) or not isinstance(value, Real) else value / 2
+
+
 _no_limit = _instead((0, -1), None)  # depth and leaves: XGBoost's 0 and LightGBM's -1
 
 _OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in lower case
@@ -399,6 +409,7 @@ _OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in l
     **dict.fromkeys(("multiclassova", "multiclass_ova", "ova", "ovr", "multiclassonevsall"), "one_vs_all"),
     **dict.fromkeys(("multilogloss",), "multilabel"),
 }
+_BOOSTING = {"gbdt": "plain", "gbrt": "plain", "gbtree": "plain", "rf": "forest", "random_forest": "forest"}
 _POLICIES = {"lossguide": "leafwise", "symmetrictree": "symmetric"}
 _SAMPLERS = {"gradient_based": "mvs", "bernoulli": "uniform", "bagging": "uniform", "no": "none"}
 _fraction = Number(0, 1, low_open=True)
@@ -420,14 +431,67 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "recipe", Recipe(), None,
-        "A method by name, 'classic' (Friedman's gradient boosting) or 'adaboost': it sets the parameters that make it "
-        "up, unless they are given too. None is Sapwood's own defaults.",
+        "A method by name, 'classic' (Friedman's gradient boosting), 'adaboost', 'xgboost' or 'lightgbm': it sets the "
+        "parameters that make it up, unless they are given too. None is Sapwood's own defaults.",
     ),
     Parameter(
         "objective", Goal(Choice(("auto",), _OBJECTIVES, more=True)), "auto",
         "Loss to minimise, by name or your own: a function (y, score) -> (gradient, hessian) or an object with a loss. "
         "'auto' is what the estimator's target needs, and squared_error in `sapwood.train`.",
         ("loss", "loss_function", "application", "app", "objective_type"),
+        model=True,
+    ),
+    Parameter(
+        "boosting", Choice(("plain", "dart", "forest"), _BOOSTING), "plain",
+        "How trees make a model: 'plain', each on what those before it left; 'dart', each without some of those before "
+        "it; 'forest', each on the start alone, unshrunk, all averaged: it needs subsample or a colsample below 1.",
+        ("boosting_type", "booster", "boost"),
+        model=True,
+    ),
+    Parameter(
+        "n_parallel_trees", Integer(1), 1,
+        "Trees for each output and round, all on the same gradients, each with its own draw of rows and columns; their "
+        "values are divided by their number.",
+        ("num_parallel_tree", "n_parallel_tree"),
+        model=True,
+    ),
+    Parameter(
+        "rate_drop", Number(0, 1), 0.1,
+        "Dart: share of the earlier rounds that a round forgets.",
+        ("drop_rate",),
+        model=True,
+    ),
+    Parameter(
+        "skip_drop", Number(0, 1), 0.5,
+        "Dart: share of the rounds that forget nothing.",
+        model=True,
+    ),
+    Parameter(
+        "max_drop", Integer(1, also=(None,)), 50,
+        "Dart: most rounds forgotten at once; None for no limit.",
+        means={"max_drop": lambda most: None if _whole(most) and most <= 0 else most},
+        model=True,
+    ),
+    Parameter(
+        "one_drop", Flag(), False,
+        "Dart: a round that forgets, and has drawn none, forgets one.",
+        means={"one_drop": _as(True, False)},
+        model=True,
+    ),
+    Parameter(
+        "sample_type", Choice(("uniform", "weighted")), "uniform",
+        "Dart: rounds are forgotten alike, or in proportion to their weights.",
+        ("uniform_drop",),
+        {"uniform_drop": _as("uniform", "weighted")},
+        model=True,
+    ),
+    Parameter(
+        "normalize_type", Choice(("tree", "forest", "paper")), "tree",
+        "Dart: factors after a round that forgot k others, at learning rate r. 'tree' (XGBoost's default): 1 / (k + r) "
+        "on the new trees, k / (k + r) on the forgotten ones; 'forest' (XGBoost's too): 1 / (1 + r) on both; 'paper' "
+        "(LightGBM's default): 1 / (k + 1) and k / (k + 1).",
+        ("xgboost_dart_mode",),
+        {"xgboost_dart_mode": _as("tree", "paper")},
         model=True,
     ),
     Parameter(
@@ -494,8 +558,16 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "min_split_gain", _positive, 0.0,
-        "Least fall of the penalised loss that is worth a split.",
+        "Least fall of the penalised loss that is worth a split. The peers count it twice, so their gamma, "
+        "min_split_loss and min_gain_to_split are halved.",
         ("gamma", "min_split_loss", "min_gain_to_split"),
+        dict.fromkeys(("gamma", "min_split_loss", "min_gain_to_split"), _half),
+        model=True,
+    ),
+    Parameter(
+        "pruning", Choice(("pre", "post")), "pre",
+        "When min_split_gain is asked for: 'pre', before a split, which ends the branch there; 'post', once the tree "
+        "stands, from the leaves up: a split stays if one below it is worth it (XGBoost's exact trees).",
         model=True,
     ),
     Parameter(
@@ -739,12 +811,49 @@ RECIPES: dict[str, dict[str, Any]] = {
         **_BARE,
         **_EVERY_VALUE,
     },
+    # Chen and Guestrin (2016), with the library's defaults; but 255 bins, where it has 256: they fit a byte.
+    "xgboost": {
+        "learning_rate": 0.3,
+        "grow_policy": "depthwise",
+        "max_depth": 6,
+        "max_leaves": None,
+        "max_bins": 255,
+        "min_samples_bin": 1,
+        "min_child_weight": 1.0,
+        "min_samples_leaf": 1,
+        "reg_lambda": 1.0,
+        "path_smooth": 0.0,
+        "pruning": "post",
+        "rate_drop": 0.0,
+        "skip_drop": 0.0,
+        "max_drop": None,
+        "sample_type": "uniform",
+        "normalize_type": "tree",
+    },
+    # Ke et al. (2017), with the library's defaults.
+    "lightgbm": {
+        "learning_rate": 0.1,
+        "grow_policy": "leafwise",
+        "max_leaves": 31,
+        "max_depth": None,
+        "max_bins": 255,
+        "min_samples_bin": 3,
+        "min_child_weight": 1e-3,
+        "min_samples_leaf": 20,
+        "reg_lambda": 0.0,
+        "path_smooth": 0.0,
+        "pruning": "pre",
+        "rate_drop": 0.1,
+        "skip_drop": 0.5,
+        "max_drop": 50,
+        "sample_type": "weighted",
+        "normalize_type": "paper",
+    },
 }
 _ROWS = {row.name: row for row in TABLE}
 _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
 # Switches of the peers that say what Sapwood does anyway: name -> the values that do. Any other value is an error.
 _ANYWAY: dict[str, tuple[Any, ...]] = {
-    **dict.fromkeys(("boosting", "boosting_type", "booster"), ("gbdt", "gbrt", "gbtree", "plain")),
     **dict.fromkeys(("force_col_wise", "force_row_wise", "deterministic", "feature_pre_filter"), (True, False)),
     **dict.fromkeys(("allow_writing_files", "use_best_model", "validate_parameters"), (True, False)),
     "tree_method": ("auto", "hist"),
@@ -815,13 +924,10 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
 
 
 def _recipe(name: str | None, found: Collection[str]) -> dict[str, Any]:
-    """What a recipe sets. Given max_leaves, trees grow best first to that many, so it has nothing to say of depth."""
+    """What a recipe sets. A classic tree, given max_leaves, grows best first to that many, whatever its depth."""
     sets = RECIPES[name] if name is not None else {}
-    return {
-        one: value
-        for one, value in sets.items()
-        if "max_leaves" not in found or one not in ("max_depth", "grow_policy")
-    }
+    leaves = name in ("classic", "adaboost") and "max_leaves" in found
+    return {one: value for one, value in sets.items() if not leaves or one not in ("max_depth", "grow_policy")}
 
 
 def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[int], float]:
@@ -836,6 +942,12 @@ def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[
 def given_names(given: Mapping[str, Any]) -> set[str]:
     """Our names of the parameters a mapping sets."""
     return {_NAMES[name].name for name in given if name in _NAMES}
+
+
+def by_hand(resolved: Mapping[str, Any]) -> set[str]:
+    """Names of the parameters that neither the defaults nor the recipe have set as they are."""
+    usual = defaults() | RECIPES.get(resolved["recipe"], {})
+    return {name for name, value in usual.items() if resolved[name] != value}
 
 
 def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:

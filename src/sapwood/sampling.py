@@ -91,7 +91,7 @@ def prepare(
     trainer.set_sampler("uniform" if name in EVERYBODY else name, fields, share, unit)
 
 
-def rows(trainer: cpu.Trainer, params: Mapping[str, Any], index: int, rate: float) -> None:
+def rows(trainer: cpu.Trainer, params: Mapping[str, Any], index: int, rate: float, copy: int = 0) -> None:
     """Choose the rows that grow the trees of one round; the core draws them, as NUMERICS 6 and 10 say.
 
     Parameters
@@ -104,9 +104,11 @@ def rows(trainer: cpu.Trainer, params: Mapping[str, Any], index: int, rate: floa
         Number of the round.
     rate : float
         Its learning rate: the first 1 / rate rounds of goss take all rows, whose gradients do not yet tell them apart.
+    copy : int
+        Which of the `n_parallel_trees` of the round: each has its own draws.
     """
     warm = params["sampling"] == "goss" and index < int(1 / rate)
-    turn = index - index % params["subsample_freq"]
+    turn = (index - index % params["subsample_freq"]) * params["n_parallel_trees"] + copy
     trainer.sample(params["random_state"], turn, None if warm else params["subsample"])
 
 

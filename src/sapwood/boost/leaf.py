@@ -36,6 +36,7 @@ class Rule:
     iterations: int
     penalty: tuple[float, float, float]  # reg_lambda, reg_alpha, max_delta_step
     line_search: bool
+    least_gain: float  # of a split once the tree stands
     ccp_alpha: float
     by_validation: bool
     direction: Sequence[int]  # of every column; empty where none has one
@@ -64,7 +65,9 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direct
         method = objective.leaf if own is None or own.leaf is None else "custom"
         if method == "friedman":  # his exact leaves go with his first-order trees
             method = "exact" if params["hessian"] == "none" else "newton"
-    search, prunes = params["line_search"] == "tree", params["ccp_alpha"] > 0 or params["prune_by_validation"]
+    least_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
+    prunes = least_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
+    search = params["line_search"] == "tree"
     if method in ("exact", "sign", "custom") and iterations > 1:
         raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
     refits = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes
@@ -83,8 +86,7 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direct
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return Rule(
         objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, after, method,
-        iterations, penalty, search, params["ccp_alpha"], params["prune_by_validation"],
-        direction,
+        iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
     )  # fmt: skip
 
 
@@ -115,6 +117,9 @@ def settle(
     Tree
     """
     number = None
+    if rule.least_gain > 0:
+        tree, number = prune.cut(tree, prune.by_gain(tree, rule.least_gain))
+        trainer.set_leaves(output, number, _leaf_values(tree))
     if rule.ccp_alpha > 0:
         tree, number = prune.cut(tree, prune.weakest_links(tree, rule.ccp_alpha))
         trainer.set_leaves(output, number, _leaf_values(tree))

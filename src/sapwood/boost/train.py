@@ -4,7 +4,7 @@ In: parameters, a `Dataset`, and what to watch. Out: a `Booster`, or a dict of m
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, metric, objective, sampling
-from sapwood.boost import leaf
+from sapwood.boost import dart, forest, leaf, plain
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
-from sapwood.boost.plain import boost
+from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.trees import Trees
-from sapwood.params import given_names, model_params, resolve
+from sapwood.params import by_hand, given_names, model_params, resolve
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
 History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
@@ -81,15 +81,19 @@ def train(
     if held is not None:
         watches["holdout"] = HeldOut(data, trainer, held)
     grown: list[tuple[cpu.Tree, int]] = []
+    weights: list[Floats | None] = []  # after each round, of all rounds so far; None where they are 1
     history: History = {}
     fingerprint = cache(data.fingerprint)
 
-    def look(trees: list[cpu.Tree]) -> dict[str, dict[str, float]]:
-        grown.extend((tree, output) for output, tree in enumerate(trees))
+    def look(step: Step) -> dict[str, dict[str, float]]:
+        grown.extend((tree, at % job.n_outputs) for at, tree in enumerate(step[0]))
+        weights.append(step[1])
         return {name: measure(watch, job.metrics, job.objective, job.n_threads) for name, watch in watches.items()}
 
     def build(best_round: int | None = None) -> Booster:
-        new = Trees.of(grown if best_round is None else grown[: (best_round - first) * job.n_outputs])
+        n_kept = len(weights) if best_round is None else best_round - first
+        kept, by = grown[: n_kept * len(grown) // max(1, len(weights))], weights[n_kept - 1] if n_kept else None
+        new = Trees.of(kept if by is None else dart.weighted(kept, by))
         return Booster(
             new if before is None else Trees.concat([before, new]),
             base=base,
@@ -106,9 +110,8 @@ def train(
             history=deepcopy(history),
         )
 
-    rounds = boost(
-        trainer, job.params, job.rule, (job.label, _weight(data, held)), _rounds(job, first), list(watches.values())
-    )
+    task = Task(trainer, job.params, job.rule, (job.label, _weight(data, held)), list(watches.values()))
+    rounds = _loop(job)(task, _rounds(job, first))
     booster = build(_run(job, rounds, first, look, history, build))
     if data.n_rows > 1:
         _warn_of_no_split(booster, job.params)
@@ -175,7 +178,9 @@ def cv(
 
     rounds = zip(
         *(
-            boost(trainer, job.params, job.rule, (job.label, _weight(data, fold == which)), _rounds(job, 0), [watch])
+            _loop(job)(
+                Task(trainer, job.params, job.rule, (job.label, _weight(data, fold == which)), [watch]), _rounds(job, 0)
+            )
             for which, (trainer, watch) in enumerate(zip(trainers, watches, strict=True))
         ),
         strict=True,
@@ -206,6 +211,7 @@ def _prepare(
     params = resolve(given, fields=objective.field_aliases())
     if init_model is not None and not isinstance(init_model, Booster):
         raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster.")
+    _check_boosting(params, init_model)
     if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
         params["objective"] = "squared_error" if init_model is None else init_model.objective
     goal = objective.resolve(params)
@@ -272,6 +278,13 @@ def _prepare(
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 
+def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
+    """The way of boosting that was asked for."""
+    if job.params["boosting"] == "plain":
+        return plain.boost if job.params["n_parallel_trees"] == 1 else forest.parallel
+    return {"dart": dart.boost, "forest": forest.boost}[job.params["boosting"]]
+
+
 def _classes(job: _Job) -> NDArray[np.float64] | None:
     """The class of every row, by which held-out rows and folds are drawn; None where labels are no classes."""
     return job.label if job.label.ndim == 1 and job.objective.labels in ("0 or 1", "a class index") else None
@@ -280,6 +293,30 @@ def _classes(job: _Job) -> NDArray[np.float64] | None:
 def _rounds(job: _Job, first: int) -> range:
     """The numbers of the rounds to come."""
     return range(first, first + job.params["n_estimators"])
+
+
+def _check_boosting(params: Mapping[str, Any], init_model: Booster | None) -> None:
+    """Raise where a way of boosting cannot be had with what else was asked for."""
+    kind, given = params["boosting"], by_hand(params)
+    if kind == "forest":
+        shares = "subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode"
+        if all(params[name] == 1.0 for name in shares):
+            raise ParameterError("boosting='forest' would grow one tree again and again; set subsample or a colsample.")
+        if "learning_rate" in given and params["learning_rate"] != 1.0:
+            raise ParameterError(
+                f"learning_rate={params['learning_rate']} is not for boosting='forest', whose trees are averaged, not "
+                "shrunk; leave it out."
+            )
+    for name in sorted(given & dart.PARAMETERS) if kind != "dart" else ():
+        raise ParameterError(f"{name}={params[name]!r} is for boosting='dart' only; this is boosting={kind!r}.")
+    if init_model is None:
+        return
+    if kind != "plain" or init_model.params.get("boosting", "plain") != "plain":
+        raise ParameterError("init_model is for boosting='plain' on both sides: dart and forest weigh all trees anew.")
+    if params["n_parallel_trees"] != init_model.n_parallel_trees:
+        raise ParameterError(
+            f"n_parallel_trees={params['n_parallel_trees']}, but init_model has {init_model.n_parallel_trees} a round."
+        )
 
 
 def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_outputs: int) -> None:

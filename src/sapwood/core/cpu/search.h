@@ -199,7 +199,8 @@ class Search {
     const int c = n.best.column;
     const bool forced = n.best.score == INF;
     if (forced) n.best.score = split(n.best.left, n.sum - n.best.left, id, c, n.best.bin);
-    n.gain = 0.5 * (n.best.score - n.score) * unit_ - lim_.min_split_gain;
+    n.gain = 0.5 * (n.best.score - n.score) * unit_;
+    if (!forced && !(n.gain > lim_.min_split_gain)) n.gain = 0;  // not worth it
     n.rank = forced ? INF : n.gain;
     if (!b_.has_missing[c] || t_.at(n.hist, c, b_.n_bins[c]).h == 0)
       n.best.missing_left = n.best.left.h >= n.sum.h - n.best.left.h;
