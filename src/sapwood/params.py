@@ -16,6 +16,8 @@ import numpy as np
 
 from sapwood.errors import ParameterError, suggest
 
+LARGEST_SCORE = 1e150  # squares of raw scores must stay finite in float64
+
 
 class Kind(Protocol):
     """What values a parameter takes: ``str(kind)`` for the docs, ``check`` for everything else."""
@@ -170,8 +172,14 @@ class Goal:
         return "str, callable or object"
 
     def check(self, given: str, value: Any) -> Any:
-        own = callable(value) or hasattr(value, "loss") or hasattr(value, "grad_hess")
-        return value if own and not isinstance(value, str) else self.words.check(given, value)
+        if isinstance(value, str):
+            return self.words.check(given, value)
+        if not (callable(value) or hasattr(value, "loss") or hasattr(value, "grad_hess")):
+            raise ParameterError(
+                f"{given} is no objective; give a name such as 'squared_error' or 'logistic', a function (y, score) -> "
+                "(gradient, hessian), or an object with grad_hess or loss."
+            )
+        return value
 
 
 @dataclass(frozen=True)
@@ -184,7 +192,8 @@ class Rate:
     def check(self, given: str, value: Any) -> Any:
         if callable(value):
             return value
-        if isinstance(value, list | tuple | np.ndarray):
+        value = value.tolist() if isinstance(value, np.ndarray) else value  # one of no dimensions is a number
+        if isinstance(value, list | tuple):
             return [_rate.check(f"{given}, in which {one!r}", one) for one in value]
         return _rate.check(given, value)
 
@@ -199,9 +208,14 @@ class Start:
     def check(self, given: str, value: Any) -> Any:
         if isinstance(value, str) and value == "auto":
             return value
-        for one in value if isinstance(value, list | tuple | np.ndarray) else [value]:
-            Number(-inf).check(given, one)
-        return [float(one) for one in value] if isinstance(value, list | tuple | np.ndarray) else float(value)
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(one, bool) or not isinstance(one, Real) or not abs(float(one)) <= LARGEST_SCORE:  # nor NaN
+                raise ParameterError(
+                    f"{given} is no raw score; choose 'auto', a number up to {LARGEST_SCORE:g} in size, or one such "
+                    "number for each output."
+                )
+        return [float(one) for one in value] if isinstance(value, list | tuple) else float(value)
 
 
 @dataclass(frozen=True)
@@ -539,7 +553,8 @@ TABLE: tuple[Parameter, ...] = (
     Parameter(
         "min_samples_leaf", Integer(1, also=("auto",)), "auto",
         "Least rows in a leaf; a weight counts as that many rows. 'auto' is 1, but for losses whose leaves are "
-        "quantiles 4 over the thinner tail: 8 for absolute_error, 40 for a quantile_alpha of 0.9; 20 for mape.",
+        "quantiles 4 over the thinner tail: 8 for absolute_error, 40 for a quantile_alpha of 0.9; 20 for mape, 10 for "
+        "gamma.",
         ("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples"),
         dict.fromkeys(("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples"), _instead((0,), 1)),
         model=True,
@@ -860,9 +875,25 @@ _ANYWAY: dict[str, tuple[Any, ...]] = {
     "use_label_encoder": (False,),
 }
 _MOVED = {("boosting", "goss"): ("sampling", "goss"), ("boosting_type", "goss"): ("sampling", "goss")}
-_AMBIGUOUS = {
-    "alpha": "L1 penalty in XGBoost, level of a quantile or Huber loss elsewhere; use reg_alpha, quantile_alpha, "
-    "expectile_alpha, huber_quantile or huber_delta",
+_WEIGH = (
+    "use sample_weight (the weight of a Dataset), for example "
+    "sklearn.utils.class_weight.compute_sample_weight('balanced', y)."
+)
+# What the peers and scikit-learn have as a parameter and we do not: what to do instead.
+ELSEWHERE = {
+    "alpha": "it is ambiguous, the L1 penalty in XGBoost and the level of a quantile or Huber loss elsewhere; use "
+    "reg_alpha, quantile_alpha, expectile_alpha, huber_quantile or huber_delta.",
+    **dict.fromkeys(("class_weight", "class_weights", "auto_class_weights"), _WEIGH),
+    **dict.fromkeys(("scale_pos_weight", "is_unbalance"), _WEIGH),
+    "base_score": "use start, which is a raw score: log-odds, not a probability; of counts the logarithm.",
+    "boost_from_average": "start='auto' is the constant that minimises the loss, start=0 begins at 0.",
+    "init": "use start for a constant, init_score for a score of every row.",
+    "base_margin": "use init_score.",
+    "tol": "use callbacks=[sapwood.callback.early_stopping(rounds, min_delta=tol)].",
+    "criterion": "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
+    "warm_start": "continue a model with init_model=model.",
+    "importance_type": "ask the model for it: Booster.importance(kind).",
+    "max_features": "draw a share of the columns with colsample_bynode.",
 }
 
 
@@ -967,6 +998,5 @@ def _row(name: str, fields: Collection[str]) -> Parameter:
     """The row of a name, or the error that helps."""
     if name in _NAMES:
         return _NAMES[name]
-    if name in _AMBIGUOUS:
-        raise ParameterError(f"parameter {name!r} is ambiguous: {_AMBIGUOUS[name]}.")
-    raise ParameterError(f"unknown parameter {name!r}; {suggest(str(name), [*_NAMES, *fields], listed=_ROWS)}")
+    hint = ELSEWHERE.get(name) or suggest(str(name), [*_NAMES, *fields], listed=_ROWS)
+    raise ParameterError(f"unknown parameter {name!r}; {hint}")
