@@ -11,19 +11,19 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2100,  # 22 metrics in one file; constraints by name; the samplers' parameters
+    "src/sapwood": 2400,  # 22 metrics in one file; constraints by name; the samplers' parameters
     "src/sapwood/device": 150,
     "src/sapwood/data": 1100,
-    "src/sapwood/model": 1080,  # proofs of constraints
+    "src/sapwood/model": 1200,  # proofs of constraints
     "src/sapwood/objective": 550,
     "src/sapwood/boost": 1550,  # leaf values, pruning, order; dart, forests
     "src/sapwood/interfaces": 600,
-    "src/sapwood/core": 830,
+    "src/sapwood/core": 880,
     "src/sapwood/core/math": 390,
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 5200,  # exact sums and order statistics of leaves; several roots at once; samples
+    "src/sapwood/core/cpu": 5400,  # exact sums and order statistics of leaves; several roots at once; samples
     "tools": 350,
     "benchmarks": 750,
     "examples": 100,

@@ -25,7 +25,7 @@ from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.trees import Trees
-from sapwood.params import by_hand, given_names, model_params, resolve
+from sapwood.params import RECIPES, by_hand, given_names, model_params, resolve
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
 History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
@@ -262,7 +262,8 @@ def _prepare(
         raise DataError(
             f"init_score has {data.init_score.shape[1]} columns; objective={goal.name!r} needs {n_outputs} here."
         )
-    if params["start"] != "auto" and (init_model is not None or data.init_score is not None):
+    by_recipe = RECIPES.get(params["recipe"], {}).get("start")  # a recipe's own start gives way
+    if params["start"] not in ("auto", by_recipe) and (init_model is not None or data.init_score is not None):
         what = "init_model" if init_model is not None else "init_score of the data"
         raise ParameterError(f"start={params['start']} and the {what} both say where scores start; give one of them.")
     if init_model is not None:
