@@ -11,6 +11,7 @@ import numpy as np
 import reference
 from reference import BITS, Floats, Ints, Rows, Tree, Weights
 from reference_objectives import OBJECTIVES, margin
+from reference_samplers import under
 
 DROPS = 16
 DEFAULTS: dict[str, Any] = reference.DEFAULTS | {
@@ -96,7 +97,8 @@ def grow(
     number: int, rate: float,
 ) -> list[Tree]:  # fmt: skip
     """A tree for every output at some scores; `number` stands for the round in all draws."""
-    rows = reference.sample_rows(p["seed"], number, p["subsample"], len(X))
+    draws = reference.draw(p["seed"], reference.ROWS, number, 0, np.arange(len(X)))
+    rows = np.flatnonzero(under(draws, np.full(len(X), p["subsample"])))
     sample = w._replace(repeat=np.where(np.isin(np.arange(len(X)), rows), w.repeat, 0))
     trees = []
     for output, (g, h) in enumerate(zip(*reference.gradients(p["objective"], (), scores, label), strict=True)):

@@ -94,12 +94,14 @@ def _compare(engine: Engine, y: Floats, score: Floats) -> None:
 def _jax(loss: Loss) -> Engine:
     import jax
 
+    double = getattr(jax, "enable_x64", None) or jax.experimental.enable_x64  # its older name
+
     def value(y: Floats, score: Floats) -> Floats:
-        with jax.enable_x64(True):
+        with double(True):
             return np.asarray(loss(jax.numpy.asarray(y), jax.numpy.asarray(score)))
 
     def derive(y: Floats, score: Floats) -> tuple[Floats, Floats]:
-        with jax.enable_x64(True):
+        with double(True):
             labels, s = jax.numpy.asarray(y), jax.numpy.asarray(score)
             slope = jax.grad(lambda at: loss(labels, at).sum())
             h = np.zeros_like(score)
