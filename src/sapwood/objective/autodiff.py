@@ -93,8 +93,9 @@ def _compare(engine: Engine, y: Floats, score: Floats) -> None:
 
 def _jax(loss: Loss) -> Engine:
     import jax
+    from jax import experimental
 
-    double = getattr(jax, "enable_x64", None) or jax.experimental.enable_x64  # its older name
+    double: Any = jax.enable_x64 if hasattr(jax, "enable_x64") else experimental.enable_x64  # its older name
 
     def value(y: Floats, score: Floats) -> Floats:
         with double(True):
