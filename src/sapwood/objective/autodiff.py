@@ -95,7 +95,7 @@ def _jax(loss: Loss) -> Engine:
     import jax
     from jax import experimental
 
-    double: Any = jax.enable_x64 if hasattr(jax, "enable_x64") else experimental.enable_x64  # its older name
+    double: Any = getattr(jax if hasattr(jax, "enable_x64") else experimental, "enable_x64")  # noqa: B009 (two names)
 
     def value(y: Floats, score: Floats) -> Floats:
         with double(True):
