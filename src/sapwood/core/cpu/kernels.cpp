@@ -2,6 +2,7 @@
 #include "kernels.h"
 
 #include "binning.h"
+#include "compact.h"
 #include "histogram.h"
 #include "partition.h"
 #include "predict.h"
@@ -40,6 +41,8 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       symmetric,
       bin32,
       bin64,
+      rank,
+      compact,
       link,
   };
   return &table;

@@ -58,8 +58,8 @@ struct
 };
 
 struct PartitionArgs {
-  const void* codes;  // codes of the split column, IN
-  bool wide_codes;
+  const void* codes;      // codes of the split column, IN
+  size_t code_bytes;      // 1, 2 or 4
   const int32_t* rows;    // (n) row ids, IN, or null: first, first + 1, ...
   const int32_t* packed;  // (n) gradients that travel with the rows, IN, or null
   int64_t n;
@@ -69,6 +69,18 @@ struct PartitionArgs {
   int64_t n_right;        // how many those are, IN of move
   int32_t *left, *right;  // OUT of move: row ids
   int32_t *left_packed, *right_packed;
+};
+
+struct CompactArgs {      // a node's rows in the order of a column -> sums by value
+  const int32_t* rows;    // (n) IN, by rising code
+  const uint32_t* codes;  // by row, IN, or null: no two rows share one
+  int64_t n;
+  const int32_t* packed;    // by row, IN: narrow words, or null
+  const Pair* pairs;        // by row, IN, where there are no words
+  const int32_t* multiple;  // by row, IN, of pairs, or null
+  bool words;               // sums are packed words, else pairs
+  int64_t* sums;            // (values) OUT
+  int32_t* last;            // (values) OUT: the last row of each; not without codes
 };
 
 struct MaskNode {  // a node of a tree over byte codes: split, or leaf where left = 0
@@ -118,6 +130,8 @@ struct Kernels {
   void (*bin32)(const float* x, int n, const float* cuts, int n_cuts,
                 uint16_t* code);  // cuts padded with +inf to n_padded
   void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);
+  void (*rank)(const double* x, int n, const double* cuts, int n_cuts, uint32_t* code);
+  int64_t (*compact)(const CompactArgs&);                                            // how many values
   void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
 };
 

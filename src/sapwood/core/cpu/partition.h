@@ -66,7 +66,8 @@ static int64_t mark_bytes(const PartitionArgs& a, const uint8_t* codes) {
   return right;
 }
 
-static int64_t mark_words(const PartitionArgs& a, const uint16_t* codes) {
+template <class Code>
+static int64_t mark_words(const PartitionArgs& a, const Code* codes) {
   int64_t right = 0;
   for (int64_t i = 0; i < a.n; i += 64) {
     uint64_t bits = 0;
@@ -81,7 +82,8 @@ static int64_t mark_words(const PartitionArgs& a, const uint16_t* codes) {
 }
 
 static int64_t mark(const PartitionArgs& a) {
-  return a.wide_codes ? mark_words(a, (const uint16_t*)a.codes) : mark_bytes(a, (const uint8_t*)a.codes);
+  if (a.code_bytes == 4) return mark_words(a, (const uint32_t*)a.codes);
+  return a.code_bytes == 2 ? mark_words(a, (const uint16_t*)a.codes) : mark_bytes(a, (const uint8_t*)a.codes);
 }
 
 #if defined(__AVX2__) && !defined(__AVX512BW__)

@@ -27,6 +27,17 @@ inline std::vector<int> fewer(const std::vector<int>& columns, double fraction, 
   return kept;
 }
 
+struct Bins {  // of one column in one node: what a scan reads
+  const int64_t* sums;
+  bool packed;  // words, else pairs
+  int n;        // bins of values; those of missing ones follow, where they are some
+  bool missing;
+  Sums at(int b) const {
+    return packed ? Sums{sums[b] >> 32, sums[b] & 0xffffffff} : Sums{sums[2 * b], sums[2 * b + 1]};
+  }
+  Sums gone() const { return missing ? at(n) : Sums{}; }
+};
+
 class Search {
  public:
   Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally)
@@ -55,6 +66,11 @@ class Search {
     choose_columns(id, n.depth);
   }
 
+  bool counted() const { return counted_; }  // rows are, besides hessians
+  void scan_level(const Node& n, const Bins& bins, bool side, std::vector<double>& score) const {
+    k_.scan_level(bins.sums, bins.packed, (int)score.size(), bins.gone(), n.sum, penalty_, side, score.data());
+  }
+
   void choose_columns(int32_t id, int depth) {
     if (lim_.colsample_bylevel >= 1.0 && lim_.colsample_bynode >= 1.0) return;
     if ((int)allowed_.size() <= id) allowed_.resize(id + 1);
@@ -69,12 +85,25 @@ class Search {
     if (!can_split(n)) return;
     const auto& columns = allowed(id);
     for (auto c = std::lower_bound(columns.begin(), columns.end(), first); c != columns.end() && *c < last; c++) {
-      Candidate found = best;
-      k_.scan(t_.column(n.hist, *c), n.hist.packed, b_.n_bins[*c], b_.has_missing[*c], n.sum, penalty_, *c, found);
-      if (found.column != *c) continue;
-      if (counted_ && !surely_enough(found.left.h, n.sum.h)) found = counted_scan(n, *c, best);
-      best = found;
+      const Bins bins{t_.column(n.hist, *c), n.hist.packed, b_.n_bins[*c], b_.has_missing[*c] != 0};
+      scan_column(n, *c, bins, best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
     }
+  }
+
+  // The best split of one column, if it beats `best`. `count_rows` fills (n + 1) counts by bin, where they are asked for.
+  template <class CountRows>
+  void scan_column(const Node& n, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
+    Candidate found = best;
+    k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
+    if (found.column != c) return;
+    if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
+      std::vector<int64_t> count;
+      count_rows(count);
+      found = counted_scan(n, c, bins, count, best);
+      if (found.column != c) return;
+    }
+    if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
+    best = found;
   }
 
   // count >= H / (largest hessian of one row): that settles most candidates, and the rest are counted.
@@ -91,18 +120,17 @@ class Search {
       const int32_t* ids = t_.rows(n, s);
       for (int64_t i = 0; i < s.end - s.begin; i++) {
         const int64_t r = ids == nullptr ? s.begin + i : ids[i];
-        count[b_.wide ? ((const uint16_t*)codes)[r] : ((const uint8_t*)codes)[r]] += in_.weights.of(shard.first + r);
+        count[b_.code(codes, r)] += in_.weights.of(shard.first + r);
       }
     }
   }
 
-  Candidate counted_scan(const Node& n, int c, Candidate best) const {
-    std::vector<int64_t> count;
-    count_codes(n, c, count);
+  Candidate counted_scan(const Node& n, int c, const Bins& bins, const std::vector<int64_t>& count,
+                         Candidate best) const {
     int64_t total = 0;
     for (const int64_t x : count) total += x;
-    const int n_bins = b_.n_bins[c];
-    const Sums missing = b_.has_missing[c] ? t_.at(n.hist, c, n_bins) : Sums{};
+    const int n_bins = bins.n;
+    const Sums missing = bins.gone();
     auto consider = [&](Sums l, int64_t rows_left, int b, bool side) {
       const Sums r = n.sum - l;
       if (l.h <= 0 || r.h <= 0 || (double)l.h < penalty_.min_h || (double)r.h < penalty_.min_h) return;
@@ -113,20 +141,16 @@ class Search {
     Sums l;
     int64_t rows_left = 0;
     for (int b = 0; b < n_bins; b++) {
-      l = l + t_.at(n.hist, c, b), rows_left += count[b];
+      l = l + bins.at(b), rows_left += count[b];
       if (missing.h > 0 && b < n_bins - 1) consider(l + missing, rows_left + count[n_bins], b, true);
       if (missing.h > 0 || b < n_bins - 1) consider(l, rows_left, b, false);
     }
     return best;
   }
 
-  // Turns the best candidate into a gain, and gives missing values a side where the node saw none.
+  // Turns the best candidate into a gain.
   void close(Node& n) {
-    if (n.best.column < 0) return;
-    n.gain = 0.5 * (n.best.score - n.score) * unit_ - lim_.min_split_gain;
-    const int c = n.best.column;
-    if (!b_.has_missing[c] || t_.at(n.hist, c, b_.n_bins[c]).h == 0)
-      n.best.missing_left = n.best.left.h >= n.sum.h - n.best.left.h;
+    if (n.best.column >= 0) n.gain = 0.5 * (n.best.score - n.score) * unit_ - lim_.min_split_gain;
   }
 
   // One split for all nodes of a level: the sum of their scores decides.
@@ -136,9 +160,24 @@ class Search {
     bool missing_left = false;
   };
 
-  bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
+  static double level_score(const std::vector<Node>& nodes, const std::vector<int32_t>& level) {
     double own = 0.0;
     for (const int32_t id : level) own = own + nodes[id].score;
+    return own;
+  }
+  // Whether a level's best split is kept.
+  bool worth(const Shared& best, double own) const {
+    return best.column >= 0 && 0.5 * (best.score - own) * unit_ - lim_.min_split_gain > 0;
+  }
+  // A node takes its level's split; `left` is what goes there.
+  void take(Node& n, const Shared& best, Sums left) const {
+    n.best = {best.score, best.column, best.bin, best.missing_left, left};
+    const Sums r = n.sum - left;
+    if (left.h > 0 && r.h > 0) n.gain = 0.5 * (split_score(left, r, penalty_) - n.score) * unit_;
+  }
+
+  bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
+    const double own = level_score(nodes, level);
     const bool sampled = lim_.colsample_bylevel < 1.0 || lim_.colsample_bynode < 1.0;
     if (sampled) choose_columns(level[0], nodes[level[0]].depth);
     const std::vector<int> columns = allowed(level[0]);
@@ -149,16 +188,15 @@ class Search {
     Shared best;
     for (const Shared& s : found)
       if (s.column >= 0 && (best.column < 0 || s.score > best.score)) best = s;
-    if (best.column < 0 || !(0.5 * (best.score - own) * unit_ - lim_.min_split_gain > 0)) return false;
+    if (!worth(best, own)) return false;
     for (const int32_t id : level) {
-      Node& n = nodes[id];
-      const int c = best.column, gone = b_.n_bins[c];
-      n.best = {best.score, c, best.bin, best.missing_left, {}};
-      if (n.n_rows == 0) continue;
-      if (best.missing_left && b_.has_missing[c]) n.best.left = t_.at(n.hist, c, gone);
-      for (int b = 0; b <= best.bin; b++) n.best.left = n.best.left + t_.at(n.hist, c, b);
-      const Sums r = n.sum - n.best.left;
-      if (n.best.left.h > 0 && r.h > 0) n.gain = 0.5 * (split_score(n.best.left, r, penalty_) - n.score) * unit_;
+      const int c = best.column;
+      Sums l;
+      if (nodes[id].n_rows > 0) {
+        if (best.missing_left && b_.has_missing[c]) l = t_.at(nodes[id].hist, c, b_.n_bins[c]);
+        for (int b = 0; b <= best.bin; b++) l = l + t_.at(nodes[id].hist, c, b);
+      }
+      take(nodes[id], best, l);
     }
     return true;
   }
@@ -192,14 +230,11 @@ class Search {
       const Sums m = b_.has_missing[c] ? t_.at(n.hist, c, n_bins) : Sums{};
       k_.scan_level(t_.column(n.hist, c), n.hist.packed, n_right, m, n.sum, penalty_, false, right.data());
       if (n_left > 0) k_.scan_level(t_.column(n.hist, c), n.hist.packed, n_left, m, n.sum, penalty_, true, left.data());
-      if (count_rows) veto_few(n, c, count, right, left);
+      if (!count_rows) continue;
+      count_codes(n, c, count);
+      veto_few(count, right, left);
     }
-    Shared best;
-    best.score = bar;
-    for (int b = 0; b < n_right; b++) {
-      if (b < n_left && left[b] > best.score) best = {left[b], c, b, true};
-      if (right[b] > best.score) best = {right[b], c, b, false};
-    }
+    Shared best = best_of(right, left, c, bar);
     if (best.column >= 0 && missing == 0) {
       int64_t l = 0, all = 0;
       for (const int32_t id : level) {
@@ -212,15 +247,24 @@ class Search {
     return best;
   }
 
-  void veto_few(const Node& n, int c, std::vector<int64_t>& count, std::vector<double>& right,
-                std::vector<double>& left) const {
-    count_codes(n, c, count);
+  static Shared best_of(const std::vector<double>& right, const std::vector<double>& left, int c, double bar) {
+    Shared best;
+    best.score = bar;
+    for (size_t b = 0; b < right.size(); b++) {
+      if (b < left.size() && left[b] > best.score) best = {left[b], c, (int)b, true};
+      if (right[b] > best.score) best = {right[b], c, (int)b, false};
+    }
+    return best;
+  }
+
+  // count (bins + 1) of one node, missing last; a veto where a side that holds rows holds too few.
+  void veto_few(const std::vector<int64_t>& count, std::vector<double>& right, std::vector<double>& left) const {
     int64_t total = 0, rows_left = 0;
     for (const int64_t x : count) total += x;
     auto poor = [&](int64_t l) {
       return l > 0 && total - l > 0 && ((double)l < least_count_ || (double)(total - l) < least_count_);
     };
-    const int64_t gone = count[b_.n_bins[c]];
+    const int64_t gone = count.back();
     for (size_t b = 0; b < right.size(); b++) {
       rows_left += count[b];
       if (poor(rows_left)) right[b] = -INF;

@@ -33,6 +33,7 @@ struct Gradients {        // of one output, in fixed point
   double most_per_count;  // the largest quantised hessian per unit of count: count >= H / most_per_count
 };
 
+struct Ordered;    // the rows of a table in the order of each column
 struct Workspace;  // buffers that outlive a tree
 
 struct LeafRule {                        // how leaf values are found once a tree stands
@@ -107,6 +108,7 @@ class Trainer {
   std::vector<std::vector<double>> far_value_;
   std::unique_ptr<Workspace[]> work_;  // by worker
   Roots roots_;
+  std::unique_ptr<Ordered> ordered_;  // of an exact Binned
 };
 
 // The sums behind start scores and metrics (NUMERICS 4).
