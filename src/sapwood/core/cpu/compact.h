@@ -7,23 +7,18 @@ namespace sapwood::inline SAPWOOD_ISA {
 
 template <class At, class Put>
 static int64_t compact_as(const CompactArgs& a, At at, Put put) {
-  if (a.codes == nullptr) {
-    for (int64_t i = 0; i < a.n; i++) put(i, at(a.rows[i]));
-    return a.n;
-  }
-  int64_t k = 0;
+  int64_t k = -1;
   Sums sum;
-  uint32_t before = a.n > 0 ? a.codes[a.rows[0]] : 0;
+  uint32_t before = ~0u;               // no code
   for (int64_t i = 0; i < a.n; i++) {  // no branch: a sum is stored until the next value begins
-    const int32_t r = a.rows[i];
-    const int64_t fresh = a.codes[r] != before;
-    before = a.codes[r];
+    const int64_t fresh = a.codes[i] != before;
+    before = a.codes[i];
     k += fresh;
-    sum = Sums{sum.g & (fresh - 1), sum.h & (fresh - 1)} + at(r);
+    sum = Sums{sum.g & (fresh - 1), sum.h & (fresh - 1)} + at(a.rows[i]);
     put(k, sum);
-    a.last[k] = r;
+    a.values[k] = before;
   }
-  return a.n > 0 ? k + 1 : 0;
+  return k + 1;
 }
 
 static int64_t compact(const CompactArgs& a) {

@@ -290,6 +290,9 @@ class Growth {
     int64_t rows = 0;
     for (const Job& j : jobs_) {
       rows += nodes_[j.parent].n_rows;
+      for (const int32_t id : {j.small, j.large})
+        for (const Segment& s : nodes_[id].segments)
+          exact_->send(t_.rows(nodes_[id], s), s.end - s.begin, id != nodes_[j.parent].left);
       if (search)
         for (const int32_t id : {j.small, j.large}) s_.open(nodes_[id], id);
     }

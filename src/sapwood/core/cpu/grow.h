@@ -29,9 +29,10 @@ struct Workspace {
   std::vector<Memory> slots;
   std::vector<int64_t*> free_packed, free_pairs;
   std::vector<Private> privates;
-  Memory ordered[2];  // exact: (columns, rows), lists by column as `lists` has them by shard
-  struct Sheet {      // of one worker
-    Memory sums, last, score;
+  Memory ordered[2], ordered_codes[2];  // exact: (columns, rows), lists by column as `lists` has them by shard
+  Memory goes_right;                    // a bit a row
+  struct Sheet {                        // of one worker
+    Memory sums, values;
   };
   std::vector<Sheet> sheets;
 };

@@ -59,7 +59,7 @@ struct
 
 struct PartitionArgs {
   const void* codes;      // codes of the split column, IN
-  size_t code_bytes;      // 1, 2 or 4
+  size_t code_bytes;      // 1, 2 or 4; 0: the codes are bits by row, and 1 goes right
   const int32_t* rows;    // (n) row ids, IN, or null: first, first + 1, ...
   const int32_t* packed;  // (n) gradients that travel with the rows, IN, or null
   int64_t n;
@@ -72,15 +72,15 @@ struct PartitionArgs {
 };
 
 struct CompactArgs {      // a node's rows in the order of a column -> sums by value
-  const int32_t* rows;    // (n) IN, by rising code
-  const uint32_t* codes;  // by row, IN, or null: no two rows share one
+  const int32_t* rows;    // (n) IN
+  const uint32_t* codes;  // (n) IN, rising
   int64_t n;
   const int32_t* packed;    // by row, IN: narrow words, or null
   const Pair* pairs;        // by row, IN, where there are no words
   const int32_t* multiple;  // by row, IN, of pairs, or null
   bool words;               // sums are packed words, else pairs
   int64_t* sums;            // (values) OUT
-  int32_t* last;            // (values) OUT: the last row of each; not without codes
+  uint32_t* values;         // (values) OUT: their codes
 };
 
 struct MaskNode {  // a node of a tree over byte codes: split, or leaf where left = 0
