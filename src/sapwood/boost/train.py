@@ -216,7 +216,7 @@ def _prepare(
     for name in sorted(given_names(given).intersection(BINS)):
         if params[name] != getattr(data, name):
             raise ParameterError(
-                f"{name}={params[name]!r}, but the data was binned with {getattr(data, name)!r}; set it in Dataset(...)."
+                f"{name}={params[name]!r}, but the data was made with {getattr(data, name)!r}; set it in Dataset(...)."
             )
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:

@@ -46,10 +46,11 @@ class Dataset:
     min_samples_bin : int
         Rows that a bin holds on average at least, where a column has more than `max_bins` different values.
     tree_method : {'hist', 'exact'}
-        What trees will be grown on it: 'exact' keeps every value, however many, and takes 8 bytes for each, 16 while
-        training.
+        What trees will be grown on it: 'exact' keeps every value, however many, and takes 4 bytes for each, and 24
+        more while training.
     reference : Dataset, optional
-        Take cuts, names, tree_method and the numbers of bins from this one; columns are matched by name where both have names.
+        Take cuts, names, tree_method and the numbers of bins from this one; columns are matched by name where both
+        have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
 
@@ -350,7 +351,10 @@ def _checked(
     need(offset.dtype == np.int64 and offset.shape == (len(names) + 1,), "offsets are of the wrong type or shape")
     steps = np.diff(offset)
     need(offset[0] == 0 and offset[-1] == len(every) and bool((steps >= 0).all()), "offsets do not fit the cuts")
-    need(fields["tree_method"] == "exact" or bool((steps < max_bins).all()), "a column has more cuts than max_bins allows")
+    need(
+        fields["tree_method"] == "exact" or bool((steps < max_bins).all()),
+        "a column has more cuts than max_bins allows",
+    )
 
     cuts = [every[first:last] for first, last in pairwise(offset)]
     codes = [arrays[name] for name in columns]
