@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import reference_rules as rules
+import reference_samplers as samplers
 from reference_objectives import OBJECTIVES, Fields, Objective, margin, softmax
 
 Floats = NDArray[np.float64]
@@ -19,13 +21,16 @@ Tree = dict[str, NDArray[Any]]
 CUTS, ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, HOLDOUT, FOLDS = range(1, 8)
 SAMPLE = 200_000  # rows that cuts are taken from
 BITS = {"narrow": 14, "wide": 30}
+CLOSE = 1e-7  # Newton steps up to this are not tested: the loss is too flat there to tell
 DEFAULTS: dict[str, Any] = {
     "objective": "squared_error", "n_estimators": 3, "learning_rate": 0.1, "grow_policy": "depthwise", "max_bins": 255,
     "min_samples_bin": 1, "max_depth": None, "max_leaves": None, "reg_lambda": 1.0, "reg_alpha": 0.0,
     "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1,
     "subsample": 1.0, "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "precision": "auto",
     "seed": 0, "leaf_estimation": "auto", "leaf_iterations": 1, "hessian": "auto", "start": "auto",
-    "line_search": "none", "ccp_alpha": 0.0,
+    "line_search": "none", "ccp_alpha": 0.0, "pruning": "pre", "sampling": "uniform", "subsample_freq": 1,
+    "subsample_by_class": None, "top_rate": 0.2, "other_rate": 0.1, "mvs_reg": "auto", "bagging_temperature": 1.0,
+    **rules.DEFAULTS,
 }  # fmt: skip
 
 
@@ -46,14 +51,6 @@ def draw(seed: int, purpose: int, a: int, b: int, i: Ints) -> NDArray[np.uint64]
     for coordinate in (seed, purpose, a, b):
         key = fold(key, coordinate)
     return fold(key, i)
-
-
-def sample_rows(seed: int, round: int, subsample: float, n: int) -> Ints:
-    """NUMERICS 6: the rows of a round."""
-    rows = np.arange(n)
-    if subsample == 1:
-        return rows
-    return rows[draw(seed, ROWS, round, 0, rows) < np.uint64(math.floor(subsample * 2.0**64))]
 
 
 def sample_columns(columns: Ints, fraction: float, seed: int, purpose: int, a: int, b: int) -> Ints:
@@ -190,24 +187,42 @@ class Split(NamedTuple):
     bin: int
     missing_left: bool
     gains: Floats
+    forced: bool = False
 
 
 def best_split(
-    group: list[Ints], columns: Ints, table: list[Ints], n_bins: list[int], q: Quantised, p: dict[str, Any]
-) -> Split | None:
+    group: list[Ints], ids: list[int], columns: Ints, table: list[Ints], n_bins: list[int], q: Quantised,
+    p: dict[str, Any], guard: rules.Guard, index: int,
+) -> Split | None:  # fmt: skip
     """NUMERICS 5 and 6: the best rule for the rows of a group of nodes, if one is worth it.
 
     A symmetric level of one node follows the rules of the other growers, so one search serves all three.
     """
     best: tuple[float, int, int, bool, Floats] | None = None
+    forced, found = guard.marks[ids[0]].forced, False
     total = np.array([q.sums[rows].sum(axis=0) for rows in group])[:, None]  # (n_nodes, 1, 3)
-    node_score = np.where(total[..., 1] == 0, 0.0, score_of_nodes(total, q, p))
+    own = guard.scores(total, guard.weights(total, ids)) if guard.ordered else score_of_nodes(total, q, p)
+    node_score = np.where(total[..., 1] == 0, 0.0, own)
     for column in columns:
         left, bins, missing_left = candidates(group, table[column], n_bins[column], q)
         if not len(bins):
             continue
-        scores = score_of_splits(left, total, node_score, q, p)
+        under = guard.splits(left, total - left, ids, column, bins) if guard.ordered else None
+        scores = score_of_splits(left, total, node_score, q, p, under)
         level = in_order(scores)
+        if forced is not None and column == forced["feature"]:  # NUMERICS, rules: before all others, worth it or not
+            told = np.searchsorted(guard.cut[column], forced["threshold"])
+            both = (left[0, :, 1] > 0) & (left[0, :, 1] < total[0, 0, 1])
+            level, found = np.where((bins == told) & both, level, -np.inf), True
+            if level.max() > -np.inf:
+                top = int(np.argmax(level))
+                best = level[top], int(column), int(bins[top]), bool(missing_left[top]), scores[:, top]
+                break
+            level, found = in_order(scores), False
+        if p["extra_trees"]:
+            populated = np.unique(np.concatenate([table[column][rows[q.sums[rows, 1] > 0]] for rows in group]))
+            u = int(draw(p["seed"], rules.RANDOM_CUT, index, ids[0], np.array([column]))[0])
+            level = np.where(bins == guard.random_bin(populated.tolist(), n_bins[column], u), level, -np.inf)
         top = int(np.argmax(level))  # the first of equals: lower bin, then missing left
         if best is None or level[top] > best[0]:
             best = level[top], int(column), int(bins[top]), bool(missing_left[top]), scores[:, top]
@@ -216,11 +231,11 @@ def best_split(
     score, column, bin, missing, scores = best
     parent = in_order(node_score)[0]
     unit = q.hs / (q.gs * q.gs)
-    gain = 0.5 * (score - parent) * unit - p["min_split_gain"]
-    if not (score > parent * (1 + 2.0**-40) and gain > 0):
+    gain = 0.5 * (score - parent) * unit
+    if not found and not (score > parent + abs(parent) * 2.0**-40 and gain > p["min_split_gain"]):
         return None
     shares = 0.5 * (scores - node_score[:, 0]) * unit
-    return Split(gain, column, bin, missing, shares if p["grow_policy"] == "symmetric" else np.array([gain]))
+    return Split(gain, column, bin, missing, shares if p["grow_policy"] == "symmetric" else np.array([gain]), found)
 
 
 def in_order(scores: Floats) -> Floats:
@@ -258,10 +273,14 @@ def score_of_nodes(sums: Ints, q: Quantised, p: dict[str, Any]) -> Floats:
         return (t * t) / b
 
 
-def score_of_splits(left: Ints, total: Ints, node_score: Floats, q: Quantised, p: dict[str, Any]) -> Floats:
-    """NUMERICS 5 and 6: s of every node and candidate; -inf where a limit forbids it."""
+def score_of_splits(
+    left: Ints, total: Ints, node_score: Floats, q: Quantised, p: dict[str, Any], under: Floats | None = None
+) -> Floats:
+    """NUMERICS 5 and 6: s of every node and candidate, `under` bounds where given; -inf where a limit forbids it."""
     right = total - left
-    if p["max_delta_step"] > 0:
+    if under is not None:
+        s = under
+    elif p["max_delta_step"] > 0:
         s = score_of_nodes(left, q, p) + score_of_nodes(right, q, p)
     else:
         tL, tR = (soft(side[..., 0].astype(np.float64), p["reg_alpha"] * q.gs) for side in (left, right))
@@ -301,13 +320,15 @@ def grow(
     members = [rows]  # of every node
     nodes: list[dict[str, Any]] = [{"column": -1, "bin": -1}]
     frontier: list[Group] = []
+    guard = rules.Guard(p, cut, q.gs, q.hs)
 
     def meet(ids: list[int], depth: int) -> None:
         if p["max_depth"] is not None and depth >= p["max_depth"]:
             return
         columns = sample_columns(tree_columns, p["colsample_bylevel"], p["seed"], LEVEL_COLUMNS, index, depth)
+        columns = guard.company(columns, ids[0])
         columns = sample_columns(columns, p["colsample_bynode"], p["seed"], NODE_COLUMNS, index, ids[0])
-        split = best_split([members[i] for i in ids], columns, table, n_bins, q, p)
+        split = best_split([members[i] for i in ids], ids, columns, table, n_bins, q, p, guard, index)
         if split is not None:
             frontier.append(Group(ids, depth, split))
 
@@ -315,7 +336,8 @@ def grow(
     n_leaves = 1
     while frontier:
         best_first = p["grow_policy"] == "leafwise"
-        nth = min(range(len(frontier)), key=lambda i: (-frontier[i].split.gain if best_first else 0.0, frontier[i].ids))
+        rank = [math.inf if group.split.forced else group.split.gain for group in frontier]
+        nth = min(range(len(frontier)), key=lambda i: (-rank[i] if best_first else 0.0, frontier[i].ids))
         ids, depth, split = frontier.pop(nth)
         n_leaves += len(ids)
         if p["max_leaves"] is not None and n_leaves > p["max_leaves"]:
@@ -327,12 +349,20 @@ def grow(
             nodes[i] = {"column": split.column, "bin": split.bin, "threshold": threshold,
                         "missing_left": split.missing_left, "left": len(nodes), "gain": gain}  # fmt: skip
             members += [members[i][goes_left], members[i][~goes_left]]
+            guard.inherit(i, len(nodes), split, *(q.sums[rows].sum(axis=0) for rows in members[-2:]))
             nodes += [{"column": -1, "bin": -1}, {"column": -1, "bin": -1}]
         children = list(range(len(nodes) - 2 * len(ids), len(nodes)))
         for group in [children] if p["grow_policy"] == "symmetric" else [[child] for child in children]:
             meet(group, depth + 1)
+        if guard.intermediate:
+            others = [i for i, node in enumerate(nodes) if node["column"] < 0 and i not in children]
+            for i in guard.tighten(others, children):
+                stale = [group for group in frontier if group.ids == [i]]
+                frontier = [group for group in frontier if group.ids != [i]]
+                for group in stale:
+                    meet([i], group.depth)
 
-    smooth = p["path_smooth"]
+    smooth, ends = p["path_smooth"], [i for i, node in enumerate(nodes) if node["column"] < 0]
     for i, (node, inside) in enumerate(zip(nodes, members, strict=True)):
         G, H, C = (float(v) for v in wide.sums[inside].sum(axis=0))
         node["cover"], node["count"] = H / wide.hs, C / p["count_unit"]
@@ -340,7 +370,7 @@ def grow(
         if i > 0 and smooth > 0:
             step = (step * node["count"] + node["above"] * smooth) / (node["count"] + smooth)
         if node["column"] < 0:
-            node["value"] = step
+            node["value"] = guard.cut_leaf(i, ends, step)
         else:
             nodes[node["left"]]["above"] = nodes[node["left"] + 1]["above"] = step
     return {name: np.array([node.get(name, 0) for node in nodes], NODE[name]) for name in NODE.names or ()}
@@ -431,17 +461,17 @@ def newton(
         with np.errstate(all="ignore"):
             to = np.where(H + lam == 0, d, -soft(G - H * d, alpha) / (H + lam))
         to = np.clip(to, -limit, limit) if limit > 0 else to
+        close = np.abs(to - d) <= CLOSE * np.maximum(1.0, np.abs(to))
+        if close.all():
+            return to
         worth = here + 0.5 * lam * d * d + alpha * np.abs(d)
         for halvings in range(12):
             there, *sums = leaf_sums(r, to)
-            worse = ~(there + 0.5 * lam * to * to + alpha * np.abs(to) <= worth) & (to != d)
+            worse = ~(there + 0.5 * lam * to * to + alpha * np.abs(to) <= worth) & (to != d) & ~close
             if not worse.any():
                 break
             to = np.where(worse, 0.5 * (d + to) if halvings < 10 else d, to)
-        still = np.all(np.abs(to - d) <= 1e-12 * np.maximum(1.0, np.abs(to)))
         d, here = to, there
-        if still:
-            break
     return d
 
 
@@ -478,7 +508,9 @@ def knot_spread(goal: Objective, f: Fields, score: Floats, label: Floats, w: Wei
     assert goal.knot is not None
     at, mass, _ = goal.knot(score, label, f)
     r = Rows(goal, f, score, label, np.zeros(len(label), np.int64), 1, w)
-    return float(weighted_quantiles(np.abs(at), mass * w.factor, np.full(len(label), f[0]), r)[0])
+    level, size = np.full(len(label), f[0]), np.abs(at)
+    spread = float(weighted_quantiles(size, mass * w.factor, level, r)[0])
+    return spread or float(weighted_quantiles(size, np.where(size == 0, 0.0, mass * w.factor), level, r)[0])
 
 
 def exact_values(r: Rows, p: dict[str, Any]) -> Floats:
@@ -508,15 +540,14 @@ def line_search(r: Rows, v: Floats) -> float:
     rho, (loss, slope, bend) = 0.0, look(0.0)
     for _ in range(100):
         to = rho if bend == 0 else rho - slope / bend
+        if abs(to - rho) <= CLOSE * max(1.0, abs(to)):
+            return to
         for halvings in range(12):
             there, *derivatives = look(to)
             if there <= loss or to == rho:
                 break
             to = 0.5 * (rho + to) if halvings < 10 else rho
-        still = abs(to - rho) <= 1e-12 * max(1.0, abs(to))
         rho, loss, (slope, bend) = to, there, derivatives
-        if still:
-            break
     return rho
 
 
@@ -524,7 +555,7 @@ def penalty_of(p: dict[str, Any]) -> tuple[float, float, float]:
     return p["reg_lambda"], p["reg_alpha"], p["max_delta_step"]
 
 
-def leaf_values(step: Floats, r: Rows, p: dict[str, Any]) -> Floats:
+def leaf_values(step: Floats, r: Rows, tree: Tree, p: dict[str, Any]) -> Floats:
     """NUMERICS 8: by leaf, from the one-step values of section 6; before shrinkage."""
     method = r.goal.leaf if p["leaf_estimation"] == "auto" else p["leaf_estimation"]
     if method == "friedman":
@@ -536,7 +567,13 @@ def leaf_values(step: Floats, r: Rows, p: dict[str, Any]) -> Floats:
     else:
         v = step
     v = np.where(v > 0, 1.0, -1.0) if method == "sign" else v
-    return line_search(r, v) * v if p["line_search"] == "tree" else v
+    monotone = any(p["monotone_constraints"] or ())
+    if monotone:
+        refits = method in ("exact", "sign") or p["leaf_iterations"] > 1 or p["ccp_alpha"] > 0
+        v = rules.ordered(tree, v, p["monotone_constraints"], refits)
+    if p["line_search"] == "none":
+        return v
+    return (max(line_search(r, v), 0.0) if monotone else line_search(r, v)) * v
 
 
 # ---- 9. Pruning -----------------------------------------------------------------------------------------------------
@@ -567,6 +604,29 @@ def prune(tree: Tree, alpha: float) -> Tree:
     return {name: x[alive] for name, x in pruned.items()}
 
 
+# ---- 10. Samplers ---------------------------------------------------------------------------------------------------
+
+
+def sample(p: dict[str, Any], round: int, g: Floats, w: Weights, y: Floats) -> Floats | None:
+    """NUMERICS 10: how often every row counts, from gradients (n_outputs, n_rows); None: nobody was drawn."""
+    if p["sampling"] == "goss" and round < int(1 / rate(p["learning_rate"], round)):
+        return None
+    once, outputs = w._replace(repeat=(w.repeat > 0).astype(np.int64)), []
+    for one in g:
+        wide, narrow = (quantise(one, one, once, bits) for bits in (30, 14))
+        outputs.append(samplers.Output(wide.sums[:, 0], narrow.sums[:, 0], 30 - exponent(wide.gs)))
+    turn = round - round % p["subsample_freq"]
+    return samplers.ask(
+        {"group": None} | p, outputs, w.repeat, lambda b, i: draw(p["seed"], ROWS, turn, b, i), exponent, y
+    )
+
+
+def counted(g: Floats, h: Floats, w: Weights, times: Floats) -> tuple[Floats, Floats]:
+    """NUMERICS 10: what wide gradients say, times how often their rows count; weights are in them."""
+    once = quantise(g, h, w._replace(repeat=(w.repeat > 0).astype(np.int64)), BITS["wide"])
+    return once.sums[:, 0] * times / once.gs, once.sums[:, 1] * times / once.hs
+
+
 # ---- The loop -------------------------------------------------------------------------------------------------------
 
 
@@ -582,23 +642,31 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
     scores = np.repeat(base[:, None], len(X), axis=1)
     trees: list[Tree] = []
     for round in range(p["n_estimators"]):
-        rows = sample_rows(p["seed"], round, p["subsample"], len(X))
-        sample = w._replace(repeat=np.where(np.isin(np.arange(len(X)), rows), w.repeat, 0))
         if goal.adaptive:
             f = (*f[: len(goal.fields)], knot_spread(goal, f, scores[0], label[0], w))
         before = scores.copy()
-        for output, (g, h) in enumerate(zip(*gradients(p["objective"], f, before, label), strict=True)):
+        every_g, every_h = gradients(p["objective"], f, before, label)
+        times = sample(p, round, every_g, w, y)
+        rows = np.arange(len(X)) if times is None else np.flatnonzero(times)
+        weighed = times is not None and p["sampling"] != "uniform"
+        asked = w if times is None else w._replace(repeat=np.where(times > 0, w.repeat, 0), factor=w.factor * times)
+        plain = asked._replace(factor=np.ones(len(X))) if weighed else w
+        for output, (g, h) in enumerate(zip(every_g, every_h, strict=True)):
             leaf_h = np.ones_like(h) if p["leaf_estimation"] == "gradient" else h
             search_h = np.ones_like(h) if p["hessian"] == "none" else leaf_h
-            wide = quantise(g, leaf_h, w, BITS["wide"])
-            q = quantise(g, search_h, w, BITS[search_precision(g, search_h, w, p["precision"])])
+            search_g = leaf_g = g
+            if weighed and times is not None:
+                search_g, search_h = counted(g, search_h, w, times)
+                leaf_g, leaf_h = counted(g, leaf_h, w, times)
+            wide = quantise(leaf_g, leaf_h, plain, BITS["wide"])
+            q = quantise(search_g, search_h, plain, BITS[search_precision(search_g, search_h, plain, p["precision"])])
             tree = grow(rows, table, cut, q, wide, p, round * len(label) + output)
             tree = prune(tree, p["ccp_alpha"]) if p["ccp_alpha"] > 0 else tree
             number = np.cumsum(tree["column"] < 0) - 1  # of every leaf
             along = margin(before, output) if p["objective"] == "softmax" else before[output]
-            r = Rows(goal, f, along, label[output], number[leaves(tree, X)], number[-1] + 1, sample)
+            r = Rows(goal, f, along, label[output], number[leaves(tree, X)], number[-1] + 1, asked)
             step = tree["value"][tree["column"] < 0]
-            tree["value"][tree["column"] < 0] = rate(p["learning_rate"], round) * leaf_values(step, r, p)
+            tree["value"][tree["column"] < 0] = rate(p["learning_rate"], round) * leaf_values(step, r, tree, p)
             scores[output] += tree["value"][leaves(tree, X)]
             trees.append(tree)
     return trees, base

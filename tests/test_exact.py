@@ -13,12 +13,15 @@ import datasets
 import reference
 import sapwood
 from sapwood import Dataset, SapwoodRegressor, _core
-from sapwood.data.dataset import _checked
+from sapwood.data import container
+from sapwood.data.dataset import KIND, VERSION, _checked
 from sapwood.errors import DataError, ParameterError
 from sapwood.grow import plan
 from sapwood.model import Booster
 from sapwood.params import resolve
 from test_reference import OBJECTIVES, ODD, POLICIES, SMALL, WEIGHTS, assert_bits, labels, table, weight_of
+from test_reference_rules import FORCED, RULES
+from test_reference_samplers import SAMPLERS
 
 Floats = NDArray[np.float64]
 ARRAYS = ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count")
@@ -30,6 +33,12 @@ LIMITS: list[dict[str, Any]] = [
     {"path_smooth": 7.0, "reg_lambda": 0.0},
     {"min_samples_leaf": 17},
     {"min_samples_leaf": 8, "min_child_weight": 4.0, "min_split_gain": 0.3},
+]
+ENSEMBLES: list[dict[str, Any]] = [
+    {"boosting": "dart", "rate_drop": 0.5},
+    {"boosting": "forest", "subsample": 0.6, "colsample_bynode": 0.7},
+    {"n_parallel_trees": 3, "subsample": 0.5},
+    {"pruning": "post", "min_split_gain": 0.5},
 ]
 
 
@@ -124,7 +133,7 @@ def test_more_values_than_histograms_have_bins(policy: str) -> None:
     objective=st.sampled_from(OBJECTIVES),
     precision=st.sampled_from(["narrow", "wide"]),
     weights=st.sampled_from(WEIGHTS),
-    limit=st.sampled_from([*LIMITS, SAMPLING, SAMPLING | {"min_samples_leaf": 3}]),
+    limit=st.sampled_from([*LIMITS, *SAMPLERS, SAMPLING, SAMPLING | {"min_samples_leaf": 3}]),
 )
 def test_equals_hist_where_every_value_has_its_bin(
     n: int, seed: int, distinct: int, gone: float, policy: str, objective: str, precision: str, weights: str,
@@ -139,6 +148,17 @@ def test_equals_hist_where_every_value_has_its_bin(
     params = {"objective": objective, "grow_policy": policy, "precision": precision, "n_estimators": 3, "max_depth": 4,
               "min_child_weight": 0.0, "n_classes": 2 if objective == "softmax" else None}  # fmt: skip
     assert_like_histograms(X, y, params | limit, weight_of(rng, weights, n))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("more", [*SAMPLERS, *ENSEMBLES, RULES["groups"], RULES["pairwise"], RULES["alone"]], ids=str)
+def test_equals_hist_under_samplers_ensembles_and_groups(more: dict[str, Any], policy: str) -> None:
+    rng = np.random.default_rng(6)
+    X = table(rng, 700)
+    for objective, weights in (("logistic", "none"), ("squared_error", "whole"), ("softmax", "real")):
+        params = {"objective": objective, "grow_policy": policy, "n_estimators": 5, "min_samples_leaf": 4} | more
+        exact = assert_like_histograms(X, labels(rng, X, objective), params, weight_of(rng, weights, 700))
+        assert exact.trees.n_nodes > 3 * exact.trees.n_trees  # trees, not stumps
 
 
 REAL = {
@@ -175,7 +195,9 @@ def test_everything_after_growth_is_the_same() -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("more", [{}, SAMPLING, {"precision": "wide", "min_samples_leaf": 9}], ids=str)
+@pytest.mark.parametrize(
+    "more", [{}, SAMPLING, {"precision": "wide", "min_samples_leaf": 9}, {"sampling": "mvs", "subsample": 0.5}], ids=str
+)
 def test_threads_chunks_and_instruction_sets(policy: str, more: dict[str, Any], isa: str) -> None:
     rng = np.random.default_rng(5)
     X = table(rng, 9_000)
@@ -222,6 +244,17 @@ def test_codes_beyond_16_bits_are_saved(tmp_path: Path) -> None:
     assert again.fingerprint() == data.fingerprint()
 
 
+def test_files_without_a_tree_method_are_histograms(tmp_path: Path) -> None:
+    data = Dataset(np.arange(9.0)[:, None])
+    data.save(tmp_path / "data")
+    arrays, fields = container.unpack((tmp_path / "data").read_bytes(), KIND, VERSION, DataError)
+    container.write(
+        tmp_path / "old", container.pack(KIND, VERSION, arrays, {k: v for k, v in fields.items() if k != "tree_method"})
+    )
+    old = Dataset.load(tmp_path / "old")
+    assert (old.tree_method, old.fingerprint()) == ("hist", data.fingerprint())
+
+
 def test_training_continues() -> None:
     X, y, _ = datasets.protein()
     data = Dataset(X, label=y, tree_method="exact")
@@ -247,6 +280,10 @@ def test_what_does_not_fit_together_is_refused() -> None:
         Dataset(X, tree_method="approx")
     with pytest.raises(ParameterError, match="tree_method='exact', but the data was made with 'hist'"):
         sapwood.train({"tree_method": "exact"}, Dataset(X, label=y))
+    wide = Dataset(np.tile(X, 6), label=y, tree_method="exact")
+    for name, rule in (("monotone_constraints", {"f0": 1}), ("extra_trees", True), ("forced_splits", FORCED)):
+        with pytest.raises(ParameterError, match=f"{name} is not for tree_method='exact'; use"):
+            sapwood.train({name: rule}, wide)
     with pytest.raises(DataError, match="tree_method is neither"):
         _checked({}, {"n_rows": 1, "feature_names": ["a"], "named": True, "max_bins": 2,
                                            "min_samples_bin": 1, "tree_method": "approx"})  # fmt: skip

@@ -13,12 +13,17 @@ from types import ModuleType
 import pytest
 
 import sapwood
+from sapwood import metric
 from sapwood.device import cpu
 from sapwood.params import TABLE, resolve
 
 HOUSE = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
-LOSSES = sorted(str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/losses/*.md"))
+PAGES = [
+    "docs/ensembles.md",
+    "docs/metrics.md",
+    *sorted(str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/losses/*.md")),
+]
 TARGETS = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
 
 
@@ -104,7 +109,7 @@ def test_every_parameter_is_documented(estimator: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "benchmarks/README.md", ".ci/run", "CHANGELOG.md", "docs/ARCHITECTURE.md", *LOSSES]
+    "page", ["README.md", "benchmarks/README.md", ".ci/run", "CHANGELOG.md", "docs/ARCHITECTURE.md", *PAGES]
 )
 def test_commands_and_files_named_in_documents_exist(page: str) -> None:
     text = (HOUSE / page).read_text()
@@ -115,7 +120,7 @@ def test_commands_and_files_named_in_documents_exist(page: str) -> None:
         assert (HOUSE / path).exists(), path
 
 
-@pytest.mark.parametrize("page", ["README.md", *LOSSES])
+@pytest.mark.parametrize("page", ["README.md", *PAGES])
 def test_examples_run_and_print_what_the_page_says(page: str, tmp_path: Path) -> None:
     """The blocks of a page are one script; what it prints is in the page, as the same model is on every machine."""
     text = (HOUSE / page).read_text()
@@ -133,12 +138,31 @@ def test_table_of_losses() -> None:
     """Every name in a row is one that `objective` takes, and the metric is the core's."""
     rows = [line.split("|")[1:-1] for line in (HOUSE / "docs/losses/README.md").read_text().splitlines()]
     found = {}
-    for ours, *peers, _, metric in (row for row in rows if len(row) == 6 and "`" in row[0]):
+    for ours, *peers, _, measured in (row for row in rows if len(row) == 6 and "`" in row[0]):
         name = ours.strip(" `")
         for other in re.findall(r"`([^`]+)`", " ".join([ours, *peers])):
             assert resolve({"objective": other})["objective"] == name, other
-        found[name] = metric.strip(" `")
+        found[name] = measured.strip(" `")
     assert found and found.items() <= {name: about["metric"] for name, about in cpu.objectives().items()}.items()
+
+
+def test_table_of_metrics() -> None:
+    """Every metric is there, with its direction, the predictions it suits, and names that lead to it."""
+    words = {"numbers": metric.VALUE, "probability": metric.BINARY, "classes": metric.CLASSES, "guesses": metric.STEP}
+    words["scores"] = ("identity",)
+    found = set()
+    for line in (HOUSE / "docs/metrics.md").read_text().splitlines():
+        if not line.startswith("| `") or "eval_metric" in line:
+            continue
+        ours, _, better, predictions, peers = line.split("|")[1:-1]
+        name, _, parameter = ours.strip(" `").partition("@")
+        one = metric.METRICS[name]
+        assert (better.strip() == "higher", bool(parameter)) == (one.higher_is_better, one.parameter is not None), name
+        assert {link for word in predictions.split(",") for link in words[word.strip()]} == set(one.links), name
+        for peer in re.findall(r"`([^`]+)`", peers):
+            assert metric.resolve(peer, default=name, link=one.links[-1])[0].name == name, peer
+        found.add(name)
+    assert found == metric.METRICS.keys()
 
 
 def test_a_new_loss_is_shown_whole() -> None:

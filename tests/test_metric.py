@@ -79,7 +79,7 @@ def rows(link: str, n: int, seed: int = 3) -> tuple[Any, Any]:
         ("balanced_accuracy", [1, 1], [0.1, 0.9], None, 0.5),  # classes without rows do not count
         ("f1", Y, P, None, 0.5),
         ("f1@0.4", Y, P, None, 4 / 5),
-        ("f1", [0, 0], [0.1, 0.2], None, 0.0),
+        ("f1", [0, 1], [0.1, 0.2], None, 0.0),
         ("f1", CLASSES, SHARES, None, (1 + 2 / 3 + 0) / 3),
         ("f1", [0, 1], np.eye(3)[[0, 1]], None, 1.0),  # nor do those without guesses too
         ("mcc", [0, 0, 1, 1], [0, 1, 1, 1], None, 1 / math.sqrt(3)),
@@ -254,6 +254,13 @@ def test_the_direction_is_the_one_of_better_predictions(name: str, link: str) ->
         ("auc", [1, 1, 0], [0.5, 0.5, 0.5], [1, 1, 0], "auc needs validation rows of every class"),
         ("auc", [0, 1], np.full((2, 3), 1 / 3), None, "auc needs validation rows of every class"),
         ("average_precision", [0, 0], [0.5, 0.4], None, "average_precision needs validation rows of class 1"),
+        ("f1", [0, 0], [0.1, 0.9], None, "f1 needs validation rows of class 1; add some or choose another eval_metric"),
+        ("f1", [[0, 0], [1, 0]], [[0.1, 0.9], [0.9, 0.1]], None, "f1 needs validation rows of class 1"),
+        ("mcc", [1, 1, 0], [0.1, 0.9, 0.5], [1, 1, 0], "mcc needs validation rows of two classes"),
+        ("mcc", [2, 2], np.eye(3)[:2], None, "mcc needs validation rows of two classes"),
+        ("rmse", [1, 2], [np.nan, 2], None, "rmse cannot be measured: only finite values can be summed; check"),
+        ("pinball@0.9", [1, 2], [np.inf, 2], None, "pinball@0.9 cannot be measured"),
+        ("logloss", [0, 5], np.eye(2), None, "logloss cannot be measured: index 5 is out of bounds"),
         ("r2", [0.1, 0.1, 0.1], [1, 2, 3], None, "r2 needs validation labels that differ"),
         ("r2", [1, 1, 2], [1, 2, 3], [1, 1, 0], "r2 needs validation labels that differ"),
         ("poisson", [1, -1], [1, 1], None, "poisson needs labels of 0 or more, and validation row 1 has -1"),
@@ -294,6 +301,8 @@ def resolve(given: Any, link: str | None = "sigmoid") -> tuple[metric.Metric, ..
         (["TotalF1:average=Macro", "BalancedAccuracy"], "softmax", ["f1", "balanced_accuracy"]),
         (["neg_mean_squared_error", "neg_mean_absolute_error", "r2"], "identity", ["mse", "mae", "r2"]),
         (["neg_log_loss", "roc_auc", "aucpr", "rmse"], "sigmoid2", ["logloss", "auc", "average_precision", "rmse"]),
+        (["Poisson_Deviance", "tweedie_deviance", "gamma_deviance"], "exp", ["poisson", "tweedie", "gamma"]),
+        (["neg_mean_poisson_deviance", "mean_tweedie_deviance"], "exp", ["poisson", "tweedie"]),
         (["auc", "rmse", "multi_logloss"], None, ["auc", "rmse", "multi_logloss"]),
     ],
 )
@@ -379,6 +388,24 @@ def test_a_callable_returns_a_number() -> None:
     (one,) = resolve(lambda y, prediction, weight: "good")
     with pytest.raises(ParameterError, match="returned a str, not a number"):
         one(Y, P, None)
+    (one,) = resolve(("gain", lambda y, prediction, weight: np.nan, True))
+    with pytest.raises(ParameterError, match="eval_metric 'gain' returned NaN, not a number"):
+        one(Y, P, None)
+    (one,) = resolve(lambda y, prediction, weight: [].index(0))
+    with pytest.raises(ValueError, match="list") as raised:  # the user's own error as it is
+        one(Y, P, None)
+    assert type(raised.value) is ValueError
+
+
+@pytest.mark.parametrize("name", [name for name, one in metric.METRICS.items() if "softmax" not in one.links])
+def test_one_prediction_for_each_label(name: str) -> None:
+    message = rf"{name} needs one prediction for each label; predictions are \(4, 2\), labels \(4,\); give eval_metric"
+    with pytest.raises(ParameterError, match=message):
+        by_name(name)(Y + 1, np.ones((4, 2)), None)
+    with pytest.raises(ParameterError, match=r"predictions are \(4,\), labels \(4, 2\)"):
+        by_name(name)(np.ones((4, 2)), np.ones(4), None)
+    column = by_name(name)(Y + 1, (P + 1)[:, None], None)  # as a link of a user's may give them
+    assert column == by_name(name)(Y + 1, P + 1, None)
 
 
 def test_a_metric_of_two_arguments_is_refused_at_once() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sapwood.errors import ParameterError, SapwoodError, suggest
-from sapwood.params import TABLE, defaults, given_names, model_params, resolve
+from sapwood.params import ELSEWHERE, TABLE, defaults, given_names, model_params, resolve
 
 
 def refuse(given: Any) -> str:
@@ -64,7 +64,19 @@ def test_the_given_mapping_is_not_changed() -> None:
         ({"lambda": 2}, "reg_lambda", 2.0),
         ({"lambda_l1": 2}, "reg_alpha", 2.0),
         ({"l2_leaf_reg": 3.0}, "reg_lambda", 3.0),
-        ({"gamma": 1}, "min_split_gain", 1.0),
+        ({"gamma": 1}, "min_split_gain", 0.5),
+        ({"min_gain_to_split": 3.0}, "min_split_gain", 1.5),
+        ({"booster": "dart"}, "boosting", "dart"),
+        ({"boosting_type": "rf"}, "boosting", "forest"),
+        ({"boosting": "gbdt"}, "boosting", "plain"),
+        ({"num_parallel_tree": 4}, "n_parallel_trees", 4),
+        ({"drop_rate": 0.2}, "rate_drop", 0.2),
+        ({"max_drop": 0}, "max_drop", None),
+        ({"max_drop": -1}, "max_drop", None),
+        ({"one_drop": 1}, "one_drop", True),
+        ({"uniform_drop": False}, "sample_type", "weighted"),
+        ({"xgboost_dart_mode": True}, "normalize_type", "tree"),
+        ({"xgboost_dart_mode": 0}, "normalize_type", "paper"),
         ({"min_data_in_leaf": 20}, "min_samples_leaf", 20),
         ({"min_child_samples": 0}, "min_samples_leaf", 1),
         ({"min_sum_hessian_in_leaf": 1e-3}, "min_child_weight", 1e-3),
@@ -132,13 +144,48 @@ def test_the_peers_names_and_values(given: dict[str, Any], name: str, value: Any
         ({"device": "abacus"}, "device='abacus' is unknown; choose 'cpu'."),
         ({"max_dept": 3}, "unknown parameter 'max_dept'; did you mean 'max_depth'"),
         ({"eta": 0.1, "learning_rate": 0.2}, "eta=0.1 and learning_rate=0.2 are both learning_rate; give one of them."),
-        ({"alpha": 1}, "parameter 'alpha' is ambiguous: L1 penalty in XGBoost"),
+        ({"alpha": 1}, "unknown parameter 'alpha'; it is ambiguous, the L1 penalty in XGBoost and the level"),
+        ({"class_weight": "balanced"}, "unknown parameter 'class_weight'; use sample_weight"),
+        ({"is_unbalance": True}, "unknown parameter 'is_unbalance'; use sample_weight"),
+        ({"base_score": 0.5}, "unknown parameter 'base_score'; use start, which is a raw score"),
+        ({"boost_from_average": False}, "unknown parameter 'boost_from_average'; start='auto' is the constant"),
+        ({"max_features": 0.5}, "unknown parameter 'max_features'; draw a share of the columns with colsample_bynode."),
+        ({"objective": None}, "objective=None is no objective; give a name such as 'squared_error' or 'logistic', a"),
+        ({"objective": 3}, "objective=3 is no objective; give a name"),
+        ({"objective": object()}, "objective=<object object at"),
+        ({"start": "mean"}, "start='mean' is no raw score; choose 'auto', a number up to 1e+150 in size, or one such"),
+        ({"start": [0, np.nan]}, "start=[0, nan] is no raw score; choose"),
+        ({"start": -1.1e150}, "start=-1.1e+150 is no raw score; choose"),
+        ({"start": True}, "start=True is no raw score; choose"),
+        ({"start": np.eye(2)}, "start=array("),
+        ({"learning_rate": [0.1, 0]}, "learning_rate=[0.1, 0], in which 0 is too small; choose a number above 0."),
         ({"eval_metric": 3}, "eval_metric=3 is not a metric; choose"),
         ([("eta", 1)], "params is a list; give a dict of names and values."),
     ],
 )
 def test_errors_say_what_was_given_and_what_is_allowed(given: Any, message: str) -> None:
     assert refuse(given).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "value"),
+    [
+        ({"start": 2}, "start", 2.0),
+        ({"start": np.array(0.5)}, "start", 0.5),
+        ({"start": np.array([1, 2])}, "start", [1.0, 2.0]),
+        ({"start": (-1e150, Fraction(1, 2))}, "start", [-1e150, 0.5]),
+        ({"learning_rate": np.array(0.5)}, "learning_rate", 0.5),
+        ({"learning_rate": np.array([0.5, 1.0])}, "learning_rate", [0.5, 1.0]),
+    ],
+)
+def test_one_number_or_several(given: dict[str, Any], name: str, value: Any) -> None:
+    assert resolve(given)[name] == value and type(resolve(given)[name]) is type(value)
+
+
+def test_what_others_have_is_no_parameter_here() -> None:
+    names = {name for row in TABLE for name in (row.name, *row.aliases)}
+    assert not names & ELSEWHERE.keys()
+    assert all(hint.endswith(".") for hint in ELSEWHERE.values())
 
 
 def test_a_name_like_no_other_lists_ours() -> None:
@@ -196,7 +243,8 @@ def test_suggestions() -> None:
 def test_switches_that_say_what_we_do_anyway() -> None:
     given = {"boosting_type": "GBDT", "force_col_wise": True, "bagging_freq": 1, "tree_method": "hist"}
     assert resolve(given) == resolve({})
-    assert refuse({"boosting": "dart"}).startswith("boosting='dart' is not available; Sapwood knows boosting as 'gbdt'")
+    assert refuse({"boosting": "ordered"}).startswith("boosting='ordered' is unknown; ")
+    assert refuse({"use_label_encoder": True}).startswith("use_label_encoder=True is not available; ")
 
 
 def test_a_recipe_sets_what_was_not_given() -> None:

@@ -33,22 +33,33 @@ def dataset(objective: str, variant: str) -> sapwood.Dataset:
     X = np.stack([uniform(j) for j in range(COLUMNS)], axis=1)
     X[:, 5] = np.floor(4 * X[:, 5])  # few distinct values
     z = (X[:, 0] - 0.4) * (X[:, 1] - 0.6) * 8 + X[:, 2] + (X[:, 5] > 1) * X[:, 3] + uniform(COLUMNS)
-    label = {"squared_error": z, "logistic": (z > 1.2).astype(np.float64), "softmax": np.digitize(z, [0.8, 1.6])}
+    label = {
+        "a number": z,
+        "a number of at least 0": np.floor(2 * np.abs(z)),
+        "a number above 0": np.abs(z) + 0.5,
+        "a number from 0 to 1": uniform(6),
+        "0 or 1": (z > 1.2).astype(np.float64),
+        "a class index": np.digitize(z, [0.8, 1.6]),
+    }[cpu.objectives()[objective]["labels"]]
     weight = np.floor(3 * uniform(7)) if objective == "logistic" else uniform(7) + 0.1  # whole (0 too), and real
     if variant == "missing":
         X[uniform(8) < 0.2, 1] = np.nan
         X[uniform(9) < 0.5, 2] = np.nan
-    return sapwood.Dataset(X, label[objective], weight=weight if variant == "weighted" else None, max_bins=31)
+    return sapwood.Dataset(X, label, weight=weight if variant == "weighted" else None, max_bins=31)
 
 
 def tasks() -> Iterator[tuple[str, str]]:
     """Name and model hash of every task."""
+    params: dict[str, Any]
     objectives = ("squared_error", "logistic", "softmax")
     growers = ("depthwise", "leafwise", "symmetric")
+    for objective, leaf in product(cpu.objectives(), ("auto", "exact")):
+        params = {"objective": objective, "leaf_estimation": leaf, "n_estimators": ROUNDS, "max_leaves": 7}
+        yield f"{objective} {leaf}", sapwood.train(params, dataset(objective, "weighted")).fingerprint()
     for objective, variant in product(objectives, VARIANTS):
         data = dataset(objective, variant)
         for grower, precision in product(growers, ("narrow", "wide")):
-            params: dict[str, Any] = {
+            params = {
                 "objective": objective,
                 "grow_policy": grower,
                 "precision": precision,

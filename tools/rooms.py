@@ -16,6 +16,7 @@ CORE = PACKAGE / "core"
 ORDER = [
     ["errors"],
     ["params"],
+    ["constraints"],
     ["device"],
     ["math"],
     ["data"],

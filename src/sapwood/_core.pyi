@@ -86,8 +86,25 @@ class Trainer:
 
         The objective's own, or those given, both (n_outputs, n_rows) and before weights.
         """
-    def sample(self, seed: int, round: int, subsample: float) -> int:
-        """Choose the rows of this round; how many."""
+    def set_rules(
+        self,
+        direction: Sequence[int],  # of every column: -1 falling, 0 free, 1 rising; empty: all free
+        intermediate: bool,
+        groups: Sequence[Sequence[int]],  # columns that may share a path, every column in one; empty: all may
+        extra: bool,
+        forced: Sequence[Sequence[int]],  # (column, bin, place of what follows left, right); -1: nothing
+    ) -> None:
+        """Which splits trees may have, beyond their limits (NUMERICS, rules)."""
+    def set_sampler(
+        self,
+        name: str,
+        fields: Mapping[str, float],
+        share: Floats | None = None,  # (n_rows) instead of subsample
+        unit: Ints | None = None,  # (n_rows) the group of each row: whole groups are in or out
+    ) -> None:
+        """Say who is asked from now on; "uniform" until then."""
+    def sample(self, seed: int, round: int, subsample: float | None) -> int:
+        """Choose the rows of this round, all of them for None, once gradients are there; how many."""
     def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int) -> list[Tree]:
         """A tree for every output on its gradients, which are used up; `tree` is the number of the first, and for the
         limits see sapwood.grow.plan."""
@@ -154,6 +171,9 @@ def objectives() -> dict[str, dict[str, Any]]:
 
 def growers() -> dict[str, str]:
     """By name: doc."""
+
+def samplers() -> dict[str, dict[str, Any]]:
+    """By name: doc, names of fields, and whether it takes a share of the rows, looks at gradients, weighs rows."""
 
 def link(name: str, raw: Floats, n_threads: int = 1) -> Floats:
     """Predictions from raw scores, both (n_rows, n_outputs)."""

@@ -3,9 +3,13 @@
 In: resolved parameters. Out: a growth policy of the core and the limits it keeps.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import constraints
 from sapwood.device import cpu
 from sapwood.errors import ParameterError, suggest
 
@@ -42,7 +46,34 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
     smooth = smooth if params["path_smooth"] == "auto" else params["path_smooth"]
     rows = 0 if params["min_samples_leaf"] == "auto" else params["min_samples_leaf"]
     limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "min_samples_leaf": rows, "path_smooth": smooth}
-    return policy, limits | {name: params[name] for name in _SAME}
+    limits |= {name: params[name] for name in _SAME}
+    if params["pruning"] == "post":
+        limits["min_split_gain"] = 0.0
+    return policy, limits
+
+
+def rule(
+    trainer: cpu.Trainer, params: Mapping[str, Any], names: Sequence[str], cuts: Sequence[NDArray[np.float64]]
+) -> None:
+    """Tell a trainer which splits its trees may have.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    params : mapping
+        Resolved parameters, constraints by name.
+    names : sequence of str
+        Of the columns.
+    cuts : sequence of (n_cuts) float64
+        Of the columns.
+    """
+    trainer.set_rules(
+        constraints.directions(params["monotone_constraints"], names),
+        params["monotone_method"] == "intermediate",
+        constraints.groups(params["interaction_constraints"], names),
+        params["extra_trees"],
+        constraints.forced(params["forced_splits"], names, cuts),
+    )
 
 
 def size(policy: str, max_leaves: int | str | None, max_depth: int | str | None) -> tuple[int | None, int | None]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sapwood import math
 from sapwood.device import cpu
-from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.params import Number
 
 Floats = NDArray[np.float64]
@@ -53,11 +53,18 @@ class Metric:
     higher_is_better: bool = False
     links: tuple[str, ...] = (*VALUE, *BINARY, *CLASSES, *STEP)  # the predictions it understands
     parameter: Parameter | None = None
+    own: bool = False  # a user's function
 
     def __call__(self, y: Floats, prediction: Floats, weight: Floats | None) -> float:
-        value: Any = self.function(y, prediction, weight)
-        if not isinstance(value, Real):
-            raise ParameterError(f"eval_metric {self.name!r} returned a {type(value).__name__}, not a number.")
+        try:
+            value: Any = self.function(y, prediction, weight)
+        except (ValueError, IndexError) as cause:  # what is not finite cannot be summed; a label may be no class
+            if self.own or isinstance(cause, SapwoodError):
+                raise
+            raise DataError(f"{self.name} cannot be measured: {cause}; check the validation rows.") from cause
+        if not isinstance(value, Real) or value != value:
+            what = "NaN" if isinstance(value, Real) else f"a {type(value).__name__}"
+            raise ParameterError(f"eval_metric {self.name!r} returned {what}, not a number.")
         return float(value)
 
 
@@ -209,37 +216,44 @@ def balanced_accuracy(y: Floats, prediction: Floats, weight: Floats | None, thre
 
 
 def f1(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
-    """Harmonic mean of precision and recall of class 1, 0 without rows or guesses of it.
-
-    Several classes: the mean over those that have rows or guesses (macro).
-    """
+    """Harmonic mean of precision and recall of class 1; several: the mean over those with rows or guesses (macro)."""
     table = _confusion(y, prediction, weight, threshold)
     hits, sizes = 2 * table.diagonal(), table.sum(0) + table.sum(1)
     if prediction.ndim == 1:
-        return float(hits[1] / max(sizes[1], 1))
+        if not table[1].any():
+            raise DataError("f1 needs validation rows of class 1; add some or choose another eval_metric.")
+        return float(hits[1] / sizes[1])
     return fmean(hit / size for hit, size in zip(hits, sizes, strict=True) if size)
 
 
 def mcc(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
-    """Matthews' correlation of classes and guesses (Gorodkin's R_K); 0 where either is constant."""
+    """Matthews' correlation of classes and guesses (Gorodkin's R_K); 0 where all guesses are the same."""
     table = _confusion(y, prediction, weight, threshold).astype(object)  # Python's integers: products do not overflow
     classes, guesses, total = table.sum(1), table.sum(0), table.sum()
+    if (classes == total).any():
+        raise DataError("mcc needs validation rows of two classes; add some or choose another eval_metric.")
     spread = (total**2 - classes @ classes) * (total**2 - guesses @ guesses)
     return float((total * table.trace() - classes @ guesses) / sqrt(spread)) if spread else 0.0
 
 
 # --------------------------------------------------------------------------------------------- the table
-def _by_column(function: Function) -> Function:
+def _by_column(metric: Metric) -> Metric:
     """The metric of labels of one column or of several, where it is the mean."""
+    function, of_classes = metric.function, "softmax" in metric.links
 
     @wraps(function)
     def measured(y: Floats, prediction: Floats, weight: Floats | None, **parameter: float) -> float:
-        if y.ndim == 1:
+        if y.ndim == 1 and (prediction.ndim == 1 or (of_classes and prediction.shape[1] > 1)):
             return function(y, prediction, weight, **parameter)
-        columns = zip(y.T, prediction.reshape(y.shape).T, strict=True)
+        if prediction.size != y.size:
+            raise ParameterError(
+                f"{metric.name} needs one prediction for each label; predictions are {prediction.shape}, labels "
+                f"{y.shape}; give eval_metric=your own function (y, prediction, weight)."
+            )
+        columns = zip(y.reshape(len(y), -1).T, prediction.reshape(len(y), -1).T, strict=True)
         return fmean(function(*column, weight, **parameter) for column in columns)
 
-    return measured
+    return replace(metric, function=measured)
 
 
 _SHARE = Number(0, 1, low_open=True, high_open=True)
@@ -249,7 +263,7 @@ DELTA = Parameter("delta", Number(0, low_open=True), "huber_delta")
 POWER = Parameter("power", Number(1, 2, low_open=True, high_open=True), "tweedie_power")
 _LABELS = (*BINARY, *CLASSES, *STEP)
 METRICS = {
-    metric.name: replace(metric, function=_by_column(metric.function))
+    metric.name: _by_column(metric)
     for metric in (
         Metric("rmse", rmse, links=(*VALUE, *BINARY)),
         Metric("mse", mse, links=(*VALUE, *BINARY)),
@@ -286,9 +300,9 @@ PEERS = {
         "mape": "mean_absolute_percentage_error",
         "rmsle": "root_mean_squared_log_error",
         "pinball": "quantile mean_pinball_loss",
-        "poisson": "poisson-nloglik mean_poisson_deviance",
+        "poisson": "poisson-nloglik poisson_deviance mean_poisson_deviance",
         "gamma": "gamma-nloglik gamma-deviance gamma_deviance mean_gamma_deviance",
-        "tweedie": "tweedie-nloglik mean_tweedie_deviance",
+        "tweedie": "tweedie-nloglik tweedie_deviance mean_tweedie_deviance",
         "logloss": "binary_logloss log_loss binary cross_entropy crossentropy xentropy multilogloss multicrossentropy",
         "multi_logloss": "mlogloss multiclass softmax multiclassova multiclass_ova ova ovr",
         "brier": "brierscore brier_score brier_score_loss",
@@ -338,9 +352,9 @@ def _one(given: Any, link: str | None, fields: Mapping[str, float]) -> Metric:
         case str():
             return _named(given, link, fields)
         case (str() as name, function, bool() as higher) if callable(function):
-            return Metric(name, _taking_three(function), higher)
+            return Metric(name, _taking_three(function), higher, own=True)
         case function if callable(function):
-            return Metric(getattr(function, "__name__", type(function).__name__), _taking_three(function))
+            return Metric(getattr(function, "__name__", type(function).__name__), _taking_three(function), own=True)
     raise ParameterError(f"eval_metric={given!r} is no metric; give a name or (name, callable, higher_is_better).")
 
 

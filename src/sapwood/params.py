@@ -3,15 +3,20 @@
 In: the mapping a user gave, in our names or in those of XGBoost, LightGBM and CatBoost. Out: every parameter, checked.
 """
 
+import json
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from sapwood.errors import ParameterError, suggest
+
+LARGEST_SCORE = 1e150  # squares of raw scores must stay finite in float64
 
 
 class Kind(Protocol):
@@ -167,8 +172,14 @@ class Goal:
         return "str, callable or object"
 
     def check(self, given: str, value: Any) -> Any:
-        own = callable(value) or hasattr(value, "loss") or hasattr(value, "grad_hess")
-        return value if own and not isinstance(value, str) else self.words.check(given, value)
+        if isinstance(value, str):
+            return self.words.check(given, value)
+        if not (callable(value) or hasattr(value, "loss") or hasattr(value, "grad_hess")):
+            raise ParameterError(
+                f"{given} is no objective; give a name such as 'squared_error' or 'logistic', a function (y, score) -> "
+                "(gradient, hessian), or an object with grad_hess or loss."
+            )
+        return value
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,8 @@ class Rate:
     def check(self, given: str, value: Any) -> Any:
         if callable(value):
             return value
-        if isinstance(value, list | tuple | np.ndarray):
+        value = value.tolist() if isinstance(value, np.ndarray) else value  # one of no dimensions is a number
+        if isinstance(value, list | tuple):
             return [_rate.check(f"{given}, in which {one!r}", one) for one in value]
         return _rate.check(given, value)
 
@@ -196,9 +208,14 @@ class Start:
     def check(self, given: str, value: Any) -> Any:
         if isinstance(value, str) and value == "auto":
             return value
-        for one in value if isinstance(value, list | tuple | np.ndarray) else [value]:
-            Number(-inf).check(given, one)
-        return [float(one) for one in value] if isinstance(value, list | tuple | np.ndarray) else float(value)
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(one, bool) or not isinstance(one, Real) or not abs(float(one)) <= LARGEST_SCORE:  # nor NaN
+                raise ParameterError(
+                    f"{given} is no raw score; choose 'auto', a number up to {LARGEST_SCORE:g} in size, or one such "
+                    "number for each output."
+                )
+        return [float(one) for one in value] if isinstance(value, list | tuple) else float(value)
 
 
 @dataclass(frozen=True)
@@ -215,6 +232,21 @@ class Flag:
 
 
 @dataclass(frozen=True)
+class Shares:
+    """Shares of classes by name, or None; an integral class is its digits whatever its type, since files keep text."""
+
+    def __str__(self) -> str:
+        return "dict of class to float, or None"
+
+    def check(self, given: str, value: Any) -> dict[str, float] | None:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping) or not value:
+            raise ParameterError(f"{given} is no dict of shares; give {{class: share}}, such as {{0: 0.1, 1: 1.0}}.")
+        return {class_name(one): _fraction.check(f"{given}, in which {share!r}", share) for one, share in value.items()}
+
+
+@dataclass(frozen=True)
 class Verbosity:
     """How often to print: False or 0 never, n every n rounds, True one line that is kept up to date."""
 
@@ -226,6 +258,80 @@ class Verbosity:
             return bool(value)
         checked: int = Integer(0).check(given, 0 if value == -1 else value)  # -1 is LightGBM's silence
         return checked
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Monotone constraints: -1 falling, 0 free, 1 rising; of every column, or of some by name or position."""
+
+    def __str__(self) -> str:
+        return "dict, sequence of int, str or None"
+
+    def check(self, given: str, value: Any) -> dict[str | int, int] | list[int] | None:
+        if isinstance(value, str):  # XGBoost's "(1,0,-1)"
+            try:
+                value = [int(one) for one in value.strip("() ").split(",") if one.strip()]
+            except ValueError:
+                raise ParameterError(f"{given} is no list of directions; write it as (1,0,-1).") from None
+        if value is None:
+            return None
+        keyed = isinstance(value, Mapping)
+        if not keyed and not isinstance(value, list | tuple | np.ndarray):
+            raise ParameterError(f"{given} is neither a dict nor a sequence; give a direction for each column.")
+        signs = list(value.values()) if keyed else list(value)
+        if not all(_whole(sign) and sign in (-1, 0, 1) for sign in signs):
+            raise ParameterError(f"{given} has a direction that is not -1 (falling), 0 (free) or 1 (rising).")
+        signs = [int(sign) for sign in signs]
+        return dict(zip(_columns(given, value), signs, strict=True)) if keyed else signs
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Interaction constraints: groups of columns by name or position, or a word for all groups of a kind."""
+
+    def __str__(self) -> str:
+        return "list of lists of str or int, 'pairwise', 'no_interactions' or None"
+
+    def check(self, given: str, value: Any) -> list[list[str | int]] | str | None:
+        if value is None or (isinstance(value, str) and value in ("pairwise", "no_interactions")):
+            return value
+        if isinstance(value, str):  # XGBoost's "[[0,1],[2,3]]" and LightGBM's "[0,1],[2,3]"
+            try:
+                value = json.loads(value if value.replace(" ", "").startswith("[[") else f"[{value}]")
+            except ValueError:
+                raise ParameterError(f"{given} is no list of groups; write it as [[0,1],[2,3]].") from None
+        sets = (list, tuple, set, frozenset, np.ndarray)
+        if not isinstance(value, sets) or not all(isinstance(group, sets) and len(group) for group in value):
+            raise ParameterError(f"{given} is no list of groups of columns; write it as [['a', 'b'], ['c', 'd']].")
+        return [sorted(_columns(given, group), key=str) for group in value]
+
+
+@dataclass(frozen=True)
+class ForcedSplits:
+    """The top of every tree: {feature, threshold, left, right}, or the path of a JSON file that holds it."""
+
+    def __str__(self) -> str:
+        return "dict, path or None"
+
+    def check(self, given: str, value: Any) -> dict[str, Any] | None:
+        if isinstance(value, str | os.PathLike):
+            if value == "":  # LightGBM's default
+                return None
+            try:
+                value = json.loads(Path(value).read_text())
+            except (OSError, ValueError) as cause:
+                raise ParameterError(f"{given} is no file of forced splits: {cause}.") from cause
+        return None if value is None or value == {} else self._split(given, value)
+
+    def _split(self, given: str, split: Any) -> dict[str, Any]:
+        known = {"feature", "threshold", "left", "right"}
+        if not isinstance(split, Mapping) or not {"feature", "threshold"} <= set(split) <= known:
+            raise ParameterError(f"{given}: a split has feature, threshold and perhaps left and right, not {split!r}.")
+        (feature,) = _columns(given, [split["feature"]])
+        below = {
+            side: self._split(given, split[side]) for side in ("left", "right") if split.get(side) not in (None, {})
+        }
+        return {"feature": feature, "threshold": Number(-inf).check(given, split["threshold"]), **below}
 
 
 @dataclass(frozen=True)
@@ -253,9 +359,23 @@ class Parameter:
     estimator: bool = True  # an argument of the estimators; False where they work it out themselves
 
 
+def class_name(one: Any) -> str:
+    """The name of a class where classes are keys: 1, 1.0 and "1" are one class."""
+    number = isinstance(one, int | float | np.integer | np.floating) and not isinstance(one, bool)
+    return str(int(one)) if number and float(one).is_integer() else str(one)
+
+
 def _whole(value: Any) -> bool:
     """Whether a value is an integer, of Python or NumPy, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _columns(given: str, columns: Collection[Any]) -> list[Any]:
+    """Columns by name or position, in plain types."""
+    for one in columns:
+        if not isinstance(one, str) and not _whole(one):
+            raise ParameterError(f"{given} names a column {one!r}; give a name or a position.")
+    return [str(one) if isinstance(one, str) else int(one) for one in columns]
 
 
 def _either(first: str, also: tuple[Any, ...]) -> str:
@@ -267,6 +387,16 @@ def _either(first: str, also: tuple[Any, ...]) -> str:
 def _instead(old: Collection[Any], new: Any) -> Callable[[Any], Any]:
     """A value mapping that replaces a peer's special integers and leaves the rest alone."""
     return lambda value: new if _whole(value) and value in old else value
+
+
+def _as(yes: Any, no: Any) -> Callable[[Any], Any]:
+    """A value mapping for a peer's switch, which may be 1 or 0, and leaves the rest alone."""
+    return lambda value: (yes if value else no) if isinstance(value, Integral | np.bool_) and value in (0, 1) else value
+
+
+def _half(value: Any) -> Any:
+    """Half of a number; anything else is left to the check."""
+    return value if isinstance(value, bool) or not isinstance(value, Real) else value / 2
 
 
 _no_limit = _instead((0, -1), None)  # depth and leaves: XGBoost's 0 and LightGBM's -1
@@ -293,7 +423,9 @@ _OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in l
     **dict.fromkeys(("multiclassova", "multiclass_ova", "ova", "ovr", "multiclassonevsall"), "one_vs_all"),
     **dict.fromkeys(("multilogloss",), "multilabel"),
 }
+_BOOSTING = {"gbdt": "plain", "gbrt": "plain", "gbtree": "plain", "rf": "forest", "random_forest": "forest"}
 _POLICIES = {"lossguide": "leafwise", "symmetrictree": "symmetric"}
+_SAMPLERS = {"gradient_based": "mvs", "bernoulli": "uniform", "bagging": "uniform", "no": "none"}
 _fraction = Number(0, 1, low_open=True)
 _rate = Number(0, low_open=True)
 _positive = Number(0)
@@ -313,14 +445,67 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "recipe", Recipe(), None,
-        "A method by name, 'classic' (Friedman's gradient boosting) or 'adaboost': it sets the parameters that make it "
-        "up, unless they are given too. None is Sapwood's own defaults.",
+        "A method by name, 'classic' (Friedman's gradient boosting), 'adaboost', 'xgboost' or 'lightgbm': it sets the "
+        "parameters that make it up, unless they are given too. None is Sapwood's own defaults.",
     ),
     Parameter(
         "objective", Goal(Choice(("auto",), _OBJECTIVES, more=True)), "auto",
         "Loss to minimise, by name or your own: a function (y, score) -> (gradient, hessian) or an object with a loss. "
         "'auto' is what the estimator's target needs, and squared_error in `sapwood.train`.",
         ("loss", "loss_function", "application", "app", "objective_type"),
+        model=True,
+    ),
+    Parameter(
+        "boosting", Choice(("plain", "dart", "forest"), _BOOSTING), "plain",
+        "How trees make a model: 'plain', each on what those before it left; 'dart', each without some of those before "
+        "it; 'forest', each on the start alone, unshrunk, all averaged: it needs subsample or a colsample below 1.",
+        ("boosting_type", "booster", "boost"),
+        model=True,
+    ),
+    Parameter(
+        "n_parallel_trees", Integer(1), 1,
+        "Trees for each output and round, all on the same gradients, each with its own draw of rows and columns; their "
+        "values are divided by their number.",
+        ("num_parallel_tree", "n_parallel_tree"),
+        model=True,
+    ),
+    Parameter(
+        "rate_drop", Number(0, 1), 0.1,
+        "Dart: share of the earlier rounds that a round forgets.",
+        ("drop_rate",),
+        model=True,
+    ),
+    Parameter(
+        "skip_drop", Number(0, 1), 0.5,
+        "Dart: share of the rounds that forget nothing.",
+        model=True,
+    ),
+    Parameter(
+        "max_drop", Integer(1, also=(None,)), 50,
+        "Dart: most rounds forgotten at once; None for no limit.",
+        means={"max_drop": lambda most: None if _whole(most) and most <= 0 else most},
+        model=True,
+    ),
+    Parameter(
+        "one_drop", Flag(), False,
+        "Dart: a round that forgets, and has drawn none, forgets one.",
+        means={"one_drop": _as(True, False)},
+        model=True,
+    ),
+    Parameter(
+        "sample_type", Choice(("uniform", "weighted")), "uniform",
+        "Dart: rounds are forgotten alike, or in proportion to their weights.",
+        ("uniform_drop",),
+        {"uniform_drop": _as("uniform", "weighted")},
+        model=True,
+    ),
+    Parameter(
+        "normalize_type", Choice(("tree", "forest", "paper")), "tree",
+        "Dart: factors after a round that forgot k others, at learning rate r. 'tree' (XGBoost's default): 1 / (k + r) "
+        "on the new trees, k / (k + r) on the forgotten ones; 'forest' (XGBoost's too): 1 / (1 + r) on both; 'paper' "
+        "(LightGBM's default): 1 / (k + 1) and k / (k + 1).",
+        ("xgboost_dart_mode",),
+        {"xgboost_dart_mode": _as("tree", "paper")},
         model=True,
     ),
     Parameter(
@@ -374,7 +559,8 @@ TABLE: tuple[Parameter, ...] = (
     Parameter(
         "min_samples_leaf", Integer(1, also=("auto",)), "auto",
         "Least rows in a leaf; a weight counts as that many rows. 'auto' is 1, but for losses whose leaves are "
-        "quantiles 4 over the thinner tail: 8 for absolute_error, 40 for a quantile_alpha of 0.9; 20 for mape.",
+        "quantiles 4 over the thinner tail: 8 for absolute_error, 40 for a quantile_alpha of 0.9; 20 for mape, 10 for "
+        "gamma.",
         ("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples"),
         dict.fromkeys(("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples"), _instead((0,), 1)),
         model=True,
@@ -393,8 +579,16 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "min_split_gain", _positive, 0.0,
-        "Least fall of the penalised loss that is worth a split.",
+        "Least fall of the penalised loss that is worth a split. The peers count it twice, so their gamma, "
+        "min_split_loss and min_gain_to_split are halved.",
         ("gamma", "min_split_loss", "min_gain_to_split"),
+        dict.fromkeys(("gamma", "min_split_loss", "min_gain_to_split"), _half),
+        model=True,
+    ),
+    Parameter(
+        "pruning", Choice(("pre", "post")), "pre",
+        "When min_split_gain is asked for: 'pre', before a split, which ends the branch there; 'post', once the tree "
+        "stands, from the leaves up: a split stays if one below it is worth it (XGBoost's exact trees).",
         model=True,
     ),
     Parameter(
@@ -457,6 +651,61 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "sampling", Choice(("uniform", "goss", "mvs", "bayesian", "none"), _SAMPLERS, more=True), "uniform",
+        "Who grows the trees of a round: rows drawn alike; 'goss', those with large gradients and some of the others; "
+        "'mvs', with probabilities in proportion to gradients; 'bayesian', all with random weights; 'none', all.",
+        ("data_sample_strategy", "sampling_method", "bootstrap_type"),
+        model=True,
+    ),
+    Parameter(
+        "subsample_freq", Integer(1), 1,
+        "Rounds that share a draw of rows (uniform, bayesian).",
+        ("bagging_freq",),
+        model=True,
+    ),
+    Parameter(
+        "subsample_by_class", Shares(), None,
+        "Share of the rows of each class (uniform); a class without one has subsample.",
+        ("pos_bagging_fraction", "neg_bagging_fraction", "pos_bagging", "neg_bagging", "pos_sub_row", "neg_sub_row",
+         "sample_rate_per_class"),
+        {**dict.fromkeys(("pos_bagging_fraction", "pos_bagging", "pos_sub_row"), lambda share: {1: share}),
+         **dict.fromkeys(("neg_bagging_fraction", "neg_bagging", "neg_sub_row"), lambda share: {0: share}),
+         "sample_rate_per_class": lambda shares: dict(enumerate(shares)) if isinstance(shares, list) else shares},
+        model=True,
+    ),
+    Parameter(
+        "sampling_unit", Choice(("row", "group"), {"object": "row"}), "row",
+        "What is drawn (uniform, bayesian): rows, or the groups of the Dataset, whole.",
+        ("bagging_by_query",),
+        {"bagging_by_query": lambda by: ("group" if by else "row") if isinstance(by, bool) else by},
+        model=True,
+    ),
+    Parameter(
+        "top_rate", Number(0, 1, high_open=True), 0.2,
+        "Share of the rows, those with the largest gradients, that goss keeps. Its first 1 / learning_rate rounds take "
+        "all rows.",
+        ("goss_alpha",),
+        model=True,
+    ),
+    Parameter(
+        "other_rate", _fraction, 0.1,
+        "Share of all rows that goss draws from the rest; these count (1 - top_rate) / other_rate times.",
+        ("goss_beta",),
+        model=True,
+    ),
+    Parameter(
+        "mvs_reg", Number(0, also=("auto",)), "auto",
+        "What mvs adds to squared gradients, so that small ones have their chance; 'auto' is the square of the mean "
+        "gradient's size.",
+        means={"mvs_reg": lambda reg: "auto" if reg is None else reg},
+        model=True,
+    ),
+    Parameter(
+        "bagging_temperature", Number(0, 100), 1.0,
+        "Spread of the weights of bayesian: 0 is none, 1 the exponential distribution.",
+        model=True,
+    ),
+    Parameter(
         "colsample_bytree", _fraction, 1.0,
         "Share of the columns drawn for each tree.",
         ("feature_fraction", "sub_feature"),
@@ -472,6 +721,40 @@ TABLE: tuple[Parameter, ...] = (
         "colsample_bynode", _fraction, 1.0,
         "Share of the level's columns drawn for each node.",
         ("feature_fraction_bynode", "sub_feature_bynode"),
+        model=True,
+    ),
+    Parameter(
+        "monotone_constraints", Directions(), None,
+        "Columns along which predictions may only rise (1) or fall (-1), all else being equal: a dict by name or "
+        "position, or one direction for each column. Missing values are bound by nothing.",
+        ("monotonic_cst", "mc", "mono_constraints", "monotone_constraint", "monotonic_constraints"),
+        model=True,
+    ),
+    Parameter(
+        "monotone_method", Choice(("basic", "intermediate")), "basic",
+        "How leaf values are kept in order: 'basic' parts two sides at the midpoint of their values; 'intermediate' "
+        "only asks for order between leaves that a change of one column can lead to, which fits closer and is slower.",
+        ("monotone_constraints_method", "monotone_constraining_method", "mc_method"),
+        model=True,
+    ),
+    Parameter(
+        "interaction_constraints", Groups(), None,
+        "Groups of columns that may meet on a path of a tree, by name or position; a column in no group meets none. "
+        "'pairwise' is every pair, 'no_interactions' every column alone.",
+        ("interaction_cst",),
+        model=True,
+    ),
+    Parameter(
+        "extra_trees", Flag(), False,
+        "Extremely randomised trees: of every column and node only one cut is tried, drawn at random.",
+        ("extra_tree",),
+        model=True,
+    ),
+    Parameter(
+        "forced_splits", ForcedSplits(), None,
+        "Splits at the top of every tree: a dict of feature, threshold and, for further splits, left and right, or a "
+        "JSON file of it. One that a node's limits or constraints do not admit is left out with those below it.",
+        ("forcedsplits_filename", "forced_splits_filename", "forced_splits_file", "forced_split_file", "fs"),
         model=True,
     ),
     Parameter(
@@ -549,22 +832,73 @@ RECIPES: dict[str, dict[str, Any]] = {
         **_BARE,
         **_EVERY_VALUE,
     },
+    # Chen and Guestrin (2016), with the library's defaults; but 255 bins, where it has 256: they fit a byte.
+    "xgboost": {
+        "learning_rate": 0.3,
+        "grow_policy": "depthwise",
+        "max_depth": 6,
+        "max_leaves": None,
+        "max_bins": 255,
+        "min_samples_bin": 1,
+        "min_child_weight": 1.0,
+        "min_samples_leaf": 1,
+        "reg_lambda": 1.0,
+        "path_smooth": 0.0,
+        "pruning": "post",
+        "rate_drop": 0.0,
+        "skip_drop": 0.0,
+        "max_drop": None,
+        "sample_type": "uniform",
+        "normalize_type": "tree",
+    },
+    # Ke et al. (2017), with the library's defaults.
+    "lightgbm": {
+        "learning_rate": 0.1,
+        "grow_policy": "leafwise",
+        "max_leaves": 31,
+        "max_depth": None,
+        "max_bins": 255,
+        "min_samples_bin": 3,
+        "min_child_weight": 1e-3,
+        "min_samples_leaf": 20,
+        "reg_lambda": 0.0,
+        "path_smooth": 0.0,
+        "pruning": "pre",
+        "rate_drop": 0.1,
+        "skip_drop": 0.5,
+        "max_drop": 50,
+        "sample_type": "weighted",
+        "normalize_type": "paper",
+    },
 }
 _ROWS = {row.name: row for row in TABLE}
 _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
 # Switches of the peers that say what Sapwood does anyway: name -> the values that do. Any other value is an error.
 _ANYWAY: dict[str, tuple[Any, ...]] = {
-    **dict.fromkeys(("boosting", "boosting_type", "booster"), ("gbdt", "gbrt", "gbtree", "plain")),
     **dict.fromkeys(("force_col_wise", "force_row_wise", "deterministic", "feature_pre_filter"), (True, False)),
     **dict.fromkeys(("allow_writing_files", "use_best_model", "validate_parameters"), (True, False)),
-    "bagging_freq": (1,),
-    "subsample_freq": (1,),
-    "sampling_method": ("uniform",),
     "use_label_encoder": (False,),
 }
-_AMBIGUOUS = {
-    "alpha": "L1 penalty in XGBoost, level of a quantile or Huber loss elsewhere; use reg_alpha, quantile_alpha, "
-    "expectile_alpha, huber_quantile or huber_delta",
+_MOVED = {("boosting", "goss"): ("sampling", "goss"), ("boosting_type", "goss"): ("sampling", "goss")}
+_WEIGH = (
+    "use sample_weight (the weight of a Dataset), for example "
+    "sklearn.utils.class_weight.compute_sample_weight('balanced', y)."
+)
+# What the peers and scikit-learn have as a parameter and we do not: what to do instead.
+ELSEWHERE = {
+    "alpha": "it is ambiguous, the L1 penalty in XGBoost and the level of a quantile or Huber loss elsewhere; use "
+    "reg_alpha, quantile_alpha, expectile_alpha, huber_quantile or huber_delta.",
+    **dict.fromkeys(("class_weight", "class_weights", "auto_class_weights"), _WEIGH),
+    **dict.fromkeys(("scale_pos_weight", "is_unbalance"), _WEIGH),
+    "base_score": "use start, which is a raw score: log-odds, not a probability; of counts the logarithm.",
+    "boost_from_average": "start='auto' is the constant that minimises the loss, start=0 begins at 0.",
+    "init": "use start for a constant, init_score for a score of every row.",
+    "base_margin": "use init_score.",
+    "tol": "use callbacks=[sapwood.callback.early_stopping(rounds, min_delta=tol)].",
+    "criterion": "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
+    "warm_start": "continue a model with init_model=model.",
+    "importance_type": "ask the model for it: Booster.importance(kind).",
+    "max_features": "draw a share of the columns with colsample_bynode.",
 }
 
 
@@ -599,6 +933,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
     own: dict[str, Any] = {}
     fields = {} if fields is None else fields
     for name, value in given.items():
+        name, value = _MOVED.get((name, str(value).lower()), (name, value))
         if name in fields:
             if fields[name] in own:
                 raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
@@ -613,7 +948,10 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
         ours = row.means.get(name, lambda same: same)(value)
         text = f"{name}={value!r}" if ours is value else f"{name}={value!r} ({row.name}={ours!r})"
         checked = row.kind.check(text, ours)
-        if row.name in found and found[row.name][1] != checked:
+        before = found[row.name][1] if row.name in found else checked
+        if isinstance(checked, dict) and isinstance(before, dict) and not set(checked) & set(before):
+            checked = before | checked  # of different classes
+        elif before != checked:
             raise ParameterError(f"{found[row.name][0]} and {text} are both {row.name}; give one of them.")
         found[row.name] = text, checked
     complete = {row.name: row.kind.check(row.name, row.default) for row in TABLE}
@@ -627,13 +965,10 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
 
 
 def _recipe(name: str | None, found: Collection[str]) -> dict[str, Any]:
-    """What a recipe sets. Given max_leaves, trees grow best first to that many, so it has nothing to say of depth."""
+    """What a recipe sets. A classic tree, given max_leaves, grows best first to that many, whatever its depth."""
     sets = RECIPES[name] if name is not None else {}
-    return {
-        one: value
-        for one, value in sets.items()
-        if "max_leaves" not in found or one not in ("max_depth", "grow_policy")
-    }
+    leaves = name in ("classic", "adaboost") and "max_leaves" in found
+    return {one: value for one, value in sets.items() if not leaves or one not in ("max_depth", "grow_policy")}
 
 
 def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[int], float]:
@@ -648,6 +983,12 @@ def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[
 def given_names(given: Mapping[str, Any]) -> set[str]:
     """Our names of the parameters a mapping sets."""
     return {_NAMES[name].name for name in given if name in _NAMES}
+
+
+def by_hand(resolved: Mapping[str, Any]) -> set[str]:
+    """Names of the parameters that neither the defaults nor the recipe have set as they are."""
+    usual = defaults() | RECIPES.get(resolved["recipe"], {})
+    return {name for name, value in usual.items() if resolved[name] != value}
 
 
 def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
@@ -667,6 +1008,5 @@ def _row(name: str, fields: Collection[str]) -> Parameter:
     """The row of a name, or the error that helps."""
     if name in _NAMES:
         return _NAMES[name]
-    if name in _AMBIGUOUS:
-        raise ParameterError(f"parameter {name!r} is ambiguous: {_AMBIGUOUS[name]}.")
-    raise ParameterError(f"unknown parameter {name!r}; {suggest(str(name), [*_NAMES, *fields], listed=_ROWS)}")
+    hint = ELSEWHERE.get(name) or suggest(str(name), [*_NAMES, *fields], listed=_ROWS)
+    raise ParameterError(f"unknown parameter {name!r}; {hint}")

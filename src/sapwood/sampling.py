@@ -3,18 +3,113 @@
 In: a seed and the number of rows. Out: masks that depend on each row's position and on nothing else (NUMERICS 1).
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.device import cpu
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.params import class_name, defaults
 
 HOLDOUT, FOLDS = 6, 7  # purposes of a draw
+EVERYBODY = {"none": {"fields": [], "shares": False, "by_gradient": False}}  # beside the core's samplers
 
 
-def rows(trainer: cpu.Trainer, seed: int, index: int, subsample: float) -> None:
-    """Choose the rows that grow the trees of one round; the core draws them, as NUMERICS 6 says."""
-    trainer.sample(seed, index, subsample)
+def check(params: Mapping[str, Any]) -> None:
+    """Raise unless the parameters of sampling go together.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    """
+    known, name = cpu.samplers() | EVERYBODY, params["sampling"]
+    if name not in known:
+        raise ParameterError(f"sampling={name!r} is unknown; {suggest(name, known)}")
+    about, usual = known[name], defaults()
+    own = {*about["fields"], *(["subsample"] if about["shares"] else [])}
+    for other in sorted({"subsample", *(field for one in known.values() for field in one["fields"])} - own):
+        if params[other] != usual[other]:
+            raise ParameterError(f"{other}={params[other]!r} is not a parameter of sampling={name!r}; leave it out.")
+    if about["by_gradient"]:
+        for other in ("subsample_freq", "sampling_unit"):
+            if params[other] != usual[other]:
+                raise ParameterError(
+                    f"{other}={params[other]!r} needs a draw that does not look at gradients; choose "
+                    f"sampling='uniform' or 'bayesian', not {name!r}."
+                )
+        if about["shares"] and params["subsample"] == 1:
+            raise ParameterError(f"sampling={name!r} takes a share of the rows; set subsample below 1, such as 0.8.")
+    if params["subsample_by_class"] is not None and (name, params["sampling_unit"]) != ("uniform", "row"):
+        raise ParameterError(
+            "subsample_by_class draws rows by their class; choose sampling='uniform' and sampling_unit='row'."
+        )
+    if params["top_rate"] + params["other_rate"] > 1:
+        raise ParameterError(
+            f"top_rate={params['top_rate']:g} and other_rate={params['other_rate']:g} are more than all rows; choose "
+            "shares that add up to at most 1."
+        )
+
+
+def prepare(
+    trainer: cpu.Trainer,
+    params: Mapping[str, Any],
+    classes: NDArray[np.float64] | None,
+    group: NDArray[np.int32] | None,
+) -> None:
+    """Tell a trainer who will be asked.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        The rows.
+    params : mapping
+        Resolved parameters that `check` let pass.
+    classes : (n_rows) float64, optional
+        The class of every row, where labels are classes.
+    group : (n_rows) int32, optional
+        The group of every row.
+    """
+    name, by_class, share = params["sampling"], params["subsample_by_class"], None
+    if by_class is not None:
+        if classes is None:
+            raise ParameterError("subsample_by_class needs labels that are classes; use subsample.")
+        place = {class_name(one): one for one in np.unique(classes)}
+        share = np.full(len(classes), params["subsample"])
+        for one, part in by_class.items():
+            if one not in place:
+                raise ParameterError(f"subsample_by_class has a class {one!r}; {suggest(one, place)}")
+            share[classes == place[one]] = part
+    unit = group if params["sampling_unit"] == "group" else None
+    if unit is None and params["sampling_unit"] == "group":
+        raise DataError("sampling_unit='group' needs groups; make the data with Dataset(X, label=y, group=...).")
+    fields = {field: params[field] for field in (cpu.samplers() | EVERYBODY)[name]["fields"]}
+    if fields.get("mvs_reg") == "auto":
+        fields["mvs_reg"] = -1.0
+    trainer.set_sampler("uniform" if name in EVERYBODY else name, fields, share, unit)
+
+
+def rows(trainer: cpu.Trainer, params: Mapping[str, Any], index: int, rate: float, copy: int = 0) -> None:
+    """Choose the rows that grow the trees of one round; the core draws them, as NUMERICS 6 and 10 say.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        The rows, their gradients computed.
+    params : mapping
+        Resolved parameters.
+    index : int
+        Number of the round.
+    rate : float
+        Its learning rate: the first 1 / rate rounds of goss take all rows, whose gradients do not yet tell them apart.
+    copy : int
+        Which of the `n_parallel_trees` of the round: each has its own draws.
+    """
+    warm = params["sampling"] == "goss" and index < int(1 / rate)
+    turn = (index - index % params["subsample_freq"]) * params["n_parallel_trees"] + copy
+    trainer.sample(params["random_state"], turn, None if warm else params["subsample"])
 
 
 def holdout(

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sapwood import objective
+from sapwood import grow, objective
 from sapwood.boost import leaf, plain
+from sapwood.boost.task import Task
 from sapwood.params import resolve
 
 
@@ -31,9 +32,9 @@ def rule(params: dict[str, Any], n_outputs: int) -> leaf.Rule:
 def test_a_round_asks_four_questions_in_order() -> None:
     log: Any = Log()
     params = resolve({"n_estimators": 2, "seed": 5, "subsample": 0.5, "precision": "wide"})
-    for trees in plain.boost(log, params, rule(params, 2), (np.zeros(3), None), range(7, 9), [log]):
-        assert trees == [None, None]
-    policy, limits = plain.grow.plan(params)
+    for step in plain.boost(Task(log, params, rule(params, 2), (np.zeros(3), None), [log]), range(7, 9)):
+        assert step == ([None, None], None)
+    policy, limits = grow.plan(params)
     limits["learning_rate"] = 0.1
     rounds = []
     for index in (7, 8):
@@ -50,7 +51,7 @@ def test_a_round_asks_four_questions_in_order() -> None:
 def test_nothing_happens_before_a_round_is_asked_for() -> None:
     log: Any = Log()
     params = resolve({})
-    rounds = plain.boost(log, params, rule(params, 2), (np.zeros(3), None), range(1), [])
+    rounds = plain.boost(Task(log, params, rule(params, 2), (np.zeros(3), None), []), range(1))
     assert log.calls == []
     next(rounds)
     assert len(log.calls) == 5

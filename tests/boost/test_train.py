@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood import Dataset, sampling, train
+from sapwood import Dataset, cv, sampling, train
 from sapwood.errors import DataError, ParameterError
 
 rng = np.random.default_rng(7)
@@ -169,8 +169,8 @@ def test_a_model_of_other_cuts_cannot_go_on() -> None:
 @pytest.mark.parametrize(
     ("params", "what"),
     [
-        ({"objective": "logistic"}, "another objective: squared_error, where this training has logistic"),
-        ({"objective": "softmax", "n_classes": 2}, "another objective"),
+        ({"objective": "logistic"}, "differs in its objective: squared_error, where this training has logistic"),
+        ({"objective": "softmax", "n_classes": 2}, "differs in its objective"),
     ],
 )
 def test_a_model_of_another_kind_cannot_go_on(params: dict[str, Any], what: str) -> None:
@@ -184,7 +184,7 @@ def test_only_a_booster_can_go_on() -> None:
 
 
 def test_a_model_of_other_columns_cannot_go_on() -> None:
-    with pytest.raises(DataError, match="another columns"):
+    with pytest.raises(DataError, match="differs in its columns"):
         train({}, Dataset(X, Y, feature_names=["a", "b", "c"]), init_model=train({"n_estimators": 1}, DATA))
 
 
@@ -269,3 +269,26 @@ def test_too_few_rows_to_hold_any_out() -> None:
 def test_bad_callbacks() -> None:
     with pytest.raises(ParameterError, match="callbacks must be a list of callables"):
         train({}, DATA, callbacks=["stop"])  # type: ignore[list-item]
+
+
+def test_it_says_why_no_tree_was_split() -> None:
+    with pytest.warns(UserWarning, match="the hessians sum to 1, and min_child_weight=1 wants that much"):
+        train({"n_estimators": 2}, Dataset(X, Y, np.ones(len(Y)) / len(Y)))
+
+
+def test_a_recipe_that_looks_at_every_value_says_where_bins_hide_them() -> None:
+    with pytest.warns(UserWarning, match="looks at every value, but the data has at most 7 bins"):
+        train({"n_estimators": 1, "recipe": "classic"}, Dataset(X, Y, max_bins=7))
+
+
+@pytest.mark.parametrize("where", ["init_score", "init_model"])
+def test_scores_start_in_one_place(where: str) -> None:
+    data = Dataset(X, Y, init_score=Y) if where == "init_score" else Dataset(X, Y)
+    model = train({"n_estimators": 1}, data) if where == "init_model" else None
+    with pytest.raises(ParameterError, match=f"{where}.* both say where scores start"):
+        train({"n_estimators": 1, "start": 1.0}, data, init_model=model)
+
+
+def test_cv_does_not_prune_by_the_rows_it_measures() -> None:
+    with pytest.raises(ParameterError, match="would prune by the rows it is measured on"):
+        cv({"prune_by_validation": True}, Dataset(X, Y))

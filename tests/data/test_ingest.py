@@ -512,6 +512,7 @@ def test_good_weights():
     assert ingest.weight(None, 3) is None
     assert_array_equal(ingest.weight(pd.Series([0, 1, 2]), 3), [0.0, 1.0, 2.0])
     assert_array_equal(ingest.weight([True, False], 2), [1.0, 0.0])
+    assert_array_equal(ingest.weight([1e100, 0.0], 2), [1e100, 0.0])
 
 
 @pytest.mark.parametrize(
@@ -520,6 +521,7 @@ def test_good_weights():
         ([1.0, NAN, 1.0], r"sample_weight contains NaN, first in row 1\b"),
         ([1.0, 1.0, np.inf], r"sample_weight contains infinity, first in row 2\b"),
         ([1.0, -0.5, -1.0], r"sample_weight is -0\.5 in row 1; weights must not be negative"),
+        ([1.0, 1.0, 1e101], r"sample_weight is 1e\+101 in row 2; numbers beyond 1e\+100 overflow"),
         ([0.0, 0.0, 0.0], "The sample_weight of all rows is zero; at least one weight must be positive"),
         ([1.0, 1.0], r"inconsistent numbers of samples: \[3, 2\]"),
         (np.ones((3, 1)), r"sample_weight must be a 1-D array of length 3, got one of shape \(3, 1\)"),
@@ -533,6 +535,7 @@ def test_bad_weights_raise(given, message):
 
 def test_good_scores():
     assert ingest.init_score(None, 2) is None
+    assert ingest.init_score([], 0).shape == (0, 1)
     scores = ingest.init_score(np.asfortranarray([[1, 2, 3], [4, 5, 6]]), 2)
     assert scores.flags.c_contiguous
     assert_array_equal(scores, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
@@ -543,6 +546,7 @@ def test_good_scores():
     [
         ([1.0], r"inconsistent numbers of samples: \[2, 1\]"),
         ([[1.0, 2.0], [1.0, NAN]], r"init_score contains NaN, first in row 1\b"),
+        ([[1.0, 2.0], [1.0, -1e151]], r"init_score is -1e\+151 in row 1; numbers beyond 1e\+150 overflow"),
         (np.zeros((2, 0)), r"init_score must be of shape .* got \(2, 0\)"),
         (np.zeros((2, 1, 1)), r"init_score must be of shape .* got \(2, 1, 1\)"),
     ],

@@ -40,7 +40,8 @@ FEW = {"n_estimators": 10, "max_leaves": 7}
 LABELS = {name: about["labels"] for name, about in cpu.objectives().items()}
 OF_CLASSES = [name for name, labels in LABELS.items() if labels in ("0 or 1", "a class index")]
 OF_LABELS = [name for name in OF_CLASSES if LABELS[name] == "0 or 1"]
-OF_NUMBERS = [name for name in LABELS if name not in (*OF_CLASSES, "cross_entropy")]
+SOFT = "cross_entropy"  # labels are shares for the regressor, 0 and 1 for the classifier
+OF_NUMBERS = [name for name in LABELS if name not in (*OF_CLASSES, SOFT)]
 FIELDS = {field: spec for about in cpu.objectives().values() for field, spec in about["fields"].items()}
 
 
@@ -83,7 +84,7 @@ def not_ours(estimator) -> dict[str, str]:
             {"recipe": "classic"},
         )
     ]
-    + [SapwoodClassifier(objective=name) for name in OF_CLASSES]
+    + [SapwoodClassifier(objective=name) for name in (*OF_CLASSES, SOFT)]
     + [SapwoodRegressor(objective=name) for name in OF_NUMBERS]
     + [SapwoodClassifier(recipe="adaboost")],
     expected_failed_checks=not_ours,
@@ -99,7 +100,7 @@ def test_scikit_learn_check_of_column_names(estimator):
     check_dataframe_column_names_consistency(estimator.__name__, estimator())
 
 
-@pytest.mark.parametrize("objective", ["auto", *OF_LABELS])
+@pytest.mark.parametrize("objective", ["auto", *OF_LABELS, SOFT])
 def test_scikit_learn_check_of_several_labels(objective):
     # scikit-learn runs this one on classifiers only that take several targets of many classes, too.
     check_classifier_multioutput("SapwoodClassifier", SapwoodClassifier(objective=objective))
@@ -144,11 +145,9 @@ def test_unknown_parameter_names_the_nearest(set_it, name, meant):
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("class_weight", r"weigh the rows: fit\(X, y, sample_weight=.*compute_sample_weight\('balanced', y\)\)"),
-        ("scale_pos_weight", "weigh the rows"),
+        ("alpha", "ambiguous, .* use reg_alpha, quantile_alpha"),
+        ("class_weight", r"use sample_weight .*compute_sample_weight\('balanced', y\)"),
         ("warm_start", "init_model"),
-        ("importance_type", r"booster_\.importance"),
-        ("max_features", "colsample_bynode"),
     ],
 )
 def test_what_is_no_parameter_here_has_another_place(name, advice):
@@ -177,8 +176,19 @@ def test_a_recipe_sets_what_is_at_its_default(numbers):
     assert (classic.params["reg_lambda"], classic.params["max_depth"], classic.params["max_bins"]) == (0.0, 3, 65535)
     mixed = SapwoodRegressor(recipe="classic", max_depth=2, reg_lambda=0.5, max_bins=20).fit(X, y).booster_
     assert (mixed.params["reg_lambda"], mixed.params["max_depth"], mixed.params["max_bins"]) == (0.5, 2, 20)
-    with pytest.raises(ParameterError, match="objective='exponential' does not suit"):
+    stumps = {"recipe": "adaboost", "n_estimators": 5}
+    for rate, used in ((0.1, 1.0), (0.2, 0.2)):  # the first is the default, so the recipe's own
+        model = SapwoodClassifier(**stumps, learning_rate=rate).fit(X, y > 150)
+        assert model.booster_.params["learning_rate"] == used
+    with pytest.raises(DataError, match="label 151 in row 0 is not 0 or 1, as objective='exponential' needs"):
         SapwoodRegressor(recipe="adaboost").fit(X, y)
+
+
+def test_a_recipe_whose_objective_does_not_suit(iris):
+    message = "objective='exponential', which recipe='adaboost' sets, .*binary.* by it; choose one of one_vs_all, softm"
+    with pytest.raises(ParameterError, match=message):
+        SapwoodClassifier(recipe="adaboost").fit(*iris)
+    assert SapwoodClassifier(recipe="adaboost", objective="softmax").fit(*iris).score(*iris) > 0.9
 
 
 def test_values_are_checked_in_fit_only():
@@ -290,20 +300,35 @@ def test_shares_are_numbers(numbers):
     assert 0 < model.predict(X).min() < model.predict(X).max() < 1
 
 
+@pytest.mark.parametrize("objective", ["logistic", "exponential", "focal", SOFT])
+def test_probabilities_are_numbers(binary, objective):
+    X, y = binary
+    booster = sapwood.train({"objective": objective, **FEW}, Dataset(X, y))
+    model = SapwoodRegressor(objective=objective, **FEW).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), booster.predict(X))
+    assert 0 < model.predict(X).min() < model.predict(X).max() < 1
+
+
+def test_cross_entropy_of_classes_is_logistic_loss(binary, labels):
+    for X, y in (binary, labels):
+        models = [SapwoodClassifier(objective=name, **FEW).fit(X, y).booster_ for name in ("logistic", SOFT)]
+        assert models[0].to_bytes() == models[1].to_bytes()
+
+
 def test_objective_that_does_not_suit(iris, binary, labels):
     X, y = binary
-    for name in sorted(LABELS.keys() - set(OF_CLASSES)):
+    for name in OF_NUMBERS:
         with pytest.raises(ParameterError, match=rf"objective='{name}' does not suit .* hinge, logistic, .* softmax\."):
             SapwoodClassifier(objective=name).fit(X, y)
-    for name in ("softmax", "one_vs_all", "hinge", "exponential"):
+    for name in ("softmax", "one_vs_all", "hinge"):
         with pytest.raises(ParameterError, match=rf"objective='{name}' does not suit .* squared_error"):
             SapwoodRegressor(objective=name).fit(X, y)
     with pytest.raises(ParameterError, match="objective='logistics' is unknown; did you mean 'logistic'"):
         SapwoodClassifier(objective="logistics").fit(X, y)
-    with pytest.raises(
-        ParameterError, match=r"'logistic' does not suit .*binary.* by it; .* one of one_vs_all, softmax\."
-    ):
-        SapwoodClassifier(objective="logistic").fit(*iris)
+    for name in ("logistic", SOFT):
+        message = rf"'{name}' does not suit .*binary.* by it; choose 'auto' or one of one_vs_all, softmax\."
+        with pytest.raises(ParameterError, match=message):
+            SapwoodClassifier(objective=name).fit(*iris)
     with pytest.raises(
         ParameterError, match=r"'softmax' does not suit this target; .* one of exponential, .*multilabel\."
     ):
@@ -552,7 +577,7 @@ def test_one_class(label, params):
         (np.array(["a", None, "b", "a"], object), "cannot be sorted"),
         (np.array([None] * 4), "missing"),
         (np.array([1.0, np.nan, 0.0, 1.0], object), "missing"),
-        ([0.0, 0.5, 1.0, 0.0], "continuous"),
+        ([0.0, 0.5, 1.0, 0.0], "continuous.* SapwoodRegressor predicts numbers; of shares .*'cross_entropy'"),
         (np.array([0.0, 0.5, 1.0, 0.0], np.float16), "continuous"),
         (np.array([0.0, 1.0, -np.inf, 0.0], np.float16), "Input y contains infinity, first in row 2"),
         (np.ma.masked_equal([0, 1, 9, 1], 9), "masked"),

@@ -1,6 +1,7 @@
 import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import sapwood
 from model.handmade import LOG3, LOG4, LOG5, NAN, grown, leaf
+from sapwood import Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
 from sapwood.model import Booster, Trees, load
@@ -349,6 +352,11 @@ def test_random_trees_predict_as_a_walk_from_the_root(isa: str, forest: str, n_o
         ("frequency", [1.0, 2.0]),
         ("cover", [6.0, 5.0]),
         ("total_cover", [6.0, 10.0]),
+        ("cover_rows", [6.0, 5.0]),
+        ("total_cover_rows", [6.0, 10.0]),
+        ("xgboost_gain", [16.0, 3.0]),
+        ("xgboost_total_gain", [16.0, 6.0]),
+        ("lightgbm_gain", [16.0, 6.0]),
     ],
 )
 def test_importance(regressor: Booster, classifier: Booster, kind: str, expected: list[float]) -> None:
@@ -356,7 +364,24 @@ def test_importance(regressor: Booster, classifier: Booster, kind: str, expected
     assert got.dtype == np.float64
     assert got.tolist() == expected
     assert regressor.importance(kind, normalize=True).tolist() == [x / sum(expected) for x in expected]
+    assert regressor.importance(kind, percent=True).tolist() == [100 * (x / sum(expected)) for x in expected]
     assert classifier.importance(kind, normalize=True).tolist() == [0.0, 0.0]  # nothing was ever split
+
+
+def test_cover_by_hessians_and_by_rows() -> None:
+    """Under logistic loss at a score of 0 a row's hessian is 1/4; a weight counts as that many rows."""
+    data = Dataset(np.arange(8.0)[:, None], label=np.repeat([0.0, 1.0], 4), weight=np.repeat([1.0, 3.0], 4))
+    stump = {"objective": "logistic", "start": 0.0, "n_estimators": 1, "max_leaves": 2, "min_child_weight": 0.0}
+    model = sapwood.train(stump, data)
+    assert model.importance("cover").tolist() == [4.0]
+    assert model.importance("cover_rows").tolist() == [16.0]
+
+
+def test_rounds_of_several_trees_are_whole(regressor: Booster) -> None:
+    assert replace(regressor, params={"n_parallel_trees": 2}).n_rounds == 1
+    for wrong in (3, 0, "two"):
+        with pytest.raises(ModelFormatError, match=r"no whole number of rounds|is no number of trees"):
+            replace(regressor, params={"n_parallel_trees": wrong})
 
 
 def test_unknown_importance_names_the_nearest(regressor: Booster) -> None:

@@ -103,7 +103,7 @@ def test_leaf_and_link_functions() -> None:
             return float(np.sort(y - score)[(len(y) - 1) // 2])
 
     data = sw.Dataset(X, VALUE)
-    mine = sw.train({"objective": Absolute(), "n_estimators": 5}, data)
+    mine = sw.train({"objective": Absolute(), "n_estimators": 5, "min_samples_leaf": 8}, data)
     ours = sw.train({"objective": "absolute_error", "n_estimators": 5}, data)
     np.testing.assert_array_equal(mine.predict(X, raw=True), ours.predict(X))
     np.testing.assert_array_equal(mine.predict(X), 10 * ours.predict(X))
@@ -225,3 +225,66 @@ def test_validation_labels_have_the_shape_of_the_others() -> None:
     valid = sw.Dataset(X, np.column_stack([VALUE, VALUE]), reference=data)
     with pytest.raises(sw.errors.DataError, match=r"has labels of shape \(400, 2\), the training data \(400,\)"):
         sw.train({}, data, valid=valid)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        (lambda y, s: (s - y, np.zeros_like(y)), ObjectiveError, "returned hessians of 0 only"),
+        (lambda y, s: (["a"] * len(y), np.ones_like(y)), ObjectiveError, "a gradient that is no array of numbers"),
+        (lambda y, s: ((s - y) * 1j, np.ones_like(y)), ObjectiveError, "a gradient that is no array of numbers"),
+        (type("O", (), {"grad_hess": lambda self, y, s: (s - y, y * 0 + 1), "link": 3})(), ParameterError, "link=3"),
+        (
+            type("O", (), {"grad_hess": lambda self, y, s: (s - y, y * 0 + 1), "n_outputs": "a"})(),
+            ParameterError,
+            "n_outputs",
+        ),
+        (
+            type("O", (), {"grad_hess": lambda self, y, s: (s - y, y * 0 + 1), "leaf": lambda self, y, s, w: None})(),
+            ObjectiveError,
+            "leaf of objective 'O' returned None",
+        ),
+    ],
+)
+def test_more_that_goes_wrong_is_said(given: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        bytes_of(given, VALUE)
+
+
+def test_a_third_parameter_with_a_default_is_not_for_weights() -> None:
+    def pinball(y: Floats, score: Floats, alpha: float = 0.9) -> tuple[Floats, Floats]:
+        assert alpha == 0.9
+        return np.where(y >= score, -alpha, 1 - alpha), np.ones_like(y)
+
+    bytes_of(pinball, VALUE, REAL)
+    bytes_of(lambda *both: (both[1] - both[0], np.ones_like(both[0])), VALUE, REAL)
+
+    def weighted(y: Floats, score: Floats, sample_weight: Floats | None = None) -> tuple[Floats, Floats]:
+        assert sample_weight is not None
+        return (score - y) * sample_weight, sample_weight
+
+    bytes_of(weighted, VALUE, REAL)
+
+
+@pytest.mark.parametrize("params", [{"max_delta_step": 0.1}, {"leaf_estimation": "newton"}])
+def test_a_leaf_function_is_not_overruled_in_silence(params: dict[str, Any]) -> None:
+    class Own:
+        def grad_hess(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
+            return score - y, np.ones_like(y)
+
+        def leaf(self, y: Floats, score: Floats, weight: Floats | None) -> float:
+            return 1.0
+
+    with pytest.raises(ParameterError, match="has a leaf function"):
+        bytes_of(Own(), VALUE, **params)
+
+
+def test_a_loss_of_straight_lines_is_refused() -> None:
+    pytest.importorskip("jax")
+
+    class Absolute:
+        def loss(self, y: Any, score: Any) -> Any:
+            return abs(score - y)
+
+    with pytest.raises(ObjectiveError, match="no curvature in most rows"):
+        bytes_of(Absolute(), VALUE)

@@ -67,6 +67,7 @@ def test_outputs(name: str, label: Any, n_classes: int | None, expected: int) ->
         ("softmax", [0, -1], None, "label -1 in row 1"),
         ("softmax", [0, 3], 3, r"label 3 in row 1 is not one of 0\.\.2"),
         ("softmax", [0, np.nan], None, "label nan in row 1"),
+        ("softmax", [0, 1, 1e6], None, r"labels run to 1e\+06, but only 3 classes occur"),
         ("softmax", [[0, 1]], None, "takes one class a row; for a 2-D target use 'multilabel'"),
         ("poisson", [1, -1], None, "label -1 in row 1 is not a number of at least 0"),
         ("gamma", [[1, 1], [1, 0]], None, "label 0 in row 1, column 1 is not a number above 0"),

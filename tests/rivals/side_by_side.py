@@ -93,7 +93,8 @@ def compare(params: Mapping[str, Any], X: Array, y: Array, rival: Rival, toleran
         # Every distinct value has its own bin: the rival's splitter looks between all of them.
         every = {"tree_method": "exact"} if params.get("tree_method") == "exact" else {"max_bins": 65535}
         data = sapwood.Dataset(X, label=y, init_score=start, **every)
-        booster = sapwood.train({**params, "n_estimators": len(rival.trees) - done}, data)
+        own = {name: value for name, value in params.items() if start is None or name != "start"}  # one start, not two
+        booster = sapwood.train({**own, "n_estimators": len(rival.trees) - done}, data)
         tree = count()
         for scores in booster.staged_predict(X, raw=True, init_score=start):
             before = rival.scores[done]

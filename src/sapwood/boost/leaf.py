@@ -3,7 +3,7 @@
 In: a tree just grown, its rows still in the trainer. Out: the tree as it will be added, its values shrunk.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood import math
 from sapwood.boost import prune
+from sapwood.boost.order import ordered
 from sapwood.boost.watch import Watch
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
@@ -35,11 +36,13 @@ class Rule:
     iterations: int
     penalty: tuple[float, float, float]  # reg_lambda, reg_alpha, max_delta_step
     line_search: bool
+    least_gain: float  # of a split once the tree stands
     ccp_alpha: float
     by_validation: bool
+    direction: Sequence[int]  # of every column; empty where none has one
 
 
-def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rule:
+def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direction: Sequence[int] = ()) -> Rule:
     """Say what happens to a tree after its growth.
 
     Parameters
@@ -50,6 +53,8 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rul
         Resolved parameters.
     n_outputs : int
         Scores of a row.
+    direction : sequence of int, optional
+        Monotone constraints of every column, where there are any.
 
     Returns
     -------
@@ -60,21 +65,28 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int) -> Rul
         method = objective.leaf if own is None or own.leaf is None else "custom"
         if method == "friedman":  # his exact leaves go with his first-order trees
             method = "exact" if params["hessian"] == "none" else "newton"
-    search, prunes = params["line_search"] == "tree", params["ccp_alpha"] > 0 or params["prune_by_validation"]
+    least_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
+    prunes = least_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
+    search = params["line_search"] == "tree"
     if method in ("exact", "sign", "custom") and iterations > 1:
         raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
-    after = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes
+    refits = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes
+    after = refits or (len(direction) > 0 and params["grow_policy"] == "symmetric")  # its empty leaves want values
     if own is not None and (method == "exact" or iterations > 1 or search or prunes):
         raise ParameterError(
             f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
             "function, in one step, without line search or pruning."
         )
-    if after and params["path_smooth"] not in ("auto", 0):
+    if own is not None and own.leaf is not None and (method != "custom" or params["max_delta_step"] > 0):
+        raise ParameterError(
+            f"objective {own.name!r} has a leaf function: leave leaf_estimation and max_delta_step out."
+        )
+    if refits and params["path_smooth"] not in ("auto", 0):
         raise ParameterError(f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step and no pruning.")
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return Rule(
-        objective, n_outputs, rates(params["learning_rate"]), 0.0 if after else objective.path_smooth, after, method,
-        iterations, penalty, search, params["ccp_alpha"], params["prune_by_validation"],
+        objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, after, method,
+        iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
     )  # fmt: skip
 
 
@@ -105,6 +117,9 @@ def settle(
     Tree
     """
     number = None
+    if rule.least_gain > 0:
+        tree, number = prune.cut(tree, prune.by_gain(tree, rule.least_gain))
+        trainer.set_leaves(output, number, _leaf_values(tree))
     if rule.ccp_alpha > 0:
         tree, number = prune.cut(tree, prune.weakest_links(tree, rule.ccp_alpha))
         trainer.set_leaves(output, number, _leaf_values(tree))
@@ -122,8 +137,12 @@ def settle(
         value = np.where(value > 0, 1.0, -1.0)
     elif rule.method == "exact" or rule.iterations > 1 or number is not None:
         value = trainer.refit(output, rule.method, rule.iterations, *rule.penalty)
+    if rule.direction:
+        found = number is not None or rule.method in ("exact", "sign", "custom") or rule.iterations > 1
+        value = ordered(tree, value, rule.direction, cut=found)
     if rule.line_search:
-        value = trainer.search_step(output, value) * value
+        factor = trainer.search_step(output, value)
+        value = (max(factor, 0.0) if rule.direction else factor) * value
     value = rate * value
     tree["value"][tree["left"] == 0] = value
     trainer.set_leaves(output, None, value)

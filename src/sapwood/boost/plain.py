@@ -1,55 +1,34 @@
 """Plain gradient boosting: which way is down, who is asked, what is the rule, what changed.
 
-In: a trainer whose scores are set, and the rows to watch. Out: round after round, the trees that were added.
+In: a task whose scores are set. Out: round after round, the trees that were added.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from sapwood import grow, objective, sampling
-from sapwood.boost import leaf
-from sapwood.boost.watch import Watch
-from sapwood.device import cpu
+from sapwood.boost.task import Step, Task
 
 
-def boost(
-    trainer: cpu.Trainer, params: Mapping[str, Any], rule: leaf.Rule, rows: leaf.Rows, rounds: range,
-    watches: Sequence[Watch],
-) -> Iterator[list[cpu.Tree]]:  # fmt: skip
+def boost(task: Task, rounds: range) -> Iterator[Step]:
     """Add rounds to a model; whoever iterates may stop after any of them.
 
     Parameters
     ----------
-    trainer : Trainer
-        Training rows with the scores of the model so far.
-    params : mapping
-        Resolved parameters.
-    rule : Rule
-        The objective, and what happens to a tree after its growth.
-    rows : (label, weight)
-        Of the training rows, for what the core does not do itself.
+    task : Task
+        Training rows with the scores of the model so far, and rows to watch, whose scores follow.
     rounds : range
         Numbers of the rounds: draws go by them, so that 10 + 10 rounds are 20.
-    watches : sequence of Watch
-        Validation rows; their scores follow.
 
     Yields
     ------
-    list of Tree
+    trees : list of Tree
         The trees of one round, one for each output.
+    weights : None
+        No tree is changed later.
     """
-    policy, limits = grow.plan(params, rule.path_smooth)
-    seed, judge = params["random_state"], watches[-1] if watches else None
     for index in rounds:
-        objective.gradients(rule.objective, trainer, params, index, *rows)
-        sampling.rows(trainer, seed, index, params["subsample"])
-        trees, rate = [], rule.rate(index)
-        limits["learning_rate"] = 1.0 if rule.after else rate
-        for output, tree in enumerate(trainer.grow(policy, limits, seed, index * rule.n_outputs)):
-            if rule.after:
-                tree = leaf.settle(trainer, output, tree, rate, rule, judge, rows)
-            trainer.add_scores(output)
-            for watch in watches:
+        trees = task.trees(index)
+        for output, tree in enumerate(trees):
+            task.trainer.add_scores(output)
+            for watch in task.watches:
                 watch.add(tree, output)
-            trees.append(tree)
-        yield trees
+        yield trees, None

@@ -1,4 +1,4 @@
-"""Which splits to take back: the weakest links, or those that do not help rows the tree has not seen.
+"""Which splits to take back: those of little gain, the weakest links, or those that do not help unseen rows.
 
 In: a grown tree. Out: which of its splits become leaves, and the smaller tree.
 """
@@ -13,6 +13,28 @@ from sapwood.device import cpu
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+
+def by_gain(tree: cpu.Tree, least: float) -> Mask:
+    """Pruning by gamma (Chen and Guestrin 2016): from the leaves up, splits into two leaves that gain less go.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree of the core.
+    least : float
+        ``min_split_gain``.
+
+    Returns
+    -------
+    (n_nodes) bool
+        Splits that become leaves.
+    """
+    left, gone = tree["left"], np.zeros(len(tree["left"]), np.bool_)
+    for node in np.flatnonzero(left)[::-1]:  # children come after their parents
+        ends = all(left[child] == 0 or gone[child] for child in (left[node], left[node] + 1))
+        gone[node] = ends and tree["gain"][node] < least
+    return gone
 
 
 def weakest_links(tree: cpu.Tree, alpha: float) -> Mask:

@@ -3,7 +3,8 @@
 In: parameters, a `Dataset`, and what to watch. Out: a `Booster`, or a dict of metrics by round.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -14,17 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import grow, metric, objective, sampling
-from sapwood.boost import leaf
+from sapwood import constraints, grow, metric, objective, sampling
+from sapwood.boost import dart, forest, leaf, plain
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
-from sapwood.boost.plain import boost
+from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
 from sapwood.data.dataset import BINS, Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
-from sapwood.model.booster import Booster
+from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.trees import Trees
-from sapwood.params import given_names, model_params, resolve
+from sapwood.params import RECIPES, by_hand, given_names, model_params, resolve
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
 History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
@@ -80,15 +81,19 @@ def train(
     if held is not None:
         watches["holdout"] = HeldOut(data, trainer, held)
     grown: list[tuple[cpu.Tree, int]] = []
+    weights: list[Floats | None] = []  # after each round, of all rounds so far; None where they are 1
     history: History = {}
     fingerprint = cache(data.fingerprint)
 
-    def look(trees: list[cpu.Tree]) -> dict[str, dict[str, float]]:
-        grown.extend((tree, output) for output, tree in enumerate(trees))
+    def look(step: Step) -> dict[str, dict[str, float]]:
+        grown.extend((tree, at % job.n_outputs) for at, tree in enumerate(step[0]))
+        weights.append(step[1])
         return {name: measure(watch, job.metrics, job.objective, job.n_threads) for name, watch in watches.items()}
 
     def build(best_round: int | None = None) -> Booster:
-        new = Trees.of(grown if best_round is None else grown[: (best_round - first) * job.n_outputs])
+        n_kept = len(weights) if best_round is None else best_round - first
+        kept, by = grown[: n_kept * len(grown) // max(1, len(weights))], weights[n_kept - 1] if n_kept else None
+        new = Trees.of(kept if by is None else dart.weighted(kept, by))
         return Booster(
             new if before is None else Trees.concat([before, new]),
             base=base,
@@ -98,17 +103,31 @@ def train(
             transform=None if job.objective.custom is None else job.objective.custom.transform,
             feature_names=data.feature_names,
             named=data.named,
-            params=model_params({**job.params, **{name: getattr(data, name) for name in BINS}}),
+            params=model_params(job.params),
             classes=None if init_model is None else init_model.classes,
             best_round=best_round,
             data_fingerprint=fingerprint(),
             history=deepcopy(history),
         )
 
-    rounds = boost(
-        trainer, job.params, job.rule, (job.label, _weight(data, held)), _rounds(job, first), list(watches.values())
-    )
-    return build(_run(job, rounds, first, look, history, build))
+    task = Task(trainer, job.params, job.rule, (job.label, _weight(data, held)), list(watches.values()))
+    rounds = _loop(job)(task, _rounds(job, first))
+    booster = build(_run(job, rounds, first, look, history, build))
+    if data.n_rows > 1:
+        _warn_of_no_split(booster, job.params)
+    return booster
+
+
+def _warn_of_no_split(booster: Booster, params: Mapping[str, Any]) -> None:
+    """Say so where min_child_weight alone forbade every split."""
+    trees, least = booster.trees, params["min_child_weight"]
+    if trees.n_nodes == trees.n_trees and trees.cover.max() < 2 * least:
+        warnings.warn(
+            f"no tree was split: the hessians sum to {trees.cover.max():.3g}, and min_child_weight={least:g} wants "
+            "that much on both sides of a split. Lower it; weights that sum to 1 or labels of a small unit do this.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def cv(
@@ -140,6 +159,8 @@ def cv(
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
     """
     job = _prepare(params, data, callbacks)
+    if job.rule.by_validation:
+        raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job))
     trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
     watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
@@ -157,7 +178,9 @@ def cv(
 
     rounds = zip(
         *(
-            boost(trainer, job.params, job.rule, (job.label, _weight(data, fold == which)), _rounds(job, 0), [watch])
+            _loop(job)(
+                Task(trainer, job.params, job.rule, (job.label, _weight(data, fold == which)), [watch]), _rounds(job, 0)
+            )
             for which, (trainer, watch) in enumerate(zip(trainers, watches, strict=True))
         ),
         strict=True,
@@ -188,6 +211,7 @@ def _prepare(
     params = resolve(given, fields=objective.field_aliases())
     if init_model is not None and not isinstance(init_model, Booster):
         raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster.")
+    _check_boosting(params, init_model)
     if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
         params["objective"] = "squared_error" if init_model is None else init_model.objective
     goal = objective.resolve(params)
@@ -198,6 +222,7 @@ def _prepare(
     if unmeasured and params["early_stopping_rounds"] is not None:
         raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")
     grow.plan(params)
+    sampling.check(params)
     n_threads = cpu.threads(params["n_jobs"])
     if callable(callbacks):
         raise ParameterError("callbacks is a single callable; give a list of them: callbacks=[...].")
@@ -213,11 +238,20 @@ def _prepare(
         raise DataError(f"data is a {type(data).__name__}; make a sapwood.Dataset of it first.")
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
+    if params["recipe"] is not None and params["max_bins"] > data.max_bins and data.tree_method == "hist":
+        warnings.warn(
+            f"recipe={params['recipe']!r} looks at every value, but the data has at most {data.max_bins} bins; make it "
+            f"with Dataset(..., max_bins={params['max_bins']}, min_samples_bin=1).",
+            UserWarning,
+            stacklevel=4,
+        )
     for name in sorted(given_names(given).intersection(BINS)):
         if params[name] != getattr(data, name):
             raise ParameterError(
                 f"{name}={params[name]!r}, but the data was made with {getattr(data, name)!r}; set it in Dataset(...)."
             )
+    params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
+    constraints.check(params, data.feature_names, goal.link in COUPLED)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:
         classes = init_model.n_outputs
@@ -228,6 +262,10 @@ def _prepare(
         raise DataError(
             f"init_score has {data.init_score.shape[1]} columns; objective={goal.name!r} needs {n_outputs} here."
         )
+    by_recipe = RECIPES.get(params["recipe"], {}).get("start")  # a recipe's own start gives way
+    if params["start"] not in ("auto", by_recipe) and (init_model is not None or data.init_score is not None):
+        what = "init_model" if init_model is not None else "init_score of the data"
+        raise ParameterError(f"start={params['start']} and the {what} both say where scores start; give one of them.")
     if init_model is not None:
         _check_model(init_model, data, goal, n_outputs)
     first, rates = 0 if init_model is None else init_model.n_rounds, params["learning_rate"]
@@ -235,7 +273,17 @@ def _prepare(
         raise ParameterError(
             f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
         )
-    return _Job(params, goal, leaf.plan(goal, params, n_outputs), data.label, metrics, watching, n_outputs, n_threads)
+    rule = leaf.plan(
+        goal, params, n_outputs, constraints.directions(params["monotone_constraints"], data.feature_names)
+    )
+    return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
+
+
+def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
+    """The way of boosting that was asked for."""
+    if job.params["boosting"] == "plain":
+        return plain.boost if job.params["n_parallel_trees"] == 1 else forest.parallel
+    return {"dart": dart.boost, "forest": forest.boost}[job.params["boosting"]]
 
 
 def _classes(job: _Job) -> NDArray[np.float64] | None:
@@ -248,13 +296,37 @@ def _rounds(job: _Job, first: int) -> range:
     return range(first, first + job.params["n_estimators"])
 
 
+def _check_boosting(params: Mapping[str, Any], init_model: Booster | None) -> None:
+    """Raise where a way of boosting cannot be had with what else was asked for."""
+    kind, given = params["boosting"], by_hand(params)
+    if kind == "forest":
+        shares = "subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode"
+        if all(params[name] == 1.0 for name in shares):
+            raise ParameterError("boosting='forest' would grow one tree again and again; set subsample or a colsample.")
+        if "learning_rate" in given and params["learning_rate"] != 1.0:
+            raise ParameterError(
+                f"learning_rate={params['learning_rate']} is not for boosting='forest', whose trees are averaged, not "
+                "shrunk; leave it out."
+            )
+    for name in sorted(given & dart.PARAMETERS) if kind != "dart" else ():
+        raise ParameterError(f"{name}={params[name]!r} is for boosting='dart' only; this is boosting={kind!r}.")
+    if init_model is None:
+        return
+    if kind != "plain" or init_model.params.get("boosting", "plain") != "plain":
+        raise ParameterError("init_model is for boosting='plain' on both sides: dart and forest weigh all trees anew.")
+    if params["n_parallel_trees"] != init_model.n_parallel_trees:
+        raise ParameterError(
+            f"n_parallel_trees={params['n_parallel_trees']}, but init_model has {init_model.n_parallel_trees} a round."
+        )
+
+
 def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_outputs: int) -> None:
     """Raise unless training can go on from a model."""
     mine = (goal.name, dict(goal.fields), n_outputs, tuple(data.feature_names))
     theirs = (model.objective, dict(model.fields), model.n_outputs, tuple(model.feature_names))
     for what, wanted, has in zip(("objective", "fields", "number of outputs", "columns"), mine, theirs, strict=True):
         if wanted != has:
-            raise DataError(f"init_model has another {what}: {has}, where this training has {wanted}.")
+            raise DataError(f"init_model differs in its {what}: {has}, where this training has {wanted}.")
 
 
 def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Dataset]:
@@ -292,6 +364,8 @@ def _trainer(
     goal, weight = job.objective, _weight(data, held)
     label = objective.planes(goal, job.label, job.n_outputs)
     trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
+    grow.rule(trainer, job.params, data.feature_names, data.cuts)
+    sampling.prepare(trainer, job.params, _classes(job), data.group)
     if init_model is not None:
         base = np.asarray(init_model.base)
     else:

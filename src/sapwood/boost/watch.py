@@ -31,6 +31,9 @@ class Watch(Protocol):
     def scores(self) -> Floats:
         """Raw scores, (n_outputs, n_rows)."""
 
+    def replace(self, scores: Floats) -> None:
+        """Take other scores, (n_outputs, n_rows), instead."""
+
     def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         """The leaf (node) that each row comes to."""
 
@@ -49,6 +52,9 @@ class ValidSet:
     def scores(self) -> Floats:
         return self._scores
 
+    def replace(self, scores: Floats) -> None:
+        self._scores = scores
+
     def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         return apply(self._data, tree, self._n_threads)
 
@@ -61,12 +67,16 @@ class HeldOut:
         self.label = data.label[rows]
         self.weight = None if data.weight is None else data.weight[rows]
         self._data, self._trainer, self._rows = data, trainer, rows
+        self._scores: Floats | None = None  # those of the trainer, unless replaced
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
         """The trainer adds every tree to all its rows."""
 
     def scores(self) -> Floats:
-        return self._trainer.scores()[:, self._rows]
+        return self._trainer.scores()[:, self._rows] if self._scores is None else self._scores
+
+    def replace(self, scores: Floats) -> None:
+        self._scores = scores
 
     def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         return apply(self._data, tree, 1)[self._rows]

@@ -231,6 +231,8 @@ struct PyTrainer {  // keeps what the trainer only points to
   nb::object binned;
   Doubles2 label;
   std::unique_ptr<Trainer> trainer;
+  std::optional<Doubles> share = {};
+  std::optional<Ints> unit = {};
 };
 
 std::vector<double> fields_of(const ObjectiveInfo& o, nb::dict given) {
@@ -284,14 +286,64 @@ Limits limits_of(nb::dict d) {
   return l;
 }
 
+// forced: rows of column, bin, and the places of what follows left and right, or -1
+void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermediate,
+               const std::vector<std::vector<int32_t>>& groups, bool extra,
+               const std::vector<std::vector<int32_t>>& forced) {
+  const Binned& b = nb::cast<const Binned&>(self.binned);
+  Rules r;
+  if (!direction.empty() && (int)direction.size() != b.n_columns) refuse("there must be one direction a column");
+  for (const int d : direction) {
+    if (d < -1 || d > 1) refuse("a direction is -1, 0 or 1");
+    r.direction.push_back((int8_t)d);
+  }
+  r.intermediate = intermediate && !direction.empty(), r.extra = extra, r.groups = groups;
+  if (!groups.empty()) r.groups_of.resize(b.n_columns);
+  for (size_t g = 0; g < groups.size(); g++)
+    for (const int32_t c : groups[g]) {
+      if (c < 0 || c >= b.n_columns) refuse("no such column in a group");
+      r.groups_of[c].push_back((int32_t)g);
+    }
+  for (const auto& of : r.groups_of)
+    if (of.empty()) refuse("every column needs a group");
+  for (int32_t i = 0; i < (int32_t)forced.size(); i++) {
+    const auto& f = forced[i];
+    if (f.size() != 4 || f[0] < 0 || f[0] >= b.n_columns || f[1] < 0 || f[1] >= b.n_bins[f[0]] - 1)
+      refuse("a forced split has a column, one of its cuts, and two places");
+    for (const int32_t next : {f[2], f[3]})
+      if (next != -1 && (next <= i || next >= (int32_t)forced.size())) refuse("no such forced split");
+    r.forced.push_back({f[0], f[1], f[2], f[3]});
+  }
+  self.trainer->set_rules(std::move(r));
+}
+
 int output_of(PyTrainer& self, int output) {
   if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
   return output;
 }
 
+void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std::optional<Doubles> share,
+                 std::optional<Ints> unit) {
+  const int which = index_of(n_samplers(), sampler_info, name, "sampler");
+  const SamplerInfo& info = sampler_info(which);
+  std::vector<double> values;
+  for (int i = 0; i < info.n_fields; i++) {
+    if (!fields.contains(info.fields[i])) refuse(std::string("fields lack ") + info.fields[i]);
+    values.push_back(nb::cast<double>(fields[info.fields[i]]));
+    if (!(values.back() - values.back() == 0.0)) refuse("fields must be finite");
+  }
+  if ((int)fields.size() != info.n_fields) refuse("sampler " + name + " has no such fields");
+  const size_t n = (size_t)self.trainer->n_rows();
+  if ((share && share->shape(0) != n) || (unit && unit->shape(0) != n)) refuse("shares and units are of rows");
+  if (unit && info.counted != Counted::nothing) refuse("sampler " + name + " looks at rows, not at groups");
+  self.share = share, self.unit = unit;
+  self.trainer->set_sampler(which, std::move(values), share ? share->data() : nullptr, unit ? unit->data() : nullptr);
+}
+
 nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree) {
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
+  if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
   nb::list trees;
@@ -466,6 +518,20 @@ nb::dict objectives() {
 nb::dict growers() {
   nb::dict all;
   for (int i = 0; i < n_growers(); i++) all[grower_info(i).name] = grower_info(i).doc;
+  return all;
+}
+
+nb::dict samplers() {
+  nb::dict all;
+  for (int i = 0; i < n_samplers(); i++) {
+    const SamplerInfo& info = sampler_info(i);
+    nb::dict d;
+    nb::list fields;
+    for (int j = 0; j < info.n_fields; j++) fields.append(info.fields[j]);
+    d["doc"] = info.doc, d["fields"] = fields, d["shares"] = info.shares;
+    d["by_gradient"] = info.counted != Counted::nothing, d["weighs"] = info.weighs;
+    all[info.name] = d;
+  }
   return all;
 }
 
@@ -647,13 +713,18 @@ NB_MODULE(_core, m) {
       .def("gradients", py_gradients, nb::arg("precision"), nb::arg("unit_search") = false,
            nb::arg("unit_leaf") = false, nb::arg("gradient").none() = nb::none(),
            nb::arg("hessian").none() = nb::none())
+      .def("set_sampler", set_sampler, nb::arg("name"), nb::arg("fields"), nb::arg("share").none() = nb::none(),
+           nb::arg("unit").none() = nb::none())
       .def(
           "sample",
-          [](PyTrainer& s, uint64_t seed, uint64_t round, double subsample) {
-            if (!(subsample > 0.0 && subsample <= 1.0)) refuse("subsample must be above 0 and at most 1");
+          [](PyTrainer& s, uint64_t seed, uint64_t round, std::optional<double> subsample) {
+            if (subsample && !(*subsample > 0.0 && *subsample <= 1.0))
+              refuse("subsample must be above 0 and at most 1");
             return freely([&] { return s.trainer->sample(seed, round, subsample); });
           },
-          nb::arg("seed"), nb::arg("round"), nb::arg("subsample"))
+          nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
+      .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
+           nb::arg("forced"))
       .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
       .def(
           "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
@@ -690,6 +761,7 @@ NB_MODULE(_core, m) {
       .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));
   m.def("objectives", objectives);
   m.def("growers", growers);
+  m.def("samplers", samplers);
   m.def("link", py_link, nb::arg("name"), nb::arg("raw"), nb::arg("n_threads") = 1);
   m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1);
   m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);

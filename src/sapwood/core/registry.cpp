@@ -2,6 +2,7 @@
 
 #include "shelf_growers.inc"     // made by CMake from grower/*.h
 #include "shelf_objectives.inc"  // made by CMake from objective/*.h
+#include "shelf_samplers.inc"    // made by CMake from sampler/*.h
 
 namespace sapwood {
 namespace {
@@ -17,12 +18,19 @@ constexpr ObjectiveInfo objectives[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ROW)};
 #define SAPWOOD_ROW(T) GrowerInfo{T::name, T::doc, T::whole_level, T::shared_split, T::before},
 constexpr GrowerInfo growers[] = {SAPWOOD_GROWERS(SAPWOOD_ROW)};
 #undef SAPWOOD_ROW
+#define SAPWOOD_ROW(T)                                                   \
+  SamplerInfo{T::name,     T::doc,    T::counted, T::weighs,  T::shares, \
+              T::n_fields, T::fields, T::most,    T::prepare, T::target},
+constexpr SamplerInfo samplers[] = {SAPWOOD_SAMPLERS(SAPWOOD_ROW)};
+#undef SAPWOOD_ROW
 
 }  // namespace
 
 int n_objectives() { return sizeof objectives / sizeof objectives[0]; }
 int n_growers() { return sizeof growers / sizeof growers[0]; }
+int n_samplers() { return sizeof samplers / sizeof samplers[0]; }
 const ObjectiveInfo& objective_info(int i) { return objectives[i]; }
 const GrowerInfo& grower_info(int i) { return growers[i]; }
+const SamplerInfo& sampler_info(int i) { return samplers[i]; }
 
 }  // namespace sapwood

@@ -1,4 +1,4 @@
-// The shelves as tables: every plug-in that CMake found in objective/ and grower/, by name.
+// The shelves as tables: every plug-in that CMake found in objective/, grower/ and sampler/, by name.
 #pragma once
 #include "math/types.h"
 
@@ -20,9 +20,22 @@ struct GrowerInfo {
   bool (*before)(const Open&, const Open&);
 };
 
+struct SamplerInfo {  // math/sample.h says what each means
+  const char *name, *doc;
+  Counted counted;
+  bool weighs, shares;
+  int n_fields;
+  const char* const* fields;
+  double (*most)(int n_outputs, double times, const double* field);
+  void (*prepare)(double* field, double unit, double mean2);
+  double (*target)(const double* field, double share);
+};
+
 int n_objectives();
 int n_growers();
+int n_samplers();
 const ObjectiveInfo& objective_info(int i);
 const GrowerInfo& grower_info(int i);
+const SamplerInfo& sampler_info(int i);
 
 }  // namespace sapwood

@@ -20,7 +20,7 @@ from sapwood.device import cpu
 from sapwood.errors import DataError
 
 KIND, VERSION = "dataset", 1
-VECTORS = ("label", "weight", "init_score")  # what may come with a table
+VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
 BINS = ("max_bins", "min_samples_bin", "tree_method")  # parameters that a dataset settles
 
 
@@ -39,6 +39,8 @@ class Dataset:
         Not negative; a row of weight 2 counts as that row twice.
     init_score : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
         Raw scores to start training from.
+    group : array-like of shape (n_rows,) or (n_groups,), optional
+        The group of every row, by any name, or the sizes of groups of consecutive rows.
     feature_names : sequence of str, optional
         Names for a table that has none.
     max_bins : int
@@ -64,6 +66,8 @@ class Dataset:
     label : ndarray of shape (n_rows,), or (n_rows, n_outputs) for several outputs, float64, read-only, or None
     weight : ndarray of shape (n_rows,), float64, read-only, or None
     init_score : ndarray of shape (n_rows, n_outputs), float64, read-only, or None
+    group : ndarray of shape (n_rows,), int32, read-only, or None
+        Groups are numbered from 0 in the order of their first rows.
     max_bins, min_samples_bin : int
     tree_method : str
     cuts : list of ndarray, float64
@@ -74,6 +78,7 @@ class Dataset:
     label: NDArray[np.float64] | None
     weight: NDArray[np.float64] | None
     init_score: NDArray[np.float64] | None
+    group: NDArray[np.int32] | None
 
     def __init__(
         self,
@@ -82,6 +87,7 @@ class Dataset:
         weight: Any = None,
         init_score: Any = None,
         *,
+        group: Any = None,
         feature_names: Sequence[str] | None = None,
         max_bins: int = 255,
         min_samples_bin: int = 32,
@@ -90,7 +96,7 @@ class Dataset:
         n_jobs: int | None = None,
     ) -> None:
         chunks = [ingest.read(data, what="data")]
-        vectors = {"label": label, "weight": weight, "init_score": init_score}
+        vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
         self._bin(chunks, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
 
     @classmethod
@@ -99,6 +105,7 @@ class Dataset:
         chunks: Iterable[Any],
         *,
         init_score: Any = None,
+        group: Any = None,
         feature_names: Sequence[str] | None = None,
         max_bins: int = 255,
         min_samples_bin: int = 32,
@@ -112,7 +119,7 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, feature_names, max_bins, min_samples_bin, tree_method, reference, n_jobs
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, reference, n_jobs
             As for `Dataset`, over all rows.
 
         Returns
@@ -128,6 +135,7 @@ class Dataset:
             "label": _join([part[1] for part in parts], rows, "label"),
             "weight": _join([part[2] for part in parts], rows, "weight"),
             "init_score": init_score,
+            "group": group,
         }
         self = cls.__new__(cls)
         self._bin(columns, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
@@ -150,6 +158,7 @@ class Dataset:
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
+        fields = {"tree_method": "hist"} | fields  # older files have none
         cuts, codes = _checked(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
@@ -191,8 +200,8 @@ class Dataset:
         Returns
         -------
         str
-            SHA-256, 64 hexadecimal digits, of cuts, codes, names, label, weight and init_score. The container, the
-            number types and the chunks that the values came in do not matter.
+            SHA-256, 64 hexadecimal digits, of cuts, codes, names, label, weight, init_score and group. The container,
+            the number types and the chunks that the values came in do not matter.
         """
         digest = sha256(json.dumps(self.feature_names).encode())
         for j, cuts in enumerate(self.cuts):
@@ -252,6 +261,7 @@ class Dataset:
         self.label = None if label is None else ingest.label(label, self.n_rows)
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
+        self.group = ingest.group(vectors.get("group"), self.n_rows)
         n_threads = cpu.threads(n_jobs)
         tables = [chunk.table for chunk in chunks if chunk.n_rows]
         exact = self.tree_method == "exact"
@@ -263,8 +273,8 @@ class Dataset:
         for array in (*self.cuts, *self._vectors().values()):
             array.flags.writeable = False
 
-    def _vectors(self) -> dict[str, NDArray[np.float64]]:
-        """Label, weight and init_score, those that there are."""
+    def _vectors(self) -> dict[str, NDArray[Any]]:
+        """Label, weight, init_score and group, those that there are."""
         return {name: values for name in VECTORS if (values := getattr(self, name)) is not None}
 
     def _codes(self, column: int) -> NDArray[Any]:
@@ -340,12 +350,13 @@ def _checked(
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
 
     columns = [f"codes.{j}" for j in range(len(names))]
-    reals = ["cuts", *(name for name in VECTORS if name in arrays)]
+    reals = ["cuts", *(name for name in VECTORS if name in arrays and name != "group")]
     need(set(arrays) - set(VECTORS) == {"cuts", "offset", *columns}, "arrays are missing, or there are too many")
     need(
         all(arrays[name].dtype == np.float64 for name in reals),
         "not all reals are float64",
     )
+    need("group" not in arrays or arrays["group"].shape == (n_rows,), "groups are not of rows")
     every, offset = arrays["cuts"], arrays["offset"]
     need(every.ndim == 1 and bool(np.isfinite(every).all()), "cuts are not finite numbers")
     need(offset.dtype == np.int64 and offset.shape == (len(names) + 1,), "offsets are of the wrong type or shape")

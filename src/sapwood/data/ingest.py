@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import DataError
+from sapwood.params import LARGEST_SCORE
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 LARGEST = 2**53  # float64 holds every integer up to here
+LARGEST_WEIGHT = 1e100  # weights are multiplied with losses and summed, and both must stay finite
 # What to do about a column that is no number, by a word in the name of its dtype; the first that fits.
 ADVICE = {
     "complex": "Complex data not supported; pass the real and the imaginary part as two columns.",
@@ -200,7 +202,7 @@ def weight(w: Any, n_rows: int) -> NDArray[np.float64] | None:
     Parameters
     ----------
     w : array-like of shape (n_rows,) or None
-        Finite, none negative, not all zero. None means that all rows count once.
+        From 0 to 1e100, not all zero. None means that all rows count once.
     n_rows : int
         How many there must be.
 
@@ -219,6 +221,7 @@ def weight(w: Any, n_rows: int) -> NDArray[np.float64] | None:
     if values.min() < 0:
         row = int(np.argmax(values < 0))
         raise DataError(f"sample_weight is {values[row]} in row {row}; weights must not be negative.")
+    _check_size(values, LARGEST_WEIGHT, "sample_weight")
     if not values.any():
         raise DataError("The sample_weight of all rows is zero; at least one weight must be positive.")
     return values
@@ -230,7 +233,7 @@ def init_score(scores: Any, n_rows: int) -> NDArray[np.float64] | None:
     Parameters
     ----------
     scores : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
-        Finite numbers.
+        Numbers up to 1e150 in size.
     n_rows : int
         How many rows there must be.
 
@@ -248,7 +251,38 @@ def init_score(scores: Any, n_rows: int) -> NDArray[np.float64] | None:
         raise DataError(f"init_score must be of shape (n_rows,) or (n_rows, n_outputs), got {values.shape}.")
     _check_length(values, n_rows, "init_score")
     _check_finite(values, "init_score")
+    _check_size(values, LARGEST_SCORE, "init_score")
     return values
+
+
+def group(groups: Any, n_rows: int) -> NDArray[np.int32] | None:
+    """Number the groups of rows.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,) or (n_groups,), or None
+        The group of every row, by any name; or fewer numbers, the sizes of groups of consecutive rows.
+    n_rows : int
+        How many rows there are.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int32, or None
+        From 0, in the order of first rows.
+    """
+    if groups is None:
+        return None
+    values = _as_array(groups.to_numpy() if hasattr(groups, "to_numpy") else groups, "group")
+    if values.ndim != 1 or len(values) > n_rows:
+        raise DataError(f"group must be a 1-D array of {n_rows} names or of sizes, got one of shape {values.shape}.")
+    if len(values) == n_rows:
+        if n_rows > 1 and np.issubdtype(values.dtype, np.integer) and (values == 1).all():
+            raise DataError(f"group has {n_rows} ones: one group, or as many as rows? Give names, such as 0, 1, 2, ...")
+        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first)).astype(np.int32)[inverse]
+    if not np.issubdtype(values.dtype, np.integer) or (values < 0).any() or values.sum() != n_rows:
+        raise DataError(f"group has {len(values)} values for {n_rows} rows; sizes must be integers that add up to it.")
+    return np.repeat(np.arange(len(values[values > 0]), dtype=np.int32), values[values > 0])
 
 
 def floats(values: Any, what: str) -> NDArray[np.float64]:
@@ -475,3 +509,10 @@ def _check_finite(values: NDArray[np.float64], what: str) -> None:
         row = int(np.argwhere(~finite)[0][0])
         kind = "NaN" if np.isnan(values[row]).any() else "infinity"
         raise DataError(f"Input {what} contains {kind}, first in row {row}; it must be finite. Drop or mend such rows.")
+
+
+def _check_size(values: NDArray[np.float64], largest: float, what: str) -> None:
+    beyond = np.abs(values) > largest
+    if beyond.any():
+        at = tuple(np.argwhere(beyond)[0])
+        raise DataError(f"{what} is {values[at]:g} in row {at[0]}; numbers beyond {largest:g} overflow. Scale them.")

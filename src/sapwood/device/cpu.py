@@ -26,6 +26,7 @@ from sapwood._core import (
     math,
     n_workers,
     objectives,
+    samplers,
     set_isa,
     weight_sum,
 )
@@ -56,6 +57,7 @@ __all__ = [
     "n_workers",
     "objectives",
     "quota",
+    "samplers",
     "set_isa",
     "threads",
     "weight_sum",

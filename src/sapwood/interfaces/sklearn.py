@@ -24,7 +24,7 @@ from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import RECIPES, TABLE, Number, resolve
+from sapwood.params import ELSEWHERE, RECIPES, TABLE, Number, class_name, resolve
 from sapwood.params import Parameter as Row
 
 OBJECTIVES = cpu.objectives()
@@ -43,14 +43,8 @@ def _fields() -> Iterator[Row]:
 
 ROWS = {row.name: row for row in (*TABLE, *_fields()) if row.estimator}
 PEERS = {alias: row.name for row in ROWS.values() for alias in row.aliases}
-_WEIGH = "weigh the rows: fit(X, y, sample_weight=sklearn.utils.class_weight.compute_sample_weight('balanced', y))."
-ELSEWHERE = {  # what others have as a parameter and we do not
-    **dict.fromkeys(("class_weight", "class_weights", "scale_pos_weight", "is_unbalance"), _WEIGH),
-    "warm_start": "continue a model with fit(X, y, init_model=model).",
-    "importance_type": "ask the model for it: booster_.importance(kind).",
-    "max_features": "draw a share of the columns with colsample_bynode.",
-}
-VALUES = ("identity", "exp", "expm1", "sigmoid")  # links to numbers
+VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links to numbers
+OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of losses that know two classes
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
 MAX_CLASSES = 65_535
 
@@ -93,6 +87,7 @@ class _Estimator(BaseEstimator):
         sample_weight: ArrayLike | None = None,
         *,
         init_score: ArrayLike | None = None,
+        group: ArrayLike | None = None,
         X_val: Any = None,
         y_val: ArrayLike | None = None,
         sample_weight_val: ArrayLike | None = None,
@@ -113,6 +108,8 @@ class _Estimator(BaseEstimator):
             How many rows each row stands for.
         init_score : (n_rows,) or (n_rows, n_outputs) array-like, optional
             Raw scores to start from; predictions then need those of their rows.
+        group : (n_rows,) or (n_groups,) array-like, optional
+            The group of every row, or sizes of groups of consecutive rows; see ``sampling_unit``.
         X_val, y_val, sample_weight_val, init_score_val : optional
             Validation rows, as in scikit-learn; early stopping watches them.
         eval_set : (X, y) or list of (X, y), optional
@@ -136,7 +133,8 @@ class _Estimator(BaseEstimator):
         bins = {name: settings[name] for name in (*BINS, "n_jobs")}
         try:
             target = _target(type(self), y)
-            data = Dataset(X, self._learn_target(target, settings, known), sample_weight, init_score, **bins)
+            label = self._learn_target(target, settings, known)
+            data = Dataset(X, label, sample_weight, init_score, group=group, **bins)
             self.n_features_in_ = data.n_columns
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names, object)
@@ -388,7 +386,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         labels = self._about().get("labels")
-        tags.classifier_tags.multi_class = labels != "0 or 1"
+        tags.classifier_tags.multi_class = labels not in OF_TWO
         tags.classifier_tags.multi_label = labels != "a class index"
         return tags
 
@@ -419,6 +417,8 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         encode_classes(self.classes_)  # raises now on what could not be saved later
         if known is not None and known.tolist() != self.classes_.tolist():
             raise DataError(f"init_model knows the classes {known.tolist()}, but y has {self.classes_.tolist()}.")
+        if settings["objective"] == "cross_entropy" and (self.outputs_2d_ or self.n_classes_ <= 2):
+            settings["objective"] = "logistic"  # what it is where labels are 0 and 1
         if self.outputs_2d_:
             _settle(settings, "multilabel", "labels", ("0 or 1",))
         elif self.n_classes_ <= 2:
@@ -427,6 +427,10 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         else:
             _settle(settings, "softmax", "labels", ("a class index",))
             settings["n_classes"] = self.n_classes_
+        if settings["subsample_by_class"] is not None:  # of the user's classes: those of train are indices
+            place = {class_name(one): index for index, one in enumerate(self.classes_.tolist())}
+            shares = settings["subsample_by_class"].items()
+            settings["subsample_by_class"] = {place.get(one, one): share for one, share in shares}
         return codes
 
     def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -458,13 +462,12 @@ def _settle(settings: dict[str, Any], fitting: str, what: str, allowed: tuple[st
         settings["objective"] = fitting
     goal = objective.resolve(settings)
     if goal.custom is None and getattr(goal, what) not in allowed:
+        by_recipe = settings["objective"] == RECIPES.get(settings["recipe"], {}).get("objective")
+        which = f"objective={goal.name!r}" + (f", which recipe={settings['recipe']!r} sets," if by_recipe else "")
+        binary = ". Only binary classification is supported by it" if what == "labels" and goal.labels in OF_TWO else ""
         choices = ", ".join(name for name, about in OBJECTIVES.items() if about[what] in allowed)
-        binary = (
-            ". Only binary classification is supported by it" if (what, goal.labels) == ("labels", "0 or 1") else ""
-        )
-        raise ParameterError(
-            f"objective={goal.name!r} does not suit this target{binary}; choose 'auto' or one of {choices}."
-        )
+        auto = "" if by_recipe else "'auto' or "  # which is what the recipe sets
+        raise ParameterError(f"{which} does not suit this target{binary}; choose {auto}one of {choices}.")
     return goal
 
 
@@ -510,7 +513,8 @@ def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
             ingest.label(y, len(y))  # raises first if what is wrong is a value that is not finite
             raise DataError(
                 f"Unknown label type: continuous. y has fractions, or more than {MAX_CLASSES} different numbers: these "
-                "are no classes. SapwoodRegressor predicts numbers."
+                "are no classes. SapwoodRegressor predicts numbers; of shares from 0 to 1, with "
+                "objective='cross_entropy', probabilities."
             )
         return found[0].astype(y.dtype), found[1]
     values = y.tolist()  # a dict of Python objects is several times as fast as sorting every row

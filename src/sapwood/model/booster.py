@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError, suggest
-from sapwood.model import text
+from sapwood.model import check, text
 from sapwood.model.trees import Trees
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -32,15 +32,20 @@ Floats = NDArray[np.float64]
 Link = Callable[[Floats], Floats]  # raw scores (n_rows,) or (n_rows, n_outputs) -> predictions, one a row
 Rounds = int | tuple[int, int] | None
 
-# kind -> the measure summed over the splits on a column (None counts them), and whether to take the average
-IMPORTANCES: dict[str, tuple[str | None, bool]] = {
-    "gain": ("gain", True),
-    "total_gain": ("gain", False),
-    "weight": (None, False),
-    "split": (None, False),
-    "frequency": (None, False),
-    "cover": ("cover", True),
-    "total_cover": ("cover", False),
+# kind -> the measure summed over the splits on a column (None counts them), its factor, and whether to take the average
+IMPORTANCES: dict[str, tuple[str | None, float, bool]] = {
+    "gain": ("gain", 1.0, True),
+    "total_gain": ("gain", 1.0, False),
+    "weight": (None, 1.0, False),
+    "split": (None, 1.0, False),
+    "frequency": (None, 1.0, False),
+    "cover": ("cover", 1.0, True),
+    "total_cover": ("cover", 1.0, False),
+    "cover_rows": ("count", 1.0, True),
+    "total_cover_rows": ("count", 1.0, False),
+    "xgboost_gain": ("gain", 2.0, True),
+    "xgboost_total_gain": ("gain", 2.0, False),
+    "lightgbm_gain": ("gain", 2.0, False),
 }
 
 
@@ -51,7 +56,7 @@ class Booster:
     Parameters
     ----------
     trees : Trees
-        One tree per output and round, round by round.
+        Round by round, one tree for every output, and so for each of `n_parallel_trees`.
     base : (n_outputs,) float64
         Raw score before the first tree.
     objective : str
@@ -120,8 +125,18 @@ class Booster:
 
     @property
     def n_rounds(self) -> int:
-        """Rounds of boosting; each has `n_outputs` trees."""
-        return self.trees.n_trees // self.n_outputs
+        """Rounds of boosting; each has `n_parallel_trees` trees for every output."""
+        return self.trees.n_trees // (self.n_outputs * self.n_parallel_trees)
+
+    @property
+    def n_parallel_trees(self) -> int:
+        """Trees for each output and round."""
+        return int(self.params.get("n_parallel_trees", 1))
+
+    @property
+    def averaged(self) -> bool:
+        """Whether the model is a forest: what its rounds add is divided by their number."""
+        return self.params.get("boosting") == "forest"
 
     def __repr__(self) -> str:
         return (
@@ -170,13 +185,19 @@ class Booster:
             and X.shape[1] == len(self.feature_names)
             and X.flags.aligned
             and rounds is init_score is None
+            and not self.averaged
             and (n_jobs is None or cpu.threads(n_jobs))  # a wrong number raises though one thread will do
         ):
             return self._forest.predict(X, 0, -1, raw)
         columns = self._read(X)
         first, last = self._trees_of(rounds)
+        n_threads = cpu.threads(n_jobs)
+        if self.averaged:
+            total = self._forest.predict(columns.table, first, last, True, self._zeros(columns.n_rows), n_threads)
+            scores = self._mean(total, last - first, self._start(init_score, columns.n_rows))
+            return scores if raw else self._link(n_threads)(scores)
         start = None if init_score is None else self._start(init_score, columns.n_rows)
-        return self._forest.predict(columns.table, first, last, raw, start, cpu.threads(n_jobs))
+        return self._forest.predict(columns.table, first, last, raw, start, n_threads)
 
     def predict_leaves(self, X: Any, *, rounds: Rounds = None, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Find the leaf of every row in every tree.
@@ -220,12 +241,13 @@ class Booster:
         link = np.copy if raw else self._link(n_threads)
 
         def stages(scores: Floats) -> Iterator[Floats]:
-            for first in range(0, self.trees.n_trees, self.n_outputs):
-                shaped = self._forest.predict(columns.table, first, first + self.n_outputs, True, scores, n_threads)
+            per_round = self.n_outputs * self.n_parallel_trees
+            for first in range(0, self.trees.n_trees, per_round):
+                shaped = self._forest.predict(columns.table, first, first + per_round, True, scores, n_threads)
                 scores = shaped.reshape(-1, self.n_outputs)
-                yield link(shaped)
+                yield link(self._mean(shaped, first + per_round, start) if self.averaged else shaped)
 
-        return stages(start)
+        return stages(self._zeros(columns.n_rows) if self.averaged else start)
 
     def with_link(self, transform: Link) -> "Booster":
         """Give a model with a custom link the function back that its file could not hold.
@@ -246,16 +268,21 @@ class Booster:
             raise ParameterError(f"transform is a {type(transform).__name__}; give a function of raw scores.")
         return replace(self, transform=transform)
 
-    def importance(self, kind: str = "gain", *, normalize: bool = False) -> Floats:
+    def importance(self, kind: str = "gain", *, normalize: bool = False, percent: bool = False) -> Floats:
         """Measure how much each column was used.
 
         Parameters
         ----------
         kind : str
-            ``gain`` and ``cover``: average over the splits on a column; ``total_gain`` and ``total_cover``: their sum;
-            ``weight``, also called ``split`` or ``frequency``: the number of splits.
+            ``gain``: average fall of the penalised loss over the splits on a column; ``cover``: average sum of
+            hessians of their rows, as XGBoost counts; ``cover_rows``: average number of their rows, by weight.
+            ``total_gain``, ``total_cover`` and ``total_cover_rows``: sums instead of averages. ``weight``, also called
+            ``split`` or ``frequency``: the number of splits. ``xgboost_gain``, ``xgboost_total_gain`` and
+            ``lightgbm_gain`` (a sum): the numbers of those libraries, in which a gain is twice the fall of the loss.
         normalize : bool
             Divide by the sum over all columns.
+        percent : bool
+            The same, in percent.
 
         Returns
         -------
@@ -264,22 +291,37 @@ class Booster:
         """
         if kind not in IMPORTANCES:
             raise ParameterError(f"importance kind {kind!r} is unknown; {suggest(str(kind), IMPORTANCES)}")
-        measure, averaged = IMPORTANCES[kind]
+        measure, factor, averaged = IMPORTANCES[kind]
         splits = self.trees.column >= 0
         column = self.trees.column[splits]
-        measured = None if measure is None else getattr(self.trees, measure)[splits]
+        measured = None if measure is None else factor * getattr(self.trees, measure)[splits]
         # bincount adds in the order of the nodes: the same bits everywhere
         result = np.bincount(column, measured, self.n_columns).astype(np.float64)
         if averaged:
             result /= np.maximum(np.bincount(column, minlength=self.n_columns), 1)
-        return result / (result.sum() or 1.0) if normalize else result
+        if normalize or percent:
+            result = result / (result.sum() or 1.0)
+        return 100.0 * result if percent else result
+
+    def check_constraints(self) -> check.Verdicts:
+        """Prove that the model keeps the constraints it was trained with, or show where it does not.
+
+        Returns
+        -------
+        Verdicts
+            True if everything is proven. ``monotone``: by column, whether raw scores rise or fall along it (``holds``
+            True, False, or None where it is neither proven nor refuted), ``why``, and where it is refuted two ``rows``
+            that show it. ``interaction``: the same for groups of columns on the paths of trees, or None without such.
+        """
+        return check.check(self)
 
     def to_text(self, tree: int | None = None) -> str:
         """Show one tree, or all, as indented text; the branch of rows that fulfil a condition comes first."""
         if tree is not None and not 0 <= tree < self.trees.n_trees:
             raise ParameterError(f"tree={tree} does not exist; choose 0..{self.trees.n_trees - 1}, or None for all.")
         which = range(self.trees.n_trees) if tree is None else [tree]
-        return "\n".join(text.tree_text(self.trees, index, self.n_outputs, self.feature_names) for index in which)
+        per_round = self.n_outputs * self.n_parallel_trees
+        return "\n".join(text.tree_text(self.trees, index, per_round, self.feature_names) for index in which)
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """Return every node as a row of a data frame.
@@ -296,7 +338,7 @@ class Booster:
             value, gain, cover, count. Leaves have no feature and missing (None), no threshold and gain (NaN), and
             children -1; splits have no value (NaN).
         """
-        return text.frame(self.trees, self.n_outputs, self.feature_names, backend)
+        return text.frame(self.trees, self.n_outputs * self.n_parallel_trees, self.feature_names, backend)
 
     def fingerprint(self) -> str:
         """SHA-256 of `to_bytes`, in hex: equal for equal models, on any machine."""
@@ -371,7 +413,17 @@ class Booster:
             raise ParameterError(f"rounds={rounds!r} is no range of rounds; give n, (first, last) or None.") from None
         if not 0 <= first <= last <= self.n_rounds:
             raise ParameterError(f"rounds={rounds!r} is out of range; the model has {self.n_rounds} rounds.")
-        return first * self.n_outputs, last * self.n_outputs
+        per_round = self.n_outputs * self.n_parallel_trees
+        return first * per_round, last * per_round
+
+    def _zeros(self, n_rows: int) -> Floats:
+        """Sums before the first tree of a forest, (n_rows, n_outputs)."""
+        return np.zeros((n_rows, self.n_outputs))
+
+    def _mean(self, total: Floats, n_trees: int, start: Floats) -> Floats:
+        """Scores of a forest from the sum of its trees, in the shape of the sum."""
+        n_rounds = n_trees // (self.n_outputs * self.n_parallel_trees)
+        return start.reshape(total.shape) + total / max(1, n_rounds)
 
     def _start(self, init_score: Any, n_rows: int) -> Floats:
         """Scores before the first tree, (n_rows, n_outputs): those given, or the base."""
@@ -403,7 +455,12 @@ def _validate(booster: Booster) -> None:
         raise ModelFormatError(f"base must be one finite score for each output; it is {booster.base}.")
     if booster.link in COUPLED and booster.n_outputs == 1:
         raise ModelFormatError(f"link {booster.link} does not fit a single output.")
+    n_parallel = booster.params.get("n_parallel_trees", 1)
+    if type(n_parallel) is not int or n_parallel < 1:
+        raise ModelFormatError(f"n_parallel_trees={n_parallel!r} is no number of trees.")
     booster.trees.validate(booster.n_columns, booster.n_outputs)
+    if booster.trees.n_trees % (booster.n_outputs * n_parallel):
+        raise ModelFormatError(f"{booster.trees.n_trees} trees are no whole number of rounds of {n_parallel} trees.")
     if booster.best_round is not None and not 0 <= booster.best_round <= booster.n_rounds:
         raise ModelFormatError(f"best_round={booster.best_round} is beyond the {booster.n_rounds} rounds of the model.")
     if booster.classes is not None:

@@ -15,7 +15,7 @@ from sapwood.model.trees import Trees
 BACKENDS = ("pandas", "polars")
 
 
-def tree_text(trees: Trees, tree: int, n_outputs: int, names: Sequence[str]) -> str:
+def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str]) -> str:
     """Write one tree as indented text.
 
     ::
@@ -30,7 +30,7 @@ def tree_text(trees: Trees, tree: int, n_outputs: int, names: Sequence[str]) -> 
     trees : Trees
     tree : int
         Which of them.
-    n_outputs : int
+    per_round : int
         Trees in a round.
     names : sequence of str
         Names of the columns.
@@ -41,7 +41,7 @@ def tree_text(trees: Trees, tree: int, n_outputs: int, names: Sequence[str]) -> 
         The rows that fulfil a split's condition go to the branch written first.
     """
     one = trees.slice(tree, tree + 1)
-    lines = [f"tree {tree} (round {tree // n_outputs}, output {one.output[0]})"]
+    lines = [f"tree {tree} (round {tree // per_round}, output {one.output[0]})"]
     stack = [(0, 1)]  # (node, indentation)
     while stack:
         node, indent = stack.pop()
@@ -56,13 +56,13 @@ def tree_text(trees: Trees, tree: int, n_outputs: int, names: Sequence[str]) -> 
     return "\n".join(lines) + "\n"
 
 
-def frame(trees: Trees, n_outputs: int, names: Sequence[str], backend: str) -> Any:
+def frame(trees: Trees, per_round: int, names: Sequence[str], backend: str) -> Any:
     """Lay out every node as one row of a data frame.
 
     Parameters
     ----------
     trees : Trees
-    n_outputs : int
+    per_round : int
         Trees in a round.
     names : sequence of str
         Names of the columns.
@@ -88,7 +88,7 @@ def frame(trees: Trees, n_outputs: int, names: Sequence[str], backend: str) -> A
     return library.DataFrame(
         {
             "tree": tree,
-            "round": tree // n_outputs,
+            "round": tree // per_round,
             "output": trees.output[tree],
             "node": np.arange(trees.n_nodes) - trees.offset[tree],
             "depth": trees.depth(),

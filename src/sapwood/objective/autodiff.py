@@ -50,6 +50,11 @@ def differentiate(loss: Loss) -> Callable[[Floats, Floats], tuple[Floats, Floats
             _compare(engine, y[:100], score[:100])
             chosen.append(engine)
         g, h = chosen[0].derive(y, score)
+        if (h > LEAST).mean() < 0.5:
+            raise ObjectiveError(
+                "the loss has no curvature in most rows (kinks, or straight lines), so no step can be measured by it; "
+                "give the objective grad_hess(y, score) with a positive bound of the hessian, such as 1."
+            )
         return g, np.maximum(h, LEAST)
 
     return derive
@@ -88,13 +93,16 @@ def _compare(engine: Engine, y: Floats, score: Floats) -> None:
 
 def _jax(loss: Loss) -> Engine:
     import jax
+    from jax import experimental
+
+    double: Any = getattr(jax if hasattr(jax, "enable_x64") else experimental, "enable_x64")  # noqa: B009 (two names)
 
     def value(y: Floats, score: Floats) -> Floats:
-        with jax.enable_x64(True):
+        with double(True):
             return np.asarray(loss(jax.numpy.asarray(y), jax.numpy.asarray(score)))
 
     def derive(y: Floats, score: Floats) -> tuple[Floats, Floats]:
-        with jax.enable_x64(True):
+        with double(True):
             labels, s = jax.numpy.asarray(y), jax.numpy.asarray(score)
             slope = jax.grad(lambda at: loss(labels, at).sum())
             h = np.zeros_like(score)

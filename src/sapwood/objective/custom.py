@@ -6,6 +6,8 @@ In: a callable or an object. Out: a `Custom` that computes checked gradients, st
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from sapwood.device import cpu
 from sapwood.errors import ObjectiveError, ParameterError
 from sapwood.objective.autodiff import differentiate
+from sapwood.params import Integer
 
 Floats = NDArray[np.float64]
 CORE = "squared_error"  # what a trainer is made with: any pointwise one, since gradients are handed in
@@ -58,6 +61,8 @@ class Custom:
         if derive is None:
             derive = differentiate(loss) if callable(loss) else given
         link = getattr(given, "link", "identity")
+        if not isinstance(link, str) and not callable(link):
+            raise ParameterError(f"link={link!r} of the objective is neither a name nor a function.")
         if isinstance(link, str):
             try:
                 cpu.link(link, np.zeros((1, 1)))
@@ -77,7 +82,7 @@ class Custom:
             link=name,
             metric=getattr(given, "metric", None) or METRICS.get(name, "rmse"),
             measured=hasattr(given, "metric") or hasattr(given, "link"),
-            n_outputs=getattr(given, "n_outputs", None),
+            n_outputs=Integer(1, also=(None,)).check("n_outputs of the objective", getattr(given, "n_outputs", None)),
             transform=None if isinstance(link, str) else link,
             loss=loss if callable(loss) else None,
             first=getattr(given, "start", None),
@@ -105,6 +110,11 @@ class Custom:
             raise ObjectiveError(
                 f"objective {self.name!r} returned a negative hessian in row {int((h < 0).any(0).argmax())}; return a "
                 "positive bound of it there."
+            )
+        if not h.any():
+            raise ObjectiveError(
+                f"objective {self.name!r} returned hessians of 0 only, so no step can be measured by them; return a "
+                "positive bound, such as 1."
             )
         if self.weighted and weight is not None:
             # What the core does with weights, whole or real, it does itself; so what was applied is taken off again.
@@ -136,10 +146,10 @@ class Custom:
     def leaf_value(self, label: Floats, scores: Floats, weight: Floats | None) -> float:
         """The value of a leaf that holds these rows."""
         assert self.leaf is not None
-        value = float(self._call("leaf", self.leaf, label, scores, weight))
-        if not np.isfinite(value):
-            raise ObjectiveError(f"leaf of objective {self.name!r} returned {value}; a finite number is needed.")
-        return value
+        value = self._call("leaf", self.leaf, label, scores, weight)
+        if not isinstance(value, Real) or not isfinite(value):
+            raise ObjectiveError(f"leaf of objective {self.name!r} returned {value!r}; a finite number is needed.")
+        return float(value)
 
     def _call(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
         """Call the user's code; what it raises comes back as the cause of ours."""
@@ -152,7 +162,11 @@ class Custom:
 
     def _check(self, what: str, part: Any, scores: Floats) -> Floats:
         """Gradients or hessians in the order of the core, if they have the shape of the scores and are finite."""
-        array = np.asarray(part, np.float64)
+        try:
+            array = np.asarray(part)
+            array = array.astype(np.float64, casting="same_kind" if array.dtype.kind in "fciub" else "unsafe")
+        except (TypeError, ValueError) as cause:
+            raise ObjectiveError(f"objective {self.name!r} returned a {what} that is no array of numbers.") from cause
         wanted = _by_row(scores).shape
         if array.shape != wanted:
             raise ObjectiveError(
@@ -170,10 +184,10 @@ def _by_row(scores: Floats) -> Floats:
 
 
 def _takes_weight(function: Callable[..., Any]) -> bool:
-    """Whether a function has a third positional parameter."""
+    """Whether a function has a third parameter for weights: one it must be given, or one of that name."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some built-in functions hide theirs
         return False
     positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    return len(positional) >= 3 or any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    return len(positional) > 2 and (positional[2].default is positional[2].empty or "weight" in positional[2].name)

@@ -18,6 +18,7 @@ from sapwood.params import Number
 
 Floats = NDArray[np.float64]
 LARGEST = 1e150  # squares of labels must stay finite in float64
+MANY = 100  # classes that may be inferred from the largest label without a look at how many there are
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,11 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
         if label.ndim == 2:
             raise DataError(f"objective={objective.name!r} takes one class a row; for a 2-D target use 'multilabel'.")
         top = n_classes if n_classes is not None else max(2, int(label.max(where=finite, initial=0)) + 1)
+        if n_classes is None and top > MANY and top > 2 * (occur := len(np.unique(label[finite]))):
+            raise DataError(
+                f"labels run to {label.max(where=finite, initial=0):g}, but only {occur} classes occur; number them "
+                "from 0 (SapwoodClassifier does), or give n_classes."
+            )
         whole = finite & (label == np.floor(label))
         _require(whole & (label >= 0) & (label < top), label, objective, f"one of 0..{top - 1}")
         return top

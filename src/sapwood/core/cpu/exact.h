@@ -77,7 +77,7 @@ class Exact {
     const Line l = line(n, c);
     const Compact x = compact(l, c, worker);
     if (x.bins.n <= x.lead) return;  // all missing
-    s_.scan_column(n, c, x.bins, best, [&](std::vector<int64_t>& count) { count_rows(l, x, count); });
+    s_.scan_column(n, id, c, x.bins, best, [&](std::vector<int64_t>& count) { count_rows(l, x, count); });
     if (best.column == c) best.bin = x.code(best.bin);
   }
 
@@ -88,11 +88,11 @@ class Exact {
     const std::vector<int>& columns = s_.allowed(level[0]);
     std::vector<Search::Shared> found(columns.size());
     run(in_.n_threads, (int64_t)columns.size(),
-        [&](int64_t k, int worker) { found[k] = scan_shared(nodes, level, columns[k], own * WORTH, worker); });
+        [&](int64_t k, int worker) { found[k] = scan_shared(nodes, level, columns[k], worth(own), worker); });
     Search::Shared best;
     for (const Search::Shared& s : found)
       if (s.column >= 0 && (best.column < 0 || s.score > best.score)) best = s;
-    if (!s_.worth(best, own)) return false;
+    if (!s_.pays(best, own)) return false;
     std::vector<Sums> left(level.size());
     Sums all_left, all, all_gone;
     for (size_t k = 0; k < level.size(); k++) {
@@ -104,7 +104,7 @@ class Exact {
       if (best.missing_left) left[k] = left[k] + gone;
     }
     if (all_gone.h == 0) best.missing_left = all_left.h >= all.h - all_left.h;
-    for (size_t k = 0; k < level.size(); k++) s_.take(nodes[level[k]], best, left[k]);
+    for (size_t k = 0; k < level.size(); k++) s_.take(nodes[level[k]], level[k], best, left[k]);
     return true;
   }
 
@@ -206,14 +206,15 @@ class Exact {
       const Line l = line(nodes[id], c);
       const Compact x = compact(l, c, worker);
       own_right.assign(x.bins.n, 0.0), own_left.assign(left.empty() ? 0 : x.bins.n, 0.0);
-      s_.scan_level(nodes[id], x.bins, false, own_right), s_.scan_level(nodes[id], x.bins, true, own_left);
+      s_.scan_level(nodes[id], id, c, x.bins, false, own_right),
+          s_.scan_level(nodes[id], id, c, x.bins, true, own_left);
       if (s_.counted()) {
         count_rows(l, x, count);
         s_.veto_few(count, own_right, own_left);
       }
       spread(x, own_right, right), spread(x, own_left, left);
     }
-    return s_.best_of(right, left, c, bar);
+    return s_.best_of(right, left, c, bar, 0, (int)right.size() - 1);
   }
 
   static void spread(const Compact& x, const std::vector<double>& own, std::vector<double>& score) {

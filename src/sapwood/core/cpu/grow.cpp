@@ -44,7 +44,7 @@ class Growth {
     if (in.ordered != nullptr) exact_.emplace(in, work, columns_, s_);
     const bool few = (lim_.max_leaves > 0 && lim_.max_leaves <= MASK_LEAVES) ||
                      (lim_.max_depth > 0 && lim_.max_depth <= 6);  // 2^6 leaves
-    masks_ = few && !b_.wide && in.chosen == nullptr && !in.weights.given;
+    masks_ = few && !b_.wide && !in.weights.given;
   }
 
   Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
@@ -73,7 +73,10 @@ class Growth {
         if (lists.root_packed.size() < need) lists.root_packed = Memory(need);
         int32_t* out = lists.root_packed.as<int32_t>();
         const int32_t* from = q_.packed + b_.shards[s].first;
-        for (int64_t i = 0; i < n; i++) out[i] = from[(*in_.chosen)[s][i]];
+        const int32_t* rows = (*in_.chosen)[s].data();
+        run(n < CHUNK ? 1 : in_.n_threads, (n + CHUNK - 1) / CHUNK, [&](int64_t task, int) {
+          for (int64_t i = task * CHUNK; i < std::min(n, (task + 1) * CHUNK); i++) out[i] = from[rows[i]];
+        });
       }
       if (n > 0) root.segments.push_back({s, 0, n});
       root.n_rows += n;
@@ -90,7 +93,9 @@ class Growth {
     root_histogram();
     search_root();
     std::set<Open, bool (*)(const Open&, const Open&)> frontier(in_.grower.before);
-    if (nodes_[0].gain > 0) frontier.insert({nodes_[0].gain, 0});
+    if (nodes_[0].rank > 0) frontier.insert({nodes_[0].rank, 0});
+    // Intermediate bounds of a node depend on the splits before it, so levels are not split at once.
+    const bool whole_level = in_.grower.whole_level && !in_.rules.intermediate;
     int n_leaves = 1;
     std::vector<int32_t> batch;
     while (!frontier.empty() && n_leaves < most) {
@@ -98,7 +103,7 @@ class Growth {
       const int depth = nodes_[frontier.begin()->id].depth;
       while (!frontier.empty() && n_leaves < most) {
         const int32_t next = frontier.begin()->id;
-        if (!batch.empty() && !(in_.grower.whole_level && nodes_[next].depth == depth)) break;
+        if (!batch.empty() && !(whole_level && nodes_[next].depth == depth)) break;
         batch.push_back(next);
         frontier.erase(frontier.begin());
         n_leaves++;
@@ -106,9 +111,17 @@ class Growth {
       expand(batch, n_leaves < most, true);
       for (const int32_t id : batch)
         for (int32_t c = nodes_[id].left; c < nodes_[id].left + 2; c++)
-          if (nodes_[c].gain > 0) frontier.insert({nodes_[c].gain, c});
-      while ((int)frontier.size() >
-             most - n_leaves) {  // so many splits are left: the last in order will never have its turn
+          if (nodes_[c].rank > 0) frontier.insert({nodes_[c].rank, c});
+      if (in_.rules.intermediate)
+        for (const int32_t id : s_.tighten(nodes_, batch[0])) {
+          Node& n = nodes_[id];
+          if (frontier.erase({n.rank, id}) == 0) continue;
+          s_.search_again(n, id);
+          if (n.rank > 0) frontier.insert({n.rank, id});
+          else t_.release(n.hist);
+        }
+      // So many splits are left: the last in order will never have its turn, unless ranks change.
+      while (!in_.rules.intermediate && (int)frontier.size() > most - n_leaves) {
         t_.release(nodes_[frontier.rbegin()->id].hist);
         frontier.erase(std::prev(frontier.end()));
       }
@@ -156,6 +169,7 @@ class Growth {
       t_.release(nodes_[id].hist);
       nodes_[id].left = (int32_t)nodes_.size();
       nodes_.resize(nodes_.size() + 2);
+      s_.inherit(nodes_[id], id);
     }
   }
 
@@ -221,8 +235,9 @@ class Growth {
         if (whole.end > middle) r.segments.push_back({whole.shard, middle, whole.end});
         l.n_rows += middle - whole.begin, r.n_rows += whole.end - middle;
       }
-      for (Node* n : {&l, &r}) n->score = s_.score(n->sum);
       nodes_[id].left = (int32_t)nodes_.size();
+      s_.inherit(nodes_[id], id);
+      l.score = s_.score(l.sum, nodes_[id].left), r.score = s_.score(r.sum, nodes_[id].left + 1);
       nodes_.push_back(std::move(l));
       nodes_.push_back(std::move(r));
     }
@@ -243,7 +258,7 @@ class Growth {
   void root_histogram() {
     Node& root = nodes_[0];
     if (exact_) {
-      root.sum = exact_->plant(), root.score = s_.score(root.sum);
+      root.sum = exact_->plant(), root.score = s_.score(root.sum, 0);
       return;
     }
     root.hist = t_.acquire(t_.fits_packed(root.n_rows));
@@ -257,7 +272,7 @@ class Growth {
     else t_.count_together(root, root.hist, nothing);
     const int c = columns_[0];
     for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
-    root.score = s_.score(root.sum);
+    root.score = s_.score(root.sum, 0);
   }
 
   void search_root() {
@@ -278,7 +293,7 @@ class Growth {
     else t_.spans(scan);
     for (const Candidate& c : found_)
       if (better(c, root.best)) root.best = c;
-    s_.close(root);
+    s_.close(root, 0);
   }
 
   int exact_threads(int64_t n_rows) const {  // a row's way through one column takes about 4 ns
@@ -308,7 +323,7 @@ class Growth {
       exact_->scan(nodes_[j.large], j.large, c, found_[2 * k + 1], worker);
     });
     for (size_t k = 0; k < n; k++) gather(jobs_[k / n_columns], found_[2 * k], found_[2 * k + 1]);
-    for (const Job& j : jobs_) s_.close(nodes_[j.small]), s_.close(nodes_[j.large]);
+    for (const Job& j : jobs_) s_.close(nodes_[j.small], j.small), s_.close(nodes_[j.large], j.large);
   }
 
   void histograms(bool search) {
@@ -340,9 +355,9 @@ class Growth {
       if (large.hist.data == parent.hist.data) parent.hist.data = nullptr;
       t_.release(parent.hist);
       if (search) {
-        s_.close(small), s_.close(large);
+        s_.close(small, j.small), s_.close(large, j.large);
         for (Node* n : {&small, &large})
-          if (!(n->gain > 0)) t_.release(n->hist);
+          if (!(n->rank > 0)) t_.release(n->hist);
       }
     }
   }
@@ -411,7 +426,7 @@ class Growth {
       t.column[i] = c, t.bin[i] = b, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left;
       t.gain[i] = node.gain, t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
     }
-    const bool number = leaves.size() <= 65536 && in_.chosen == nullptr;
+    const bool number = leaves.size() <= 65536 && (in_.chosen == nullptr || masks_);
     const LeafNumbers leaf = number ? numbers(leaves.size()) : LeafNumbers{};
     if (masks_) sum_by_masks(t, sums, counts, (uint8_t*)leaf.data);
     else sum_leaves(leaves, sums, counts, leaf);
@@ -426,7 +441,9 @@ class Growth {
       t.count[i] = (double)counts[i] * unit;
     }
     const std::vector<double> step = steps(sums, t.count);
-    for (size_t k = 0; k < leaves.size(); k++) value[k] = t.value[leaves[k]] = lim_.learning_rate * step[leaves[k]];
+    s_.settle(leaves);
+    for (size_t k = 0; k < leaves.size(); k++)
+      value[k] = t.value[leaves[k]] = lim_.learning_rate * s_.within(step[leaves[k]], leaves[k]);
     return t;
   }
 
@@ -443,8 +460,8 @@ class Growth {
     return step;
   }
 
-  // Few leaves over all rows: the mask kernel numbers 512 rows at a time and their sums follow in order, which beats a
-  // walk through the row lists.
+  // Few leaves: the mask kernel numbers 512 rows at a time and the sums of the sampled ones follow in order, which beats
+  // a walk through the row lists.
   void sum_by_masks(const Tree& t, std::vector<Sums>& sums, std::vector<int64_t>& counts, uint8_t* leaf) {
     const MaskTree m = mask_tree(b_, view(t));
     struct Entry {
@@ -456,23 +473,34 @@ class Growth {
       std::vector<uint64_t> reach;
     };
     std::vector<Local> local(in_.n_threads);
-    for (const Shard& s : b_.shards) {
+    for (size_t shard = 0; shard < b_.shards.size(); shard++) {
+      const Shard& s = b_.shards[shard];
       const auto planes = byte_planes(b_, s);
+      const std::vector<int32_t>* rows = in_.chosen == nullptr ? nullptr : &(*in_.chosen)[shard];
       run(s.n_rows < CHUNK ? 1 : in_.n_threads, (s.n_rows + CHUNK - 1) / CHUNK, [&](int64_t task, int worker) {
         Local& mine = local[worker];
         if (mine.reach.empty()) {
           mine.reach.resize(m.nodes.size() * (BLOCK / 64));
           memset(mine.even, 0, sizeof mine.even), memset(mine.odd, 0, sizeof mine.odd);
         }
+        const int32_t *next = rows == nullptr ? nullptr : rows->data(),
+                      *last = next + (rows == nullptr ? 0 : rows->size());
+        next = std::lower_bound(next, last, (int32_t)(task * CHUNK));
         for (int64_t at = task * CHUNK; at < std::min(s.n_rows, (task + 1) * CHUNK); at += BLOCK) {
           uint8_t number[BLOCK];
           k_.leaves(planes.data(), (size_t)at, m.nodes.data(), (int)m.nodes.size(), m.n_bits, mine.reach.data(),
                     number);
           const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
           const Pair* q = q_.fine + s.first + at;
+          memcpy(leaf + s.first + at, number, (size_t)n);
+          if (rows != nullptr) {
+            for (; next + 1 < last && next[1] < at + n; next += 2)
+              mine.even[number[next[0] - at]].add(q[next[0] - at]), mine.odd[number[next[1] - at]].add(q[next[1] - at]);
+            for (; next < last && *next < at + n; next++) mine.even[number[*next - at]].add(q[*next - at]);
+            continue;
+          }
           for (int i = 0; i + 1 < n; i += 2) mine.even[number[i]].add(q[i]), mine.odd[number[i + 1]].add(q[i + 1]);
           if (n % 2 == 1) mine.even[number[n - 1]].add(q[n - 1]);
-          memcpy(leaf + s.first + at, number, (size_t)n);
         }
       });
     }

@@ -50,10 +50,11 @@ struct GrowInput {
   int n_threads;
   const int64_t* root;     // the root's histogram as Tally keeps it, or null: to be counted
   const Ordered* ordered;  // exact trees: every value is looked at; null: histograms
+  const Rules& rules;
 };
 
-// `numbers(n_leaves)` gives room for the number of each row's leaf: asked for and filled where the tree was grown on all rows and has at
-// most 65,536 leaves; value OUT: each leaf's value by that number
+// `numbers(n_leaves)` gives room for the number of each row's leaf: asked for and filled where that costs no pass of its own (never beyond
+// 65,536 leaves); value OUT: each leaf's value by that number
 Tree grow_tree(const GrowInput& in, Workspace& work, const std::function<LeafNumbers(size_t)>& numbers,
                std::vector<double>& value);
 

@@ -1,6 +1,7 @@
 // All kernels for one instruction set: compiled once for each, with SAPWOOD_ISA naming the namespace they live in.
 #include "kernels.h"
 
+#include "ask.h"
 #include "binning.h"
 #include "compact.h"
 #include "histogram.h"
@@ -21,9 +22,14 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       SAPWOOD_TEXT(SAPWOOD_ISA),
       gradients,
       evaluate,
+      top_bits,
+      to_fixed,
       knots,
       margins,
       add_leaves,
+      sizes,
+      ask,
+      weigh,
       histogram,
       histogram_outputs,
       histogram_pairs,

@@ -48,6 +48,44 @@ struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf
   int64_t* sum_h;
 };
 
+struct SizeArgs {  // sizes of rows [0, n), n <= BLOCK, from their wide gradients
+  int64_t n, plane;
+  int n_outputs, sampler;
+  const double* field;      // the sampler's own parameters
+  const Pair* fine;         // (n_outputs, n) IN
+  const double* unit;       // (n_outputs) IN, what a step of each is worth
+  const int32_t* multiple;  // (n) IN, whole weights, or null
+  double scale;
+  uint32_t* size;  // (n) OUT
+};
+
+struct AskArgs {     // who of rows [0, n) takes part, and how often it counts
+  int64_t n, first;  // position of the first row
+  int sampler;
+  const double* field;
+  uint64_t key, tie_key;
+  const uint32_t* size;  // (n) IN, or null
+  const double* share;   // (n) IN, or null: subsample for all
+  const int32_t* unit;   // (n) IN, the group of each row, or null: every row its own
+  double subsample;
+  Bar bar;
+  double* factor;  // (n) OUT; 0: it does not
+};
+
+struct WeighArgs {      // fixed point of sampled rows once more
+  const int32_t* rows;  // (n) IN, row ids
+  const double* times;  // (n) IN, how often they count
+  int64_t n;
+  const Pair *fine, *apart;            // by row, IN; apart may be null
+  const int32_t* multiple;             // by row, IN, or null
+  const Scale *narrow, *wide;          // IN, over the units of fine and apart
+  Pair *weighed_fine, *weighed_apart;  // by row, OUT
+  int32_t* packed;                     // by row, OUT
+  Pair* coarse;                        // by row, OUT where there are multiples
+  uint64_t top[3];                     // OUT bits of the largest |g|, h, hessian of the search
+  int64_t sum_g, sum_h, count;         // OUT, as in GradientArgs; the sum of multiples
+};
+
 struct Derived {  // of rows at their scores: OUT
   double *loss, *g, *h;
 };
@@ -94,11 +132,16 @@ struct Kernels {
   const char* name;
   void (*gradients)(const GradientArgs&);
   void (*evaluate)(int objective, const double* field, const double* score, const double* label, int n, Derived);
+  uint64_t (*largest)(uint64_t top, const double* x, int n);           // bits of the largest |x|, or `top`
+  void (*to_fixed)(const double* x, double scale, int64_t* q, int n);  // q = rint(x * scale), |q| <= 2^62
   void (*knots)(int objective, const double* field, const double* score, const double* label, int n, double* at,
                 double* mass, double* level);
   // margin (n) OUT: score k less the log of the sum of e^score over the others, along which softmax is logistic loss
   void (*margins)(const double* score, int64_t plane, int n_outputs, int k, int n, double* margin);
   void (*add_leaves)(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int64_t n);
+  void (*sizes)(const SizeArgs&);
+  void (*ask)(const AskArgs&);
+  void (*weigh)(WeighArgs&);
   // hist (width, HIST_STRIDE) int64 OUT: sums of g << 32 | h
   void (*histogram)(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,
                     const int32_t* packed, int64_t* hist);

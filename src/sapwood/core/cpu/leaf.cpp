@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t PIECE = 16384;  // rows of a task
 constexpr int HALVINGS = 10;
-constexpr double CLOSE = 1e-12;
+constexpr double CLOSE = 1e-7;  // steps up to this are not tested: the loss is too flat there to tell
 
 int64_t pieces(int64_t n) { return (n + PIECE - 1) / PIECE; }
 int threads_for(const LeafRows& r) { return r.n < PIECE ? 1 : r.n_threads; }
@@ -27,27 +27,8 @@ int leaf_of(const LeafRows& r, int64_t i) {
 bool in_use(const LeafRows& r, int64_t i) {
   return (r.used == nullptr || r.used[i]) && (!r.weights.given || r.weights.multiple[i] > 0);
 }
+bool every_row(const LeafRows& r) { return r.used == nullptr && !r.weights.given; }
 int64_t repeat(const LeafRows& r, int64_t i) { return r.weights.whole && r.weights.given ? r.weights.multiple[i] : 1; }
-
-// Calls visit(row, loss, g, h) for every row in use, derivatives at score + step[leaf] times the real weight.
-template <class Visit>
-void derive(const LeafRows& r, int64_t piece, const double* step, const Visit& visit) {
-  double score[BLOCK], loss[BLOCK], g[BLOCK], h[BLOCK];
-  for (int64_t at = piece * PIECE; at < std::min(r.n, (piece + 1) * PIECE); at += BLOCK) {
-    const int n = (int)std::min<int64_t>(BLOCK, std::min(r.n, (piece + 1) * PIECE) - at);
-    for (int i = 0; i < n; i++) score[i] = r.score[at + i] + step[leaf_of(r, at + i)];
-    kernels().evaluate(r.objective, r.field, score, r.label + at, n, {loss, g, h});
-    for (int i = 0; i < n; i++) {
-      if (!in_use(r, at + i)) continue;
-      const double f = r.factor == nullptr ? 1.0 : r.factor[at + i];
-      visit(at + i, loss[i] * f, g[i] * f, h[i] * f);
-    }
-  }
-}
-
-struct alignas(64) Top {
-  double loss = 0, g = 0, h = 0;
-};
 
 struct alignas(64) Most {
   double mass = 0, level = 0;
@@ -173,6 +154,7 @@ std::vector<double> knot_quantiles(const LeafRows& r, int n_groups,
   return out;
 }
 
+bool close(double a, double b) { return size(a - b) <= CLOSE * std::max(1.0, size(a)); }
 double cut(double x, double limit) { return limit > 0.0 ? std::min(std::max(x, -limit), limit) : x; }
 
 }  // namespace
@@ -191,51 +173,76 @@ std::vector<double> leaf_weights(const LeafRows& r) {
   return out;
 }
 
-LeafSums leaf_sums(const LeafRows& r, const double* step) {
+// Two passes: derivatives of all rows and their maxima, then fixed point and sums.
+LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space) {
+  constexpr uint64_t INFINITE = 0x7ff0000000000000u;
   const int n_threads = threads_for(r);
   const int64_t n_pieces = pieces(r.n);
+  if (space.size() < (size_t)r.n * 24) space = Memory((size_t)r.n * 24);
+  double* const derived[3] = {space.as<double>(), space.as<double>() + r.n, space.as<double>() + 2 * r.n};
+  struct alignas(64) Top {
+    uint64_t bits[3] = {0, 0, 0};
+  };
   std::vector<Top> top(n_pieces);
   std::vector<std::vector<uint8_t>> lost(n_threads);  // by worker and leaf: some row is not finite
-  auto whole = [](double loss, double g, double h) { return finite(loss) && finite(g) && finite(h); };
   run(n_threads, n_pieces, [&](int64_t t, int worker) {
     if (lost[worker].empty()) lost[worker].assign(r.n_leaves, 0);
-    derive(r, t, step, [&](int64_t i, double loss, double g, double h) {
-      if (!whole(loss, g, h)) {
-        lost[worker][leaf_of(r, i)] = 1;
-        return;
+    double score[BLOCK];
+    for (int64_t at = t * PIECE; at < std::min(r.n, (t + 1) * PIECE); at += BLOCK) {
+      const int n = (int)std::min<int64_t>(BLOCK, r.n - at);
+      for (int i = 0; i < n; i++) score[i] = r.score[at + i] + step[leaf_of(r, at + i)];
+      kernels().evaluate(r.objective, r.field, score, r.label + at, n,
+                         {derived[0] + at, derived[1] + at, derived[2] + at});
+      for (double* x : derived) {
+        if (r.factor != nullptr)
+          for (int i = 0; i < n; i++) x[at + i] = x[at + i] * r.factor[at + i];
+        if (!every_row(r))
+          for (int i = 0; i < n; i++) x[at + i] = in_use(r, at + i) ? x[at + i] : 0.0;
       }
-      Top& m = top[t];
-      m.loss = std::max(m.loss, size(loss)), m.g = std::max(m.g, size(g)), m.h = std::max(m.h, size(h));
-    });
+      uint64_t most[3];
+      for (int k = 0; k < 3; k++) most[k] = kernels().largest(0, derived[k] + at, n);
+      if (std::max({most[0], most[1], most[2]}) >= INFINITE)
+        for (int i = 0; i < n; i++)
+          if (!finite(derived[0][at + i]) || !finite(derived[1][at + i]) || !finite(derived[2][at + i])) {
+            lost[worker][leaf_of(r, at + i)] = 1;
+            for (double* x : derived) x[at + i] = 0.0;
+          }
+      for (int k = 0; k < 3; k++) top[t].bits[k] = kernels().largest(top[t].bits[k], derived[k] + at, n);
+    }
   });
-  Top most;
-  for (const Top& t : top)
-    most.loss = std::max(most.loss, t.loss), most.g = std::max(most.g, t.g), most.h = std::max(most.h, t.h);
-  const double by_loss = power_of_two(62 - exponent_of(most.loss)), by_g = power_of_two(62 - exponent_of(most.g)),
-               by_h = power_of_two(62 - exponent_of(most.h));
+  double scale[3];
+  for (int k = 0; k < 3; k++) {
+    uint64_t most = 0;
+    for (const Top& t : top) most = std::max(most, t.bits[k]);
+    scale[k] = power_of_two(62 - exponent_of(of_bits(most)));
+  }
   struct Sum {
-    __int128 loss = 0, g = 0, h = 0;
+    __int128 of[3] = {0, 0, 0};
   };
   std::vector<std::vector<Sum>> local(n_threads);
   run(n_threads, n_pieces, [&](int64_t t, int worker) {
     if (local[worker].empty()) local[worker].assign(r.n_leaves, Sum{});
-    derive(r, t, step, [&](int64_t i, double loss, double g, double h) {
-      if (!whole(loss, g, h)) return;
-      Sum& s = local[worker][leaf_of(r, i)];
-      const __int128 w = repeat(r, i);
-      s.loss += rounded62(loss * by_loss) * w, s.g += rounded62(g * by_g) * w, s.h += rounded62(h * by_h) * w;
-    });
+    int64_t q[3][BLOCK];
+    for (int64_t at = t * PIECE; at < std::min(r.n, (t + 1) * PIECE); at += BLOCK) {
+      const int n = (int)std::min<int64_t>(BLOCK, r.n - at);
+      for (int k = 0; k < 3; k++) kernels().to_fixed(derived[k] + at, scale[k], q[k], n);
+      for (int i = 0; i < n; i++) {
+        Sum& s = local[worker][leaf_of(r, at + i)];
+        const int64_t w = repeat(r, at + i);
+        for (int k = 0; k < 3; k++) s.of[k] += (__int128)q[k][i] * w;
+      }
+    }
   });
   LeafSums out;
-  for (int k = 0; k < r.n_leaves; k++) {
+  for (int leaf = 0; leaf < r.n_leaves; leaf++) {
     Sum s;
     bool gone = false;
     for (int w = 0; w < n_threads; w++) {
-      if (!local[w].empty()) s.loss += local[w][k].loss, s.g += local[w][k].g, s.h += local[w][k].h;
-      gone = gone || (!lost[w].empty() && lost[w][k]);
+      for (int k = 0; k < 3 && !local[w].empty(); k++) s.of[k] += local[w][leaf].of[k];
+      gone = gone || (!lost[w].empty() && lost[w][leaf]);
     }
-    out.loss.push_back(gone ? INF : (double)s.loss / by_loss);
-    out.g.push_back((double)s.g / by_g), out.h.push_back((double)s.h / by_h);
+    out.loss.push_back(gone ? INF : (double)s.of[0] / scale[0]);
+    out.g.push_back((double)s.of[1] / scale[1]), out.h.push_back((double)s.of[2] / scale[2]);
   }
   return out;
 }
@@ -243,29 +250,32 @@ LeafSums leaf_sums(const LeafRows& r, const double* step) {
 std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int iterations, const LeafPenalty& p,
                                 const std::vector<double>* weight) {
   auto worth = [&](double loss, double x) { return loss + 0.5 * p.lambda * x * x + p.alpha * size(x); };
-  LeafSums now = leaf_sums(r, d.data());
+  Memory space;
+  LeafSums now = leaf_sums(r, d.data(), space);
+  std::vector<uint8_t> near(r.n_leaves);
   for (int round = 0; round < iterations; round++) {
     const std::vector<double>& hessian = weight != nullptr ? *weight : now.h;
     std::vector<double> to(d);
+    bool all_near = true;
     for (int k = 0; k < r.n_leaves; k++) {
       const double t = soft(now.g[k] - hessian[k] * d[k], p.alpha), b = hessian[k] + p.lambda;
       to[k] = b == 0.0 ? d[k] : cut(-t / b, p.max_step);
+      near[k] = close(to[k], d[k]);
+      all_near = all_near && near[k];
     }
-    LeafSums then = leaf_sums(r, to.data());
+    if (all_near) return to;
+    LeafSums then = leaf_sums(r, to.data(), space);
     for (int half = 0; half <= HALVINGS; half++) {
       bool again = false;
       for (int k = 0; k < r.n_leaves; k++)
-        if (!(worth(then.loss[k], to[k]) <= worth(now.loss[k], d[k])) && to[k] != d[k]) {
+        if (!near[k] && to[k] != d[k] && !(worth(then.loss[k], to[k]) <= worth(now.loss[k], d[k]))) {
           to[k] = half < HALVINGS ? 0.5 * (d[k] + to[k]) : d[k];
           again = true;
         }
       if (!again) break;
-      then = leaf_sums(r, to.data());
+      then = leaf_sums(r, to.data(), space);
     }
-    bool still = true;
-    for (int k = 0; k < r.n_leaves; k++) still = still && size(to[k] - d[k]) <= CLOSE * std::max(1.0, size(to[k]));
     d = std::move(to), now = std::move(then);
-    if (still) break;
   }
   return d;
 }
@@ -275,7 +285,14 @@ std::vector<double> leaf_knots(const LeafRows& r) {
 }
 
 double knot_spread(const LeafRows& r, double level) {
-  return knot_quantiles(r, 1, [&](int64_t, Placed& p) { p.at = size(p.at), p.level = level, p.group = 0; })[0];
+  auto spread = [&](bool zeros) {
+    return knot_quantiles(r, 1, [&](int64_t, Placed& p) {
+      p.at = size(p.at), p.level = level, p.group = 0;
+      if (!zeros && p.at == 0.0) p.mass = 0.0;
+    })[0];
+  };
+  const double all = spread(true);
+  return all > 0.0 ? all : spread(false);  // where nearly every error is 0, that of the others
 }
 
 double line_search(const LeafRows& r, const std::vector<double>& value) {
@@ -291,10 +308,11 @@ double line_search(const LeafRows& r, const std::vector<double>& value) {
   struct At {
     double loss = 0, slope = 0, bend = 0;
   };
+  Memory space;
   auto look = [&](double rho) {
     std::vector<double> step(value);
     for (double& s : step) s = rho * s;
-    const LeafSums sums = leaf_sums(r, step.data());
+    const LeafSums sums = leaf_sums(r, step.data(), space);
     At a;
     for (int k = 0; k < r.n_leaves; k++)
       a.loss = a.loss + sums.loss[k], a.slope = a.slope + value[k] * sums.g[k],
@@ -305,14 +323,13 @@ double line_search(const LeafRows& r, const std::vector<double>& value) {
   At now = look(rho);
   for (int round = 0; round < 100; round++) {
     double to = now.bend == 0.0 ? rho : rho - now.slope / now.bend;
+    if (close(to, rho)) return to;
     At then = look(to);
     for (int half = 0; half <= HALVINGS && !(then.loss <= now.loss) && to != rho; half++) {
       to = half < HALVINGS ? 0.5 * (rho + to) : rho;
       then = look(to);
     }
-    const bool still = size(to - rho) <= CLOSE * std::max(1.0, size(to));
     rho = to, now = then;
-    if (still) break;
   }
   return rho;
 }

@@ -28,7 +28,7 @@ struct LeafPenalty {
 };
 
 std::vector<double> leaf_weights(const LeafRows& rows);
-LeafSums leaf_sums(const LeafRows& rows, const double* step);  // at score + step[leaf]
+LeafSums leaf_sums(const LeafRows& rows, const double* step, Memory& space);  // at score + step[leaf]; `space` to reuse
 
 // At most `iterations` Newton steps with backtracking from `step`; with `weight` (leaf_weights) in the place of hessians.
 std::vector<double> leaf_newton(const LeafRows& rows, std::vector<double> step, int iterations, const LeafPenalty&,

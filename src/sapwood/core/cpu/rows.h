@@ -55,6 +55,10 @@ static uint64_t top_bits(uint64_t top, const double* x, int n) {
   return (uint64_t)most;
 }
 
+static void to_fixed(const double* x, double scale, int64_t* q, int n) {
+  for (int i = 0; i < n; i++) q[i] = rounded62(x[i] * scale);
+}
+
 static void quantise_pairs(const double* g, const double* h, int n, const Scale& scale, Pair* out) {
   const double gs = g_scale(scale), hs = h_scale(scale);
   for (int i = 0; i < n; i++) out[i] = {quantise_g(g[i], gs), quantise_h(h[i], hs)};

@@ -4,7 +4,7 @@
 
 #include "../math/gain.h"
 #include "../math/hash.h"
-#include "tally.h"
+#include "guard.h"
 
 namespace sapwood {
 
@@ -41,7 +41,15 @@ struct Bins {  // of one column in one node: what a scan reads
 class Search {
  public:
   Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally)
-      : in_(in), b_(in.binned), q_(in.gradients), lim_(in.limits), k_(kernels()), t_(tally), columns_(columns) {
+      : in_(in),
+        b_(in.binned),
+        q_(in.gradients),
+        lim_(in.limits),
+        k_(kernels()),
+        t_(tally),
+        columns_(columns),
+        guard_(in.rules, in.binned, penalty_),
+        ruled_(in.rules.any()) {
     const double gs = g_scale(q_.scale), hs = h_scale(q_.scale);
     penalty_.lambda = lim_.reg_lambda * hs, penalty_.alpha = lim_.reg_alpha * gs,
     penalty_.step = lim_.max_delta_step * gs / hs;
@@ -58,53 +66,83 @@ class Search {
   bool can_split(const Node& n) const {  // quick to refuse; the search decides
     return n.n_rows >= 2 && (double)n.sum.h >= 2.0 * penalty_.min_h && n.sum.h >= 2;
   }
-  double score(Sums s) const { return s.h > 0 ? node_score(s, penalty_) : 0.0; }
+  double score(Sums s, int32_t id) const {
+    if (s.h <= 0) return 0.0;
+    return guard_.ordered() ? guard_.score(s, id) : node_score(s, penalty_);
+  }
+  double split(Sums l, Sums r, int32_t id, int c, int b) const {
+    return guard_.ordered() ? guard_.split(l, r, id, c, b) : split_score(l, r, penalty_);
+  }
 
   // What a candidate must beat, and the columns a node may use.
   void open(Node& n, int32_t id) {
-    n.best.score = n.score * WORTH;
+    n.best.score = worth(n.score);
     choose_columns(id, n.depth);
   }
 
-  bool counted() const { return counted_; }  // rows are, besides hessians
-  void scan_level(const Node& n, const Bins& bins, bool side, std::vector<double>& score) const {
-    k_.scan_level(bins.sums, bins.packed, (int)score.size(), bins.gone(), n.sum, penalty_, side, score.data());
+  void inherit(const Node& n, int32_t id) {
+    if (ruled_) guard_.inherit(n, id);
+  }
+  std::vector<int32_t> tighten(const std::vector<Node>& nodes, int32_t id) { return guard_.tighten(nodes, id); }
+  void search_again(Node& n, int32_t id) {  // under other bounds
+    n.best = {}, n.gain = n.rank = 0;
+    n.score = score(n.sum, id);
+    open(n, id);
+    scan_columns(n, id, 0, b_.n_columns, n.best);
+    close(n, id);
+  }
+  void settle(const std::vector<int32_t>& leaves) {
+    if (guard_.ordered()) guard_.settle(leaves);
+  }
+  double within(double value, int32_t id) const {  // a leaf's value, cut to its bounds
+    if (!guard_.ordered()) return value;
+    const double real = h_scale(q_.scale) / g_scale(q_.scale), low = guard_[id].low * real,
+                 high = guard_[id].high * real;
+    return value < low ? low : value > high ? high : value;
   }
 
   void choose_columns(int32_t id, int depth) {
-    if (lim_.colsample_bylevel >= 1.0 && lim_.colsample_bynode >= 1.0) return;
+    if (!own_columns()) return;
     if ((int)allowed_.size() <= id) allowed_.resize(id + 1);
     const auto level = fewer(columns_, lim_.colsample_bylevel, key(in_.seed, LEVEL_COLUMNS, in_.tree, depth));
-    allowed_[id] = fewer(level, lim_.colsample_bynode, key(in_.seed, NODE_COLUMNS, in_.tree, id));
+    allowed_[id] = fewer(guard_.company(level, id), lim_.colsample_bynode, key(in_.seed, NODE_COLUMNS, in_.tree, id));
   }
-  const std::vector<int>& allowed(int32_t id) const {
-    return lim_.colsample_bylevel >= 1.0 && lim_.colsample_bynode >= 1.0 ? columns_ : allowed_[id];
+  const std::vector<int>& allowed(int32_t id) const { return own_columns() ? allowed_[id] : columns_; }
+  bool own_columns() const {  // of a level or a node
+    return lim_.colsample_bylevel < 1.0 || lim_.colsample_bynode < 1.0 || guard_.grouped();
+  }
+
+  Bins bins_of(const Node& n, int c) const {
+    return {t_.column(n.hist, c), n.hist.packed, b_.n_bins[c], b_.has_missing[c] != 0};
   }
 
   void scan_columns(const Node& n, int32_t id, int first, int last, Candidate& best) {
     if (!can_split(n)) return;
     const auto& columns = allowed(id);
     for (auto c = std::lower_bound(columns.begin(), columns.end(), first); c != columns.end() && *c < last; c++) {
-      const Bins bins{t_.column(n.hist, *c), n.hist.packed, b_.n_bins[*c], b_.has_missing[*c] != 0};
-      scan_column(n, *c, bins, best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
+      const Bins bins = bins_of(n, *c);
+      scan_column(n, id, *c, bins, best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
     }
   }
 
   // The best split of one column, if it beats `best`. `count_rows` fills (n + 1) counts by bin, where they are asked for.
   template <class CountRows>
-  void scan_column(const Node& n, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
+  void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
     Candidate found = best;
-    k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
+    if (ruled_) found = careful_scan(n, id, c, bins, best, {});
+    else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
       std::vector<int64_t> count;
       count_rows(count);
-      found = counted_scan(n, c, bins, count, best);
+      found = careful_scan(n, id, c, bins, best, count);
       if (found.column != c) return;
     }
     if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
     best = found;
   }
+
+  bool counted() const { return counted_; }  // rows are, besides hessians
 
   // count >= H / (largest hessian of one row): that settles most candidates, and the rest are counted.
   bool surely_enough(int64_t left, int64_t total) const {
@@ -125,32 +163,73 @@ class Search {
     }
   }
 
-  Candidate counted_scan(const Node& n, int c, const Bins& bins, const std::vector<int64_t>& count,
-                         Candidate best) const {
-    int64_t total = 0;
+  // The scan of one column that knows the rules and, where they are counted, the rows of each bin.
+  Candidate careful_scan(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
+                         const std::vector<int64_t>& count) const {
+    const Forced* forced = ruled_ ? guard_.forced(id) : nullptr;
+    if (forced != nullptr && forced->column == c) {  // it need not be worth it, and beats all others
+      Candidate found = scan_bins(n, id, c, bins, {-INF, -1, -1, false, {}}, forced->bin, forced->bin, count);
+      found.score = INF;
+      if (found.column == c) return found;
+    }
+    int first = 0, last = bins.n - 1;
+    if (in_.rules.extra) first = last = random_bin({&n}, id, c);
+    return scan_bins(n, id, c, bins, best, first, last, count);
+  }
+
+  Candidate scan_bins(const Node& n, int32_t id, int c, const Bins& bins, Candidate best, int first, int last,
+                      const std::vector<int64_t>& count) const {
+    int64_t total = 0, rows_left = 0;
     for (const int64_t x : count) total += x;
     const int n_bins = bins.n;
     const Sums missing = bins.gone();
-    auto consider = [&](Sums l, int64_t rows_left, int b, bool side) {
+    auto consider = [&](Sums l, int64_t rows, int b, bool side) {
       const Sums r = n.sum - l;
-      if (l.h <= 0 || r.h <= 0 || (double)l.h < penalty_.min_h || (double)r.h < penalty_.min_h) return;
-      if ((double)rows_left < least_count_ || (double)(total - rows_left) < least_count_) return;
-      const double s = split_score(l, r, penalty_);
+      if (!admits(l, r)) return;
+      if (!count.empty() && ((double)rows < least_count_ || (double)(total - rows) < least_count_)) return;
+      const double s = split(l, r, id, c, b);
       if (s > best.score) best = {s, c, b, side, l};
     };
     Sums l;
-    int64_t rows_left = 0;
-    for (int b = 0; b < n_bins; b++) {
-      l = l + bins.at(b), rows_left += count[b];
-      if (missing.h > 0 && b < n_bins - 1) consider(l + missing, rows_left + count[n_bins], b, true);
+    for (int b = 0; b <= last; b++) {
+      l = l + bins.at(b), rows_left += count.empty() ? 0 : count[b];
+      if (b < first) continue;
+      if (missing.h > 0 && b < n_bins - 1)
+        consider(l + missing, rows_left + (count.empty() ? 0 : count[n_bins]), b, true);
       if (missing.h > 0 || b < n_bins - 1) consider(l, rows_left, b, false);
     }
     return best;
   }
 
+  bool admits(Sums l, Sums r) const {
+    return l.h > 0 && r.h > 0 && (double)l.h >= penalty_.min_h && (double)r.h >= penalty_.min_h;
+  }
+
+  // One of the cuts between bins that hold rows of these nodes, or of values against missing ones; -1: there is none.
+  int random_bin(const std::vector<const Node*>& nodes, int32_t id, int c) const {
+    const int n_bins = b_.n_bins[c];
+    int first = n_bins, last = -1, missing = 0;
+    for (const Node* n : nodes)
+      for (int b = 0; b < t_.used(c) && n->n_rows > 0; b++)
+        if (t_.at(n->hist, c, b).h > 0) {
+          if (b == n_bins) missing = 1;
+          else first = std::min(first, b), last = std::max(last, b);
+        }
+    const int cuts = std::max(last - first, 0), among = last < 0 ? 0 : cuts + missing;
+    if (among == 0) return -1;
+    const uint64_t u = draw(key(in_.seed, RANDOM_CUT, in_.tree, id), c);
+    const int k = (int)((unsigned __int128)u * among >> 64);
+    return k < cuts ? first + k : n_bins - 1;
+  }
+
   // Turns the best candidate into a gain.
-  void close(Node& n) {
-    if (n.best.column >= 0) n.gain = 0.5 * (n.best.score - n.score) * unit_ - lim_.min_split_gain;
+  void close(Node& n, int32_t id) {
+    if (n.best.column < 0) return;
+    const bool forced = n.best.score == INF;
+    if (forced) n.best.score = split(n.best.left, n.sum - n.best.left, id, n.best.column, n.best.bin);
+    n.gain = 0.5 * (n.best.score - n.score) * unit_;
+    if (!forced && !(n.gain > lim_.min_split_gain)) n.gain = 0;  // not worth it
+    n.rank = forced ? INF : n.gain;
   }
 
   // One split for all nodes of a level: the sum of their scores decides.
@@ -166,29 +245,28 @@ class Search {
     return own;
   }
   // Whether a level's best split is kept.
-  bool worth(const Shared& best, double own) const {
+  bool pays(const Shared& best, double own) const {
     return best.column >= 0 && 0.5 * (best.score - own) * unit_ - lim_.min_split_gain > 0;
   }
   // A node takes its level's split; `left` is what goes there.
-  void take(Node& n, const Shared& best, Sums left) const {
+  void take(Node& n, int32_t id, const Shared& best, Sums left) const {
     n.best = {best.score, best.column, best.bin, best.missing_left, left};
     const Sums r = n.sum - left;
-    if (left.h > 0 && r.h > 0) n.gain = 0.5 * (split_score(left, r, penalty_) - n.score) * unit_;
+    if (left.h > 0 && r.h > 0) n.gain = 0.5 * (split(left, r, id, best.column, best.bin) - n.score) * unit_;
   }
 
   bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
     const double own = level_score(nodes, level);
-    const bool sampled = lim_.colsample_bylevel < 1.0 || lim_.colsample_bynode < 1.0;
-    if (sampled) choose_columns(level[0], nodes[level[0]].depth);
+    choose_columns(level[0], nodes[level[0]].depth);
     const std::vector<int> columns = allowed(level[0]);
     std::vector<Shared> found(columns.size());
     const int64_t work = t_.n_codes * (int64_t)level.size();
     run(work < FORK_NS ? 1 : in_.n_threads, (int64_t)columns.size(),
-        [&](int64_t k, int) { found[k] = scan_shared(nodes, level, columns[k], own * WORTH); });
+        [&](int64_t k, int) { found[k] = scan_shared(nodes, level, columns[k], worth(own)); });
     Shared best;
     for (const Shared& s : found)
       if (s.column >= 0 && (best.column < 0 || s.score > best.score)) best = s;
-    if (!worth(best, own)) return false;
+    if (!pays(best, own)) return false;
     for (const int32_t id : level) {
       const int c = best.column;
       Sums l;
@@ -196,7 +274,7 @@ class Search {
         if (best.missing_left && b_.has_missing[c]) l = t_.at(nodes[id].hist, c, b_.n_bins[c]);
         for (int b = 0; b <= best.bin; b++) l = l + t_.at(nodes[id].hist, c, b);
       }
-      take(nodes[id], best, l);
+      take(nodes[id], id, best, l);
     }
     return true;
   }
@@ -227,14 +305,19 @@ class Search {
     for (const int32_t id : level) {
       const Node& n = nodes[id];
       if (n.n_rows == 0) continue;
-      const Sums m = b_.has_missing[c] ? t_.at(n.hist, c, n_bins) : Sums{};
-      k_.scan_level(t_.column(n.hist, c), n.hist.packed, n_right, m, n.sum, penalty_, false, right.data());
-      if (n_left > 0) k_.scan_level(t_.column(n.hist, c), n.hist.packed, n_left, m, n.sum, penalty_, true, left.data());
+      const Bins bins = bins_of(n, c);
+      scan_level(n, id, c, bins, false, right), scan_level(n, id, c, bins, true, left);
       if (!count_rows) continue;
       count_codes(n, c, count);
       veto_few(count, right, left);
     }
-    Shared best = best_of(right, left, c, bar);
+    int first = 0, last = n_right - 1;
+    if (in_.rules.extra) {
+      std::vector<const Node*> all;
+      for (const int32_t id : level) all.push_back(&nodes[id]);
+      last = random_bin(all, level[0], c), first = std::max(last, 0);
+    }
+    Shared best = best_of(right, left, c, bar, first, last);
     if (best.column >= 0 && missing == 0) {
       int64_t l = 0, all = 0;
       for (const int32_t id : level) {
@@ -247,14 +330,31 @@ class Search {
     return best;
   }
 
-  static Shared best_of(const std::vector<double>& right, const std::vector<double>& left, int c, double bar) {
+  // Of the cuts first .. last.
+  static Shared best_of(const std::vector<double>& right, const std::vector<double>& left, int c, double bar, int first,
+                        int last) {
     Shared best;
     best.score = bar;
-    for (size_t b = 0; b < right.size(); b++) {
-      if (b < left.size() && left[b] > best.score) best = {left[b], c, (int)b, true};
-      if (right[b] > best.score) best = {right[b], c, (int)b, false};
+    for (int b = first; b <= last; b++) {
+      if (b < (int)left.size() && left[b] > best.score) best = {left[b], c, b, true};
+      if (right[b] > best.score) best = {right[b], c, b, false};
     }
     return best;
+  }
+
+  // One node's part of the level's scores at its first cuts; -inf is a veto.
+  void scan_level(const Node& n, int32_t id, int c, const Bins& bins, bool side, std::vector<double>& score) const {
+    const int n_cuts = (int)score.size();
+    if (!guard_.ordered())
+      return k_.scan_level(bins.sums, bins.packed, n_cuts, bins.gone(), n.sum, penalty_, side, score.data());
+    if (n.sum.h == 0) return;
+    Sums l = side ? bins.gone() : Sums{};
+    for (int b = 0; b < n_cuts; b++) {
+      l = l + bins.at(b);
+      const Sums r = n.sum - l;
+      const double s = l.h == 0 || r.h == 0 ? n.score : admits(l, r) ? split(l, r, id, c, b) : -INF;
+      score[b] = score[b] + s;
+    }
   }
 
   // count (bins + 1) of one node, missing last; a veto where a side that holds rows holds too few.
@@ -282,6 +382,8 @@ class Search {
   Penalty penalty_;
   double unit_ = 1, least_count_ = 1;
   bool counted_ = false;
+  Guard guard_;
+  const bool ruled_;
   std::vector<std::vector<int>> allowed_;  // by node, where levels or nodes have columns of their own
 };
 

@@ -28,6 +28,7 @@ struct Node {
   int64_t n_rows = 0;
   Sums sum;
   double score = 0, gain = 0;
+  double rank = 0;  // its gain, or infinity where the split is forced; above 0: worth splitting
   Candidate best;
   Hist hist;
 };

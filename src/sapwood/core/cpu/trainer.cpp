@@ -16,6 +16,17 @@ constexpr int64_t PIECE = 16384;     // rows of a task
 constexpr int64_t APART = 64 << 20;  // codes up to which one worker grows a tree alone: 0.1 s, so that Ctrl-C is heard
 int64_t tasks(int64_t n) { return (n + PIECE - 1) / PIECE; }
 int threads_for(int64_t n, int n_threads) { return n < PIECE ? 1 : n_threads; }
+
+template <class Name>
+void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name, Name* leaf, int n_threads);
+
+template <class Number>
+std::vector<Number> leaf_numbers(const Tree& t) {  // by node, in the order of nodes
+  std::vector<Number> number(t.left.size(), 0);
+  for (size_t i = 0, k = 0; i < t.left.size(); i++)
+    if (t.left[i] == 0) number[i] = (Number)k++;
+  return number;
+}
 }  // namespace
 
 // ------------------------------------------------------------------------------------------- exact sums
@@ -68,8 +79,11 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
       n_(binned.n_rows),
       work_(std::make_unique<Workspace[]>(n_threads)),
       ordered_(binned.exact ? std::make_unique<Ordered>(binned, n_threads) : nullptr) {
+  n_live_ = n_repeats_ = n_;
   if (weights_.given) {
-    for (const int32_t m : weights_.multiple) zeros_ = zeros_ || m == 0;
+    n_live_ = n_repeats_ = 0;
+    for (const int32_t m : weights_.multiple) n_live_ += m > 0, n_repeats_ += weights_.whole ? m : m > 0;
+    zeros_ = n_live_ < n_;
     if (!weights_.whole) {
       factor_.assign(weight, weight + n_);
     } else if (zeros_) {
@@ -89,11 +103,13 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
   if (multiplied()) coarse_ = Memory(all * 8);
   narrow_.assign(n_outputs_, Scale{NARROW, 0, 0});
   wide_.assign(n_outputs_, Scale{WIDE, 0, 0});
+  weighed_narrow_ = narrow_, weighed_wide_ = wide_;
   is_narrow_.assign(n_outputs_, 1);
   pending_.assign(n_outputs_, 0);
   value_.resize(n_outputs_), far_leaf_.resize(n_outputs_), far_value_.resize(n_outputs_);
   chosen_.resize(binned.shards.size());
-  sample(0, 0, 1.0);
+  while (std::string(sampler_info(sampler_).name) != "uniform") sampler_++;
+  sample(0, 0, {});
 }
 Trainer::~Trainer() = default;
 
@@ -218,39 +234,19 @@ std::vector<const char*> Trainer::gradients(const std::string& precision, bool u
   }
   if (!pass(true)) pass(false);
   given_g_ = given_h_ = nullptr;
-  int64_t rows = 0;  // in multiples, of positive weight
-  if (!weights_.given) rows = n_;
-  else
-    for (const int32_t m : weights_.multiple) rows += weights_.whole ? m : m > 0;
+  precision_ = precision;
   std::vector<const char*> chosen;
   for (int k = 0; k < n_outputs_; k++) {
     if (max_g_[k] > 0x7feffffffffffffful || max_h_[k] > 0x7feffffffffffffful)
       throw std::overflow_error("the gradients are no longer finite");
-    is_narrow_[k] = precision == "narrow" || (precision == "auto" && sum_g_[k] >= 64 * rows && sum_h_[k] >= 64 * rows);
+    is_narrow_[k] = narrow_enough(sum_g_[k], sum_h_[k], n_repeats_);
     chosen.push_back(is_narrow_[k] ? "narrow" : "wide");
   }
   return chosen;
 }
 
-int64_t Trainer::sample(uint64_t seed, uint64_t round, double subsample) {
-  all_rows_ = subsample >= 1.0 && !zeros_;
-  used_.clear();
-  if (all_rows_) return n_;
-  used_.assign(n_, 0);
-  const uint64_t k = key(seed, ROWS, round, 0);
-  const uint64_t limit = subsample >= 1.0 ? ~0ull : (uint64_t)(subsample * 0x1p64);
-  int64_t n = 0;
-  for (size_t s = 0; s < binned_.shards.size(); s++) {
-    const Shard& shard = binned_.shards[s];
-    chosen_[s].clear();
-    for (int64_t i = 0; i < shard.n_rows; i++) {
-      const int64_t row = shard.first + i;
-      if (zeros_ && weights_.multiple[row] == 0) continue;
-      if (subsample >= 1.0 || draw(k, row) < limit) chosen_[s].push_back((int32_t)i), used_[row] = 1;
-    }
-    n += (int64_t)chosen_[s].size();
-  }
-  return n;
+bool Trainer::narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const {
+  return precision_ == "narrow" || (precision_ == "auto" && sum_g >= 64 * rows && sum_h >= 64 * rows);
 }
 
 std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree) {
@@ -272,13 +268,13 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
   Gradients q{};
   const int64_t at = output * n_;
   const bool narrow = is_narrow_[output];
-  const Scale search = {WIDE, narrow_[output].g, narrow_[output].h};
-  q.scale = narrow ? narrow_[output] : search, q.fine_scale = wide_[output];
-  q.fine = fine_.as<Pair>() + at;
+  const Scale &low = weighed_ ? weighed_narrow_[output] : narrow_[output], search = {WIDE, low.g, low.h};
+  q.scale = narrow ? low : search, q.fine_scale = weighed_ ? weighed_wide_[output] : wide_[output];
+  q.fine = (weighed_ ? weighed_fine_ : fine_).as<Pair>() + at;
   q.packed = narrow && !multiplied() ? packed_.as<int32_t>() + at : nullptr;
-  const Pair* wide = unit_search_ && !unit_leaf_ ? apart_.as<Pair>() + at : q.fine;
+  const Pair* wide = unit_search_ && !unit_leaf_ ? (weighed_ ? weighed_apart_ : apart_).as<Pair>() + at : q.fine;
   q.search = narrow ? (multiplied() ? coarse_.as<Pair>() + at : nullptr) : wide;
-  q.constant_hessian = (constant_ || unit_search_ || unit_leaf_) && (!weights_.given || weights_.whole);
+  q.constant_hessian = (constant_ || unit_search_ || unit_leaf_) && (!weights_.given || weights_.whole) && !weighed_;
   if (q.constant_hessian) {
     q.most_per_count = (double)quantise_h(of_bits(max_search_[output]), h_scale(q.scale));
   } else if (limits.min_samples_leaf > 1.0) {
@@ -286,7 +282,7 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
     const Pair* h = narrow && multiplied() ? coarse_.as<Pair>() + at : wide;
     for (int64_t i = 0; i < n_; i++) {
       const int32_t m = weights_.given ? weights_.multiple[i] : 1;
-      if (m == 0) continue;
+      if (m == 0 || (weighed_ && !used_.empty() && !used_[i])) continue;
       const double each = q.packed != nullptr ? (double)(q.packed[i] & 0xffff) : (double)h[i].h;
       most = std::max(most, weights_.whole ? each : each / m);
     }
@@ -298,30 +294,29 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
 Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
                        int n_threads) {
   const Gradients q = quantised(output, limits);
-  GrowInput in{binned_,       q,
-               weights_,      all_rows_ ? nullptr : &chosen_,
-               limits,        grower_info(grower),
-               seed,          tree,
-               n_threads,     roots_.of(output),
-               ordered_.get()};
+  GrowInput in{binned_,        q,
+               weights_,       all_rows_ ? nullptr : &chosen_,
+               limits,         grower_info(grower),
+               seed,           tree,
+               n_threads,      roots_.of(output),
+               ordered_.get(), rules_};
+  bool numbered = false;
   auto numbers = [&](size_t n_leaves) {
+    numbered = true;
     const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
     if (leaf_[output].size() < need) leaf_[output] = Memory(need);
     return numbers_[output] = {leaf_[output].as<void>(), n_leaves > 256};
   };
   Tree t = grow_tree(in, work, numbers, value_[output]);
   const size_t n_leaves = value_[output].size();
-  if (!all_rows_ || n_leaves > 65536) {  // rows outside the sample have a leaf too
-    std::vector<int32_t> node(n_), number(t.left.size(), 0);
-    apply(binned_, view(t), node.data(), n_threads);
-    for (size_t i = 0, k = 0; i < t.left.size(); i++)
-      if (t.left[i] == 0) number[i] = (int32_t)k++;
+  if (!numbered) {  // rows outside the sample have a leaf too
     const LeafNumbers out = n_leaves <= 65536 ? numbers(n_leaves) : LeafNumbers{};
-    if (n_leaves <= 256)
-      for (int64_t i = 0; i < n_; i++) ((uint8_t*)out.data)[i] = (uint8_t)number[node[i]];
-    else if (n_leaves <= 65536)
-      for (int64_t i = 0; i < n_; i++) ((uint16_t*)out.data)[i] = (uint16_t)number[node[i]];
-    else far_leaf_[output] = std::move(node), far_value_[output] = t.value;
+    if (n_leaves <= 256) apply_as(binned_, view(t), leaf_numbers<uint8_t>(t), (uint8_t*)out.data, n_threads);
+    else if (n_leaves <= 65536) apply_as(binned_, view(t), leaf_numbers<uint16_t>(t), (uint16_t*)out.data, n_threads);
+    else {
+      far_leaf_[output].resize(n_), far_value_[output] = t.value;
+      apply(binned_, view(t), far_leaf_[output].data(), n_threads);
+    }
   }
   return t;
 }
@@ -334,7 +329,7 @@ LeafRows Trainer::rows_of(int output, bool all, const double* score) {
              score != nullptr ? score : score_.as<double>() + output * n_,
              label(output),
              weights_,
-             factor_at_,
+             all ? factor_at_ : weighed_factor(),
              all || used_.empty() ? nullptr : used_.data(),
              numbers_[output],
              n_,
@@ -360,7 +355,10 @@ std::vector<int32_t> Trainer::leaves(int output) const {
   return out;
 }
 
-LeafSums Trainer::sums(int output, const double* step) { return leaf_sums(rows_of(output, false), step); }
+LeafSums Trainer::sums(int output, const double* step) {
+  Memory space;
+  return leaf_sums(rows_of(output, false), step, space);
+}
 
 std::vector<double> Trainer::refit(int output, const LeafRule& rule) {
   const LeafRows rows = rows_of(output, false);
@@ -433,34 +431,46 @@ std::vector<const uint8_t*> byte_planes(const Binned& b, const Shard& s) {
   return planes;
 }
 
-void apply(const Binned& b, const TreeView& t, int32_t* leaf, int n_threads) {
+namespace {
+// leaf (n) OUT: what `name` (by node) calls the leaf of every row.
+template <class Name>
+void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name, Name* leaf, int n_threads) {
   const MaskTree m = mask_tree(b, t);
   const bool masks = !b.wide && m.leaves.size() <= 256;
   for (const Shard& s : b.shards) {
     const auto planes = byte_planes(b, s);
-    run(threads_for(s.n_rows, n_threads), (s.n_rows + BLOCK - 1) / BLOCK, [&](int64_t task, int) {
-      const int64_t at = task * BLOCK;
-      const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
-      int32_t* out = leaf + s.first + at;
-      if (masks) {
-        std::vector<uint64_t> reach((size_t)t.n_nodes * (BLOCK / 64));
-        uint8_t number[BLOCK];
-        kernels().leaves(planes.data(), (size_t)at, m.nodes.data(), t.n_nodes, m.n_bits, reach.data(), number);
-        for (int i = 0; i < n; i++) out[i] = m.leaves[number[i]];
-        return;
-      }
-      for (int i = 0; i < n; i++) {
-        int u = 0;
-        while (t.left[u] != 0) {
-          const void* codes = b.column(s, t.column[u]);
-          const uint32_t code = b.code(codes, at + i);
-          const Split p = split_of(b, t, u);
-          u = t.left[u] + (code - p.low < p.length);
+    run(threads_for(s.n_rows, n_threads), tasks(s.n_rows), [&](int64_t task, int) {
+      std::vector<uint64_t> reach(masks ? (size_t)t.n_nodes * (BLOCK / 64) : 0);
+      for (int64_t at = task * PIECE; at < std::min(s.n_rows, (task + 1) * PIECE); at += BLOCK) {
+        const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
+        Name* out = leaf + s.first + at;
+        if (masks) {
+          uint8_t number[BLOCK];
+          kernels().leaves(planes.data(), (size_t)at, m.nodes.data(), t.n_nodes, m.n_bits, reach.data(), number);
+          for (int i = 0; i < n; i++) out[i] = name[m.leaves[number[i]]];
+          continue;
         }
-        out[i] = u;
+        for (int i = 0; i < n; i++) {
+          int u = 0;
+          while (t.left[u] != 0) {
+            const void* codes = b.column(s, t.column[u]);
+            const uint32_t code = b.code(codes, at + i);
+            const Split p = split_of(b, t, u);
+            u = t.left[u] + (code - p.low < p.length);
+          }
+          out[i] = name[u];
+        }
       }
     });
   }
+}
+
+}  // namespace
+
+void apply(const Binned& b, const TreeView& t, int32_t* leaf, int n_threads) {
+  std::vector<int32_t> node(t.n_nodes);
+  for (int u = 0; u < t.n_nodes; u++) node[u] = u;
+  apply_as(b, t, node, leaf, n_threads);
 }
 
 }  // namespace sapwood

@@ -1,5 +1,6 @@
 // Trainer: labels, scores and gradients of one training set, and the trees grown on them.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "bins.h"
 #include "leaf.h"
 #include "roots.h"
+#include "rules.h"
 
 namespace sapwood {
 
@@ -55,7 +57,12 @@ class Trainer {
   // Of the objective, or those given (n_outputs, n); unit_*: with hessians of 1 in the search, in the leaf values.
   std::vector<const char*> gradients(const std::string& precision, bool unit_search, bool unit_leaf,
                                      const double* given_g = nullptr, const double* given_h = nullptr);
-  int64_t sample(uint64_t seed, uint64_t round, double subsample);
+  void set_rules(Rules rules) { rules_ = std::move(rules); }
+  bool node_rules() const { return rules_.intermediate || !rules_.forced.empty(); }  // of single nodes
+  // share (n): of rows like each, instead of subsample; unit (n): whole groups are in or out. Both may be null.
+  void set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit);
+  // The rows of this round, how many; none given: all. After gradients(), which some samplers look at.
+  int64_t sample(uint64_t seed, uint64_t round, std::optional<double> subsample);
   // The trees of a round, one for each output: numbers tree, tree + 1, ...
   std::vector<Tree> grow(int grower, Limits limits, uint64_t seed, uint64_t tree);
   // Of the tree last grown for an output, before its values are added; leaves are numbered in the order of nodes.
@@ -72,6 +79,10 @@ class Trainer {
  private:
   bool multiplied() const { return weights_.whole && !weights_.unit; }  // some row counts more than once
   bool pass(bool pending);
+  bool narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const;
+  Bar raise_bar(const SamplerInfo& info, std::vector<double>& field, double subsample, uint64_t tie_key);
+  void weigh(int output);
+  const double* weighed_factor();
   Gradients quantised(int output, const Limits& limits) const;
   Tree grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
                 int n_threads);
@@ -98,7 +109,23 @@ class Trainer {
   bool unit_search_ = false, unit_leaf_ = false, constant_ = false;
   const double *given_g_ = nullptr, *given_h_ = nullptr;
   std::vector<double> along_g_, along_y_;  // softmax along one score: margins and labels of the output last asked for
-  std::vector<uint8_t> used_;              // rows of this round's sample
+  int sampler_ = 0;
+  std::vector<double> sampler_field_;
+  const double* share_ = nullptr;
+  const int32_t* unit_ = nullptr;
+  int64_t n_live_ = 0, n_repeats_ = 0;  // rows of positive weight, once each and as often as they count
+  struct Piece {  // consecutive rows of a shard; the sampled ones are listed from its first row's place on
+    size_t shard;
+    int64_t begin, end, first, count;  // first: global position of the shard
+  };
+  std::vector<Piece> pieces_;
+  Memory size_, list_, times_;           // (n): of gradients; sampled rows, piece by piece; how often they count
+  bool weighed_ = false;                 // the sample's rows count differently
+  Memory weighed_fine_, weighed_apart_;  // as fine_ and apart_, of its rows
+  std::vector<Scale> weighed_narrow_, weighed_wide_;
+  std::vector<double> weighed_factor_;  // (n) real weights times how often a row counts
+  std::string precision_;
+  std::vector<uint8_t> used_;  // rows of this round's sample
   std::vector<int64_t> sum_g_, sum_h_;
   std::vector<uint8_t> is_narrow_, pending_;
   std::vector<std::vector<double>> value_;
@@ -108,6 +135,7 @@ class Trainer {
   std::vector<std::vector<double>> far_value_;
   std::unique_ptr<Workspace[]> work_;  // by worker
   Roots roots_;
+  Rules rules_;
   std::unique_ptr<Ordered> ordered_;  // of an exact Binned
 };
 

@@ -41,7 +41,19 @@ inline bool may_beat(Sums l, Sums r, const Penalty& p, double bar) {
   return (gl * gl) * br + (gr * gr) * bl >= (bl * br) * bar;
 }
 
-constexpr double WORTH = 1.0 + 0x1p-40;  // a split must beat its node by more than rounding can feign
+// Under bounds (NUMERICS, rules): a side's best value within them, and the score of any value.
+inline double bounded_weight(Sums s, const Penalty& p, double low, double high) {
+  double w = -soft((double)s.g, p.alpha) / ((double)s.h + p.lambda);
+  if (p.step > 0.0) w = w > p.step ? p.step : w < -p.step ? -p.step : w;
+  return w < low ? low : w > high ? high : w;
+}
+inline double score_at(Sums s, const Penalty& p, double w) {
+  const double size = w < 0.0 ? -w : w;
+  return -(2.0 * ((double)s.g * w + p.alpha * size) + ((double)s.h + p.lambda) * (w * w));
+}
+
+// A split must beat its node by more than rounding can feign; under bounds a score can be negative.
+inline double worth(double score) { return score * (score < 0.0 ? 1.0 - 0x1p-40 : 1.0 + 0x1p-40); }
 
 // A leaf's value before shrinkage, from wide sums (NUMERICS 6).
 inline double leaf_value(Sums s, const Scale& scale, double lambda, double alpha, double max_step) {

@@ -43,6 +43,14 @@ struct Knot {  // of a row's loss as a function of the step d: it falls `mass * 
 enum class Link { identity, sigmoid, softmax, exp, expm1, sigmoid2, step, one_vs_all };
 constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax", "exp", "expm1", "sigmoid2", "step", "one_vs_all"};
 
+enum class Counted { nothing, rank, mass };  // what a sampler must know of all rows before it asks one
+
+struct Bar {          // how high it lies, found by counting
+  int64_t size = -1;  // rows of a larger size take part for certain
+  uint64_t tie = 0;   // rank: of that size, those whose 32-bit draw reaches this
+  double mu = 1.0;    // mass: what sizes are divided by
+};
+
 struct Open {  // a node that could be split: what a growth policy orders
   double gain;
   int32_t id;

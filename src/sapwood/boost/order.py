@@ -1,0 +1,78 @@
+"""Leaf values in order: what monotone constraints ask of values that were found after a tree had grown.
+
+In: a tree, the values of its leaves, the direction of every column. Out: values that rise and fall as they should.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device import cpu
+
+Floats = NDArray[np.float64]
+
+
+def ordered(tree: cpu.Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
+    """Cut the values of leaves so that a tree is monotone (NUMERICS, rules).
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree of the core.
+    value : (n_leaves) float64
+        In the order of nodes.
+    direction : sequence of int
+        -1, 0 or 1 for every column.
+    cut : bool
+        Whether values are cut; if not, only leaves without rows, which no bound of the core fits, get others.
+
+    Returns
+    -------
+    (n_leaves) float64
+    """
+    left, count = tree["left"], tree["count"]
+    is_leaf = left == 0
+    side = [
+        direction[c] if c >= 0 and t < np.inf else 0 for c, t in zip(tree["column"], tree["threshold"], strict=True)
+    ]
+    values = np.zeros(len(left))
+    values[is_leaf] = value
+    if cut:
+        values = np.clip(values, *_bounds(left, side, count, values))
+    least, most = values.copy(), values.copy()
+    for node in np.flatnonzero(left)[::-1].tolist():
+        lower, upper = (left[node], left[node] + 1) if side[node] > 0 else (left[node] + 1, left[node])
+        if side[node] and (count[lower] == 0) != (count[upper] == 0):
+            empty, fill = (lower, least[upper]) if count[lower] == 0 else (upper, most[lower])
+            for below in _below(left, empty):
+                values[below] = least[below] = most[below] = fill
+        least[node], most[node] = min(least[lower], least[upper]), max(most[lower], most[upper])
+    cut_values: Floats = values[is_leaf]
+    return cut_values
+
+
+def _bounds(left: NDArray[np.int32], side: Sequence[int], count: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Basic bounds: the midpoint of the means of two sides parts the values below them."""
+    mean, low, high = values.copy(), np.full(len(left), -np.inf), np.full(len(left), np.inf)
+    splits = np.flatnonzero(left).tolist()
+    for node in splits[::-1]:
+        a, b = left[node], left[node] + 1
+        rows = count[a] + count[b]
+        mean[node] = (mean[a] * count[a] + mean[b] * count[b]) / rows if rows > 0 else 0.0
+    for node in splits:
+        a, b = left[node], left[node] + 1
+        low[a], low[b], high[a], high[b] = low[node], low[node], high[node], high[node]
+        if side[node] and count[a] > 0 and count[b] > 0:
+            middle = min(max(0.5 * (mean[a] + mean[b]), low[node]), high[node])
+            high[a if side[node] > 0 else b] = low[b if side[node] > 0 else a] = middle
+    return low, high
+
+
+def _below(left: NDArray[np.int32], node: int) -> list[int]:
+    """A node and all nodes below it."""
+    found = [node]
+    for one in found:
+        if left[one]:
+            found += [left[one], left[one] + 1]
+    return found

@@ -1,0 +1,85 @@
+"""What the loops of boosting share: the rows, the rules, and the trees of one gradient.
+
+In: a trainer whose scores are set, parameters, rows to watch. Out: trees that are in no score yet.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import grow, objective, sampling
+from sapwood.boost import leaf
+from sapwood.boost.watch import Watch
+from sapwood.device import cpu
+
+Floats = NDArray[np.float64]
+Step = tuple[list[cpu.Tree], Floats | None]  # the trees of a round; factors on the trees of all rounds so far, or 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """One training.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Training rows with the scores of the model so far.
+    params : mapping
+        Resolved parameters.
+    rule : Rule
+        The objective, and what happens to a tree after its growth.
+    rows : (label, weight)
+        Of the training rows, for what the core does not do itself.
+    watches : sequence of Watch
+        Validation rows; their scores follow.
+    """
+
+    trainer: cpu.Trainer
+    params: Mapping[str, Any]
+    rule: leaf.Rule
+    rows: leaf.Rows
+    watches: Sequence[Watch]
+
+    @cached_property
+    def _plan(self) -> tuple[str, dict[str, float]]:
+        return grow.plan(self.params, self.rule.path_smooth)
+
+    def trees(self, index: int, copy: int = 0, rate: float | None = None) -> list[cpu.Tree]:
+        """Grow a tree for every output: which way is down, who is asked, what is the rule, what value.
+
+        Parameters
+        ----------
+        index : int
+            Number of the round.
+        copy : int
+            Which of the `n_parallel_trees` of the round: each has its own draws.
+        rate : float, optional
+            Factor on the values; the learning rate of the round by default.
+
+        Returns
+        -------
+        list of Tree
+            Shrunk, and not yet added to any score.
+        """
+        (policy, limits), rule, seed = self._plan, self.rule, self.params["random_state"]
+        number = index * self.params["n_parallel_trees"] + copy
+        rate = rule.rate(index) if rate is None else rate
+        objective.gradients(rule.objective, self.trainer, self.params, index, *self.rows)
+        sampling.rows(self.trainer, self.params, index, rate, copy)
+        limits = {**limits, "learning_rate": 1.0 if rule.after else rate}
+        trees = self.trainer.grow(policy, limits, seed, number * rule.n_outputs)
+        if rule.after:
+            judge = self.watches[-1] if self.watches else None
+            trees = [
+                leaf.settle(self.trainer, output, tree, rate, rule, judge, self.rows)
+                for output, tree in enumerate(trees)
+            ]
+        return trees
+
+    def reach(self, tree: cpu.Tree, output: int) -> NDArray[np.int32]:
+        """The leaf (node) that each training row comes to in the tree just grown for an output."""
+        return np.flatnonzero(tree["left"] == 0).astype(np.int32)[self.trainer.leaves(output)]

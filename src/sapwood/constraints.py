@@ -1,0 +1,152 @@
+"""Who may do what: constraints as users write them, by name or position, and as the core reads them.
+
+In: constraints out of the table of parameters, and the names of columns. Out: constraints by name, or arrays.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.errors import ParameterError, suggest
+
+Group = list[int]  # columns that may share a path
+
+
+def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Write the constraints of a training by the names of its columns, as its model keeps them.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    names : sequence of str
+        Of the columns, in order.
+
+    Returns
+    -------
+    dict
+        `monotone_constraints` {name: -1 or 1}, `interaction_constraints` (groups of names, or a word) and
+        `forced_splits` by name; None where there are none.
+    """
+    monotone, groups = params["monotone_constraints"], params["interaction_constraints"]
+    if isinstance(monotone, list):
+        if len(monotone) != len(names):
+            raise ParameterError(
+                f"monotone_constraints has {len(monotone)} directions, the data {len(names)} columns; give one for "
+                "each, or a dict of those that are not 0."
+            )
+        monotone = dict(enumerate(monotone))
+    if monotone is not None:
+        directions = {_column(column, names, "monotone_constraints"): sign for column, sign in monotone.items()}
+        monotone = {names[column]: directions[column] for column in sorted(directions) if directions[column]}
+    if isinstance(groups, list):
+        columns = [sorted({_column(one, names, "interaction_constraints") for one in group}) for group in groups]
+        groups = [[names[column] for column in group] for group in columns]
+    forced = params["forced_splits"]
+    return {
+        "monotone_constraints": monotone or None,
+        "interaction_constraints": groups,
+        "forced_splits": None if forced is None else _named(forced, names),
+    }
+
+
+def directions(monotone: Mapping[str, int] | None, names: Sequence[str]) -> list[int]:
+    """The direction of every column, or no list where all are free; `monotone` is by name."""
+    return [monotone.get(name, 0) for name in names] if monotone else []
+
+
+def groups(interaction: str | Sequence[Sequence[str]] | None, names: Sequence[str]) -> list[Group]:
+    """Groups of columns that may share a path, every column in one at least; none where all may. By name."""
+    if interaction is None:
+        return []
+    if interaction == "pairwise":
+        return [list(pair) for pair in combinations(range(len(names)), 2)] or [[0]]
+    found = [] if isinstance(interaction, str) else [[names.index(name) for name in group] for group in interaction]
+    alone = set(range(len(names))) - {column for group in found for column in group}
+    return found + [[column] for column in sorted(alone)]
+
+
+def forced(
+    splits: Mapping[str, Any] | None, names: Sequence[str], cuts: Sequence[NDArray[np.float64]]
+) -> list[list[int]]:
+    """Forced splits as rows (column, bin, place of the left one, place of the right one); a place of -1 is none."""
+    rows: list[list[int]] = []
+
+    def add(split: Mapping[str, Any] | None) -> int:
+        if split is None:
+            return -1
+        column = names.index(split["feature"])
+        bin = int(np.searchsorted(cuts[column], split["threshold"], side="left"))  # codes up to it go left
+        if bin == len(cuts[column]):
+            raise ParameterError(
+                f"forced_splits parts no rows: {split['feature']!r} has no cut from {split['threshold']:g} upwards."
+            )
+        place = len(rows)
+        rows.append([column, bin, -1, -1])
+        rows[place][2:] = add(split.get("left")), add(split.get("right"))
+        return place
+
+    add(splits)
+    return rows
+
+
+def check(params: Mapping[str, Any], names: Sequence[str], coupled: bool) -> None:
+    """Raise where constraints, by name, do not go with the rest; `coupled`: classes share their probabilities."""
+    monotone, splits, policy = params["monotone_constraints"], params["forced_splits"], params["grow_policy"]
+    for name in ("monotone_constraints", "extra_trees", "forced_splits") if params["tree_method"] == "exact" else ():
+        if params[name]:
+            raise ParameterError(
+                f"{name} is not for tree_method='exact'; use tree_method='hist', if need be with max_bins=65535."
+            )
+    if monotone and coupled:
+        raise ParameterError(
+            f"monotone_constraints does not hold for the probabilities of objective={params['objective']!r}: what one "
+            "class gains another loses; use two classes, or multilabel."
+        )
+    if monotone and policy == "symmetric" and params["monotone_method"] == "intermediate":
+        raise ParameterError(
+            "monotone_method='intermediate' bounds nodes one by one; grow_policy='symmetric' splits a level at once: "
+            "choose monotone_method='basic' or another policy."
+        )
+    if splits is None:
+        return
+    if policy == "symmetric":
+        raise ParameterError("forced_splits tells single nodes; grow_policy='symmetric' has one split for a level.")
+    for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode"):
+        if params[name] < 1:
+            raise ParameterError(f"forced_splits needs its columns in every tree; {name}={params[name]:g} draws some.")
+    allowed = [set(group) for group in groups(params["interaction_constraints"], names)]
+    for path in _paths(splits):
+        if allowed and not any({names.index(name) for name in path} <= group for group in allowed):
+            raise ParameterError(f"forced_splits puts {', '.join(path)} on one path; interaction_constraints do not.")
+
+
+def _column(given: Any, names: Sequence[str], what: str) -> int:
+    """The position of a column that is given by name or position."""
+    if isinstance(given, str):
+        if given not in names:
+            raise ParameterError(f"{what} names the column {given!r}, which is unknown; {suggest(given, names)}")
+        return names.index(given)
+    if not 0 <= given < len(names):
+        raise ParameterError(f"{what} names column {given}; the data has columns 0..{len(names) - 1}.")
+    return int(given)
+
+
+def _named(split: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Forced splits with names for their columns."""
+    below = {side: _named(split[side], names) for side in ("left", "right") if split.get(side) is not None}
+    return {"feature": names[_column(split["feature"], names, "forced_splits")], **below} | {
+        "threshold": split["threshold"]
+    }
+
+
+def _paths(split: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterable[tuple[str, ...]]:
+    """The columns on every way down forced splits."""
+    path = (*above, split["feature"])
+    yield path
+    for side in ("left", "right"):
+        if side in split:
+            yield from _paths(split[side], path)

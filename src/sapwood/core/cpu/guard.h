@@ -1,0 +1,159 @@
+// Guard: what the rules make of every node: bounds of its value, groups its path may still use, the split it is told.
+// Enters: one split after the other. Leaves: the bounds of leaf values (NUMERICS, rules).
+#pragma once
+#include <algorithm>
+#include <iterator>
+
+#include "../math/gain.h"
+#include "rules.h"
+#include "tally.h"
+
+namespace sapwood {
+
+class Guard {
+ public:
+  struct Range {  // codes of one column: low .. high, and perhaps the missing one
+    int32_t column, low, high;
+    bool missing;
+  };
+  struct Mark {                              // of a node; values in the units of the search
+    double low = -INF, high = INF, out = 0;  // bounds of its value, and the value it has as long as it is a leaf
+    std::vector<int32_t> groups;             // those that hold the whole path; the root's empty list is all
+    std::vector<Range> box;                  // by rising column: where its rows lie; only columns of the path
+    int32_t forced = -1;
+  };
+
+  Guard(const Rules& rules, const Binned& binned, const Penalty& penalty)
+      : rules_(rules), b_(binned), penalty_(penalty), marks_(1) {
+    if (!rules.forced.empty()) marks_[0].forced = 0;
+  }
+
+  bool ordered() const { return !rules_.direction.empty(); }
+  bool grouped() const { return !rules_.groups.empty(); }
+  const Mark& operator[](int32_t id) const { return marks_[id]; }
+  const Forced* forced(int32_t id) const { return marks_[id].forced < 0 ? nullptr : &rules_.forced[marks_[id].forced]; }
+
+  double score(Sums s, int32_t id) const { return score_at(s, penalty_, weight(s, id)); }
+
+  // The score of a split, or -inf where its sides would be in the wrong order.
+  double split(Sums l, Sums r, int32_t id, int column, int bin) const {
+    const double wl = weight(l, id), wr = weight(r, id);
+    const int d = direction(column, bin);
+    if ((d > 0 && wl > wr) || (d < 0 && wl < wr)) return -INF;
+    return score_at(l, penalty_, wl) + score_at(r, penalty_, wr);
+  }
+
+  // Of these columns, those that share a group with the whole path.
+  std::vector<int> company(const std::vector<int>& columns, int32_t id) const {
+    if (!grouped() || marks_[id].groups.empty()) return columns;
+    std::vector<uint8_t> may(b_.n_columns, 0);
+    for (const int32_t g : marks_[id].groups)
+      for (const int32_t c : rules_.groups[g]) may[c] = 1;
+    std::vector<int> kept;
+    for (const int c : columns)
+      if (may[c]) kept.push_back(c);
+    return kept;
+  }
+
+  // What the children of a node that was just split take over.
+  void inherit(const Node& n, int32_t id) {
+    marks_.resize(n.left + 2);
+    Mark l = marks_[id], r = l;
+    const int c = n.best.column;
+    const Forced* f = n.rank == INF ? forced(id) : nullptr;
+    l.forced = f != nullptr ? f->left : -1, r.forced = f != nullptr ? f->right : -1;
+    if (grouped()) l.groups = r.groups = joined(l.groups, rules_.groups_of[c]);
+    if (ordered()) bound(n, id, l, r);
+    if (rules_.intermediate) box(n, l, r);
+    marks_[n.left] = std::move(l), marks_[n.left + 1] = std::move(r);
+  }
+
+  // Intermediate bounds: the outputs of a node's new children bound the other leaves; which ones got tighter.
+  std::vector<int32_t> tighten(const std::vector<Node>& nodes, int32_t id) {
+    std::vector<int32_t> changed;
+    for (int32_t m = 0; m < (int32_t)nodes.size(); m++) {
+      if (nodes[m].left != 0) continue;
+      Mark& other = marks_[m];
+      const double low = other.low, high = other.high;
+      for (const int32_t child : {nodes[id].left, nodes[id].left + 1}) {
+        const int o = order(marks_[child], other);
+        if (o < 0) other.low = std::max(other.low, marks_[child].out);
+        if (o > 0) other.high = std::min(other.high, marks_[child].out);
+      }
+      if (other.low != low || other.high != high) changed.push_back(m);
+    }
+    return changed;
+  }
+
+  // The last bounds of leaves: whatever their values are cut from, no two of them come out in the wrong order.
+  void settle(const std::vector<int32_t>& leaves) {
+    if (!rules_.intermediate) return;  // midpoints already
+    for (const int32_t i : leaves) marks_[i].low = -INF, marks_[i].high = INF;
+    for (const int32_t i : leaves)
+      for (const int32_t j : leaves)
+        if (order(marks_[i], marks_[j]) < 0) {
+          const double middle = 0.5 * (marks_[i].out + marks_[j].out);
+          marks_[i].high = std::min(marks_[i].high, middle), marks_[j].low = std::max(marks_[j].low, middle);
+        }
+  }
+
+ private:
+  // Values against missing ones have no order.
+  int direction(int column, int bin) const { return bin == b_.n_bins[column] - 1 ? 0 : rules_.direction[column]; }
+
+  double weight(Sums s, int32_t id) const { return bounded_weight(s, penalty_, marks_[id].low, marks_[id].high); }
+
+  void bound(const Node& n, int32_t id, Mark& l, Mark& r) const {
+    const Sums left = n.best.left, right = n.sum - left;
+    if (left.h == 0 || right.h == 0) return;  // a side without rows bounds nobody
+    l.out = weight(left, id), r.out = weight(right, id);
+    const int d = direction(n.best.column, n.best.bin);
+    if (d == 0) return;
+    Mark &below = d > 0 ? l : r, &above = d > 0 ? r : l;
+    const double middle = 0.5 * (l.out + r.out);
+    below.high = rules_.intermediate ? above.out : middle;
+    above.low = rules_.intermediate ? below.out : middle;
+  }
+
+  void box(const Node& n, Mark& l, Mark& r) const {
+    const int c = n.best.column;
+    auto at = std::lower_bound(l.box.begin(), l.box.end(), c, [](const Range& x, int c) { return x.column < c; });
+    const size_t k = at - l.box.begin();
+    if (at == l.box.end() || at->column != c)
+      for (Mark* m : {&l, &r}) m->box.insert(m->box.begin() + k, Range{c, 0, b_.n_bins[c] - 1, true});
+    l.box[k].high = std::min(l.box[k].high, n.best.bin), r.box[k].low = std::max(r.box[k].low, n.best.bin + 1);
+    (n.best.missing_left ? r : l).box[k].missing = false;
+  }
+
+  static std::vector<int32_t> joined(const std::vector<int32_t>& path, const std::vector<int32_t>& column) {
+    if (path.empty()) return column;
+    std::vector<int32_t> both;
+    std::set_intersection(path.begin(), path.end(), column.begin(), column.end(), std::back_inserter(both));
+    return both;
+  }
+
+  // -1: a's value must not exceed b's, since there are two points, one in each, that differ in one constrained column
+  // only; 1: the other way round; 0: neither. Two leaves are apart in the column that parted them, at least.
+  int order(const Mark& a, const Mark& b) const {
+    int found = 0, apart = 0;
+    for (auto x = a.box.begin(), y = b.box.begin(); x != a.box.end() && y != b.box.end();) {
+      if (x->column != y->column) {
+        x->column < y->column ? x++ : y++;
+        continue;
+      }
+      const bool meet = std::max(x->low, y->low) <= std::min(x->high, y->high) || (x->missing && y->missing);
+      if (!meet && ++apart > 1) return 0;
+      if (!meet && x->low <= x->high && y->low <= y->high)
+        found = rules_.direction[x->column] * (x->high < y->low ? -1 : 1);
+      x++, y++;
+    }
+    return found;
+  }
+
+  const Rules& rules_;
+  const Binned& b_;
+  const Penalty& penalty_;
+  std::vector<Mark> marks_;  // by node
+};
+
+}  // namespace sapwood

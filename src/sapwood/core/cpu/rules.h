@@ -1,0 +1,23 @@
+// Rules: which splits a tree may have beyond its limits (NUMERICS, rules). Enters: what the user asked for, by column. Leaves: as it came.
+#pragma once
+#include <stdint.h>
+
+#include <vector>
+
+namespace sapwood {
+
+struct Forced {  // a split the top of a tree must have, and what follows on its sides: places in the list, or -1
+  int32_t column, bin, left, right;
+};
+
+struct Rules {
+  std::vector<int8_t> direction;                // (n_columns) -1 falling, 0 free, 1 rising; empty: all free
+  bool intermediate = false;                    // bounds by outputs and neighbours, not by midpoints
+  std::vector<std::vector<int32_t>> groups;     // columns that may share a path; empty: all may
+  std::vector<std::vector<int32_t>> groups_of;  // (n_columns) the groups of a column, rising
+  bool extra = false;                           // one random cut per column and node
+  std::vector<Forced> forced;                   // the first is the root's
+  bool any() const { return !direction.empty() || !groups.empty() || extra || !forced.empty(); }
+};
+
+}  // namespace sapwood

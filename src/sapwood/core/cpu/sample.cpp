@@ -1,0 +1,208 @@
+// Who is asked: the rows of a round, and their gradients times how often they count (NUMERICS 10).
+#include <string.h>
+
+#include <algorithm>
+
+#include "../math/fixed.h"
+#include "../math/hash.h"
+#include "highest.h"
+#include "pool.h"
+#include "trainer.h"
+
+namespace sapwood {
+namespace {
+
+constexpr int64_t PIECE = 16384;  // rows of a task
+constexpr int STEEPEST = 900;     // an output whose gradients are 2^900 times smaller than another's adds nothing
+
+}  // namespace
+
+void Trainer::set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit) {
+  sampler_ = sampler, sampler_field_ = std::move(field), share_ = share, unit_ = unit;
+}
+
+// Sizes of all rows, and how high the bar lies.
+Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, double subsample, uint64_t tie_key) {
+  if (size_.size() == 0) size_ = Memory((size_t)n_ * 4);
+  int top = wide_[0].g;
+  for (const Scale& s : wide_) top = std::max(top, s.g);
+  std::vector<double> unit(n_outputs_);
+  double mean2 = 0.0;
+  for (int k = 0; k < n_outputs_; k++) {
+    const int e = std::max(wide_[k].g - top, -STEEPEST);
+    unit[k] = power_of_two(e - WIDE);
+    const double mean = (double)sum_g_[k] / (double)n_repeats_ * power_of_two(e - NARROW);
+    mean2 = mean2 + mean * mean;
+  }
+  info.prepare(field.data(), power_of_two(std::max(-top, -1000)), mean2);
+  int32_t times = 1;
+  if (multiplied())
+    for (const int32_t m : weights_.multiple) times = std::max(times, m);
+  const double scale = power_of_two(WIDE - exponent_of(info.most(n_outputs_, (double)times, field.data())));
+  uint32_t* size = size_.as<uint32_t>();
+  const int n_threads = n_ < PIECE ? 1 : n_threads_;
+  run(n_threads, (n_ + PIECE - 1) / PIECE, [&](int64_t task, int) {
+    for (int64_t at = task * PIECE; at < std::min(n_, (task + 1) * PIECE); at += BLOCK) {
+      SizeArgs a{};
+      a.n = std::min<int64_t>(BLOCK, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.sampler = sampler_;
+      a.field = field.data(), a.fine = fine_.as<Pair>() + at, a.unit = unit.data();
+      a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
+      a.scale = scale, a.size = size + at;
+      kernels().sizes(a);
+    }
+  });
+  const int32_t* multiple = zeros_ ? weights_.multiple.data() : nullptr;
+  auto lives = [=](int64_t i) { return multiple == nullptr || multiple[i] > 0; };
+  auto sized = [=](int64_t i, uint32_t& x) { return x = size[i], lives(i); };
+  const int64_t target = (int64_t)(info.target(field.data(), subsample) * (double)n_live_ + 0.5);
+  Bar bar;
+  if (info.counted == Counted::rank) {
+    if (target < 1) return {INT64_MAX, 0, 1.0};
+    const Highest h = highest(n_, n_threads, sized, [&](int64_t, int64_t reach, int64_t) { return reach >= target; });
+    const int64_t need = target - h.above;
+    bar.size = h.at;
+    if (need < h.here) {  // equals are told apart by a draw of their own
+      auto tied = [=](int64_t i, uint32_t& x) {
+        if (size[i] != h.at || !lives(i)) return false;
+        x = (uint32_t)(draw(tie_key, i) >> 32);
+        return true;
+      };
+      bar.tie = highest(n_, n_threads, tied, [&](int64_t, int64_t reach, int64_t) { return reach >= need; }).at;
+    }
+  } else if (target < n_live_) {
+    const int64_t expected = std::max<int64_t>(target, 1);
+    const Highest h = highest(n_, n_threads, sized, [&](int64_t m, int64_t reach, int64_t below) {
+      return reach * m + below > expected * m;  // min(1, size / m) adds up to more than expected
+    });
+    const int64_t below = h.below + h.at * h.here, rest = expected - h.above;
+    bar.size = h.at;
+    if (below > 0 && rest > 0) bar.mu = (double)below / (double)rest;
+  }
+  return bar;
+}
+
+int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> subsample) {
+  const SamplerInfo& info = sampler_info(sampler_);
+  const bool every = !subsample || (!info.weighs && share_ == nullptr && *subsample >= 1.0);
+  all_rows_ = every && !zeros_, weighed_ = !every && info.weighs;
+  used_.clear();
+  if (all_rows_) return n_;
+  std::vector<double> field = sampler_field_;
+  AskArgs args{};
+  args.sampler = sampler_, args.field = field.data(), args.share = share_, args.unit = unit_;
+  args.key = key(seed, ROWS, round, 0), args.tie_key = key(seed, ROWS, round, 1);
+  args.subsample = subsample.value_or(1.0);
+  if (!every && info.counted != Counted::nothing)
+    args.bar = raise_bar(info, field, args.subsample, args.tie_key), args.size = size_.as<uint32_t>();
+  used_.resize(n_);
+  if (list_.size() == 0) list_ = Memory((size_t)n_ * 4);
+  if (weighed_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8);
+  pieces_.clear();
+  for (size_t s = 0; s < binned_.shards.size(); s++)
+    for (int64_t at = 0; at < binned_.shards[s].n_rows; at += PIECE)
+      pieces_.push_back({s, at, std::min(binned_.shards[s].n_rows, at + PIECE), binned_.shards[s].first, 0});
+  const int n_threads = n_ < PIECE ? 1 : n_threads_;
+  run(n_threads, (int64_t)pieces_.size(), [&](int64_t task, int) {
+    Piece& p = pieces_[task];
+    int32_t* rows = list_.as<int32_t>() + p.first + p.begin;
+    double *times = weighed_ ? times_.as<double>() + p.first + p.begin : nullptr, factor[BLOCK];
+    std::fill_n(factor, BLOCK, 1.0);
+    int64_t count = 0;
+    for (int64_t at = p.begin; at < p.end; at += BLOCK) {
+      const int64_t row = p.first + at, n = std::min<int64_t>(BLOCK, p.end - at);
+      if (!every) {
+        AskArgs a = args;
+        a.n = n, a.first = row, a.factor = factor;
+        if (a.size != nullptr) a.size += row;
+        if (a.share != nullptr) a.share += row;
+        if (a.unit != nullptr) a.unit += row;
+        kernels().ask(a);
+      }
+      uint8_t* in = used_.data() + row;
+      for (int64_t i = 0; i < n; i++) in[i] = factor[i] > 0.0;
+      for (int64_t i = 0; zeros_ && i < n; i++) in[i] = in[i] && weights_.multiple[row + i] > 0;
+      const int64_t before = count;
+      for (int64_t i = 0; i < n; i++) {
+        rows[count] = (int32_t)(at + i);
+        count += in[i];
+      }
+      for (int64_t j = before; weighed_ && j < count; j++) times[j] = factor[rows[j] - at];
+    }
+    p.count = count;
+  });
+  std::vector<int64_t> length(binned_.shards.size(), 0), to;
+  int64_t n = 0;
+  for (const Piece& p : pieces_) to.push_back(length[p.shard]), length[p.shard] += p.count, n += p.count;
+  all_rows_ = n == n_;
+  if (all_rows_) {
+    used_.clear();
+  } else {
+    for (size_t s = 0; s < length.size(); s++) chosen_[s].resize(length[s]);
+    run(n_threads, (int64_t)pieces_.size(), [&](int64_t k, int) {
+      const Piece& p = pieces_[k];
+      memcpy(chosen_[p.shard].data() + to[k], list_.as<int32_t>() + p.first + p.begin, (size_t)p.count * 4);
+    });
+  }
+  if (weighed_)
+    for (int k = 0; k < n_outputs_; k++) weigh(k);
+  return n;
+}
+
+// (n) real weights times how often a row counts.
+const double* Trainer::weighed_factor() {
+  if (!weighed_) return factor_at_;
+  weighed_factor_.assign(n_, 0.0);
+  for (const Piece& p : pieces_)
+    for (int64_t j = p.first + p.begin; j < p.first + p.begin + p.count; j++) {
+      const int64_t row = p.first + list_.as<int32_t>()[j];
+      weighed_factor_[row] = (factor_at_ == nullptr ? 1.0 : factor_at_[row]) * times_.as<double>()[j];
+    }
+  return weighed_factor_.data();
+}
+
+// Fixed point once more, of the sampled rows: wide gradients times how often they count, under scales of their own.
+void Trainer::weigh(int output) {
+  const bool apart = unit_search_ && !unit_leaf_;
+  const size_t n_bytes = (size_t)n_ * n_outputs_ * sizeof(Pair);
+  if (weighed_fine_.size() == 0) weighed_fine_ = Memory(n_bytes);
+  if (apart && weighed_apart_.size() == 0) weighed_apart_ = Memory(n_bytes);
+  auto all_pieces = [&](const Scale& narrow, const Scale& wide) {
+    std::vector<WeighArgs> parts(pieces_.size());
+    run(n_ < PIECE ? 1 : n_threads_, (int64_t)pieces_.size(), [&](int64_t task, int) {
+      const Piece& p = pieces_[task];
+      const int64_t first = output * n_ + p.first;
+      WeighArgs a{};
+      a.rows = list_.as<int32_t>() + p.first + p.begin, a.times = times_.as<double>() + p.first + p.begin;
+      a.n = p.count, a.fine = fine_.as<Pair>() + first, a.weighed_fine = weighed_fine_.as<Pair>() + first;
+      if (apart) a.apart = apart_.as<Pair>() + first, a.weighed_apart = weighed_apart_.as<Pair>() + first;
+      a.narrow = &narrow, a.wide = &wide, a.packed = packed_.as<int32_t>() + first;
+      if (multiplied()) a.multiple = weights_.multiple.data() + p.first, a.coarse = coarse_.as<Pair>() + first;
+      kernels().weigh(a);
+      parts[task] = a;
+    });
+    WeighArgs sum{};
+    for (const WeighArgs& a : parts) {
+      for (int i = 0; i < 3; i++) sum.top[i] = std::max(sum.top[i], a.top[i]);
+      sum.sum_g += a.sum_g, sum.sum_h += a.sum_h, sum.count += a.count;
+    }
+    return sum;
+  };
+  // Of the wide numbers a unit is 2^(e - WIDE): from exponents of gradients to those over the numbers, and back.
+  const int unit[3] = {wide_[output].g - WIDE, wide_[output].h - WIDE, narrow_[output].h - WIDE};
+  auto over = [&](int e, int i) { return std::clamp(e - unit[i], -STEEPEST, STEEPEST); };
+  Scale &narrow = weighed_narrow_[output], &wide = weighed_wide_[output];
+  for (bool right = false; !right;) {  // with the scales of last time, which nearly always are right
+    const Scale low{NARROW, over(wide.g, 0), over(narrow.h, 2)}, high{WIDE, over(wide.g, 0), over(wide.h, 1)};
+    const WeighArgs sum = all_pieces(low, high);
+    int e[3];
+    for (int i = 0; i < 3; i++) {
+      const double top = of_bits(sum.top[i]);
+      e[i] = top == 0.0 ? 0 : std::max(-960, exponent_of(top) + unit[i]);
+    }
+    right = e[0] == wide.g && e[1] == wide.h && e[2] == narrow.h;
+    narrow = {NARROW, e[0], e[2]}, wide = {WIDE, e[0], e[1]};
+    is_narrow_[output] = narrow_enough(sum.sum_g, sum.sum_h, sum.count);
+  }
+}
+
+}  // namespace sapwood

@@ -1,0 +1,33 @@
+// What a sampler states (NUMERICS 10). Those on the shelf inherit from Sampler and say only what differs; f holds the values of
+// their own fields. Pure functions of one row: whoever calls them does the counting.
+#pragma once
+#include "fixed.h"
+#include "hash.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Asked {                // a row, before its answer
+  uint64_t key, tie_key, at;  // draws of this round, and the row's coordinate in them
+  uint32_t size;              // of its gradients, in fixed point
+  double share;               // of such rows that shall take part
+};
+
+struct Sampler {
+  static constexpr Counted counted = Counted::nothing;
+  static constexpr bool weighs = false;  // factors other than 0 and 1
+  static constexpr bool shares = false;  // takes a share of the rows, subsample
+  static constexpr int n_fields = 0;
+  static constexpr const char* const* fields = nullptr;
+  // Sizes: gradients are added output by output, in units in which none exceeds 1; `most` bounds the result.
+  static double add(double sum, double) { return sum; }
+  static double size(double sum, const double*) { return sum; }
+  static double most(int, double, const double*) { return 1.0; }
+  // Turns fields into those units; mean2: the sum over outputs of the squared mean |gradient|.
+  static void prepare(double*, double, double) {}
+  // What is counted: a share of the rows.
+  static double target(const double*, double share) { return share; }
+};
+
+inline bool under(uint64_t draw, double p) { return p >= 1.0 || draw < (uint64_t)(p * 0x1p64); }
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,29 @@
+// Gradient-based one-side sampling (Ke et al. 2017, algorithm 2): the top_rate rows with the largest sum of |gradient| over outputs,
+// other_rate drawn from the rest, which count (1 - top_rate) / other_rate times. LightGBM ranks by |gradient * hessian|, which puts
+// the confidently wrong last.
+#pragma once
+#include "../math/sample.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Goss : Sampler {
+  static constexpr const char* name = "goss";
+  static constexpr const char* doc = "all rows with large gradients, some of the others, which count more";
+  static constexpr Counted counted = Counted::rank;
+  static constexpr bool weighs = true;
+  static constexpr const char* field[] = {"top_rate", "other_rate"};
+  static constexpr const char* const* fields = field;
+  static constexpr int n_fields = 2;
+  static double add(double sum, double g) { return sum + (g < 0.0 ? -g : g); }
+  static double most(int n_outputs, double times, const double*) { return n_outputs * times; }
+  static double target(const double* f, double) { return f[0]; }
+  static double factor(const Asked& row, const Bar& bar, const double* f) {
+    const bool tied = bar.tie == 0 || draw(row.tie_key, row.at) >> 32 >= bar.tie;
+    const bool top = (int64_t)row.size + tied > bar.size;
+    const double rest = under(draw(row.key, row.at), f[1] / (1.0 - f[0])) ? (1.0 - f[0]) / f[1] : 0.0;
+    return top ? 1.0 : rest;
+  }
+};
+using sampler_goss = Goss;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,31 @@
+// Minimal variance sampling (Ibragimov and Gusev 2019): a row takes part with probability p = min(1, s / mu) and counts 1 / p times,
+// s = sqrt(sum of squared gradients over outputs + mvs_reg), mu such that subsample of the rows are expected.
+#pragma once
+#include "../math/sample.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Mvs : Sampler {
+  static constexpr const char* name = "mvs";
+  static constexpr const char* doc = "probability in proportion to the size of the gradient";
+  static constexpr Counted counted = Counted::mass;
+  static constexpr bool weighs = true, shares = true;
+  static constexpr const char* field[] = {"mvs_reg"};
+  static constexpr const char* const* fields = field;
+  static constexpr int n_fields = 1;
+  static constexpr double LARGEST = 0x1p60;  // beyond it all rows are alike
+  static double add(double sum, double g) { return sum + g * g; }
+  static double size(double sum, const double* f) { return __builtin_sqrt(sum + f[0]); }
+  static double most(int n_outputs, double times, const double* f) { return size(n_outputs * (times * times), f); }
+  static void prepare(double* f, double unit, double mean2) {
+    const double reg = f[0] < 0.0 ? mean2 : f[0] * unit * unit;  // below 0: auto
+    f[0] = reg < LARGEST ? reg : LARGEST;
+  }
+  static double factor(const Asked& row, const Bar& bar, const double*) {
+    if ((int64_t)row.size > bar.size) return 1.0;
+    return under(draw(row.key, row.at), row.size / bar.mu) ? bar.mu / row.size : 0.0;
+  }
+};
+using sampler_mvs = Mvs;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,17 @@
+// Uniform sampling: every row takes part with the same probability, or with that of its class; nobody counts more than once.
+#pragma once
+#include "../math/sample.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+struct Uniform : Sampler {
+  static constexpr const char* name = "uniform";
+  static constexpr const char* doc = "every row with the probability subsample";
+  static constexpr bool shares = true;
+  static double factor(const Asked& row, const Bar&, const double*) {
+    return under(draw(row.key, row.at), row.share) ? 1.0 : 0.0;
+  }
+};
+using sampler_uniform = Uniform;  // registers it
+
+}  // namespace sapwood::inline SAPWOOD_ISA

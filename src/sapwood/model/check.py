@@ -1,0 +1,167 @@
+"""Does a model keep its constraints: a proof for every one, or rows that show it broken.
+
+In: a model. Out: a verdict for each constrained column, and one for the groups of columns.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import constraints
+from sapwood.model.trees import Trees
+
+if TYPE_CHECKING:
+    from sapwood.model.booster import Booster
+
+Floats = NDArray[np.float64]
+Side = tuple[float, float, bool]  # values above the first and up to the second, and whether missing ones are inside
+Box = dict[int, Side]
+
+ALL: Side = (-np.inf, np.inf, True)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of one constraint."""
+
+    holds: bool | None  # None: neither proven nor refuted
+    why: str
+    rows: Floats | None = None  # (2, n_columns) that differ in the column only and whose scores are in the wrong order
+
+    def __bool__(self) -> bool:
+        return self.holds is True
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What is known of all constraints of a model; true if every one is proven."""
+
+    monotone: Mapping[str, Verdict]
+    interaction: Verdict | None
+
+    def __bool__(self) -> bool:
+        return all(self.monotone.values()) and (self.interaction is None or bool(self.interaction))
+
+
+def check(booster: "Booster") -> Verdicts:
+    """Judge a model by the constraints it was trained with.
+
+    Parameters
+    ----------
+    booster : Booster
+
+    Returns
+    -------
+    Verdicts
+    """
+    names = booster.feature_names
+    monotone = booster.params.get("monotone_constraints") or {}
+    groups = constraints.groups(booster.params.get("interaction_constraints"), names)
+    verdicts = {name: _monotone(booster, names.index(name), sign) for name, sign in monotone.items()}
+    return Verdicts(verdicts, _interaction(booster, groups) if groups else None)
+
+
+def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
+    """Trees that are monotone one by one sum up to a monotone score; where one is not, the sum may still be."""
+    crooked = 0
+    for index in range(booster.trees.n_trees):
+        rows = _crossing(booster.trees.slice(index, index + 1), column, sign, booster.n_columns)
+        if rows is None:
+            continue
+        crooked += 1
+        cuts = np.unique(booster.trees.threshold[booster.trees.column == column])
+        cuts = cuts[np.isfinite(cuts)]
+        grid = np.repeat(rows[:1], len(cuts) + 1, axis=0)
+        grid[:, column] = np.append(cuts, _above(cuts[-1]))
+        scores = booster.predict(grid, raw=True).reshape(len(grid), -1)
+        wrong = np.argwhere(sign * np.diff(scores, axis=0) < 0)
+        if len(wrong):
+            at, output = wrong[0]
+            low, high = map(float, scores[at : at + 2, output])
+            why = f"from {grid[at, column]:.17g} to {grid[at + 1, column]:.17g} the score goes from {low!r} to {high!r}"
+            return Verdict(False, why, grid[at : at + 2])
+    if crooked:
+        return Verdict(None, f"{crooked} trees are not monotone by themselves; no rows were found that show it in all")
+    return Verdict(True, f"each of the {booster.trees.n_trees} trees is monotone, and so is their sum")
+
+
+def _crossing(tree: Trees, column: int, sign: int, n_columns: int) -> Floats | None:
+    """Two rows that differ in one column only and come to leaves in the wrong order; None if there are none."""
+    least, most = tree.value.copy(), tree.value.copy()
+    splits = np.flatnonzero(tree.left).tolist()
+    for node in splits[::-1]:
+        sides = [tree.left[node], tree.left[node] + 1]
+        least[node], most[node] = least[sides].min(), most[sides].max()
+    boxes: dict[int, Box] = {0: {}}
+    for node in splits:  # a symmetric tree has nodes that no row can reach
+        for child, side in () if node not in boxes else _children(tree, node, boxes[node].get(tree.column[node], ALL)):
+            boxes[child] = boxes[node] | {int(tree.column[node]): side}
+    for node in splits:
+        left, right = int(tree.left[node]), int(tree.left[node]) + 1
+        if tree.column[node] != column or left not in boxes or right not in boxes:
+            continue
+        rest = {c: side for c, side in boxes[node].items() if c != column}
+        pairs = [(left, boxes[left][column], right, boxes[right][column], rest)]
+        while pairs:  # both below one node: the others' columns are shared, their own is left of it and right of it
+            a, here, b, there, shared = pairs.pop()
+            fine = most[a] <= least[b] if sign > 0 else least[a] >= most[b]
+            if fine or here[0] >= here[1] or there[0] >= there[1]:
+                continue
+            if not tree.left[a] and not tree.left[b]:
+                return np.array([_row(shared | {column: side}, n_columns) for side in (here, there)])
+            inner = a if tree.left[a] else b
+            own = here if inner == a else there
+            c = int(tree.column[inner])
+            for child, side in _children(tree, inner, own if c == column else shared.get(c, ALL)):
+                rest = shared if c == column else shared | {c: side}
+                if inner == a:
+                    pairs.append((child, side if c == column else here, b, there, rest))
+                else:
+                    pairs.append((a, here, child, side if c == column else there, rest))
+    return None
+
+
+def _children(tree: Trees, node: int, side: Side) -> Iterator[tuple[int, Side]]:
+    """The children of a split that rows can reach, and their part of its column."""
+    low, high, missing = side
+    at, left, to_left = float(tree.threshold[node]), int(tree.left[node]), bool(tree.missing_left[node])
+    for child, part in (
+        (left, (low, min(high, at), missing and to_left)),
+        (left + 1, (max(low, at), high, missing and not to_left)),
+    ):
+        if part[0] < part[1] or part[2]:
+            yield child, part
+
+
+def _row(box: Box, n_columns: int) -> Floats:
+    """A row inside a box."""
+    row = np.zeros(n_columns)
+    for column, (low, high, _) in box.items():
+        row[column] = np.nan if low >= high else high if high < np.inf else 0.0 if low == -np.inf else _above(low)
+    return row
+
+
+def _above(cut: float) -> float:
+    """A value above a cut."""
+    return float(min(cut + max(1.0, abs(cut)), np.finfo(np.float64).max))
+
+
+def _interaction(booster: "Booster", groups: Sequence[Sequence[int]]) -> Verdict:
+    """Every path has columns of one group."""
+    of = [{g for g, group in enumerate(groups) if column in group} for column in range(booster.n_columns)]
+    trees = booster.trees
+    for index in range(trees.n_trees):
+        tree = trees.slice(index, index + 1)
+        alive: dict[int, set[int]] = {0: set(range(len(groups)))}
+        path: dict[int, set[int]] = {0: set()}
+        for node in np.flatnonzero(tree.left).tolist():
+            column = int(tree.column[node])
+            for child in (int(tree.left[node]), int(tree.left[node]) + 1):
+                alive[child], path[child] = alive[node] & of[column], path[node] | {column}
+            if not alive[child]:
+                mixed = ", ".join(booster.feature_names[c] for c in sorted(path[child]))
+                return Verdict(False, f"tree {index} has {mixed} on one path, which no group holds")
+    return Verdict(True, f"every path of the {trees.n_trees} trees has columns of one group")

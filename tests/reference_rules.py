@@ -1,0 +1,194 @@
+"""The executable specification of rules: docs/NUMERICS.md 10 in plain NumPy.
+
+The splits of a tree enter one by one; scores under bounds, columns and cuts that a node may use, and leaf bounds leave.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Box = dict[int, tuple[set[int], bool]]  # of columns on the path: codes, and whether missing values are inside
+
+RANDOM_CUT = 20
+DEFAULTS: dict[str, Any] = {
+    "monotone_constraints": None, "monotone_method": "basic", "interaction_constraints": None, "extra_trees": False,
+    "forced_splits": None,
+}  # fmt: skip
+
+
+@dataclass
+class Mark:
+    """What the rules say of one node; values in the units of the search."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    out: float = 0.0
+    groups: list[set[int]] | None = None  # None: all
+    box: Box = field(default_factory=dict)
+    forced: dict[str, Any] | None = None
+
+
+def all_groups(p: dict[str, Any], n_columns: int) -> list[set[int]] | None:
+    """Columns that may share a path; a column in no group is one by itself."""
+    given = p["interaction_constraints"]
+    if given is None:
+        return None
+    if given == "pairwise":
+        return [set(pair) for pair in combinations(range(n_columns), 2)]
+    groups = [] if given == "no_interactions" else [set(group) for group in given]
+    return groups + [{column} for column in range(n_columns) if not any(column in group for group in groups)]
+
+
+class Guard:
+    """The marks of a tree's nodes."""
+
+    def __init__(self, p: dict[str, Any], cut: list[Floats], gs: float, hs: float) -> None:
+        self.p, self.cut, self.gs, self.hs = p, cut, gs, hs
+        self.direction: Sequence[int] = p["monotone_constraints"] or ()
+        self.ordered = any(self.direction)
+        self.intermediate = self.ordered and p["monotone_method"] == "intermediate"
+        self.marks = {0: Mark(groups=all_groups(p, len(cut)), forced=p["forced_splits"])}
+
+    def towards(self, column: int, bin: int) -> int:
+        """The direction of a split: none where values stand against missing ones."""
+        return self.direction[column] if bin < len(self.cut[column]) else 0
+
+    def weights(self, sums: Ints, ids: Sequence[int]) -> Floats:
+        """The best value of sums (n_nodes, n_candidates, 3) within the bounds of their nodes."""
+        low, high = (np.array([[getattr(self.marks[i], name)] for i in ids]) for name in ("low", "high"))
+        a, step = self.p["reg_alpha"] * self.gs, self.p["max_delta_step"] * self.gs / self.hs
+        G, b = sums[..., 0].astype(np.float64), sums[..., 1] + self.p["reg_lambda"] * self.hs
+        t = np.where(G > a, G - a, np.where(G < -a, G + a, 0.0))  # noqa: SIM300
+        with np.errstate(divide="ignore", invalid="ignore"):  # empty sides, replaced by the caller
+            w = -t / b
+        w = np.clip(w, -step, step) if step > 0 else w
+        return np.where(w < low, low, np.where(w > high, high, w))
+
+    def scores(self, sums: Ints, w: Floats) -> Floats:
+        """NUMERICS, rules: what the value w takes off the loss, twice."""
+        G, b = sums[..., 0].astype(np.float64), sums[..., 1] + self.p["reg_lambda"] * self.hs
+        return -(2 * (G * w + self.p["reg_alpha"] * self.gs * np.abs(w)) + b * (w * w))
+
+    def splits(self, left: Ints, right: Ints, ids: Sequence[int], column: int, bins: Ints) -> Floats:
+        """Scores of candidates; -inf where the sides would be in the wrong order."""
+        wL, wR = self.weights(left, ids), self.weights(right, ids)
+        d = np.array([self.towards(column, b) for b in bins])
+        s = self.scores(left, wL) + self.scores(right, wR)
+        return np.where(((d > 0) & (wL > wR)) | ((d < 0) & (wL < wR)), -np.inf, s)
+
+    def company(self, columns: Ints, id: int) -> Ints:
+        """The columns that share a group with the whole path."""
+        groups = self.marks[id].groups
+        return columns if groups is None else columns[[any(c in group for group in groups) for c in columns]]
+
+    def random_bin(self, populated: Sequence[int], n_bins: int, u: int) -> int:
+        """One of the cuts between populated codes, or of values against missing ones; -1 for none."""
+        values = [code for code in populated if code < n_bins]
+        bins = list(range(values[0], values[-1])) if values else []
+        bins += [n_bins - 1] * (bool(values) and n_bins in populated)
+        return bins[(u * len(bins)) >> 64] if bins else -1
+
+    def inherit(self, id: int, child: int, split: Any, left: Ints, right: Ints) -> None:
+        """Marks of the children, child and child + 1, from the sums of their rows."""
+        mark, sides = self.marks[id], (left, right)
+        lt, rt = replace(mark, box=dict(mark.box)), replace(mark, box=dict(mark.box))
+        for m, side in ((lt, "left"), (rt, "right")):
+            m.forced = mark.forced.get(side) if split.forced and mark.forced is not None else None
+            if mark.groups is not None:
+                m.groups = [group for group in mark.groups if split.column in group]
+        if self.ordered and left[1] > 0 and right[1] > 0:
+            lt.out, rt.out = (float(self.weights(s[None, None], [id])[0, 0]) for s in sides)
+            d = self.towards(split.column, split.bin)
+            below, above = (lt, rt) if d > 0 else (rt, lt)
+            middle = 0.5 * (lt.out + rt.out)
+            if d:
+                below.high = above.out if self.intermediate else middle
+                above.low = below.out if self.intermediate else middle
+        codes, missing = mark.box.get(split.column, (set(range(len(self.cut[split.column]) + 1)), True))
+        lt.box[split.column] = {c for c in codes if c <= split.bin}, missing and bool(split.missing_left)
+        rt.box[split.column] = {c for c in codes if c > split.bin}, missing and not split.missing_left
+        self.marks[child], self.marks[child + 1] = lt, rt
+
+    def order(self, a: int, b: int) -> int:
+        """-1: a's value must not exceed b's; 1: b's must not exceed a's; 0: neither."""
+        one, two = self.marks[a].box, self.marks[b].box
+        apart = [c for c in one if c in two and not one[c][0] & two[c][0] and not (one[c][1] and two[c][1])]
+        if len(apart) != 1 or not one[apart[0]][0] or not two[apart[0]][0]:
+            return 0
+        return self.direction[apart[0]] * (-1 if max(one[apart[0]][0]) < min(two[apart[0]][0]) else 1)
+
+    def tighten(self, leaves: Sequence[int], children: Sequence[int]) -> list[int]:
+        """Bound leaves by the outputs of new ones; those whose bounds changed."""
+        changed = []
+        for other in leaves:
+            mark = self.marks[other]
+            before = mark.low, mark.high
+            for child in children:
+                if self.order(child, other) < 0:
+                    mark.low = max(mark.low, self.marks[child].out)
+                if self.order(child, other) > 0:
+                    mark.high = min(mark.high, self.marks[child].out)
+            if before != (mark.low, mark.high):
+                changed.append(other)
+        return changed
+
+    def cut_leaf(self, leaf: int, leaves: Sequence[int], v: float) -> float:
+        """A leaf's value within its last bounds."""
+        if not self.ordered:
+            return v
+        low, high = self.marks[leaf].low, self.marks[leaf].high
+        if self.intermediate:
+            low, high = -math.inf, math.inf
+            for other in leaves:
+                middle, o = 0.5 * (self.marks[leaf].out + self.marks[other].out), self.order(leaf, other)
+                low, high = max(low, middle) if o > 0 else low, min(high, middle) if o < 0 else high
+        unit = self.hs / self.gs
+        return low * unit if v < low * unit else high * unit if v > high * unit else v
+
+
+def ordered(tree: dict[str, NDArray[Any]], v: Floats, direction: Sequence[int], cut: bool) -> Floats:
+    """NUMERICS, rules: values found after growth within bounds of their own; leaves without rows take a neighbour's."""
+    left, count, value = tree["left"], tree["count"], np.zeros(len(tree["left"]))
+    value[left == 0] = v
+
+    def towards(i: int) -> int:
+        return direction[tree["column"][i]] if tree["threshold"][i] < np.inf else 0
+
+    def inside(i: int) -> list[int]:
+        return [i] if left[i] == 0 else inside(left[i]) + inside(left[i] + 1)
+
+    def mean(i: int) -> tuple[float, float]:
+        if left[i] == 0:
+            return value[i], count[i]
+        (a, m), (b, n) = mean(left[i]), mean(left[i] + 1)
+        return (a * m + b * n) / (m + n) if m + n > 0 else 0.0, m + n
+
+    def bound(i: int, low: float, high: float) -> None:
+        if left[i] == 0:
+            value[i] = min(max(value[i], low), high)
+            return
+        lt, rt, d = left[i], left[i] + 1, towards(i)
+        bounds = {lt: [low, high], rt: [low, high]}
+        if d and count[lt] > 0 and count[rt] > 0:
+            middle = min(max(0.5 * (means[lt] + means[rt]), low), high)
+            bounds[lt][d > 0] = bounds[rt][d < 0] = middle
+        bound(lt, *bounds[lt])
+        bound(rt, *bounds[rt])
+
+    if cut:
+        means = [mean(i)[0] for i in range(len(left))]
+        bound(0, -math.inf, math.inf)
+    for i in range(len(left) - 1, -1, -1):
+        if left[i] and (d := towards(i)):
+            lt, rt = left[i], left[i] + 1
+            for empty, full, is_lower in ((lt, rt, d > 0), (rt, lt, d < 0)):
+                if count[empty] == 0 and count[full] > 0:
+                    value[inside(empty)] = (min if is_lower else max)(value[j] for j in inside(full))
+    return value[left == 0]

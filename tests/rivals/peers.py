@@ -1,0 +1,213 @@
+"""Models of XGBoost and LightGBM side by side with ours, tree by tree, on their training rows.
+
+In: parameters of Sapwood and a fitted model of a peer. Out: how many rounds a tie decided; an AssertionError where the
+trees part the rows otherwise, or leaf values or scores differ.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import lightgbm
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+
+import sapwood
+from rivals.side_by_side import Array, Side, differences
+from sapwood.model import Booster
+
+Gradients = Callable[[Array], tuple[Array, Array]]  # scores (n_rows, n_outputs) -> gradients, hessians
+
+# Peers keep gradients, and XGBoost gains, in float32: two scores of a node tie within a few of its rounding errors.
+TIE = 1e-6
+
+
+class Tree(NamedTuple):
+    """A tree of any library."""
+
+    column: NDArray[Any]
+    threshold: NDArray[Any]
+    strict: bool  # x < threshold goes left, else x <= threshold
+    missing_left: NDArray[Any]
+    left: NDArray[Any]  # -1 in leaves
+    right: NDArray[Any]
+    value: NDArray[Any]  # of leaves
+
+    @classmethod
+    def of_sapwood(cls, booster: Booster, index: int) -> "Tree":
+        """The tree of this index, counted from 0 over all rounds and outputs."""
+        tree = booster.trees.slice(index, index + 1)
+        left = np.where(tree.column < 0, -1, tree.left)
+        return cls(tree.column, tree.threshold, False, tree.missing_left > 0, left, left + 1, tree.value)
+
+    @classmethod
+    def of_xgboost(cls, tree: Mapping[str, Any]) -> "Tree":
+        """A tree of its JSON."""
+        names = "split_indices", "split_conditions", "default_left", "left_children", "right_children"
+        column, threshold, missing, left, right = (np.array(tree[name]) for name in names)
+        threshold = threshold.astype(np.float32).astype(np.float64)  # a decimal stands for the float32 next to it
+        return cls(column, threshold, True, missing > 0, left, right, threshold)
+
+    @classmethod
+    def of_lightgbm(cls, tree: Mapping[str, Any]) -> "Tree":
+        """A tree of `dump_model`."""
+        rows: list[tuple[Any, ...]] = []
+
+        def walk(node: Mapping[str, Any]) -> int:
+            at = len(rows)
+            rows.append((-1, 0.0, False, -1, -1, node.get("leaf_value", 0.0)))
+            if "left_child" in node:
+                assert node["decision_type"] == "<="
+                rows[at] = (
+                    node["split_feature"], node["threshold"], node["default_left"],
+                    walk(node["left_child"]), walk(node["right_child"]), 0.0,
+                )  # fmt: skip
+            return at
+
+        walk(tree["tree_structure"])
+        column, threshold, missing, left, right, value = map(np.array, zip(*rows, strict=True))
+        return cls(column, threshold, False, missing, left, right, value)
+
+    def side(self, node: int, X: Array) -> Side:
+        """Which of the rows of a node go left."""
+        if self.left[node] < 0:
+            return None
+        x, at = X[:, self.column[node]], self.threshold[node]
+        return np.where(np.isnan(x), self.missing_left[node], x < at if self.strict else x <= at)
+
+    def values(self, X: Array) -> Array:
+        """The value of every row's leaf."""
+        out, open_nodes = np.empty(len(X)), [(0, np.arange(len(X)))]
+        while open_nodes:
+            node, rows = open_nodes.pop()
+            side = self.side(node, X[rows])
+            if side is None:
+                out[rows] = self.value[node]
+            else:
+                open_nodes += [(self.left[node], rows[side]), (self.right[node], rows[~side])]
+        return out
+
+
+class Peer(NamedTuple):
+    """A fitted model of a peer."""
+
+    trees: list[list[Tree]]  # by round and output
+    scores: list[Array]  # (n_rows, n_outputs) before the first round, and after each
+
+    @classmethod
+    def of_xgboost(cls, params: Mapping[str, Any], X: Array, y: Array, weight: Array | None, rounds: int) -> "Peer":
+        data = xgboost.DMatrix(X, y, weight=weight)
+        model = xgboost.train({"nthread": 1, "max_bin": 65535, **params}, data, rounds)
+        parsed = json.loads(model.save_raw("json"))["learner"]
+        trees = [Tree.of_xgboost(tree) for tree in parsed["gradient_booster"]["model"]["trees"]]
+        scores = [
+            model.predict(data, output_margin=True, iteration_range=(0, i)).reshape(len(X), -1).astype(np.float64)
+            for i in range(1, rounds + 1)
+        ]
+        n = scores[0].shape[1]
+        by_round = [trees[i : i + n] for i in range(0, len(trees), n)]
+        start = scores[0] - np.stack([tree.values(X) for tree in by_round[0]], axis=1)
+        return cls(by_round, [start, *scores])
+
+    @classmethod
+    def of_lightgbm(
+        cls, params: Mapping[str, Any], X: Array, y: Array, weight: Array | None, rounds: int, start: float
+    ) -> "Peer":
+        every_value = {"max_bin": 65535, "min_data_in_bin": 1, "bin_construct_sample_cnt": len(X)}
+        settings = {"num_threads": 1, "verbose": -1, "deterministic": True, **every_value, **params}
+        n = params.get("num_class", 1)
+        scores = [np.full((len(X), n), start)]
+        data = lightgbm.Dataset(X, y, weight=weight, init_score=scores[0].ravel())  # its trees hold no start then
+        model = lightgbm.train(settings, data, rounds)
+        trees = [Tree.of_lightgbm(tree) for tree in model.dump_model()["tree_info"]]
+        by_round = [trees[i : i + n] for i in range(0, len(trees), n)]
+        for one in by_round:
+            scores.append(scores[-1] + np.stack([tree.values(X) for tree in one], axis=1))
+        return cls(by_round, scores)
+
+
+def compare(
+    params: Mapping[str, Any],
+    X: Array,
+    y: Array,
+    weight: Array | None,
+    peer: Peer,
+    gradients: Gradients,
+    tolerance: float,
+    from_start: bool = True,
+) -> tuple[int, float]:
+    """Train the model of a peer and hold both side by side.
+
+    After a round with a tie the two models go different ways, so training begins anew from the peer's scores there.
+
+    Parameters
+    ----------
+    params : mapping
+        Parameters of Sapwood.
+    X : (n_rows, n_columns) float64
+        The training rows, of values that are exact in float32.
+    y : (n_rows) float64
+        Their labels.
+    weight : (n_rows) float64 or None
+        Their weights.
+    peer : Peer
+        What to agree with.
+    gradients : callable
+        Gradients and hessians at some scores, by which ties are told.
+    tolerance : float
+        Largest difference of a leaf value or a score.
+    from_start : bool
+        Whether both find the same start score; else ours begins at the peer's.
+
+    Returns
+    -------
+    n_ties : int
+        How many rounds had a tie; every tree of all others parts the rows as the peer's does.
+    worst : float
+        The largest difference there was.
+    """
+    done, ties, worst = 0, 0, 0.0
+    w = np.ones(len(y)) if weight is None else weight
+    while done < len(peer.trees):
+        start = peer.scores[done] if done or not from_start else None
+        # Every distinct value has its own bin, as in exact trees.
+        data = sapwood.Dataset(X, label=y, weight=weight, init_score=start, max_bins=65535, min_samples_bin=1)
+        booster = sapwood.train({**params, "n_estimators": len(peer.trees) - done, "n_jobs": 1}, data)
+        n_outputs = len(peer.trees[0])
+        for index, scores in enumerate(booster.staged_predict(X, raw=True, init_score=start)):
+            g, h = gradients(peer.scores[done])
+            same = True
+            for k, theirs in enumerate(peer.trees[done]):
+                ours = Tree.of_sapwood(booster, index * n_outputs + k)
+                if not agree(X, ours, theirs, g[:, k] * w, h[:, k] * w, params):
+                    same = False
+                    continue
+                worst = max(worst, float(np.abs(ours.values(X) - theirs.values(X)).max()))
+            done += 1
+            if not same:
+                ties += 1
+                break
+            worst = max(worst, float(np.abs(scores.reshape(len(X), -1) - peer.scores[done]).max()))
+            assert worst <= tolerance, f"after round {done} leaf values or scores differ by {worst:g} > {tolerance:g}"
+    return ties, worst
+
+
+def agree(X: Array, ours: Tree, theirs: Tree, g: Array, h: Array, params: Mapping[str, Any]) -> bool:
+    """Whether two trees part the rows alike; raise unless each node where they do not is a tie of two splits."""
+    same = True
+    for rows, mine, other in differences(X, ours, theirs):
+        scores = [split_score(g[rows], h[rows], side, params) for side in (mine, other)]
+        tie = abs(scores[0] - scores[1]) <= TIE * max(scores)
+        assert tie, f"{len(rows)} rows are split with a score of {scores[0]!r}, by the peer with {scores[1]!r}"
+        same = False
+    return same
+
+
+def split_score(g: Array, h: Array, side: Side, params: Mapping[str, Any]) -> float:
+    """The sum of G^2 / (H + lambda) over the children, G after the soft threshold; of the node itself for no split."""
+    total = 0.0
+    for part in [np.ones(len(g), np.bool_)] if side is None else [side, ~side]:
+        t = max(abs(float(g[part].sum())) - params.get("reg_alpha", 0.0), 0.0)
+        total += t * t / (float(h[part].sum()) + params.get("reg_lambda", 1.0))
+    return total
