@@ -244,7 +244,7 @@ def test_switches_that_say_what_we_do_anyway() -> None:
     given = {"boosting_type": "GBDT", "force_col_wise": True, "bagging_freq": 1, "tree_method": "hist"}
     assert resolve(given) == resolve({})
     assert refuse({"boosting": "ordered"}).startswith("boosting='ordered' is unknown; ")
-    assert refuse({"tree_method": "approx"}).startswith("tree_method='approx' is not available; ")
+    assert refuse({"use_label_encoder": True}).startswith("use_label_encoder=True is not available; ")
 
 
 def test_a_recipe_sets_what_was_not_given() -> None:

@@ -23,9 +23,9 @@ BUDGET = {
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 5400,  # exact sums and order statistics of leaves; several roots at once; samples
+    "src/sapwood/core/cpu": 5850,  # sums and order statistics of leaves; several roots at once; samples; exact trees
     "tools": 350,
-    "benchmarks": 750,
+    "benchmarks": 820,  # one script a claim; exact.py is the latest
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first

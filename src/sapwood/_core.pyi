@@ -26,15 +26,22 @@ class Tree(TypedDict):
     cover: Floats  # sum of hessians
     count: Floats  # sum of weights, as repetition
 
+EVERY_VALUE: int  # as max_bins: a bin for every value, however many
+
 def cuts(
     chunks: Sequence[Table], weight: Floats | None, max_bins: int, min_samples_bin: int, n_threads: int
 ) -> list[Floats]:
     """Cut points of every column (NUMERICS 3); the chunks are consecutive rows of one table."""
 
 class Binned:
-    """A table as codes: row-major groups for histograms, columns for partitions. Immutable."""
+    """A table as codes: row-major groups for histograms, columns for partitions. Immutable.
 
-    def __init__(self, chunks: Sequence[Table], cuts: Sequence[Floats], n_threads: int) -> None: ...
+    Exact: 32-bit codes in columns, all chunks as one.
+    """
+
+    def __init__(
+        self, chunks: Sequence[Table], cuts: Sequence[Floats], n_threads: int, exact: bool = False
+    ) -> None: ...
     @property
     def n_rows(self) -> int: ...
     @property
@@ -43,7 +50,7 @@ class Binned:
     def n_chunks(self) -> int: ...
     @property
     def n_bytes(self) -> int: ...
-    def codes(self, column: int) -> Bytes | NDArray[np.uint16]:
+    def codes(self, column: int) -> Bytes | NDArray[np.uint16] | NDArray[np.uint32]:
         """Codes of a column, (n_rows), a copy."""
 
 class Trainer:

@@ -96,6 +96,11 @@ def forced(
 def check(params: Mapping[str, Any], names: Sequence[str], coupled: bool) -> None:
     """Raise where constraints, by name, do not go with the rest; `coupled`: classes share their probabilities."""
     monotone, splits, policy = params["monotone_constraints"], params["forced_splits"], params["grow_policy"]
+    for name in ("monotone_constraints", "extra_trees", "forced_splits") if params["tree_method"] == "exact" else ():
+        if params[name]:
+            raise ParameterError(
+                f"{name} is not for tree_method='exact'; use tree_method='hist', if need be with max_bins=65535."
+            )
     if monotone and coupled:
         raise ParameterError(
             f"monotone_constraints does not hold for the probabilities of objective={params['objective']!r}: what one "

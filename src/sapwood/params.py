@@ -531,6 +531,12 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "tree_method", Choice(("hist", "exact"), {"auto": "hist"}), "hist",
+        "Where a column may be split: between its bins, or ('exact') between any two of its values, of which there may "
+        "be any number: slower, and the same model where every value has its bin.",
+        model=True,
+    ),
+    Parameter(
         "max_bins", Integer(2, 65535), 255,
         "Most bins of a column, besides the one for missing values; 255 is the most that fits one byte a value.",
         ("max_bin", "border_count"),
@@ -871,7 +877,6 @@ _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
 _ANYWAY: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("force_col_wise", "force_row_wise", "deterministic", "feature_pre_filter"), (True, False)),
     **dict.fromkeys(("allow_writing_files", "use_best_model", "validate_parameters"), (True, False)),
-    "tree_method": ("auto", "hist"),
     "use_label_encoder": (False,),
 }
 _MOVED = {("boosting", "goss"): ("sampling", "goss"), ("boosting_type", "goss"): ("sampling", "goss")}
@@ -951,7 +956,12 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
         found[row.name] = text, checked
     complete = {row.name: row.kind.check(row.name, row.default) for row in TABLE}
     complete |= _recipe(found["recipe"][1] if "recipe" in found else None, found)
-    return complete | {name: checked for name, (_, checked) in found.items()} | own
+    complete |= {name: checked for name, (_, checked) in found.items()}
+    for name in ("max_bins", "min_samples_bin") if complete["tree_method"] == "exact" else ():
+        if name in found and found[name][1] != _ROWS[name].default:
+            raise ParameterError(f"{found[name][0]} is not for tree_method='exact', which has no bins; leave it out.")
+        complete[name] = _ROWS[name].default  # whatever a recipe says
+    return complete | own
 
 
 def _recipe(name: str | None, found: Collection[str]) -> dict[str, Any]:

@@ -222,7 +222,7 @@ def test_a_validation_set_starts_at_its_own() -> None:
         ({"n_jobs": 0}, ParameterError, "n_jobs=0"),
         ({"grow_policy": "symmetric", "max_depth": None}, ParameterError, "needs a depth"),
         ({"num_class": 3}, ParameterError, "n_classes=3 is not for objective='squared_error'"),
-        ({"max_bins": 63}, ParameterError, "max_bins=63, but the data was binned with 255"),
+        ({"max_bins": 63}, ParameterError, "max_bins=63, but the data was made with 255"),
         ({"objective": "binary"}, DataError, "is not 0 or 1"),
     ],
 )

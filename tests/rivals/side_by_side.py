@@ -1,6 +1,6 @@
 """Two boosted models side by side on their training rows, tree by tree.
 
-In: parameters of Sapwood and a fitted model of scikit-learn. Out: how many trees a tie decided; an AssertionError where
+In: parameters of Sapwood and a fitted model of a rival. Out: how many trees a tie decided; an AssertionError where
 the trees part the rows otherwise, or the scores differ.
 """
 
@@ -50,7 +50,7 @@ class Tree(NamedTuple):
 
 
 class Rival(NamedTuple):
-    """A fitted model of scikit-learn."""
+    """A fitted model of scikit-learn or XGBoost."""
 
     trees: list[list[Tree]]  # by round and output
     scores: list[Array]  # (n_rows, n_outputs) before the first round, and after each
@@ -90,9 +90,11 @@ def compare(params: Mapping[str, Any], X: Array, y: Array, rival: Rival, toleran
     done = ties = 0
     while done < len(rival.trees):
         start = rival.scores[done] if done else None  # at first both find their own start
-        # Every distinct value has its own bin: scikit-learn's splitter looks between all of them.
-        data = sapwood.Dataset(X, label=y, init_score=start, max_bins=65535)
-        booster = sapwood.train({**params, "n_estimators": len(rival.trees) - done}, data)
+        # Every distinct value has its own bin: the rival's splitter looks between all of them.
+        every = {"tree_method": "exact"} if params.get("tree_method") == "exact" else {"max_bins": 65535}
+        data = sapwood.Dataset(X, label=y, init_score=start, **every)
+        own = {name: value for name, value in params.items() if start is None or name != "start"}  # one start, not two
+        booster = sapwood.train({**own, "n_estimators": len(rival.trees) - done}, data)
         tree = count()
         for scores in booster.staged_predict(X, raw=True, init_score=start):
             before = rival.scores[done]
@@ -120,7 +122,7 @@ def agree(X: Array, ours: Tree, theirs: Tree, target: Array, weight: Array) -> b
         t, w = target[rows], weight[rows]
         a, b = gain(t, w, mine), gain(t, w, other)
         tie = abs(a - b) < TIE * max(a, b) or max(a, b) < NOTHING * (w * t * t).sum()
-        assert tie, f"{len(rows)} rows are split with a gain of {a!r}, by scikit-learn with {b!r}"
+        assert tie, f"{len(rows)} rows are split with a gain of {a!r}, by the rival with {b!r}"
         same = False
     return same
 

@@ -20,7 +20,7 @@ from sapwood.boost import dart, forest, leaf, plain
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
-from sapwood.data.dataset import Dataset
+from sapwood.data.dataset import BINS, Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
@@ -103,7 +103,7 @@ def train(
             transform=None if job.objective.custom is None else job.objective.custom.transform,
             feature_names=data.feature_names,
             named=data.named,
-            params=model_params({**job.params, "max_bins": data.max_bins, "min_samples_bin": data.min_samples_bin}),
+            params=model_params(job.params),
             classes=None if init_model is None else init_model.classes,
             best_round=best_round,
             data_fingerprint=fingerprint(),
@@ -238,19 +238,19 @@ def _prepare(
         raise DataError(f"data is a {type(data).__name__}; make a sapwood.Dataset of it first.")
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
-    if params["recipe"] is not None and params["max_bins"] > data.max_bins:
+    if params["recipe"] is not None and params["max_bins"] > data.max_bins and data.tree_method == "hist":
         warnings.warn(
             f"recipe={params['recipe']!r} looks at every value, but the data has at most {data.max_bins} bins; make it "
             f"with Dataset(..., max_bins={params['max_bins']}, min_samples_bin=1).",
             UserWarning,
             stacklevel=4,
         )
-    for name in given_names(given) & {"max_bins", "min_samples_bin"}:
+    for name in sorted(given_names(given).intersection(BINS)):
         if params[name] != getattr(data, name):
             raise ParameterError(
-                f"{name}={params[name]}, but the data was binned with {getattr(data, name)}; set it in Dataset(...)."
+                f"{name}={params[name]!r}, but the data was made with {getattr(data, name)!r}; set it in Dataset(...)."
             )
-    params |= constraints.by_name(params, data.feature_names)
+    params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
     constraints.check(params, data.feature_names, goal.link in COUPLED)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:

@@ -178,7 +178,7 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
   const auto chunks = chunks_of(tables);
   int64_t n = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
-  if (max_bins < 2 || max_bins > 65535) refuse("max_bins must be 2..65535");
+  if ((max_bins < 2 || max_bins > 65535) && max_bins != EVERY_VALUE) refuse("max_bins must be 2..65535");
   if (min_samples_bin < 1) refuse("min_samples_bin must be at least 1");
   const double* w = weights_of(weight, n);
   threads_of(n_threads);
@@ -188,7 +188,7 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
   return out;
 }
 
-void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads) {
+void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact) {
   const auto chunks = chunks_of(tables);
   std::vector<std::vector<double>> all;
   for (nb::handle item : cut_list) {
@@ -197,11 +197,14 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
     for (size_t i = 0; i < all.back().size(); i++)
       if (!(all.back()[i] - all.back()[i] == 0.0) || (i > 0 && !(all.back()[i - 1] < all.back()[i])))
         refuse("cuts must be finite and rising");
-    if (all.back().size() > 65534) refuse("a column can have at most 65534 cuts");
+    if (!exact && all.back().size() > 65534) refuse("a column can have at most 65534 cuts");
   }
   if (all.size() != chunks[0].columns.size()) refuse("there must be one list of cuts a column");
+  int64_t n = 0;
+  for (const Chunk& c : chunks) n += c.n_rows;
+  if (exact && n > 0x7fffffff) refuse("exact trees take at most 2^31 - 1 rows");
   threads_of(n_threads);
-  freely([&] { new (self) Binned(chunks, std::move(all), n_threads); });
+  freely([&] { new (self) Binned(chunks, std::move(all), exact, n_threads); });
 }
 
 template <class Code>
@@ -213,6 +216,7 @@ nb::object codes_as(const Binned& b, int column) {
 
 nb::object codes(const Binned& b, int column) {
   if (column < 0 || column >= b.n_columns) refuse("no such column");
+  if (b.exact) return codes_as<uint32_t>(b, column);
   return b.wide ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
 }
 
@@ -674,10 +678,11 @@ NB_MODULE(_core, m) {
   set_poll(interrupted);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { gate.close(); }));
   if (const char* isa = getenv("SAPWOOD_ISA")) set_isa(isa);
+  m.attr("EVERY_VALUE") = EVERY_VALUE;
   m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("min_samples_bin"),
         nb::arg("n_threads"));
   nb::class_<Binned>(m, "Binned")
-      .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"))
+      .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false)
       .def_ro("n_rows", &Binned::n_rows)
       .def_ro("n_columns", &Binned::n_columns)
       .def_prop_ro("n_chunks", [](const Binned& b) { return b.shards.size(); })

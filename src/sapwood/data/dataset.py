@@ -21,6 +21,7 @@ from sapwood.errors import DataError
 
 KIND, VERSION = "dataset", 1
 VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
+BINS = ("max_bins", "min_samples_bin", "tree_method")  # parameters that a dataset settles
 
 
 class Dataset:
@@ -46,8 +47,12 @@ class Dataset:
         Value bins a column may have, 2 to 65,535; missing values have one more.
     min_samples_bin : int
         Rows that a bin holds on average at least, where a column has more than `max_bins` different values.
+    tree_method : {'hist', 'exact'}
+        What trees will be grown on it: 'exact' keeps every value, however many, and takes 4 bytes for each, and 24
+        more while training.
     reference : Dataset, optional
-        Take cuts, names and the numbers of bins from this one; columns are matched by name where both have names.
+        Take cuts, names, tree_method and the numbers of bins from this one; columns are matched by name where both
+        have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
 
@@ -64,6 +69,7 @@ class Dataset:
     group : ndarray of shape (n_rows,), int32, read-only, or None
         Groups are numbered from 0 in the order of their first rows.
     max_bins, min_samples_bin : int
+    tree_method : str
     cuts : list of ndarray, float64
         Of each column, ascending; a value's code is the number of cuts below it, a missing value's the number of bins.
     binned : sapwood.device.cpu.Binned
@@ -85,12 +91,13 @@ class Dataset:
         feature_names: Sequence[str] | None = None,
         max_bins: int = 255,
         min_samples_bin: int = 32,
+        tree_method: str = "hist",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> None:
         chunks = [ingest.read(data, what="data")]
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
-        self._bin(chunks, feature_names, (max_bins, min_samples_bin), reference, n_jobs, vectors)
+        self._bin(chunks, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
 
     @classmethod
     def from_chunks(
@@ -102,6 +109,7 @@ class Dataset:
         feature_names: Sequence[str] | None = None,
         max_bins: int = 255,
         min_samples_bin: int = 32,
+        tree_method: str = "hist",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> "Dataset":
@@ -111,7 +119,7 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, group, feature_names, max_bins, min_samples_bin, reference, n_jobs
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, reference, n_jobs
             As for `Dataset`, over all rows.
 
         Returns
@@ -130,7 +138,7 @@ class Dataset:
             "group": group,
         }
         self = cls.__new__(cls)
-        self._bin(columns, feature_names, (max_bins, min_samples_bin), reference, n_jobs, vectors)
+        self._bin(columns, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
         return self
 
     @classmethod
@@ -150,6 +158,7 @@ class Dataset:
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
+        fields = {"tree_method": "hist"} | fields  # older files have none
         cuts, codes = _checked(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
@@ -157,7 +166,7 @@ class Dataset:
             cuts,
             tuple(fields["feature_names"]),
             fields["named"],
-            (fields["max_bins"], fields["min_samples_bin"]),
+            (fields["max_bins"], fields["min_samples_bin"], fields["tree_method"]),
             n_jobs,
             arrays,
         )
@@ -181,8 +190,7 @@ class Dataset:
             "n_rows": self.n_rows,
             "feature_names": self.feature_names,
             "named": self.named,
-            "max_bins": self.max_bins,
-            "min_samples_bin": self.min_samples_bin,
+            **{name: getattr(self, name) for name in BINS},
         }
         container.write(path, container.pack(KIND, VERSION, arrays, fields))
 
@@ -205,14 +213,15 @@ class Dataset:
         return digest.hexdigest()
 
     def __repr__(self) -> str:
-        size = f"{self.n_rows:,} rows and {self.n_columns:,} columns of at most {self.max_bins:,} bins"
+        bins = "every value" if self.tree_method == "exact" else f"at most {self.max_bins:,} bins"
+        size = f"{self.n_rows:,} rows and {self.n_columns:,} columns of {bins}"
         return f"<sapwood.Dataset of {size}, with {', '.join(self._vectors()) or 'no label'}>"
 
     def _bin(
         self,
         chunks: list[ingest.Columns],
         feature_names: Sequence[str] | None,
-        bins: tuple[int, int],
+        bins: tuple[int, int, str],
         reference: "Dataset | None",
         n_jobs: int | None,
         vectors: Mapping[str, Any],
@@ -222,11 +231,12 @@ class Dataset:
             chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
         if reference is None:
             names, n_columns, cuts = chunks[0].names, chunks[0].n_columns, None
-            settings = params.resolve(dict(zip(("max_bins", "min_samples_bin"), bins, strict=True)))
-            bins = settings["max_bins"], settings["min_samples_bin"]
+            settings = params.resolve(dict(zip(BINS, bins, strict=True)))
+            bins = settings["max_bins"], settings["min_samples_bin"], settings["tree_method"]
         else:
             names = reference.feature_names if reference.named else None
-            n_columns, cuts, bins = reference.n_columns, reference.cuts, (reference.max_bins, reference.min_samples_bin)
+            n_columns, cuts = reference.n_columns, reference.cuts
+            bins = reference.max_bins, reference.min_samples_bin, reference.tree_method
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         spare = tuple(f"f{j}" for j in range(n_columns))
         self._fill(chunks, cuts, names or spare, names is not None, bins, n_jobs, vectors)
@@ -237,7 +247,7 @@ class Dataset:
         cuts: list[NDArray[np.float64]] | None,
         feature_names: tuple[str, ...],
         named: bool,
-        bins: tuple[int, int],
+        bins: tuple[int, int, str],
         n_jobs: int | None,
         vectors: Mapping[str, Any],
     ) -> None:
@@ -246,7 +256,7 @@ class Dataset:
         if self.n_rows == 0:
             raise DataError("there are no rows.")
         self.feature_names, self.named = feature_names, named
-        self.max_bins, self.min_samples_bin = bins
+        self.max_bins, self.min_samples_bin, self.tree_method = bins
         label = vectors.get("label")
         self.label = None if label is None else ingest.label(label, self.n_rows)
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
@@ -254,8 +264,12 @@ class Dataset:
         self.group = ingest.group(vectors.get("group"), self.n_rows)
         n_threads = cpu.threads(n_jobs)
         tables = [chunk.table for chunk in chunks if chunk.n_rows]
-        self.cuts = cpu.cuts(tables, self.weight, *bins, n_threads) if cuts is None else cuts
-        self.binned = cpu.Binned(tables, self.cuts, n_threads)
+        exact = self.tree_method == "exact"
+        if cuts is None:
+            most = cpu.EVERY_VALUE if exact else self.max_bins
+            cuts = cpu.cuts(tables, self.weight, most, self.min_samples_bin, n_threads)
+        self.cuts = cuts
+        self.binned = cpu.Binned(tables, self.cuts, n_threads, exact)
         for array in (*self.cuts, *self._vectors().values()):
             array.flags.writeable = False
 
@@ -295,7 +309,8 @@ def _join(pieces: list[Any], rows: list[int], what: str) -> NDArray[np.float64] 
 
 
 def _code_type(cuts: NDArray[np.float64]) -> Any:
-    return np.uint8 if len(cuts) + 1 <= 255 else np.uint16  # the largest code is that of missing values
+    most = len(cuts) + 1  # the largest code is that of missing values
+    return np.uint8 if most <= 255 else np.uint16 if most <= 65535 else np.uint32
 
 
 def _columns(cuts: list[NDArray[np.float64]], codes: list[NDArray[Any]]) -> ingest.Columns:
@@ -321,7 +336,7 @@ def _checked(
             raise DataError(f"the file is not a valid dataset: {what}.")
 
     need(
-        set(fields) == {"n_rows", "feature_names", "named", "max_bins", "min_samples_bin"},
+        set(fields) == {"n_rows", "feature_names", "named", *BINS},
         "its fields are not those of a dataset",
     )
     n_rows, names, max_bins = fields["n_rows"], fields["feature_names"], fields["max_bins"]
@@ -329,6 +344,7 @@ def _checked(
     need(type(max_bins) is int and 2 <= max_bins <= 65535, "max_bins is not in 2..65535")
     least = fields["min_samples_bin"]
     need(type(least) is int and least >= 1, "min_samples_bin is not a positive integer")
+    need(fields["tree_method"] in ("hist", "exact"), "tree_method is neither 'hist' nor 'exact'")
     need(type(fields["named"]) is bool, "named is not a boolean")
     need(isinstance(names, list) and len(names) > 0, "there are no feature names")
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
@@ -346,7 +362,10 @@ def _checked(
     need(offset.dtype == np.int64 and offset.shape == (len(names) + 1,), "offsets are of the wrong type or shape")
     steps = np.diff(offset)
     need(offset[0] == 0 and offset[-1] == len(every) and bool((steps >= 0).all()), "offsets do not fit the cuts")
-    need(bool((steps < max_bins).all()), "a column has more cuts than max_bins allows")
+    need(
+        fields["tree_method"] == "exact" or bool((steps < max_bins).all()),
+        "a column has more cuts than max_bins allows",
+    )
 
     cuts = [every[first:last] for first, last in pairwise(offset)]
     codes = [arrays[name] for name in columns]

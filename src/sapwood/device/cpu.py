@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from sapwood._core import (
+    EVERY_VALUE,
     Binned,
     Forest,
     Trainer,
@@ -37,6 +38,7 @@ else:
     Tree = dict  # what the core returns; the stub names its arrays
 
 __all__ = [
+    "EVERY_VALUE",
     "Binned",
     "Forest",
     "Trainer",

@@ -19,7 +19,7 @@ from sapwood import objective
 from sapwood.boost import train
 from sapwood.boost.callback import Callback
 from sapwood.data import ingest
-from sapwood.data.dataset import Dataset
+from sapwood.data.dataset import BINS, Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
@@ -130,7 +130,7 @@ class _Estimator(BaseEstimator):
         self._forget()  # not earlier: the model to continue from may be this one
         settings = resolve(self._by_hand(), fields=objective.field_aliases())
         holdouts = _holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
-        bins = {name: settings[name] for name in ("max_bins", "min_samples_bin", "n_jobs")}
+        bins = {name: settings[name] for name in (*BINS, "n_jobs")}
         try:
             target = _target(type(self), y)
             label = self._learn_target(target, settings, known)

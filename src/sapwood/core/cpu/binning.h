@@ -8,8 +8,8 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 // A branchless binary search, 16 values in step so that their loads overlap. `cuts` is padded with +inf to a power of two.
-template <class Real>
-static void bin_of(const Real* x, int n, const Real* cuts, int n_cuts, uint16_t* code) {
+template <class Real, class Code>
+static void bin_of(const Real* x, int n, const Real* cuts, int n_cuts, Code* code) {
   int top = 1;
   while (top < n_cuts + 1) top *= 2;  // cuts[0 .. top-1] can be read
   for (int i = 0; i < n; i += 16) {
@@ -19,7 +19,7 @@ static void bin_of(const Real* x, int n, const Real* cuts, int n_cuts, uint16_t*
     for (int j = 0; j < 16; j++) v[j] = j < m ? x[i + j] : (Real)0;
     for (int step = top / 2; step >= 1; step /= 2)
       for (int j = 0; j < 16; j++) at[j] += cuts[at[j] + step - 1] < v[j] ? step : 0;
-    for (int j = 0; j < m; j++) code[i + j] = (uint16_t)(v[j] != v[j] ? n_cuts + 1 : at[j]);
+    for (int j = 0; j < m; j++) code[i + j] = (Code)(v[j] != v[j] ? n_cuts + 1 : at[j]);
   }
 }
 
@@ -58,6 +58,10 @@ static void bin32(const float* x, int n, const float* cuts, int n_cuts, uint16_t
 
 static void bin64(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code) {
   if (n_cuts <= FEW_CUTS) return bin_few(x, n, cuts, n_cuts, code);
+  bin_of(x, n, cuts, n_cuts, code);
+}
+
+static void rank(const double* x, int n, const double* cuts, int n_cuts, uint32_t* code) {
   bin_of(x, n, cuts, n_cuts, code);
 }
 

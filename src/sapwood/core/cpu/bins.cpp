@@ -163,8 +163,8 @@ struct Place {
   int64_t row, global;
 };
 
-// The rows of the sample, in order: all of positive weight, or those with the smallest draws among them.
-std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& weights) {
+// The rows of the sample, in order: all of positive weight, or the `most` with the smallest draws among them.
+std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& weights, int64_t most) {
   std::vector<Place> places;
   int64_t n = 0, live = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
@@ -172,31 +172,31 @@ std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& 
   uint64_t limit = ~0ull;
   const uint64_t k = key(0, CUTS, 0, 0);
   int64_t at_limit = live;
-  if (live > SAMPLE) {  // the SAMPLE-th smallest draw; equal draws: lower row
+  if (live > most) {  // the most-th smallest draw; equal draws: lower row
     std::vector<uint64_t> draws;
     const uint64_t ceiling =
-        (uint64_t)(1.1 * (double)SAMPLE / (double)live * 0x1p64 < 0x1p64 ? 1.1 * (double)SAMPLE / (double)live * 0x1p64
-                                                                         : 0x1p64 - 1024);
+        (uint64_t)(1.1 * (double)most / (double)live * 0x1p64 < 0x1p64 ? 1.1 * (double)most / (double)live * 0x1p64
+                                                                       : 0x1p64 - 1024);
     for (int64_t i = 0; i < n; i++) {
       const uint64_t d = draw(k, i);
       if (d <= ceiling && weights.of(i) > 0) draws.push_back(d);
     }
-    if ((int64_t)draws.size() < SAMPLE) {  // the guess of where it lies was too low: look at all
+    if ((int64_t)draws.size() < most) {  // the guess of where it lies was too low: look at all
       draws.clear();
       for (int64_t i = 0; i < n; i++)
         if (weights.of(i) > 0) draws.push_back(draw(k, i));
     }
-    std::nth_element(draws.begin(), draws.begin() + (SAMPLE - 1), draws.end());
-    limit = draws[SAMPLE - 1];
+    std::nth_element(draws.begin(), draws.begin() + (most - 1), draws.end());
+    limit = draws[most - 1];
     at_limit = 0;
-    for (int64_t j = 0; j < SAMPLE; j++) at_limit += draws[j] == limit;
+    for (int64_t j = 0; j < most; j++) at_limit += draws[j] == limit;
   }
   int64_t global = 0;
-  places.reserve(std::min(live, SAMPLE));
+  places.reserve(std::min(live, most));
   for (size_t c = 0; c < chunks.size(); c++)
     for (int64_t r = 0; r < chunks[c].n_rows; r++, global++) {
       if (weights.of(global) == 0) continue;
-      if (live > SAMPLE) {
+      if (live > most) {
         const uint64_t d = draw(k, global);
         if (d > limit || (d == limit && at_limit-- <= 0)) continue;
       }
@@ -339,13 +339,14 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
   const int n_columns = (int)chunks[0].columns.size();
   std::vector<std::vector<double>> cuts(n_columns);
   std::vector<uint8_t> many(n_columns);
+  const bool every = max_bins == EVERY_VALUE;  // then nothing is gained by giving up on a column early
   const ColumnSketch sketch{chunks, weights, max_bins};
-  run(n_threads, n_columns, [&](int64_t c, int) { many[c] = !sketch.few((int)c, cuts[c]); });
+  run(n_threads, n_columns, [&](int64_t c, int) { many[c] = every || !sketch.few((int)c, cuts[c]); });
   std::vector<int> singles, doubles;
   for (int c = 0; c < n_columns; c++)
     if (many[c]) (is_single(chunks, c) ? singles : doubles).push_back(c);
   if (singles.empty() && doubles.empty()) return cuts;
-  const std::vector<Place> places = sample_rows(chunks, weights);
+  const std::vector<Place> places = sample_rows(chunks, weights, every ? n : SAMPLE);
   const Quantiles quantiles{chunks, weights, places, max_bins, min_samples_bin, n_threads};
   quantiles.find<float, uint32_t>(singles, cuts);
   quantiles.find<double, uint64_t>(doubles, cuts);
@@ -378,8 +379,8 @@ void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16
   }
 }
 
-Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, int n_threads)
-    : cuts(std::move(cuts_)) {
+Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, bool exact_, int n_threads)
+    : exact(exact_), cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
   n_bins.resize(n_columns);
   has_missing.assign(n_columns, 0);
@@ -388,7 +389,12 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
     n_bins[c] = (int)cuts[c].size() + 1;
     most = std::max(most, n_bins[c]);
   }
-  wide = most > 255;
+  wide = exact || most > 255;
+  std::vector<Cuts> ready(cuts.begin(), cuts.end());
+  if (exact) {
+    rank_chunks(chunks, ready, n_threads);
+    return;
+  }
   if (wide) {
     hist_stride = ((size_t)most + 1 + 7) / 8 * 8;
     if (hist_stride * 8 % 2048 == 0) hist_stride += 8;
@@ -401,52 +407,73 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
     groups.push_back({first, last - first, stride, offset});
     offset += stride;
   }
-  std::vector<Cuts> ready(cuts.begin(), cuts.end());
-  for (const Chunk& chunk : chunks) {
-    Shard shard;
-    shard.n_rows = chunk.n_rows, shard.first = n_rows;
-    n_rows += chunk.n_rows;
-    shard.column_bytes = ((size_t)chunk.n_rows * code_bytes() + BLOCK + 63) / 64 * 64;  // readable a block past the end
-    shard.groups = Memory((size_t)chunk.n_rows * offset * code_bytes() + 64);
-    shard.columns = Memory(shard.column_bytes * n_columns);
-    for (int c = 0; c < n_columns; c++) {
-      char* end = shard.columns.as<char>() + c * shard.column_bytes + (size_t)chunk.n_rows * code_bytes();
-      memset(end, 0, shard.column_bytes - (size_t)chunk.n_rows * code_bytes());
-    }
-    const int64_t n_blocks = (chunk.n_rows + BLOCK - 1) / BLOCK;
-    std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
-    run(n_threads, n_blocks, [&](int64_t b, int worker) {
-      const int64_t at = b * BLOCK;
-      const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
-      uint16_t code[BLOCK];
-      for (const Group& g : groups) {
-        char* rows = shard.groups.as<char>() + ((size_t)chunk.n_rows * g.offset + (size_t)at * g.stride) * code_bytes();
-        for (int c = g.first; c < g.first + g.width; c++) {
-          encode(chunk.columns[c], at, n, ready[c], code);
-          char* column = shard.columns.as<char>() + c * shard.column_bytes + (size_t)at * code_bytes();
-          const uint16_t gone = (uint16_t)n_bins[c];
-          bool any = false;
-          if (wide) {
-            memcpy(column, code, (size_t)n * 2);
-            for (int i = 0; i < n; i++)
-              ((uint16_t*)rows)[i * g.stride + (c - g.first)] = code[i], any |= code[i] == gone;
-          } else {
-            for (int i = 0; i < n; i++) ((uint8_t*)column)[i] = (uint8_t)code[i], any |= code[i] == gone;
-            for (int i = 0; i < n; i++) ((uint8_t*)rows)[i * g.stride + (c - g.first)] = (uint8_t)code[i];
-          }
-          if (any) missing[worker][c] = 1;
-        }
-        if (g.stride >
-            (size_t)g.width)  // the padding is never read as a code, but it is written, so that bytes are defined
-          for (int i = 0; i < n; i++)
-            for (size_t c = g.width; c < g.stride; c++)
-              memset(rows + (i * g.stride + c) * code_bytes(), 0, code_bytes());
-      }
-    });
-    for (const auto& m : missing)
-      for (int c = 0; c < n_columns; c++) has_missing[c] |= m[c];
-    shards.push_back(std::move(shard));
+  for (const Chunk& chunk : chunks) encode_shard(chunk, ready, n_threads);
+}
+
+void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads) {
+  const size_t offset = groups.back().offset + groups.back().stride;  // codes of a row
+  Shard shard;
+  shard.n_rows = chunk.n_rows, shard.first = n_rows;
+  n_rows += chunk.n_rows;
+  shard.column_bytes = ((size_t)chunk.n_rows * code_bytes() + BLOCK + 63) / 64 * 64;  // readable a block past the end
+  shard.groups = Memory((size_t)chunk.n_rows * offset * code_bytes() + 64);
+  shard.columns = Memory(shard.column_bytes * n_columns);
+  for (int c = 0; c < n_columns; c++) {
+    char* end = shard.columns.as<char>() + c * shard.column_bytes + (size_t)chunk.n_rows * code_bytes();
+    memset(end, 0, shard.column_bytes - (size_t)chunk.n_rows * code_bytes());
   }
+  const int64_t n_blocks = (chunk.n_rows + BLOCK - 1) / BLOCK;
+  std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
+  run(n_threads, n_blocks, [&](int64_t b, int worker) {
+    const int64_t at = b * BLOCK;
+    const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
+    uint16_t code[BLOCK];
+    for (const Group& g : groups) {
+      char* rows = shard.groups.as<char>() + ((size_t)chunk.n_rows * g.offset + (size_t)at * g.stride) * code_bytes();
+      for (int c = g.first; c < g.first + g.width; c++) {
+        encode(chunk.columns[c], at, n, ready[c], code);
+        char* column = shard.columns.as<char>() + c * shard.column_bytes + (size_t)at * code_bytes();
+        const uint16_t gone = (uint16_t)n_bins[c];
+        bool any = false;
+        if (wide) {
+          memcpy(column, code, (size_t)n * 2);
+          for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * g.stride + (c - g.first)] = code[i], any |= code[i] == gone;
+        } else {
+          for (int i = 0; i < n; i++) ((uint8_t*)column)[i] = (uint8_t)code[i], any |= code[i] == gone;
+          for (int i = 0; i < n; i++) ((uint8_t*)rows)[i * g.stride + (c - g.first)] = (uint8_t)code[i];
+        }
+        if (any) missing[worker][c] = 1;
+      }
+      if (g.stride >
+          (size_t)g.width)  // the padding is never read as a code, but it is written, so that bytes are defined
+        for (int i = 0; i < n; i++)
+          for (size_t c = g.width; c < g.stride; c++) memset(rows + (i * g.stride + c) * code_bytes(), 0, code_bytes());
+    }
+  });
+  for (const auto& m : missing)
+    for (int c = 0; c < n_columns; c++) has_missing[c] |= m[c];
+  shards.push_back(std::move(shard));
+}
+
+// The order of values runs through all chunks, and so do row ids: one shard.
+void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads) {
+  for (const Chunk& chunk : chunks) n_rows += chunk.n_rows;
+  Shard shard;
+  shard.n_rows = n_rows, shard.column_bytes = ((size_t)n_rows * 4 + 63) / 64 * 64;
+  shard.columns = Memory(shard.column_bytes * n_columns);
+  run(n_threads, n_columns, [&](int64_t c, int) {
+    uint32_t* code = (uint32_t*)(shard.columns.as<char>() + c * shard.column_bytes);
+    double x[BLOCK];
+    for (const Chunk& chunk : chunks)
+      for (int64_t at = 0; at < chunk.n_rows; at += BLOCK) {
+        const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
+        load(chunk.columns[c], at, n, x);
+        kernels().rank(x, n, ready[c].d.data(), ready[c].n, code);
+        for (int i = 0; i < n; i++) has_missing[c] |= x[i] != x[i];
+        code += n;
+      }
+  });
+  shards.push_back(std::move(shard));
 }
 
 size_t Binned::n_bytes() const {

@@ -19,6 +19,7 @@ struct Weights {
   int64_t of(int64_t row) const { return given ? multiple[row] : 1; }
 };
 
+constexpr int EVERY_VALUE = 0x7fffffff;  // as max_bins: a bin for every value, however many, found from all rows
 std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins,
                                            int min_samples_bin, int n_threads);
 
@@ -56,11 +57,12 @@ struct Group {  // columns first .. first + width - 1, rows `stride` codes apart
 
 class Binned {
  public:
-  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, int n_threads);
+  // exact: for trees that look at every value; 32-bit codes in columns only, all chunks in one shard
+  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, bool exact, int n_threads);
   Binned(const Binned&) = delete;
   int64_t n_rows = 0;
   int n_columns = 0;
-  bool wide = false;                 // 16-bit codes
+  bool wide = false, exact = false;  // codes of more than a byte: 16 bits, or 32 where exact
   size_t hist_stride = HIST_STRIDE;  // codes of the widest column, padded
   std::vector<std::vector<double>> cuts;
   std::vector<int> n_bins;  // of values; the code n_bins means missing
@@ -72,7 +74,16 @@ class Binned {
     return s.groups.as<char>() + (size_t)s.n_rows * g.offset * code_bytes();
   }
   const void* column(const Shard& s, int c) const { return s.columns.as<char>() + c * s.column_bytes; }
-  size_t code_bytes() const { return wide ? 2 : 1; }
+  size_t code_bytes() const { return exact ? 4 : wide ? 2 : 1; }
+  uint32_t code(const void* column, int64_t row) const {
+    return exact  ? ((const uint32_t*)column)[row]
+           : wide ? ((const uint16_t*)column)[row]
+                  : ((const uint8_t*)column)[row];
+  }
+
+ private:
+  void encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads);
+  void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads);
 };
 
 }  // namespace sapwood

@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include <iterator>
+#include <optional>
 #include <set>
 
-#include "search.h"
+#include "exact.h"
 
 namespace sapwood {
 namespace {
@@ -40,6 +41,7 @@ class Growth {
         columns_(tree_columns(in)),
         t_(in, work, columns_),
         s_(in, columns_, t_) {
+    if (in.ordered != nullptr) exact_.emplace(in, work, columns_, s_);
     const bool few = (lim_.max_leaves > 0 && lim_.max_leaves <= MASK_LEAVES) ||
                      (lim_.max_depth > 0 && lim_.max_depth <= 6);  // 2^6 leaves
     masks_ = few && !b_.wide && !in.weights.given;
@@ -65,8 +67,9 @@ class Growth {
       const size_t need = (size_t)b_.shards[s].n_rows * 4 + 64;
       for (Memory& rows : lists.rows)
         if (rows.size() < need) rows = Memory(need);
-      if (q_.packed != nullptr && lists.packed.size() < need) lists.packed = Memory(need);
-      if (in_.chosen != nullptr && q_.packed != nullptr) {
+      const bool travel = q_.packed != nullptr && !exact_;  // gradients go along with their rows
+      if (travel && lists.packed.size() < need) lists.packed = Memory(need);
+      if (travel && in_.chosen != nullptr) {
         if (lists.root_packed.size() < need) lists.root_packed = Memory(need);
         int32_t* out = lists.root_packed.as<int32_t>();
         const int32_t* from = q_.packed + b_.shards[s].first;
@@ -131,7 +134,7 @@ class Growth {
     root_histogram();
     std::vector<int32_t> level{0};
     for (int depth = 0; !deep_enough(depth) && 2 * (int64_t)level.size() <= most; depth++) {
-      if (!s_.share_split(nodes_, level)) return;
+      if (!(exact_ ? exact_->share_split(nodes_, level) : s_.share_split(nodes_, level))) return;
       const bool more = !deep_enough(depth + 1) && 4 * (int64_t)level.size() <= most;
       expand(level, more, false);
       std::vector<int32_t> next;
@@ -156,7 +159,8 @@ class Growth {
       if (job.count) jobs_.push_back(job);
       else t_.release(nodes_[id].hist);
     }
-    histograms(search);
+    if (exact_) order_children(search);
+    else histograms(search);
   }
 
   // The last splits of a tree: nobody will ask for their children's rows.
@@ -203,8 +207,8 @@ class Growth {
       const uint32_t low = (uint32_t)n.best.bin + 1,
                      end = (uint32_t)b_.n_bins[n.best.column] + (n.best.missing_left ? 0 : 1);
       PartitionArgs a{};
-      a.codes = b_.column(b_.shards[s.shard], n.best.column), a.wide_codes = b_.wide;
-      a.rows = t_.rows(n, s), a.packed = t_.packed(n, s), a.n = p.n, a.first = (int32_t)p.begin;
+      a.codes = b_.column(b_.shards[s.shard], n.best.column), a.code_bytes = b_.code_bytes();
+      a.rows = t_.rows(n, s), a.packed = exact_ ? nullptr : t_.packed(n, s), a.n = p.n, a.first = (int32_t)p.begin;
       a.split = {low, end - low};
       a.bits = w_.bits.as<uint64_t>() + p.bits;
       return a;
@@ -253,6 +257,10 @@ class Growth {
 
   void root_histogram() {
     Node& root = nodes_[0];
+    if (exact_) {
+      root.sum = exact_->plant(), root.score = s_.score(root.sum, 0);
+      return;
+    }
     root.hist = t_.acquire(t_.fits_packed(root.n_rows));
     auto nothing = [](int, int, int) {};
     if (in_.root != nullptr) memcpy(root.hist.data, in_.root, t_.words(root.hist.packed) * 8);
@@ -271,16 +279,51 @@ class Growth {
     Node& root = nodes_[0];
     s_.open(root, 0);
     if (!s_.can_split(root) || deep_enough(0)) return;
-    found_.assign(t_.n_spans(), Candidate{});
+    found_.assign(exact_ ? columns_.size() : t_.n_spans(), Candidate{});
     auto scan = [&](int first, int last, int span) {
       found_[span].score = root.best.score;
       s_.scan_columns(root, 0, first, last, found_[span]);
     };
-    if (t_.n_codes < FORK_NS) scan(0, b_.n_columns, 0);
+    if (exact_)
+      run(exact_threads(root.n_rows), (int64_t)columns_.size(), [&](int64_t k, int worker) {
+        found_[k].score = root.best.score;
+        exact_->scan(root, 0, columns_[k], found_[k], worker);
+      });
+    else if (t_.n_codes < FORK_NS) scan(0, b_.n_columns, 0);
     else t_.spans(scan);
     for (const Candidate& c : found_)
       if (better(c, root.best)) root.best = c;
     s_.close(root, 0);
+  }
+
+  int exact_threads(int64_t n_rows) const {  // a row's way through one column takes about 4 ns
+    return n_rows * (int64_t)columns_.size() * 4 < FORK_NS ? 1 : in_.n_threads;
+  }
+
+  // Exact trees: each list of a parent is parted and searched for both children while it is in the cache.
+  void order_children(bool search) {
+    int64_t rows = 0;
+    for (const Job& j : jobs_) {
+      rows += nodes_[j.parent].n_rows;
+      for (const int32_t id : {j.small, j.large})
+        for (const Segment& s : nodes_[id].segments)
+          exact_->send(t_.rows(nodes_[id], s), s.end - s.begin, id != nodes_[j.parent].left);
+      if (search)
+        for (const int32_t id : {j.small, j.large}) s_.open(nodes_[id], id);
+    }
+    const size_t n_columns = columns_.size(), n = jobs_.size() * n_columns;
+    found_.assign(2 * n, Candidate{});
+    run(exact_threads(rows), (int64_t)n, [&](int64_t k, int worker) {
+      const Job& j = jobs_[k / n_columns];
+      const int c = columns_[k % n_columns];
+      exact_->part(nodes_[j.parent], c, worker);
+      if (!search) return;
+      found_[2 * k].score = nodes_[j.small].best.score, found_[2 * k + 1].score = nodes_[j.large].best.score;
+      exact_->scan(nodes_[j.small], j.small, c, found_[2 * k], worker);
+      exact_->scan(nodes_[j.large], j.large, c, found_[2 * k + 1], worker);
+    });
+    for (size_t k = 0; k < n; k++) gather(jobs_[k / n_columns], found_[2 * k], found_[2 * k + 1]);
+    for (const Job& j : jobs_) s_.close(nodes_[j.small], j.small), s_.close(nodes_[j.large], j.large);
   }
 
   void histograms(bool search) {
@@ -535,6 +578,7 @@ class Growth {
   const std::vector<int> columns_;  // of this tree
   Tally t_;
   Search s_;
+  std::optional<Exact> exact_;
   bool masks_ = false;
   std::vector<Node> nodes_;
   std::vector<Job> jobs_;

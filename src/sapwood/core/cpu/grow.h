@@ -29,7 +29,15 @@ struct Workspace {
   std::vector<Memory> slots;
   std::vector<int64_t*> free_packed, free_pairs;
   std::vector<Private> privates;
+  Memory ordered[2], ordered_codes[2];  // exact: (columns, rows), lists by column as `lists` has them by shard
+  Memory goes_right;                    // a bit a row
+  struct Sheet {                        // of one worker
+    Memory sums, values;
+  };
+  std::vector<Sheet> sheets;
 };
+
+struct Ordered;  // the rows of a table in the order of each column
 
 struct GrowInput {
   const Binned& binned;
@@ -40,7 +48,8 @@ struct GrowInput {
   const GrowerInfo& grower;
   uint64_t seed, tree;
   int n_threads;
-  const int64_t* root;  // the root's histogram as Tally keeps it, or null: to be counted
+  const int64_t* root;     // the root's histogram as Tally keeps it, or null: to be counted
+  const Ordered* ordered;  // exact trees: every value is looked at; null: histograms
   const Rules& rules;
 };
 

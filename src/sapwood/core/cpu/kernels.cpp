@@ -3,6 +3,7 @@
 
 #include "ask.h"
 #include "binning.h"
+#include "compact.h"
 #include "histogram.h"
 #include "partition.h"
 #include "predict.h"
@@ -46,6 +47,8 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       symmetric,
       bin32,
       bin64,
+      rank,
+      compact,
       link,
   };
   return &table;

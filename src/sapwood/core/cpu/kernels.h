@@ -96,8 +96,8 @@ struct
 };
 
 struct PartitionArgs {
-  const void* codes;  // codes of the split column, IN
-  bool wide_codes;
+  const void* codes;      // codes of the split column, IN
+  size_t code_bytes;      // 1, 2 or 4; 0: the codes are bits by row, and 1 goes right
   const int32_t* rows;    // (n) row ids, IN, or null: first, first + 1, ...
   const int32_t* packed;  // (n) gradients that travel with the rows, IN, or null
   int64_t n;
@@ -107,6 +107,18 @@ struct PartitionArgs {
   int64_t n_right;        // how many those are, IN of move
   int32_t *left, *right;  // OUT of move: row ids
   int32_t *left_packed, *right_packed;
+};
+
+struct CompactArgs {      // a node's rows in the order of a column -> sums by value
+  const int32_t* rows;    // (n) IN
+  const uint32_t* codes;  // (n) IN, rising
+  int64_t n;
+  const int32_t* packed;    // by row, IN: narrow words, or null
+  const Pair* pairs;        // by row, IN, where there are no words
+  const int32_t* multiple;  // by row, IN, of pairs, or null
+  bool words;               // sums are packed words, else pairs
+  int64_t* sums;            // (values) OUT
+  uint32_t* values;         // (values) OUT: their codes
 };
 
 struct MaskNode {  // a node of a tree over byte codes: split, or leaf where left = 0
@@ -161,6 +173,8 @@ struct Kernels {
   void (*bin32)(const float* x, int n, const float* cuts, int n_cuts,
                 uint16_t* code);  // cuts padded with +inf to n_padded
   void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);
+  void (*rank)(const double* x, int n, const double* cuts, int n_cuts, uint32_t* code);
+  int64_t (*compact)(const CompactArgs&);                                            // how many values
   void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
 };
 

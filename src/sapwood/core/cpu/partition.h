@@ -66,7 +66,8 @@ static int64_t mark_bytes(const PartitionArgs& a, const uint8_t* codes) {
   return right;
 }
 
-static int64_t mark_words(const PartitionArgs& a, const uint16_t* codes) {
+template <class Code>
+static int64_t mark_words(const PartitionArgs& a, const Code* codes) {
   int64_t right = 0;
   for (int64_t i = 0; i < a.n; i += 64) {
     uint64_t bits = 0;
@@ -80,8 +81,35 @@ static int64_t mark_words(const PartitionArgs& a, const uint16_t* codes) {
   return right;
 }
 
+// Bits by row: those of 100,000 rows stay in L1.
+static int64_t mark_bits(const PartitionArgs& a, const uint32_t* words) {
+  int64_t right = 0;
+  for (int64_t i = 0; i < a.n; i += 64) {
+    uint64_t bits = 0;
+#if defined(__AVX512BW__)
+    for (int j = 0; j < 64 && i + j < a.n; j += 16) {
+      const __mmask16 live = a.n - i - j >= 16 ? 0xffff : (__mmask16)((1u << (a.n - i - j)) - 1);
+      const __m512i r = _mm512_maskz_loadu_epi32(live, a.rows + i + j);
+      const __m512i word = _mm512_i32gather_epi32(_mm512_srli_epi32(r, 5), words, 4);
+      const __m512i bit = _mm512_sllv_epi32(_mm512_set1_epi32(1), _mm512_and_si512(r, _mm512_set1_epi32(31)));
+      bits |= (uint64_t)_mm512_mask_test_epi32_mask(live, word, bit) << j;
+    }
+#else
+    for (int j = 0; j < 64 && i + j < a.n; j++) {
+      const uint32_t r = (uint32_t)a.rows[i + j];
+      bits |= (uint64_t)(words[r >> 5] >> (r & 31) & 1) << j;
+    }
+#endif
+    a.bits[i >> 6] = bits;
+    right += __builtin_popcountll(bits);
+  }
+  return right;
+}
+
 static int64_t mark(const PartitionArgs& a) {
-  return a.wide_codes ? mark_words(a, (const uint16_t*)a.codes) : mark_bytes(a, (const uint8_t*)a.codes);
+  if (a.code_bytes == 0) return mark_bits(a, (const uint32_t*)a.codes);
+  if (a.code_bytes == 4) return mark_words(a, (const uint32_t*)a.codes);
+  return a.code_bytes == 2 ? mark_words(a, (const uint16_t*)a.codes) : mark_bytes(a, (const uint8_t*)a.codes);
 }
 
 #if defined(__AVX2__) && !defined(__AVX512BW__)

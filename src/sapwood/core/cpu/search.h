@@ -27,6 +27,17 @@ inline std::vector<int> fewer(const std::vector<int>& columns, double fraction, 
   return kept;
 }
 
+struct Bins {  // of one column in one node: what a scan reads
+  const int64_t* sums;
+  bool packed;  // words, else pairs
+  int n;        // bins of values; those of missing ones follow, where they are some
+  bool missing;
+  Sums at(int b) const {
+    return packed ? Sums{sums[b] >> 32, sums[b] & 0xffffffff} : Sums{sums[2 * b], sums[2 * b + 1]};
+  }
+  Sums gone() const { return missing ? at(n) : Sums{}; }
+};
+
 class Search {
  public:
   Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally)
@@ -101,18 +112,37 @@ class Search {
     return lim_.colsample_bylevel < 1.0 || lim_.colsample_bynode < 1.0 || guard_.grouped();
   }
 
+  Bins bins_of(const Node& n, int c) const {
+    return {t_.column(n.hist, c), n.hist.packed, b_.n_bins[c], b_.has_missing[c] != 0};
+  }
+
   void scan_columns(const Node& n, int32_t id, int first, int last, Candidate& best) {
     if (!can_split(n)) return;
     const auto& columns = allowed(id);
     for (auto c = std::lower_bound(columns.begin(), columns.end(), first); c != columns.end() && *c < last; c++) {
-      Candidate found = best;
-      if (ruled_) found = careful_scan(n, id, *c, best, false);
-      else k_.scan(t_.column(n.hist, *c), n.hist.packed, b_.n_bins[*c], b_.has_missing[*c], n.sum, penalty_, *c, found);
-      if (found.column != *c) continue;
-      if (counted_ && !surely_enough(found.left.h, n.sum.h)) found = careful_scan(n, id, *c, best, true);
-      best = found;
+      const Bins bins = bins_of(n, *c);
+      scan_column(n, id, *c, bins, best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
     }
   }
+
+  // The best split of one column, if it beats `best`. `count_rows` fills (n + 1) counts by bin, where they are asked for.
+  template <class CountRows>
+  void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
+    Candidate found = best;
+    if (ruled_) found = careful_scan(n, id, c, bins, best, {});
+    else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
+    if (found.column != c) return;
+    if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
+      std::vector<int64_t> count;
+      count_rows(count);
+      found = careful_scan(n, id, c, bins, best, count);
+      if (found.column != c) return;
+    }
+    if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
+    best = found;
+  }
+
+  bool counted() const { return counted_; }  // rows are, besides hessians
 
   // count >= H / (largest hessian of one row): that settles most candidates, and the rest are counted.
   bool surely_enough(int64_t left, int64_t total) const {
@@ -128,32 +158,31 @@ class Search {
       const int32_t* ids = t_.rows(n, s);
       for (int64_t i = 0; i < s.end - s.begin; i++) {
         const int64_t r = ids == nullptr ? s.begin + i : ids[i];
-        count[b_.wide ? ((const uint16_t*)codes)[r] : ((const uint8_t*)codes)[r]] += in_.weights.of(shard.first + r);
+        count[b_.code(codes, r)] += in_.weights.of(shard.first + r);
       }
     }
   }
 
-  // The scan of one column that knows the rules and, where asked, counts rows.
-  Candidate careful_scan(const Node& n, int32_t id, int c, Candidate best, bool count_rows) const {
-    std::vector<int64_t> count;
-    if (count_rows) count_codes(n, c, count);
+  // The scan of one column that knows the rules and, where they are counted, the rows of each bin.
+  Candidate careful_scan(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
+                         const std::vector<int64_t>& count) const {
     const Forced* forced = ruled_ ? guard_.forced(id) : nullptr;
     if (forced != nullptr && forced->column == c) {  // it need not be worth it, and beats all others
-      Candidate found = scan_bins(n, id, c, {-INF, -1, -1, false, {}}, forced->bin, forced->bin, count);
+      Candidate found = scan_bins(n, id, c, bins, {-INF, -1, -1, false, {}}, forced->bin, forced->bin, count);
       found.score = INF;
       if (found.column == c) return found;
     }
-    int first = 0, last = b_.n_bins[c] - 1;
+    int first = 0, last = bins.n - 1;
     if (in_.rules.extra) first = last = random_bin({&n}, id, c);
-    return scan_bins(n, id, c, best, first, last, count);
+    return scan_bins(n, id, c, bins, best, first, last, count);
   }
 
-  Candidate scan_bins(const Node& n, int32_t id, int c, Candidate best, int first, int last,
+  Candidate scan_bins(const Node& n, int32_t id, int c, const Bins& bins, Candidate best, int first, int last,
                       const std::vector<int64_t>& count) const {
     int64_t total = 0, rows_left = 0;
     for (const int64_t x : count) total += x;
-    const int n_bins = b_.n_bins[c];
-    const Sums missing = b_.has_missing[c] ? t_.at(n.hist, c, n_bins) : Sums{};
+    const int n_bins = bins.n;
+    const Sums missing = bins.gone();
     auto consider = [&](Sums l, int64_t rows, int b, bool side) {
       const Sums r = n.sum - l;
       if (!admits(l, r)) return;
@@ -163,7 +192,7 @@ class Search {
     };
     Sums l;
     for (int b = 0; b <= last; b++) {
-      l = l + t_.at(n.hist, c, b), rows_left += count.empty() ? 0 : count[b];
+      l = l + bins.at(b), rows_left += count.empty() ? 0 : count[b];
       if (b < first) continue;
       if (missing.h > 0 && b < n_bins - 1)
         consider(l + missing, rows_left + (count.empty() ? 0 : count[n_bins]), b, true);
@@ -193,17 +222,14 @@ class Search {
     return k < cuts ? first + k : n_bins - 1;
   }
 
-  // Turns the best candidate into a gain, and gives missing values a side where the node saw none.
+  // Turns the best candidate into a gain.
   void close(Node& n, int32_t id) {
     if (n.best.column < 0) return;
-    const int c = n.best.column;
     const bool forced = n.best.score == INF;
-    if (forced) n.best.score = split(n.best.left, n.sum - n.best.left, id, c, n.best.bin);
+    if (forced) n.best.score = split(n.best.left, n.sum - n.best.left, id, n.best.column, n.best.bin);
     n.gain = 0.5 * (n.best.score - n.score) * unit_;
     if (!forced && !(n.gain > lim_.min_split_gain)) n.gain = 0;  // not worth it
     n.rank = forced ? INF : n.gain;
-    if (!b_.has_missing[c] || t_.at(n.hist, c, b_.n_bins[c]).h == 0)
-      n.best.missing_left = n.best.left.h >= n.sum.h - n.best.left.h;
   }
 
   // One split for all nodes of a level: the sum of their scores decides.
@@ -213,9 +239,24 @@ class Search {
     bool missing_left = false;
   };
 
-  bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
+  static double level_score(const std::vector<Node>& nodes, const std::vector<int32_t>& level) {
     double own = 0.0;
     for (const int32_t id : level) own = own + nodes[id].score;
+    return own;
+  }
+  // Whether a level's best split is kept.
+  bool pays(const Shared& best, double own) const {
+    return best.column >= 0 && 0.5 * (best.score - own) * unit_ - lim_.min_split_gain > 0;
+  }
+  // A node takes its level's split; `left` is what goes there.
+  void take(Node& n, int32_t id, const Shared& best, Sums left) const {
+    n.best = {best.score, best.column, best.bin, best.missing_left, left};
+    const Sums r = n.sum - left;
+    if (left.h > 0 && r.h > 0) n.gain = 0.5 * (split(left, r, id, best.column, best.bin) - n.score) * unit_;
+  }
+
+  bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
+    const double own = level_score(nodes, level);
     choose_columns(level[0], nodes[level[0]].depth);
     const std::vector<int> columns = allowed(level[0]);
     std::vector<Shared> found(columns.size());
@@ -225,16 +266,15 @@ class Search {
     Shared best;
     for (const Shared& s : found)
       if (s.column >= 0 && (best.column < 0 || s.score > best.score)) best = s;
-    if (best.column < 0 || !(0.5 * (best.score - own) * unit_ - lim_.min_split_gain > 0)) return false;
+    if (!pays(best, own)) return false;
     for (const int32_t id : level) {
-      Node& n = nodes[id];
-      const int c = best.column, gone = b_.n_bins[c];
-      n.best = {best.score, c, best.bin, best.missing_left, {}};
-      if (n.n_rows == 0) continue;
-      if (best.missing_left && b_.has_missing[c]) n.best.left = t_.at(n.hist, c, gone);
-      for (int b = 0; b <= best.bin; b++) n.best.left = n.best.left + t_.at(n.hist, c, b);
-      const Sums r = n.sum - n.best.left;
-      if (n.best.left.h > 0 && r.h > 0) n.gain = 0.5 * (split(n.best.left, r, id, c, best.bin) - n.score) * unit_;
+      const int c = best.column;
+      Sums l;
+      if (nodes[id].n_rows > 0) {
+        if (best.missing_left && b_.has_missing[c]) l = t_.at(nodes[id].hist, c, b_.n_bins[c]);
+        for (int b = 0; b <= best.bin; b++) l = l + t_.at(nodes[id].hist, c, b);
+      }
+      take(nodes[id], id, best, l);
     }
     return true;
   }
@@ -265,23 +305,19 @@ class Search {
     for (const int32_t id : level) {
       const Node& n = nodes[id];
       if (n.n_rows == 0) continue;
-      const Sums m = b_.has_missing[c] ? t_.at(n.hist, c, n_bins) : Sums{};
-      scan_level(n, id, c, n_right, m, false, right.data());
-      if (n_left > 0) scan_level(n, id, c, n_left, m, true, left.data());
-      if (count_rows) veto_few(n, c, count, right, left);
+      const Bins bins = bins_of(n, c);
+      scan_level(n, id, c, bins, false, right), scan_level(n, id, c, bins, true, left);
+      if (!count_rows) continue;
+      count_codes(n, c, count);
+      veto_few(count, right, left);
     }
-    Shared best;
-    best.score = bar;
     int first = 0, last = n_right - 1;
     if (in_.rules.extra) {
       std::vector<const Node*> all;
       for (const int32_t id : level) all.push_back(&nodes[id]);
       last = random_bin(all, level[0], c), first = std::max(last, 0);
     }
-    for (int b = first; b <= last; b++) {
-      if (b < n_left && left[b] > best.score) best = {left[b], c, b, true};
-      if (right[b] > best.score) best = {right[b], c, b, false};
-    }
+    Shared best = best_of(right, left, c, bar, first, last);
     if (best.column >= 0 && missing == 0) {
       int64_t l = 0, all = 0;
       for (const int32_t id : level) {
@@ -294,29 +330,41 @@ class Search {
     return best;
   }
 
-  // One node's part of the level's scores at cuts 0 .. n_cuts - 1; -inf is a veto.
-  void scan_level(const Node& n, int32_t id, int c, int n_cuts, Sums missing, bool side, double* score) const {
+  // Of the cuts first .. last.
+  static Shared best_of(const std::vector<double>& right, const std::vector<double>& left, int c, double bar, int first,
+                        int last) {
+    Shared best;
+    best.score = bar;
+    for (int b = first; b <= last; b++) {
+      if (b < (int)left.size() && left[b] > best.score) best = {left[b], c, b, true};
+      if (right[b] > best.score) best = {right[b], c, b, false};
+    }
+    return best;
+  }
+
+  // One node's part of the level's scores at its first cuts; -inf is a veto.
+  void scan_level(const Node& n, int32_t id, int c, const Bins& bins, bool side, std::vector<double>& score) const {
+    const int n_cuts = (int)score.size();
     if (!guard_.ordered())
-      return k_.scan_level(t_.column(n.hist, c), n.hist.packed, n_cuts, missing, n.sum, penalty_, side, score);
+      return k_.scan_level(bins.sums, bins.packed, n_cuts, bins.gone(), n.sum, penalty_, side, score.data());
     if (n.sum.h == 0) return;
-    Sums l = side ? missing : Sums{};
+    Sums l = side ? bins.gone() : Sums{};
     for (int b = 0; b < n_cuts; b++) {
-      l = l + t_.at(n.hist, c, b);
+      l = l + bins.at(b);
       const Sums r = n.sum - l;
       const double s = l.h == 0 || r.h == 0 ? n.score : admits(l, r) ? split(l, r, id, c, b) : -INF;
       score[b] = score[b] + s;
     }
   }
 
-  void veto_few(const Node& n, int c, std::vector<int64_t>& count, std::vector<double>& right,
-                std::vector<double>& left) const {
-    count_codes(n, c, count);
+  // count (bins + 1) of one node, missing last; a veto where a side that holds rows holds too few.
+  void veto_few(const std::vector<int64_t>& count, std::vector<double>& right, std::vector<double>& left) const {
     int64_t total = 0, rows_left = 0;
     for (const int64_t x : count) total += x;
     auto poor = [&](int64_t l) {
       return l > 0 && total - l > 0 && ((double)l < least_count_ || (double)(total - l) < least_count_);
     };
-    const int64_t gone = count[b_.n_bins[c]];
+    const int64_t gone = count.back();
     for (size_t b = 0; b < right.size(); b++) {
       rows_left += count[b];
       if (poor(rows_left)) right[b] = -INF;

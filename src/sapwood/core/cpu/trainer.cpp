@@ -7,7 +7,7 @@
 
 #include "../math/gain.h"
 #include "../math/hash.h"
-#include "grow.h"
+#include "exact.h"
 #include "pool.h"
 
 namespace sapwood {
@@ -77,7 +77,8 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
       n_threads_(n_threads),
       field_(std::move(field)),
       n_(binned.n_rows),
-      work_(std::make_unique<Workspace[]>(n_threads)) {
+      work_(std::make_unique<Workspace[]>(n_threads)),
+      ordered_(binned.exact ? std::make_unique<Ordered>(binned, n_threads) : nullptr) {
   n_live_ = n_repeats_ = n_;
   if (weights_.given) {
     n_live_ = n_repeats_ = 0;
@@ -254,8 +255,9 @@ std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64
   const bool same = all_rows_ && !multiplied() && !binned_.wide && limits.colsample_bytree >= 1.0;  // all of all rows
   roots_.count(binned_, packed_.as<int32_t>(), same ? is_narrow_ : std::vector<uint8_t>(n_outputs_, 0), n_threads_);
   std::vector<Tree> trees(n_outputs_);
-  // As many trees for every worker; the rest, and large ones, are grown by all of them, one after the other.
-  const int apart = n_ * binned_.n_columns <= APART ? n_outputs_ / n_threads_ * n_threads_ : 0;
+  // As many trees for every worker; the rest, large ones, and exact ones, whose lists take room, are grown by all of them, one
+  // after the other.
+  const int apart = !ordered_ && n_ * binned_.n_columns <= APART ? n_outputs_ / n_threads_ * n_threads_ : 0;
   run(n_threads_, apart,
       [&](int64_t k, int worker) { trees[k] = grow_one((int)k, grower, limits, seed, tree + k, work_[worker], 1); });
   for (int k = apart; k < n_outputs_; k++) trees[k] = grow_one(k, grower, limits, seed, tree + k, work_[0], n_threads_);
@@ -292,12 +294,12 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
 Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
                        int n_threads) {
   const Gradients q = quantised(output, limits);
-  GrowInput in{binned_,   q,
-               weights_,  all_rows_ ? nullptr : &chosen_,
-               limits,    grower_info(grower),
-               seed,      tree,
-               n_threads, roots_.of(output),
-               rules_};
+  GrowInput in{binned_,        q,
+               weights_,       all_rows_ ? nullptr : &chosen_,
+               limits,         grower_info(grower),
+               seed,           tree,
+               n_threads,      roots_.of(output),
+               ordered_.get(), rules_};
   bool numbered = false;
   auto numbers = [&](size_t n_leaves) {
     numbered = true;
@@ -452,7 +454,7 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
           int u = 0;
           while (t.left[u] != 0) {
             const void* codes = b.column(s, t.column[u]);
-            const uint32_t code = b.wide ? ((const uint16_t*)codes)[at + i] : ((const uint8_t*)codes)[at + i];
+            const uint32_t code = b.code(codes, at + i);
             const Split p = split_of(b, t, u);
             u = t.left[u] + (code - p.low < p.length);
           }

@@ -35,6 +35,7 @@ struct Gradients {        // of one output, in fixed point
   double most_per_count;  // the largest quantised hessian per unit of count: count >= H / most_per_count
 };
 
+struct Ordered;    // the rows of a table in the order of each column
 struct Workspace;  // buffers that outlive a tree
 
 struct LeafRule {                        // how leaf values are found once a tree stands
@@ -135,6 +136,7 @@ class Trainer {
   std::unique_ptr<Workspace[]> work_;  // by worker
   Roots roots_;
   Rules rules_;
+  std::unique_ptr<Ordered> ordered_;  // of an exact Binned
 };
 
 // The sums behind start scores and metrics (NUMERICS 4).
