@@ -454,7 +454,7 @@ def _hard(y: Floats) -> NDArray[np.bool_]:
 def _guess(y: Floats, prediction: Floats, threshold: float) -> NDArray[Any]:
     """The class that every row is taken for."""
     if prediction.ndim == 2:
-        return prediction.argmax(1)
+        return np.asarray(prediction.argmax(1))
     _need(_hard(y), y, "a metric of guessed classes needs labels 0 or 1 (logloss takes those between)")
     return prediction > threshold
 
