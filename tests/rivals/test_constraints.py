@@ -124,6 +124,9 @@ def rules(name: str, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return theirs, ours
 
 
+@pytest.mark.skipif(
+    xgboost.__version__.startswith(("3.0", "3.1", "3.2")), reason="its frame of trees fails on a tree without splits"
+)
 @pytest.mark.parametrize("penalty", [{}, {"reg_lambda": 5.0, "min_split_gain": 0.5}], ids=["", "penalties"])
 @pytest.mark.parametrize("kind", ["monotone", "groups", "both"])
 @pytest.mark.parametrize("name", TASKS)
