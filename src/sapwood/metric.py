@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sapwood import math
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
-from sapwood.params import Number
+from sapwood.kinds import Number
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

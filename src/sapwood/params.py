@@ -3,335 +3,37 @@
 In: the mapping a user gave, in our names or in those of XGBoost, LightGBM and CatBoost. Out: every parameter, checked.
 """
 
-import json
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import inf, isfinite
 from numbers import Integral, Real
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from sapwood.errors import ParameterError, suggest
-
-LARGEST_SCORE = 1e150  # squares of raw scores must stay finite in float64
-
-
-class Kind(Protocol):
-    """What values a parameter takes: ``str(kind)`` for the docs, ``check`` for everything else."""
-
-    def check(self, given: str, value: Any) -> Any:
-        """The value in its plain Python type, or a `ParameterError` that begins with ``given`` ("name=value")."""
-
-
-@dataclass(frozen=True)
-class Integer:
-    """A whole number in low..high, or one of the values in `also`."""
-
-    low: int
-    high: int = 2**31 - 1
-    also: tuple[Any, ...] = ()
-
-    def __str__(self) -> str:
-        return _either("int", self.also)
-
-    def check(self, given: str, value: Any) -> Any:
-        if any(value is other or value == other for other in self.also if type(value) is type(other)):
-            return value
-        allowed = f"{self.low} or more" if self.high == 2**31 - 1 else f"{self.low}..{self.high}"
-        choose = f"choose {_either(allowed, self.also)}."
-        if not _whole(value):
-            raise ParameterError(f"{given} is not an integer; {choose}")
-        if not self.low <= value <= self.high:
-            raise ParameterError(f"{given} is too {'small' if value < self.low else 'large'}; {choose}")
-        return int(value)
-
-
-@dataclass(frozen=True)
-class Number:
-    """A finite number from low to high, or a word in `also`; a limit that is itself excluded is marked open."""
-
-    low: float
-    high: float = inf
-    low_open: bool = False
-    high_open: bool = False
-    also: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        return _either("float", self.also)
-
-    def check(self, given: str, value: Any) -> Any:
-        if isinstance(value, str) and value in self.also:
-            return value
-        choose = f"choose a number {'above' if self.low_open else 'of at least'} {self.low:g}"
-        if self.high < inf:
-            choose += f" and {'below' if self.high_open else 'at most'} {self.high:g}"
-        choose += "".join(f", or {word!r}" for word in self.also)
-        if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
-            raise ParameterError(f"{given} is not a finite number; {choose}.")
-        number = float(value)
-        if number < self.low or (self.low_open and number == self.low):
-            raise ParameterError(f"{given} is too small; {choose}.")
-        if number > self.high or (self.high_open and number == self.high):
-            raise ParameterError(f"{given} is too large; {choose}.")
-        return number
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of a few words; a peer's word for one of them is taken too, in upper or lower case."""
-
-    words: tuple[str, ...]
-    peers: Mapping[str, str] = field(default_factory=dict)
-    more: bool = False  # a shelf of the core may hold more words than these; whoever asks the core checks them
-
-    def __str__(self) -> str:
-        return "str" if self.more else "{" + ", ".join(repr(word) for word in self.words) + "}"
-
-    def check(self, given: str, value: Any) -> str:
-        if not isinstance(value, str):
-            raise ParameterError(f"{given} is not a string; choose one of {', '.join(self.words)}.")
-        lower = value.lower()
-        word = self.peers.get(lower, lower)
-        if not self.more and word not in self.words:
-            raise ParameterError(f"{given} is unknown; {suggest(word, self.words)}")
-        return word
-
-
-@dataclass(frozen=True)
-class Device:
-    """Where training runs. Only the CPU so far, and nothing falls back in silence."""
-
-    def __str__(self) -> str:
-        return "{'cpu'}"
-
-    def check(self, given: str, value: Any) -> str:
-        if isinstance(value, str) and value.lower() == "cpu":
-            return "cpu"
-        if isinstance(value, str) and value.lower().split(":")[0] in ("cuda", "gpu"):
-            raise ParameterError(f"{given} is not available in this version of Sapwood; choose 'cpu'.")
-        raise ParameterError(f"{given} is unknown; choose 'cpu'.")
-
-
-@dataclass(frozen=True)
-class Jobs:
-    """How many threads: counted from 1, or from every available CPU downwards with negative numbers."""
-
-    def __str__(self) -> str:
-        return "int or None"
-
-    def check(self, given: str, value: Any) -> int | None:
-        if value is None:
-            return None
-        if not _whole(value) or value == 0:
-            raise ParameterError(f"{given} is not a number of threads; choose 1 or more, or None for every CPU.")
-        return int(value)
-
-
-@dataclass(frozen=True)
-class Seed:
-    """The seed of every draw: an int; None is 0, so that a fit repeats; a generator of NumPy gives one draw."""
-
-    def __str__(self) -> str:
-        return "int, numpy.random.RandomState, numpy.random.Generator or None"
-
-    def check(self, given: str, value: Any) -> int:
-        if value is None:
-            return 0
-        if isinstance(value, np.random.Generator):
-            return int(value.integers(2**31))
-        if isinstance(value, np.random.RandomState):
-            return int(value.randint(2**31 - 1))
-        checked: int = Integer(0, 2**63 - 1).check(given, value)
-        return checked
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """What to measure on validation rows. Names are looked up in `sapwood.metric`."""
-
-    def __str__(self) -> str:
-        return "str, callable, (name, callable, higher_is_better), list of these, or None"
-
-    def check(self, given: str, value: Any) -> Any:
-        for one in value if isinstance(value, list) else [value]:
-            if not (one is None or isinstance(one, str | tuple) or callable(one)):
-                raise ParameterError(f"{given} is not a metric; choose {self}.")
-        return list(value) if isinstance(value, list) else value
-
-
-@dataclass(frozen=True)
-class Goal:
-    """A loss by name, a peer's name for it, or a user's own; names are looked up in `sapwood.objective`."""
-
-    words: Choice
-
-    def __str__(self) -> str:
-        return "str, callable or object"
-
-    def check(self, given: str, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.words.check(given, value)
-        if not (callable(value) or hasattr(value, "loss") or hasattr(value, "grad_hess")):
-            raise ParameterError(
-                f"{given} is no objective; give a name such as 'squared_error' or 'logistic', a function (y, score) -> "
-                "(gradient, hessian), or an object with grad_hess or loss."
-            )
-        return value
-
-
-@dataclass(frozen=True)
-class Rate:
-    """A number above 0, one for each round, or a function of the round, counted from 0."""
-
-    def __str__(self) -> str:
-        return "float, sequence of float, or callable"
-
-    def check(self, given: str, value: Any) -> Any:
-        if callable(value):
-            return value
-        value = value.tolist() if isinstance(value, np.ndarray) else value  # one of no dimensions is a number
-        if isinstance(value, list | tuple):
-            return [_rate.check(f"{given}, in which {one!r}", one) for one in value]
-        return _rate.check(given, value)
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where scores start: 'auto', a number, or one for each output."""
-
-    def __str__(self) -> str:
-        return "'auto', float or sequence of float"
-
-    def check(self, given: str, value: Any) -> Any:
-        if isinstance(value, str) and value == "auto":
-            return value
-        value = value.tolist() if isinstance(value, np.ndarray) else value
-        for one in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(one, bool) or not isinstance(one, Real) or not abs(float(one)) <= LARGEST_SCORE:  # nor NaN
-                raise ParameterError(
-                    f"{given} is no raw score; choose 'auto', a number up to {LARGEST_SCORE:g} in size, or one such "
-                    "number for each output."
-                )
-        return [float(one) for one in value] if isinstance(value, list | tuple) else float(value)
-
-
-@dataclass(frozen=True)
-class Flag:
-    """True or False."""
-
-    def __str__(self) -> str:
-        return "bool"
-
-    def check(self, given: str, value: Any) -> bool:
-        if not isinstance(value, bool | np.bool_):
-            raise ParameterError(f"{given} is neither True nor False.")
-        return bool(value)
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Shares of classes by name, or None; an integral class is its digits whatever its type, since files keep text."""
-
-    def __str__(self) -> str:
-        return "dict of class to float, or None"
-
-    def check(self, given: str, value: Any) -> dict[str, float] | None:
-        if value is None:
-            return None
-        if not isinstance(value, Mapping) or not value:
-            raise ParameterError(f"{given} is no dict of shares; give {{class: share}}, such as {{0: 0.1, 1: 1.0}}.")
-        return {class_name(one): _fraction.check(f"{given}, in which {share!r}", share) for one, share in value.items()}
-
-
-@dataclass(frozen=True)
-class Verbosity:
-    """How often to print: False or 0 never, n every n rounds, True one line that is kept up to date."""
-
-    def __str__(self) -> str:
-        return "bool or int"
-
-    def check(self, given: str, value: Any) -> bool | int:
-        if isinstance(value, bool | np.bool_):
-            return bool(value)
-        checked: int = Integer(0).check(given, 0 if value == -1 else value)  # -1 is LightGBM's silence
-        return checked
-
-
-@dataclass(frozen=True)
-class Directions:
-    """Monotone constraints: -1 falling, 0 free, 1 rising; of every column, or of some by name or position."""
-
-    def __str__(self) -> str:
-        return "dict, sequence of int, str or None"
-
-    def check(self, given: str, value: Any) -> dict[str | int, int] | list[int] | None:
-        if isinstance(value, str):  # XGBoost's "(1,0,-1)"
-            try:
-                value = [int(one) for one in value.strip("() ").split(",") if one.strip()]
-            except ValueError:
-                raise ParameterError(f"{given} is no list of directions; write it as (1,0,-1).") from None
-        if value is None:
-            return None
-        keyed = isinstance(value, Mapping)
-        if not keyed and not isinstance(value, list | tuple | np.ndarray):
-            raise ParameterError(f"{given} is neither a dict nor a sequence; give a direction for each column.")
-        signs = list(value.values()) if keyed else list(value)
-        if not all(_whole(sign) and sign in (-1, 0, 1) for sign in signs):
-            raise ParameterError(f"{given} has a direction that is not -1 (falling), 0 (free) or 1 (rising).")
-        signs = [int(sign) for sign in signs]
-        return dict(zip(_columns(given, value), signs, strict=True)) if keyed else signs
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Interaction constraints: groups of columns by name or position, or a word for all groups of a kind."""
-
-    def __str__(self) -> str:
-        return "list of lists of str or int, 'pairwise', 'no_interactions' or None"
-
-    def check(self, given: str, value: Any) -> list[list[str | int]] | str | None:
-        if value is None or (isinstance(value, str) and value in ("pairwise", "no_interactions")):
-            return value
-        if isinstance(value, str):  # XGBoost's "[[0,1],[2,3]]" and LightGBM's "[0,1],[2,3]"
-            try:
-                value = json.loads(value if value.replace(" ", "").startswith("[[") else f"[{value}]")
-            except ValueError:
-                raise ParameterError(f"{given} is no list of groups; write it as [[0,1],[2,3]].") from None
-        sets = (list, tuple, set, frozenset, np.ndarray)
-        if not isinstance(value, sets) or not all(isinstance(group, sets) and len(group) for group in value):
-            raise ParameterError(f"{given} is no list of groups of columns; write it as [['a', 'b'], ['c', 'd']].")
-        return [sorted(_columns(given, group), key=str) for group in value]
-
-
-@dataclass(frozen=True)
-class ForcedSplits:
-    """The top of every tree: {feature, threshold, left, right}, or the path of a JSON file that holds it."""
-
-    def __str__(self) -> str:
-        return "dict, path or None"
-
-    def check(self, given: str, value: Any) -> dict[str, Any] | None:
-        if isinstance(value, str | os.PathLike):
-            if value == "":  # LightGBM's default
-                return None
-            try:
-                value = json.loads(Path(value).read_text())
-            except (OSError, ValueError) as cause:
-                raise ParameterError(f"{given} is no file of forced splits: {cause}.") from cause
-        return None if value is None or value == {} else self._split(given, value)
-
-    def _split(self, given: str, split: Any) -> dict[str, Any]:
-        known = {"feature", "threshold", "left", "right"}
-        if not isinstance(split, Mapping) or not {"feature", "threshold"} <= set(split) <= known:
-            raise ParameterError(f"{given}: a split has feature, threshold and perhaps left and right, not {split!r}.")
-        (feature,) = _columns(given, [split["feature"]])
-        below = {
-            side: self._split(given, split[side]) for side in ("left", "right") if split.get(side) not in (None, {})
-        }
-        return {"feature": feature, "threshold": Number(-inf).check(given, split["threshold"]), **below}
+from sapwood.kinds import (
+    FRACTION,
+    RATE,
+    Choice,
+    Device,
+    Directions,
+    Flag,
+    ForcedSplits,
+    Goal,
+    Groups,
+    Integer,
+    Jobs,
+    Kind,
+    Metrics,
+    Number,
+    Rate,
+    Seed,
+    Shares,
+    Start,
+    Verbosity,
+    either,
+    whole,
+)
 
 
 @dataclass(frozen=True)
@@ -339,7 +41,7 @@ class Recipe:
     """A method by name."""
 
     def __str__(self) -> str:
-        return _either("{" + ", ".join(map(repr, RECIPES)) + "}", (None,))
+        return either("{" + ", ".join(map(repr, RECIPES)) + "}", (None,))
 
     def check(self, given: str, value: Any) -> str | None:
         return None if value is None else Choice(tuple(RECIPES)).check(given, value)
@@ -359,34 +61,9 @@ class Parameter:
     estimator: bool = True  # an argument of the estimators; False where they work it out themselves
 
 
-def class_name(one: Any) -> str:
-    """The name of a class where classes are keys: 1, 1.0 and "1" are one class."""
-    number = isinstance(one, int | float | np.integer | np.floating) and not isinstance(one, bool)
-    return str(int(one)) if number and float(one).is_integer() else str(one)
-
-
-def _whole(value: Any) -> bool:
-    """Whether a value is an integer, of Python or NumPy, and not a bool."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _columns(given: str, columns: Collection[Any]) -> list[Any]:
-    """Columns by name or position, in plain types."""
-    for one in columns:
-        if not isinstance(one, str) and not _whole(one):
-            raise ParameterError(f"{given} names a column {one!r}; give a name or a position.")
-    return [str(one) if isinstance(one, str) else int(one) for one in columns]
-
-
-def _either(first: str, also: tuple[Any, ...]) -> str:
-    """Join alternatives as prose: "int, 'auto' or None"."""
-    words = [first, *(repr(other) for other in also)]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 def _instead(old: Collection[Any], new: Any) -> Callable[[Any], Any]:
     """A value mapping that replaces a peer's special integers and leaves the rest alone."""
-    return lambda value: new if _whole(value) and value in old else value
+    return lambda value: new if whole(value) and value in old else value
 
 
 def _as(yes: Any, no: Any) -> Callable[[Any], Any]:
@@ -426,8 +103,6 @@ _OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in l
 _BOOSTING = {"gbdt": "plain", "gbrt": "plain", "gbtree": "plain", "rf": "forest", "random_forest": "forest"}
 _POLICIES = {"lossguide": "leafwise", "symmetrictree": "symmetric"}
 _SAMPLERS = {"gradient_based": "mvs", "bernoulli": "uniform", "bagging": "uniform", "no": "none"}
-_fraction = Number(0, 1, low_open=True)
-_rate = Number(0, low_open=True)
 _positive = Number(0)
 
 TABLE: tuple[Parameter, ...] = (
@@ -483,7 +158,7 @@ TABLE: tuple[Parameter, ...] = (
     Parameter(
         "max_drop", Integer(1, also=(None,)), 50,
         "Dart: most rounds forgotten at once; None for no limit.",
-        means={"max_drop": lambda most: None if _whole(most) and most <= 0 else most},
+        means={"max_drop": lambda most: None if whole(most) and most <= 0 else most},
         model=True,
     ),
     Parameter(
@@ -540,7 +215,7 @@ TABLE: tuple[Parameter, ...] = (
         "max_bins", Integer(2, 65535), 255,
         "Most bins of a column, besides the one for missing values; 255 is the most that fits one byte a value.",
         ("max_bin", "border_count"),
-        {"border_count": lambda borders: borders + 1 if _whole(borders) else borders},  # b borders part b + 1 bins
+        {"border_count": lambda borders: borders + 1 if whole(borders) else borders},  # b borders part b + 1 bins
         model=True,
     ),
     Parameter(
@@ -645,7 +320,7 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "subsample", _fraction, 1.0,
+        "subsample", FRACTION, 1.0,
         "Share of the rows drawn, without replacement, for each round.",
         ("bagging_fraction", "sub_row", "bagging", "sample_rate"),
         model=True,
@@ -688,7 +363,7 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "other_rate", _fraction, 0.1,
+        "other_rate", FRACTION, 0.1,
         "Share of all rows that goss draws from the rest; these count (1 - top_rate) / other_rate times.",
         ("goss_beta",),
         model=True,
@@ -706,19 +381,19 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "colsample_bytree", _fraction, 1.0,
+        "colsample_bytree", FRACTION, 1.0,
         "Share of the columns drawn for each tree.",
         ("feature_fraction", "sub_feature"),
         model=True,
     ),
     Parameter(
-        "colsample_bylevel", _fraction, 1.0,
+        "colsample_bylevel", FRACTION, 1.0,
         "Share of the tree's columns drawn for each level.",
         ("rsm",),
         model=True,
     ),
     Parameter(
-        "colsample_bynode", _fraction, 1.0,
+        "colsample_bynode", FRACTION, 1.0,
         "Share of the level's columns drawn for each node.",
         ("feature_fraction_bynode", "sub_feature_bynode"),
         model=True,
@@ -797,7 +472,7 @@ TABLE: tuple[Parameter, ...] = (
         "verbose", Verbosity(), 0,
         "Print progress every so many rounds; True keeps one line up to date; 0 is silent.",
         ("verbose_eval", "metric_period", "verbosity"),
-        {"verbosity": lambda level: int(level > 1) if _whole(level) else level},  # up to 1 the peers only warn
+        {"verbosity": lambda level: int(level > 1) if whole(level) else level},  # up to 1 the peers only warn
     ),
     Parameter(
         "device", Device(), "cpu",
@@ -974,7 +649,7 @@ def _recipe(name: str | None, found: Collection[str]) -> dict[str, Any]:
 def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[int], float]:
     """The learning rate of a round, whatever form `learning_rate` was given in."""
     if callable(given):
-        return lambda index: _rate.check(f"learning_rate({index})={given(index)!r}", given(index))
+        return lambda index: RATE.check(f"learning_rate({index})={given(index)!r}", given(index))
     if isinstance(given, Sequence):
         return lambda index: given[index]
     return lambda _: given

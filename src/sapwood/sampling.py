@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
-from sapwood.params import class_name, defaults
+from sapwood.kinds import class_name
+from sapwood.params import defaults
 
 HOLDOUT, FOLDS = 6, 7  # purposes of a draw
 EVERYBODY = {"none": {"fields": [], "shares": False, "by_gradient": False}}  # beside the core's samplers

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 import lightgbm
 import numpy as np
 import xgboost
-from numpy.typing import NDArray
 
 import sapwood
-from rivals.side_by_side import Array, Side, differences
-from sapwood.model import Booster
+from rivals.side_by_side import Array, Side, Tree, differences
 
 Gradients = Callable[[Array], tuple[Array, Array]]  # scores (n_rows, n_outputs) -> gradients, hessians
 
@@ -23,70 +21,10 @@ Gradients = Callable[[Array], tuple[Array, Array]]  # scores (n_rows, n_outputs)
 TIE = 1e-6
 
 
-class Tree(NamedTuple):
-    """A tree of any library."""
-
-    column: NDArray[Any]
-    threshold: NDArray[Any]
-    strict: bool  # x < threshold goes left, else x <= threshold
-    missing_left: NDArray[Any]
-    left: NDArray[Any]  # -1 in leaves
-    right: NDArray[Any]
-    value: NDArray[Any]  # of leaves
-
-    @classmethod
-    def of_sapwood(cls, booster: Booster, index: int) -> "Tree":
-        """The tree of this index, counted from 0 over all rounds and outputs."""
-        tree = booster.trees.slice(index, index + 1)
-        left = np.where(tree.column < 0, -1, tree.left)
-        return cls(tree.column, tree.threshold, False, tree.missing_left > 0, left, left + 1, tree.value)
-
-    @classmethod
-    def of_xgboost(cls, tree: Mapping[str, Any]) -> "Tree":
-        """A tree of its JSON."""
-        names = "split_indices", "split_conditions", "default_left", "left_children", "right_children"
-        column, threshold, missing, left, right = (np.array(tree[name]) for name in names)
-        threshold = threshold.astype(np.float32).astype(np.float64)  # a decimal stands for the float32 next to it
-        return cls(column, threshold, True, missing > 0, left, right, threshold)
-
-    @classmethod
-    def of_lightgbm(cls, tree: Mapping[str, Any]) -> "Tree":
-        """A tree of `dump_model`."""
-        rows: list[tuple[Any, ...]] = []
-
-        def walk(node: Mapping[str, Any]) -> int:
-            at = len(rows)
-            rows.append((-1, 0.0, False, -1, -1, node.get("leaf_value", 0.0)))
-            if "left_child" in node:
-                assert node["decision_type"] == "<="
-                rows[at] = (
-                    node["split_feature"], node["threshold"], node["default_left"],
-                    walk(node["left_child"]), walk(node["right_child"]), 0.0,
-                )  # fmt: skip
-            return at
-
-        walk(tree["tree_structure"])
-        column, threshold, missing, left, right, value = map(np.array, zip(*rows, strict=True))
-        return cls(column, threshold, False, missing, left, right, value)
-
-    def side(self, node: int, X: Array) -> Side:
-        """Which of the rows of a node go left."""
-        if self.left[node] < 0:
-            return None
-        x, at = X[:, self.column[node]], self.threshold[node]
-        return np.where(np.isnan(x), self.missing_left[node], x < at if self.strict else x <= at)
-
-    def values(self, X: Array) -> Array:
-        """The value of every row's leaf."""
-        out, open_nodes = np.empty(len(X)), [(0, np.arange(len(X)))]
-        while open_nodes:
-            node, rows = open_nodes.pop()
-            side = self.side(node, X[rows])
-            if side is None:
-                out[rows] = self.value[node]
-            else:
-                open_nodes += [(self.left[node], rows[side]), (self.right[node], rows[~side])]
-        return out
+def xgboost_trees(model: xgboost.Booster) -> list[dict[str, Any]]:
+    """Every tree of a model as its JSON has it."""
+    trees: list[dict[str, Any]] = json.loads(model.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]
+    return trees
 
 
 class Peer(NamedTuple):
@@ -99,8 +37,7 @@ class Peer(NamedTuple):
     def of_xgboost(cls, params: Mapping[str, Any], X: Array, y: Array, weight: Array | None, rounds: int) -> "Peer":
         data = xgboost.DMatrix(X, y, weight=weight)
         model = xgboost.train({"nthread": 1, "max_bin": 65535, **params}, data, rounds)
-        parsed = json.loads(model.save_raw("json"))["learner"]
-        trees = [Tree.of_xgboost(tree) for tree in parsed["gradient_booster"]["model"]["trees"]]
+        trees = [Tree.of_xgboost(tree) for tree in xgboost_trees(model)]
         scores = [
             model.predict(data, output_margin=True, iteration_range=(0, i)).reshape(len(X), -1).astype(np.float64)
             for i in range(1, rounds + 1)
@@ -196,7 +133,7 @@ def compare(
 def agree(X: Array, ours: Tree, theirs: Tree, g: Array, h: Array, params: Mapping[str, Any]) -> bool:
     """Whether two trees part the rows alike; raise unless each node where they do not is a tie of two splits."""
     same = True
-    for rows, mine, other in differences(X, ours, theirs):
+    for rows, mine, other, *_ in differences(X, ours, theirs):
         scores = [split_score(g[rows], h[rows], side, params) for side in (mine, other)]
         tie = abs(scores[0] - scores[1]) <= TIE * max(scores)
         assert tie, f"{len(rows)} rows are split with a score of {scores[0]!r}, by the peer with {scores[1]!r}"

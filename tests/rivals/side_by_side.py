@@ -24,29 +24,76 @@ NOTHING = 1e-12
 
 
 class Tree(NamedTuple):
-    """A tree of either library: rows with ``X[:, column] <= threshold`` go left."""
+    """A tree of any library."""
 
     column: NDArray[Any]
     threshold: NDArray[Any]
+    strict: bool  # x < threshold goes left, else x <= threshold
+    missing_left: NDArray[Any]
     left: NDArray[Any]  # -1 in leaves
     right: NDArray[Any]
+    value: NDArray[Any]  # of leaves
 
     @classmethod
     def of_sapwood(cls, booster: Booster, index: int) -> "Tree":
         """The tree of this index, counted from 0 over all rounds and outputs."""
         tree = booster.trees.slice(index, index + 1)
         left = np.where(tree.column < 0, -1, tree.left)
-        return cls(tree.column, tree.threshold, left, left + 1)
+        return cls(tree.column, tree.threshold, False, tree.missing_left > 0, left, left + 1, tree.value)
 
     @classmethod
     def of_sklearn(cls, estimator: Any) -> "Tree":
         """The tree of a fitted decision tree."""
         tree = estimator.tree_
-        return cls(tree.feature, tree.threshold, tree.children_left, tree.children_right)
+        none = np.zeros(tree.node_count)
+        return cls(tree.feature, tree.threshold, False, none > 0, tree.children_left, tree.children_right, none)
+
+    @classmethod
+    def of_xgboost(cls, tree: Mapping[str, Any]) -> "Tree":
+        """A tree of its JSON."""
+        names = "split_indices", "split_conditions", "default_left", "left_children", "right_children"
+        column, threshold, missing, left, right = (np.array(tree[name]) for name in names)
+        threshold = threshold.astype(np.float32).astype(np.float64)  # a decimal stands for the float32 next to it
+        return cls(column, threshold, True, missing > 0, left, right, threshold)
+
+    @classmethod
+    def of_lightgbm(cls, tree: Mapping[str, Any]) -> "Tree":
+        """A tree of `dump_model`."""
+        rows: list[tuple[Any, ...]] = []
+
+        def walk(node: Mapping[str, Any]) -> int:
+            at = len(rows)
+            rows.append((-1, 0.0, False, -1, -1, node.get("leaf_value", 0.0)))
+            if "left_child" in node:
+                assert node["decision_type"] == "<="
+                rows[at] = (
+                    node["split_feature"], node["threshold"], node["default_left"],
+                    walk(node["left_child"]), walk(node["right_child"]), 0.0,
+                )  # fmt: skip
+            return at
+
+        walk(tree["tree_structure"])
+        column, threshold, missing, left, right, value = map(np.array, zip(*rows, strict=True))
+        return cls(column, threshold, False, missing, left, right, value)
 
     def side(self, node: int, X: Array) -> Side:
         """Which of the rows of a node go left."""
-        return None if self.left[node] < 0 else X[:, self.column[node]] <= self.threshold[node]
+        if self.left[node] < 0:
+            return None
+        x, at = X[:, self.column[node]], self.threshold[node]
+        return np.where(np.isnan(x), self.missing_left[node], x < at if self.strict else x <= at)
+
+    def values(self, X: Array) -> Array:
+        """The value of every row's leaf."""
+        out, open_nodes = np.empty(len(X)), [(0, np.arange(len(X)))]
+        while open_nodes:
+            node, rows = open_nodes.pop()
+            side = self.side(node, X[rows])
+            if side is None:
+                out[rows] = self.value[node]
+            else:
+                open_nodes += [(self.left[node], rows[side]), (self.right[node], rows[~side])]
+        return out
 
 
 class Rival(NamedTuple):
@@ -118,7 +165,7 @@ def agree(X: Array, ours: Tree, theirs: Tree, target: Array, weight: Array) -> b
     A tree is fitted to the target, (n_rows), by weighted least squares.
     """
     same = True
-    for rows, mine, other in differences(X, ours, theirs):
+    for rows, mine, other, *_ in differences(X, ours, theirs):
         t, w = target[rows], weight[rows]
         a, b = gain(t, w, mine), gain(t, w, other)
         tie = abs(a - b) < TIE * max(a, b) or max(a, b) < NOTHING * (w * t * t).sum()
@@ -127,8 +174,18 @@ def agree(X: Array, ours: Tree, theirs: Tree, target: Array, weight: Array) -> b
     return same
 
 
-def differences(X: Array, ours: Tree, theirs: Tree) -> Iterator[tuple[NDArray[np.intp], Side, Side]]:
-    """Yield the nodes that hold the same rows in both trees and part them otherwise: the rows, our side, their side."""
+class Difference(NamedTuple):
+    """A node that holds the same rows in both trees, which part them otherwise."""
+
+    rows: NDArray[np.intp]
+    mine: Side
+    other: Side
+    node: int  # of our tree
+    rival: int  # of theirs
+
+
+def differences(X: Array, ours: Tree, theirs: Tree) -> Iterator[Difference]:
+    """Walk two trees side by side, as far as they part the rows alike."""
     pairs = [(np.arange(len(X)), 0, 0)]
     while pairs:
         rows, a, b = pairs.pop()
@@ -136,7 +193,7 @@ def differences(X: Array, ours: Tree, theirs: Tree) -> Iterator[tuple[NDArray[np
         if mine is None and other is None:
             continue
         if mine is None or other is None or not (np.array_equal(mine, other) or np.array_equal(mine, ~other)):
-            yield rows, mine, other
+            yield Difference(rows, mine, other, a, b)
             continue
         left, right = theirs.left[b], theirs.right[b]
         if mine[0] != other[0]:  # the same parts with left and right exchanged, by another column

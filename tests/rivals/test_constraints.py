@@ -9,12 +9,12 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
-from numpy.typing import NDArray
 from sklearn.metrics import log_loss, mean_squared_error
 
 import datasets
 import sapwood
-from rivals.side_by_side import Array, Tree
+from rivals.peers import xgboost_trees
+from rivals.side_by_side import Array, Tree, differences
 
 ROUNDS = 20
 TIE = 1e-4  # share of a gain by which two may differ and tie: XGBoost's gradients and gains are of float32
@@ -45,42 +45,6 @@ def data_of(name: str) -> tuple[Array, Array]:
     return X[:, whole], y / y.std() if TASKS[name].objective == "squared_error" else y
 
 
-class Rival(NamedTuple):
-    """A tree of XGBoost."""
-
-    tree: Tree
-    gain: NDArray[np.float64]
-
-
-def read(model: xgboost.Booster) -> list[Rival]:
-    """Its trees; rows with ``x < split`` go left there, with ``x <= threshold`` here."""
-    trees = []
-    for _, nodes in model.trees_to_dataframe().groupby("Tree"):
-        nodes = nodes.sort_values("Node")
-        leaf = (nodes["Feature"] == "Leaf").to_numpy()
-        column = nodes["Feature"].str[1:].where(~leaf, "-1").astype(int).to_numpy()
-        yes, no = (nodes[side].str.split("-").str[1].fillna(-1).astype(int).to_numpy() for side in ("Yes", "No"))
-        cut = np.nextafter(nodes["Split"].fillna(0).to_numpy(np.float32), np.float32(-np.inf)).astype(np.float64)
-        trees.append(Rival(Tree(column, cut, yes, no), np.where(leaf, 0.0, nodes["Gain"])))
-    return trees
-
-
-def apart(X: Array, ours: Tree, theirs: Tree) -> list[tuple[int, int]]:
-    """Nodes that hold the same rows in both trees and part them otherwise."""
-    found, pairs = [], [(np.arange(len(X)), 0, 0)]
-    while pairs:
-        rows, a, b = pairs.pop()
-        mine, other = ours.side(a, X[rows]), theirs.side(b, X[rows])
-        if mine is None and other is None:
-            continue
-        if mine is None or other is None or not (np.array_equal(mine, other) or np.array_equal(mine, ~other)):
-            found.append((a, b))
-            continue
-        left, right = (theirs.left[b], theirs.right[b]) if mine[0] == other[0] else (theirs.right[b], theirs.left[b])
-        pairs += [(rows[mine], ours.left[a], left), (rows[~mine], ours.right[a], right)]
-    return found
-
-
 def compare(name: str, theirs: dict[str, Any], ours: dict[str, Any]) -> int:
     """Grow every tree of XGBoost from the scores it was grown from; how many rounds had a tie.
 
@@ -93,13 +57,13 @@ def compare(name: str, theirs: dict[str, Any], ours: dict[str, Any]) -> int:
     params = {"objective": task.objective, "n_estimators": 1, "grow_policy": "depthwise", "max_leaves": None}
     params |= SHAPE | {"precision": "wide", "path_smooth": 0.0} | ours
     before, ties = np.full(len(y), 0.5 if task.objective == "squared_error" else 0.0), 0
-    for index, rival in enumerate(read(model)):
+    for index, tree in enumerate(xgboost_trees(model)):
         binned = sapwood.Dataset(X, label=y, init_score=before, max_bins=65535, min_samples_bin=1)
         booster = sapwood.train(params, binned)
         after = model.predict(data, output_margin=True, iteration_range=(0, index + 1)).astype(np.float64)
-        differ = apart(X, Tree.of_sapwood(booster, 0), rival.tree)
-        for mine, other in differ:
-            a, b = 2 * booster.trees.gain[mine], rival.gain[other]
+        differ = list(differences(X, Tree.of_sapwood(booster, 0), Tree.of_xgboost(tree)))
+        for one in differ:
+            a, b = 2 * booster.trees.gain[one.node], tree["loss_changes"][one.rival]
             assert abs(a - b) <= TIE * max(a, b), f"in round {index} a split gains {a!r}, XGBoost's {b!r}"
         if not differ:
             np.testing.assert_allclose(booster.predict(X, raw=True, init_score=before), after, rtol=0, atol=5e-6)
@@ -124,9 +88,6 @@ def rules(name: str, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return theirs, ours
 
 
-@pytest.mark.skipif(
-    xgboost.__version__.startswith(("3.0", "3.1", "3.2")), reason="its frame of trees fails on a tree without splits"
-)
 @pytest.mark.parametrize("penalty", [{}, {"reg_lambda": 5.0, "min_split_gain": 0.5}], ids=["", "penalties"])
 @pytest.mark.parametrize("kind", ["monotone", "groups", "both"])
 @pytest.mark.parametrize("name", TASKS)

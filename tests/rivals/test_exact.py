@@ -3,27 +3,18 @@
 In: real data sets, least squares and logistic loss. Out: agreement, tree by tree, except where two splits tie.
 """
 
-import json
-from typing import Any
-
 import numpy as np
 import pytest
 import xgboost
 from scipy.special import expit
 
 import datasets
+from rivals.peers import xgboost_trees
 from rivals.side_by_side import Array, Rival, Tree, compare
 
 ROUNDS = 15
 LEAST_GAIN = 5e-7  # XGBoost makes no split that gains less: kRtEps = 1e-6 of twice the loss (param.h)
 MOST_TIES = 3  # rounds, of the 15; XGBoost sums float32 gradients, in which more splits tie than in ours
-
-
-def tree_of(part: dict[str, Any]) -> Tree:
-    """A tree of XGBoost: rows below a threshold, a float32, go left."""
-    left, right = np.array(part["left_children"]), np.array(part["right_children"])
-    threshold = np.nextafter(np.array(part["split_conditions"], np.float32), np.float32(-np.inf)).astype(np.float64)
-    return Tree(np.array(part["split_indices"]), threshold, left, right)
 
 
 def rival(X: Array, y: Array, objective: str, depth: int) -> Rival:
@@ -32,18 +23,18 @@ def rival(X: Array, y: Array, objective: str, depth: int) -> Rival:
                 "min_child_weight": 0.0, "base_score": 0.5, "nthread": 2}  # fmt: skip
     data = xgboost.DMatrix(X, label=y)
     model = xgboost.train(settings, data, ROUNDS)
-    raw = json.loads(model.save_raw("json"))["learner"]["gradient_booster"]["model"]["trees"]
+    trees = [[Tree.of_xgboost(tree)] for tree in xgboost_trees(model)]
     margins = [model.predict(data, output_margin=True, iteration_range=(0, k)) for k in range(1, ROUNDS + 1)]
     start = 0.5 if objective == "reg:squarederror" else 0.0
     scores = [np.full(len(y), start), *margins]
     columns = [score.astype(np.float64).reshape(-1, 1) for score in scores]
     if objective == "reg:squarederror":
-        return Rival([[tree_of(part)] for part in raw], columns, lambda s: y[:, None] - s)
+        return Rival(trees, columns, lambda s: y[:, None] - s)
 
     def hessian(s: Array) -> Array:
         return np.maximum(expit(s) * (1 - expit(s)), 1e-16)
 
-    return Rival([[tree_of(part)] for part in raw], columns, lambda s: (y[:, None] - expit(s)) / hessian(s), hessian)
+    return Rival(trees, columns, lambda s: (y[:, None] - expit(s)) / hessian(s), hessian)
 
 
 @pytest.mark.parametrize("depth", [3, 6])

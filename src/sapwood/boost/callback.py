@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sapwood.errors import ParameterError, suggest
+from sapwood.kinds import Integer, Number
 from sapwood.metric import Metric
 from sapwood.model.booster import Booster
-from sapwood.params import Integer, Number
 
 __all__ = ["Callback", "Round", "early_stopping", "progress", "record", "time_limit"]
 

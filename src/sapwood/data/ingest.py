@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import DataError
-from sapwood.params import LARGEST_SCORE
+from sapwood.kinds import LARGEST_SCORE
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -22,9 +22,10 @@ from sapwood.data import ingest
 from sapwood.data.dataset import BINS, Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
+from sapwood.kinds import Number, class_name
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import ELSEWHERE, RECIPES, TABLE, Number, class_name, resolve
+from sapwood.params import ELSEWHERE, RECIPES, TABLE, resolve
 from sapwood.params import Parameter as Row
 
 OBJECTIVES = cpu.objectives()

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sapwood.device import cpu
 from sapwood.errors import DataError, DivergedError, ParameterError, suggest
+from sapwood.kinds import Number
 from sapwood.objective.custom import CORE, Custom
-from sapwood.params import Number
 
 Floats = NDArray[np.float64]
 LARGEST = 1e150  # squares of labels must stay finite in float64

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <new>
 
@@ -77,18 +76,6 @@ Weights::Weights(const double* w, int64_t n) {
 namespace {
 
 constexpr int64_t SAMPLE = 200000;
-
-// The order of numbers as that of integers, both zeros alike; float32 and its like need half the digits.
-uint64_t ordered(double x) {
-  const uint64_t u = bits_of(x == 0.0 ? 0.0 : x);
-  return u >> 63 ? ~u : u | 0x8000000000000000u;
-}
-double unordered(uint64_t u) { return of_bits(u >> 63 ? u & 0x7fffffffffffffffu : ~u); }
-uint32_t ordered(float x) {
-  const uint32_t u = std::bit_cast<uint32_t>(x == 0.0f ? 0.0f : x);
-  return u >> 31 ? ~u : u | 0x80000000u;
-}
-double unordered(uint32_t u) { return std::bit_cast<float>(u >> 31 ? u & 0x7fffffffu : ~u); }
 
 struct Distinct {  // a small open-addressing set that gives up beyond `limit` values
   std::vector<uint64_t> slot;

@@ -21,7 +21,6 @@ struct Highest {
 // those that share it.
 template <class Number, class Enough>
 Highest highest(int64_t n, int n_threads, const Number& number, const Enough& enough) {
-  constexpr int64_t PIECE = 16384;
   constexpr int DIGIT = 11, LEADING = 2 * DIGIT;  // bits of a digit; where the first begins
   constexpr uint32_t N_DIGITS = 1u << DIGIT;
   struct Count {
@@ -40,7 +39,7 @@ Highest highest(int64_t n, int n_threads, const Number& number, const Enough& en
       return;
     }
   };
-  const int64_t n_tasks = (n + PIECE - 1) / PIECE;
+  const int64_t n_tasks = pieces(n);
   std::vector<std::vector<Count>> local(n_threads);
   run(n_threads, n_tasks, [&](int64_t task, int worker) {
     if (local[worker].empty()) local[worker].resize(2 * N_DIGITS);  // two: neighbours may share a digit

@@ -10,12 +10,9 @@
 namespace sapwood {
 namespace {
 
-constexpr int64_t PIECE = 16384;  // rows of a task
 constexpr int HALVINGS = 10;
 constexpr double CLOSE = 1e-7;  // steps up to this are not tested: the loss is too flat there to tell
 
-int64_t pieces(int64_t n) { return (n + PIECE - 1) / PIECE; }
-int threads_for(const LeafRows& r) { return r.n < PIECE ? 1 : r.n_threads; }
 double size(double x) { return x < 0.0 ? -x : x; }
 bool finite(double x) { return x - x == 0.0; }
 
@@ -33,13 +30,6 @@ int64_t repeat(const LeafRows& r, int64_t i) { return r.weights.whole && r.weigh
 struct alignas(64) Most {
   double mass = 0, level = 0;
 };
-
-// The rows' order as unsigned integers.
-uint64_t ordered(double x) {
-  const uint64_t u = bits_of(x + 0.0);  // -0.0 is 0.0
-  return u >> 63 ? ~u : u | 0x8000000000000000u;
-}
-double disordered(uint64_t u) { return of_bits(u >> 63 ? u & 0x7fffffffffffffffu : ~u); }
 
 struct Item {  // a row in a selection
   uint64_t key;
@@ -94,7 +84,7 @@ struct Placed {
 // The quantiles of knots (NUMERICS 8). `place(row, knot, group)` may move a knot or leave it out (mass 0).
 std::vector<double> knot_quantiles(const LeafRows& r, int n_groups,
                                    const std::function<void(int64_t, Placed&)>& place) {
-  const int n_threads = threads_for(r);
+  const int n_threads = threads_for(r.n, r.n_threads);
   const int64_t n_pieces = pieces(r.n);
   std::vector<Most> most(n_pieces);
   auto each = [&](int64_t piece, auto&& visit) {
@@ -150,7 +140,7 @@ std::vector<double> knot_quantiles(const LeafRows& r, int n_groups,
   const std::vector<uint64_t> found = select(items, target, n_threads);
   std::vector<double> out(n_groups, 0.0);
   for (int k = 0; k < n_groups; k++)
-    if (mass[k].all > 0) out[k] = disordered(found[k]);
+    if (mass[k].all > 0) out[k] = unordered(found[k]);
   return out;
 }
 
@@ -176,7 +166,7 @@ std::vector<double> leaf_weights(const LeafRows& r) {
 // Two passes: derivatives of all rows and their maxima, then fixed point and sums.
 LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space) {
   constexpr uint64_t INFINITE = 0x7ff0000000000000u;
-  const int n_threads = threads_for(r);
+  const int n_threads = threads_for(r.n, r.n_threads);
   const int64_t n_pieces = pieces(r.n);
   if (space.size() < (size_t)r.n * 24) space = Memory((size_t)r.n * 24);
   double* const derived[3] = {space.as<double>(), space.as<double>() + r.n, space.as<double>() + 2 * r.n};

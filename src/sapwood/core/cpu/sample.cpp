@@ -12,8 +12,7 @@
 namespace sapwood {
 namespace {
 
-constexpr int64_t PIECE = 16384;  // rows of a task
-constexpr int STEEPEST = 900;     // an output whose gradients are 2^900 times smaller than another's adds nothing
+constexpr int STEEPEST = 900;  // an output whose gradients are 2^900 times smaller than another's adds nothing
 
 }  // namespace
 
@@ -40,8 +39,8 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
     for (const int32_t m : weights_.multiple) times = std::max(times, m);
   const double scale = power_of_two(WIDE - exponent_of(info.most(n_outputs_, (double)times, field.data())));
   uint32_t* size = size_.as<uint32_t>();
-  const int n_threads = n_ < PIECE ? 1 : n_threads_;
-  run(n_threads, (n_ + PIECE - 1) / PIECE, [&](int64_t task, int) {
+  const int n_threads = threads_for(n_, n_threads_);
+  run(n_threads, pieces(n_), [&](int64_t task, int) {
     for (int64_t at = task * PIECE; at < std::min(n_, (task + 1) * PIECE); at += BLOCK) {
       SizeArgs a{};
       a.n = std::min<int64_t>(BLOCK, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.sampler = sampler_;
@@ -101,7 +100,7 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   for (size_t s = 0; s < binned_.shards.size(); s++)
     for (int64_t at = 0; at < binned_.shards[s].n_rows; at += PIECE)
       pieces_.push_back({s, at, std::min(binned_.shards[s].n_rows, at + PIECE), binned_.shards[s].first, 0});
-  const int n_threads = n_ < PIECE ? 1 : n_threads_;
+  const int n_threads = threads_for(n_, n_threads_);
   run(n_threads, (int64_t)pieces_.size(), [&](int64_t task, int) {
     Piece& p = pieces_[task];
     int32_t* rows = list_.as<int32_t>() + p.first + p.begin;
@@ -168,7 +167,7 @@ void Trainer::weigh(int output) {
   if (apart && weighed_apart_.size() == 0) weighed_apart_ = Memory(n_bytes);
   auto all_pieces = [&](const Scale& narrow, const Scale& wide) {
     std::vector<WeighArgs> parts(pieces_.size());
-    run(n_ < PIECE ? 1 : n_threads_, (int64_t)pieces_.size(), [&](int64_t task, int) {
+    run(threads_for(n_, n_threads_), (int64_t)pieces_.size(), [&](int64_t task, int) {
       const Piece& p = pieces_[task];
       const int64_t first = output * n_ + p.first;
       WeighArgs a{};

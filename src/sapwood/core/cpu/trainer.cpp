@@ -12,10 +12,7 @@
 
 namespace sapwood {
 namespace {
-constexpr int64_t PIECE = 16384;     // rows of a task
 constexpr int64_t APART = 64 << 20;  // codes up to which one worker grows a tree alone: 0.1 s, so that Ctrl-C is heard
-int64_t tasks(int64_t n) { return (n + PIECE - 1) / PIECE; }
-int threads_for(int64_t n, int n_threads) { return n < PIECE ? 1 : n_threads; }
 
 template <class Name>
 void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name, Name* leaf, int n_threads);
@@ -42,8 +39,8 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
   }
   const int e = exponent_of(top);
   const double scale = power_of_two(62 - e);
-  std::vector<__int128> parts(tasks(n), 0);
-  run(threads_for(n, n_threads), tasks(n), [&](int64_t t, int) {
+  std::vector<__int128> parts(pieces(n), 0);
+  run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
     __int128 sum = 0;
     for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++) {
       const int64_t q = rounded62(value(i) * scale);
@@ -153,7 +150,7 @@ void Trainer::set_scores(const double* scores) {
 
 void Trainer::flush_scores(int output) {
   if (!pending_[output]) return;
-  run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int) {
+  run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
     const int64_t at = t * PIECE;
     kernels().add_leaves(score_.as<double>() + output * n_ + at, numbers_[output], at, value_[output].data(),
                          std::min(PIECE, n_ - at));
@@ -177,7 +174,7 @@ bool Trainer::pass(bool pending) {
   std::vector<const double*> value(n_outputs_, nullptr);
   for (int k = 0; k < n_outputs_; k++)
     if (pending && pending_[k]) value[k] = value_[k].data();
-  run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int worker) {
+  run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int worker) {
     Local& mine = local[worker];
     if (mine.scratch.empty()) {
       mine.max_g.assign(n_outputs_, 0), mine.max_h.assign(n_outputs_, 0), mine.max_search.assign(n_outputs_, 0);
@@ -337,7 +334,7 @@ LeafRows Trainer::rows_of(int output, bool all, const double* score) {
              n_threads_};
   if (!info_.pointwise) {
     along_g_.resize(n_), along_y_.resize(n_);
-    run(threads_for(n_, n_threads_), tasks(n_), [&](int64_t t, int) {
+    run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
       const int64_t at = t * PIECE;
       const int n = (int)std::min(PIECE, n_ - at);
       kernels().margins(score_.as<double>() + at, n_, n_outputs_, output, n, along_g_.data() + at);
@@ -383,7 +380,7 @@ double Trainer::search_step(int output, const std::vector<double>& value) {
 
 void Trainer::set_leaves(int output, const std::vector<int32_t>& number, std::vector<double> value) {
   const LeafNumbers& l = numbers_[output];
-  run(threads_for(n_, n_threads_), number.empty() ? 0 : tasks(n_), [&](int64_t t, int) {
+  run(threads_for(n_, n_threads_), number.empty() ? 0 : pieces(n_), [&](int64_t t, int) {
     for (int64_t i = t * PIECE; i < std::min(n_, (t + 1) * PIECE); i++)
       if (l.wide) ((uint16_t*)l.data)[i] = (uint16_t)number[((uint16_t*)l.data)[i]];
       else ((uint8_t*)l.data)[i] = (uint8_t)number[((uint8_t*)l.data)[i]];
@@ -439,7 +436,7 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
   const bool masks = !b.wide && m.leaves.size() <= 256;
   for (const Shard& s : b.shards) {
     const auto planes = byte_planes(b, s);
-    run(threads_for(s.n_rows, n_threads), tasks(s.n_rows), [&](int64_t task, int) {
+    run(threads_for(s.n_rows, n_threads), pieces(s.n_rows), [&](int64_t task, int) {
       std::vector<uint64_t> reach(masks ? (size_t)t.n_nodes * (BLOCK / 64) : 0);
       for (int64_t at = task * PIECE; at < std::min(s.n_rows, (task + 1) * PIECE); at += BLOCK) {
         const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);

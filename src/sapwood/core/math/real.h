@@ -16,6 +16,25 @@ inline double of_bits(uint64_t u) {
   return x;
 }
 
+// The order of numbers as that of integers, both zeros alike; float32 needs half the digits.
+inline uint64_t ordered(double x) {
+  const uint64_t u = bits_of(x + 0.0);  // -0.0 is 0.0
+  return u >> 63 ? ~u : u | 0x8000000000000000u;
+}
+inline double unordered(uint64_t u) { return of_bits(u >> 63 ? u & 0x7fffffffffffffffu : ~u); }
+inline uint32_t ordered(float x) {
+  const float y = x + 0.0f;
+  uint32_t u;
+  __builtin_memcpy(&u, &y, 4);
+  return u >> 31 ? ~u : u | 0x80000000u;
+}
+inline double unordered(uint32_t u) {
+  const uint32_t v = u >> 31 ? u & 0x7fffffffu : ~u;
+  float x;
+  __builtin_memcpy(&x, &v, 4);
+  return x;
+}
+
 constexpr double ROUND = 0x1.8p52;  // adding and subtracting it rounds |x| < 2^51 to an integer, half to even
 constexpr double LN2_HI = 0x1.62e42feep-1, LN2_LO = 0x1.a39ef35793c76p-33;  // k * LN2_HI is exact for |k| < 2^20
 constexpr double LN2 = 0x1.62e42fefa39efp-1;

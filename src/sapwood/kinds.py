@@ -1,0 +1,363 @@
+"""What values a parameter takes: each kind checks one, and says it for the docs.
+
+In: what a user gave. Out: the value in its plain Python type, or an error that says what is allowed.
+"""
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from sapwood.errors import ParameterError, suggest
+
+LARGEST_SCORE = 1e150  # squares of raw scores must stay finite in float64
+
+
+class Kind(Protocol):
+    """What values a parameter takes: ``str(kind)`` for the docs, ``check`` for everything else."""
+
+    def check(self, given: str, value: Any) -> Any:
+        """The value in its plain Python type, or a `ParameterError` that begins with ``given`` ("name=value")."""
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A whole number in low..high, or one of the values in `also`."""
+
+    low: int
+    high: int = 2**31 - 1
+    also: tuple[Any, ...] = ()
+
+    def __str__(self) -> str:
+        return either("int", self.also)
+
+    def check(self, given: str, value: Any) -> Any:
+        if any(value is other or value == other for other in self.also if type(value) is type(other)):
+            return value
+        allowed = f"{self.low} or more" if self.high == 2**31 - 1 else f"{self.low}..{self.high}"
+        choose = f"choose {either(allowed, self.also)}."
+        if not whole(value):
+            raise ParameterError(f"{given} is not an integer; {choose}")
+        if not self.low <= value <= self.high:
+            raise ParameterError(f"{given} is too {'small' if value < self.low else 'large'}; {choose}")
+        return int(value)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number from low to high, or a word in `also`; a limit that is itself excluded is marked open."""
+
+    low: float
+    high: float = inf
+    low_open: bool = False
+    high_open: bool = False
+    also: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return either("float", self.also)
+
+    def check(self, given: str, value: Any) -> Any:
+        if isinstance(value, str) and value in self.also:
+            return value
+        choose = f"choose a number {'above' if self.low_open else 'of at least'} {self.low:g}"
+        if self.high < inf:
+            choose += f" and {'below' if self.high_open else 'at most'} {self.high:g}"
+        choose += "".join(f", or {word!r}" for word in self.also)
+        if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+            raise ParameterError(f"{given} is not a finite number; {choose}.")
+        number = float(value)
+        if number < self.low or (self.low_open and number == self.low):
+            raise ParameterError(f"{given} is too small; {choose}.")
+        if number > self.high or (self.high_open and number == self.high):
+            raise ParameterError(f"{given} is too large; {choose}.")
+        return number
+
+
+RATE = Number(0, low_open=True)  # of learning
+FRACTION = Number(0, 1, low_open=True)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words; a peer's word for one of them is taken too, in upper or lower case."""
+
+    words: tuple[str, ...]
+    peers: Mapping[str, str] = field(default_factory=dict)
+    more: bool = False  # a shelf of the core may hold more words than these; whoever asks the core checks them
+
+    def __str__(self) -> str:
+        return "str" if self.more else "{" + ", ".join(repr(word) for word in self.words) + "}"
+
+    def check(self, given: str, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ParameterError(f"{given} is not a string; choose one of {', '.join(self.words)}.")
+        lower = value.lower()
+        word = self.peers.get(lower, lower)
+        if not self.more and word not in self.words:
+            raise ParameterError(f"{given} is unknown; {suggest(word, self.words)}")
+        return word
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where training runs. Only the CPU so far, and nothing falls back in silence."""
+
+    def __str__(self) -> str:
+        return "{'cpu'}"
+
+    def check(self, given: str, value: Any) -> str:
+        if isinstance(value, str) and value.lower() == "cpu":
+            return "cpu"
+        if isinstance(value, str) and value.lower().split(":")[0] in ("cuda", "gpu"):
+            raise ParameterError(f"{given} is not available in this version of Sapwood; choose 'cpu'.")
+        raise ParameterError(f"{given} is unknown; choose 'cpu'.")
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """How many threads: counted from 1, or from every available CPU downwards with negative numbers."""
+
+    def __str__(self) -> str:
+        return "int or None"
+
+    def check(self, given: str, value: Any) -> int | None:
+        if value is None:
+            return None
+        if not whole(value) or value == 0:
+            raise ParameterError(f"{given} is not a number of threads; choose 1 or more, or None for every CPU.")
+        return int(value)
+
+
+@dataclass(frozen=True)
+class Seed:
+    """The seed of every draw: an int; None is 0, so that a fit repeats; a generator of NumPy gives one draw."""
+
+    def __str__(self) -> str:
+        return "int, numpy.random.RandomState, numpy.random.Generator or None"
+
+    def check(self, given: str, value: Any) -> int:
+        if value is None:
+            return 0
+        if isinstance(value, np.random.Generator):
+            return int(value.integers(2**31))
+        if isinstance(value, np.random.RandomState):
+            return int(value.randint(2**31 - 1))
+        checked: int = Integer(0, 2**63 - 1).check(given, value)
+        return checked
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What to measure on validation rows. Names are looked up in `sapwood.metric`."""
+
+    def __str__(self) -> str:
+        return "str, callable, (name, callable, higher_is_better), list of these, or None"
+
+    def check(self, given: str, value: Any) -> Any:
+        for one in value if isinstance(value, list) else [value]:
+            if not (one is None or isinstance(one, str | tuple) or callable(one)):
+                raise ParameterError(f"{given} is not a metric; choose {self}.")
+        return list(value) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A loss by name, a peer's name for it, or a user's own; names are looked up in `sapwood.objective`."""
+
+    words: Choice
+
+    def __str__(self) -> str:
+        return "str, callable or object"
+
+    def check(self, given: str, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.words.check(given, value)
+        if not (callable(value) or hasattr(value, "loss") or hasattr(value, "grad_hess")):
+            raise ParameterError(
+                f"{given} is no objective; give a name such as 'squared_error' or 'logistic', a function (y, score) -> "
+                "(gradient, hessian), or an object with grad_hess or loss."
+            )
+        return value
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A number above 0, one for each round, or a function of the round, counted from 0."""
+
+    def __str__(self) -> str:
+        return "float, sequence of float, or callable"
+
+    def check(self, given: str, value: Any) -> Any:
+        if callable(value):
+            return value
+        value = value.tolist() if isinstance(value, np.ndarray) else value  # one of no dimensions is a number
+        if isinstance(value, list | tuple):
+            return [RATE.check(f"{given}, in which {one!r}", one) for one in value]
+        return RATE.check(given, value)
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where scores start: 'auto', a number, or one for each output."""
+
+    def __str__(self) -> str:
+        return "'auto', float or sequence of float"
+
+    def check(self, given: str, value: Any) -> Any:
+        if isinstance(value, str) and value == "auto":
+            return value
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(one, bool) or not isinstance(one, Real) or not abs(float(one)) <= LARGEST_SCORE:  # nor NaN
+                raise ParameterError(
+                    f"{given} is no raw score; choose 'auto', a number up to {LARGEST_SCORE:g} in size, or one such "
+                    "number for each output."
+                )
+        return [float(one) for one in value] if isinstance(value, list | tuple) else float(value)
+
+
+@dataclass(frozen=True)
+class Flag:
+    """True or False."""
+
+    def __str__(self) -> str:
+        return "bool"
+
+    def check(self, given: str, value: Any) -> bool:
+        if not isinstance(value, bool | np.bool_):
+            raise ParameterError(f"{given} is neither True nor False.")
+        return bool(value)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of classes by name, or None; an integral class is its digits whatever its type, since files keep text."""
+
+    def __str__(self) -> str:
+        return "dict of class to float, or None"
+
+    def check(self, given: str, value: Any) -> dict[str, float] | None:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping) or not value:
+            raise ParameterError(f"{given} is no dict of shares; give {{class: share}}, such as {{0: 0.1, 1: 1.0}}.")
+        return {class_name(one): FRACTION.check(f"{given}, in which {share!r}", share) for one, share in value.items()}
+
+
+@dataclass(frozen=True)
+class Verbosity:
+    """How often to print: False or 0 never, n every n rounds, True one line that is kept up to date."""
+
+    def __str__(self) -> str:
+        return "bool or int"
+
+    def check(self, given: str, value: Any) -> bool | int:
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        checked: int = Integer(0).check(given, 0 if value == -1 else value)  # -1 is LightGBM's silence
+        return checked
+
+
+@dataclass(frozen=True)
+class Directions:
+    """Monotone constraints: -1 falling, 0 free, 1 rising; of every column, or of some by name or position."""
+
+    def __str__(self) -> str:
+        return "dict, sequence of int, str or None"
+
+    def check(self, given: str, value: Any) -> dict[str | int, int] | list[int] | None:
+        if isinstance(value, str):  # XGBoost's "(1,0,-1)"
+            try:
+                value = [int(one) for one in value.strip("() ").split(",") if one.strip()]
+            except ValueError:
+                raise ParameterError(f"{given} is no list of directions; write it as (1,0,-1).") from None
+        if value is None:
+            return None
+        keyed = isinstance(value, Mapping)
+        if not keyed and not isinstance(value, list | tuple | np.ndarray):
+            raise ParameterError(f"{given} is neither a dict nor a sequence; give a direction for each column.")
+        signs = list(value.values()) if keyed else list(value)
+        if not all(whole(sign) and sign in (-1, 0, 1) for sign in signs):
+            raise ParameterError(f"{given} has a direction that is not -1 (falling), 0 (free) or 1 (rising).")
+        signs = [int(sign) for sign in signs]
+        return dict(zip(_columns(given, value), signs, strict=True)) if keyed else signs
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Interaction constraints: groups of columns by name or position, or a word for all groups of a kind."""
+
+    def __str__(self) -> str:
+        return "list of lists of str or int, 'pairwise', 'no_interactions' or None"
+
+    def check(self, given: str, value: Any) -> list[list[str | int]] | str | None:
+        if value is None or (isinstance(value, str) and value in ("pairwise", "no_interactions")):
+            return value
+        if isinstance(value, str):  # XGBoost's "[[0,1],[2,3]]" and LightGBM's "[0,1],[2,3]"
+            try:
+                value = json.loads(value if value.replace(" ", "").startswith("[[") else f"[{value}]")
+            except ValueError:
+                raise ParameterError(f"{given} is no list of groups; write it as [[0,1],[2,3]].") from None
+        sets = (list, tuple, set, frozenset, np.ndarray)
+        if not isinstance(value, sets) or not all(isinstance(group, sets) and len(group) for group in value):
+            raise ParameterError(f"{given} is no list of groups of columns; write it as [['a', 'b'], ['c', 'd']].")
+        return [sorted(_columns(given, group), key=str) for group in value]
+
+
+@dataclass(frozen=True)
+class ForcedSplits:
+    """The top of every tree: {feature, threshold, left, right}, or the path of a JSON file that holds it."""
+
+    def __str__(self) -> str:
+        return "dict, path or None"
+
+    def check(self, given: str, value: Any) -> dict[str, Any] | None:
+        if isinstance(value, str | os.PathLike):
+            if value == "":  # LightGBM's default
+                return None
+            try:
+                value = json.loads(Path(value).read_text())
+            except (OSError, ValueError) as cause:
+                raise ParameterError(f"{given} is no file of forced splits: {cause}.") from cause
+        return None if value is None or value == {} else self._split(given, value)
+
+    def _split(self, given: str, split: Any) -> dict[str, Any]:
+        known = {"feature", "threshold", "left", "right"}
+        if not isinstance(split, Mapping) or not {"feature", "threshold"} <= set(split) <= known:
+            raise ParameterError(f"{given}: a split has feature, threshold and perhaps left and right, not {split!r}.")
+        (feature,) = _columns(given, [split["feature"]])
+        below = {
+            side: self._split(given, split[side]) for side in ("left", "right") if split.get(side) not in (None, {})
+        }
+        return {"feature": feature, "threshold": Number(-inf).check(given, split["threshold"]), **below}
+
+
+def class_name(one: Any) -> str:
+    """The name of a class where classes are keys: 1, 1.0 and "1" are one class."""
+    number = isinstance(one, int | float | np.integer | np.floating) and not isinstance(one, bool)
+    return str(int(one)) if number and float(one).is_integer() else str(one)
+
+
+def whole(value: Any) -> bool:
+    """Whether a value is an integer, of Python or NumPy, and not a bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _columns(given: str, columns: Collection[Any]) -> list[Any]:
+    """Columns by name or position, in plain types."""
+    for one in columns:
+        if not isinstance(one, str) and not whole(one):
+            raise ParameterError(f"{given} names a column {one!r}; give a name or a position.")
+    return [str(one) if isinstance(one, str) else int(one) for one in columns]
+
+
+def either(first: str, also: tuple[Any, ...]) -> str:
+    """Join alternatives as prose: "int, 'auto' or None"."""
+    words = [first, *(repr(other) for other in also)]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
