@@ -12,10 +12,17 @@ def grown(*nodes: dict[str, Any]) -> dict[str, np.ndarray]:
     """A tree as the core returns it, from one dict a node; what a node does not say is 0, in a leaf column -1."""
     names = {"column": np.int32, "bin": np.int32, "threshold": float, "missing_left": np.uint8, "left": np.int32}
     names |= dict.fromkeys(["value", "gain", "cover", "count"], float)
-    empty = {"column": -1, "bin": -1}
-    return {
+    names |= {"set": np.int32}
+    empty = {"column": -1, "bin": -1, "set": -1}
+    sets = [node["codes"] for node in nodes if "codes" in node]
+    of_sets = iter(range(len(sets)))
+    nodes = tuple(node | {"set": next(of_sets)} if "codes" in node else node for node in nodes)
+    arrays = {
         name: np.array([node.get(name, empty.get(name, 0)) for node in nodes], dtype) for name, dtype in names.items()
     }
+    arrays["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+    arrays["set_code"] = np.array([code for one in sets for code in one], np.int32)
+    return arrays
 
 
 def leaf(value: float, cover: float = 1.0) -> dict[str, Any]:
@@ -32,6 +39,11 @@ def split(column: int, threshold: float, left: int, gain: float, cover: float, m
         "count": cover,
         "missing_left": missing_left,
     }
+
+
+def choice(column: int, codes: list[int], left: int, gain: float, cover: float, missing_left: int = 0) -> dict[str, Any]:
+    """A split by categories: these codes go left."""
+    return split(column, 0.0, left, gain, cover, missing_left) | {"codes": codes}
 
 
 FIRST = grown(
