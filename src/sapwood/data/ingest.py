@@ -64,8 +64,19 @@ class Columns:
     n_rows: int
     n_columns: int
 
+    def column(self, place: int) -> NDArray[Any] | Coded:
+        """One column."""
+        return self.table[place] if isinstance(self.table, list) else self.table[:, place]
 
-def read(X: Any, *, what: str = "X", min_rows: int = 1, categorical: Categorical = None) -> Columns:
+
+def read(
+    X: Any,
+    *,
+    what: str = "X",
+    min_rows: int = 1,
+    categorical: Categorical = None,
+    names: Sequence[str] | None = None,
+) -> Columns:
     """Read a table, without a copy wherever the core can use its memory.
 
     Parameters
@@ -79,6 +90,8 @@ def read(X: Any, *, what: str = "X", min_rows: int = 1, categorical: Categorical
     categorical : "auto", None, sequence of str, int or bool, or mapping of str to int
         Columns of categories: those of text and of categorical types, none, or those that are named, counted or marked.
         A mapping has the names and the places of columns that a model knows; places count where the table has no names.
+    names : sequence of str, optional
+        By which `categorical` names the columns of a table without names.
 
     Returns
     -------
@@ -88,7 +101,7 @@ def read(X: Any, *, what: str = "X", min_rows: int = 1, categorical: Categorical
         _no_sparse(X, what)
         frame = None if isinstance(X, list | tuple) else _frame(X, what)
         if frame is not None:
-            return _from_frame(frame, what, min_rows, categorical)
+            return _from_frame(frame, what, min_rows, categorical, names)
         table, X = X, _as_array(X, what)
         if X.ndim == 0:
             raise DataError(
@@ -101,7 +114,7 @@ def read(X: Any, *, what: str = "X", min_rows: int = 1, categorical: Categorical
             "reshape(-1, 1) if it is one column, or with reshape(1, -1) if it is one row."
         )
     _check_shape(X.shape, min_rows)
-    kinds = _kinds(categorical, None, X.shape[1], what)
+    kinds = _kinds(categorical, names, X.shape[1], what)
     if any(kinds) or (X.dtype.kind in "OUT" and None in kinds):
         table = [_column(X[:, j], f"column {j} of {what}", kind) for j, kind in enumerate(kinds)]
         return Columns(table, None, *X.shape)
@@ -365,7 +378,7 @@ def floats(values: Any, what: str) -> NDArray[np.float64]:
         if isinstance(found, nw.Series):
             values = _from_series(found, what, False)
         elif isinstance(found, nw.DataFrame):
-            values = np.column_stack([*_from_frame(found, what, 0, None).table])
+            values = np.column_stack([*_from_frame(found, what, 0).table])
     return np.array(_readable(_as_array(values, what), what), dtype=np.float64, order="C")
 
 
@@ -413,7 +426,13 @@ def _frame(X: Any, what: str) -> "nw.DataFrame[Any] | None":
         raise DataError(f"{what} ({type(X).__name__}) cannot be read as a stream of Arrow tables: {cause}") from cause
 
 
-def _from_frame(frame: "nw.DataFrame[Any]", what: str, min_rows: int, categorical: Categorical) -> Columns:
+def _from_frame(
+    frame: "nw.DataFrame[Any]",
+    what: str,
+    min_rows: int,
+    categorical: Categorical = None,
+    spare: Sequence[str] | None = None,
+) -> Columns:
     """The columns of a data frame, each in its own array."""
     labels: list[Any] = frame.columns  # pandas' may be of any type
     _check_shape(frame.shape, min_rows)
@@ -426,7 +445,7 @@ def _from_frame(frame: "nw.DataFrame[Any]", what: str, min_rows: int, categorica
             "X.columns = X.columns.astype(str)."
         )
     names = tuple(map(str, labels)) if texts else None
-    kinds = _kinds(categorical, names, len(labels), what)
+    kinds = _kinds(categorical, names or spare, len(labels), what)
     table = [
         _from_series(column, f"column {name!r} of {what}", kind)
         for name, column, kind in zip(labels, frame.iter_columns(), kinds, strict=True)
@@ -435,7 +454,7 @@ def _from_frame(frame: "nw.DataFrame[Any]", what: str, min_rows: int, categorica
 
 
 def _kinds(
-    categorical: Categorical, names: tuple[str, ...] | None, n_columns: int, what: str
+    categorical: Categorical, names: Sequence[str] | None, n_columns: int, what: str
 ) -> Sequence[bool | None]:
     """Whether each column is of categories; None where its type decides."""
     if categorical is None or isinstance(categorical, str):
@@ -531,7 +550,7 @@ def _from_series(series: "nw.Series[Any]", where: str, category: bool | None) ->
     if dtype.is_float() or dtype.is_decimal():
         return _readable(series.to_numpy(), where)
     if dtype == nw.Unknown and series.null_count() == len(series):  # a null type: Arrow, polars
-        return np.full(len(series), np.nan)
+        return _column(np.full(len(series), np.nan), where, category)
     raise _refusal(where, stored or getattr(series.to_native(), "type", dtype))
 
 
