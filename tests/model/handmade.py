@@ -65,3 +65,33 @@ ROWS = [
     (INF, INF, 3, 2, 7.5),
     (-INF, -INF, 1, 1, 11.75),
 ]
+
+BY_CITY = grown(
+    choice(1, [0, 2], left=1, gain=5.0, cover=9.0, missing_left=1),  # Rom, Oslo or missing
+    leaf(1.0, 4.0),
+    choice(2, [1], left=3, gain=1.0, cover=5.0),  # -1
+    leaf(2.0, 2.0),
+    leaf(4.0, 3.0),
+)
+BY_AGE = grown(
+    split(0, 30.0, left=1, gain=3.0, cover=9.0),
+    leaf(0.5, 4.0),
+    choice(1, [1, 2, 3], left=3, gain=1.0, cover=5.0),  # all but Rom
+    leaf(-1.0, 2.0),
+    leaf(8.0, 3.0),
+)
+
+# age, city, size, leaf in the first tree, leaf in the second, prediction = 10 + the two leaf values
+CHOICES = [
+    (25.0, "Rom", 7, 1, 1, 11.5),
+    (31.0, "Rom", -1, 1, 4, 19.0),
+    (31.0, "Oslo", 2**60, 1, 3, 10.0),
+    (31.0, "Bern", -1, 3, 3, 11.0),
+    (31.0, "Zürich", 2**60, 4, 3, 13.0),
+    (31.0, "Bern", 7, 4, 3, 13.0),
+    (31.0, None, 7, 1, 4, 19.0),  # missing
+    (31.0, "Paris", 7, 1, 4, 19.0),  # never seen: as missing
+    (NAN, "Bern", None, 4, 3, 13.0),
+    (30.0, "Bern", 2**61, 4, 1, 14.5),
+    (30.0, "bern", 7, 1, 1, 11.5),  # another value
+]

@@ -3,7 +3,7 @@
 In: text or 64-bit integers, by row or already coded, in chunks. Out: dictionaries, and int32 codes for the core.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -92,7 +92,7 @@ def of_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None, where: s
     codes = found[1].astype(np.int32)
     if missing is not None:
         codes[missing] = -1
-    return Coded(codes, found[0].tolist())
+    return Coded(codes, found[0].tolist() if (codes >= 0).any() else [])
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,10 @@ class Dictionary:
         place[:-1] = [self.place.get(value, -1) for value in column.values]
         return place[column.codes]
 
-    def label(self, code: int) -> str:
+    def label(self, code: int, write: Callable[[Any], str] = str) -> str:
         """What people read for a code."""
-        return str(self.values[code]) if code < MAX_BINS - 1 or len(self.values) <= MAX_BINS else "(rare ones)"
+        full = code == MAX_BINS - 1 and len(self.values) > MAX_BINS
+        return "(rare ones)" if full else write(self.values[code])
 
 
 def learn(chunks: Sequence[Coded], counts: NDArray[np.int32] | None, where: str) -> Dictionary:
@@ -227,9 +228,10 @@ def unpack(arrays: dict[str, NDArray[Any]], n_columns: int, error: type[SapwoodE
     """
     found = {}
     for column in range(n_columns):
-        flat, end = arrays.pop(f"category.{column}", None), arrays.pop(f"category.{column}.end", None)
+        flat = arrays.pop(f"category.{column}", None)
         if flat is None:
             continue
+        end = arrays.pop(f"category.{column}.end", None)
         try:
             found[column] = Dictionary(_values(flat, end))
         except ValueError as cause:  # a text that is no UTF-8 among them

@@ -6,6 +6,7 @@ In: arrays, lists, data frames, Arrow. Out: `Columns` that the core reads in pla
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
@@ -103,6 +104,8 @@ def read(
         if frame is not None:
             return _from_frame(frame, what, min_rows, categorical, names)
         table, X = X, _as_array(X, what)
+        if X.dtype.kind == "U":  # NumPy has made text of the numbers too
+            X = np.array(table, object)
         if X.ndim == 0:
             raise DataError(
                 f"{what} is a {type(table).__name__}, which is no table; give an array, a list of rows, a data frame "
@@ -530,6 +533,11 @@ def _from_series(series: "nw.Series[Any]", where: str, category: bool | None) ->
     dtype = series.dtype
     stored = getattr(series.to_native(), "dtype", None)
     if isinstance(stored, np.dtype):
+        if stored.kind == "O" and category is not False:
+            with suppress(TypeError):  # something in it has no hash, so that it is no category
+                codes, found = series.to_native().factorize()
+                if category or str in set(map(type, found)):
+                    return Coded.of(codes, found.tolist(), where)
         values = series.to_numpy()
         if stored.kind == "O":  # pandas' NA is no number, unlike None
             values = values.copy()

@@ -4,7 +4,7 @@ In: trees and the names of columns. Out: a string, or a frame of the library ask
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,17 +119,19 @@ def frame(
     )
 
 
-def _labels(trees: Trees, node: int, categories: Mapping[int, Dictionary]) -> list[str]:
+def _labels(
+    trees: Trees, node: int, categories: Mapping[int, Dictionary], write: Callable[[Any], str] = str
+) -> list[str]:
     """The categories that go left at a node."""
     dictionary = categories[int(trees.column[node])]
-    return [dictionary.label(code) for code in trees.codes(node).tolist()]
+    return [dictionary.label(code, write) for code in trees.codes(node).tolist()]
 
 
 def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping[int, Dictionary]) -> str:
     """What the rows of the left branch have in common."""
     name, threshold = names[tree.column[node]], float(tree.threshold[node])
     if tree.set[node] >= 0:
-        labels = [repr(label) for label in _labels(tree, node, categories)]
+        labels = _labels(tree, node, categories, repr)
         more = [f"... {len(labels)} in all"] if len(labels) > MANY else []
         return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (" or missing" if tree.missing_left[node] else "")
     if threshold == np.inf:
