@@ -76,6 +76,7 @@ def of_objects(values: Sequence[Any], where: str) -> Coded:
 def of_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None, where: str) -> Coded:
     """Code numbers, (n_rows), of which NaN and those marked are missing; for `where` see `Coded.of`."""
     if values.dtype.kind == "f":
+        values = values.astype(np.float64, copy=False)
         missing = np.isnan(values) | (False if missing is None else missing)
     if missing is not None:
         values = np.where(missing, values.dtype.type(0), values)

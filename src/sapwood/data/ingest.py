@@ -5,7 +5,7 @@ In: arrays, lists, data frames, Arrow. Out: `Columns` that the core reads in pla
 
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -484,7 +484,7 @@ def _kinds(
 def _column(values: NDArray[Any], where: str, category: bool | None) -> NDArray[Any] | Coded:
     """One column of an array."""
     if category is None:  # text, and nothing else, is of categories
-        category = values.dtype.kind in "UT" or (values.dtype.kind == "O" and str in set(map(type, values.tolist())))
+        category = values.dtype.kind in "UT" or (values.dtype.kind == "O" and _has_text(values.tolist()))
     if not category:
         return _readable(values, where)
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
@@ -497,6 +497,10 @@ def _column(values: NDArray[Any], where: str, category: bool | None) -> NDArray[
     if plain.dtype.kind not in "biuf":
         raise _refusal(where, plain.dtype)
     return of_numbers(plain, mask, where)
+
+
+def _has_text(values: Iterable[Any]) -> bool:
+    return any(issubclass(one, str) for one in set(map(type, values)))
 
 
 def _coded(series: "nw.Series[Any]", where: str) -> Coded:
@@ -536,7 +540,7 @@ def _from_series(series: "nw.Series[Any]", where: str, category: bool | None) ->
         if stored.kind == "O" and category is not False:
             with suppress(TypeError):  # something in it has no hash, so that it is no category
                 codes, found = series.to_native().factorize()
-                if category or str in set(map(type, found)):
+                if category or _has_text(found):
                     return Coded.of(codes, found.tolist(), where)
         values = series.to_numpy()
         if stored.kind == "O":  # pandas' NA is no number, unlike None
