@@ -228,9 +228,10 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "categorical_features", Categorical(), "auto",
-        "Columns of categories: 'auto', those of text and of categorical types; or names, positions or a mask of columns, "
-        "which may also hold integers; None for none, so that anything but numbers is refused.",
-        ("categorical_feature", "cat_feature", "categorical_column", "cat_column", "cat_features", "enable_categorical"),
+        "Columns of categories: 'auto', those of text and of categorical types; or names, positions or a mask of "
+        "columns, which may also hold integers; None for none, so that anything but numbers is refused.",
+        ("categorical_feature", "cat_feature", "categorical_column", "cat_column", "cat_features",
+         "enable_categorical"),
         means={"enable_categorical": _as("auto", None)},
     ),
     Parameter(

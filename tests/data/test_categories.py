@@ -37,9 +37,7 @@ TEXTS = {
     "pandas categories": lambda: frame(pd.Categorical(VALUES)),
     "pandas categories in another order": lambda: frame(pd.Categorical(VALUES, categories=OTHERS)),
     "pandas ordered categories": lambda: frame(pd.Categorical(VALUES, categories=OTHERS, ordered=True)),
-    "pandas many unused categories": lambda: frame(
-        pd.Categorical(VALUES, categories=[*map(str, range(500)), *OTHERS])
-    ),
+    "pandas many unused categories": lambda: frame(pd.Categorical(VALUES, categories=[*map(str, range(500)), *OTHERS])),
     "pandas unused odd categories": lambda: frame(pd.Categorical(VALUES, categories=["a", "b", 0.5, 3, "c"])),
     "polars": lambda: pl.DataFrame({"x": VALUES}),
     "polars categories": lambda: pl.DataFrame({"x": VALUES}, schema={"x": pl.Categorical}),
@@ -136,7 +134,7 @@ def test_only_what_is_declared_is_of_categories():
         assert isinstance(c, Coded)
     a, b, c = ingest.read(X, categorical="auto").table
     assert [isinstance(one, Coded) for one in (a, b, c)] == [False, False, True]
-    with pytest.raises(DataError, match="column 'c' of X has dtype.*as categorical_features must say"):
+    with pytest.raises(DataError, match=r"column 'c' of X has dtype.*as categorical_features must say"):
         ingest.read(X, categorical=["a"])
 
 
@@ -164,7 +162,9 @@ def test_wrong_declarations_raise(declared, message):
 
 
 def test_names_that_the_table_has_not_raise():
-    with pytest.raises(DataError, match="names a column 'a', which X has not; the table has no names, so give positions"):
+    with pytest.raises(
+        DataError, match="names a column 'a', which X has not; the table has no names, so give positions"
+    ):
         ingest.read(np.ones((1, 1)), categorical=["a"])
     assert isinstance(ingest.read(np.ones((1, 1)), categorical=["a"], names=["a"]).table[0], Coded)
 

@@ -41,7 +41,9 @@ def split(column: int, threshold: float, left: int, gain: float, cover: float, m
     }
 
 
-def choice(column: int, codes: list[int], left: int, gain: float, cover: float, missing_left: int = 0) -> dict[str, Any]:
+def choice(
+    column: int, codes: list[int], left: int, gain: float, cover: float, missing_left: int = 0
+) -> dict[str, Any]:
     """A split by categories: these codes go left."""
     return split(column, 0.0, left, gain, cover, missing_left) | {"codes": codes}
 

@@ -171,12 +171,8 @@ tree 0 (round 0, output 0)
 
 def test_text_shows_categories(chooser: Booster) -> None:
     assert chooser.to_text(0) == TEXT
-    many = grown(
-        {"column": 1, "left": 1, "codes": list(range(20))}, leaf(1.0), leaf(2.0)
-    )
-    wide = replace(
-        chooser, trees=Trees.of([(many, 0)]), categories={1: Dictionary(tuple(f"v{i}" for i in range(30)))}
-    )
+    many = grown({"column": 1, "left": 1, "codes": list(range(20))}, leaf(1.0), leaf(2.0))
+    wide = replace(chooser, trees=Trees.of([(many, 0)]), categories={1: Dictionary(tuple(f"v{i}" for i in range(30)))})
     assert "city in {'v0', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', ... 20 in all}" in wide.to_text()
 
 
@@ -326,4 +322,7 @@ def test_constraints_beside_categories(chooser: Booster) -> None:
 
 
 def test_categories_have_no_order(chooser: Booster) -> None:
-    assert replace(chooser, params={"monotone_constraints": {"city": 1}}).check_constraints().monotone["city"].holds is None
+    assert (
+        replace(chooser, params={"monotone_constraints": {"city": 1}}).check_constraints().monotone["city"].holds
+        is None
+    )

@@ -128,9 +128,7 @@ class Dictionary:
             Codes 0 .. n_bins - 1; -1 for missing values and for those that are not in the dictionary.
         """
         if self.values and column.values and type(self.values[0]) is not type(column.values[0]):
-            given, known = (
-                "text" if isinstance(some[0], str) else "numbers" for some in (column.values, self.values)
-            )
+            given, known = ("text" if isinstance(some[0], str) else "numbers" for some in (column.values, self.values))
             raise ColumnTypeError(
                 f"{where} has {given}, such as {column.values[0]!r}, but its categories are {known}, such as "
                 f"{self.values[0]!r}; convert it with astype({'int' if known == 'numbers' else 'str'})."

@@ -333,7 +333,11 @@ def _learn(
 ) -> dict[int, Dictionary]:
     """The dictionaries of all columns that are of categories in some chunk."""
     found = {
-        j for chunk in chunks if isinstance(chunk.table, list) for j, one in enumerate(chunk.table) if isinstance(one, Coded)
+        j
+        for chunk in chunks
+        if isinstance(chunk.table, list)
+        for j, one in enumerate(chunk.table)
+        if isinstance(one, Coded)
     }
     counts = cpu.counts(weight) if found and weight is not None else None
     learned = {}

@@ -60,7 +60,7 @@ class Columns:
     n_rows, n_columns : int
     """
 
-    table: NDArray[Any] | list[NDArray[Any] | Coded]
+    table: NDArray[Any] | list[Any]
     names: tuple[str, ...] | None
     n_rows: int
     n_columns: int
@@ -448,24 +448,22 @@ def _from_frame(
             "X.columns = X.columns.astype(str)."
         )
     names = tuple(map(str, labels)) if texts else None
-    kinds = _kinds(categorical, names or spare, len(labels), what)
+    categories = _kinds(categorical, names or spare, len(labels), what)
     table = [
-        _from_series(column, f"column {name!r} of {what}", kind)
-        for name, column, kind in zip(labels, frame.iter_columns(), kinds, strict=True)
+        _from_series(column, f"column {name!r} of {what}", category)
+        for name, column, category in zip(labels, frame.iter_columns(), categories, strict=True)
     ]
     return Columns(table, names, *frame.shape)
 
 
-def _kinds(
-    categorical: Categorical, names: Sequence[str] | None, n_columns: int, what: str
-) -> Sequence[bool | None]:
+def _kinds(categorical: Categorical, names: Sequence[str] | None, n_columns: int, what: str) -> Sequence[bool | None]:
     """Whether each column is of categories; None where its type decides."""
     if categorical is None or isinstance(categorical, str):
         return [False if categorical is None else None] * n_columns
     if isinstance(categorical, Mapping):
         chosen: set[Any] = set(categorical.values() if names is None else categorical)
         return [(j if names is None else names[j]) in chosen for j in range(n_columns)]
-    given = list(categorical)
+    given: list[Any] = list(categorical)
     if given and all(isinstance(one, bool | np.bool_) for one in given):
         if len(given) != n_columns:
             raise DataError(f"categorical_features marks {len(given)} columns; {what} has {n_columns}.")
@@ -550,9 +548,8 @@ def _from_series(series: "nw.Series[Any]", where: str, category: bool | None) ->
     if category is not False and (isinstance(dtype, nw.String | nw.Categorical | nw.Enum)):
         return _coded(series, where)
     if category and (dtype == nw.Boolean or dtype.is_numeric()):
-        mask = series.is_null().to_numpy() if series.null_count() else None
-        filled = series if mask is None else series.fill_null(False if dtype == nw.Boolean else 0)
-        return _column(np.ma.MaskedArray(filled.to_numpy(), mask), where, True)
+        full = series.fill_null(False if dtype == nw.Boolean else 0).to_numpy()
+        return _column(np.ma.MaskedArray(full, series.is_null().to_numpy()), where, True)
     if dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)):
         if not series.null_count():
             return _readable(series.to_numpy(), where)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sapwood.model.booster import Booster
 
 Floats = NDArray[np.float64]
-# Values above the first and up to the second, or codes of categories; and whether missing ones are inside.
-Side = tuple[float, float, bool] | tuple[frozenset[int], bool]
+Range = tuple[float, float, bool]  # values above the first and up to the second, and whether missing ones are inside
+Side = Range | tuple[frozenset[int], bool]  # or codes of categories, and whether missing ones are inside
 Box = dict[int, Side]
 
 

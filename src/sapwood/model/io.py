@@ -105,9 +105,7 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
     base = arrays.pop("base")
     if base.dtype != np.float64:
         raise ModelFormatError(f"'base' is an array of {base.dtype}; expected float64.")
-    return Booster(
-        Trees(**arrays), base=base, categories=known, history=history or {}, transform=transform, **fields
-    )
+    return Booster(Trees(**arrays), base=base, categories=known, history=history or {}, transform=transform, **fields)
 
 
 def save(booster: Booster, path: str | os.PathLike[str]) -> None:

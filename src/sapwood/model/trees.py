@@ -118,8 +118,8 @@ class Trees:
         """The trees ``first .. last - 1``, and all sets; the arrays are views, not copies."""
         start, end = self.offset[first], self.offset[last]
         nodes = {name: getattr(self, name)[start:end] for name in OF_NODES}
-        sets = {"set_offset": self.set_offset, "set_code": self.set_code}
-        return Trees(offset=self.offset[first : last + 1] - start, output=self.output[first:last], **nodes, **sets)
+        nodes |= {"set_offset": self.set_offset, "set_code": self.set_code}
+        return Trees(offset=self.offset[first : last + 1] - start, output=self.output[first:last], **nodes)
 
     def codes(self, node: int) -> NDArray[np.int32]:
         """The codes that go left at a node of all nodes, whose split is by a set."""
@@ -214,7 +214,10 @@ class Trees:
         bins = np.array([n_bins.get(column, 0) for column in range(n_columns)] + [0])  # the last is that of leaves
         _hold(by_set == (bins[self.column] > 0), "columns of categories, and no others, are split by sets")
         _hold(~by_set | (self.threshold == 0), "the threshold of a split by a set is 0")
-        _hold(code[offset[self.set[by_set] + 1] - 1] < bins[self.column[by_set]], "the codes of a set are bins of its column")
+        _hold(
+            code[offset[self.set[by_set] + 1] - 1] < bins[self.column[by_set]],
+            "the codes of a set are bins of its column",
+        )
 
 
 def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
