@@ -43,7 +43,12 @@ class Binned:
     """
 
     def __init__(
-        self, chunks: Sequence[Table], cuts: Sequence[Floats], n_threads: int, exact: bool = False
+        self,
+        chunks: Sequence[Table],
+        cuts: Sequence[Floats],
+        n_threads: int,
+        exact: bool = False,
+        n_categories: Sequence[int] | None = None,  # of columns that hold int32 codes, negative where missing; else 0
     ) -> None: ...
     @property
     def n_rows(self) -> int: ...
