@@ -92,7 +92,8 @@ def random_tree(rng: np.random.Generator, n_splits: int, n_codes: int) -> dict[s
         at, column = open_ends.pop(rng.integers(len(open_ends))), int(rng.integers(N_COLUMNS))
         nodes[at] = {"column": column, "missing_left": int(rng.integers(2)), "left": len(nodes)}
         if column < 3:
-            nodes[at]["codes"] = sorted(rng.choice(n_codes, size=rng.integers(1, min(n_codes, 40)), replace=False))
+            size = rng.integers(1 - nodes[at]["missing_left"], min(n_codes, 40))  # missing may be alone on the left
+            nodes[at]["codes"] = sorted(rng.choice(n_codes, size=size, replace=False))
         else:
             nodes[at]["threshold"] = float(rng.integers(-3, 3))
         open_ends += [len(nodes), len(nodes) + 1]
@@ -173,6 +174,8 @@ def test_text_shows_categories(chooser: Booster) -> None:
     assert chooser.to_text(0) == TEXT
     many = grown({"column": 1, "left": 1, "codes": list(range(20))}, leaf(1.0), leaf(2.0))
     wide = replace(chooser, trees=Trees.of([(many, 0)]), categories={1: Dictionary(tuple(f"v{i}" for i in range(30)))})
+    alone = grown({"column": 1, "left": 1, "codes": [], "missing_left": 1}, leaf(1.0), leaf(2.0))
+    assert "0: city is missing  [" in replace(chooser, trees=Trees.of([(alone, 0)])).to_text()
     assert "city in {'v0', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', ... 20 in all}" in wide.to_text()
 
 
@@ -216,6 +219,10 @@ def swap(name: str, value: list[int]) -> Any:
     return lambda a: a.update({name: np.array(value, DTYPES[name])})
 
 
+def both(offset: list[int], code: list[int]) -> Any:
+    return lambda a: (swap("set_offset", offset)(a), swap("set_code", code)(a))
+
+
 SET_LIES: dict[str, tuple[Any, str]] = {
     "set beyond the sets": (put("set", 0, 3), "sets are below 3"),
     "set below -1": (put("set", 0, -2), "sets are below 3"),
@@ -227,10 +234,11 @@ SET_LIES: dict[str, tuple[Any, str]] = {
     "offsets start late": (put("set_offset", 0, 1), "offsets of sets go from 0"),
     "offsets end early": (put("set_offset", 3, 5), "offsets of sets go from 0"),
     "offsets end late": (put("set_offset", 3, 7), "offsets of sets go from 0"),
-    "an empty set": (put("set_offset", 1, 3), "offsets of sets rise"),
-    "offsets fall": (put("set_offset", 2, 1), "offsets of sets rise"),
-    "offsets wrap around": (put("set_offset", 1, -(2**63)), "offsets of sets rise"),
-    "offsets are huge": (put("set_offset", 1, 2**63 - 1), "offsets of sets rise"),
+    "nobody goes left": (both([0, 2, 2, 5], [0, 2, 1, 2, 3]), "an empty set sends missing values left"),
+    "nobody goes left at the end": (both([0, 2, 3, 3], [0, 2, 1]), "an empty set sends missing values left"),
+    "offsets fall": (put("set_offset", 2, 1), "offsets of sets do not fall"),
+    "offsets wrap around": (put("set_offset", 1, -(2**63)), "offsets of sets do not fall"),
+    "offsets are huge": (put("set_offset", 1, 2**63 - 1), "offsets of sets do not fall"),
     "too few codes": (swap("set_code", [0, 2, 1, 1, 2]), "offsets of sets go from 0"),
     "codes fall": (swap("set_code", [2, 0, 1, 1, 2, 3]), "codes of a set rise"),
     "a code twice": (swap("set_code", [2, 2, 1, 1, 2, 3]), "codes of a set rise"),

@@ -254,7 +254,8 @@ def _prepare(
     if "categorical_features" in given_names(given):
         _check_categorical(params["categorical_features"], data)
     params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
-    constraints.check(params, data.feature_names, goal.link in COUPLED)
+    categories = [data.feature_names[column] for column in data.categories]
+    constraints.check(params, data.feature_names, goal.link in COUPLED, categories)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:
         classes = init_model.n_outputs
@@ -367,7 +368,8 @@ def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Data
         same = len(one.cuts) == len(data.cuts) and all(map(np.array_equal, one.cuts, data.cuts))
         if not same or one.categories != data.categories or one.feature_names != data.feature_names:
             raise DataError(
-                f"validation set {name!r} has other columns, cuts or categories; make it with Dataset(..., reference=data)."
+                f"validation set {name!r} has other columns, cuts or categories; make it with "
+                "Dataset(..., reference=data)."
             )
         if one.label.shape[1:] != job.label.shape[1:]:
             raise DataError(

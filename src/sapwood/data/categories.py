@@ -195,8 +195,8 @@ def pack(dictionaries: Mapping[int, Dictionary]) -> dict[str, NDArray[Any]]:
     Returns
     -------
     dict of str to ndarray
-        Of column j ``category.j``, (n_values) int64; or the bytes of all texts, uint8, and ``category.j.end``, (n_values)
-        int64.
+        Of column j ``category.j``, (n_values) int64; or the bytes of all texts, uint8, and where each of them ends,
+        ``category.j.end``, (n_values) int64.
     """
     arrays: dict[str, NDArray[Any]] = {}
     for column, dictionary in dictionaries.items():

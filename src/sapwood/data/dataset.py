@@ -130,8 +130,10 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, categorical_features, reference, n_jobs
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method
             As for `Dataset`, over all rows.
+        categorical_features, reference, n_jobs
+            As for `Dataset`; positions are those of the first chunk.
 
         Returns
         -------
@@ -293,7 +295,7 @@ class Dataset:
             self.cuts = known[0]
         n_categories = [self.categories[j].n_bins if j in self.categories else 0 for j in range(self.n_columns)]
         self.n_bins = [n or len(own) + 1 for n, own in zip(n_categories, self.cuts, strict=True)]
-        self.binned = cpu.Binned(tables, self.cuts, n_threads, exact, *([n_categories] if self.categories else []))
+        self.binned = cpu.Binned(tables, self.cuts, n_threads, exact, n_categories)
         for array in (*self.cuts, *self._vectors().values()):
             array.flags.writeable = False
 
@@ -400,7 +402,7 @@ def _code_type(n_bins: int) -> Any:
 def _columns(
     cuts: list[NDArray[np.float64]], codes: list[NDArray[Any]], known: Mapping[int, Dictionary]
 ) -> ingest.Columns:
-    """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing; or the categories."""
+    """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing; or categories."""
     table: list[NDArray[Any] | Coded] = [
         np.append(own, [np.inf, np.nan])[code] if j not in known else _coded(code, known[j])
         for j, (own, code) in enumerate(zip(cuts, codes, strict=True))

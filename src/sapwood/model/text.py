@@ -132,6 +132,8 @@ def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping
     name, threshold = names[tree.column[node]], float(tree.threshold[node])
     if tree.set[node] >= 0:
         labels = _labels(tree, node, categories, repr)
+        if not labels:
+            return f"{name} is missing"
         more = [f"... {len(labels)} in all"] if len(labels) > MANY else []
         return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (" or missing" if tree.missing_left[node] else "")
     if threshold == np.inf:

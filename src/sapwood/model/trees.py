@@ -205,19 +205,18 @@ class Trees:
         """Columns of categories, and only they, are split by sets, of codes that they have."""
         offset, code, by_set = self.set_offset, self.set_code, self.set >= 0
         _hold(len(offset) > 0 and offset[0] == 0 and offset[-1] == len(code), "offsets of sets go from 0 to the codes")
-        _hold(offset[1:] > offset[:-1], "offsets of sets rise strictly")
+        _hold(offset[1:] >= offset[:-1], "offsets of sets do not fall")
         _hold((self.set >= -1) & (self.set < len(offset) - 1), f"sets are below {len(offset) - 1}")
-        first = np.zeros(len(code), bool)
-        first[offset[:-1]] = True
-        _hold(first[1:] | (code[1:] > code[:-1]), "the codes of a set rise")
+        begins = np.zeros(len(code) + 1, bool)
+        begins[offset[:-1]] = True
+        _hold(begins[1:-1] | (code[1:] > code[:-1]), "the codes of a set rise")
         _hold(code >= 0, "no code of a set is negative")
         bins = np.array([n_bins.get(column, 0) for column in range(n_columns)] + [0])  # the last is that of leaves
         _hold(by_set == (bins[self.column] > 0), "columns of categories, and no others, are split by sets")
         _hold(~by_set | (self.threshold == 0), "the threshold of a split by a set is 0")
-        _hold(
-            code[offset[self.set[by_set] + 1] - 1] < bins[self.column[by_set]],
-            "the codes of a set are bins of its column",
-        )
+        highest = np.where(offset[1:] > offset[:-1], np.append(code, -1)[offset[1:] - 1], -1)[self.set[by_set]]
+        _hold(highest < bins[self.column[by_set]], "the codes of a set are bins of its column")
+        _hold((highest >= 0) | (self.missing_left[by_set] == 1), "an empty set sends missing values left")
 
 
 def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:

@@ -41,13 +41,18 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
 
 constexpr int MAX_CODES = 65535;  // of a column of categories, missing included
 
+// Above every code of a set, which is empty where missing values are alone on the left.
+int32_t above(const ForestArrays& a, int64_t s) {
+  return a.set_offset[s] < a.set_offset[s + 1] ? a.set_code[a.set_offset[s + 1] - 1] + 1 : 0;
+}
+
 }  // namespace
 
 // Every set holds rising codes, and a column is split by sets or by thresholds, not by both.
 void Forest::check_sets(const ForestArrays& a) {
   check(a.n_sets >= 0 && a.set_offset[0] == 0 && a.set_offset[a.n_sets] == a.n_codes, "sets do not cover their codes");
   for (int64_t s = 0; s < a.n_sets; s++) {
-    check(a.set_offset[s] < a.set_offset[s + 1] && a.set_offset[s + 1] <= a.n_codes, "offsets of sets must rise");
+    check(a.set_offset[s] <= a.set_offset[s + 1] && a.set_offset[s + 1] <= a.n_codes, "offsets of sets must not fall");
     for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++)
       check(a.set_code[i] < MAX_CODES && a.set_code[i] > (i > a.set_offset[s] ? a.set_code[i - 1] : -1),
             "the codes of a set must rise");
@@ -56,7 +61,7 @@ void Forest::check_sets(const ForestArrays& a) {
   for (int64_t u = 0; u < a.n_nodes; u++) {
     if (a.left[u] == 0 || a.set[u] < 0) continue;
     check(a.set[u] < a.n_sets, "a split asks for a set that is not there");
-    top_[a.column[u]] = std::max(top_[a.column[u]], a.set_code[a.set_offset[a.set[u] + 1] - 1] + 1);
+    top_[a.column[u]] = std::max(top_[a.column[u]], above(a, a.set[u]));
   }
   for (int64_t u = 0; u < a.n_nodes; u++)
     check(a.left[u] == 0 || (a.set[u] >= 0) == (top_[a.column[u]] >= 0), "a column is split by sets and by thresholds");
@@ -86,8 +91,8 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   for (int64_t s = 0; s < a.n_sets; s++) {
     const int32_t *code = a.set_code + a.set_offset[s], *end = a.set_code + a.set_offset[s + 1];
     set_at[s] = (int64_t)sets_.size();
-    sets_.push_back((uint64_t)end[-1] + 1);
-    sets_.resize(sets_.size() + end[-1] / 64 + 1, 0);
+    sets_.push_back((uint64_t)above(a, s));
+    sets_.resize(sets_.size() + (above(a, s) + 63) / 64, 0);
     for (; code < end; code++) sets_[set_at[s] + 1 + *code / 64] |= 1ull << (*code % 64);
   }
   mask_sets_.reserve(std::count_if(a.set, a.set + a.n_nodes, [](int32_t s) { return s >= 0; }));  // nodes point to them
