@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def test_chunks_threads_and_paths_do_not_matter(isa: str, policy: str, weights: 
     for jobs in (2, 3, 7):
         parts = [
             (makers[i % 3](frame[a:b]), y[a:b], *(() if w is None else (w[a:b],)))
-            for i, (a, b) in enumerate(zip(cuts[:-1], cuts[1:], strict=True))
+            for i, (a, b) in enumerate(pairwise(cuts))
         ]
         chunked = Dataset.from_chunks([(frame[:0], y[:0], *(() if w is None else (w[:0],))), *parts],
                                       categorical_features=DECLARED, n_jobs=jobs)  # fmt: skip
@@ -243,7 +244,7 @@ def test_columns_of_nothing_but_missing_values() -> None:
 
 def test_none_refuses_what_is_no_number() -> None:
     frame, y = table()
-    with pytest.raises(DataError, match="column 'city' of data has dtype .*as categorical_features must say"):
+    with pytest.raises(DataError, match=r"column 'city' of data has dtype .*as categorical_features must say"):
         Dataset(frame, y, categorical_features=None)
     assert Dataset(frame[["x"]], y, categorical_features=None).categories == {}
 

@@ -134,8 +134,8 @@ def add_tree(scores: Floats, data: Dataset, tree: Mapping[str, Any], output: int
 
 def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.int32]:
     """The leaf (node) that each row of a dataset comes to."""
-    names = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")
-    return cpu.apply(data.binned, *(tree[name] for name in names), n_threads)
+    sets = tree["set"], tree["set_offset"], tree["set_code"]
+    return cpu.apply(data.binned, tree["column"], tree["bin"], tree["missing_left"], tree["left"], *sets, n_threads)
 
 
 def _bins(trees: Trees, cuts: Sequence[Floats]) -> NDArray[np.int32]:

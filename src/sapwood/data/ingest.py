@@ -504,10 +504,12 @@ def _has_text(values: Iterable[Any]) -> bool:
 def _coded(series: "nw.Series[Any]", where: str) -> Coded:
     """A column of text or of a categorical type, by the codes that its library has or makes."""
     native = series.to_native()
-    if series.implementation.is_pandas_like() and hasattr(native, "cat"):
-        return Coded.of(native.cat.codes.to_numpy(), native.cat.categories.tolist(), where)
     if series.implementation.is_pandas_like():
-        codes, values = native.factorize()
+        held = getattr(native, "array", None)
+        codes, values = (held.codes, held.categories) if hasattr(held, "categories") else native.factorize()
+        if len(values) > len(codes):  # a few rows out of a large table: no need to look at all it knows
+            used, codes = np.unique(codes, return_inverse=True)
+            values, codes = values[used[used >= 0]], codes - np.count_nonzero(used < 0)
         return Coded.of(codes, values.tolist(), where)
     if series.implementation.is_polars():
         import narwhals as nw

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sapwood.model.booster import Booster
 
 Floats = NDArray[np.float64]
-Range = tuple[float, float, bool]  # values above the first and up to the second, and whether missing ones are inside
-Side = Range | tuple[frozenset[int], bool]  # or codes of categories, and whether missing ones are inside
+# Values above the first and up to the second, or codes of categories; and whether missing ones are inside.
+Side = tuple[float, float, bool] | tuple[frozenset[int], bool]
 Box = dict[int, Side]
 
 
@@ -110,7 +110,8 @@ def _crossing(tree: Trees, column: int, sign: int, whole: Sequence[Side]) -> tup
         if tree.column[node] != column or left not in boxes or right not in boxes:
             continue
         rest = {c: side for c, side in boxes[node].items() if c != column}
-        pairs = [(left, boxes[left][column], right, boxes[right][column], rest)]
+        # The column itself is one of numbers.
+        pairs: list[tuple[int, Any, int, Any, Box]] = [(left, boxes[left][column], right, boxes[right][column], rest)]
         while pairs:  # both below one node: the others' columns are shared, their own is left of it and right of it
             a, here, b, there, shared = pairs.pop()
             fine = most[a] <= least[b] if sign > 0 else least[a] >= most[b]

@@ -41,6 +41,8 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
 
 constexpr int MAX_CODES = 65535;  // of a column of categories, missing included
 
+constexpr int TOP_BYTE = 254;  // so that the code of missing values, one more, is a byte
+
 // Above every code of a set, which is empty where missing values are alone on the left.
 int32_t above(const ForestArrays& a, int64_t s) {
   return a.set_offset[s] < a.set_offset[s + 1] ? a.set_code[a.set_offset[s + 1] - 1] + 1 : 0;
@@ -104,7 +106,8 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
     auto& x = thresholds[c];
     std::sort(x.begin(), x.end());
     x.erase(std::unique(x.begin(), x.end()), x.end());
-    maskable_ = maskable_ && x.size() <= 254 && top_[c] <= 254;
+    maskable_ = maskable_ && x.size() <= 254;
+    if (top_[c] > TOP_BYTE) wide_columns_.push_back(c);
     plane_of_[c] = (int)used_.size();
     used_.push_back(c);
     cuts_.emplace_back(x);
@@ -121,7 +124,9 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
                  (int64_t)masks_.size(),
                  (int64_t)leaf_value_.size(),
                  bits_for((n + 1) / 2),
-                 maskable_ && n <= 511};
+                 maskable_ && n <= 511,
+                 (int)wide_.size(),
+                 0};
     for (int u = 0; u < n; u++) {
       const int32_t left = a.left[at + u];
       Walk& w = walk_[at + u];
@@ -137,12 +142,23 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
         const int p = plane_of_[a.column[at + u]], top = top_[a.column[at + u]];
         m.plane = p, m.left = (uint16_t)a.left[at + u];
         if (top >= 0) {  // codes from `top` on are in no set, the one after it is missing
+          const int32_t s = a.set[at + u];
+          auto fill = [&](uint64_t* right) {
+            auto to_left = [&](int code) { right[code / 64] &= ~(1ull << (code % 64)); };
+            for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++) to_left(a.set_code[i]);
+            if (a.missing_left[at + u]) to_left(top + 1);
+          };
+          if (top > TOP_BYTE) {
+            const auto column = std::lower_bound(wide_columns_.begin(), wide_columns_.end(), a.column[at + u]);
+            wide_.push_back({(int)(column - wide_columns_.begin()), (int64_t)wide_sets_.size()});
+            wide_sets_.resize(wide_sets_.size() + (top + 1) / 64 + 1, ~0ull);
+            fill(&wide_sets_[wide_.back().first_word]);
+            m.plane = (int)used_.size() + tree.n_wide++, m.low = 1, m.length = 1;
+            return m;
+          }
           auto& right = mask_sets_.emplace_back();
           right.fill(~0ull);
-          auto to_left = [&](int code) { right[code / 64] &= ~(1ull << (code % 64)); };
-          const int32_t s = a.set[at + u];
-          for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++) to_left(a.set_code[i]);
-          if (a.missing_left[at + u]) to_left(top + 1);
+          fill(right.data());
           m.set = right.data();
           return m;
         }
@@ -165,6 +181,7 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
         n_leaves += a.left[at + u] == 0;
       }
       for (int d = 0; d < tree.symmetric_depth; d++) masks_.push_back(mask((1 << d) - 1));
+      most_wide_ = std::max(most_wide_, tree.n_wide);
     }
     trees_.push_back(tree);
   }
@@ -212,7 +229,8 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
                        int n_threads) const {
   const int k = n_outputs(), n_planes = (int)used_.size();
   struct alignas(64) Local {
-    std::vector<uint8_t> codes;
+    std::vector<uint8_t> codes;  // (n_planes + most_wide_, BLOCK)
+    std::vector<uint16_t> wide;  // (wide_columns_, BLOCK)
     std::vector<const uint8_t*> planes;
     std::vector<uint64_t> reach;
     std::vector<double> score, row;
@@ -221,8 +239,9 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
   run(n_threads, (table.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
     Local& mine = local[worker];
     if (mine.planes.empty()) {
-      mine.codes.assign((size_t)n_planes * BLOCK + 64, 0);
-      for (int p = 0; p < n_planes; p++) mine.planes.push_back(mine.codes.data() + (size_t)p * BLOCK);
+      mine.codes.assign((size_t)(n_planes + most_wide_) * BLOCK + 64, 0);
+      mine.wide.assign(wide_columns_.size() * BLOCK, 0);
+      for (int p = 0; p < n_planes + most_wide_; p++) mine.planes.push_back(mine.codes.data() + (size_t)p * BLOCK);
       mine.planes.push_back(nullptr);
       mine.reach.resize((size_t)most_nodes_ * (BLOCK / 64));
       mine.score.resize((size_t)k * BLOCK);
@@ -245,7 +264,8 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
             __builtin_prefetch(line + (at + first_row + i) * column.stride, 0, 2);
         }
         uint8_t* plane = mine.codes.data() + (size_t)p * BLOCK + first_row;
-        if (const int top = top_[used_[p]]; top >= 0) {
+        if (const int top = top_[used_[p]]; top > TOP_BYTE) continue;
+        else if (top >= 0) {
           double x[STRIPE];
           load(column, at + first_row, m, x);
           for (int i = 0; i < m; i++) plane[i] = (uint8_t)(!(x[i] >= 0.0) ? top + 1 : x[i] < top ? (int)x[i] : top);
@@ -255,8 +275,22 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
         for (int i = 0; i < m; i++) plane[i] = (uint8_t)code[i];
       }
     }
+    for (size_t c = 0; c < wide_columns_.size(); c++) {
+      const int top = top_[wide_columns_[c]];
+      double x[BLOCK];
+      load(table.columns[wide_columns_[c]], at, n, x);
+      uint16_t* wide = &mine.wide[c * BLOCK];
+      for (int i = 0; i < n; i++) wide[i] = (uint16_t)(!(x[i] >= 0.0) ? top + 1 : x[i] < top ? (int)x[i] : top);
+    }
     for (int64_t t = first; t < last; t++) {
       const OneTree& tree = trees_[t];
+      for (int k = 0; k < tree.n_wide; k++) {
+        const WideNode& node = wide_[tree.first_wide + k];
+        const uint64_t* right = &wide_sets_[node.first_word];
+        const uint16_t* wide = &mine.wide[(size_t)node.column * BLOCK];
+        uint8_t* plane = mine.codes.data() + (size_t)(n_planes + k) * BLOCK;
+        for (int i = 0; i < BLOCK; i++) plane[i] = (uint8_t)(right[wide[i] >> 6] >> (wide[i] & 63) & 1);
+      }
       double* score = &mine.score[tree.output * BLOCK];
       uint8_t leaf[BLOCK];
       if (tree.symmetric_depth >= 0)

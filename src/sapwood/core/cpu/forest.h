@@ -52,6 +52,11 @@ class Forest {
     int64_t first_mask, first_value;       // into masks_, leaf_value_; masks_ holds one node a level where symmetric
     int n_bits;                            // of a leaf's number
     bool masked;
+    int first_wide, n_wide;  // into wide_
+  };
+  struct WideNode {      // a split by codes of more than a byte, whose answers make a plane
+    int column;          // place in wide_columns_
+    int64_t first_word;  // into wide_sets_, a bit a code, 1 goes right
   };
   void check_sets(const ForestArrays& a);
   template <bool SETS>
@@ -76,6 +81,10 @@ class Forest {
   std::vector<uint64_t> sets_;  // of each set how many codes it has a bit for, then the bits, 1 goes left
   std::vector<MaskNode> masks_;
   std::vector<std::array<uint64_t, SET_WORDS>> mask_sets_;
+  std::vector<int> wide_columns_;
+  std::vector<WideNode> wide_;
+  std::vector<uint64_t> wide_sets_;
+  int most_wide_ = 0;               // of a tree
   std::vector<double> leaf_value_;  // by leaf number, 256 a tree
   bool maskable_ = true;
   int most_nodes_ = 1;
