@@ -210,14 +210,15 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
 template <class Code>
 nb::object codes_as(const Binned& b, int column) {
   std::vector<Code> out(b.n_rows);
-  for (const Shard& s : b.shards) memcpy(out.data() + s.first, b.column(s, column), (size_t)s.n_rows * sizeof(Code));
+  for (const Shard& s : b.shards)
+    for (int64_t i = 0; i < s.n_rows; i++) out[s.first + i] = (Code)b.code(s, column, i);
   return nb::cast(array(std::move(out)));
 }
 
 nb::object codes(const Binned& b, int column) {
   if (column < 0 || column >= b.n_columns) refuse("no such column");
   if (b.exact) return codes_as<uint32_t>(b, column);
-  return b.wide ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
+  return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
 }
 
 template <class Info>

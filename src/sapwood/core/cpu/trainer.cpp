@@ -249,7 +249,8 @@ bool Trainer::narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const {
 std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree) {
   if (limits.min_samples_leaf == 0.0) limits.min_samples_leaf = info_.least_rows(field_.data());
   for (int k = 0; k < n_outputs_; k++) flush_scores(k);
-  const bool same = all_rows_ && !multiplied() && !binned_.wide && limits.colsample_bytree >= 1.0;  // all of all rows
+  const bool same =
+      all_rows_ && !multiplied() && !binned_.layout.wide && limits.colsample_bytree >= 1.0;  // all of all rows
   roots_.count(binned_, packed_.as<int32_t>(), same ? is_narrow_ : std::vector<uint8_t>(n_outputs_, 0), n_threads_);
   std::vector<Tree> trees(n_outputs_);
   // As many trees for every worker; the rest, large ones, and exact ones, whose lists take room, are grown by all of them, one
@@ -424,7 +425,7 @@ MaskTree mask_tree(const Binned& b, const TreeView& t) {
 
 std::vector<const uint8_t*> byte_planes(const Binned& b, const Shard& s) {
   std::vector<const uint8_t*> planes(b.n_columns);
-  for (int c = 0; c < b.n_columns; c++) planes[c] = (const uint8_t*)b.column(s, c);
+  for (int c = 0; c < b.n_columns; c++) planes[c] = (const uint8_t*)b.plane(s, b.layout.members[c].slot);
   return planes;
 }
 
@@ -433,7 +434,7 @@ namespace {
 template <class Name>
 void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name, Name* leaf, int n_threads) {
   const MaskTree m = mask_tree(b, t);
-  const bool masks = !b.wide && m.leaves.size() <= 256;
+  const bool masks = !b.layout.wide && m.leaves.size() <= 256;
   for (const Shard& s : b.shards) {
     const auto planes = byte_planes(b, s);
     run(threads_for(s.n_rows, n_threads), pieces(s.n_rows), [&](int64_t task, int) {
@@ -450,8 +451,7 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
         for (int i = 0; i < n; i++) {
           int u = 0;
           while (t.left[u] != 0) {
-            const void* codes = b.column(s, t.column[u]);
-            const uint32_t code = b.code(codes, at + i);
+            const uint32_t code = b.code(s, t.column[u], at + i);
             const Split p = split_of(b, t, u);
             u = t.left[u] + (code - p.low < p.length);
           }
