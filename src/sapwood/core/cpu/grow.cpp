@@ -414,7 +414,7 @@ class Growth {
     Tree t;
     t.column.assign(n, -1), t.bin.assign(n, -1), t.left.assign(n, 0), t.missing_left.assign(n, 0);
     t.threshold.assign(n, 0.0), t.value.assign(n, 0.0), t.gain.assign(n, 0.0), t.cover.assign(n, 0.0),
-        t.count.assign(n, 0.0);
+        t.count.assign(n, 0.0), t.set.assign(n, -1);
     std::vector<int32_t> leaves;
     for (size_t i = 0; i < n; i++)
       if (nodes_[i].left == 0) leaves.push_back((int32_t)i);
