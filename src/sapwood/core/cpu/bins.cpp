@@ -341,6 +341,25 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
 }
 
 // -------------------------------------------------------------------------------------------------- codes
+namespace {
+constexpr int64_t FUSE_ROWS = 4096;  // rows from which fewer updates pay for the unfolding of sums
+
+bool any_missing(const Column& column, int64_t first, int n) {
+  if (column.kind != Kind::f32 && column.kind != Kind::f64) return false;
+  bool any = false;
+  if (column.kind == Kind::f32) {
+    float x[BLOCK];
+    load_as<float>(column, first, n, x);
+    for (int i = 0; i < n; i++) any |= x[i] != x[i];
+  } else {
+    double x[BLOCK];
+    load(column, first, n, x);
+    for (int i = 0; i < n; i++) any |= x[i] != x[i];
+  }
+  return any;
+}
+}  // namespace
+
 Cuts::Cuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
   size_t padded = 1;
   while (padded < cuts.size() + 1) padded *= 2;
@@ -366,18 +385,42 @@ void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16
   }
 }
 
-Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, bool exact_, int n_threads)
+Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, bool exact_,
+               std::optional<bool> fuse, int n_threads)
     : exact(exact_), cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
   for (const auto& c : cuts) n_bins.push_back((int)c.size() + 1);
   has_missing.assign(n_columns, 0);
-  layout = lay_out(n_bins, exact);
+  int64_t rows = 0;
+  for (const Chunk& chunk : chunks) rows += chunk.n_rows;
+  const bool share = !exact && fuse.value_or(rows >= FUSE_ROWS);
+  if (share) find_missing(chunks, n_threads);
+  layout = lay_out(n_bins, has_missing, share, exact);
   std::vector<Cuts> ready(cuts.begin(), cuts.end());
   if (exact) {
     rank_chunks(chunks, ready, n_threads);
     return;
   }
   for (const Chunk& chunk : chunks) encode_shard(chunk, ready, n_threads);
+}
+
+// Of the columns that may share a slot: there a code for missing values takes room, so it is known beforehand whether there are some.
+void Binned::find_missing(const std::vector<Chunk>& chunks, int n_threads) {
+  std::vector<int> columns;
+  for (int c = 0; c < n_columns; c++)
+    if (may_fuse(n_bins[c])) columns.push_back(c);
+  std::vector<std::vector<uint8_t>> found(n_threads, std::vector<uint8_t>(n_columns, 0));
+  for (const Chunk& chunk : chunks)
+    run(n_threads, (chunk.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
+      const int64_t at = b * BLOCK;
+      const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
+      for (const int c : columns) {
+        uint8_t& mine = found[worker][c];
+        if (!mine && any_missing(chunk.columns[c], at, n)) mine = 1;
+      }
+    });
+  for (const auto& f : found)
+    for (int c = 0; c < n_columns; c++) has_missing[c] |= f[c];
 }
 
 Shard Binned::new_shard(int64_t rows) {
@@ -399,6 +442,11 @@ Shard Binned::new_shard(int64_t rows) {
 }
 
 namespace {
+// Adds a member's codes to those of its slot.
+void fuse_codes(const uint16_t* code, int n, uint32_t step, uint16_t* slot) {
+  for (int i = 0; i < n; i++) slot[i] = (uint16_t)(slot[i] + step * code[i]);
+}
+
 // Codes of a slot to both its places; `stride`: codes between rows of its group.
 template <class Code>
 void store(const uint16_t* code, int n, void* plane, void* rows, size_t stride) {
@@ -414,15 +462,25 @@ void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, in
   run(n_threads, n_blocks, [&](int64_t b, int worker) {
     const int64_t at = b * BLOCK;
     const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
-    uint16_t code[BLOCK];
+    uint16_t code[BLOCK], part[BLOCK];
     for (const Group& g : layout.groups) {
       char* rows = (char*)group(shard, g) + (size_t)at * g.stride * g.code_bytes;
       for (int k = 0; k < g.width; k++) {
-        const int s = g.first + k, c = layout.slots[s].columns[0];
-        encode(chunk.columns[c], at, n, ready[c], code);
-        bool any = false;
-        for (int i = 0; i < n; i++) any |= code[i] == (uint16_t)n_bins[c];
-        if (any) missing[worker][c] = 1;
+        const int s = g.first + k;
+        const Slot& slot = layout.slots[s];
+        if (slot.fused()) {
+          memset(code, 0, sizeof code);
+          for (const int c : slot.columns) {
+            encode(chunk.columns[c], at, n, ready[c], part);
+            fuse_codes(part, n, layout.members[c].step, code);
+          }
+        } else {
+          const int c = slot.columns[0];
+          encode(chunk.columns[c], at, n, ready[c], code);
+          bool any = false;
+          for (int i = 0; i < n; i++) any |= code[i] == (uint16_t)n_bins[c];
+          if (any) missing[worker][c] = 1;
+        }
         char* plane_rows = (char*)plane(shard, s) + (size_t)at * g.code_bytes;
         if (g.code_bytes == 1) store<uint8_t>(code, n, plane_rows, rows + k, g.stride);
         else store<uint16_t>(code, n, plane_rows, rows + 2 * k, g.stride);

@@ -1,6 +1,7 @@
 // Cuts and codes: from chunks of a table to a Binned, the immutable form that trees are grown on.
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels.h"
@@ -53,8 +54,10 @@ struct Shard {
 
 class Binned {
  public:
-  // exact: for trees that look at every value; 32-bit codes in columns only, all chunks in one shard
-  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, bool exact, int n_threads);
+  // exact: for trees that look at every value; 32-bit codes in planes only, all chunks in one shard
+  // fuse: columns with few codes share slots, which changes no sum; not given: where that is faster
+  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, bool exact, std::optional<bool> fuse,
+         int n_threads);
   Binned(const Binned&) = delete;
   int64_t n_rows = 0;
   int n_columns = 0;
@@ -74,13 +77,9 @@ class Binned {
            : bytes == 2 ? ((const uint16_t*)codes)[row]
                         : ((const uint32_t*)codes)[row];
   }
-  uint32_t code(const Shard& s, int column, int64_t row) const {
-    const Member& m = layout.members[column];
-    const uint32_t code = slot_code(s, m.slot, row);
-    return layout.slots[m.slot].fused() ? m.code(code) : code;
-  }
 
  private:
+  void find_missing(const std::vector<Chunk>& chunks, int n_threads);
   Shard new_shard(int64_t n_rows);
   void encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads);
   void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads);
