@@ -30,18 +30,6 @@ inline std::vector<int> fewer(const std::vector<int>& columns, double fraction, 
   return kept;
 }
 
-struct Bins {  // of one column in one node: what a scan reads
-  const int64_t* sums;
-  bool packed;  // words, else pairs
-  int n;        // bins of values; those of missing ones follow, where they are some
-  bool missing;
-  Sums at(int b) const {
-    return packed ? Sums{sums[b] >> 32, sums[b] & 0xffffffff} : Sums{sums[2 * b], sums[2 * b + 1]};
-  }
-  Sums gone() const { return missing ? at(n) : Sums{}; }
-  int n_codes() const { return n + missing; }
-};
-
 class Search {
  public:
   struct Shared {  // one split for all nodes of a level: the sum of their scores decides
@@ -231,15 +219,10 @@ class Search {
   using Steps = std::vector<Categories::Step>;
 
   // A draw for each column of a node or a level, where only one random candidate is looked at.
-  template <class At>
-  Steps steps(int32_t id, int c, int n_codes, const At& at, Sums total, int64_t count) const {
+  Steps steps(int32_t id, int c, const Bins& bins, Sums total, int64_t count) const {
     const double rows = (double)count * power_of_two(-in_.weights.shift);
     const uint64_t random = in_.rules.extra ? draw(key(in_.seed, RANDOM_CUT, in_.tree, id), c) : 0;
-    return categories_->steps(b_.n_bins[c], n_codes, at, total, rows, in_.rules.extra ? &random : nullptr);
-  }
-  Steps steps(const Node& n, int32_t id, int c, const Bins& bins) const {
-    auto at = [&](int32_t code) { return bins.at(code); };
-    return steps(id, c, bins.n_codes(), at, n.sum, n.count);
+    return categories_->steps(bins, total, rows, in_.rules.extra ? &random : nullptr);
   }
 
   double part(Sums l, Sums r, int32_t id, int c) const {
@@ -253,7 +236,7 @@ class Search {
   // The best set of a category column, as a step; `count` as in careful_scan.
   Candidate scan_sets(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
                       const std::vector<int64_t>& count) const {
-    const Steps all = steps(n, id, c, bins);
+    const Steps all = steps(id, c, bins, n.sum, n.count);
     int64_t total = 0, rows = 0;
     for (const int64_t x : count) total += x;
     Sums l;
@@ -271,7 +254,7 @@ class Search {
   // The codes that a node's best split sends left, if it is one of categories.
   std::vector<int32_t> set_of(const Node& n, int32_t id) const {
     const int c = n.best.column;
-    return without_missing(Categories::set(steps(n, id, c, bins_of(n, c)), n.best.bin), c);
+    return without_missing(Categories::set(steps(id, c, bins_of(n, c), n.sum, n.count), n.best.bin), c);
   }
   std::vector<int32_t> without_missing(std::vector<int32_t> codes, int c) const {
     if (!codes.empty() && codes.back() == b_.n_bins[c]) codes.pop_back();
@@ -280,17 +263,20 @@ class Search {
 
   // The steps of a level: those of its nodes' sums.
   Steps level_steps(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c) const {
-    std::vector<Sums> sums(t_.used(c));
+    std::vector<int64_t> pairs(2 * t_.used(c), 0);
     Sums total;
     int64_t count = 0;
     for (const int32_t id : level) {
       const Node& n = nodes[id];
       if (n.n_rows == 0) continue;
       const Bins bins = bins_of(n, c);
-      for (int code = 0; code < bins.n_codes(); code++) sums[code] = sums[code] + bins.at(code);
+      for (int code = 0; code < bins.n_codes(); code++) {
+        const Sums s = bins.at(code);
+        pairs[2 * code] += s.g, pairs[2 * code + 1] += s.h;
+      }
       total = total + n.sum, count += n.count;
     }
-    return steps(level[0], c, (int)sums.size(), [&](int32_t code) { return sums[code]; }, total, count);
+    return steps(level[0], c, {pairs.data(), false, b_.n_bins[c], b_.has_missing[c] != 0}, total, count);
   }
 
   // The best set of a category column for all nodes of a level.
