@@ -189,7 +189,7 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
 }
 
 void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact,
-                std::optional<std::vector<int>> n_categories) {
+                std::optional<std::vector<int>> n_categories, std::optional<bool> fuse) {
   const auto chunks = chunks_of(tables);
   std::vector<std::vector<double>> all;
   for (nb::handle item : cut_list) {
@@ -214,20 +214,29 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
       if (chunk.columns[c].kind != Kind::i32) refuse("the codes of a category column must be int32");
   }
   threads_of(n_threads);
-  freely([&] { new (self) Binned(chunks, std::move(all), categories, exact, n_threads); });
+  freely([&] { new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads); });
 }
 
 template <class Code>
 nb::object codes_as(const Binned& b, int column) {
   std::vector<Code> out(b.n_rows);
-  for (const Shard& s : b.shards) memcpy(out.data() + s.first, b.column(s, column), (size_t)s.n_rows * sizeof(Code));
+  const int slot = b.layout.members[column].slot;
+  uint8_t own[256];  // by code of a fused slot
+  if (b.layout.slots[slot].fused())
+    b.layout.each_code(column, [&](uint32_t k, uint32_t code) { own[k] = (uint8_t)code; });
+  for (const Shard& s : b.shards) {
+    const void* codes = b.plane(s, slot);
+    if (!b.layout.slots[slot].fused()) memcpy(out.data() + s.first, codes, (size_t)s.n_rows * sizeof(Code));
+    else
+      for (int64_t i = 0; i < s.n_rows; i++) out[s.first + i] = own[((const uint8_t*)codes)[i]];
+  }
   return nb::cast(array(std::move(out)));
 }
 
 nb::object codes(const Binned& b, int column) {
   if (column < 0 || column >= b.n_columns) refuse("no such column");
   if (b.exact) return codes_as<uint32_t>(b, column);
-  return b.wide ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
+  return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
 }
 
 template <class Info>
@@ -726,11 +735,17 @@ NB_MODULE(_core, m) {
         nb::arg("n_threads"));
   nb::class_<Binned>(m, "Binned")
       .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false,
-           nb::arg("n_categories").none() = nb::none())
+           nb::arg("n_categories").none() = nb::none(), nb::arg("fuse").none() = nb::none())
       .def_ro("n_rows", &Binned::n_rows)
       .def_ro("n_columns", &Binned::n_columns)
       .def_prop_ro("n_chunks", [](const Binned& b) { return b.shards.size(); })
       .def_prop_ro("n_bytes", &Binned::n_bytes)
+      .def_prop_ro("slots",
+                   [](const Binned& b) {
+                     std::vector<std::vector<int>> slots;
+                     for (const Slot& s : b.layout.slots) slots.push_back(s.columns);
+                     return slots;
+                   })
       .def("codes", codes, nb::arg("column"));
   nb::class_<PyTrainer>(m, "Trainer")
       .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(),

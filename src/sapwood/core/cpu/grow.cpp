@@ -44,7 +44,7 @@ class Growth {
     if (in.ordered != nullptr) exact_.emplace(in, work, columns_, s_);
     const bool few = (lim_.max_leaves > 0 && lim_.max_leaves <= MASK_LEAVES) ||
                      (lim_.max_depth > 0 && lim_.max_depth <= 6);  // 2^6 leaves
-    masks_ = few && !b_.wide && !in.weights.given;
+    masks_ = few && !b_.layout.wide && !in.weights.given;
   }
 
   Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
@@ -215,6 +215,7 @@ class Growth {
   struct Part {
     int32_t node;
     int segment;
+    size_t split;  // of its node
     int64_t begin, n, bits, right = 0, to_left = 0, to_right = 0;
   };
 
@@ -223,16 +224,27 @@ class Growth {
     return ((n + n_tasks - 1) / n_tasks + 63) / 64 * 64;
   }
 
+  // By codes of the column's slot; `bits` has room for a set of them, if it takes one.
+  Split slot_split(const Node& n, uint64_t* bits) const {
+    const Candidate& best = n.best;
+    const uint32_t low = (uint32_t)best.bin + 1, end = (uint32_t)b_.n_bins[best.column] + (best.missing_left ? 0 : 1);
+    const Split own{low, end - low, n.set < 0 ? nullptr : sets_[n.set].right.data()};
+    return b_.layout.slot_of(best.column).fused() ? fused_split(b_.layout, best.column, own, bits) : own;
+  }
+
   void partition(const std::vector<int32_t>& batch) {
-    parts_.clear();
+    parts_.clear(), splits_.clear();
+    fused_.resize(batch.size() * SET_WORDS);
     int64_t words = 0, total = 0;
     for (const int32_t id : batch) {
       const Node& n = nodes_[id];
+      const size_t split = splits_.size();
+      splits_.push_back(slot_split(n, &fused_[split * SET_WORDS]));
       for (int s = 0; s < (int)n.segments.size(); s++)
         for (int64_t at = n.segments[s].begin, step = share(n.segments[s].end - at); at < n.segments[s].end;
              at += step) {
           const int64_t m = std::min(step, n.segments[s].end - at);
-          parts_.push_back({id, s, at, m, words});
+          parts_.push_back({id, s, split, at, m, words});
           words += (m + 63) / 64;
           total += m;
         }
@@ -242,12 +254,11 @@ class Growth {
     auto args = [&](const Part& p) {
       const Node& n = nodes_[p.node];
       const Segment s{n.segments[p.segment].shard, p.begin, p.begin + p.n};
-      const uint32_t low = (uint32_t)n.best.bin + 1,
-                     end = (uint32_t)b_.n_bins[n.best.column] + (n.best.missing_left ? 0 : 1);
+      const int slot = b_.layout.members[n.best.column].slot;
       PartitionArgs a{};
-      a.codes = b_.column(b_.shards[s.shard], n.best.column), a.code_bytes = b_.code_bytes();
+      a.codes = b_.plane(b_.shards[s.shard], slot), a.code_bytes = b_.layout.slots[slot].code_bytes;
       a.rows = t_.rows(n, s), a.packed = exact_ ? nullptr : t_.packed(n, s), a.n = p.n, a.first = (int32_t)p.begin;
-      a.split = {low, end - low, n.set < 0 ? nullptr : sets_[n.set].right.data()};
+      a.split = splits_[p.split];
       a.bits = w_.bits.as<uint64_t>() + p.bits;
       return a;
     };
@@ -301,13 +312,14 @@ class Growth {
     }
     root.hist = t_.acquire(t_.fits_packed(root.n_rows));
     auto nothing = [](int, int, int) {};
-    if (in_.root != nullptr) memcpy(root.hist.data, in_.root, t_.words(root.hist.packed) * 8);
+    if (in_.root != nullptr) memcpy(root.hist.data, in_.root, t_.slot_words(root.hist.packed) * 8);
     else if (t_.count_ns(root.n_rows) < FORK_NS || in_.n_threads == 1)
       t_.count_alone(root, root.hist, 0, t_.tiles, 0, t_.tiles.size());
     else if (root.n_rows < ROW_SPLIT || t_.many_tiles(1))
       run(in_.n_threads, (int64_t)t_.slices.size(),
           [&](int64_t t, int worker) { t_.count_alone(root, root.hist, worker, t_.slices, t, t + 1); });
     else t_.count_together(root, root.hist, nothing);
+    t_.unfold(root.hist, 0, t_.n_slots());
     const int c = columns_[0];
     for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
     root.score = s_.score(root.sum, 0);
@@ -320,14 +332,14 @@ class Growth {
     found_.assign(exact_ ? columns_.size() : t_.n_spans(), Candidate{});
     auto scan = [&](int first, int last, int span) {
       found_[span].score = root.best.score;
-      s_.scan_columns(root, 0, first, last, found_[span]);
+      s_.scan_slots(root, 0, first, last, found_[span]);
     };
     if (exact_)
       run(exact_threads(root.n_rows), (int64_t)columns_.size(), [&](int64_t k, int worker) {
         found_[k].score = root.best.score;
         exact_->scan(root, 0, columns_[k], found_[k], worker);
       });
-    else if (t_.n_codes < FORK_NS) scan(0, b_.n_columns, 0);
+    else if (t_.n_codes < FORK_NS) scan(0, t_.n_slots(), 0);
     else t_.spans(scan);
     for (const Candidate& c : found_)
       if (better(c, root.best)) root.best = c;
@@ -404,7 +416,7 @@ class Growth {
     run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
       const Job& j = jobs_[k];
       t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, 0, t_.tiles.size());
-      finish(j, 0, b_.n_columns, search, nodes_[j.small].best, nodes_[j.large].best);
+      finish(j, 0, t_.n_slots(), search, nodes_[j.small].best, nodes_[j.large].best);
     });
   }
 
@@ -431,13 +443,15 @@ class Growth {
   }
 
   void finish(const Job& j, int first, int last, bool search, Candidate& small, Candidate& large) {
-    constexpr int FEW = 4;  // columns whose histograms, parent and child, stay in L1 from subtraction to search
+    constexpr int FEW = 4;  // slots whose histograms, parent and child, stay in L1 from subtraction to search
     for (int at = first; at < last; at += FEW) {
       const int end = std::min(last, at + FEW);
       if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, at, end);
+      t_.unfold(nodes_[j.small].hist, at, end);
+      if (j.rest) t_.unfold(nodes_[j.large].hist, at, end);
       if (!search) continue;
-      s_.scan_columns(nodes_[j.small], j.small, at, end, small);
-      if (j.rest) s_.scan_columns(nodes_[j.large], j.large, at, end, large);
+      s_.scan_slots(nodes_[j.small], j.small, at, end, small);
+      if (j.rest) s_.scan_slots(nodes_[j.large], j.large, at, end, large);
     }
   }
   void gather(const Job& j, const Candidate& small, const Candidate& large) {
@@ -643,6 +657,8 @@ class Growth {
     int32_t number = -1;          // in the tree
   };
   std::vector<Set> sets_;
+  std::vector<Split> splits_;    // of the batch in partition,
+  std::vector<uint64_t> fused_;  // and their sets of slot codes
   std::vector<Candidate> found_;
 };
 
