@@ -182,6 +182,26 @@ def test_validation_sets_need_the_same_categories() -> None:
 # Datasets
 
 
+def test_one_chunk_is_enough_to_make_categories() -> None:
+    """Others may have no value, or integers that are plain numbers there."""
+    kinds = [3, 1, 2, 3, 3, 1, 2, 2]
+    texts = [None, None, None, "a", "b", "a", None, "b"]
+    frame = pd.DataFrame({"text": texts, "kind": kinds})
+    whole = Dataset(frame, categorical_features=[0, 1])
+    first = pd.DataFrame({"text": [None] * 3, "kind": kinds[:3]})
+    assert first["text"].dtype == object
+    last = frame[3:].astype({"kind": "category"})
+    for chunks in (
+        [first, last],
+        [first, pl.from_pandas(frame[3:4]).cast({"kind": pl.Int8}), frame[4:].astype("category")],
+    ):
+        assert Dataset.from_chunks(chunks).fingerprint() == whole.fingerprint()
+    with pytest.raises(DataError, match="column 'kind', which has categories in a chunk, has 0.5 in row 1"):
+        Dataset.from_chunks([first.assign(kind=[1, 0.5, 2]), last])
+    with pytest.raises(DataError, match="column 'text' is text in one chunk and numbers in another"):
+        Dataset.from_chunks([first.assign(text=[1, 2, 3]), last])
+
+
 def test_datasets_are_saved_whole(tmp_path: Path) -> None:
     frame, y = table()
     data = Dataset(frame, y, categorical_features=DECLARED)

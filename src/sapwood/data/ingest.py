@@ -505,7 +505,7 @@ def _coded(series: "nw.Series[Any]", where: str) -> Coded:
     """A column of text or of a categorical type, by the codes that its library has or makes."""
     native = series.to_native()
     if series.implementation.is_pandas_like():
-        held = getattr(native, "array", None)
+        held: Any = getattr(native, "array", None)
         codes, values = (held.codes, held.categories) if hasattr(held, "categories") else native.factorize()
         if len(values) > len(codes):  # a few rows out of a large table: no need to look at all it knows
             used, codes = np.unique(codes, return_inverse=True)
