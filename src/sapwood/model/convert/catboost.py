@@ -59,7 +59,7 @@ def of_object(model: Any) -> Booster:
 def of_file(raw: bytes) -> Booster:
     """Read a .cbm file, through CatBoost."""
     try:
-        import catboost
+        import catboost  # type: ignore[import-untyped]
     except ImportError as cause:
         raise ModelFormatError(
             "a .cbm file is read through catboost, which is not installed; install it, or save as JSON: "
@@ -140,9 +140,8 @@ class _Columns:
 
 def _symmetric(tree: Document, columns: _Columns) -> Nodes:
     """An oblivious tree: the first condition is the lowest bit of a leaf's number, so it comes last."""
-    splits = [
-        columns.split(Document(split)) for split in reversed(tree.items_of("splits") if tree.get("splits") else [])
-    ]
+    conditions = tree.items_of("splits") if tree.get("splits") else []
+    splits = [columns.split(Document(condition)) for condition in reversed(conditions)]
     depth = len(splits)
     if depth > 16:
         raise ModelFormatError(f"a tree is {depth} levels deep; CatBoost grows 16 at most.")

@@ -4,7 +4,7 @@ In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from sapwood.model.convert.objective import described
 
 CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
 NONE, ZERO, NAN = 0, 1, 2
-OBJECTIVES = {
+OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "regression": "squared_error",
     "regression_l2": "squared_error",
     "regression_l1": "absolute_error",

@@ -153,11 +153,9 @@ def _average(model: Any, members: list[Any]) -> Booster:
         raise ModelFormatError("a forest that classifies several targets at once is not read; give one at a time.")
     grown = []
     for member in members:
-        value = member.tree_.value
-        if classes is None:
-            value = value[:, :, 0]
-        else:
-            value = value[:, 0, :] if len(classes) > 2 else value[:, 0, 1:2]
+        value = member.tree_.value[:, :, 0] if classes is None else member.tree_.value[:, 0, :]
+        if classes is not None and len(classes) == 2:
+            value = value[:, 1:]
         parts = _single(member.tree_, value.astype(np.float64)).trees()
         grown += [(tree, output) for output, tree in enumerate(parts)]
     n_outputs = len(parts)
