@@ -14,6 +14,7 @@ from sapwood.errors import ModelFormatError
 from sapwood.model.trees import DTYPES, OF_NODES, Trees
 
 Floats = NDArray[np.float64]
+ROUNDS_TO_INFINITY = 2.0**128 - 2.0**103  # in float32, and everything above
 
 
 @dataclass(frozen=True)
@@ -105,13 +106,13 @@ def rounded_up_to(limit: Floats) -> Floats:
     limit = np.asarray(limit, np.float64)
     with np.errstate(over="ignore"):
         low = limit.astype(np.float32)
-    low = np.where(low.astype(np.float64) > limit, np.nextafter(low, np.float32(-np.inf)), low)
-    top = np.nextafter(low, np.float32(np.inf))
+        low = np.where(low.astype(np.float64) > limit, np.nextafter(low, np.float32(-np.inf)), low)
+        top = np.nextafter(low, np.float32(np.inf))
+        finite = np.where(np.isfinite(low), low, np.float32(0)).astype(np.float64)
     above = np.where(np.isinf(top), 2.0**128, top.astype(np.float64))
-    middle = low + (above - low.astype(np.float64)) / 2
-    even = low.view(np.int32) % 2 == 0
-    found = np.where(even, middle, np.nextafter(middle, -np.inf))
-    return np.where(np.isfinite(low), found, low.astype(np.float64))
+    middle = finite + (above - finite) / 2
+    found = np.where(low.view(np.int32) % 2 == 0, middle, np.nextafter(middle, -np.inf))
+    return np.where(np.isfinite(low), found, np.where(low > 0, np.inf, -ROUNDS_TO_INFINITY))
 
 
 def below(limit: Floats) -> Floats:

@@ -141,7 +141,7 @@ def _tree(tree: Document, n_columns: int) -> Nodes:
     leaf = left < 0
     condition = tree.array("split_conditions", np.float32)
     column = tree.array("split_indices", np.int64)
-    arrays = {
+    arrays: dict[str, Any] = {
         "missing_left": tree.array("default_left", np.int64),
         "gain": tree.array("loss_changes", np.float32).astype(np.float64)
         / 2.0,  # XGBoost's gain is twice the fall of the loss
