@@ -15,7 +15,7 @@ BUDGET = {
     "src/sapwood/device": 150,
     "src/sapwood/data": 1100,
     "src/sapwood/model": 1200,  # proofs of constraints
-    "src/sapwood/model/convert": 1000,  # one reader or writer a format
+    "src/sapwood/model/convert": 1900,  # one reader or writer a format
     "src/sapwood/objective": 550,
     "src/sapwood/boost": 1550,  # leaf values, pruning, order; dart, forests
     "src/sapwood/interfaces": 600,
