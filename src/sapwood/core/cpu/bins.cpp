@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <stdexcept>
 
 #include "../math/fixed.h"
 #include "../math/hash.h"
@@ -366,14 +367,25 @@ void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16
   }
 }
 
-Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, bool exact_, int n_threads)
+// Codes as they come, checked; the missing ones are the last.
+static void encode_categories(const Column& column, int64_t first, int n, int n_categories, uint16_t* code) {
+  int32_t x[BLOCK];
+  load_as<int32_t>(column, first, n, x);
+  bool fine = true;
+  for (int i = 0; i < n; i++) fine &= x[i] < n_categories, code[i] = (uint16_t)(x[i] < 0 ? n_categories : x[i]);
+  if (!fine) throw std::invalid_argument("a category's code must be below the number of its column's categories");
+}
+
+Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_,
+               const std::vector<int>& n_categories, bool exact_, int n_threads)
     : exact(exact_), cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
   n_bins.resize(n_columns);
-  has_missing.assign(n_columns, 0);
+  has_missing.assign(n_columns, 0), is_category.assign(n_columns, 0);
   int most = 0;
   for (int c = 0; c < n_columns; c++) {
-    n_bins[c] = (int)cuts[c].size() + 1;
+    is_category[c] = !n_categories.empty() && n_categories[c] > 0, any_category |= is_category[c] != 0;
+    n_bins[c] = is_category[c] ? n_categories[c] : (int)cuts[c].size() + 1;
     most = std::max(most, n_bins[c]);
   }
   wide = exact || most > 255;
@@ -418,7 +430,8 @@ void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, in
     for (const Group& g : groups) {
       char* rows = shard.groups.as<char>() + ((size_t)chunk.n_rows * g.offset + (size_t)at * g.stride) * code_bytes();
       for (int c = g.first; c < g.first + g.width; c++) {
-        encode(chunk.columns[c], at, n, ready[c], code);
+        if (is_category[c]) encode_categories(chunk.columns[c], at, n, n_bins[c], code);
+        else encode(chunk.columns[c], at, n, ready[c], code);
         char* column = shard.columns.as<char>() + c * shard.column_bytes + (size_t)at * code_bytes();
         const uint16_t gone = (uint16_t)n_bins[c];
         bool any = false;

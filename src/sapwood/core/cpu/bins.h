@@ -57,8 +57,10 @@ struct Group {  // columns first .. first + width - 1, rows `stride` codes apart
 
 class Binned {
  public:
-  // exact: for trees that look at every value; 32-bit codes in columns only, all chunks in one shard
-  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, bool exact, int n_threads);
+  // exact: for trees that look at every value; 32-bit codes in columns only, all chunks in one shard.
+  // n_categories (n_columns): of columns that hold codes, int32, negative where missing; 0 for numbers.
+  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, const std::vector<int>& n_categories,
+         bool exact, int n_threads);  // throws std::invalid_argument where a code is too large
   Binned(const Binned&) = delete;
   int64_t n_rows = 0;
   int n_columns = 0;
@@ -66,7 +68,8 @@ class Binned {
   size_t hist_stride = HIST_STRIDE;  // codes of the widest column, padded
   std::vector<std::vector<double>> cuts;
   std::vector<int> n_bins;  // of values; the code n_bins means missing
-  std::vector<uint8_t> has_missing;
+  std::vector<uint8_t> has_missing, is_category;
+  bool any_category = false;
   std::vector<Group> groups;
   std::vector<Shard> shards;
   size_t n_bytes() const;

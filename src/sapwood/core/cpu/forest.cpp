@@ -33,13 +33,39 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
     while (((int64_t)2 << level) - 1 <= u) level++;
     const int64_t first = at + ((int64_t)1 << level) - 1;
     if (a.column[at + u] != a.column[first] || a.threshold[at + u] != a.threshold[first] ||
-        a.missing_left[at + u] != a.missing_left[first])
+        a.missing_left[at + u] != a.missing_left[first] || a.set[at + u] != a.set[first])
       return -1;
   }
   return depth;
 }
 
+constexpr int MAX_CODES = 65535;  // of a column of categories, missing included
+
+// Above every code of a set, which is empty where missing values are alone on the left.
+int32_t above(const ForestArrays& a, int64_t s) {
+  return a.set_offset[s] < a.set_offset[s + 1] ? a.set_code[a.set_offset[s + 1] - 1] + 1 : 0;
+}
+
 }  // namespace
+
+// Every set holds rising codes, and a column is split by sets or by thresholds, not by both.
+void Forest::check_sets(const ForestArrays& a) {
+  check(a.n_sets >= 0 && a.set_offset[0] == 0 && a.set_offset[a.n_sets] == a.n_codes, "sets do not cover their codes");
+  for (int64_t s = 0; s < a.n_sets; s++) {
+    check(a.set_offset[s] <= a.set_offset[s + 1] && a.set_offset[s + 1] <= a.n_codes, "offsets of sets must not fall");
+    for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++)
+      check(a.set_code[i] < MAX_CODES && a.set_code[i] > (i > a.set_offset[s] ? a.set_code[i - 1] : -1),
+            "the codes of a set must rise");
+  }
+  top_.assign(n_columns_, -1);
+  for (int64_t u = 0; u < a.n_nodes; u++) {
+    if (a.left[u] == 0 || a.set[u] < 0) continue;
+    check(a.set[u] < a.n_sets, "a split asks for a set that is not there");
+    top_[a.column[u]] = std::max(top_[a.column[u]], above(a, a.set[u]));
+  }
+  for (int64_t u = 0; u < a.n_nodes; u++)
+    check(a.left[u] == 0 || (a.set[u] >= 0) == (top_[a.column[u]] >= 0), "a column is split by sets and by thresholds");
+}
 
 Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, Link link)
     : n_columns_(n_columns), base_(std::move(base)), link_(link) {
@@ -57,9 +83,19 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
       check(c >= 0 && c < n_columns, "a split asks for a column that is not there");
       const double x = a.threshold[at + u];
       check(x == x && x != -INF && (x != INF || !a.missing_left[at + u]), "a split has an impossible threshold");
-      if (x != INF) thresholds[c].push_back(x);
+      if (x != INF && a.set[at + u] < 0) thresholds[c].push_back(x);
     }
   }
+  check_sets(a);
+  std::vector<int64_t> set_at(a.n_sets);
+  for (int64_t s = 0; s < a.n_sets; s++) {
+    const int32_t *code = a.set_code + a.set_offset[s], *end = a.set_code + a.set_offset[s + 1];
+    set_at[s] = (int64_t)sets_.size();
+    sets_.push_back((uint64_t)above(a, s));
+    sets_.resize(sets_.size() + (above(a, s) + 63) / 64, 0);
+    for (; code < end; code++) sets_[set_at[s] + 1 + *code / 64] |= 1ull << (*code % 64);
+  }
+  mask_sets_.reserve(std::count_if(a.set, a.set + a.n_nodes, [](int32_t s) { return s >= 0; }));  // nodes point to them
   plane_of_.assign(n_columns, -1);
   for (int64_t u = 0; u < a.n_nodes; u++)
     if (a.left[u] != 0) plane_of_[a.column[u]] = 0;
@@ -68,7 +104,7 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
     auto& x = thresholds[c];
     std::sort(x.begin(), x.end());
     x.erase(std::unique(x.begin(), x.end()), x.end());
-    maskable_ = maskable_ && x.size() <= 254;
+    maskable_ = maskable_ && x.size() <= 254 && top_[c] <= 254;
     plane_of_[c] = (int)used_.size();
     used_.push_back(c);
     cuts_.emplace_back(x);
@@ -88,21 +124,34 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
                  maskable_ && n <= 511};
     for (int u = 0; u < n; u++) {
       const int32_t left = a.left[at + u];
-      walk_[at + u] = {a.threshold[at + u], left == 0 ? -1 : a.column[at + u],
-                       left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0)};
+      Walk& w = walk_[at + u];
+      w.threshold = a.threshold[at + u], w.column = left == 0 ? -1 : a.column[at + u];
+      w.left = left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0);
+      if (left != 0 && a.set[at + u] >= 0) w.set = set_at[a.set[at + u]], w.column = -2 - w.column;
     }
     if (tree.masked) {
       most_nodes_ = std::max(most_nodes_, n);
       auto mask = [&](int u) {
         MaskNode m{};
         if (a.left[at + u] == 0) return m;
-        const int p = plane_of_[a.column[at + u]];
+        const int p = plane_of_[a.column[at + u]], top = top_[a.column[at + u]];
+        m.plane = p, m.left = (uint16_t)a.left[at + u];
+        if (top >= 0) {  // codes from `top` on are in no set, the one after it is missing
+          auto& right = mask_sets_.emplace_back();
+          right.fill(~0ull);
+          auto to_left = [&](int code) { right[code / 64] &= ~(1ull << (code % 64)); };
+          const int32_t s = a.set[at + u];
+          for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++) to_left(a.set_code[i]);
+          if (a.missing_left[at + u]) to_left(top + 1);
+          m.set = right.data();
+          return m;
+        }
         const Cuts& cuts = cuts_[p];
         const double x = a.threshold[at + u];
         const int bin =
             x == INF ? cuts.n : (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
         const int low = bin + 1, end = cuts.n + 1 + (a.missing_left[at + u] ? 0 : 1);
-        m.plane = p, m.low = (uint8_t)low, m.length = (uint8_t)(end - low), m.left = (uint16_t)a.left[at + u];
+        m.low = (uint8_t)low, m.length = (uint8_t)(end - low);
         return m;
       };
       int n_leaves = 0;
@@ -121,10 +170,19 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   }
 }
 
+template <bool SETS>
 int32_t Forest::follow(const OneTree& t, const double* row) const {
   const Walk* w = &walk_[t.first_node];
   int32_t u = 0;
-  while (w[u].column >= 0) {
+  while (SETS ? w[u].column != -1 : w[u].column >= 0) {
+    if (SETS && w[u].column < 0) {
+      const double x = row[-2 - w[u].column];
+      const uint64_t* set = &sets_[w[u].set];
+      const bool left = !(x >= 0.0) ? w[u].left & 1  // missing
+                                    : x < (double)set[0] && (set[1 + (int64_t)x / 64] >> ((int64_t)x % 64) & 1);
+      u = (w[u].left >> 1) + !left;
+      continue;
+    }
     const double x = row[w[u].column];
     const bool right = x != x ? !(w[u].left & 1) : x > w[u].threshold;
     u = (w[u].left >> 1) + right;
@@ -136,6 +194,7 @@ void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
   for (const int c : used_) load(table.columns[c], row, 1, x + c);
 }
 
+template <bool SETS>
 void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                      double* out) const {
   std::vector<double> x(n_columns_);
@@ -145,7 +204,7 @@ void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int6
     double* s = out + (row + i) * k;
     for (int j = 0; j < k; j++) s[j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
     for (int64_t t = first; t < last; t++)
-      s[trees_[t].output] = s[trees_[t].output] + value_[trees_[t].first_node + follow(trees_[t], x.data())];
+      s[trees_[t].output] = s[trees_[t].output] + value_[trees_[t].first_node + follow<SETS>(trees_[t], x.data())];
   }
 }
 
@@ -185,8 +244,14 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
           for (int i = STRIPE; i < 2 * STRIPE; i++)
             __builtin_prefetch(line + (at + first_row + i) * column.stride, 0, 2);
         }
-        encode(column, at + first_row, m, cuts_[p], code);
         uint8_t* plane = mine.codes.data() + (size_t)p * BLOCK + first_row;
+        if (const int top = top_[used_[p]]; top >= 0) {
+          double x[STRIPE];
+          load(column, at + first_row, m, x);
+          for (int i = 0; i < m; i++) plane[i] = (uint8_t)(!(x[i] >= 0.0) ? top + 1 : x[i] < top ? (int)x[i] : top);
+          continue;
+        }
+        encode(column, at + first_row, m, cuts_[p], code);
         for (int i = 0; i < m; i++) plane[i] = (uint8_t)code[i];
       }
     }
@@ -217,7 +282,8 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
   run(table.n_rows <= TOGETHER ? 1 : n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
     const int64_t at = b * TOGETHER;
     const int n = (int)std::min<int64_t>(TOGETHER, table.n_rows - at);
-    by_rows(table, at, n, first, last, start, out);
+    if (sets_.empty()) by_rows<false>(table, at, n, first, last, start, out);
+    else by_rows<true>(table, at, n, first, last, start, out);
     if (!raw && link_ != Link::identity)
       kernels().link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());
   });
@@ -229,7 +295,9 @@ void Forest::leaves(const Chunk& table, int64_t first, int64_t last, int32_t* ou
     std::vector<double> x(n_columns_);
     for (int64_t i = b * TOGETHER; i < std::min(table.n_rows, (b + 1) * TOGETHER); i++) {
       load_row(table, i, x.data());
-      for (int64_t t = first; t < last; t++) out[i * (last - first) + (t - first)] = follow(trees_[t], x.data());
+      for (int64_t t = first; t < last; t++)
+        out[i * (last - first) + (t - first)] =
+            sets_.empty() ? follow<false>(trees_[t], x.data()) : follow<true>(trees_[t], x.data());
     }
   });
 }

@@ -90,10 +90,12 @@ struct Derived {  // of rows at their scores: OUT
   double *loss, *g, *h;
 };
 
-struct
-    Split {  // which codes go right: code - low < length, unsigned; `low` = bin + 1, and the missing code is the last
+struct Split {  // which codes go right: a range, code - low < length (unsigned; the missing code is the last), or a set
   uint32_t low, length;
+  const uint64_t* set = nullptr;  // a bit a code, SET_WORDS words at least
 };
+constexpr size_t SET_WORDS = 4;  // every byte code has its bit
+inline size_t set_words(size_t n_codes) { return n_codes <= 64 * SET_WORDS ? SET_WORDS : (n_codes + 63) / 64; }
 
 struct PartitionArgs {
   const void* codes;      // codes of the split column, IN
@@ -124,8 +126,9 @@ struct CompactArgs {      // a node's rows in the order of a column -> sums by v
 struct MaskNode {  // a node of a tree over byte codes: split, or leaf where left = 0
   int32_t plane;   // which column plane
   uint8_t low, length;
-  uint16_t left;  // right child = left + 1
-  uint16_t leaf;  // number of the leaf
+  uint16_t left;                  // right child = left + 1
+  uint16_t leaf;                  // number of the leaf
+  const uint64_t* set = nullptr;  // as in Split
 };
 
 struct Kernels {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 
 #include "../math/gain.h"
@@ -399,23 +400,43 @@ void Trainer::add_scores(int output) {
 }
 
 // ------------------------------------------------------------------------------------------------- apply
-static Split split_of(const Binned& b, const TreeView& t, int u) {
-  const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)b.n_bins[t.column[u]] + (t.missing_left[u] ? 0 : 1);
-  return {low, end - low};
+void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits) {
+  memset(bits, 0xff, set_words((size_t)n_bins + 1) * 8);
+  auto keep = [&](int32_t code) { bits[code >> 6] &= ~(1ull << (code & 63)); };
+  std::for_each(left, left + n, keep);
+  if (missing_left) keep(n_bins);
+}
+
+Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
+  std::map<std::pair<int32_t, bool>, size_t> places;  // of a set and a side of missing values, in `bits`
+  for (int u = 0; u < t.n_nodes; u++) {
+    if (t.left[u] == 0) continue;
+    const int n_bins = b.n_bins[t.column[u]];
+    const bool side = t.missing_left[u] != 0;
+    if (t.set[u] < 0) {
+      const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)n_bins + (side ? 0 : 1);
+      of[u] = {low, end - low};
+    } else if (places.try_emplace({t.set[u], side}, bits.size()).second) {
+      const int64_t first = t.set_offset[t.set[u]], last = t.set_offset[t.set[u] + 1];
+      bits.resize(bits.size() + set_words((size_t)n_bins + 1));
+      fill_set(t.set_code + first, (size_t)(last - first), n_bins, side, &bits[places[{t.set[u], side}]]);
+    }
+  }
+  for (int u = 0; u < t.n_nodes && !places.empty(); u++)
+    if (t.left[u] != 0 && t.set[u] >= 0) of[u].set = &bits[places[{t.set[u], t.missing_left[u] != 0}]];
 }
 
 MaskTree mask_tree(const Binned& b, const TreeView& t) {
-  MaskTree m;
-  m.nodes.resize(t.n_nodes);
+  MaskTree m{Splits(b, t), std::vector<MaskNode>(t.n_nodes), {}, 0};
   for (int u = 0; u < t.n_nodes; u++) {
     MaskNode& node = m.nodes[u];
     if (t.left[u] == 0) {
       node.leaf = (uint16_t)m.leaves.size();
       m.leaves.push_back(u);
     } else {
-      const Split s = split_of(b, t, u);
+      const Split& s = m.splits.of[u];
       node.plane = t.column[u], node.left = (uint16_t)t.left[u], node.low = (uint8_t)s.low,
-      node.length = (uint8_t)s.length;
+      node.length = (uint8_t)s.length, node.set = s.set;
     }
   }
   m.n_bits = bits_for((int)m.leaves.size());
@@ -452,8 +473,8 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
           while (t.left[u] != 0) {
             const void* codes = b.column(s, t.column[u]);
             const uint32_t code = b.code(codes, at + i);
-            const Split p = split_of(b, t, u);
-            u = t.left[u] + (code - p.low < p.length);
+            const Split& p = m.splits.of[u];
+            u = t.left[u] + (p.set != nullptr ? (int)(p.set[code >> 6] >> (code & 63) & 1) : code - p.low < p.length);
           }
           out[i] = name[u];
         }
