@@ -11,8 +11,8 @@ singles = st.floats(width=32, allow_nan=False, allow_infinity=False)
 
 def neighbours(x: float) -> np.ndarray:
     """Doubles around one: itself, its float32 neighbours, the middles between them, and a step to each side."""
-    single = np.float32(x)
     with np.errstate(over="ignore", invalid="ignore"):
+        single = np.float32(x)
         near = [np.nextafter(single, np.float32(s)) for s in (-np.inf, np.inf)]
         middles = [(np.float64(single) + np.float64(n)) / 2 for n in near]
     marks = np.array([x, single, *near, *middles], np.float64)

@@ -362,3 +362,74 @@ def test_deep_documents_raise():
     for raw in (b'{"learner":' + b"[" * 100_000, b"{L\x00\x00\x00\x00\x00\x00\x00\x01x" + b"[" * 100_000):
         with pytest.raises(sw.errors.ModelFormatError):
             sw.load(raw)
+
+
+# --------------------------------------------------------------------------------------------------------- categories
+def frame() -> Any:
+    pandas = pytest.importorskip("pandas")
+    letters = pandas.Categorical.from_codes(RNG_C, list("qwertyuio"))
+    numbers = pandas.Categorical.from_codes(RNG_E, [10, 20, 30, 40, 50])
+    table = pandas.DataFrame({"x": X[:, 0], "letter": letters, "number": numbers, "z": X[:, 4]})
+    table.loc[::17, "letter"] = None
+    return table
+
+
+RNG_C, RNG_E = RNG.integers(0, 9, N), RNG.integers(0, 5, N)
+EFFECT = RNG.normal(size=9)[RNG_C] * 2 + np.nan_to_num(X[:, 0]) + (RNG_E == 2)
+
+
+@pytest.mark.parametrize("onehot", [2, 100])
+def test_xgboost_categories(onehot):
+    xgboost = pytest.importorskip("xgboost")
+    table = frame()
+    data = xgboost.DMatrix(table, EFFECT, enable_categorical=True)
+    model = xgboost.train({"max_depth": 4, "max_cat_to_onehot": onehot, "nthread": 1}, data, 6)
+    booster = sw.load(model)
+    assert len(booster.trees.set_code)
+    close(booster.predict(table, raw=True), model.predict(data, output_margin=True), SINGLE)
+
+
+def test_xgboost_categories_as_numbers():
+    xgboost = pytest.importorskip("xgboost")
+    table = np.column_stack([X[:, 0], RNG_C, RNG_E, X[:, 4]])
+    data = xgboost.DMatrix(table, EFFECT, enable_categorical=True, feature_types=["float", "c", "c", "float"])
+    model = xgboost.train({"max_depth": 4, "max_cat_to_onehot": 2, "nthread": 1}, data, 6)
+    close(sw.load(model).predict(table, raw=True), model.predict(data, output_margin=True), SINGLE)
+
+
+@pytest.mark.parametrize("onehot", [2, 100])
+def test_lightgbm_categories(onehot):
+    lightgbm = pytest.importorskip("lightgbm")
+    table = frame()
+    params = {"num_leaves": 9, "min_data_in_leaf": 5, "min_data_per_group": 5, "cat_smooth": 1, "verbose": -1}
+    params |= {"max_cat_to_onehot": onehot, "num_threads": 1}
+    model = lightgbm.train(params, lightgbm.Dataset(table, EFFECT), 6)
+    booster = sw.load(model)
+    assert len(booster.trees.set_code)
+    unseen = table.head(20).copy()  # LightGBM makes NaN of a value it never saw
+    unseen["letter"] = unseen["letter"].cat.rename_categories({"q": "new"})
+    for rows in (table, unseen):
+        close(booster.predict(rows, raw=True), model.predict(rows, raw_score=True), 0)
+    numbers = np.column_stack([X[:, 0], RNG_C, RNG_E, X[:, 4]])
+    model = lightgbm.train(params, lightgbm.Dataset(numbers, EFFECT, categorical_feature=[1, 2]), 6)
+    numbers[:5, 1], numbers[5:9, 1] = 77, np.nan
+    close(sw.load(model).predict(numbers, raw=True), model.predict(numbers, raw_score=True), 0)
+
+
+def test_sklearn_categories():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    table = frame()
+    model = HistGradientBoostingRegressor(max_iter=6, categorical_features="from_dtype", min_samples_leaf=5)
+    model.fit(table, EFFECT)
+    booster = sw.load(model)
+    assert len(booster.trees.set_code)
+    close(booster.predict(table), model.predict(table), 0)
+
+
+def test_catboost_categories_are_refused():
+    catboost = pytest.importorskip("catboost")
+    table = frame().astype({"letter": object, "number": str}).fillna({"letter": "none"})
+    model = catboost.CatBoostRegressor(iterations=3, verbose=0, allow_writing_files=False, cat_features=[1, 2])
+    with pytest.raises(sw.errors.ModelFormatError, match="hashes"):
+        sw.load(model.fit(table, EFFECT))

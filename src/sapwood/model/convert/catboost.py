@@ -85,7 +85,10 @@ def of_document(found: Document) -> Booster:
     """
     features = found.part("features_info")
     if features.get("categorical_features") or features.get("ctrs"):
-        raise ModelFormatError("the model has categorical columns, which are not read yet.")
+        raise ModelFormatError(
+            "the model has categorical columns; CatBoost keeps hashes of their values and not the values, so it cannot "
+            "be read. Train it on numbers, or train here: sapwood.train({'recipe': 'catboost'}, ...)."
+        )
     if features.get("text_features") or features.get("embedding_features"):
         raise ModelFormatError("the model has text or embedding columns, which are not read.")
     columns = [Document(one) for one in features.items_of("float_features")]

@@ -3,6 +3,7 @@
 In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since both add float64 in tree order.
 """
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
+from sapwood.model.convert.categories import Categories
 from sapwood.model.convert.nodes import Nodes, by_round, frozen
 from sapwood.model.convert.objective import described
 
@@ -75,7 +77,8 @@ def of_bytes(raw: bytes) -> Booster:
     n_columns, n_outputs = _whole(head, "max_feature_idx") + 1, _whole(head, "num_tree_per_iteration")
     if len(names) != n_columns or n_outputs < 1:
         raise ModelFormatError(f"{len(names)} names for {n_columns} columns, {n_outputs} trees a round.")
-    trees = [_tree(block, n_columns) for block in blocks[1:]]
+    categories = _categories(head.get("feature_infos", "").split(), blocks[1:], _pandas(raw))
+    trees = [_tree(block, n_columns, categories) for block in blocks[1:]]
     grown = [(nodes.trees()[0], k % n_outputs) for k, nodes in enumerate(trees)]
     automatic = names == [f"Column_{j}" for j in range(n_columns)]
     params = {"boosting": "forest"} if "average_output" in head else {}
@@ -85,6 +88,7 @@ def of_bytes(raw: bytes) -> Booster:
         feature_names=names,
         named=not automatic,
         params=params,
+        categories={j: own.dictionary() for j, own in categories.items()},
         **_objective(head.get("objective", "custom")),
     )
 
@@ -123,7 +127,55 @@ def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64) 
     return found
 
 
-def _tree(block: dict[str, str], n_columns: int) -> Nodes:
+def _pandas(raw: bytes) -> list[list[Any]]:
+    """The values behind the codes of a data frame's category columns, in order; none for other tables."""
+    line = raw[raw.rfind(b"\npandas_categorical:") :].strip()
+    try:
+        found = json.loads(line.partition(b":")[2]) if line.startswith(b"pandas_categorical:") else None
+    except ValueError as cause:
+        raise ModelFormatError("'pandas_categorical' of the model is no JSON.") from cause
+    if found is not None and not (isinstance(found, list) and all(isinstance(own, list) for own in found)):
+        raise ModelFormatError("'pandas_categorical' of the model is no list of lists.")
+    return found or []
+
+
+def _categories(infos: list[str], blocks: list[dict[str, str]], named: list[list[Any]]) -> dict[int, Categories]:
+    """The columns of categories: those whose values are listed rather than bounded."""
+    listed = [j for j, info in enumerate(infos) if info != "none" and not info.startswith("[")]
+    if named and len(named) != len(listed):
+        raise ModelFormatError(f"{len(named)} columns have named categories, but {len(listed)} have categories.")
+    found = {}
+    for k, j in enumerate(listed):
+        try:
+            codes = [int(one) for one in infos[j].split(":")]
+        except ValueError as cause:
+            raise ModelFormatError(f"'feature_infos' has {infos[j][:60]!r}.") from cause
+        found[j] = Categories([code for code in codes if code >= 0], named[k] if named else None)
+    return found
+
+
+def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categories: dict[int, Categories]) -> Any:
+    """Codes of ours that go left at the category splits: their thresholds point to bit sets of values."""
+    n = len(kind)
+    if not np.any(kind & CATEGORY):
+        return {}
+    n_sets = _whole(block, "num_cat")
+    bounds = _numbers(block, "cat_boundaries", n_sets + 1, np.int64)
+    if bounds[0] != 0 or np.any(np.diff(bounds) < 0) or bounds[-1] > 2**24:
+        raise ModelFormatError("the bounds of the category sets of a tree do not rise from 0.")
+    words = _numbers(block, "cat_threshold", int(bounds[-1]), np.int64).astype(np.uint32)
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    threshold = _numbers(block, "threshold", n)
+    found = {}
+    for node in np.flatnonzero(kind & CATEGORY).tolist():
+        which, own = int(threshold[node]), categories.get(int(column[node]))
+        if own is None or not 0 <= which < n_sets:
+            raise ModelFormatError("a category split is on a column without categories, or has no set.")
+        found[node] = own.codes(np.flatnonzero(bits[32 * bounds[which] : 32 * bounds[which + 1]]))
+    return found
+
+
+def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categories]) -> Nodes:
     """One tree: splits are numbered 0, 1, ..., leaves -1, -2, ... and placed after the splits here."""
     if block.get("is_linear", "0") != "0":
         raise ModelFormatError("the model has linear leaves (linear_tree), which are not read.")
@@ -136,13 +188,12 @@ def _tree(block: dict[str, str], n_columns: int) -> Nodes:
     threshold = _numbers(block, "threshold", n)
     if np.any((column < 0) | (column >= n_columns)):
         raise ModelFormatError(f"a split is on a column beyond the {n_columns} of the model.")
-    if np.any(kind & CATEGORY):
-        raise ModelFormatError("the model has categorical splits, which are not read yet.")
+    of_set = kind & CATEGORY != 0
     missing = kind >> 2 & 3
-    if np.any(missing == ZERO):
+    if np.any(~of_set & (missing == ZERO)):
         raise ModelFormatError("the model takes zeros as missing (zero_as_missing), which is not read yet.")
     # Where nothing counts as missing, LightGBM reads NaN as 0.
-    missing_left = np.where(missing == NAN, kind & DEFAULT_LEFT != 0, threshold >= 0.0)
+    missing_left = np.where(missing == NAN, kind & DEFAULT_LEFT != 0, threshold >= 0.0) & ~of_set
 
     def placed(name: str) -> NDArray[np.int64]:
         child = _numbers(block, name, n, np.int64)
@@ -156,12 +207,13 @@ def _tree(block: dict[str, str], n_columns: int) -> Nodes:
         left=joined(placed("left_child"), nothing - 1).astype(np.int64),
         right=joined(placed("right_child"), nothing - 1).astype(np.int64),
         column=joined(column, nothing),
-        threshold=joined(threshold, nothing),
+        threshold=joined(np.where(of_set, 0.0, threshold), nothing),
         missing_left=joined(missing_left, nothing),
         value=joined(np.zeros(n), _numbers(block, "leaf_value", n_leaves)),
         gain=joined(_numbers(block, "split_gain", n) / 2.0, nothing),  # LightGBM's is twice the fall of the loss
         cover=np.maximum(joined(_numbers(block, "internal_weight", n), _numbers(block, "leaf_weight", n_leaves)), 0.0),
         count=joined(_numbers(block, "internal_count", n), _numbers(block, "leaf_count", n_leaves)),
+        sets=_left(block, kind, column, categories),
     )
 
 

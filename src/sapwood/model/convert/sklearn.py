@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
+from sapwood.model.convert.categories import Categories
 from sapwood.model.convert.nodes import Nodes, frozen, rounded_up_to
 from sapwood.model.convert.objective import described
 
@@ -69,8 +70,7 @@ def _classes(model: Any, n_outputs: int) -> NDArray[Any] | None:
 
 def _histogram(model: Any) -> Booster:
     """HistGradientBoosting: thresholds and sums in float64."""
-    if getattr(model, "is_categorical_", None) is not None:
-        raise ModelFormatError("the model has categorical columns, which are not read yet.")
+    place, categories = _encoded(model)
     base = np.atleast_1d(np.asarray(model._baseline_prediction, np.float64).ravel())
     n_outputs = len(base)
     grown = []
@@ -78,22 +78,44 @@ def _histogram(model: Any) -> Booster:
         for output, predictor in enumerate(together):
             node = predictor.nodes
             leaf = node["is_leaf"].astype(bool)
+            column = place[node["feature_idx"]]
+            sets = {}
+            for at in np.flatnonzero(node["is_categorical"].astype(bool) & ~leaf).tolist():
+                words = np.ascontiguousarray(predictor.raw_left_cat_bitsets[node["bitset_idx"][at]])
+                numbers = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+                sets[at] = categories[int(column[at])].codes(numbers)
+            of_set = np.isin(np.arange(len(node)), list(sets))
             nodes = Nodes(
                 left=np.where(leaf, -1, node["left"].astype(np.int64)),
                 right=np.where(leaf, -1, node["right"].astype(np.int64)),
-                column=node["feature_idx"].astype(np.int64),
-                threshold=node["num_threshold"].astype(np.float64),
+                column=column,
+                threshold=np.where(of_set, 0.0, node["num_threshold"]),
                 missing_left=node["missing_go_to_left"],
                 value=node["value"].astype(np.float64),
                 gain=np.maximum(node["gain"], 0.0).astype(np.float64),
                 cover=node["count"].astype(np.float64),  # it keeps no hessians
                 count=node["count"].astype(np.float64),
+                sets=sets,
             )
             grown.append((nodes.trees()[0], output))
     return Booster(
         frozen(grown), base=base, params={}, classes=_classes(model, n_outputs),
-        **_names(model), **_loss(model),
+        categories={j: own.dictionary() for j, own in categories.items()}, **_names(model), **_loss(model),
     )  # fmt: skip
+
+
+def _encoded(model: Any) -> tuple[NDArray[np.int64], dict[int, Categories]]:
+    """Which column of the table each of the model's is, and the columns of categories, which it puts first."""
+    coded = getattr(model, "is_categorical_", None)
+    if coded is None:
+        return np.arange(model.n_features_in_), {}
+    first, rest = np.flatnonzero(coded), np.flatnonzero(~np.asarray(coded))
+    known = model._preprocessor.named_transformers_["encoder"].categories_
+    categories = {}
+    for j, values in zip(first.tolist(), known, strict=True):
+        plain = [value for value in values.tolist() if not (value is None or value != value)]  # NaN stands last
+        categories[j] = Categories(range(len(plain)), plain)
+    return np.concatenate([first, rest]), categories
 
 
 def _loss(model: Any) -> dict[str, Any]:

@@ -5,13 +5,16 @@ In: a document, bytes or a live model. Out: a `Booster`; raw scores agree to the
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data.categories import MAX_BINS
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
+from sapwood.model.convert.categories import Categories
 from sapwood.model.convert.document import Document, of_json, of_ubjson
 from sapwood.model.convert.nodes import Nodes, below, by_round, frozen
 from sapwood.model.convert.objective import described
@@ -98,7 +101,9 @@ def of_document(found: Document) -> Booster:
     if objective not in OBJECTIVES:
         raise ModelFormatError(f"objective {objective!r} of XGBoost is not known here.")
     info = model.array("tree_info", np.int64)
-    trees = [_tree(Document(tree), n_columns) for tree in model.items_of("trees") if isinstance(tree, dict)]
+    documents = [Document(tree) for tree in model.items_of("trees") if isinstance(tree, dict)]
+    categories = _categories(learner, model, documents)
+    trees = [_tree(tree, n_columns, categories) for tree in documents]
     if len(trees) != len(info) or (drop is not None and len(drop) != len(info)):
         raise ModelFormatError(f"{len(trees)} trees, but 'tree_info' or 'weight_drop' speaks of {len(info)}.")
     grown = []
@@ -125,6 +130,7 @@ def of_document(found: Document) -> Booster:
         feature_names=names or [f"f{j}" for j in range(n_columns)],
         named=names is not None,
         params={"n_parallel_trees": n_parallel},
+        categories={j: own.dictionary() for j, own in categories.items()},
         **described("xgboost", objective, ours),
     )
 
@@ -134,7 +140,56 @@ def _uncrossed(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.sort(raw, axis=1)
 
 
-def _tree(tree: Document, n_columns: int) -> Nodes:
+def _categories(learner: Document, model: Document, trees: list[Document]) -> dict[int, Categories]:
+    """The columns of categories, with the values that newer versions keep; else numbers up to the largest in a set.
+
+    XGBoost sends every number that is not in a set to the left, even one that it never saw; here it is missing.
+    """
+    kinds = learner.items_of("feature_types") if learner.get("feature_types") else []
+    most: dict[int, int] = {j: -1 for j, kind in enumerate(kinds) if kind == "c"}
+    for tree in trees:
+        for column, numbers in _sets(tree).values():
+            most[column] = max(most.get(column, -1), int(numbers.max(initial=-1)))
+    kept = model.part("cats").items_of("enc") if model.get("cats") else []
+    found = {}
+    for j, top in most.items():
+        values = _values(Document(kept[j])) if j < len(kept) and isinstance(kept[j], dict) else []
+        if top >= MAX_BINS:
+            raise ModelFormatError(f"column {j} has category {top}; at most {MAX_BINS:,} are read.")
+        found[j] = Categories(range(len(values)), values) if values else Categories(range(top + 1))
+    return found
+
+
+def _values(kept: Document) -> list[Any]:
+    """The values of a column: texts one after the other with their bounds, or numbers."""
+    if "offsets" not in kept:
+        return kept.items_of("values")
+    bounds = kept.array("offsets", np.int64)
+    raw = kept.array("values", np.int64).astype(np.int8).tobytes()
+    if len(bounds) and (bounds[0] != 0 or bounds[-1] > len(raw) or np.any(np.diff(bounds) < 0)):
+        raise ModelFormatError("the texts of categories have bounds that do not rise.")
+    try:
+        return [raw[first:last].decode() for first, last in pairwise(bounds.tolist())]
+    except UnicodeDecodeError as cause:
+        raise ModelFormatError("a category is not UTF-8.") from cause
+
+
+def _sets(tree: Document) -> dict[int, tuple[int, NDArray[np.int64]]]:
+    """Column and numbers of every category split: those that go right."""
+    if "categories_nodes" not in tree:
+        return {}
+    nodes, first, size = (tree.array(f"categories_{name}", np.int64) for name in ("nodes", "segments", "sizes"))
+    numbers, column = tree.array("categories", np.int64), tree.array("split_indices", np.int64)
+    if not len(nodes) == len(first) == len(size) or np.any((nodes < 0) | (nodes >= len(column))):
+        raise ModelFormatError("the category splits of a tree do not fit its nodes.")
+    if np.any((first < 0) | (size < 0) | (first + size > len(numbers))) or np.any(numbers < 0):
+        raise ModelFormatError("the category sets of a tree are beyond its categories.")
+    return {
+        int(node): (int(column[node]), numbers[at : at + n]) for node, at, n in zip(nodes, first, size, strict=True)
+    }
+
+
+def _tree(tree: Document, n_columns: int, categories: dict[int, Categories]) -> Nodes:
     """One tree; vector leaves have one value for each output."""
     left = tree.array("left_children", np.int64)
     n = len(left)
@@ -158,16 +213,22 @@ def _tree(tree: Document, n_columns: int) -> Nodes:
         raise ModelFormatError(f"a tree has {n} nodes, but arrays of {sorted(sizes)} of them.")
     if np.any(~leaf & ((column < 0) | (column >= n_columns))):
         raise ModelFormatError(f"a split is on a column beyond the {n_columns} of the model.")
-    if "split_type" in tree and np.any(tree.array("split_type", np.int64)[~leaf] == 1):
-        raise ModelFormatError("the model has categorical splits, which are not read yet.")
+    sets = {}
+    for node, (own, numbers) in _sets(tree).items():
+        right = categories[own].codes(numbers)
+        sets[node] = np.setdiff1d(np.arange(len(categories[own].numbers), dtype=np.int32), right)
+    of_set = np.isin(np.arange(n), list(sets))
+    if "split_type" in tree and np.any((tree.array("split_type", np.int64)[~leaf] == 1) != of_set[~leaf]):
+        raise ModelFormatError("a tree has category splits without a set.")
     arrays["cover"] = np.maximum(arrays["cover"], 0.0)
     return Nodes(
         left=left,
         right=tree.array("right_children", np.int64),
         column=column,
-        threshold=np.where(leaf, 0.0, below(condition)),
+        threshold=np.where(leaf | of_set, 0.0, below(condition)),
         value=value,
         count=arrays["cover"],  # XGBoost counts no rows
+        sets=sets,
         **arrays,
     )
 
