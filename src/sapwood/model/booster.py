@@ -371,7 +371,7 @@ class Booster:
         Parameters
         ----------
         path : str or path-like
-            Ending in ``.c``: C source that needs nothing else.
+            Ending in ``.c``: C source that needs nothing else; ``.json``: a model of XGBoost; ``.onnx``: ONNX.
         **options
             For C, ``name``: what its functions begin with.
         """

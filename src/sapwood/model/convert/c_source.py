@@ -5,7 +5,7 @@ In: a booster. Out: C99; raw scores have the bits of `Booster.predict(raw=True)`
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,25 @@ void {name}_predict(const double* row, double* s) {{
   {name}_raw(row, s);
 {link}}}
 """
+CODED = """
+
+   A column of categories is given by the place of its value in {name}_category_<column>, from 0; -1 or NAN where it is
+   missing or not among them"""
+SETS = """\
+static const int32_t node_set[{n_nodes}] = {{{node_set}}}; /* -1: by the threshold */
+static const int32_t set_first[{n_sets}] = {{{set_first}}};
+static const int32_t set_code[{n_codes}] = {{{set_code}}}; /* these go left */
+static const int32_t n_bins[{n_columns}] = {{{n_bins}}};   /* of columns of categories */
+
+static int goes_right(int32_t u, double x) {{
+  if (!(x >= 0.0 && x < (double)n_bins[node_column[u]])) return !node_missing_left[u];
+  for (int32_t i = set_first[node_set[u]]; i < set_first[node_set[u] + 1]; i++)
+    if (set_code[i] == (int32_t)x) return 0;
+  return 1;
+}}
+"""
+BY_SET = """if (node_set[u] >= 0) right = goes_right(u, x);
+      else """
 NUMERIC = "right = isnan(x) ? !node_missing_left[u] : x > node_number[u];"
 SOFTMAX = """\
   double top = s[0], sum = 0.0;
@@ -101,9 +120,9 @@ def write(booster: Booster, name: str = "model") -> str:
         name=name,
         NAME=name.upper(),
         about=f"{booster.objective}: {booster.n_rounds} rounds, {trees.n_trees} trees.".replace("*/", "* /"),
-        coded="",
-        categories="",
-        sets="",
+        coded=CODED.format(name=name) if booster.categories else "",
+        categories="".join(_category(f"{name}_category_{j}", own.values) for j, own in booster.categories.items()),
+        sets=_sets(booster) if booster.categories else "",
         n_columns=booster.n_columns,
         n_outputs=n,
         n_trees=trees.n_trees,
@@ -118,11 +137,31 @@ def write(booster: Booster, name: str = "model") -> str:
         number=_listed(map(_number, np.where(leaf, trees.value, trees.threshold))),
         base=_listed(map(_number, booster.base)),
         start="0.0" if booster.averaged else "base[k]",
-        test=NUMERIC,
+        test=(BY_SET if booster.categories else "") + NUMERIC,
         mean=f"  for (int k = 0; k < {n}; k++) s[k] = base[k] + s[k] / {float(max(1, booster.n_rounds))!r};\n"
         if booster.averaged
         else "",
         link=_link(booster.link, n),
+    )
+
+
+def _category(name: str, values: Sequence[Any]) -> str:
+    texts = ", ".join(_text(str(value)) for value in values)
+    return f"const char* const {name}[{len(values)}] = {{{texts}}};\n" if values else ""
+
+
+def _sets(booster: Booster) -> str:
+    trees = booster.trees
+    n_bins = [booster.categories[j].n_bins if j in booster.categories else 0 for j in range(booster.n_columns)]
+    return SETS.format(
+        n_nodes=max(1, trees.n_nodes),
+        n_sets=len(trees.set_offset),
+        n_codes=max(1, len(trees.set_code)),
+        n_columns=booster.n_columns,
+        node_set=_listed(trees.set),
+        set_first=_listed(trees.set_offset),
+        set_code=_listed(trees.set_code),
+        n_bins=_listed(n_bins),
     )
 
 

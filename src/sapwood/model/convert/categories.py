@@ -28,7 +28,9 @@ class Categories:
         self.numbers = np.fromiter(sorted(set(numbers)), np.int64)
         if values is not None and len(self.numbers) and self.numbers[-1] >= len(values):
             raise ModelFormatError(f"category {self.numbers[-1]} has no value among {len(values)}.")
-        self.values = self.numbers.tolist() if values is None else [_plain(values[number]) for number in self.numbers]
+        self.values = (
+            self.numbers.tolist() if values is None else [_plain(values[number]) for number in self.numbers.tolist()]
+        )
         if len(self.values) > MAX_BINS or len({type(value) for value in self.values}) > 1:
             raise ModelFormatError("a column has more than 65,534 categories, or both text and numbers.")
 

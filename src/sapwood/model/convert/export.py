@@ -11,10 +11,12 @@ from typing import Any
 from sapwood.data import container
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
-from sapwood.model.convert import c_source
+from sapwood.model.convert import c_source, onnx_graph, xgboost_json
 
 FORMATS: dict[str, Callable[..., bytes]] = {  # suffix -> what writes it
     ".c": lambda booster, **options: c_source.write(booster, **options).encode(),
+    ".json": lambda booster: xgboost_json.write(booster).encode(),
+    ".onnx": onnx_graph.write,
 }
 
 

@@ -50,7 +50,7 @@ class Nodes:
     def _sets(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """The sets of category splits, for nodes in this order."""
         place = np.full(len(order), -1)
-        codes = []
+        codes: list[NDArray[np.int32]] = []
         for at, node in enumerate(order.tolist()):
             if node in self.sets:
                 place[at] = len(codes)
