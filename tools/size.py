@@ -15,6 +15,7 @@ BUDGET = {
     "src/sapwood/device": 150,
     "src/sapwood/data": 1600,  # categories in every container, and their dictionaries
     "src/sapwood/model": 1260,  # proofs of constraints; sets of categories
+    "src/sapwood/model/convert": 1900,  # one reader or writer a format
     "src/sapwood/objective": 550,
     "src/sapwood/boost": 1580,  # leaf values, pruning, order; dart, forests
     "src/sapwood/interfaces": 600,

@@ -365,6 +365,20 @@ class Booster:
 
         io.save(self, path)
 
+    def export(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the model for other software; docs/convert.md says what each format can hold.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Ending in ``.c``: C source that needs nothing else; ``.json``: a model of XGBoost; ``.onnx``: ONNX.
+        **options
+            For C, ``name``: what its functions begin with.
+        """
+        from sapwood.model.convert import export
+
+        export.export(self, path, **options)
+
     def __reduce__(self) -> tuple[Callable[..., "Booster"], tuple[Any, ...]]:
         from sapwood.model import io
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import categories, container
 from sapwood.errors import DataError, ModelFormatError
+from sapwood.model import convert
 from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, SETS, Trees
 
@@ -120,13 +121,15 @@ def save(booster: Booster, path: str | os.PathLike[str]) -> None:
     container.write(path, encode(booster))
 
 
-def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO) -> Booster:
+def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Any) -> Booster:
     """Load a model. Nothing in a file is run, and a damaged or hostile one raises.
 
     Parameters
     ----------
-    source : path, bytes or file opened for binary reading
-        What `Booster.save` wrote or `Booster.to_bytes` returned. It is read fully before it is looked at.
+    source : path, bytes, file opened for binary reading, or fitted model
+        What `Booster.save` wrote or `Booster.to_bytes` returned, or a model of XGBoost (JSON, UBJSON), LightGBM (text)
+        or CatBoost (JSON; .cbm where catboost is installed); it is read fully before it is looked at. Or a fitted
+        model of one of these or of scikit-learn. docs/convert.md says what is read.
 
     Returns
     -------
@@ -137,17 +140,18 @@ def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | Binar
     ModelFormatError
         If it is no model, damaged, of a later format, or not consistent in every detail.
     """
-    if isinstance(source, bytes | bytearray | memoryview):
-        return decode(bytes(source))
     if isinstance(source, str | os.PathLike):
         with open(source, "rb") as file:
-            return decode(file.read())
-    if not hasattr(source, "read"):
-        raise ModelFormatError(f"Cannot load a {type(source).__name__}; give a path, bytes or a file opened with 'rb'.")
-    raw = source.read()
-    if not isinstance(raw, bytes):
-        raise ModelFormatError(f"The file gave {type(raw).__name__} where bytes were expected; open it with 'rb'.")
-    return decode(raw)
+            raw = file.read()
+    elif isinstance(source, bytes | bytearray | memoryview):
+        raw = bytes(source)
+    elif hasattr(source, "read"):
+        raw = source.read()
+        if not isinstance(raw, bytes):
+            raise ModelFormatError(f"The file gave {type(raw).__name__} where bytes were expected; open it with 'rb'.")
+    else:
+        return convert.of_object(source)
+    return convert.of_bytes(raw) or decode(raw)
 
 
 def encode_classes(classes: NDArray[Any]) -> dict[str, Any]:

@@ -1,0 +1,73 @@
+"""Models of other libraries as boosters: one file per format, none of which imports the library it reads.
+
+In: bytes of a file, or a live model. Out: a `Booster` with the same raw scores; ModelFormatError on anything else.
+"""
+
+import contextlib
+from typing import Any
+
+from sapwood.errors import ModelFormatError
+from sapwood.model.booster import Booster
+from sapwood.model.convert import catboost, lightgbm, sklearn, xgboost
+
+# A live model is known by where its class comes from, so no peer is imported to look at it.
+LIVE = {"xgboost": xgboost.of_object, "lightgbm": lightgbm.of_object, "catboost": catboost.of_object,
+        "sklearn": sklearn.of_object}  # fmt: skip
+
+
+def of_bytes(raw: bytes) -> Booster | None:
+    """Read the content of a foreign model file.
+
+    Parameters
+    ----------
+    raw : bytes
+        The whole file.
+
+    Returns
+    -------
+    Booster or None
+        None where no known format begins like this.
+    """
+    head = raw[:4096].lstrip()
+    if head.startswith((b"tree\n", b"tree\r\n")):
+        return lightgbm.of_bytes(raw)
+    if head.startswith(b"{") and head[1:].lstrip()[:1] in (b'"', b"}"):
+        return _of_json(raw)
+    if head.startswith(b"{"):  # UBJSON, the binary form of the same documents
+        return xgboost.of_bytes(raw)
+    if head.startswith(b"CBM1"):
+        return catboost.of_file(raw)
+    return None
+
+
+def of_object(model: Any) -> Booster:
+    """Read a live model.
+
+    Parameters
+    ----------
+    model : object
+        A fitted estimator or booster of XGBoost, LightGBM, CatBoost or scikit-learn.
+
+    Returns
+    -------
+    Booster
+    """
+    for parent in type(model).__mro__:
+        read = LIVE.get(parent.__module__.partition(".")[0])
+        if read is not None:
+            return read(model)
+    raise ModelFormatError(
+        f"Cannot load a {type(model).__name__}; give a path, bytes, a file opened with 'rb', or a fitted model of "
+        f"{', '.join(LIVE)}."
+    )
+
+
+def _of_json(raw: bytes) -> Booster:
+    """A JSON document of XGBoost or of CatBoost."""
+    from sapwood.model.convert.document import of_json
+
+    found = of_json(raw)
+    with contextlib.suppress(KeyError):
+        found["features_info"]
+        return catboost.of_document(found)
+    return xgboost.of_document(found)

@@ -1,0 +1,188 @@
+"""A model as one C file that needs nothing but a compiler: tables of nodes, a walk, a link.
+
+In: a booster. Out: C99; raw scores have the bits of `Booster.predict(raw=True)`, predictions go through libm.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from sapwood.errors import ParameterError
+from sapwood.model.booster import Booster
+
+LINKS = {
+    "identity": "",
+    "exp": "s[k] = exp(s[k]);",
+    "expm1": "s[k] = expm1(s[k]);",
+    "sigmoid": "s[k] = 1.0 / (1.0 + exp(-s[k]));",
+    "sigmoid2": "s[k] = 1.0 / (1.0 + exp(-2.0 * s[k]));",
+    "step": "s[k] = s[k] > 0.0;",
+}
+
+SOURCE = """\
+/* {about}
+
+   A row is {n_columns} doubles, NAN where a value is missing, in the order of {name}_features{coded}.
+   Compile with -ffp-contract=off where the compiler would otherwise fuse multiplications and additions. */
+#include <math.h>
+#include <stdint.h>
+
+enum {{ {NAME}_COLUMNS = {n_columns}, {NAME}_OUTPUTS = {n_outputs}, {NAME}_TREES = {n_trees} }};
+
+const char* const {name}_features[{n_columns}] = {{{features}}};
+{categories}
+static const int32_t tree_root[{n_trees_}] = {{{root}}};
+static const int32_t tree_output[{n_trees_}] = {{{output}}};
+static const int32_t node_column[{n_nodes}] = {{{column}}}; /* -1: a leaf */
+static const int32_t node_left[{n_nodes}] = {{{left}}};     /* the right child follows */
+static const uint8_t node_missing_left[{n_nodes}] = {{{missing_left}}};
+static const double node_number[{n_nodes}] = {{{number}}}; /* a threshold, or the value of a leaf */
+static const double base[{n_outputs}] = {{{base}}};
+{sets}
+/* scores ({NAME}_OUTPUTS): before the link */
+void {name}_raw(const double* row, double* s) {{
+  for (int k = 0; k < {n_outputs}; k++) s[k] = {start};
+  for (int t = 0; t < {n_trees}; t++) {{
+    int32_t u = tree_root[t];
+    while (node_column[u] >= 0) {{
+      const double x = row[node_column[u]];
+      int right;
+      {test}
+      u = tree_root[t] + node_left[u] + right;
+    }}
+    s[tree_output[t]] = s[tree_output[t]] + node_number[u];
+  }}
+{mean}}}
+
+/* predictions ({NAME}_OUTPUTS): values, probabilities */
+void {name}_predict(const double* row, double* s) {{
+  {name}_raw(row, s);
+{link}}}
+"""
+CODED = """
+
+   A column of categories is given by the place of its value in {name}_category_<column>, from 0; -1 or NAN where it is
+   missing or not among them"""
+SETS = """\
+static const int32_t node_set[{n_nodes}] = {{{node_set}}}; /* -1: by the threshold */
+static const int32_t set_first[{n_sets}] = {{{set_first}}};
+static const int32_t set_code[{n_codes}] = {{{set_code}}}; /* these go left */
+static const int32_t n_bins[{n_columns}] = {{{n_bins}}};   /* of columns of categories */
+
+static int goes_right(int32_t u, double x) {{
+  if (!(x >= 0.0 && x < (double)n_bins[node_column[u]])) return !node_missing_left[u];
+  for (int32_t i = set_first[node_set[u]]; i < set_first[node_set[u] + 1]; i++)
+    if (set_code[i] == (int32_t)x) return 0;
+  return 1;
+}}
+"""
+BY_SET = """if (node_set[u] >= 0) right = goes_right(u, x);
+      else """
+NUMERIC = "right = isnan(x) ? !node_missing_left[u] : x > node_number[u];"
+SOFTMAX = """\
+  double top = s[0], sum = 0.0;
+  for (int k = 1; k < {n}; k++) top = s[k] > top ? s[k] : top;
+  for (int k = 0; k < {n}; k++) sum += s[k] = exp(s[k] - top);
+  for (int k = 0; k < {n}; k++) s[k] /= sum;
+"""
+ONE_VS_ALL = """\
+  double sum = 0.0;
+  for (int k = 0; k < {n}; k++) sum += s[k] = 1.0 / (1.0 + exp(-s[k]));
+  for (int k = 0; k < {n}; k++) s[k] /= sum;
+"""
+
+
+def write(booster: Booster, name: str = "model") -> str:
+    """Write a model as C.
+
+    Parameters
+    ----------
+    booster : Booster
+        Any but one whose link is a Python function.
+    name : str
+        What the functions ``<name>_raw`` and ``<name>_predict`` begin with: a C identifier.
+
+    Returns
+    -------
+    str
+        C99, of which ``<name>_raw(row, scores)`` and ``<name>_predict(row, predictions)`` are to be called.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ParameterError(f"name={name!r} is no C identifier; choose letters, digits and _, such as 'model'.")
+    if booster.link not in (*LINKS, "softmax", "one_vs_all"):
+        raise ParameterError(f"the link of the model is {booster.link!r}, a Python function, which C cannot have.")
+    trees, n = booster.trees, booster.n_outputs
+    leaf = trees.column < 0
+    return SOURCE.format(
+        name=name,
+        NAME=name.upper(),
+        about=f"{booster.objective}: {booster.n_rounds} rounds, {trees.n_trees} trees.".replace("*/", "* /"),
+        coded=CODED.format(name=name) if booster.categories else "",
+        categories="".join(_category(f"{name}_category_{j}", own.values) for j, own in booster.categories.items()),
+        sets=_sets(booster) if booster.categories else "",
+        n_columns=booster.n_columns,
+        n_outputs=n,
+        n_trees=trees.n_trees,
+        n_trees_=max(1, trees.n_trees),
+        n_nodes=max(1, trees.n_nodes),
+        features=", ".join(map(_text, booster.feature_names)),
+        root=_listed(trees.offset[:-1]),
+        output=_listed(trees.output),
+        column=_listed(trees.column),
+        left=_listed(trees.left),
+        missing_left=_listed(trees.missing_left),
+        number=_listed(map(_number, np.where(leaf, trees.value, trees.threshold))),
+        base=_listed(map(_number, booster.base)),
+        start="0.0" if booster.averaged else "base[k]",
+        test=(BY_SET if booster.categories else "") + NUMERIC,
+        mean=f"  for (int k = 0; k < {n}; k++) s[k] = base[k] + s[k] / {float(max(1, booster.n_rounds))!r};\n"
+        if booster.averaged
+        else "",
+        link=_link(booster.link, n),
+    )
+
+
+def _category(name: str, values: Sequence[Any]) -> str:
+    texts = ", ".join(_text(str(value)) for value in values)
+    return f"const char* const {name}[{len(values)}] = {{{texts}}};\n" if values else ""
+
+
+def _sets(booster: Booster) -> str:
+    trees = booster.trees
+    n_bins = [booster.categories[j].n_bins if j in booster.categories else 0 for j in range(booster.n_columns)]
+    return SETS.format(
+        n_nodes=max(1, trees.n_nodes),
+        n_sets=len(trees.set_offset),
+        n_codes=max(1, len(trees.set_code)),
+        n_columns=booster.n_columns,
+        node_set=_listed(trees.set),
+        set_first=_listed(trees.set_offset),
+        set_code=_listed(trees.set_code),
+        n_bins=_listed(n_bins),
+    )
+
+
+def _link(link: str, n: int) -> str:
+    if link in ("softmax", "one_vs_all"):
+        return (SOFTMAX if link == "softmax" else ONE_VS_ALL).format(n=n)
+    return f"  for (int k = 0; k < {n}; k++) {LINKS[link]}\n" if LINKS[link] else ""
+
+
+def _listed(values: Iterable[Any]) -> str:
+    """Numbers for braces, in lines of some length; a zero where there are none, since C knows no empty array."""
+    found = [str(value) for value in values] or ["0"]
+    return ",\n  ".join(", ".join(found[at : at + 16]) for at in range(0, len(found), 16))
+
+
+def _number(x: float) -> str:
+    """A double to the last bit."""
+    return "INFINITY" if math.isinf(x) else float(x).hex()
+
+
+def _text(text: str) -> str:
+    """A C string: bytes that are no plain letters as octal, which no following digit can be taken for."""
+    plain = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode())
+    return f'"{plain}"'

@@ -1,0 +1,52 @@
+"""Categories of a foreign column: the numbers its library split by, the values behind them, and our codes.
+
+In: the numbers, and values where the library kept some. Out: a dictionary of ours, and codes into it.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data.categories import MAX_BINS, Dictionary
+from sapwood.errors import ModelFormatError
+
+
+class Categories:
+    """One column.
+
+    Parameters
+    ----------
+    numbers : iterable of int
+        What the library splits by; each once, not negative.
+    values : sequence, optional
+        By number, text or integers; without them the numbers are the values.
+    """
+
+    def __init__(self, numbers: Iterable[int], values: Sequence[Any] | None = None) -> None:
+        self.numbers = np.fromiter(sorted(set(numbers)), np.int64)
+        if values is not None and len(self.numbers) and self.numbers[-1] >= len(values):
+            raise ModelFormatError(f"category {self.numbers[-1]} has no value among {len(values)}.")
+        self.values = (
+            self.numbers.tolist() if values is None else [_plain(values[number]) for number in self.numbers.tolist()]
+        )
+        if len(self.values) > MAX_BINS or len({type(value) for value in self.values}) > 1:
+            raise ModelFormatError("a column has more than 65,534 categories, or both text and numbers.")
+
+    def dictionary(self) -> Dictionary:
+        """Ours."""
+        return Dictionary(tuple(self.values))  # type: ignore[arg-type]  # all of one type
+
+    def codes(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
+        """The codes of some of the numbers; those that no row of the training had decide nothing."""
+        return np.flatnonzero(np.isin(self.numbers, numbers)).astype(np.int32)
+
+
+def _plain(value: Any) -> str | int:
+    """A value of a document as text or an integer."""
+    if isinstance(value, str):
+        return value
+    if (isinstance(value, float) and not value.is_integer()) or not isinstance(value, int | float | np.number):
+        raise ModelFormatError(f"category {str(value)[:60]!r} is neither text nor a whole number.")
+    return int(value)

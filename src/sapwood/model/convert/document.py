@@ -1,0 +1,192 @@
+"""Documents from anywhere: JSON and UBJSON with limits, and values of the kind they must be.
+
+In: bytes that nobody vouches for. Out: a `Document`, or ModelFormatError; nothing recurses deeper than `DEEPEST`.
+"""
+
+import json
+import struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.errors import ModelFormatError
+
+DEEPEST = 64  # levels of nesting: peers need fewer than ten, and trees of CatBoost as many as they are deep
+DEEPEST_JSON = 900
+_NUMBERS: dict[bytes, np.dtype[Any]] = {
+    b"i": np.dtype(">i1"),
+    b"U": np.dtype(">u1"),
+    b"I": np.dtype(">i2"),
+    b"l": np.dtype(">i4"),
+    b"L": np.dtype(">i8"),
+    b"d": np.dtype(">f4"),
+    b"D": np.dtype(">f8"),
+}
+
+
+class Document(dict[str, Any]):
+    """An object of a document; a part that is missing or of another kind raises and says where."""
+
+    def part(self, name: str) -> "Document":
+        """An object within."""
+        return Document(self._of(name, dict))
+
+    def text(self, name: str) -> str:
+        """A string."""
+        return str(self._of(name, str))
+
+    def items_of(self, name: str) -> list[Any]:
+        """A list of anything."""
+        return list(self._of(name, list | np.ndarray))
+
+    def array(self, name: str, dtype: Any) -> NDArray[Any]:
+        """A list of numbers, as a 1-d array; whole ones where the dtype is of integers."""
+        values = self._of(name, list | np.ndarray)
+        try:
+            found = np.asarray(values, None if len(values) else dtype)
+            if found.ndim != 1 or found.dtype.kind not in "biuf":
+                raise ValueError
+            with np.errstate(over="raise", invalid="raise"):
+                cast = found.astype(dtype)
+            if np.issubdtype(dtype, np.integer) and not np.array_equal(cast, found):
+                raise ValueError
+        except (ValueError, FloatingPointError, OverflowError) as cause:
+            raise ModelFormatError(f"'{name}' is no list of {np.dtype(dtype).name} numbers.") from cause
+        return cast
+
+    def number(self, name: str) -> float:
+        """A number, or a string of one."""
+        try:
+            return float(self._of(name, int | float | str))
+        except ValueError as cause:
+            raise ModelFormatError(f"'{name}' is no number: {str(self[name])[:60]!r}.") from cause
+
+    def count(self, name: str) -> int:
+        """A number that is whole and not negative."""
+        value = self.number(name)
+        if not value.is_integer() or not 0 <= value < 2**31:
+            raise ModelFormatError(f"'{name}' is no count: {value}.")
+        return int(value)
+
+    def _of(self, name: str, kind: Any) -> Any:
+        if name not in self:
+            raise ModelFormatError(f"the model has no '{name}'.")
+        if not isinstance(self[name], kind) or isinstance(self[name], bool):
+            raise ModelFormatError(f"'{name}' of the model is a {type(self[name]).__name__}.")
+        return self[name]
+
+
+def of_json(raw: bytes) -> Document:
+    """Read JSON.
+
+    Parameters
+    ----------
+    raw : bytes
+        UTF-8.
+
+    Returns
+    -------
+    Document
+    """
+    depth = deepest = 0
+    for byte in raw.translate(None, bytes(set(range(256)) - set(b"[{]}"))):
+        depth += 1 if byte in b"[{" else -1
+        deepest = max(deepest, depth)
+    if deepest > DEEPEST_JSON:
+        raise ModelFormatError(f"the document is nested {deepest} levels deep; at most {DEEPEST_JSON} are read.")
+    try:
+        found = json.loads(raw)
+    except ValueError as cause:
+        raise ModelFormatError(f"the file is not valid JSON: {cause}.") from cause
+    return _checked(found)
+
+
+def of_ubjson(raw: bytes) -> Document:
+    """Read Universal Binary JSON, draft 12, with typed arrays.
+
+    Parameters
+    ----------
+    raw : bytes
+        The whole file.
+
+    Returns
+    -------
+    Document
+    """
+    try:
+        found, end = _value(raw, raw[:1], 1, 0)
+    except (IndexError, struct.error, KeyError, UnicodeDecodeError, ValueError) as cause:
+        raise ModelFormatError("the file is not valid UBJSON, or ends too early.") from cause
+    if raw[end:].strip(b"N"):
+        raise ModelFormatError("the file goes on after its end.")
+    return _checked(found)
+
+
+def _checked(found: Any) -> Document:
+    if not isinstance(found, dict):
+        raise ModelFormatError(f"the document is a {type(found).__name__}, not an object.")
+    return Document(found)
+
+
+def _value(raw: bytes, kind: bytes, at: int, depth: int) -> tuple[Any, int]:
+    """The value of this kind that begins at a place, and the place after it."""
+    if depth > DEEPEST:
+        raise ModelFormatError(f"the document is nested more than {DEEPEST} levels deep.")
+    match kind:
+        case b"{":
+            return _object(raw, at, depth)
+        case b"[":
+            return _array(raw, at, depth)
+        case b"S" | b"H":
+            return _string(raw, at)
+        case b"C":
+            return chr(raw[at]), at + 1
+        case b"T" | b"F":
+            return kind == b"T", at
+        case b"Z":
+            return None, at
+    dtype = _NUMBERS[kind]
+    return np.frombuffer(raw, dtype, 1, at)[0].item(), at + dtype.itemsize
+
+
+def _string(raw: bytes, at: int) -> tuple[str, int]:
+    length, at = _length(raw, at)
+    return raw[at : at + length].decode(), at + length
+
+
+def _length(raw: bytes, at: int) -> tuple[int, int]:
+    """A length, which no file can have more of than bytes."""
+    length, at = _value(raw, raw[at : at + 1], at + 1, 0)
+    if type(length) is not int or not 0 <= length <= len(raw):
+        raise IndexError
+    return length, at
+
+
+def _object(raw: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
+    found = {}
+    while raw[at : at + 1] != b"}":
+        name, at = _string(raw, at)
+        found[name], at = _value(raw, raw[at : at + 1], at + 1, depth + 1)
+    return found, at + 1
+
+
+def _array(raw: bytes, at: int, depth: int) -> tuple[Any, int]:
+    kind = None
+    if raw[at : at + 1] == b"$":
+        kind, at = raw[at + 1 : at + 2], at + 2
+    if raw[at : at + 1] == b"#":
+        length, at = _length(raw, at + 1)
+        if kind is not None and kind in _NUMBERS:
+            dtype = _NUMBERS[kind]
+            return np.frombuffer(raw, dtype, length, at).astype(dtype.newbyteorder("=")), at + length * dtype.itemsize
+        found = []
+        for _ in range(length):
+            one, at = _value(raw, kind or raw[at : at + 1], at if kind else at + 1, depth + 1)
+            found.append(one)
+        return found, at
+    found = []
+    while raw[at : at + 1] != b"]":
+        one, at = _value(raw, raw[at : at + 1], at + 1, depth + 1)
+        found.append(one)
+    return found, at + 1

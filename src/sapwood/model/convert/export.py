@@ -1,0 +1,37 @@
+"""A model into a format of somebody else, chosen by the name of the file.
+
+In: a booster and a path. Out: a file, whole or not at all.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sapwood.data import container
+from sapwood.errors import ParameterError
+from sapwood.model.booster import Booster
+from sapwood.model.convert import c_source, onnx_graph, xgboost_json
+
+FORMATS: dict[str, Callable[..., bytes]] = {  # suffix -> what writes it
+    ".c": lambda booster, **options: c_source.write(booster, **options).encode(),
+    ".json": lambda booster: xgboost_json.write(booster).encode(),
+    ".onnx": onnx_graph.write,
+}
+
+
+def export(booster: Booster, path: str | os.PathLike[str], **options: Any) -> None:
+    """Write a model file of another kind.
+
+    Parameters
+    ----------
+    booster : Booster
+    path : str or path-like
+        Its suffix says which kind.
+    **options
+        What the writer of that kind takes.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise ParameterError(f"{Path(path).name!r} has no suffix that says what to write; choose {', '.join(FORMATS)}.")
+    container.write(path, FORMATS[suffix](booster, **options))

@@ -1,0 +1,233 @@
+"""Models of LightGBM: its text, and live ones through it.
+
+In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since both add float64 in tree order.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.errors import ModelFormatError
+from sapwood.model.booster import Booster
+from sapwood.model.convert.categories import Categories
+from sapwood.model.convert.nodes import Nodes, by_round, frozen
+from sapwood.model.convert.objective import described
+
+CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
+NONE, ZERO, NAN = 0, 1, 2
+OBJECTIVES: dict[str, str | Callable[..., Any]] = {
+    "regression": "squared_error",
+    "regression_l2": "squared_error",
+    "regression_l1": "absolute_error",
+    "huber": "identity",
+    "fair": "identity",
+    "quantile": "identity",
+    "mape": "mape",
+    "poisson": "poisson",
+    "gamma": "gamma",
+    "tweedie": "exp",
+    "binary": "logistic",
+    "cross_entropy": "cross_entropy",
+    "cross_entropy_lambda": lambda raw: np.log1p(np.exp(raw)),
+    "multiclass": "softmax",
+    "multiclassova": "sigmoid",
+    "lambdarank": "identity",
+    "rank_xendcg": "identity",
+    "custom": "identity",
+}
+
+
+def of_object(model: Any) -> Booster:
+    """Read a fitted estimator or Booster of LightGBM.
+
+    Parameters
+    ----------
+    model : lightgbm.Booster or estimator
+
+    Returns
+    -------
+    Booster
+    """
+    live = getattr(model, "booster_", model)
+    return of_bytes(live.model_to_string().encode())
+
+
+def of_bytes(raw: bytes) -> Booster:
+    """Read a text file.
+
+    Parameters
+    ----------
+    raw : bytes
+        UTF-8, as LightGBM 2.3 and later write it.
+
+    Returns
+    -------
+    Booster
+    """
+    try:
+        blocks = list(_blocks(raw.decode()))
+    except UnicodeDecodeError as cause:
+        raise ModelFormatError("the text of the model is not UTF-8.") from cause
+    head = blocks[0]
+    names = head.get("feature_names", "").split()
+    n_columns, n_outputs = _whole(head, "max_feature_idx") + 1, _whole(head, "num_tree_per_iteration")
+    if len(names) != n_columns or n_outputs < 1:
+        raise ModelFormatError(f"{len(names)} names for {n_columns} columns, {n_outputs} trees a round.")
+    categories = _categories(head.get("feature_infos", "").split(), blocks[1:], _pandas(raw))
+    trees = [_tree(block, n_columns, categories) for block in blocks[1:]]
+    grown = [(nodes.trees()[0], k % n_outputs) for k, nodes in enumerate(trees)]
+    automatic = names == [f"Column_{j}" for j in range(n_columns)]
+    params = {"boosting": "forest"} if "average_output" in head else {}
+    return Booster(
+        frozen(by_round(grown, n_outputs)),
+        base=np.zeros(n_outputs),
+        feature_names=names,
+        named=not automatic,
+        params=params,
+        categories={j: own.dictionary() for j, own in categories.items()},
+        **_objective(head.get("objective", "custom")),
+    )
+
+
+def _blocks(text: str) -> Iterator[dict[str, str]]:
+    """The head, then each tree, as names and values; what follows the trees says nothing about predictions."""
+    block: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith(("Tree=", "end of trees")):
+            yield block
+            block = {}
+            if line.startswith("end"):
+                return
+        name, _, value = line.partition("=")
+        block[name.strip()] = value.strip()
+    raise ModelFormatError("the text of the model ends before its trees do.")
+
+
+def _whole(block: dict[str, str], name: str) -> int:
+    value = block.get(name, "")
+    if not value.isdigit() or len(value) > 9:
+        raise ModelFormatError(f"'{name}' is no count: {value[:60]!r}.")
+    return int(value)
+
+
+def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64) -> NDArray[Any]:
+    """So many numbers; zeros where an older version wrote none."""
+    if name not in block:
+        return np.zeros(n, dtype)
+    try:
+        found = np.array(block[name].split(), dtype)
+    except (ValueError, OverflowError) as cause:
+        raise ModelFormatError(f"'{name}' of a tree holds something that is no {np.dtype(dtype).name}.") from cause
+    if len(found) != n:
+        raise ModelFormatError(f"'{name}' of a tree has {len(found)} numbers; expected {n}.")
+    return found
+
+
+def _pandas(raw: bytes) -> list[list[Any]]:
+    """The values behind the codes of a data frame's category columns, in order; none for other tables."""
+    line = raw[raw.rfind(b"\npandas_categorical:") :].strip()
+    try:
+        found = json.loads(line.partition(b":")[2]) if line.startswith(b"pandas_categorical:") else None
+    except ValueError as cause:
+        raise ModelFormatError("'pandas_categorical' of the model is no JSON.") from cause
+    if found is not None and not (isinstance(found, list) and all(isinstance(own, list) for own in found)):
+        raise ModelFormatError("'pandas_categorical' of the model is no list of lists.")
+    return found or []
+
+
+def _categories(infos: list[str], blocks: list[dict[str, str]], named: list[list[Any]]) -> dict[int, Categories]:
+    """The columns of categories: those whose values are listed rather than bounded."""
+    listed = [j for j, info in enumerate(infos) if info != "none" and not info.startswith("[")]
+    if named and len(named) != len(listed):
+        raise ModelFormatError(f"{len(named)} columns have named categories, but {len(listed)} have categories.")
+    found = {}
+    for k, j in enumerate(listed):
+        try:
+            codes = [int(one) for one in infos[j].split(":")]
+        except ValueError as cause:
+            raise ModelFormatError(f"'feature_infos' has {infos[j][:60]!r}.") from cause
+        found[j] = Categories([code for code in codes if code >= 0], named[k] if named else None)
+    return found
+
+
+def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categories: dict[int, Categories]) -> Any:
+    """Codes of ours that go left at the category splits: their thresholds point to bit sets of values."""
+    n = len(kind)
+    if not np.any(kind & CATEGORY):
+        return {}
+    n_sets = _whole(block, "num_cat")
+    bounds = _numbers(block, "cat_boundaries", n_sets + 1, np.int64)
+    if bounds[0] != 0 or np.any(np.diff(bounds) < 0) or bounds[-1] > 2**24:
+        raise ModelFormatError("the bounds of the category sets of a tree do not rise from 0.")
+    words = _numbers(block, "cat_threshold", int(bounds[-1]), np.int64).astype(np.uint32)
+    bits = np.unpackbits(words.view(np.uint8), bitorder="little")
+    threshold = _numbers(block, "threshold", n)
+    found = {}
+    for node in np.flatnonzero(kind & CATEGORY).tolist():
+        which, own = int(threshold[node]), categories.get(int(column[node]))
+        if own is None or not 0 <= which < n_sets:
+            raise ModelFormatError("a category split is on a column without categories, or has no set.")
+        found[node] = own.codes(np.flatnonzero(bits[32 * bounds[which] : 32 * bounds[which + 1]]))
+    return found
+
+
+def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categories]) -> Nodes:
+    """One tree: splits are numbered 0, 1, ..., leaves -1, -2, ... and placed after the splits here."""
+    if block.get("is_linear", "0") != "0":
+        raise ModelFormatError("the model has linear leaves (linear_tree), which are not read.")
+    n_leaves = _whole(block, "num_leaves")
+    if n_leaves < 1:
+        raise ModelFormatError("a tree has no leaf.")
+    n = n_leaves - 1
+    kind = _numbers(block, "decision_type", n, np.int64)
+    column = _numbers(block, "split_feature", n, np.int64)
+    threshold = _numbers(block, "threshold", n)
+    if np.any((column < 0) | (column >= n_columns)):
+        raise ModelFormatError(f"a split is on a column beyond the {n_columns} of the model.")
+    of_set = kind & CATEGORY != 0
+    missing = kind >> 2 & 3
+    if np.any(~of_set & (missing == ZERO)):
+        raise ModelFormatError("the model takes zeros as missing (zero_as_missing), which is not read yet.")
+    # Where nothing counts as missing, LightGBM reads NaN as 0.
+    missing_left = np.where(missing == NAN, kind & DEFAULT_LEFT != 0, threshold >= 0.0) & ~of_set
+
+    def placed(name: str) -> NDArray[np.int64]:
+        child = _numbers(block, name, n, np.int64)
+        return np.where(child < 0, n + ~child, child)
+
+    def joined(splits: Any, leaves: Any) -> NDArray[Any]:
+        return np.concatenate([splits, leaves])
+
+    nothing = np.zeros(n_leaves)
+    return Nodes(
+        left=joined(placed("left_child"), nothing - 1).astype(np.int64),
+        right=joined(placed("right_child"), nothing - 1).astype(np.int64),
+        column=joined(column, nothing),
+        threshold=joined(np.where(of_set, 0.0, threshold), nothing),
+        missing_left=joined(missing_left, nothing),
+        value=joined(np.zeros(n), _numbers(block, "leaf_value", n_leaves)),
+        gain=joined(_numbers(block, "split_gain", n) / 2.0, nothing),  # LightGBM's is twice the fall of the loss
+        cover=np.maximum(joined(_numbers(block, "internal_weight", n), _numbers(block, "leaf_weight", n_leaves)), 0.0),
+        count=joined(_numbers(block, "internal_count", n), _numbers(block, "leaf_count", n_leaves)),
+        sets=_left(block, kind, column, categories),
+    )
+
+
+def _objective(words: str) -> dict[str, Any]:
+    """The objective from its line: a name, then its settings."""
+    name, *settings = words.split() or ["custom"]
+    if name not in OBJECTIVES:
+        raise ModelFormatError(f"objective {name!r} of LightGBM is not known here.")
+    ours = OBJECTIVES[name]
+    if "sqrt" in settings:
+        ours = lambda raw: np.sign(raw) * raw * raw  # noqa: E731
+    steep = next((float(one[8:]) for one in settings if one.startswith("sigmoid:")), 1.0)
+    if not math.isfinite(steep) or steep <= 0:
+        raise ModelFormatError(f"sigmoid {steep} of the objective is no steepness.")
+    if steep != 1.0:
+        ours = "sigmoid2" if steep == 2.0 and name == "binary" else lambda raw: 1.0 / (1.0 + np.exp(-steep * raw))
+    return described("lightgbm", name, ours)

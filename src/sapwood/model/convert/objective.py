@@ -1,0 +1,37 @@
+"""What a foreign model predicts, in our words.
+
+In: the peer's objective, and ours or a link for it. Out: the fields of a `Booster` that say so.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sapwood.device import cpu
+from sapwood.model.booster import CUSTOM
+
+
+def described(
+    library: str, objective: str, ours: str | Callable[..., Any], fields: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """Name an objective.
+
+    Parameters
+    ----------
+    library, objective : str
+        Whose it is, and its name there: the booster's where we have none of our own for it.
+    ours : str or callable
+        An objective of ours, else the name of a link, else the function from raw scores to predictions.
+    fields : mapping, optional
+        The fields of an objective of ours.
+
+    Returns
+    -------
+    dict
+        ``objective``, ``fields``, ``link`` and ``transform``.
+    """
+    known = cpu.objectives()
+    if not isinstance(ours, str):
+        return {"objective": f"{library}:{objective}", "fields": {}, "link": CUSTOM, "transform": ours}
+    if ours in known:
+        return {"objective": ours, "fields": dict(fields or {}), "link": known[ours]["link"]}
+    return {"objective": f"{library}:{objective}", "fields": {}, "link": ours}

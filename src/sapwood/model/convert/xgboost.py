@@ -1,0 +1,263 @@
+"""Models of XGBoost: JSON, UBJSON, and live ones through the latter.
+
+In: a document, bytes or a live model. Out: a `Booster`; raw scores agree to the rounding of XGBoost's float32 sums.
+"""
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data.categories import MAX_BINS
+from sapwood.errors import ModelFormatError
+from sapwood.model.booster import Booster
+from sapwood.model.convert.categories import Categories
+from sapwood.model.convert.document import Document, of_json, of_ubjson
+from sapwood.model.convert.nodes import Nodes, below, by_round, frozen
+from sapwood.model.convert.objective import described
+
+# objective -> ours, or a link where there is none of ours
+OBJECTIVES: dict[str, str | Callable[..., Any]] = {
+    "reg:squarederror": "squared_error",
+    "reg:linear": "squared_error",
+    "reg:absoluteerror": "absolute_error",
+    "reg:squaredlogerror": "identity",
+    "reg:pseudohubererror": "identity",
+    "reg:quantileerror": "identity",
+    "reg:expectileerror": "identity",
+    "reg:logistic": "cross_entropy",
+    "binary:logistic": "logistic",
+    "binary:logitraw": "identity",
+    "binary:hinge": "step",
+    "count:poisson": "poisson",
+    "reg:gamma": "gamma",
+    "reg:tweedie": "exp",
+    "survival:cox": "exp",
+    "survival:aft": "exp",
+    "multi:softmax": "softmax",
+    "multi:softprob": "softmax",
+    "rank:pairwise": "identity",
+    "rank:ndcg": "identity",
+    "rank:map": "identity",
+}
+LOGITS = ("reg:logistic", "binary:logistic")
+LOGS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
+
+
+def of_object(model: Any) -> Booster:
+    """Read a fitted estimator or Booster of XGBoost.
+
+    Parameters
+    ----------
+    model : xgboost.Booster or estimator
+
+    Returns
+    -------
+    Booster
+        Without the classes of an estimator where they are just 0, 1, ...
+    """
+    live = model.get_booster() if hasattr(model, "get_booster") else model
+    return of_bytes(bytes(live.save_raw("ubj")))
+
+
+def of_bytes(raw: bytes) -> Booster:
+    """Read a UBJSON file."""
+    return of_document(of_ubjson(raw))
+
+
+def of_text(raw: bytes) -> Booster:
+    """Read a JSON file."""
+    return of_document(of_json(raw))
+
+
+def of_document(found: Document) -> Booster:
+    """Read the document that both kinds of file hold.
+
+    Parameters
+    ----------
+    found : Document
+        As XGBoost 1.6 and later write it.
+
+    Returns
+    -------
+    Booster
+    """
+    learner = found.part("learner")
+    booster = learner.part("gradient_booster")
+    if booster.text("name") == "gblinear":
+        raise ModelFormatError("the model is linear (gblinear); only trees are read.")
+    outer = booster  # of DART before XGBoost 3.3, around a plain booster
+    if outer.text("name") == "dart":
+        booster = outer.part("gbtree")
+    model, param = booster.part("model"), learner.part("learner_model_param")
+    weighted = next((part for part in (model, outer) if part.get("weight_drop")), None)
+    drop = None if weighted is None else weighted.array("weight_drop", np.float32)
+    n_columns = param.count("num_feature")
+    n_outputs = max(1, param.count("num_class"), param.count("num_target") if "num_target" in param else 1)
+    objective = learner.part("objective").text("name")
+    if objective not in OBJECTIVES:
+        raise ModelFormatError(f"objective {objective!r} of XGBoost is not known here.")
+    info = model.array("tree_info", np.int64)
+    documents = [Document(tree) for tree in model.items_of("trees") if isinstance(tree, dict)]
+    categories = _categories(learner, model, documents)
+    trees = [_tree(tree, n_columns, categories) for tree in documents]
+    if len(trees) != len(info) or (drop is not None and len(drop) != len(info)):
+        raise ModelFormatError(f"{len(trees)} trees, but 'tree_info' or 'weight_drop' speaks of {len(info)}.")
+    grown = []
+    for k, nodes in enumerate(trees):
+        parts = nodes.trees()
+        outputs = range(n_outputs) if len(parts) > 1 else [int(info[k])]
+        if len(parts) not in (1, n_outputs):
+            raise ModelFormatError(f"tree {k} has values for {len(parts)} outputs of {n_outputs}.")
+        for tree, output in zip(parts, outputs, strict=True):
+            if drop is not None:  # both are float32, and so is XGBoost's product
+                tree["value"] = (tree["value"].astype(np.float32) * drop[k]).astype(np.float64)
+            grown.append((tree, output))
+    n_parallel = max(1, model.part("gbtree_model_param").count("num_parallel_tree"))
+    grown = by_round(grown, n_outputs)
+    names = [str(name) for name in learner.items_of("feature_names")] if learner.get("feature_names") else None
+    if names is not None and len(names) != n_columns:
+        raise ModelFormatError(f"{len(names)} names for {n_columns} columns.")
+    ours = OBJECTIVES[objective]
+    if objective == "reg:quantileerror" and n_outputs > 1:
+        ours = _uncrossed
+    return Booster(
+        frozen(grown),
+        base=_base(param, objective, n_outputs),
+        feature_names=names or [f"f{j}" for j in range(n_columns)],
+        named=names is not None,
+        params={"n_parallel_trees": n_parallel},
+        categories={j: own.dictionary() for j, own in categories.items()},
+        **described("xgboost", objective, ours),
+    )
+
+
+def _uncrossed(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Quantiles in order, as XGBoost hands several of them out."""
+    return np.sort(raw, axis=1)
+
+
+def _categories(learner: Document, model: Document, trees: list[Document]) -> dict[int, Categories]:
+    """The columns of categories, with the values that newer versions keep; else numbers up to the largest in a set.
+
+    XGBoost sends every number that is not in a set to the left, even one that it never saw; here it is missing.
+    """
+    kinds = learner.items_of("feature_types") if learner.get("feature_types") else []
+    most: dict[int, int] = {j: -1 for j, kind in enumerate(kinds) if kind == "c"}
+    for tree in trees:
+        for column, numbers in _sets(tree).values():
+            most[column] = max(most.get(column, -1), int(numbers.max(initial=-1)))
+    kept = model.part("cats").items_of("enc") if model.get("cats") else []
+    found = {}
+    for j, top in most.items():
+        values = _values(Document(kept[j])) if j < len(kept) and isinstance(kept[j], dict) else []
+        if top >= MAX_BINS:
+            raise ModelFormatError(f"column {j} has category {top}; at most {MAX_BINS:,} are read.")
+        found[j] = Categories(range(len(values)), values) if values else Categories(range(top + 1))
+    return found
+
+
+def _values(kept: Document) -> list[Any]:
+    """The values of a column: texts one after the other with their bounds, or numbers."""
+    if "offsets" not in kept:
+        return kept.items_of("values")
+    bounds = kept.array("offsets", np.int64)
+    raw = kept.array("values", np.int64).astype(np.int8).tobytes()
+    if len(bounds) and (bounds[0] != 0 or bounds[-1] > len(raw) or np.any(np.diff(bounds) < 0)):
+        raise ModelFormatError("the texts of categories have bounds that do not rise.")
+    try:
+        return [raw[first:last].decode() for first, last in pairwise(bounds.tolist())]
+    except UnicodeDecodeError as cause:
+        raise ModelFormatError("a category is not UTF-8.") from cause
+
+
+def _sets(tree: Document) -> dict[int, tuple[int, NDArray[np.int64]]]:
+    """Column and numbers of every category split: those that go right."""
+    if "categories_nodes" not in tree:
+        return {}
+    nodes, first, size = (tree.array(f"categories_{name}", np.int64) for name in ("nodes", "segments", "sizes"))
+    numbers, column = tree.array("categories", np.int64), tree.array("split_indices", np.int64)
+    if not len(nodes) == len(first) == len(size) or np.any((nodes < 0) | (nodes >= len(column))):
+        raise ModelFormatError("the category splits of a tree do not fit its nodes.")
+    if np.any((first < 0) | (size < 0) | (first + size > len(numbers))) or np.any(numbers < 0):
+        raise ModelFormatError("the category sets of a tree are beyond its categories.")
+    return {
+        int(node): (int(column[node]), numbers[at : at + n]) for node, at, n in zip(nodes, first, size, strict=True)
+    }
+
+
+def _tree(tree: Document, n_columns: int, categories: dict[int, Categories]) -> Nodes:
+    """One tree; vector leaves have one value for each output."""
+    left = tree.array("left_children", np.int64)
+    n = len(left)
+    leaf = left < 0
+    condition = tree.array("split_conditions", np.float32)
+    column = tree.array("split_indices", np.int64)
+    arrays: dict[str, Any] = {
+        "missing_left": tree.array("default_left", np.int64),
+        "gain": tree.array("loss_changes", np.float32).astype(np.float64)
+        / 2.0,  # XGBoost's gain is twice the fall of the loss
+        "cover": tree.array("sum_hessian", np.float32).astype(np.float64),
+    }
+    width = tree.part("tree_param").count("size_leaf_vector") if "size_leaf_vector" in tree.part("tree_param") else 1
+    if width > 1:
+        weights = tree.array("leaf_weights" if "leaf_weights" in tree else "base_weights", np.float32)
+        value = _vectors(tree, weights, left, width)
+    else:
+        value = condition.astype(np.float64)
+    sizes = {len(array) for array in (condition, column, value, *arrays.values())}
+    if sizes != {n}:
+        raise ModelFormatError(f"a tree has {n} nodes, but arrays of {sorted(sizes)} of them.")
+    if np.any(~leaf & ((column < 0) | (column >= n_columns))):
+        raise ModelFormatError(f"a split is on a column beyond the {n_columns} of the model.")
+    sets = {}
+    for node, (own, numbers) in _sets(tree).items():
+        right = categories[own].codes(numbers)
+        sets[node] = np.setdiff1d(np.arange(len(categories[own].numbers), dtype=np.int32), right)
+    of_set = np.isin(np.arange(n), list(sets))
+    if "split_type" in tree and np.any((tree.array("split_type", np.int64)[~leaf] == 1) != of_set[~leaf]):
+        raise ModelFormatError("a tree has category splits without a set.")
+    arrays["cover"] = np.maximum(arrays["cover"], 0.0)
+    return Nodes(
+        left=left,
+        right=tree.array("right_children", np.int64),
+        column=column,
+        threshold=np.where(leaf | of_set, 0.0, below(condition)),
+        value=value,
+        count=arrays["cover"],  # XGBoost counts no rows
+        sets=sets,
+        **arrays,
+    )
+
+
+def _vectors(tree: Document, weights: Any, left: Any, width: int) -> Any:
+    """Values of vector leaves, (n_nodes, width): all nodes have some, or only leaves, whose place is in `right`."""
+    if len(weights) == len(left) * width:
+        return weights.reshape(-1, width).astype(np.float64)
+    at = tree.array("right_children", np.int64)[left < 0]
+    if len(weights) % width or np.any((at < 0) | (at >= len(weights) // width)):
+        raise ModelFormatError("the values of vector leaves do not fit the leaves.")
+    value = np.zeros((len(left), width))
+    value[left < 0] = weights.reshape(-1, width)[at]
+    return value
+
+
+def _base(param: Document, objective: str, n_outputs: int) -> Any:
+    """The base score in raw space: XGBoost keeps it as a prediction, one for all outputs or one for each."""
+    text = param.text("base_score").strip("[] ")
+    try:
+        given = np.array([float(one) for one in text.split(",")], np.float32).astype(np.float64)
+    except ValueError as cause:
+        raise ModelFormatError(f"base_score {text[:60]!r} is no number.") from cause
+    if len(given) not in (1, n_outputs):
+        raise ModelFormatError(f"base_score has {len(given)} values for {n_outputs} outputs.")
+    if objective in LOGITS:
+        given = np.array([-math.log(1.0 / p - 1.0) if 0 < p < 1 else math.nan for p in given])
+    elif objective in LOGS:
+        given = np.array([math.log(p) if p > 0 else math.nan for p in given])
+    if not np.isfinite(given).all():
+        raise ModelFormatError(f"base_score {text[:60]!r} does not fit objective {objective!r}.")
+    return np.broadcast_to(given, (n_outputs,))

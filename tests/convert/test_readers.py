@@ -1,0 +1,435 @@
+"""Models that the real libraries trained, read and asked the same rows: raw scores, predictions, importances."""
+
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sapwood as sw
+
+RNG = np.random.default_rng(0)
+N = 400
+X = RNG.normal(size=(N, 6))
+X[:, 3] = np.round(2 * X[:, 3])
+X[RNG.random(X.shape) < 0.1] = np.nan
+SIGNAL = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) * np.nan_to_num(X[:, 2])
+LABELS = {
+    "number": SIGNAL + RNG.normal(size=N),
+    "two": (SIGNAL + RNG.normal(size=N) > 0).astype(int),
+    "count": np.round(np.exp(SIGNAL / 2)),
+    "positive": np.exp(SIGNAL / 2) + 0.1,
+    "three": np.digitize(SIGNAL, [-1.0, 0.5]),
+}
+LABELS["pair"] = np.column_stack([LABELS["number"], LABELS["count"]])
+# Rows that no training saw: beyond every threshold, between neighbouring float32, whole and missing rows.
+EXTRA = np.vstack([np.full((1, 6), v) for v in (np.nan, 0.0, -0.0, 1e300, -1e300, np.inf, -np.inf, 0.1, 1 / 3)])
+ROWS = np.vstack([X, EXTRA, X[:50] * (1 + 3e-8)])
+TAME = ROWS[~(np.abs(ROWS) > 1e30).any(axis=1)]  # XGBoost refuses infinities, also those of float32
+
+
+def close(ours: Any, theirs: Any, tolerance: float) -> None:
+    """The same shape, and the same numbers to a tolerance; 0 asks for the same bits."""
+    theirs = np.asarray(theirs)
+    assert ours.shape == theirs.shape
+    if tolerance == 0:
+        np.testing.assert_array_equal(ours, theirs)
+    else:
+        np.testing.assert_allclose(ours, theirs, rtol=tolerance, atol=tolerance * max(1.0, np.abs(theirs).max()))
+
+
+# ------------------------------------------------------------------------------------------------------------ XGBoost
+SINGLE = 2e-6  # XGBoost adds a dozen trees in float32
+XGBOOST = [
+    ("reg:squarederror", "number"),
+    ("reg:absoluteerror", "number"),
+    ("reg:pseudohubererror", "number"),
+    ("reg:quantileerror", "number"),
+    ("reg:squaredlogerror", "count"),
+    ("reg:logistic", "two"),
+    ("binary:logistic", "two"),
+    ("binary:logitraw", "two"),
+    ("binary:hinge", "two"),
+    ("count:poisson", "count"),
+    ("reg:gamma", "positive"),
+    ("reg:tweedie", "count"),
+    ("multi:softprob", "three"),
+    ("rank:pairwise", "two"),
+]
+KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "dart": {"booster": "dart", "rate_drop": 0.3, "one_drop": 1},
+    "parallel": {"grow_policy": "lossguide", "max_leaves": 9, "num_parallel_tree": 2, "subsample": 0.6},
+}
+
+
+def xgboost_model(objective: str, label: str, **more: Any) -> Any:
+    xgboost = pytest.importorskip("xgboost")
+    params = {"objective": objective, "max_depth": 4, "nthread": 1, **more}
+    params |= {"num_class": 3} if label == "three" else {}
+    params |= {"quantile_alpha": [0.2, 0.5]} if objective == "reg:quantileerror" else {}
+    data = xgboost.DMatrix(X, LABELS[label])
+    if objective.startswith("rank"):
+        data.set_group([N // 2, N // 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # newer versions call booster="dart" old
+        return xgboost.train(params, data, 8)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("objective", "label"), XGBOOST)
+def test_xgboost(objective, label, kind):
+    model = xgboost_model(objective, label, **KINDS[kind])
+    booster = sw.load(model)
+    rows = pytest.importorskip("xgboost").DMatrix(TAME)
+    close(booster.predict(TAME, raw=True), model.predict(rows, output_margin=True), SINGLE)
+    with np.errstate(over="ignore"):
+        close(booster.predict(TAME), model.predict(rows), 2 * SINGLE)
+    for ours, theirs in {"xgboost_gain": "gain", "cover": "cover", "weight": "weight"}.items():
+        score = model.get_score(importance_type=theirs)
+        close(booster.importance(ours), [score.get(f"f{j}", 0.0) for j in range(6)], SINGLE)
+
+
+def test_both_files_of_xgboost_are_the_same_model(tmp_path):
+    model = xgboost_model("binary:logistic", "two")
+    prints = {sw.load(model).fingerprint()}
+    for name in ("model.json", "model.ubj"):
+        model.save_model(tmp_path / name)
+        prints.add(sw.load(tmp_path / name).fingerprint())
+    assert len(prints) == 1
+
+
+def test_xgboost_vector_leaves():
+    xgboost = pytest.importorskip("xgboost")
+    params = {"multi_strategy": "multi_output_tree", "tree_method": "hist", "max_depth": 3, "nthread": 1}
+    model = xgboost.train(params, xgboost.DMatrix(X, LABELS["pair"]), 8)
+    close(sw.load(model).predict(TAME, raw=True), model.predict(xgboost.DMatrix(TAME), output_margin=True), SINGLE)
+
+
+def test_xgboost_names():
+    xgboost = pytest.importorskip("xgboost")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("uvwxyz"))
+    model = xgboost.XGBClassifier(n_estimators=5, n_jobs=1).fit(frame, LABELS["two"])
+    booster = sw.load(model)
+    assert booster.feature_names == tuple("uvwxyz")
+    close(booster.predict(frame[list("zyxwvu")]), model.predict_proba(frame)[:, 1], SINGLE)
+
+
+# ----------------------------------------------------------------------------------------------------------- LightGBM
+LIGHTGBM = [
+    ("regression", "number"),
+    ("regression_l1", "number"),
+    ("huber", "number"),
+    ("fair", "number"),
+    ("quantile", "number"),
+    ("mape", "number"),
+    ("poisson", "count"),
+    ("gamma", "positive"),
+    ("tweedie", "count"),
+    ("binary", "two"),
+    ("cross_entropy", "two"),
+    ("cross_entropy_lambda", "two"),
+    ("multiclass", "three"),
+    ("multiclassova", "three"),
+]
+LIGHTGBM_KINDS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "dart": {"boosting": "dart"},
+    "forest": {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.6},
+    "nothing missing": {"use_missing": False},
+}
+
+
+def lightgbm_model(objective: str, label: str, **more: Any) -> Any:
+    lightgbm = pytest.importorskip("lightgbm")
+    params = {"objective": objective, "num_leaves": 9, "min_data_in_leaf": 5, "verbose": -1, "num_threads": 1, **more}
+    params |= {"num_class": 3} if label == "three" else {}
+    return lightgbm.train(params, lightgbm.Dataset(X, LABELS[label]), 8)
+
+
+@pytest.mark.parametrize("kind", LIGHTGBM_KINDS)
+@pytest.mark.parametrize(("objective", "label"), LIGHTGBM)
+def test_lightgbm(objective, label, kind):
+    model = lightgbm_model(objective, label, **LIGHTGBM_KINDS[kind])
+    booster = sw.load(model)
+    if kind != "forest":  # of which LightGBM calls the sum raw, not the mean
+        close(booster.predict(ROWS, raw=True), model.predict(ROWS, raw_score=True), 0)
+    close(booster.predict(ROWS), model.predict(ROWS), 1e-15)  # our exp and theirs
+    close(booster.importance("lightgbm_gain"), model.feature_importance("gain"), 1e-6)  # six digits in the text
+    close(booster.importance("split"), model.feature_importance("split"), 0)
+
+
+@pytest.mark.parametrize("more", [{"reg_sqrt": True}, {"sigmoid": 2.0}, {"sigmoid": 0.7}], ids=str)
+def test_lightgbm_bends_its_link(more):
+    model = lightgbm_model(*(("regression", "number") if "reg_sqrt" in more else ("binary", "two")), **more)
+    close(sw.load(model).predict(ROWS), model.predict(ROWS), 1e-15)
+
+
+def test_lightgbm_file_and_names(tmp_path):
+    model = lightgbm_model("binary", "two")
+    model.save_model(tmp_path / "model.txt")
+    booster = sw.load(tmp_path / "model.txt")
+    assert booster.fingerprint() == sw.load(model).fingerprint()
+    assert not booster.named
+
+
+# ------------------------------------------------------------------------------------------------------- scikit-learn
+def sklearn_models() -> dict[str, tuple[Any, str]]:
+    from sklearn import ensemble as e
+    from sklearn import tree as t
+
+    hist = {"max_iter": 6, "max_leaf_nodes": 9, "min_samples_leaf": 5, "random_state": 0}
+    few = {"n_estimators": 6, "random_state": 0}
+    return {
+        "hist squared": (e.HistGradientBoostingRegressor(**hist), "number"),
+        "hist poisson": (e.HistGradientBoostingRegressor(loss="poisson", **hist), "count"),
+        "hist gamma": (e.HistGradientBoostingRegressor(loss="gamma", **hist), "positive"),
+        "hist quantile": (e.HistGradientBoostingRegressor(loss="quantile", quantile=0.3, **hist), "number"),
+        "hist two": (e.HistGradientBoostingClassifier(**hist), "two"),
+        "hist three": (e.HistGradientBoostingClassifier(**hist), "three"),
+        "squared": (e.GradientBoostingRegressor(**few), "number"),
+        "huber": (e.GradientBoostingRegressor(loss="huber", **few), "number"),
+        "zero": (e.GradientBoostingRegressor(init="zero", **few), "number"),
+        "two": (e.GradientBoostingClassifier(**few), "two"),
+        "three": (e.GradientBoostingClassifier(**few), "three"),
+        "exponential": (e.GradientBoostingClassifier(loss="exponential", **few), "two"),
+        "forest": (e.RandomForestRegressor(**few), "number"),
+        "forest of two targets": (e.RandomForestRegressor(**few), "pair"),
+        "extra forest": (e.ExtraTreesRegressor(**few), "number"),
+        "forest of two": (e.RandomForestClassifier(**few), "two"),
+        "forest of three": (e.RandomForestClassifier(**few), "three"),
+        "extra forest of three": (e.ExtraTreesClassifier(**few), "three"),
+        "tree": (t.DecisionTreeRegressor(max_depth=5, random_state=0), "number"),
+        "tree of three": (t.DecisionTreeClassifier(max_depth=5, random_state=0), "three"),
+        "extra tree": (t.ExtraTreeRegressor(max_depth=5, random_state=0), "number"),
+    }
+
+
+@pytest.mark.parametrize("name", sklearn_models())
+def test_sklearn(name):
+    model, label = sklearn_models()[name]
+    friedman = type(model).__name__.startswith("GradientBoosting")
+    finite = np.abs(ROWS) < 1e30  # its own trees refuse larger ones
+    train, rows = (np.nan_to_num(X), np.where(finite, ROWS, 0.0)) if friedman else (X, np.where(finite, ROWS, np.nan))
+    model.fit(train, LABELS[label])
+    booster = sw.load(model)
+    theirs = model.predict_proba(rows) if hasattr(model, "classes_") else model.predict(rows)
+    if hasattr(model, "classes_"):
+        np.testing.assert_array_equal(booster.classes, model.classes_)
+        theirs = theirs[:, 1] if len(model.classes_) == 2 else theirs
+    bits = booster.link == "identity"
+    close(booster.predict(rows), theirs, 0 if bits else 1e-15)
+    if hasattr(model, "_raw_predict"):
+        raw = model._raw_predict(rows.astype(np.float32) if friedman else rows)
+        close(booster.predict(rows, raw=True), raw[:, 0] if raw.shape[1] == 1 else raw, 0)
+
+
+# ----------------------------------------------------------------------------------------------------------- CatBoost
+CATBOOST = [
+    ("RMSE", "number"),
+    ("MAE", "number"),
+    ("Quantile:alpha=0.3", "number"),
+    ("Poisson", "count"),
+    ("Tweedie:variance_power=1.5", "count"),
+    ("Logloss", "two"),
+    ("CrossEntropy", "two"),
+    ("MultiClass", "three"),
+    ("MultiClassOneVsAll", "three"),
+    ("MultiRMSE", "pair"),
+]
+CATBOOST_KINDS = {
+    "symmetric": {},
+    "missing last": {"nan_mode": "Max"},
+    "leaf-wise": {"grow_policy": "Lossguide", "max_leaves": 9},
+    "depth-wise": {"grow_policy": "Depthwise"},
+}
+
+
+def catboost_model(loss: str, label: str, **more: Any) -> Any:
+    catboost = pytest.importorskip("catboost")
+    params = {"loss_function": loss, "iterations": 8, "depth": 4, "thread_count": 1, "verbose": 0, **more}
+    return catboost.CatBoost(params | {"allow_writing_files": False}).fit(X, LABELS[label])
+
+
+@pytest.mark.parametrize("kind", CATBOOST_KINDS)
+@pytest.mark.parametrize(("loss", "label"), CATBOOST)
+def test_catboost(loss, label, kind):
+    model = catboost_model(loss, label, **CATBOOST_KINDS[kind])
+    # It adds the bias last where we start from it: half a unit in the last place, now and then.
+    close(sw.load(model).predict(ROWS, raw=True), model.predict(ROWS, prediction_type="RawFormulaVal"), 1e-15)
+
+
+def test_catboost_predictions_and_files(tmp_path):
+    model = catboost_model("Logloss", "two")
+    close(sw.load(model).predict(ROWS), model.predict(ROWS, prediction_type="Probability")[:, 1], 1e-15)
+    prints = {sw.load(model).fingerprint()}
+    for name, kind in {"model.json": "json", "model.cbm": "cbm"}.items():
+        model.save_model(str(tmp_path / name), format=kind)
+        prints.add(sw.load(tmp_path / name).fingerprint())
+    assert len(prints) == 1
+
+
+# ------------------------------------------------------------------------------------------------------ what they keep
+@pytest.mark.parametrize("make", [xgboost_model, lightgbm_model, catboost_model])
+def test_imported_models_are_models(make, tmp_path):
+    name = {"xgboost_model": "multi:softprob", "lightgbm_model": "multiclass", "catboost_model": "MultiClass"}
+    booster = sw.load(make(name[make.__name__], "three"))
+    booster.save(tmp_path / "model.sapwood")
+    again = sw.load(tmp_path / "model.sapwood")
+    np.testing.assert_array_equal(again.predict(ROWS), booster.predict(ROWS))
+    assert len(list(booster.staged_predict(X))) == 8
+    assert booster.importance("split").sum() > 0
+    assert "if" in booster.to_text() or "<=" in booster.to_text()
+    leaves = booster.predict_leaves(X)
+    assert leaves.shape == (N, 24)
+
+
+def test_other_objects_are_refused():
+    with pytest.raises(sw.errors.ModelFormatError, match="Cannot load a object"):
+        sw.load(object())
+    from sklearn.linear_model import LinearRegression
+
+    with pytest.raises(sw.errors.ModelFormatError, match="LinearRegression"):
+        sw.load(LinearRegression().fit(np.nan_to_num(X), LABELS["number"]))
+
+
+# ------------------------------------------------------------------------------------------------------- hostile files
+def small_files() -> dict[str, bytes]:
+    xgboost = xgboost_model("binary:logistic", "two", max_depth=2)
+    return {
+        "xgboost json": bytes(xgboost.save_raw("json")),
+        "xgboost ubjson": bytes(xgboost.save_raw("ubj")),
+        "lightgbm": lightgbm_model("binary", "two", num_leaves=3).model_to_string().encode(),
+    }
+
+
+@pytest.mark.parametrize("kind", ["xgboost json", "xgboost ubjson", "lightgbm"])
+def test_damaged_files_raise_our_error_or_load(kind):
+    raw = small_files()[kind]
+    rng = np.random.default_rng(1)
+    refused = 0
+    for _ in range(400):
+        damaged = bytearray(raw)
+        if rng.random() < 0.3:
+            del damaged[int(rng.integers(len(raw))) :]
+        else:
+            for at in rng.integers(0, len(raw), 3):
+                damaged[at] = rng.integers(256)
+        try:
+            sw.load(bytes(damaged)).predict(X[:5], raw=True)
+        except sw.errors.ModelFormatError:
+            refused += 1
+    assert refused > 100
+
+
+def lie(raw: bytes, edit: Any) -> bytes:
+    found = json.loads(raw)
+    edit(found["learner"])
+    return json.dumps(found).encode()
+
+
+def first(model: Any) -> Any:
+    return model["gradient_booster"]["model"]["trees"][0]
+
+
+LIES = {
+    "a cycle": lambda m: first(m)["left_children"].__setitem__(1, 0),
+    "a child beyond": lambda m: first(m)["left_children"].__setitem__(0, 99),
+    "two parents": lambda m: first(m)["right_children"].__setitem__(0, 1),
+    "a column beyond": lambda m: first(m)["split_indices"].__setitem__(0, 6),
+    "no number": lambda m: first(m)["split_conditions"].__setitem__(0, "x"),
+    "not finite": lambda m: first(m)["split_conditions"].__setitem__(-1, float("nan")),
+    "an output beyond": lambda m: m["gradient_booster"]["model"]["tree_info"].__setitem__(0, 1),
+    "a tree fewer": lambda m: m["gradient_booster"]["model"]["trees"].pop(),
+    "base score": lambda m: m["learner_model_param"].__setitem__("base_score", "2"),
+    "objective": lambda m: m["objective"].__setitem__("name", "reg:unheard"),
+    "linear": lambda m: m["gradient_booster"].__setitem__("name", "gblinear"),
+    "names": lambda m: m.__setitem__("feature_names", ["a"]),
+    "no learner parts": lambda m: m.clear(),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_lies_in_a_document_raise(name):
+    raw = bytes(xgboost_model("binary:logistic", "two", max_depth=2).save_raw("json"))
+    with pytest.raises(sw.errors.ModelFormatError):
+        sw.load(lie(raw, LIES[name]))
+
+
+def test_deep_documents_raise():
+    for raw in (b'{"learner":' + b"[" * 100_000, b"{L\x00\x00\x00\x00\x00\x00\x00\x01x" + b"[" * 100_000):
+        with pytest.raises(sw.errors.ModelFormatError):
+            sw.load(raw)
+
+
+# --------------------------------------------------------------------------------------------------------- categories
+def frame() -> Any:
+    pandas = pytest.importorskip("pandas")
+    letters = pandas.Categorical.from_codes(RNG_C, list("qwertyuio"))
+    numbers = pandas.Categorical.from_codes(RNG_E, [10, 20, 30, 40, 50])
+    table = pandas.DataFrame({"x": X[:, 0], "letter": letters, "number": numbers, "z": X[:, 4]})
+    table.loc[::17, "letter"] = None
+    return table
+
+
+RNG_C, RNG_E = RNG.integers(0, 9, N), RNG.integers(0, 5, N)
+EFFECT = RNG.normal(size=9)[RNG_C] * 2 + np.nan_to_num(X[:, 0]) + (RNG_E == 2)
+
+
+@pytest.mark.parametrize("onehot", [2, 100])
+def test_xgboost_categories(onehot):
+    xgboost = pytest.importorskip("xgboost")
+    table = frame()
+    data = xgboost.DMatrix(table, EFFECT, enable_categorical=True)
+    model = xgboost.train({"max_depth": 4, "max_cat_to_onehot": onehot, "nthread": 1}, data, 6)
+    booster = sw.load(model)
+    assert len(booster.trees.set_code)
+    close(booster.predict(table, raw=True), model.predict(data, output_margin=True), SINGLE)
+
+
+def test_xgboost_categories_as_numbers():
+    xgboost = pytest.importorskip("xgboost")
+    table = np.column_stack([X[:, 0], RNG_C, RNG_E, X[:, 4]])
+    data = xgboost.DMatrix(table, EFFECT, enable_categorical=True, feature_types=["float", "c", "c", "float"])
+    model = xgboost.train({"max_depth": 4, "max_cat_to_onehot": 2, "nthread": 1}, data, 6)
+    close(sw.load(model).predict(table, raw=True), model.predict(data, output_margin=True), SINGLE)
+
+
+@pytest.mark.parametrize("onehot", [2, 100])
+def test_lightgbm_categories(onehot):
+    lightgbm = pytest.importorskip("lightgbm")
+    table = frame()
+    params = {"num_leaves": 9, "min_data_in_leaf": 5, "min_data_per_group": 5, "cat_smooth": 1, "verbose": -1}
+    params |= {"max_cat_to_onehot": onehot, "num_threads": 1}
+    model = lightgbm.train(params, lightgbm.Dataset(table, EFFECT), 6)
+    booster = sw.load(model)
+    assert len(booster.trees.set_code)
+    unseen = table.head(20).copy()  # LightGBM makes NaN of a value it never saw
+    unseen["letter"] = unseen["letter"].cat.rename_categories({"q": "new"})
+    for rows in (table, unseen):
+        close(booster.predict(rows, raw=True), model.predict(rows, raw_score=True), 0)
+    numbers = np.column_stack([X[:, 0], RNG_C, RNG_E, X[:, 4]])
+    model = lightgbm.train(params, lightgbm.Dataset(numbers, EFFECT, categorical_feature=[1, 2]), 6)
+    numbers[:5, 1], numbers[5:9, 1] = 77, np.nan
+    close(sw.load(model).predict(numbers, raw=True), model.predict(numbers, raw_score=True), 0)
+
+
+def test_sklearn_categories():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    table = frame()
+    model = HistGradientBoostingRegressor(max_iter=6, categorical_features="from_dtype", min_samples_leaf=5)
+    model.fit(table, EFFECT)
+    booster = sw.load(model)
+    assert len(booster.trees.set_code)
+    close(booster.predict(table), model.predict(table), 0)
+
+
+def test_catboost_categories_are_refused():
+    catboost = pytest.importorskip("catboost")
+    table = frame().astype({"letter": object, "number": str}).fillna({"letter": "none"})
+    model = catboost.CatBoostRegressor(iterations=3, verbose=0, allow_writing_files=False, cat_features=[1, 2])
+    with pytest.raises(sw.errors.ModelFormatError, match="hashes"):
+        sw.load(model.fit(table, EFFECT))
