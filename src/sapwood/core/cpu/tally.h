@@ -87,8 +87,8 @@ class Tally {
   const int32_t* packed(const Node& n, const Segment& s) const {
     if (q_.packed == nullptr) return nullptr;
     if (n.buffer >= 0) return packed_list(s.shard, n.buffer) + s.begin;
-    return (chosen_ == nullptr ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) +
-           s.begin;
+    const bool in_place = chosen_ == nullptr || q_.listed;
+    return (in_place ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) + s.begin;
   }
 
   size_t words(bool packed) const { return (size_t)b_.n_columns * hs_ * (packed ? 1 : 2); }
