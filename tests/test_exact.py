@@ -16,10 +16,9 @@ from sapwood import Dataset, SapwoodRegressor, _core
 from sapwood.data import container
 from sapwood.data.dataset import KIND, VERSION, _checked
 from sapwood.errors import DataError, ParameterError
-from sapwood.grow import plan
 from sapwood.model import Booster
 from sapwood.params import resolve
-from test_reference import OBJECTIVES, ODD, POLICIES, SMALL, WEIGHTS, assert_bits, labels, table, weight_of
+from test_reference import OBJECTIVES, ODD, POLICIES, SMALL, WEIGHTS, assert_bits, core_train, labels, table, weight_of
 from test_reference_rules import FORCED, RULES
 from test_reference_samplers import SAMPLERS
 
@@ -44,25 +43,12 @@ ENSEMBLES: list[dict[str, Any]] = [
 
 def assert_specified(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> None:
     """The core's exact trees are those of the reference, where `max_bins` knows no limit."""
-    p = reference.DEFAULTS | params
-    n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
-    binned = _core.Binned([X], _core.cuts([X], weight, _core.EVERY_VALUE, 1, 2), 2, True)
-    trainer = _core.Trainer(binned, y[None], weight, p["objective"], {}, n_outputs, 2)
-    trainer.fill_scores(trainer.start())
-    policy, limits = plan(p)
-    limits["learning_rate"] = p["learning_rate"]
-    trees = []
-    for round in range(p["n_estimators"]):
-        trainer.gradients(p["precision"])
-        trainer.sample(p["seed"], round, p["subsample"])
-        trees += trainer.grow(policy, limits, p["seed"], round * n_outputs)
-        for output in range(n_outputs):
-            trainer.add_scores(output)
+    trees, _, scores = core_train(X, y, params, weight, exact=True)
     expected, base = reference.train(X, y, params | {"max_bins": 2**31 - 1}, weight)
     for index, (tree, other) in enumerate(zip(trees, expected, strict=True)):
         for name in ("column", *other):
             assert_bits(np.asarray(tree[name]), other[name], f"tree {index}, {name}")
-    assert_bits(trainer.scores().T.copy(), reference.predict_raw(expected, base, X), "scores")
+    assert_bits(scores.T.copy(), reference.predict_raw(expected, base, X), "scores")
 
 
 def assert_equal(a: Booster, b: Booster) -> None:

@@ -71,12 +71,13 @@ def weight_of(rng: np.random.Generator, kind: str, n: int) -> Floats | None:
 
 
 def core_train(
-    X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None
+    X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None, exact: bool = False
 ) -> tuple[list[Any], Floats, Floats]:
     """What `reference.train` does, by the core's verbs; the scores (n_outputs, n_rows) of the training rows too."""
     p = reference.DEFAULTS | params
     n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
-    binned = _core.Binned([X], _core.cuts([X], weight, p["max_bins"], p["min_samples_bin"], 2), 2)
+    bins = (_core.EVERY_VALUE, 1) if exact else (p["max_bins"], p["min_samples_bin"])
+    binned = _core.Binned([X], _core.cuts([X], weight, *bins, 2), 2, exact)
     trainer = _core.Trainer(binned, y[None], weight, p["objective"], {}, n_outputs, 2)
     base = trainer.start()
     trainer.fill_scores(base)

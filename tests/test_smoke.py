@@ -77,6 +77,50 @@ def test_weights_and_samples(weights: str) -> None:
     assert np.isfinite(sapwood.train({"n_estimators": 5, **sampled, **limits}, data).predict(X)).all()
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"tree_method": "exact"},
+        {"sampling": "goss", "learning_rate": 0.5},
+        {"sampling": "goss", "learning_rate": 0.5, "max_leaves": 80, "precision": "wide"},
+        {"sampling": "mvs", "subsample": 0.5, "min_samples_leaf": 5},
+        {"sampling": "bayesian"},
+        {"monotone_constraints": {0: 1}, "grow_policy": "symmetric", "max_leaves": None},
+        {"monotone_constraints": {0: 1, 2: 1}, "monotone_constraints_method": "intermediate"},
+        {"interaction_constraints": [[0, 1], [2, 4]]},
+        {"extra_trees": True},
+        {"forced_splits": {"feature": 0, "threshold": 0.0, "right": {"feature": 1, "threshold": 0.5}}},
+        {"boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0},
+        {"boosting": "forest", "subsample": 0.6},
+        {"n_parallel_trees": 2, "subsample": 0.5},
+        {"line_search": "tree"},
+        {"leaf_iterations": 3, "objective": "huber"},
+        {"pruning": "post", "min_split_gain": 0.01},
+        {"ccp_alpha": 1e-4},
+        {"objective": lambda y, score: (score - y, np.ones_like(score))},
+    ],
+    ids=str,
+)
+def test_every_part_learns_in_parallel(part: dict[str, Any]) -> None:
+    X, y = table(20_000)  # enough for two workers to share every pass
+    method = {"tree_method": "exact"} if "tree_method" in part else {}
+    data, params = sapwood.Dataset(X, y, **method), {"n_estimators": 4, "max_leaves": 15, **part}
+    booster = sapwood.train({**params, "n_jobs": 3}, data)
+    assert np.mean((booster.predict(X) - y) ** 2) < 0.9 * np.var(y)
+    assert sapwood.train({**params, "n_jobs": 1}, data).fingerprint() == booster.fingerprint()
+
+
+@pytest.mark.parametrize("sampling", ["goss", "mvs"])
+def test_samplers_know_weights_and_outputs(sampling: str) -> None:
+    X, y = table(2000)
+    classes = np.digitize(y, [-0.5, 0.5]).astype(np.float64)
+    share = {"subsample": 0.5} if sampling == "mvs" else {"learning_rate": 0.5}
+    for weight in (np.arange(2000.0) % 3, np.linspace(0, 1, 2000)):
+        params = {"objective": "softmax", "sampling": sampling, "n_estimators": 4, "n_jobs": 2, **share}
+        booster = sapwood.train(params, sapwood.Dataset(X, classes, weight=weight))
+        assert np.mean(booster.predict(X).argmax(axis=1) == classes) > 0.5
+
+
 def test_chunks_equal_the_whole() -> None:
     X, y = table(700)
     chunks = [(X[:1], y[:1]), (X[1:300], y[1:300]), (X[300:], y[300:])]

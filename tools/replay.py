@@ -21,6 +21,28 @@ KEPT = Path(__file__).resolve().parent.parent / "tests" / "replay.txt"
 ROWS, COLUMNS, ROUNDS = 400, 6, 4
 SAMPLED = {"subsample": 0.7, "colsample_bytree": 0.8, "colsample_bylevel": 0.8, "colsample_bynode": 0.8}
 VARIANTS = ("plain", "sampled", "weighted", "missing")
+FORCED = {"feature": 1, "threshold": 0.5, "left": {"feature": 2, "threshold": 0.3}}
+PARTS: dict[str, dict[str, Any]] = {  # each beside every grower
+    "exact": {"tree_method": "exact"},
+    "goss": {"sampling": "goss", "learning_rate": 0.5},
+    "mvs": {"sampling": "mvs", "subsample": 0.5},
+    "bayesian": {"sampling": "bayesian"},
+    "class": {"objective": "logistic", "subsample_by_class": {"0": 0.4, "1": 0.9}},
+    "basic": {"monotone_constraints": {0: 1, 3: -1}, "monotone_constraints_method": "basic"},
+    "intermediate": {"monotone_constraints": {0: 1, 3: -1}, "monotone_constraints_method": "intermediate"},
+    "groups": {"interaction_constraints": [[0, 1], [2, 3, 5]]},
+    "extra": {"extra_trees": True},
+    "forced": {"forced_splits": FORCED},
+    "dart": {"boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0},
+    "forest": {"boosting": "forest", "subsample": 0.6},
+    "parallel": {"n_parallel_trees": 3, "subsample": 0.5},
+    "line": {"objective": "poisson", "line_search": "tree"},
+    "post": {"pruning": "post", "min_split_gain": 0.5},
+    "ccp": {"ccp_alpha": 0.01},
+    "custom": {"objective": lambda y, s: (s - y, np.ones_like(s))},
+    "mix": {"sampling": "goss", "learning_rate": 0.5, "monotone_constraints": {0: 1}, "boosting": "dart"},
+}
+ONE_BY_ONE = ("intermediate", "forced")  # rules of single nodes, which a symmetric tree has not got
 
 
 def uniform(stream: int) -> NDArray[np.float64]:
@@ -45,7 +67,8 @@ def dataset(objective: str, variant: str) -> sapwood.Dataset:
     if variant == "missing":
         X[uniform(8) < 0.2, 1] = np.nan
         X[uniform(9) < 0.5, 2] = np.nan
-    return sapwood.Dataset(X, label, weight=weight if variant == "weighted" else None, max_bins=31)
+    bins: dict[str, Any] = {"tree_method": "exact"} if variant == "exact" else {"max_bins": 31}
+    return sapwood.Dataset(X, label, weight=weight if variant == "weighted" else None, **bins)
 
 
 def tasks() -> Iterator[tuple[str, str]]:
@@ -72,6 +95,13 @@ def tasks() -> Iterator[tuple[str, str]]:
             }
             name = f"{objective:14}{grower:10}{precision:7}{variant:9}"
             yield name, sapwood.train(params, data).fingerprint()
+    for (part, given), grower in product(PARTS.items(), growers):
+        if grower == "symmetric" and part in ONE_BY_ONE:
+            continue
+        objective = given.get("objective", "squared_error")
+        data = dataset(objective if isinstance(objective, str) else "squared_error", part)
+        params = {"n_estimators": 2 * ROUNDS, "grow_policy": grower, "max_depth": 3, "random_state": 1, **given}
+        yield f"{part:14}{grower:10}", sapwood.train(params, data).fingerprint()
 
 
 def main() -> int:

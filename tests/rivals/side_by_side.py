@@ -182,23 +182,25 @@ class Difference(NamedTuple):
     other: Side
     node: int  # of our tree
     rival: int  # of theirs
+    above: tuple[NDArray[np.intp], ...]  # the rows of the nodes above it, from the root on
 
 
 def differences(X: Array, ours: Tree, theirs: Tree) -> Iterator[Difference]:
     """Walk two trees side by side, as far as they part the rows alike."""
-    pairs = [(np.arange(len(X)), 0, 0)]
+    pairs: list[tuple[Any, ...]] = [(np.arange(len(X)), 0, 0, ())]
     while pairs:
-        rows, a, b = pairs.pop()
+        rows, a, b, above = pairs.pop()
         mine, other = ours.side(a, X[rows]), theirs.side(b, X[rows])
         if mine is None and other is None:
             continue
         if mine is None or other is None or not (np.array_equal(mine, other) or np.array_equal(mine, ~other)):
-            yield Difference(rows, mine, other, a, b)
+            yield Difference(rows, mine, other, a, b, above)
             continue
         left, right = theirs.left[b], theirs.right[b]
         if mine[0] != other[0]:  # the same parts with left and right exchanged, by another column
             left, right = right, left
-        pairs += [(rows[mine], ours.left[a], left), (rows[~mine], ours.right[a], right)]
+        above = (*above, rows)
+        pairs += [(rows[mine], ours.left[a], left, above), (rows[~mine], ours.right[a], right, above)]
 
 
 def gain(target: Array, weight: Array, side: Side) -> float:

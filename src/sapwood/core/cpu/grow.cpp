@@ -42,9 +42,7 @@ class Growth {
         t_(in, work, columns_),
         s_(in, columns_, t_) {
     if (in.ordered != nullptr) exact_.emplace(in, work, columns_, s_);
-    const bool few = (lim_.max_leaves > 0 && lim_.max_leaves <= MASK_LEAVES) ||
-                     (lim_.max_depth > 0 && lim_.max_depth <= 6);  // 2^6 leaves
-    masks_ = few && !b_.layout.wide && !in.weights.given;
+    masks_ = leaves_by_masks(b_, in.weights, lim_);
   }
 
   Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
@@ -69,7 +67,7 @@ class Growth {
         if (rows.size() < need) rows = Memory(need);
       const bool travel = q_.packed != nullptr && !exact_;  // gradients go along with their rows
       if (travel && lists.packed.size() < need) lists.packed = Memory(need);
-      if (travel && in_.chosen != nullptr) {
+      if (travel && in_.chosen != nullptr && !q_.listed) {
         if (lists.root_packed.size() < need) lists.root_packed = Memory(need);
         int32_t* out = lists.root_packed.as<int32_t>();
         const int32_t* from = q_.packed + b_.shards[s].first;
@@ -562,9 +560,13 @@ class Growth {
           const Pair* q = q_.fine + s.first + at;
           memcpy(leaf + s.first + at, number, (size_t)n);
           if (rows != nullptr) {
-            for (; next + 1 < last && next[1] < at + n; next += 2)
-              mine.even[number[next[0] - at]].add(q[next[0] - at]), mine.odd[number[next[1] - at]].add(q[next[1] - at]);
-            for (; next < last && *next < at + n; next++) mine.even[number[*next - at]].add(q[*next - at]);
+            auto add_rows = [&](const auto& pair) {
+              for (; next + 1 < last && next[1] < at + n; next += 2)
+                mine.even[number[next[0] - at]].add(pair(next)), mine.odd[number[next[1] - at]].add(pair(next + 1));
+              for (; next < last && *next < at + n; next++) mine.even[number[*next - at]].add(pair(next));
+            };
+            if (q_.fine_listed) add_rows([&](const int32_t* r) { return q_.fine[s.first + (r - rows->data())]; });
+            else add_rows([&](const int32_t* r) { return q[*r - at]; });
             continue;
           }
           for (int i = 0; i + 1 < n; i += 2) mine.even[number[i]].add(q[i]), mine.odd[number[i + 1]].add(q[i + 1]);
@@ -663,6 +665,12 @@ class Growth {
 };
 
 }  // namespace
+
+bool leaves_by_masks(const Binned& binned, const Weights& weights, const Limits& limits) {
+  const bool few = (limits.max_leaves > 0 && limits.max_leaves <= MASK_LEAVES) ||
+                   (limits.max_depth > 0 && limits.max_depth <= 6);  // 2^6 leaves
+  return few && !binned.layout.wide && !weights.given;
+}
 
 Tree grow_tree(const GrowInput& in, Workspace& work, const Numbers& numbers, std::vector<double>& value) {
   return Growth(in, work).grow(numbers, value);

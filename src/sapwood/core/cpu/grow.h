@@ -53,6 +53,9 @@ struct GrowInput {
   const Rules& rules;
 };
 
+// Whether the leaves of a tree will be numbered by masks, all rows in order; else by the row lists of its leaves.
+bool leaves_by_masks(const Binned& binned, const Weights& weights, const Limits& limits);
+
 // `numbers(n_leaves)` gives room for the number of each row's leaf: asked for and filled where that costs no pass of its own (never beyond
 // 65,536 leaves); value OUT: each leaf's value by that number
 Tree grow_tree(const GrowInput& in, Workspace& work, const std::function<LeafNumbers(size_t)>& numbers,

@@ -16,18 +16,28 @@ struct Highest {
   int64_t below = 0;  // the sum of the smaller ones
 };
 
-// `number(row, x)` says whether a row takes part and gives its x; `enough(m, reach, below)`, which is true up to some m, is told the
-// rows with x >= m and the sum of the others. 0 where no m is enough. The leading digit is counted over all rows, the others over
-// those that share it.
-template <class Number, class Enough>
-Highest highest(int64_t n, int n_threads, const Number& number, const Enough& enough) {
-  constexpr int DIGIT = 11, LEADING = 2 * DIGIT;  // bits of a digit; where the first begins
-  constexpr uint32_t N_DIGITS = 1u << DIGIT;
+// `prepare(begin, end)` comes once for every run of rows, before `number(row, x)` says whether a row takes part and gives its x;
+// `enough(m, reach, below)`, which is true up to some m, is told the rows with x >= m and the sum of the others. 0 where no m is
+// enough. A good `guess` saves a pass: the first digit is then not counted, but seen to be right.
+template <class Prepare, class Number, class Enough>
+Highest highest(int64_t n, int n_threads, const Prepare& prepare, const Number& number, const Enough& enough,
+                int64_t guess) {
+  constexpr int DIGIT = 12, LEADING = 2 * DIGIT;  // bits of a digit; where the first begins
+  constexpr uint32_t N_DIGITS = 1u << DIGIT, WINDOW = 1u << LEADING;
   struct Count {
     int64_t rows = 0, sum = 0;
   };
   Highest found;
+  bool prepared = false;
   std::vector<Count> count(N_DIGITS);
+  auto each_piece = [&](const auto& body) {
+    run(n_threads, pieces(n), [&](int64_t task, int worker) {
+      const int64_t begin = task * PIECE, end = std::min(n, begin + PIECE);
+      if (!prepared) prepare(begin, end);
+      body(begin, end, worker);
+    });
+    prepared = true;
+  };
   auto descend = [&](int shift) {
     int64_t reach = found.above, below = found.below;
     for (const Count& c : count) below += c.sum;
@@ -39,48 +49,70 @@ Highest highest(int64_t n, int n_threads, const Number& number, const Enough& en
       return;
     }
   };
-  const int64_t n_tasks = pieces(n);
-  std::vector<std::vector<Count>> local(n_threads);
-  run(n_threads, n_tasks, [&](int64_t task, int worker) {
-    if (local[worker].empty()) local[worker].resize(2 * N_DIGITS);  // two: neighbours may share a digit
-    Count* mine = local[worker].data();
-    const Number ask = number;  // own copies: the stores below cannot change them
-    const int64_t end = std::min(n, (task + 1) * PIECE);
-    for (int64_t i = task * PIECE; i < end; i++) {
-      uint32_t x;
-      if (!ask(i, x)) continue;
-      Count& c = mine[(x >> LEADING) * 2 + (i & 1)];
-      c.rows++, c.sum += x;
-    }
-  });
-  for (const auto& l : local)
-    for (size_t d = 0; d < l.size(); d++) count[d / 2].rows += l[d].rows, count[d / 2].sum += l[d].sum;
-  descend(LEADING);
-  const uint32_t first = (uint32_t)(found.at >> LEADING);
-  std::vector<std::vector<uint32_t>> kept(n_threads);
-  run(n_threads, n_tasks, [&](int64_t task, int worker) {
-    uint32_t mine[PIECE];
-    size_t count = 0;
-    const int64_t end = std::min(n, (task + 1) * PIECE);
-    for (int64_t i = task * PIECE; i < end; i++) {
-      uint32_t x = 0;
-      const bool in = number(i, x) && x >> LEADING == first;
-      mine[count] = x;
-      count += in;
-    }
-    kept[worker].insert(kept[worker].end(), mine, mine + count);
-  });
-  for (const int shift : {DIGIT, 0}) {
+  struct alignas(64) Local {
+    std::vector<uint32_t> kept;
+    int64_t above = 0, below = 0;
+  };
+  std::vector<Local> local(n_threads);
+  // Keeps the numbers of a window, and counts the rest on either side.
+  auto look = [&](int64_t from) {
+    std::fill(local.begin(), local.end(), Local{});
+    const uint32_t base = (uint32_t)from, last = base + (WINDOW - 1);
+    each_piece([&](int64_t begin, int64_t end, int worker) {
+      uint32_t mine[PIECE];
+      int64_t count = 0, above = 0, below = 0;
+      const Number ask = number;  // own copies: the stores below cannot change them
+      for (int64_t i = begin; i < end; i++) {
+        uint32_t x = 0;
+        const bool in = ask(i, x);
+        mine[count] = x;
+        count += in && x - base < WINDOW;
+        above += in && x > last;
+        below += in && x < base ? x : 0;
+      }
+      Local& l = local[worker];
+      l.kept.insert(l.kept.end(), mine, mine + count), l.above += above, l.below += below;
+    });
+    found = {from, 0, 0, 0};
+    for (const Local& l : local) found.above += l.above, found.below += l.below, found.here += (int64_t)l.kept.size();
+  };
+  auto count_digit = [&](int shift) {
     std::fill(count.begin(), count.end(), Count{});
-    const uint32_t prefix = (uint32_t)(found.at >> shift >> DIGIT);
-    for (const auto& mine : kept)
-      for (const uint32_t x : mine)
-        if (x >> shift >> DIGIT == prefix) {
-          Count& c = count[(x >> shift) & (N_DIGITS - 1)];
-          c.rows++, c.sum += x;
-        }
-    descend(shift);
+    for (const Local& l : local)
+      for (const uint32_t x : l.kept) {
+        const uint32_t d = (uint32_t)(x - found.at) >> shift;
+        if (d < N_DIGITS) count[d].rows++, count[d].sum += x;
+      }
+  };
+  bool near = guess >= 0;
+  if (near) {
+    look(std::max<int64_t>(guess - WINDOW / 2, 0));
+    int64_t inside = 0;
+    for (const Local& l : local)
+      for (const uint32_t x : l.kept) inside += x;
+    near = (found.at == 0 || enough(found.at, found.above + found.here, found.below)) &&
+           !enough(found.at + WINDOW, found.above, found.below + inside);
   }
+  if (!near) {
+    std::vector<std::vector<Count>> digits(n_threads);
+    each_piece([&](int64_t begin, int64_t end, int worker) {
+      if (digits[worker].empty()) digits[worker].resize(2 * N_DIGITS);  // two: neighbours may share a digit
+      Count* mine = digits[worker].data();
+      const Number ask = number;
+      for (int64_t i = begin; i < end; i++) {
+        uint32_t x;
+        if (!ask(i, x)) continue;
+        Count& c = mine[(x >> LEADING) * 2 + (i & 1)];
+        c.rows++, c.sum += x;
+      }
+    });
+    for (const auto& d : digits)
+      for (size_t k = 0; k < d.size(); k++) count[k / 2].rows += d[k].rows, count[k / 2].sum += d[k].sum;
+    found = {};
+    descend(LEADING);
+    look(found.at);
+  }
+  for (const int shift : {DIGIT, 0}) count_digit(shift), descend(shift);
   return found;
 }
 

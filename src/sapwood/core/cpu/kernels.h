@@ -59,17 +59,21 @@ struct SizeArgs {  // sizes of rows [0, n), n <= BLOCK, from their wide gradient
   uint32_t* size;  // (n) OUT
 };
 
-struct AskArgs {     // who of rows [0, n) takes part, and how often it counts
-  int64_t n, first;  // position of the first row
+struct AskArgs {            // who of rows [first, first + n) takes part, and how often it counts
+  int64_t n, first, shard;  // shard: position of its first row, from which ids count
+  bool every;               // all that are alive, once: nobody is asked
   int sampler;
   const double* field;
   uint64_t key, tie_key;
-  const uint32_t* size;  // (n) IN, or null
-  const double* share;   // (n) IN, or null: subsample for all
-  const int32_t* unit;   // (n) IN, the group of each row, or null: every row its own
+  const uint32_t* size;     // by row, IN, or null; so are those that follow
+  const double* share;      // null: subsample for all
+  const int32_t* unit;      // the group of each row; null: every row its own
+  const int32_t* multiple;  // above 0 where a row is alive
   double subsample;
   Bar bar;
-  double* factor;  // (n) OUT; 0: it does not
+  uint8_t* used;  // by row, OUT
+  int32_t* rows;  // (n) OUT: the ids of those who take part come first
+  double* times;  // (n) OUT: how often they count, or null
 };
 
 struct WeighArgs {      // fixed point of sampled rows once more
@@ -79,8 +83,9 @@ struct WeighArgs {      // fixed point of sampled rows once more
   const Pair *fine, *apart;            // by row, IN; apart may be null
   const int32_t* multiple;             // by row, IN, or null
   const Scale *narrow, *wide;          // IN, over the units of fine and apart
-  Pair *weighed_fine, *weighed_apart;  // by row, OUT
-  int32_t* packed;                     // by row, OUT
+  bool listed;                         // fine and packed go out in the order of `rows`, else by row
+  Pair *weighed_fine, *weighed_apart;  // OUT; apart by row
+  int32_t* packed;                     // OUT where there are no multiples
   Pair* coarse;                        // by row, OUT where there are multiples
   uint64_t top[3];                     // OUT bits of the largest |g|, h, hessian of the search
   int64_t sum_g, sum_h, count;         // OUT, as in GradientArgs; the sum of multiples
@@ -154,7 +159,7 @@ struct Kernels {
   void (*margins)(const double* score, int64_t plane, int n_outputs, int k, int n, double* margin);
   void (*add_leaves)(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int64_t n);
   void (*sizes)(const SizeArgs&);
-  void (*ask)(const AskArgs&);
+  int64_t (*ask)(const AskArgs&);  // how many take part
   void (*weigh)(WeighArgs&);
   // hist (width, HIST_STRIDE) int64 OUT: sums of g << 32 | h
   void (*histogram)(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,

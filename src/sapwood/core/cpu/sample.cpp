@@ -40,16 +40,16 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
   const double scale = power_of_two(WIDE - exponent_of(info.most(n_outputs_, (double)times, field.data())));
   uint32_t* size = size_.as<uint32_t>();
   const int n_threads = threads_for(n_, n_threads_);
-  run(n_threads, pieces(n_), [&](int64_t task, int) {
-    for (int64_t at = task * PIECE; at < std::min(n_, (task + 1) * PIECE); at += BLOCK) {
+  auto measure = [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; at += BLOCK) {
       SizeArgs a{};
-      a.n = std::min<int64_t>(BLOCK, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.sampler = sampler_;
+      a.n = std::min<int64_t>(BLOCK, end - at), a.plane = n_, a.n_outputs = n_outputs_, a.sampler = sampler_;
       a.field = field.data(), a.fine = fine_.as<Pair>() + at, a.unit = unit.data();
       a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
       a.scale = scale, a.size = size + at;
       kernels().sizes(a);
     }
-  });
+  };
   const int32_t* multiple = zeros_ ? weights_.multiple.data() : nullptr;
   auto lives = [=](int64_t i) { return multiple == nullptr || multiple[i] > 0; };
   auto sized = [=](int64_t i, uint32_t& x) { return x = size[i], lives(i); };
@@ -57,7 +57,8 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
   Bar bar;
   if (info.counted == Counted::rank) {
     if (target < 1) return {INT64_MAX, 0, 1.0};
-    const Highest h = highest(n_, n_threads, sized, [&](int64_t, int64_t reach, int64_t) { return reach >= target; });
+    auto enough = [&](int64_t, int64_t reach, int64_t) { return reach >= target; };
+    const Highest h = highest(n_, n_threads, measure, sized, enough, last_bar_);
     const int64_t need = target - h.above;
     bar.size = h.at;
     if (need < h.here) {  // equals are told apart by a draw of their own
@@ -66,17 +67,20 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
         x = (uint32_t)(draw(tie_key, i) >> 32);
         return true;
       };
-      bar.tie = highest(n_, n_threads, tied, [&](int64_t, int64_t reach, int64_t) { return reach >= need; }).at;
+      auto fill = [&](int64_t, int64_t reach, int64_t) { return reach >= need; };
+      bar.tie = highest(n_, n_threads, [](int64_t, int64_t) {}, tied, fill, -1).at;
     }
   } else if (target < n_live_) {
     const int64_t expected = std::max<int64_t>(target, 1);
-    const Highest h = highest(n_, n_threads, sized, [&](int64_t m, int64_t reach, int64_t below) {
+    auto enough = [&](int64_t m, int64_t reach, int64_t below) {
       return reach * m + below > expected * m;  // min(1, size / m) adds up to more than expected
-    });
+    };
+    const Highest h = highest(n_, n_threads, measure, sized, enough, last_bar_);
     const int64_t below = h.below + h.at * h.here, rest = expected - h.above;
     bar.size = h.at;
     if (below > 0 && rest > 0) bar.mu = (double)below / (double)rest;
   }
+  last_bar_ = bar.size;
   return bar;
 }
 
@@ -90,7 +94,8 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   AskArgs args{};
   args.sampler = sampler_, args.field = field.data(), args.share = share_, args.unit = unit_;
   args.key = key(seed, ROWS, round, 0), args.tie_key = key(seed, ROWS, round, 1);
-  args.subsample = subsample.value_or(1.0);
+  args.subsample = subsample.value_or(1.0), args.every = every;
+  args.multiple = zeros_ ? weights_.multiple.data() : nullptr;
   if (!every && info.counted != Counted::nothing)
     args.bar = raise_bar(info, field, args.subsample, args.tie_key), args.size = size_.as<uint32_t>();
   used_.resize(n_);
@@ -99,39 +104,19 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   pieces_.clear();
   for (size_t s = 0; s < binned_.shards.size(); s++)
     for (int64_t at = 0; at < binned_.shards[s].n_rows; at += PIECE)
-      pieces_.push_back({s, at, std::min(binned_.shards[s].n_rows, at + PIECE), binned_.shards[s].first, 0});
+      pieces_.push_back({s, at, std::min(binned_.shards[s].n_rows, at + PIECE), binned_.shards[s].first, 0, 0});
   const int n_threads = threads_for(n_, n_threads_);
   run(n_threads, (int64_t)pieces_.size(), [&](int64_t task, int) {
     Piece& p = pieces_[task];
-    int32_t* rows = list_.as<int32_t>() + p.first + p.begin;
-    double *times = weighed_ ? times_.as<double>() + p.first + p.begin : nullptr, factor[BLOCK];
-    std::fill_n(factor, BLOCK, 1.0);
-    int64_t count = 0;
-    for (int64_t at = p.begin; at < p.end; at += BLOCK) {
-      const int64_t row = p.first + at, n = std::min<int64_t>(BLOCK, p.end - at);
-      if (!every) {
-        AskArgs a = args;
-        a.n = n, a.first = row, a.factor = factor;
-        if (a.size != nullptr) a.size += row;
-        if (a.share != nullptr) a.share += row;
-        if (a.unit != nullptr) a.unit += row;
-        kernels().ask(a);
-      }
-      uint8_t* in = used_.data() + row;
-      for (int64_t i = 0; i < n; i++) in[i] = factor[i] > 0.0;
-      for (int64_t i = 0; zeros_ && i < n; i++) in[i] = in[i] && weights_.multiple[row + i] > 0;
-      const int64_t before = count;
-      for (int64_t i = 0; i < n; i++) {
-        rows[count] = (int32_t)(at + i);
-        count += in[i];
-      }
-      for (int64_t j = before; weighed_ && j < count; j++) times[j] = factor[rows[j] - at];
-    }
-    p.count = count;
+    AskArgs a = args;
+    a.shard = p.first, a.first = p.first + p.begin, a.n = p.end - p.begin;
+    a.used = used_.data(), a.rows = list_.as<int32_t>() + a.first;
+    a.times = weighed_ ? times_.as<double>() + a.first : nullptr;
+    p.count = kernels().ask(a);
   });
-  std::vector<int64_t> length(binned_.shards.size(), 0), to;
+  std::vector<int64_t> length(binned_.shards.size(), 0);
   int64_t n = 0;
-  for (const Piece& p : pieces_) to.push_back(length[p.shard]), length[p.shard] += p.count, n += p.count;
+  for (Piece& p : pieces_) p.to = length[p.shard], length[p.shard] += p.count, n += p.count;
   all_rows_ = n == n_;
   if (all_rows_) {
     used_.clear();
@@ -139,7 +124,7 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
     for (size_t s = 0; s < length.size(); s++) chosen_[s].resize(length[s]);
     run(n_threads, (int64_t)pieces_.size(), [&](int64_t k, int) {
       const Piece& p = pieces_[k];
-      memcpy(chosen_[p.shard].data() + to[k], list_.as<int32_t>() + p.first + p.begin, (size_t)p.count * 4);
+      memcpy(chosen_[p.shard].data() + p.to, list_.as<int32_t>() + p.first + p.begin, (size_t)p.count * 4);
     });
   }
   if (weighed_)
@@ -159,6 +144,19 @@ const double* Trainer::weighed_factor() {
   return weighed_factor_.data();
 }
 
+// Puts the listed pairs of an output at their rows.
+void Trainer::spread(int output) {
+  if (spread_fine_.size() == 0) spread_fine_ = Memory((size_t)n_ * n_outputs_ * sizeof(Pair));
+  run(threads_for(n_, n_threads_), (int64_t)pieces_.size(), [&](int64_t task, int) {
+    const Piece& p = pieces_[task];
+    const int64_t first = output * n_ + p.first;
+    const int32_t* rows = list_.as<int32_t>() + p.first + p.begin;
+    const Pair* from = weighed_fine_.as<Pair>() + first + p.to;
+    Pair* to = spread_fine_.as<Pair>() + first;
+    for (int64_t i = 0; i < p.count; i++) to[rows[i]] = from[i];
+  });
+}
+
 // Fixed point once more, of the sampled rows: wide gradients times how often they count, under scales of their own.
 void Trainer::weigh(int output) {
   const bool apart = unit_search_ && !unit_leaf_;
@@ -169,12 +167,13 @@ void Trainer::weigh(int output) {
     std::vector<WeighArgs> parts(pieces_.size());
     run(threads_for(n_, n_threads_), (int64_t)pieces_.size(), [&](int64_t task, int) {
       const Piece& p = pieces_[task];
-      const int64_t first = output * n_ + p.first;
+      const int64_t first = output * n_ + p.first, out = first + (listed() ? p.to : 0);
       WeighArgs a{};
+      a.listed = listed();
       a.rows = list_.as<int32_t>() + p.first + p.begin, a.times = times_.as<double>() + p.first + p.begin;
-      a.n = p.count, a.fine = fine_.as<Pair>() + first, a.weighed_fine = weighed_fine_.as<Pair>() + first;
+      a.n = p.count, a.fine = fine_.as<Pair>() + first, a.weighed_fine = weighed_fine_.as<Pair>() + out;
       if (apart) a.apart = apart_.as<Pair>() + first, a.weighed_apart = weighed_apart_.as<Pair>() + first;
-      a.narrow = &narrow, a.wide = &wide, a.packed = packed_.as<int32_t>() + first;
+      a.narrow = &narrow, a.wide = &wide, a.packed = packed_.as<int32_t>() + out;
       if (multiplied()) a.multiple = weights_.multiple.data() + p.first, a.coarse = coarse_.as<Pair>() + first;
       kernels().weigh(a);
       parts[task] = a;

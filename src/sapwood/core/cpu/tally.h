@@ -100,8 +100,8 @@ class Tally {
   const int32_t* packed(const Node& n, const Segment& s) const {
     if (q_.packed == nullptr) return nullptr;
     if (n.buffer >= 0) return packed_list(s.shard, n.buffer) + s.begin;
-    return (chosen_ == nullptr ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) +
-           s.begin;
+    const bool in_place = chosen_ == nullptr || q_.listed;
+    return (in_place ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) + s.begin;
   }
 
   int n_slots() const { return (int)l_.slots.size(); }

@@ -9,6 +9,7 @@
 #include "../math/gain.h"
 #include "../math/hash.h"
 #include "exact.h"
+#include "grow.h"
 #include "pool.h"
 
 namespace sapwood {
@@ -253,6 +254,8 @@ std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64
   const bool same =
       all_rows_ && !multiplied() && !binned_.layout.wide && limits.colsample_bytree >= 1.0;  // all of all rows
   roots_.count(binned_, packed_.as<int32_t>(), same ? is_narrow_ : std::vector<uint8_t>(n_outputs_, 0), n_threads_);
+  for (int k = 0; k < n_outputs_; k++)
+    if (listed() && !fine_listed(k, limits)) spread(k);
   std::vector<Tree> trees(n_outputs_);
   // As many trees for every worker; the rest, large ones, and exact ones, whose lists take room, are grown by all of them, one
   // after the other.
@@ -263,13 +266,18 @@ std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64
   return trees;
 }
 
+bool Trainer::fine_listed(int output, const Limits& limits) const {
+  return listed() && (all_rows_ || (is_narrow_[output] && leaves_by_masks(binned_, weights_, limits)));
+}
+
 Gradients Trainer::quantised(int output, const Limits& limits) const {
   Gradients q{};
   const int64_t at = output * n_;
   const bool narrow = is_narrow_[output];
   const Scale &low = weighed_ ? weighed_narrow_[output] : narrow_[output], search = {WIDE, low.g, low.h};
   q.scale = narrow ? low : search, q.fine_scale = weighed_ ? weighed_wide_[output] : wide_[output];
-  q.fine = (weighed_ ? weighed_fine_ : fine_).as<Pair>() + at;
+  q.listed = listed(), q.fine_listed = fine_listed(output, limits);
+  q.fine = (q.listed && !q.fine_listed ? spread_fine_ : weighed_ ? weighed_fine_ : fine_).as<Pair>() + at;
   q.packed = narrow && !multiplied() ? packed_.as<int32_t>() + at : nullptr;
   const Pair* wide = unit_search_ && !unit_leaf_ ? (weighed_ ? weighed_apart_ : apart_).as<Pair>() + at : q.fine;
   q.search = narrow ? (multiplied() ? coarse_.as<Pair>() + at : nullptr) : wide;
@@ -279,12 +287,20 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
   } else if (limits.min_samples_leaf > 1.0) {
     double most = 0.0;
     const Pair* h = narrow && multiplied() ? coarse_.as<Pair>() + at : wide;
-    for (int64_t i = 0; i < n_; i++) {
-      const int32_t m = weights_.given ? weights_.multiple[i] : 1;
-      if (m == 0 || (weighed_ && !used_.empty() && !used_[i])) continue;
-      const double each = q.packed != nullptr ? (double)(q.packed[i] & 0xffff) : (double)h[i].h;
+    auto look = [&](int64_t row, int64_t place) {  // place: in packed
+      const int32_t m = weights_.given ? weights_.multiple[row] : 1;
+      if (m == 0) return;
+      const double each = q.packed != nullptr ? (double)(q.packed[place] & 0xffff) : (double)h[row].h;
       most = std::max(most, weights_.whole ? each : each / m);
-    }
+    };
+    if (weighed_)
+      for (const Piece& p : pieces_)
+        for (int64_t i = 0; i < p.count; i++) {
+          const int64_t row = p.first + list_.as<int32_t>()[p.first + p.begin + i];
+          look(row, q.listed ? p.first + p.to + i : row);
+        }
+    else
+      for (int64_t i = 0; i < n_; i++) look(i, i);
     q.most_per_count = most;
   }
   return q;

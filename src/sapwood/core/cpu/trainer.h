@@ -30,12 +30,14 @@ struct Tree {  // flat arrays over nodes
   std::vector<int32_t> set_code;          // rising within a set
 };
 
-struct Gradients {        // of one output, in fixed point
-  Scale scale;            // of the split search
-  Scale fine_scale;       // of the leaf values
-  int32_t* packed;        // (n) narrow words, or null where the search uses pairs; used up by the growth of a tree
-  const Pair* search;     // (n) pairs of the search
-  const Pair* fine;       // (n) wide pairs
+struct Gradients {     // of one output, in fixed point
+  Scale scale;         // of the split search
+  Scale fine_scale;    // of the leaf values
+  int32_t* packed;     // (n) narrow words, or null where the search uses pairs; used up by the growth of a tree
+  const Pair* search;  // (n) pairs of the search
+  const Pair* fine;    // (n) wide pairs
+  bool listed,
+      fine_listed;  // packed and fine are of the sampled rows only, in their order, from each shard's first row's place on
   bool constant_hessian;  // every row has the same hessian, and multiples are 1
   double most_per_count;  // the largest quantised hessian per unit of count: count >= H / most_per_count
 };
@@ -87,7 +89,10 @@ class Trainer {
   bool narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const;
   Bar raise_bar(const SamplerInfo& info, std::vector<double>& field, double subsample, uint64_t tie_key);
   void weigh(int output);
+  void spread(int output);
+  bool listed() const { return weighed_ && !ordered_; }  // exact trees look at single rows
   const double* weighed_factor();
+  bool fine_listed(int output, const Limits& limits) const;
   Gradients quantised(int output, const Limits& limits) const;
   Tree grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
                 int n_threads);
@@ -121,12 +126,14 @@ class Trainer {
   int64_t n_live_ = 0, n_repeats_ = 0;  // rows of positive weight, once each and as often as they count
   struct Piece {  // consecutive rows of a shard; the sampled ones are listed from its first row's place on
     size_t shard;
-    int64_t begin, end, first, count;  // first: global position of the shard
+    int64_t begin, end, first, count, to;  // first: global position of the shard; to: place among its sampled rows
   };
   std::vector<Piece> pieces_;
+  int64_t last_bar_ = -1;                // of the round before, near which this round's will lie
   Memory size_, list_, times_;           // (n): of gradients; sampled rows, piece by piece; how often they count
   bool weighed_ = false;                 // the sample's rows count differently
-  Memory weighed_fine_, weighed_apart_;  // as fine_ and apart_, of its rows
+  Memory weighed_fine_, weighed_apart_;  // as fine_ and apart_, of its rows; fine of a `listed` sample in its order
+  Memory spread_fine_;                   // the same by row, for growth that needs it so
   std::vector<Scale> weighed_narrow_, weighed_wide_;
   std::vector<double> weighed_factor_;  // (n) real weights times how often a row counts
   std::string precision_;
