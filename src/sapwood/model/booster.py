@@ -20,6 +20,7 @@ from sapwood.data import ingest
 from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError, suggest
 from sapwood.model import check, text
+from sapwood.model import explain as explaining
 from sapwood.model.trees import Trees
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -302,6 +303,68 @@ class Booster:
         if normalize or percent:
             result = result / (result.sum() or 1.0)
         return 100.0 * result if percent else result
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        background: Any = None,
+        interactions: bool = False,
+        space: str = "raw",
+        y: Any = None,
+        by: str | None = None,
+        n_jobs: int | None = None,
+    ) -> explaining.Explanation:
+        """Say what each column adds to the score of each row: exact Shapley values (TreeSHAP).
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As in `predict`.
+        background : table, optional
+            Rows to compare with (interventional values): a column that is not known has the value of one of them.
+            Without, it follows the training rows down the tree (path-dependent values).
+        interactions : bool
+            Part the values into columns' own effects and those of pairs.
+        space : {"raw", "prediction", "probability", "loss"}
+            What is explained: raw scores, predictions (``probability`` is another word for these), or the loss of the
+            labels `y`. All but raw scores need a background; they are raw values along the chord from each of its rows.
+        y : (n_rows,) or (n_rows, n_outputs) array-like, optional
+            The labels, for ``space="loss"``.
+        by : {"count", "cover"}, optional
+            What nodes weigh without a background: their rows, as in LightGBM and CatBoost, or their hessians, as in
+            XGBoost. Rows by default, if the model has counted them.
+        n_jobs : int, optional
+            Threads; all available ones by default. Their number changes no bit.
+
+        Returns
+        -------
+        Explanation
+            With `values`, `base_values` and `data`, as in the `shap` package; values and base value of a row add up to
+            its score (prediction, loss).
+        """
+        return explaining.explain(
+            self, X, background=background, interactions=interactions, space=space, y=y, by=by, n_jobs=n_jobs
+        )
+
+    def why(self, row: Any, *, n: int = 5, output: int | str | None = None) -> str:
+        """Say in words why one row has its score: the `n` largest reasons.
+
+        Parameters
+        ----------
+        row : table of shape (1, n_columns)
+            As in `predict`.
+        n : int
+            How many reasons to name.
+        output : int or str, optional
+            Which class or target, where there are several; the one with the highest score by default.
+
+        Returns
+        -------
+        str
+            A line for each reason, largest first.
+        """
+        return explaining.why(self, row, n, output)
 
     def check_constraints(self) -> check.Verdicts:
         """Prove that the model keeps the constraints it was trained with, or show where it does not.
