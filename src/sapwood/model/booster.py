@@ -347,6 +347,10 @@ class Booster:
             self, X, background=background, interactions=interactions, space=space, y=y, by=by, n_jobs=n_jobs
         )
 
+    def to_shap(self) -> dict[str, Any]:
+        """The model as the dictionary of arrays that `shap.TreeExplainer` takes from libraries it does not know."""
+        return explaining.to_shap(self)
+
     def why(self, row: Any, *, n: int = 5, output: int | str | None = None) -> str:
         """Say in words why one row has its score: the `n` largest reasons.
 

@@ -147,6 +147,32 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
     )
 
 
+def to_shap(booster: "Booster") -> dict[str, Any]:
+    """`Booster.to_shap`."""
+    t, k = booster.trees, booster.n_outputs
+    if (_sets(t)[0] >= 0).any():
+        raise ParameterError("the shap package knows no splits by categories; booster.explain does.")
+    trees = []
+    for first, last, output in zip(t.offset[:-1], t.offset[1:], t.output, strict=True):
+        part = slice(first, last)
+        left = np.where(t.left[part] > 0, t.left[part], -1)
+        right = np.where(left > 0, left + 1, -1)
+        value = np.zeros((last - first, k))
+        value[:, output] = t.value[part] / _rounds(booster)
+        nodes = {
+            "children_left": left,
+            "children_right": right,
+            "children_default": np.where(t.missing_left[part] == 1, left, right),
+            "features": np.maximum(t.column[part], 0),
+            "thresholds": t.threshold[part],
+            "values": value,
+            "node_sample_weight": t.count[part],
+        }
+        trees.append(nodes)
+    base = booster.base[0] if k == 1 else booster.base
+    return {"trees": trees, "base_offset": base, "internal_dtype": np.float64, "input_dtype": np.float64}
+
+
 def table_of(columns: ingest.Columns) -> Floats:
     """A table as one array of numbers, (n_rows, n_columns)."""
     if isinstance(columns.table, list):

@@ -159,7 +159,8 @@ Paths paths_of(const ForestArrays& a, const SetArrays& sets, const double* weigh
       if (f->mask & one && (f->want & one) != want) f->want |= 1u << NEVER;  // the same question, answered both ways
       f->mask |= one, f->want |= want;
     }
-    std::sort(g.factors.begin() + first, g.factors.end(), [](const Factor& x, const Factor& y) { return x.slot < y.slot; });
+    std::sort(g.factors.begin() + first, g.factors.end(),
+              [&](const Factor& x, const Factor& y) { return g.columns[x.slot] < g.columns[y.slot]; });
     g.leaves.push_back({a.value[at + u], first, (int32_t)g.factors.size()});
     double reached = a.value[at + u];
     for (int i = first; i < (int)g.factors.size(); i++) reached = reached * g.factors[i].share;

@@ -42,7 +42,7 @@ struct Factor {         // a column on the path of a leaf
 
 struct PathLeaf {
   double value;
-  int32_t factor, end;  // its factors
+  int32_t factor, end;  // its factors, in the order of columns
 };
 
 struct LeafGroup {

@@ -190,7 +190,10 @@ Explainer::Entries Explainer::fill(const LeafGroup& g, Met&& rows, const Met* ba
       made.targets.push_back((int32_t)place(g.columns[i], g.columns[j], n_columns_));
   }
   made.table.assign(made.targets.size() * made.n, 0.0);
-  auto target = [&](int i, int j) { return pairs ? i * (2 * n_slots - i - 1) / 2 + j - i - 1 : i; };  // of slots i < j
+  auto pair = [n_slots](int a, int b) {  // of slots, in the order of targets
+    const int i = std::min(a, b), j = std::max(a, b);
+    return i * (2 * n_slots - i - 1) / 2 + j - i - 1;
+  };
 
   std::vector<uint8_t> kept((size_t)most_factors_ * LANES);
   std::vector<double> share(most_factors_), mass, scratch((size_t)most_factors_ * ((pairs ? most_factors_ : 0) + 3) * LANES);
@@ -221,7 +224,7 @@ Explainer::Entries Explainer::fill(const LeafGroup& g, Met&& rows, const Met* ba
       for (int j = 0; j < d; j++) {
         if (!pairs) to[j] = &made.table[f[j].slot * made.n + first];
         for (int k = j + 1; pairs && k < d; k++)
-          to[j * d + k] = &made.table[target(f[j].slot, f[k].slot) * made.n + first];
+          to[j * d + k] = &made.table[pair(f[j].slot, f[k].slot) * made.n + first];
       }
       if (background != nullptr) {
         against(seen, background->n, leaf.value, kept.data(), n, d, pairs, to.data());
