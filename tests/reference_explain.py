@@ -1,6 +1,6 @@
 """The executable specification of explanations (docs/NUMERICS.md, "Explanations"), in plain Python and NumPy.
 
-In: the arrays of a model, and rows. Out: Shapley values, bit for bit those of the core. And games by enumeration, as proof.
+In: the arrays of a model, and rows. Out: Shapley values, bit for bit those of the core; and games by enumeration.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,7 +19,7 @@ GROUP_BITS = 8
 
 @cache
 def gauss(n: int) -> tuple[tuple[float, float], ...]:
-    """Points and masses of Gauss's rule on 0..1; the roots of each Legendre polynomial lie between those of the next."""
+    """Points and masses of Gauss's rule on 0..1; between the points of one rule lie those of the rule before it."""
     if n == 0:
         return ()
 
@@ -47,7 +47,9 @@ class Tree:
 
     def __init__(self, trees: Any, index: int, by: str) -> None:
         span = slice(trees.offset[index], trees.offset[index + 1])
-        self.column, self.left, self.value = (getattr(trees, name)[span].tolist() for name in ("column", "left", "value"))
+        self.column, self.left, self.value = (
+            getattr(trees, name)[span].tolist() for name in ("column", "left", "value")
+        )
         self.threshold, self.missing_left = trees.threshold[span].tolist(), trees.missing_left[span].tolist()
         weight = getattr(trees, by)[span].tolist()
         self.parent, self.share = [-1] * len(self.left), [1.0] * len(self.left)

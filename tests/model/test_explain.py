@@ -105,9 +105,7 @@ def test_interactions_are_the_games(grower: str, against: bool) -> None:
             game = reference.background_game(lambda mixed: booster.predict(mixed, raw=True), X[i], others)
         np.testing.assert_allclose(told.values[i], reference.enumerate_interactions(game, 5), **NEAR)
     np.testing.assert_allclose(told.values, told.values.swapaxes(1, 2), rtol=0, atol=0)
-    np.testing.assert_allclose(
-        told.values.sum(axis=2), booster.explain(X[:30], background=others).values, **NEAR
-    )
+    np.testing.assert_allclose(told.values.sum(axis=2), booster.explain(X[:30], background=others).values, **NEAR)
 
 
 @pytest.mark.parametrize("objective", ["logistic", "poisson", "squared_error"])
@@ -118,9 +116,7 @@ def test_predictions_and_losses(objective: str) -> None:
     others = X[:10]  # among the explained rows: scores that are equal have a tangent
     told = booster.explain(X[:40], background=others, space="prediction")
     np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, booster.predict(X[:40]), **NEAR)
-    np.testing.assert_array_equal(
-        told.values, booster.explain(X[:40], background=others, space="probability").values
-    )
+    np.testing.assert_array_equal(told.values, booster.explain(X[:40], background=others, space="probability").values)
     told = booster.explain(X[:40], background=others, space="loss", y=y[:40])
     score, p = booster.predict(X[:40], raw=True), booster.predict(X[:40])
     t = y[:40]
@@ -275,7 +271,9 @@ def test_symmetry() -> None:
 def test_the_shap_package_agrees(grower: str) -> None:
     shap = pytest.importorskip("shap")
     X, y = rows()
-    booster = train(X, y, **(GROWERS[grower] | {"min_samples_leaf": 5, "max_depth": 3}))  # shap wants rows in all leaves
+    booster = train(
+        X, y, **(GROWERS[grower] | {"min_samples_leaf": 5, "max_depth": 3})
+    )  # shap wants rows in all leaves
     theirs = shap.TreeExplainer(booster.to_shap(), feature_perturbation="tree_path_dependent")
     told = booster.explain(X[:50])
     np.testing.assert_allclose(theirs.shap_values(X[:50]), told.values, **NEAR)

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from sapwood.data import ingest
 from sapwood.device import cpu
-from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError, suggest
+from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
 from sapwood.model import check, text
 from sapwood.model import explain as explaining
+from sapwood.model import importance as importances
 from sapwood.model.trees import Trees
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -32,22 +33,6 @@ COUPLED = ("softmax", "one_vs_all")  # links that need several scores, one a cla
 Floats = NDArray[np.float64]
 Link = Callable[[Floats], Floats]  # raw scores (n_rows,) or (n_rows, n_outputs) -> predictions, one a row
 Rounds = int | tuple[int, int] | None
-
-# kind -> the measure summed over the splits on a column (None counts them), its factor, and whether to take the average
-IMPORTANCES: dict[str, tuple[str | None, float, bool]] = {
-    "gain": ("gain", 1.0, True),
-    "total_gain": ("gain", 1.0, False),
-    "weight": (None, 1.0, False),
-    "split": (None, 1.0, False),
-    "frequency": (None, 1.0, False),
-    "cover": ("cover", 1.0, True),
-    "total_cover": ("cover", 1.0, False),
-    "cover_rows": ("count", 1.0, True),
-    "total_cover_rows": ("count", 1.0, False),
-    "xgboost_gain": ("gain", 2.0, True),
-    "xgboost_total_gain": ("gain", 2.0, False),
-    "lightgbm_gain": ("gain", 2.0, False),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -269,37 +254,72 @@ class Booster:
             raise ParameterError(f"transform is a {type(transform).__name__}; give a function of raw scores.")
         return replace(self, transform=transform)
 
-    def importance(self, kind: str = "gain", *, normalize: bool = False, percent: bool = False) -> Floats:
-        """Measure how much each column was used.
+    def importance(
+        self,
+        kind: str = "gain",
+        X: Any = None,
+        y: Any = None,
+        *,
+        normalize: bool = False,
+        percent: bool = False,
+        sample_weight: Any = None,
+        metric: Any = None,
+        groups: Sequence[int | str | Sequence[int | str]] | None = None,
+        background: Any = None,
+        n_repeats: int = 5,
+        random_state: int = 0,
+        output: int | str | None = None,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Measure how much each column matters; docs/explain.md says which kind answers which question.
 
         Parameters
         ----------
         kind : str
-            ``gain``: average fall of the penalised loss over the splits on a column; ``cover``: average sum of
-            hessians of their rows, as XGBoost counts; ``cover_rows``: average number of their rows, by weight.
+            By splits. ``gain``: average fall of the penalised loss over the splits on a column; ``cover``: average sum
+            of hessians of their rows, as XGBoost counts; ``cover_rows``: average number of their rows, by weight.
             ``total_gain``, ``total_cover`` and ``total_cover_rows``: sums instead of averages. ``weight``, also called
             ``split`` or ``frequency``: the number of splits. ``xgboost_gain``, ``xgboost_total_gain`` and
             ``lightgbm_gain`` (a sum): the numbers of those libraries, in which a gain is twice the fall of the loss.
+
+            By answers. ``prediction_values_change`` (also ``internal``) and ``interaction``: CatBoost's, from the trees
+            alone. ``shap``: mean size of Shapley values on `X`. ``prediction_difference`` and
+            ``catboost_prediction_difference``: how a column can change the order of the two rows of `X`.
+
+            By errors, on `X` and `y`. ``loss_function_change``: CatBoost's, with the column removed from all trees;
+            ``permutation``; ``sage``. CatBoost's own names are known too.
+        X, y : table and labels, optional
+            Rows, for the kinds that look at them; better not those of training.
         normalize : bool
             Divide by the sum over all columns.
         percent : bool
             The same, in percent.
+        sample_weight : (n_rows,) array-like, optional
+            Weights of the rows.
+        metric : str, callable or (name, callable, higher_is_better), optional
+            What is measured, as ``eval_metric`` of `sapwood.train`; that of the objective by default.
+        groups : sequence of columns or sequences of columns, optional
+            Columns (names or indices) that are taken together; the result has one number a group.
+        background : table, optional
+            Rows to compare with, for ``shap`` and ``sage``.
+        n_repeats : int
+            How often columns are permuted, or orders of columns drawn.
+        random_state : int
+            The seed of these draws.
+        output : int or str, optional
+            One class or target, for the kinds that look at trees or Shapley values.
+        n_jobs : int, optional
+            Threads.
 
         Returns
         -------
         (n_columns,) float64
-            0 for a column without a split.
+            0 for a column without a split; (n_columns, n_columns) for ``interaction``.
         """
-        if kind not in IMPORTANCES:
-            raise ParameterError(f"importance kind {kind!r} is unknown; {suggest(str(kind), IMPORTANCES)}")
-        measure, factor, averaged = IMPORTANCES[kind]
-        splits = self.trees.column >= 0
-        column = self.trees.column[splits]
-        measured = None if measure is None else factor * getattr(self.trees, measure)[splits]
-        # bincount adds in the order of the nodes: the same bits everywhere
-        result = np.bincount(column, measured, self.n_columns).astype(np.float64)
-        if averaged:
-            result /= np.maximum(np.bincount(column, minlength=self.n_columns), 1)
+        ask = importances.Ask(
+            self, X, y, sample_weight, metric, groups, background, n_repeats, random_state, output, n_jobs
+        )
+        result = importances.importance(kind, ask)
         if normalize or percent:
             result = result / (result.sum() or 1.0)
         return 100.0 * result if percent else result
@@ -467,8 +487,15 @@ class Booster:
 
         return checked
 
+    def _predict_columns(self, columns: Sequence[NDArray[Any]], n_jobs: int | None) -> Floats:
+        """Predictions of columns that were read before."""
+        table = ingest.Columns(list(columns), None, len(columns[0]), len(columns))
+        return self.predict(table, n_jobs=n_jobs)
+
     def _read(self, X: Any) -> ingest.Columns:
         """The columns of a table, in the order of training."""
+        if isinstance(X, ingest.Columns):
+            return X
         return ingest.align(ingest.read(X), self.feature_names if self.named else None, self.n_columns)
 
     def _trees_of(self, rounds: Rounds) -> tuple[int, int]:

@@ -186,6 +186,15 @@ def outputs_of(booster: "Booster") -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
+def place_of(names: tuple[str, ...], output: int | str) -> int:
+    """The place of an output."""
+    if isinstance(output, str) and output in names:
+        return names.index(output)
+    if isinstance(output, int) and 0 <= output < len(names):
+        return output
+    raise ParameterError(f"output={output!r} does not exist; choose one of {', '.join(names)}, or 0..{len(names) - 1}.")
+
+
 def why(booster: "Booster", row: Any, n: int, output: int | str | None) -> str:
     """`Booster.why`."""
     told = explain(booster, row)
@@ -195,7 +204,7 @@ def why(booster: "Booster", row: Any, n: int, output: int | str | None) -> str:
     if told.output_names is None:
         k, name, values = 0, "score", told.values[0]
     else:
-        k = int(np.argmax(score)) if output is None else _output(told.output_names, output)
+        k = int(np.argmax(score)) if output is None else place_of(told.output_names, output)
         name, values = f"score of {told.output_names[k]}", told.values[0, :, k]
     order = np.argsort(-np.abs(values), kind="stable")
     reasons = [j for j in order[:n] if values[j] != 0]
@@ -204,7 +213,9 @@ def why(booster: "Booster", row: Any, n: int, output: int | str | None) -> str:
     for j in reasons:
         value = told.data[0, j]
         shown = "is missing" if np.isnan(value) else f"= {value:.6g}"
-        lines.append(f"  {abs(values[j]):.4g} {'more' if values[j] > 0 else 'less'} because {told.feature_names[j]} {shown}")
+        lines.append(
+            f"  {abs(values[j]):.4g} {'more' if values[j] > 0 else 'less'} because {told.feature_names[j]} {shown}"
+        )
     if len(reasons) < np.count_nonzero(values):
         lines.append(f"  {abs(rest):.4g} {'more' if rest > 0 else 'less'} for the other columns together")
     return "\n".join(lines)
@@ -224,8 +235,8 @@ class _Ask:
         """(n_rows, n_outputs, n_columns), or with a second axis of columns."""
         if background is not None and self.core.most_columns > 64:
             raise ParameterError(
-                f"a path of the model has {self.core.most_columns} different columns; against a background there may be "
-                "64. Explain without one, or train with a smaller max_depth."
+                f"a path of the model has {self.core.most_columns} different columns; against a background there may "
+                "be 64. Explain without one, or train with a smaller max_depth."
             )
         rest = (0, self.booster.trees.n_trees, self.n_threads)
         values = self.core.explain(self.columns.table, background, False, *rest)
@@ -240,7 +251,7 @@ class _Ask:
 
 def _rescaled(ask: _Ask, other: ingest.Columns, scores: Floats, own: Floats, curve: Curve) -> tuple[Floats, Floats]:
     """Values along a curve of the scores: against each row of the background, raw ones times the slope of the chord."""
-    values, base = 0.0, 0.0
+    values, base = np.zeros(()), np.zeros(())
     for i, score in enumerate(scores):
         row = [column[i : i + 1] for column in other.table] if isinstance(other.table, list) else other.table[i : i + 1]
         apart = np.abs(own - score) >= CLOSE
@@ -263,14 +274,18 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int) 
         return booster._link(n_threads)
     about = cpu.objectives().get(booster.objective)
     if about is None or not about["pointwise"] or about["adaptive"]:
-        raise ParameterError(f"the loss of objective {booster.objective!r} cannot be explained; explain its raw scores.")
+        raise ParameterError(
+            f"the loss of objective {booster.objective!r} cannot be explained; explain its raw scores."
+        )
     label = ingest.label(y, n_rows).reshape(n_rows, -1)
     if label.shape[1] != booster.n_outputs:
         raise DataError(f"y has {label.shape[1]} columns; the model has {booster.n_outputs} outputs.")
     fields, flat = dict(booster.fields), np.ascontiguousarray(label.ravel())
 
     def loss(scores: Floats) -> Floats:
-        return cpu.evaluate(booster.objective, fields, np.ascontiguousarray(scores).ravel(), flat)[0].reshape(label.shape)
+        return cpu.evaluate(booster.objective, fields, np.ascontiguousarray(scores).ravel(), flat)[0].reshape(
+            label.shape
+        )
 
     return loss
 
@@ -283,12 +298,3 @@ def _rounds(booster: "Booster") -> int:
 def _sets(trees: Any) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
     """Splits by sets of categories: of every node, and the codes of all sets."""
     return np.full(trees.n_nodes, -1, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32)
-
-
-def _output(names: tuple[str, ...], output: int | str) -> int:
-    """The place of an output."""
-    if isinstance(output, str) and output in names:
-        return names.index(output)
-    if isinstance(output, int) and 0 <= output < len(names):
-        return output
-    raise ParameterError(f"output={output!r} does not exist; choose one of {', '.join(names)}, or 0..{len(names) - 1}.")
