@@ -17,7 +17,9 @@ from sapwood.model.trees import Trees
 Floats = NDArray[np.float64]
 
 
-def made(*trees: dict[str, Any], n_columns: int = 2, link: str = "identity", objective: str = "squared_error") -> Booster:
+def made(
+    *trees: dict[str, Any], n_columns: int = 2, link: str = "identity", objective: str = "squared_error"
+) -> Booster:
     return Booster(
         Trees.of([(tree, 0) for tree in trees]), base=np.zeros(1), objective=objective, fields={}, link=link,
         feature_names=[f"f{j}" for j in range(n_columns)], named=False, params={},
@@ -177,7 +179,11 @@ def from_catboost(path: Path, n_columns: int, objective: str, link: str) -> Boos
         totals = [weights.reshape(1 << level, -1).sum(axis=1) for level in range(depth)]
         nodes = [
             split(
-                questions[level]["float_feature_index"], questions[level]["border"], (2 << level) - 1 + 2 * k, 0.0, total
+                questions[level]["float_feature_index"],
+                questions[level]["border"],
+                (2 << level) - 1 + 2 * k,
+                0.0,
+                total,
             )
             for level in range(depth)
             for k, total in enumerate(totals[level])
@@ -194,7 +200,7 @@ def from_catboost(path: Path, n_columns: int, objective: str, link: str) -> Boos
 @pytest.mark.parametrize("goal", ["RMSE", "Logloss"])
 @pytest.mark.parametrize("depth", [2, 5])
 def test_catboost_says_the_same(tmp_path: Path, goal: str, depth: int) -> None:
-    """Tolerances: CatBoost reads float32 tables and answers PredictionDiff in float32 cuts; sums are in other orders."""
+    """To 1e-9: sums are in other orders than CatBoost's, whose cuts and tables are float32 as those here."""
     catboost = pytest.importorskip("catboost")
     X, y = task(400, seed=8)
     X = np.round(X, 2).astype(np.float32)
@@ -207,7 +213,9 @@ def test_catboost_says_the_same(tmp_path: Path, goal: str, depth: int) -> None:
     theirs.save_model(tmp_path / "model.json", format="json")
     objective, link = ("squared_error", "identity") if goal == "RMSE" else ("logistic", "sigmoid")
     ours = from_catboost(tmp_path / "model.json", 5, objective, link)
-    np.testing.assert_allclose(ours.predict(X, raw=True), theirs.predict(X, prediction_type="RawFormulaVal"), atol=1e-12)
+    np.testing.assert_allclose(
+        ours.predict(X, raw=True), theirs.predict(X, prediction_type="RawFormulaVal"), atol=1e-12
+    )
 
     def figure(kind: str, data: Any = None, **given: Any) -> Any:
         return np.array(theirs.get_feature_importance(data, type=kind, thread_count=1, **given))

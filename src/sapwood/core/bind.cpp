@@ -512,8 +512,8 @@ void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, 
   new (self) Explainer(n_columns, n_outputs, a, sets, weight.data());
 }
 
-nb::ndarray<nb::numpy, double> explain(const Explainer& e, nb::handle x, std::optional<nb::object> background, bool pairs,
-                                       int64_t first, int64_t last, int n_threads) {
+nb::ndarray<nb::numpy, double> explain(const Explainer& e, nb::handle x, std::optional<nb::object> background,
+                                       bool pairs, int64_t first, int64_t last, int n_threads) {
   const Chunk table = chunk_of(x), other = background ? chunk_of(*background) : Chunk{};
   if (first < 0 || first > last || last > e.n_trees()) refuse("no such range of trees");
   if ((int)table.columns.size() != e.n_columns() || (background && (int)other.columns.size() != e.n_columns()))

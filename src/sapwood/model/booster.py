@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
-from sapwood.model import check, text
+from sapwood.model import check, effect, text
 from sapwood.model import explain as explaining
 from sapwood.model import importance as importances
+from sapwood.model import influence as influences
 from sapwood.model.trees import Trees
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -389,6 +390,85 @@ class Booster:
             A line for each reason, largest first.
         """
         return explaining.why(self, row, n, output)
+
+    def partial_dependence(
+        self,
+        X: Any,
+        columns: int | str | Sequence[int | str],
+        *,
+        grid: int | Sequence[Any] = 50,
+        individual: bool = False,
+        raw: bool = False,
+        n_jobs: int | None = None,
+    ) -> effect.Effect:
+        """Average the predictions of all rows with a column (or two) set to one value after the other.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As in `predict`.
+        columns : int, str, or two of these
+            What varies, by index or name.
+        grid : int or sequence
+            How many of the column's values to take, or the values themselves (of two columns a pair of sequences).
+        individual : bool
+            Keep the curve of every row (individual conditional expectation) instead of their average.
+        raw : bool
+            Look at raw scores instead of predictions.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        Effect
+            With `grid` and `values`.
+        """
+        return effect.partial_dependence(self, X, columns, grid=grid, individual=individual, raw=raw, n_jobs=n_jobs)
+
+    def accumulated_effects(
+        self, X: Any, column: int | str, *, grid: int = 50, raw: bool = False, n_jobs: int | None = None
+    ) -> effect.Effect:
+        """Add up what small steps along a column change, each for the rows that are there (ALE, Apley and Zhu 2020).
+
+        Unlike partial dependence it never asks about rows that cannot be, such as a height with a child's weight.
+
+        Parameters
+        ----------
+        X, raw, n_jobs
+            As in `partial_dependence`.
+        column : int or str
+            What varies. Rows where it is missing are left out.
+        grid : int
+            How many of the column's values bound the steps.
+
+        Returns
+        -------
+        Effect
+            Its values are 0 on average over the rows.
+        """
+        return effect.accumulated_effects(self, X, column, grid=grid, raw=raw, n_jobs=n_jobs)
+
+    def influence(
+        self, X: Any, X_train: Any, y_train: Any, *, sample_weight: Any = None, n_jobs: int | None = None
+    ) -> Floats:
+        """Say how the score of each row would move if a training row counted more (LeafInfluence).
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Rows to explain.
+        X_train, y_train, sample_weight : table, labels and weights
+            What the model was trained on.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        (n_rows, n_train) float64
+            The derivative of raw scores by the weight of each training row; the trees keep their shape, and every
+            round its gradients.
+        """
+        return influences.influence(self, X, X_train, y_train, sample_weight, n_jobs)
 
     def check_constraints(self) -> check.Verdicts:
         """Prove that the model keeps the constraints it was trained with, or show where it does not.

@@ -141,14 +141,14 @@ struct PatternArgs {    // rows [0, n), n <= BLOCK, against a group of leaves (p
   uint16_t* pattern;  // (n) OUT
 };
 
-struct LeafArgs {          // what a leaf adds to the columns on its path, for n patterns, n <= LANES
-  int n, d, n_points;      // d columns
-  const uint8_t* kept;     // (d, LANES) IN, whether a pattern keeps to the path
-  const double* share;     // (d) IN, of the weight that does
-  const double* at;        // (n_points) IN, where the integral over 0..1 is taken ...
-  const double* mass;      // (n_points) IN, ... with what weight times the value of the leaf
-  double* const* column;   // (d) IN OUT, each (n); or of pairs (d, d)
-  double* scratch;         // (d * (d + 3), LANES)
+struct LeafArgs {         // what a leaf adds to the columns on its path, for n patterns, n <= LANES
+  int n, d, n_points;     // d columns
+  const uint8_t* kept;    // (d, LANES) IN, whether a pattern keeps to the path
+  const double* share;    // (d) IN, of the weight that does
+  const double* at;       // (n_points) IN, where the integral over 0..1 is taken ...
+  const double* mass;     // (n_points) IN, ... with what weight times the value of the leaf
+  double* const* column;  // (d) IN OUT, each (n); or of pairs (d, d)
+  double* scratch;        // (d * (d + 3), LANES)
 };
 constexpr int LANES = 64;
 

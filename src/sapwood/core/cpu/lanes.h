@@ -79,10 +79,10 @@ static void leaf_columns(const LeafArgs& a) {
 
 // The same for two columns at once, of which both are left out of the product: half of their interaction.
 static void leaf_pairs(const LeafArgs& a) {
-  double* sum = a.scratch;                             // (d, d, LANES)
-  double* before = sum + (size_t)a.d * a.d * LANES;    // (d, LANES)
-  double* after = before + (size_t)a.d * LANES;        // (d, LANES)
-  double* through = after + (size_t)a.d * LANES;       // (d, LANES)
+  double* sum = a.scratch;                           // (d, d, LANES)
+  double* before = sum + (size_t)a.d * a.d * LANES;  // (d, LANES)
+  double* after = before + (size_t)a.d * LANES;      // (d, LANES)
+  double* through = after + (size_t)a.d * LANES;     // (d, LANES)
   double run[LANES];
   for (int i = 0; i < a.d * a.d * LANES; i++) sum[i] = 0.0;
   for (int q = 0; q < a.n_points; q++) {

@@ -149,11 +149,13 @@ Paths paths_of(const ForestArrays& a, const SetArrays& sets, const double* weigh
     for (int v = u; parent[v] >= 0; v = parent[v]) {
       const int p = parent[v];
       const int slot = index_of(g.columns, a.column[at + p]);
-      auto f = std::find_if(g.factors.begin() + first, g.factors.end(), [&](const Factor& x) { return x.slot == slot; });
+      auto f =
+          std::find_if(g.factors.begin() + first, g.factors.end(), [&](const Factor& x) { return x.slot == slot; });
       if (f == g.factors.end()) f = g.factors.insert(f, {slot, 0, 0, 1.0});
       f->share = f->share * share(v);
       const bool inside = group_of[p] == group_of[u];
-      const int bit = inside ? (int)g.ends.size() + index_of(g.inside, condition[p]) : slot;  // slots begin with those above
+      const int bit =
+          inside ? (int)g.ends.size() + index_of(g.inside, condition[p]) : slot;  // slots begin with those above
       if (bit >= NEVER) continue;  // a leaf on its own with so many columns: they are its bits (shap.cpp)
       const uint32_t one = 1u << bit, want = !inside || v == left[p] ? one : 0;
       if (f->mask & one && (f->want & one) != want) f->want |= 1u << NEVER;  // the same question, answered both ways

@@ -46,10 +46,10 @@ struct PathLeaf {
 };
 
 struct LeafGroup {
-  std::vector<Literal> literals;   // of the columns above, one column after the other
-  std::vector<int32_t> ends;       // (columns above) where the literals of each end
-  std::vector<int32_t> inside;     // conditions
-  std::vector<int32_t> columns;    // of the table: by slot
+  std::vector<Literal> literals;  // of the columns above, one column after the other
+  std::vector<int32_t> ends;      // (columns above) where the literals of each end
+  std::vector<int32_t> inside;    // conditions
+  std::vector<int32_t> columns;   // of the table: by slot
   std::vector<PathLeaf> leaves;
   std::vector<Factor> factors;
   int n_bits() const { return (int)(ends.size() + inside.size()); }

@@ -81,7 +81,8 @@ void against(const std::map<uint64_t, int64_t>& seen, int64_t n_seen, double val
     auto has = [&](int j) { return (x >> j & 1) != 0; };
     for (int j = 0; j < d; j++) {
       if (!pairs)
-        to[j][lane] = to[j][lane] + value * (has(j) ? mean(&of_one[j * (d + 1)], 1, b) : -mean(of_all.data(), 0, b - 1));
+        to[j][lane] =
+            to[j][lane] + value * (has(j) ? mean(&of_one[j * (d + 1)], 1, b) : -mean(of_all.data(), 0, b - 1));
       for (int k = j + 1; pairs && k < d; k++) {
         const double both = has(j) && has(k) ? mean(&of_two[(j * d + k) * (d + 1)], 2, b)
                             : has(j)         ? -mean(&of_one[j * (d + 1)], 1, b - 1)
@@ -135,7 +136,8 @@ Explainer::Coded Explainer::encode(const Chunk& table, int64_t first, int64_t n,
   Coded rows{n, std::vector<uint32_t>((size_t)asked_.n_planes() * n)};
   run(n_threads, (n + BLOCK - 1) / BLOCK, [&](int64_t b, int) {
     for (int p = 0; p < asked_.n_planes(); p++)
-      asked_.encode(table, p, first + b * BLOCK, (int)std::min<int64_t>(BLOCK, n - b * BLOCK), &rows.codes[p * n + b * BLOCK]);
+      asked_.encode(table, p, first + b * BLOCK, (int)std::min<int64_t>(BLOCK, n - b * BLOCK),
+                    &rows.codes[p * n + b * BLOCK]);
   });
   return rows;
 }
@@ -144,7 +146,8 @@ std::vector<Explainer::Met> Explainer::meet(const Paths& paths, const Coded& row
   std::vector<Met> met;
   for (const LeafGroup& g : paths.groups) {
     const bool few = g.n_bits() <= PATTERN_BITS;
-    met.push_back({rows.n, std::vector<uint16_t>(few ? rows.n : 0), std::vector<uint8_t>(few ? 0 : g.ends.size() * rows.n, 1)});
+    met.push_back(
+        {rows.n, std::vector<uint16_t>(few ? rows.n : 0), std::vector<uint8_t>(few ? 0 : g.ends.size() * rows.n, 1)});
   }
   std::vector<uint8_t> left(paths.conditions.size() * BLOCK);
   for (int64_t at = 0; at < rows.n; at += BLOCK) {
@@ -162,7 +165,8 @@ std::vector<Explainer::Met> Explainer::meet(const Paths& paths, const Coded& row
       for (size_t c = 0; c < g.ends.size(); c++)
         for (; literal < g.ends[c]; literal++)
           for (int i = 0; i < n; i++)
-            met[k].kept[c * rows.n + at + i] &= left[g.literals[literal].condition * BLOCK + i] == g.literals[literal].left;
+            met[k].kept[c * rows.n + at + i] &=
+                left[g.literals[literal].condition * BLOCK + i] == g.literals[literal].left;
     }
   }
   return met;
@@ -196,7 +200,8 @@ Explainer::Entries Explainer::fill(const LeafGroup& g, Met&& rows, const Met* ba
   };
 
   std::vector<uint8_t> kept((size_t)most_factors_ * LANES);
-  std::vector<double> share(most_factors_), mass, scratch((size_t)most_factors_ * ((pairs ? most_factors_ : 0) + 3) * LANES);
+  std::vector<double> share(most_factors_), mass,
+      scratch((size_t)most_factors_ * ((pairs ? most_factors_ : 0) + 3) * LANES);
   std::vector<double*> to((size_t)most_factors_ * most_factors_);
   for (const PathLeaf& leaf : g.leaves) {
     const Factor* f = &g.factors[leaf.factor];
@@ -253,7 +258,8 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
       int64_t end = t, bytes = 0;
       for (; end < last && (end == t || bytes < BATCH); end++)
         for (const LeafGroup& g : trees_[end].groups) {
-          const int64_t slots = (int64_t)g.columns.size(), entries = g.n_bits() < 14 ? std::min(n, (int64_t)1 << g.n_bits()) : n;
+          const int64_t slots = (int64_t)g.columns.size(),
+                        entries = g.n_bits() < 14 ? std::min(n, (int64_t)1 << g.n_bits()) : n;
           bytes += 2 * n + 8 * entries * (pairs ? slots * slots / 2 : slots);
         }
       std::vector<std::vector<Entries>> ready(end - t);
@@ -283,8 +289,7 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
     run(n_threads, n_blocks, [&](int64_t b, int) {
       const int64_t m = std::min<int64_t>(BLOCK, n - b * BLOCK);
       for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < width; j++)
-          out[(at + b * BLOCK + i) * width + j] = sums[(b * width + j) * stride + i];
+        for (int64_t j = 0; j < width; j++) out[(at + b * BLOCK + i) * width + j] = sums[(b * width + j) * stride + i];
     });
   }
 }
