@@ -43,31 +43,32 @@ static void patterns(const PatternArgs& a) {
 static inline double led_on(uint8_t kept, double yes, double no) { return kept ? yes : no; }
 
 static void leaf_columns(const LeafArgs& a) {
+  const int m = (a.n + 7) / 8 * 8;  // whole vectors
   double* sum = a.scratch;                         // (d, LANES)
   double* before = sum + (size_t)a.d * LANES;      // (d, LANES)
   double* through = before + (size_t)a.d * LANES;  // (d, LANES) a_j
   double run[LANES];
   for (int q = 0; q < a.n_points; q++) {
     const double t = a.at[q];
-    for (int i = 0; i < LANES; i++) run[i] = a.mass[q];
+    for (int i = 0; i < m; i++) run[i] = a.mass[q];
     for (int j = 0; j < a.d; j++) {
       const double no = (1.0 - t) * a.share[j], yes = t + no;
       const uint8_t* kept = a.kept + j * LANES;
       double *b = before + j * LANES, *x = through + j * LANES;
-      for (int i = 0; i < LANES; i++) {
+      for (int i = 0; i < m; i++) {
         x[i] = led_on(kept[i], yes, no);
         b[i] = run[i];
         run[i] = run[i] * x[i];
       }
     }
-    for (int i = 0; i < LANES; i++) run[i] = 1.0;
+    for (int i = 0; i < m; i++) run[i] = 1.0;
     for (int j = a.d - 1; j >= 0; j--) {
       double *s = sum + j * LANES, *b = before + j * LANES, *x = through + j * LANES;
       if (q == 0)
-        for (int i = 0; i < LANES; i++) s[i] = b[i] * run[i];
+        for (int i = 0; i < m; i++) s[i] = b[i] * run[i];
       else
-        for (int i = 0; i < LANES; i++) s[i] = s[i] + b[i] * run[i];
-      for (int i = 0; i < LANES; i++) run[i] = run[i] * x[i];
+        for (int i = 0; i < m; i++) s[i] = s[i] + b[i] * run[i];
+      for (int i = 0; i < m; i++) run[i] = run[i] * x[i];
     }
   }
   for (int j = 0; j < a.d; j++) {
@@ -79,6 +80,7 @@ static void leaf_columns(const LeafArgs& a) {
 
 // The same for two columns at once, of which both are left out of the product: half of their interaction.
 static void leaf_pairs(const LeafArgs& a) {
+  const int m = (a.n + 7) / 8 * 8;
   double* sum = a.scratch;                           // (d, d, LANES)
   double* before = sum + (size_t)a.d * a.d * LANES;  // (d, LANES)
   double* after = before + (size_t)a.d * LANES;      // (d, LANES)
@@ -87,25 +89,25 @@ static void leaf_pairs(const LeafArgs& a) {
   for (int i = 0; i < a.d * a.d * LANES; i++) sum[i] = 0.0;
   for (int q = 0; q < a.n_points; q++) {
     const double t = a.at[q];
-    for (int i = 0; i < LANES; i++) run[i] = 0.5 * a.mass[q];
+    for (int i = 0; i < m; i++) run[i] = 0.5 * a.mass[q];
     for (int j = 0; j < a.d; j++) {
       const double no = (1.0 - t) * a.share[j], yes = t + no;
-      for (int i = 0; i < LANES; i++) {
+      for (int i = 0; i < m; i++) {
         through[j * LANES + i] = led_on(a.kept[j * LANES + i], yes, no);
         before[j * LANES + i] = run[i];
         run[i] = run[i] * through[j * LANES + i];
       }
     }
-    for (int i = 0; i < LANES; i++) run[i] = 1.0;
+    for (int i = 0; i < m; i++) run[i] = 1.0;
     for (int j = a.d - 1; j >= 0; j--)
-      for (int i = 0; i < LANES; i++) {
+      for (int i = 0; i < m; i++) {
         after[j * LANES + i] = run[i];
         run[i] = run[i] * through[j * LANES + i];
       }
     for (int j = 0; j < a.d; j++) {
-      for (int i = 0; i < LANES; i++) run[i] = before[j * LANES + i];
+      for (int i = 0; i < m; i++) run[i] = before[j * LANES + i];
       for (int k = j + 1; k < a.d; k++)
-        for (int i = 0; i < LANES; i++) {
+        for (int i = 0; i < m; i++) {
           double& s = sum[(j * a.d + k) * LANES + i];
           s = s + run[i] * after[k * LANES + i];
           run[i] = run[i] * through[k * LANES + i];

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int PATTERN_BITS = 16;    // beyond, every row is its own entry
 constexpr int64_t PASS = 16384;     // rows explained together, so that filling tables is a small part of the work
-constexpr int64_t BATCH = 1 << 25;  // bytes of the tables and patterns of trees that are explained together
+constexpr int64_t SPAN = 1024;      // rows whose sums one task adds up: they stay in L2, and a table in L1 for so many
+constexpr int64_t BATCH = 1 << 23;  // bytes of the tables and patterns of trees that are explained together
 
 // Gauss's rule with n points on 0..1, between whose abscissae those of n - 1 points lie.
 void gauss(const std::vector<double>& fewer, std::vector<double>& at, std::vector<double>& mass) {
@@ -179,8 +180,10 @@ Explainer::Entries Explainer::fill(const LeafGroup& g, Met&& rows, const Met* ba
   std::vector<uint16_t> patterns;
   if (!made.at.empty()) {
     const int64_t all = (int64_t)1 << g.n_bits();
-    std::vector<int32_t> entry(all, background == nullptr && 2 * all <= rows.n ? 0 : -1);
-    if (entry[0] < 0)
+    // To fill every entry is quicker than to find out which occur, as long as they are few beside the rows.
+    const bool every = background == nullptr && all * (int64_t)g.leaves.size() * g.n_bits() * g.n_bits() <= 16 * rows.n;
+    std::vector<int32_t> entry(all, every ? 0 : -1);
+    if (!every)
       for (const uint16_t p : made.at) entry[p] = 0;
     for (int64_t p = 0; p < all; p++)
       if (entry[p] == 0) entry[p] = (int32_t)patterns.size(), patterns.push_back((uint16_t)p);
@@ -248,10 +251,10 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
   const int64_t width = n_outputs_ * n_targets;  // sums of a row
   Coded reference;
   if (background != nullptr) reference = encode(*background, 0, background->n_rows, n_threads);
-  const int64_t pass = std::max<int64_t>(BLOCK, pairs ? PASS / n_columns_ : PASS);
+  const int64_t pass = std::max<int64_t>(SPAN, pairs ? PASS / n_columns_ : PASS);
   for (int64_t at = 0; at < table.n_rows; at += pass) {
-    const int64_t n = std::min(pass, table.n_rows - at), stride = std::min<int64_t>(n, BLOCK);
-    const int64_t n_blocks = (n + BLOCK - 1) / BLOCK;
+    const int64_t n = std::min(pass, table.n_rows - at), stride = std::min<int64_t>(n, SPAN);
+    const int64_t n_blocks = (n + SPAN - 1) / SPAN;
     const Coded rows = encode(table, at, n, n_threads);
     std::vector<double> sums((size_t)(n_blocks * width * stride), 0.0);  // (blocks, outputs, targets, rows of a block)
     for (int64_t t = first; t < last;) {
@@ -271,25 +274,25 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
           ready[k].push_back(fill(paths.groups[g], std::move(met[g]), background ? &other[g] : nullptr, pairs));
       });
       run(n_threads, n_blocks, [&](int64_t b, int) {
-        const int m = (int)std::min<int64_t>(BLOCK, n - b * BLOCK);
+        const int m = (int)std::min<int64_t>(SPAN, n - b * SPAN);
         for (int64_t k = 0; k < end - t; k++) {
           double* sum = &sums[(b * n_outputs_ + trees_[t + k].output) * n_targets * stride];
           for (const Entries& e : ready[k])
             for (size_t j = 0; j < e.targets.size(); j++) {
               double* to = sum + e.targets[j] * stride;
               const double* entry = &e.table[j * e.n];
-              if (!e.at.empty()) kernels().add_entries(&e.at[b * BLOCK], entry, m, to);
+              if (!e.at.empty()) kernels().add_entries(&e.at[b * SPAN], entry, m, to);
               else
-                for (int i = 0; i < m; i++) to[i] = to[i] + entry[b * BLOCK + i];
+                for (int i = 0; i < m; i++) to[i] = to[i] + entry[b * SPAN + i];
             }
         }
       });
       t = end;
     }
     run(n_threads, n_blocks, [&](int64_t b, int) {
-      const int64_t m = std::min<int64_t>(BLOCK, n - b * BLOCK);
+      const int64_t m = std::min<int64_t>(SPAN, n - b * SPAN);
       for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < width; j++) out[(at + b * BLOCK + i) * width + j] = sums[(b * width + j) * stride + i];
+        for (int64_t j = 0; j < width; j++) out[(at + b * SPAN + i) * width + j] = sums[(b * width + j) * stride + i];
     });
   }
 }
