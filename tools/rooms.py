@@ -20,9 +20,9 @@ ORDER = [
     ["constraints"],
     ["device"],
     ["math"],
-    ["data"],
+    ["data", "metric"],
     ["model"],
-    ["objective", "metric", "sampling", "grow"],
+    ["objective", "sampling", "grow"],
     ["boost"],
     ["interfaces"],
 ]

@@ -193,6 +193,36 @@ class Forest:
     def leaves(self, table: Table, first: int, last: int, n_threads: int) -> Ints:
         """Node ids, (n_rows, last - first)."""
 
+class Explainer:
+    """The trees of a model, ready to be explained. The constructor checks every index."""
+
+    def __init__(
+        self,
+        n_columns: int,
+        n_outputs: int,
+        offset: NDArray[np.int64],  # as in Forest
+        output: Ints,
+        column: Ints,
+        threshold: Floats,
+        missing_left: Bytes,
+        left: Ints,
+        value: Floats,
+        set: Ints,  # (n_nodes) which set of categories goes left, or -1
+        set_offset: NDArray[np.int64],  # (n_sets + 1)
+        set_code: Ints,
+        weight: Floats,  # (n_nodes) how much of the data a node has seen
+    ) -> None: ...
+    most_columns: int  # on the path of a leaf
+    def expected(self) -> Floats:
+        """The mean of each tree by weight, (n_trees)."""
+    def explain(
+        self, table: Table, background: Table | None, pairs: bool, first: int, last: int, n_threads: int
+    ) -> Floats:
+        """Shapley values of trees first .. last - 1, (n_rows, n_outputs, n_columns).
+
+        Of pairs (n_rows, n_outputs, n_columns, n_columns): half of every interaction above the diagonal, else 0.
+        """
+
 def objectives() -> dict[str, dict[str, Any]]:
     """By name: what core/math/loss.h lists, and fields {name: (low, high, open, default, aliases)}."""
 

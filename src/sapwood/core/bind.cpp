@@ -20,6 +20,7 @@
 #include "cpu/bins.h"
 #include "cpu/forest.h"
 #include "cpu/pool.h"
+#include "cpu/shap.h"
 #include "cpu/trainer.h"
 #include "math/hash.h"
 #include "math/real.h"
@@ -544,6 +545,38 @@ nb::ndarray<nb::numpy, int32_t> leaves(const Forest& f, nb::handle x, int64_t fi
   return array(std::move(out), {(size_t)table.n_rows, (size_t)(last - first)});
 }
 
+void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, Ints output, Ints column,
+                   Doubles threshold, Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset,
+                   Ints set_code, Doubles weight) {
+  const size_t n = left.shape(0), t = output.shape(0);
+  if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
+      value.shape(0) != n || set.shape(0) != n || weight.shape(0) != n || set_offset.shape(0) < 1)
+    refuse("the arrays of a forest must fit together");
+  const ForestArrays a{(int64_t)t,       (int64_t)n,          offset.data(), output.data(), column.data(),
+                       threshold.data(), missing_left.data(), left.data(),   value.data()};
+  const SetArrays sets{(int64_t)set_offset.shape(0) - 1, (int64_t)set_code.shape(0), set.data(), set_offset.data(),
+                       set_code.data()};
+  new (self) Explainer(n_columns, n_outputs, a, sets, weight.data());
+}
+
+nb::ndarray<nb::numpy, double> explain(const Explainer& e, nb::handle x, std::optional<nb::object> background,
+                                       bool pairs, int64_t first, int64_t last, int n_threads) {
+  const Chunk table = chunk_of(x), other = background ? chunk_of(*background) : Chunk{};
+  if (first < 0 || first > last || last > e.n_trees()) refuse("no such range of trees");
+  if ((int)table.columns.size() != e.n_columns() || (background && (int)other.columns.size() != e.n_columns()))
+    refuse("the table has another number of columns than the model");
+  if (background && (other.n_rows < 1 || e.most_factors() > 64))
+    refuse("a background needs rows, and paths of at most 64 different columns");
+  threads_of(n_threads);
+  std::vector<size_t> shape = {(size_t)table.n_rows, (size_t)e.n_outputs(), (size_t)e.n_columns()};
+  if (pairs) shape.push_back((size_t)e.n_columns());
+  size_t size = 1;
+  for (const size_t side : shape) size *= side;
+  std::vector<double> out(size);
+  freely([&] { e.explain(table, background ? &other : nullptr, pairs, first, last, out.data(), n_threads); });
+  return array(std::move(out), shape);
+}
+
 nb::dict objectives() {
   nb::dict all;
   for (int i = 0; i < n_objectives(); i++) {
@@ -818,6 +851,19 @@ NB_MODULE(_core, m) {
       .def("predict", predict, nb::arg("table"), nb::arg("first") = 0, nb::arg("last") = -1, nb::arg("raw") = false,
            nb::arg("init_score").none() = nb::none(), nb::arg("n_threads") = 1)
       .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));
+  nb::class_<Explainer>(m, "Explainer")
+      .def("__init__", new_explainer, nb::arg("n_columns"), nb::arg("n_outputs"), nb::arg("offset"), nb::arg("output"),
+           nb::arg("column"), nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"),
+           nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("weight"))
+      .def_prop_ro("most_columns", &Explainer::most_factors)
+      .def("expected",
+           [](const Explainer& e) {
+             std::vector<double> all;
+             for (int64_t t = 0; t < e.n_trees(); t++) all.push_back(e.expected(t));
+             return array(std::move(all));
+           })
+      .def("explain", explain, nb::arg("table"), nb::arg("background").none(), nb::arg("pairs"), nb::arg("first"),
+           nb::arg("last"), nb::arg("n_threads"));
   m.def("objectives", objectives);
   m.def("growers", growers);
   m.def("samplers", samplers);

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sapwood._core import (
     EVERY_VALUE,
     Binned,
+    Explainer,
     Forest,
     Trainer,
     apply,
@@ -41,6 +42,7 @@ else:
 __all__ = [
     "EVERY_VALUE",
     "Binned",
+    "Explainer",
     "Forest",
     "Trainer",
     "Tree",

@@ -19,8 +19,11 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.data.categories import Dictionary
 from sapwood.device import cpu
-from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError, suggest
-from sapwood.model import check, text
+from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
+from sapwood.model import check, effect, text
+from sapwood.model import explain as explaining
+from sapwood.model import importance as importances
+from sapwood.model import influence as influences
 from sapwood.model.trees import Trees
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -32,22 +35,6 @@ COUPLED = ("softmax", "one_vs_all")  # links that need several scores, one a cla
 Floats = NDArray[np.float64]
 Link = Callable[[Floats], Floats]  # raw scores (n_rows,) or (n_rows, n_outputs) -> predictions, one a row
 Rounds = int | tuple[int, int] | None
-
-# kind -> the measure summed over the splits on a column (None counts them), its factor, and whether to take the average
-IMPORTANCES: dict[str, tuple[str | None, float, bool]] = {
-    "gain": ("gain", 1.0, True),
-    "total_gain": ("gain", 1.0, False),
-    "weight": (None, 1.0, False),
-    "split": (None, 1.0, False),
-    "frequency": (None, 1.0, False),
-    "cover": ("cover", 1.0, True),
-    "total_cover": ("cover", 1.0, False),
-    "cover_rows": ("count", 1.0, True),
-    "total_cover_rows": ("count", 1.0, False),
-    "xgboost_gain": ("gain", 2.0, True),
-    "xgboost_total_gain": ("gain", 2.0, False),
-    "lightgbm_gain": ("gain", 2.0, False),
-}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -274,40 +261,220 @@ class Booster:
             raise ParameterError(f"transform is a {type(transform).__name__}; give a function of raw scores.")
         return replace(self, transform=transform)
 
-    def importance(self, kind: str = "gain", *, normalize: bool = False, percent: bool = False) -> Floats:
-        """Measure how much each column was used.
+    def importance(
+        self,
+        kind: str = "gain",
+        X: Any = None,
+        y: Any = None,
+        *,
+        normalize: bool = False,
+        percent: bool = False,
+        sample_weight: Any = None,
+        metric: Any = None,
+        groups: Sequence[int | str | Sequence[int | str]] | None = None,
+        background: Any = None,
+        n_repeats: int = 5,
+        random_state: int = 0,
+        output: int | str | None = None,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Measure how much each column matters; docs/explain.md says which kind answers which question.
 
         Parameters
         ----------
         kind : str
-            ``gain``: average fall of the penalised loss over the splits on a column; ``cover``: average sum of
-            hessians of their rows, as XGBoost counts; ``cover_rows``: average number of their rows, by weight.
+            By splits. ``gain``: average fall of the penalised loss over the splits on a column; ``cover``: average sum
+            of hessians of their rows, as XGBoost counts; ``cover_rows``: average number of their rows, by weight.
             ``total_gain``, ``total_cover`` and ``total_cover_rows``: sums instead of averages. ``weight``, also called
             ``split`` or ``frequency``: the number of splits. ``xgboost_gain``, ``xgboost_total_gain`` and
             ``lightgbm_gain`` (a sum): the numbers of those libraries, in which a gain is twice the fall of the loss.
+
+            By answers. ``prediction_values_change`` (also ``internal``) and ``interaction``: CatBoost's, from the trees
+            alone. ``shap``: mean size of Shapley values on `X`. ``prediction_difference`` and
+            ``catboost_prediction_difference``: how a column can change the order of the two rows of `X`.
+
+            By errors, on `X` and `y`. ``loss_function_change``: CatBoost's, with the column removed from all trees;
+            ``permutation``; ``sage``. CatBoost's own names are known too.
+        X, y : table and labels, optional
+            Rows, for the kinds that look at them; better not those of training.
         normalize : bool
             Divide by the sum over all columns.
         percent : bool
             The same, in percent.
+        sample_weight : (n_rows,) array-like, optional
+            Weights of the rows.
+        metric : str, callable or (name, callable, higher_is_better), optional
+            What is measured, as ``eval_metric`` of `sapwood.train`; that of the objective by default.
+        groups : sequence of columns or sequences of columns, optional
+            Columns (names or indices) that are taken together; the result has one number a group.
+        background : table, optional
+            Rows to compare with, for ``shap`` and ``sage``.
+        n_repeats : int
+            How often columns are permuted, or orders of columns drawn.
+        random_state : int
+            The seed of these draws.
+        output : int or str, optional
+            One class or target, for the kinds that look at trees or Shapley values.
+        n_jobs : int, optional
+            Threads.
 
         Returns
         -------
         (n_columns,) float64
-            0 for a column without a split.
+            0 for a column without a split; (n_columns, n_columns) for ``interaction``.
         """
-        if kind not in IMPORTANCES:
-            raise ParameterError(f"importance kind {kind!r} is unknown; {suggest(str(kind), IMPORTANCES)}")
-        measure, factor, averaged = IMPORTANCES[kind]
-        splits = self.trees.column >= 0
-        column = self.trees.column[splits]
-        measured = None if measure is None else factor * getattr(self.trees, measure)[splits]
-        # bincount adds in the order of the nodes: the same bits everywhere
-        result = np.bincount(column, measured, self.n_columns).astype(np.float64)
-        if averaged:
-            result /= np.maximum(np.bincount(column, minlength=self.n_columns), 1)
+        ask = importances.Ask(
+            self, X, y, sample_weight, metric, groups, background, n_repeats, random_state, output, n_jobs
+        )
+        result = importances.importance(kind, ask)
         if normalize or percent:
             result = result / (result.sum() or 1.0)
         return 100.0 * result if percent else result
+
+    def explain(
+        self,
+        X: Any,
+        *,
+        background: Any = None,
+        interactions: bool = False,
+        space: str = "raw",
+        y: Any = None,
+        by: str | None = None,
+        n_jobs: int | None = None,
+    ) -> explaining.Explanation:
+        """Say what each column adds to the score of each row: exact Shapley values (TreeSHAP).
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As in `predict`.
+        background : table, optional
+            Rows to compare with (interventional values): a column that is not known has the value of one of them.
+            Without, it follows the training rows down the tree (path-dependent values).
+        interactions : bool
+            Part the values into columns' own effects and those of pairs.
+        space : {"raw", "prediction", "probability", "loss"}
+            What is explained: raw scores, predictions (``probability`` is another word for these), or the loss of the
+            labels `y`. All but raw scores need a background; they are raw values along the chord from each of its rows.
+        y : (n_rows,) or (n_rows, n_outputs) array-like, optional
+            The labels, for ``space="loss"``.
+        by : {"count", "cover"}, optional
+            What nodes weigh without a background: their rows, as in LightGBM and CatBoost, or their hessians, as in
+            XGBoost. Rows by default, if the model has counted them.
+        n_jobs : int, optional
+            Threads; all available ones by default. Their number changes no bit.
+
+        Returns
+        -------
+        Explanation
+            With `values`, `base_values` and `data`, as in the `shap` package; values and base value of a row add up to
+            its score (prediction, loss).
+        """
+        return explaining.explain(
+            self, X, background=background, interactions=interactions, space=space, y=y, by=by, n_jobs=n_jobs
+        )
+
+    def to_shap(self) -> dict[str, Any]:
+        """The model as the dictionary of arrays that `shap.TreeExplainer` takes from libraries it does not know."""
+        return explaining.to_shap(self)
+
+    def why(self, row: Any, *, n: int = 5, output: int | str | None = None) -> str:
+        """Say in words why one row has its score: the `n` largest reasons.
+
+        Parameters
+        ----------
+        row : table of shape (1, n_columns)
+            As in `predict`.
+        n : int
+            How many reasons to name.
+        output : int or str, optional
+            Which class or target, where there are several; the one with the highest score by default.
+
+        Returns
+        -------
+        str
+            A line for each reason, largest first.
+        """
+        return explaining.why(self, row, n, output)
+
+    def partial_dependence(
+        self,
+        X: Any,
+        columns: int | str | Sequence[int | str],
+        *,
+        grid: int | Sequence[Any] = 50,
+        individual: bool = False,
+        raw: bool = False,
+        n_jobs: int | None = None,
+    ) -> effect.Effect:
+        """Average the predictions of all rows with a column (or two) set to one value after the other.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            As in `predict`.
+        columns : int, str, or two of these
+            What varies, by index or name.
+        grid : int or sequence
+            How many of the column's values to take, or the values themselves (of two columns a pair of sequences).
+        individual : bool
+            Keep the curve of every row (individual conditional expectation) instead of their average.
+        raw : bool
+            Look at raw scores instead of predictions.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        Effect
+            With `grid` and `values`.
+        """
+        return effect.partial_dependence(self, X, columns, grid=grid, individual=individual, raw=raw, n_jobs=n_jobs)
+
+    def accumulated_effects(
+        self, X: Any, column: int | str, *, grid: int = 50, raw: bool = False, n_jobs: int | None = None
+    ) -> effect.Effect:
+        """Add up what small steps along a column change, each for the rows that are there (ALE, Apley and Zhu 2020).
+
+        Unlike partial dependence it never asks about rows that cannot be, such as a height with a child's weight.
+
+        Parameters
+        ----------
+        X, raw, n_jobs
+            As in `partial_dependence`.
+        column : int or str
+            What varies. Rows where it is missing are left out.
+        grid : int
+            How many of the column's values bound the steps.
+
+        Returns
+        -------
+        Effect
+            Its values are 0 on average over the rows.
+        """
+        return effect.accumulated_effects(self, X, column, grid=grid, raw=raw, n_jobs=n_jobs)
+
+    def influence(
+        self, X: Any, X_train: Any, y_train: Any, *, sample_weight: Any = None, n_jobs: int | None = None
+    ) -> Floats:
+        """Say how the score of each row would move if a training row counted more (LeafInfluence).
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+            Rows to explain.
+        X_train, y_train, sample_weight : table, labels and weights
+            What the model was trained on.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        (n_rows, n_train) float64
+            The derivative of raw scores by the weight of each training row; the trees keep their shape, and every
+            round its gradients.
+        """
+        return influences.influence(self, X, X_train, y_train, sample_weight, n_jobs)
 
     def check_constraints(self) -> check.Verdicts:
         """Prove that the model keeps the constraints it was trained with, or show where it does not.
@@ -431,8 +598,15 @@ class Booster:
 
         return checked
 
+    def _predict_columns(self, columns: Sequence[NDArray[Any]], n_jobs: int | None) -> Floats:
+        """Predictions of columns that were read before."""
+        table = ingest.Columns(list(columns), None, len(columns[0]), len(columns))
+        return self.predict(table, n_jobs=n_jobs)
+
     def _read(self, X: Any) -> ingest.Columns:
         """The columns of a table, in the order of training, categories as codes."""
+        if isinstance(X, ingest.Columns):
+            return X
         names = self.feature_names if self.named else None
         columns = ingest.read(X, categorical=ingest.known(self.categories, names))
         return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")

@@ -5,6 +5,7 @@
 #include "binning.h"
 #include "compact.h"
 #include "histogram.h"
+#include "lanes.h"
 #include "partition.h"
 #include "predict.h"
 #include "rows.h"
@@ -53,6 +54,11 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       rank,
       compact,
       link,
+      keeps_left,
+      patterns,
+      leaf_columns,
+      leaf_pairs,
+      add_entries,
   };
   return &table;
 }

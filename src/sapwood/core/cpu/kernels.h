@@ -147,6 +147,30 @@ struct MaskNode {  // a node of a tree over byte codes: split, or leaf where lef
   const uint64_t* set = nullptr;  // as in Split
 };
 
+struct Literal {  // a condition, and the side on which a path goes on
+  int32_t condition;
+  bool left;
+};
+
+struct PatternArgs {    // rows [0, n), n <= BLOCK, against a group of leaves (paths.h)
+  const uint8_t* left;  // (n_conditions, BLOCK) IN, 1 where a row goes left
+  int n, n_above, n_inside;
+  const Literal* literals;  // of the columns above, one column after the other
+  const int32_t *ends, *inside;
+  uint16_t* pattern;  // (n) OUT
+};
+
+struct LeafArgs {         // what a leaf adds to the columns on its path, for n patterns, n <= LANES
+  int n, d, n_points;     // d columns
+  const uint8_t* kept;    // (d, LANES) IN, whether a pattern keeps to the path
+  const double* share;    // (d) IN, of the weight that does
+  const double* at;       // (n_points) IN, where the integral over 0..1 is taken ...
+  const double* mass;     // (n_points) IN, ... with what weight times the value of the leaf
+  double* const* column;  // (d) IN OUT, each (n); or of pairs (d, d)
+  double* scratch;        // (d * (d + 3), LANES)
+};
+constexpr int LANES = 64;
+
 struct Kernels {
   const char* name;
   void (*gradients)(const GradientArgs&);
@@ -202,6 +226,11 @@ struct Kernels {
   void (*rank)(const double* x, int n, const double* cuts, int n_cuts, uint32_t* code);
   int64_t (*compact)(const CompactArgs&);                                            // how many values
   void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
+  void (*keeps_left)(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left);
+  void (*patterns)(const PatternArgs&);
+  void (*leaf_columns)(const LeafArgs&);
+  void (*leaf_pairs)(const LeafArgs&);
+  void (*add_entries)(const uint16_t* pattern, const double* entry, int n, double* sum);  // sum (n) += entry[pattern]
 };
 
 inline int bits_for(int n_leaves) {  // of the largest leaf number

@@ -1,0 +1,117 @@
+"""How predictions move along a column: partial dependence, single rows' curves, accumulated local effects.
+
+In: a model, rows, and one or two columns. Out: a grid of values and what the model says there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import metric
+from sapwood.errors import DataError, ParameterError
+from sapwood.model.explain import table_of
+from sapwood.model.importance import column_of
+
+if TYPE_CHECKING:
+    from sapwood.model.booster import Booster
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """A curve (surface) of predictions.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        What varies.
+    grid : tuple of float64 arrays
+        Its values, one array a column.
+    values : (..., n_grid) or (..., n_grid, n_grid) float64
+        Predictions there: averages, or one curve a row. Several outputs are the last axis.
+    """
+
+    columns: tuple[str, ...]
+    grid: tuple[Floats, ...]
+    values: Floats
+
+
+def partial_dependence(
+    booster: "Booster",
+    X: Any,
+    columns: int | str | Sequence[int | str],
+    *,
+    grid: int | Sequence[Any],
+    individual: bool,
+    raw: bool,
+    n_jobs: int | None,
+) -> Effect:
+    """`Booster.partial_dependence`."""
+    asked = [columns] if isinstance(columns, int | str) else list(columns)
+    if not 1 <= len(asked) <= 2:
+        raise ParameterError(f"columns={columns!r}: choose one column, or two for a surface.")
+    at = [column_of(booster, column) for column in asked]
+    table = table_of(booster._read(X))
+    points = [grid] * len(at) if isinstance(grid, int) else [grid] if len(at) == 1 else list(grid)
+    grids = tuple(
+        _grid(table[:, j], given) if isinstance(given, int) else np.asarray(given, np.float64)
+        for j, given in zip(at, points, strict=True)
+    )
+    curves = []
+    for point in product(*grids):
+        changed = table.copy()
+        changed[:, at] = point
+        curves.append(booster.predict(changed, raw=raw, n_jobs=n_jobs))
+    shape = tuple(map(len, grids))
+    rows = np.stack(curves, axis=1)  # (n_rows, points[, n_outputs])
+    if individual:
+        values = rows.reshape(len(table), *shape, *rows.shape[2:])
+    else:
+        flat = rows.reshape(len(table), -1)
+        values = np.array([metric.mean(part, None) for part in flat.T]).reshape(*shape, *rows.shape[2:])
+    return Effect(tuple(booster.feature_names[j] for j in at), grids, values)
+
+
+def accumulated_effects(
+    booster: "Booster", X: Any, column: int | str, *, grid: int, raw: bool, n_jobs: int | None
+) -> Effect:
+    """`Booster.accumulated_effects`."""
+    j = column_of(booster, column)
+    table = table_of(booster._read(X))
+    table = table[~np.isnan(table[:, j])]
+    edges = _grid(table[:, j], grid)
+    if len(edges) < 2:
+        raise DataError(f"column {booster.feature_names[j]!r} has one value only in X; effects need two.")
+    # rows of cell k lie between edges k and k + 1; the lowest value belongs to the first cell
+    cell = np.maximum(np.searchsorted(edges, table[:, j], side="left") - 1, 0)
+    sides = []
+    for side in (0, 1):
+        table[:, j] = edges[cell + side]
+        sides.append(booster.predict(table, raw=raw, n_jobs=n_jobs).reshape(len(table), -1))
+    change = sides[1] - sides[0]
+    steps = np.array(
+        [[metric.mean(part, None) for part in change[cell == k].T] for k in range(len(edges) - 1)]
+    )  # no cell is empty: its upper edge is a value of X
+    curve = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(steps, axis=0)])
+    share = np.bincount(cell, minlength=len(steps)) / len(cell)
+    curve = curve - share @ (0.5 * (curve[1:] + curve[:-1]))  # 0 on average over the rows
+    values = curve[:, 0] if booster.n_outputs == 1 else curve
+    return Effect((booster.feature_names[j],), (edges,), values)
+
+
+def _grid(values: Floats, n: int) -> Floats:
+    """At most `n` of a column's own values, evenly spread over its rows, the lowest and the highest among them."""
+    if n < 2:
+        raise ParameterError(f"grid={n} is too small; choose 2 points or more.")
+    known = values[np.isfinite(values)]
+    if not len(known):
+        raise DataError("a column without finite values has no effect to show; give X rows that have some.")
+    found = np.unique(known)
+    if len(found) <= n:
+        return found
+    return np.unique(np.sort(known)[np.round(np.linspace(0, len(known) - 1, n)).astype(np.int64)])
