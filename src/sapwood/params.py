@@ -58,6 +58,7 @@ class Parameter:
     aliases: tuple[str, ...] = ()
     means: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # alias -> what its value is in ours
     model: bool = False  # two values of it can give two models
+    switch: str | None = None  # the parameter it goes with: where that is off it says nothing, and no model keeps it
     estimator: bool = True  # an argument of the estimators; False where they work it out themselves
 
 
@@ -277,6 +278,25 @@ TABLE: tuple[Parameter, ...] = (
         "Draws a leaf's value towards its parent's: a leaf of as many rows as this lies half-way. 'auto' is 40 for "
         "logistic loss, else 0.",
         model=True,
+    ),
+    Parameter(
+        "linear_leaves", Flag(), False,
+        "Leaves that are linear in the columns of their branch, by a ridge, from the second round on; rows with a "
+        "missing or infinite value there get the leaf's constant value. Keeps the values of the table, 4 or 8 bytes "
+        "each, beside its bins.",
+        ("linear_tree", "linear_trees"),
+        model=True, switch="linear_leaves",
+    ),
+    Parameter(
+        "linear_lambda", _positive, 0.0,
+        "L2 penalty on the coefficients of linear leaves, in the units of their columns.",
+        model=True, switch="linear_leaves",
+    ),
+    Parameter(
+        "linear_smooth", _positive, 20.0,
+        "Draws the coefficients of linear leaves towards 0, whatever the units: by half in a leaf whose hessians sum to "
+        "this.",
+        model=True, switch="linear_leaves",
     ),
     Parameter(
         "start", Start(), "auto",
@@ -538,6 +558,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 20,
         "reg_lambda": 0.0,
         "path_smooth": 0.0,
+        "linear_smooth": 0.0,
         "pruning": "pre",
         "rate_drop": 0.1,
         "skip_drop": 0.5,
@@ -673,7 +694,11 @@ def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
     `eval_metric`, which may be a function: `best_round` has what it decided. Learning rates that change from round to
     round are in the trees, and a user's objective is known by its name.
     """
-    kept = {name: value for name, value in resolved.items() if name not in _ROWS or _ROWS[name].model}
+    kept = {
+        name: value
+        for name, value in resolved.items()
+        if (row := _ROWS.get(name)) is None or (row.model and (row.switch is None or resolved[row.switch]))
+    }
     if not isinstance(kept.get("learning_rate"), float):
         kept["learning_rate"] = "scheduled"
     return kept

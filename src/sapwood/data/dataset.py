@@ -21,7 +21,7 @@ from sapwood.errors import DataError
 
 KIND, VERSION = "dataset", 1
 VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
-BINS = ("max_bins", "min_samples_bin", "tree_method")  # parameters that a dataset settles
+BINS = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves")  # parameters that a dataset settles
 
 
 class Dataset:
@@ -50,9 +50,12 @@ class Dataset:
     tree_method : {'hist', 'exact'}
         What trees will be grown on it: 'exact' keeps every value, however many, and takes 4 bytes for each, and 24
         more while training.
+    linear_leaves : bool
+        Whether trees will have linear leaves: the values of the table are kept then, 4 bytes each where float32 holds
+        them (by their types), else 8.
     reference : Dataset, optional
-        Take cuts, names, tree_method and the numbers of bins from this one; columns are matched by name where both
-        have names.
+        Take cuts, names, tree_method, linear_leaves and the numbers of bins from this one; columns are matched by name
+        where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
 
@@ -70,6 +73,9 @@ class Dataset:
         Groups are numbered from 0 in the order of their first rows.
     max_bins, min_samples_bin : int
     tree_method : str
+    linear_leaves : bool
+    values : ndarray of shape (n_rows, n_columns), float32 or float64, read-only, or None
+        The table itself, where leaves are linear.
     cuts : list of ndarray, float64
         Of each column, ascending; a value's code is the number of cuts below it, a missing value's the number of bins.
     binned : sapwood.device.cpu.Binned
@@ -79,6 +85,7 @@ class Dataset:
     weight: NDArray[np.float64] | None
     init_score: NDArray[np.float64] | None
     group: NDArray[np.int32] | None
+    values: NDArray[Any] | None
 
     def __init__(
         self,
@@ -92,12 +99,15 @@ class Dataset:
         max_bins: int = 255,
         min_samples_bin: int = 32,
         tree_method: str = "hist",
+        linear_leaves: bool = False,
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> None:
         chunks = [ingest.read(data, what="data")]
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
-        self._bin(chunks, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
+        self._bin(
+            chunks, feature_names, (max_bins, min_samples_bin, tree_method, linear_leaves), reference, n_jobs, vectors
+        )
 
     @classmethod
     def from_chunks(
@@ -110,6 +120,7 @@ class Dataset:
         max_bins: int = 255,
         min_samples_bin: int = 32,
         tree_method: str = "hist",
+        linear_leaves: bool = False,
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> "Dataset":
@@ -119,7 +130,7 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, reference, n_jobs
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, linear_leaves, reference, n_jobs
             As for `Dataset`, over all rows.
 
         Returns
@@ -138,7 +149,9 @@ class Dataset:
             "group": group,
         }
         self = cls.__new__(cls)
-        self._bin(columns, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
+        self._bin(
+            columns, feature_names, (max_bins, min_samples_bin, tree_method, linear_leaves), reference, n_jobs, vectors
+        )
         return self
 
     @classmethod
@@ -158,15 +171,15 @@ class Dataset:
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
-        fields = {"tree_method": "hist"} | fields  # older files have none
-        cuts, codes = _checked(arrays, fields)
+        fields = {"tree_method": "hist", "linear_leaves": False, **fields}  # older files have none
+        cuts, table = _checked(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
-            [_columns(cuts, codes)],
+            [table],
             cuts,
             tuple(fields["feature_names"]),
             fields["named"],
-            (fields["max_bins"], fields["min_samples_bin"], fields["tree_method"]),
+            tuple(fields[name] for name in BINS),
             n_jobs,
             arrays,
         )
@@ -183,9 +196,12 @@ class Dataset:
         arrays = {
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
-            **{f"codes.{j}": self._codes(j) for j in range(self.n_columns)},
             **self._vectors(),
         }
+        if self.values is None:
+            arrays |= {f"codes.{j}": self._codes(j) for j in range(self.n_columns)}
+        else:  # which have their codes
+            arrays["values"] = self.values
         fields = {
             "n_rows": self.n_rows,
             "feature_names": self.feature_names,
@@ -200,13 +216,15 @@ class Dataset:
         Returns
         -------
         str
-            SHA-256, 64 hexadecimal digits, of cuts, codes, names, label, weight, init_score and group. The container,
-            the number types and the chunks that the values came in do not matter.
+            SHA-256, 64 hexadecimal digits, of cuts, codes, values where they are kept, names, label, weight, init_score
+            and group. The container, the number types and the chunks that the values came in do not matter.
         """
         digest = sha256(json.dumps(self.feature_names).encode())
         for j, cuts in enumerate(self.cuts):
             _feed(digest, cuts)
             _feed(digest, self._codes(j))
+            if self.values is not None:
+                _feed(digest, _one_zero(self.values[:, j]))
         for name, values in self._vectors().items():
             digest.update(name.encode())
             _feed(digest, values)
@@ -221,7 +239,7 @@ class Dataset:
         self,
         chunks: list[ingest.Columns],
         feature_names: Sequence[str] | None,
-        bins: tuple[int, int, str],
+        bins: tuple[Any, ...],
         reference: "Dataset | None",
         n_jobs: int | None,
         vectors: Mapping[str, Any],
@@ -232,11 +250,11 @@ class Dataset:
         if reference is None:
             names, n_columns, cuts = chunks[0].names, chunks[0].n_columns, None
             settings = params.resolve(dict(zip(BINS, bins, strict=True)))
-            bins = settings["max_bins"], settings["min_samples_bin"], settings["tree_method"]
+            bins = tuple(settings[name] for name in BINS)
         else:
             names = reference.feature_names if reference.named else None
             n_columns, cuts = reference.n_columns, reference.cuts
-            bins = reference.max_bins, reference.min_samples_bin, reference.tree_method
+            bins = tuple(getattr(reference, name) for name in BINS)
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         spare = tuple(f"f{j}" for j in range(n_columns))
         self._fill(chunks, cuts, names or spare, names is not None, bins, n_jobs, vectors)
@@ -247,7 +265,7 @@ class Dataset:
         cuts: list[NDArray[np.float64]] | None,
         feature_names: tuple[str, ...],
         named: bool,
-        bins: tuple[int, int, str],
+        bins: tuple[Any, ...],
         n_jobs: int | None,
         vectors: Mapping[str, Any],
     ) -> None:
@@ -256,7 +274,7 @@ class Dataset:
         if self.n_rows == 0:
             raise DataError("there are no rows.")
         self.feature_names, self.named = feature_names, named
-        self.max_bins, self.min_samples_bin, self.tree_method = bins
+        self.max_bins, self.min_samples_bin, self.tree_method, self.linear_leaves = bins
         label = vectors.get("label")
         self.label = None if label is None else ingest.label(label, self.n_rows)
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
@@ -270,7 +288,8 @@ class Dataset:
             cuts = cpu.cuts(tables, self.weight, most, self.min_samples_bin, n_threads)
         self.cuts = cuts
         self.binned = cpu.Binned(tables, self.cuts, n_threads, exact)
-        for array in (*self.cuts, *self._vectors().values()):
+        self.values = _values(chunks, self.n_rows, self.n_columns) if self.linear_leaves else None
+        for array in (*self.cuts, *self._vectors().values(), *([] if self.values is None else [self.values])):
             array.flags.writeable = False
 
     def _vectors(self) -> dict[str, NDArray[Any]]:
@@ -313,6 +332,31 @@ def _code_type(cuts: NDArray[np.float64]) -> Any:
     return np.uint8 if most <= 255 else np.uint16 if most <= 65535 else np.uint32
 
 
+def _values(chunks: Sequence[ingest.Columns], n_rows: int, n_columns: int) -> NDArray[Any]:
+    """The tables of all chunks as one, row by row; float32 where that holds every type in them."""
+    kinds = {
+        array.dtype
+        for chunk in chunks
+        for array in ([chunk.table] if isinstance(chunk.table, np.ndarray) else chunk.table)
+    }
+    values = np.empty((n_rows, n_columns), np.result_type(np.float32, *kinds))
+    first = 0
+    for chunk in chunks:
+        part = values[first : first + chunk.n_rows]
+        if isinstance(chunk.table, np.ndarray):
+            part[:] = chunk.table
+        else:
+            for j, column in enumerate(chunk.table):
+                part[:, j] = column
+        first += chunk.n_rows
+    return values
+
+
+def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
+    """A column as float64 in which equal values, and missing ones, have equal bits."""
+    return np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)
+
+
 def _columns(cuts: list[NDArray[np.float64]], codes: list[NDArray[Any]]) -> ingest.Columns:
     """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing."""
     table = [np.append(own, [np.inf, np.nan])[code] for own, code in zip(cuts, codes, strict=True)]
@@ -328,8 +372,8 @@ def _feed(digest: Any, values: NDArray[Any]) -> None:
 
 def _checked(
     arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any]
-) -> tuple[list[NDArray[np.float64]], list[NDArray[Any]]]:
-    """Cuts and codes of a loaded file, after making sure that every part of it fits every other."""
+) -> tuple[list[NDArray[np.float64]], ingest.Columns]:
+    """Cuts and the table of a loaded file, after making sure that every part of it fits every other."""
 
     def need(true: bool, what: str) -> None:
         if not true:
@@ -349,7 +393,8 @@ def _checked(
     need(isinstance(names, list) and len(names) > 0, "there are no feature names")
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
 
-    columns = [f"codes.{j}" for j in range(len(names))]
+    need(type(fields["linear_leaves"]) is bool, "linear_leaves is not a boolean")
+    columns = ["values"] if fields["linear_leaves"] else [f"codes.{j}" for j in range(len(names))]
     reals = ["cuts", *(name for name in VECTORS if name in arrays and name != "group")]
     need(set(arrays) - set(VECTORS) == {"cuts", "offset", *columns}, "arrays are missing, or there are too many")
     need(
@@ -368,9 +413,15 @@ def _checked(
     )
 
     cuts = [every[first:last] for first, last in pairwise(offset)]
+    for own in cuts:
+        need(bool((np.diff(own) > 0).all()), "cuts do not ascend")
+    if fields["linear_leaves"]:
+        values = arrays["values"]
+        need(values.dtype in (np.float32, np.float64), "values are not of a real type")
+        need(values.shape == (n_rows, len(names)), "values are not of rows and columns")
+        return cuts, ingest.Columns(values, None, *values.shape)
     codes = [arrays[name] for name in columns]
     for own, code in zip(cuts, codes, strict=True):
-        need(bool((np.diff(own) > 0).all()), "cuts do not ascend")
         need(code.dtype == _code_type(own) and code.shape == (n_rows,), "codes are of the wrong type or shape")
         need(int(code.max()) <= len(own) + 1, "a code is larger than that of missing values")
-    return cuts, codes
+    return cuts, _columns(cuts, codes)

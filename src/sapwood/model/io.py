@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import container
 from sapwood.errors import DataError, ModelFormatError
+from sapwood.model import linear
 from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, Trees
 
@@ -61,6 +62,8 @@ def encode(booster: Booster) -> bytes:
     if booster.classes is not None:
         fields["classes"] = encode_classes(booster.classes)
     arrays = {name: getattr(booster.trees, name) for name in DTYPES} | {"base": booster.base}
+    if booster.trees.linear is not None:
+        arrays |= {name: getattr(booster.trees.linear, name) for name in linear.DTYPES}
     return container.pack(KIND, VERSION, arrays, fields)
 
 
@@ -86,7 +89,8 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
         If a byte has changed, or the content does not describe a model in every detail.
     """
     arrays, fields = container.unpack(raw, KIND, VERSION, ModelFormatError)
-    if set(fields) != set(FIELDS) or set(arrays) != set(ARRAYS):
+    terms = linear.decode(arrays)
+    if set(fields) != set(FIELDS) or set(arrays) - set(linear.DTYPES if terms else ()) != set(ARRAYS):
         raise ModelFormatError(f"The file has other parts than a model: {sorted(fields)}, {sorted(arrays)}.")
     for name, types in FIELDS.items():
         if type(fields[name]) not in types:
@@ -99,8 +103,8 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
         fields["classes"] = _decode_classes(fields["classes"])
     if arrays["base"].dtype != ARRAYS["base"]:
         raise ModelFormatError(f"'base' is an array of {arrays['base'].dtype}; expected {ARRAYS['base']}.")
-    base = arrays.pop("base")
-    return Booster(Trees(**arrays), base=base, history=history or {}, transform=transform, **fields)
+    trees = Trees(**{name: arrays[name] for name in DTYPES}, linear=terms)
+    return Booster(trees, base=arrays["base"], history=history or {}, transform=transform, **fields)
 
 
 def save(booster: Booster, path: str | os.PathLike[str]) -> None:

@@ -48,7 +48,7 @@ def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str]) -> 
         cover, count = f"cover {float(one.cover[node])!r}", f"count {float(one.count[node])!r}"
         left = int(one.left[node])
         if left == 0:
-            content = f"value {float(one.value[node])!r}  [{cover}, {count}]"
+            content = f"{_formula(one, node, names)}value {float(one.value[node])!r}  [{cover}, {count}]"
         else:
             content = f"{_condition(one, node, names)}  [gain {float(one.gain[node])!r}, {cover}, {count}]"
             stack += [(left + 1, indent + 1), (left, indent + 1)]
@@ -85,6 +85,7 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], backend: str) -> A
     tree = np.repeat(np.arange(trees.n_trees), np.diff(trees.offset))
     leaf = trees.left == 0
     side = np.where(trees.missing_left == 1, "left", "right")
+    formulas = [_formula(trees, node, names, "") or None for node in range(trees.n_nodes)] if trees.linear else []
     return library.DataFrame(
         {
             "tree": tree,
@@ -101,8 +102,20 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], backend: str) -> A
             "gain": np.where(leaf, np.nan, trees.gain),
             "cover": trees.cover,
             "count": trees.count,
+            **({"linear": formulas} if trees.linear else {}),
         }
     )
+
+
+def _formula(trees: Trees, node: int, names: Sequence[str], then: str = ", or where a value is missing ") -> str:
+    """The terms of a leaf as a sum, and `then`; nothing where it has none."""
+    if trees.linear is None:
+        return ""
+    _, columns, coefs = (array.tolist() for array in trees.linear.slice(node, node + 1).terms)
+    terms = [
+        repr(coef) if column < 0 else f"{coef!r} * {names[column]}" for column, coef in zip(columns, coefs, strict=True)
+    ]
+    return " + ".join(terms) + then if terms else ""
 
 
 def _condition(tree: Trees, node: int, names: Sequence[str]) -> str:

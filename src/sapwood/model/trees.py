@@ -3,8 +3,8 @@
 In: trees as the core grew them, or arrays from a file. Out: read-only arrays, checked to be trees before use.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood.device import cpu
 from sapwood.errors import ModelFormatError
+from sapwood.model.linear import Linear
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "offset": np.dtype(np.int64),
@@ -51,14 +52,15 @@ class Trees:
     gain: NDArray[np.float64]  # 0 in leaves
     cover: NDArray[np.float64]  # sum of hessians
     count: NDArray[np.float64]  # sum of weights
+    linear: Linear | None = None  # the terms of linear leaves, where there are any
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.asarray(getattr(self, field.name), order="C")
+        for name in DTYPES:
+            array = np.asarray(getattr(self, name), order="C")
             if array.flags.writeable:  # ours alone from here on: the caller may write to what it gave
                 array = array.copy()
                 array.flags.writeable = False
-            object.__setattr__(self, field.name, array)
+            object.__setattr__(self, name, array)
 
     @property
     def n_trees(self) -> int:
@@ -71,7 +73,7 @@ class Trees:
         return len(self.column)
 
     @classmethod
-    def of(cls, grown: Sequence[tuple[cpu.Tree, int]]) -> "Trees":
+    def of(cls, grown: Sequence[tuple[Mapping[str, Any], int]]) -> "Trees":
         """Freeze grown trees.
 
         Parameters
@@ -87,7 +89,8 @@ class Trees:
         sizes = [len(part["column"]) for part in parts]
         nodes = {name: _joined([part[name] for part in parts], name) for name in OF_NODES}
         output = np.array([output for _, output in grown], DTYPES["output"])
-        return cls(offset=np.cumsum([0, *sizes], dtype=DTYPES["offset"]), output=output, **nodes)
+        linear = Linear.of([(part.get("linear"), size) for part, size in zip(parts, sizes, strict=True)])
+        return cls(offset=np.cumsum([0, *sizes], dtype=DTYPES["offset"]), output=output, linear=linear, **nodes)
 
     @classmethod
     def concat(cls, parts: Sequence["Trees"]) -> "Trees":
@@ -95,13 +98,17 @@ class Trees:
         ends = np.cumsum([0, *(part.n_nodes for part in parts)], dtype=DTYPES["offset"])
         offsets = [part.offset[:-1] + start for part, start in zip(parts, ends, strict=False)]
         arrays = {name: _joined([getattr(part, name) for part in parts], name) for name in ("output", *OF_NODES)}
-        return cls(offset=_joined([*offsets, ends[-1:]], "offset"), **arrays)
+        linear = Linear.of([(None if part.linear is None else part.linear.terms, part.n_nodes) for part in parts])
+        return cls(offset=_joined([*offsets, ends[-1:]], "offset"), linear=linear, **arrays)
 
     def slice(self, first: int, last: int) -> "Trees":
         """The trees ``first .. last - 1``; the arrays are views, not copies."""
         start, end = self.offset[first], self.offset[last]
         nodes = {name: getattr(self, name)[start:end] for name in OF_NODES}
-        return Trees(offset=self.offset[first : last + 1] - start, output=self.output[first:last], **nodes)
+        linear = self.linear and self.linear.slice(start, end)
+        return Trees(
+            offset=self.offset[first : last + 1] - start, output=self.output[first:last], linear=linear, **nodes
+        )
 
     def depth(self) -> NDArray[np.int32]:
         """Depth of every node, 0 in the roots, level by level."""
@@ -147,6 +154,8 @@ class Trees:
         _hold(self.output == np.tile(np.arange(n_outputs), rounds), "each round has one tree per output, in order")
         self._validate_links()
         self._validate_numbers(n_columns)
+        if self.linear is not None:
+            self.linear.validate(self.left == 0, n_columns)
 
     def _validate_links(self) -> None:
         """Children follow their parent within its tree, and every node but the root has exactly one parent."""

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "../math/real.h"
+#include "../math/linear.h"
 #include "pool.h"
 
 namespace sapwood {
@@ -63,6 +63,9 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   plane_of_.assign(n_columns, -1);
   for (int64_t u = 0; u < a.n_nodes; u++)
     if (a.left[u] != 0) plane_of_[a.column[u]] = 0;
+  const int64_t n_terms = a.linear.offset == nullptr ? 0 : a.linear.offset[a.n_nodes];
+  for (int64_t j = 0; j < n_terms; j++)
+    if (a.linear.column[j] >= 0) plane_of_[a.linear.column[j]] = 0;
   for (int c = 0; c < n_columns; c++) {
     if (plane_of_[c] < 0) continue;
     auto& x = thresholds[c];
@@ -72,6 +75,12 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
     plane_of_[c] = (int)used_.size();
     used_.push_back(c);
     cuts_.emplace_back(x);
+  }
+  if (n_terms > 0) {
+    linear_.offset.assign(a.linear.offset, a.linear.offset + a.n_nodes + 1);
+    linear_.coef.assign(a.linear.coef, a.linear.coef + n_terms);
+    for (int64_t j = 0; j < n_terms; j++)
+      linear_.column.push_back(a.linear.column[j] < 0 ? -1 : plane_of_[a.linear.column[j]]);
   }
   walk_.resize(a.n_nodes);
   value_.assign(a.value, a.value + a.n_nodes);
@@ -107,8 +116,10 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
       };
       int n_leaves = 0;
       leaf_value_.resize(leaf_value_.size() + 256, 0.0);
+      if (n_terms > 0) leaf_node_.resize(leaf_value_.size(), at);
       for (int u = 0; u < n; u++) {
         if (a.left[at + u] == 0) leaf_value_[tree.first_value + n_leaves] = a.value[at + u];
+        if (a.left[at + u] == 0 && n_terms > 0) leaf_node_[tree.first_value + n_leaves] = at + u;
         if (tree.symmetric_depth < 0) {
           masks_.push_back(mask(u));
           if (a.left[at + u] == 0) masks_.back().leaf = (uint16_t)n_leaves;
@@ -136,6 +147,26 @@ void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
   for (const int c : used_) load(table.columns[c], row, 1, x + c);
 }
 
+// What a tree with terms adds to the score of a row: x by column.
+double Forest::added(const OneTree& t, int32_t node, const double* x) const {
+  const int64_t u = t.first_node + node, first = linear_.offset[u], n = linear_.offset[u + 1] - first;
+  if (n == 0) return value_[u];
+  return linear_value(&linear_.coef[first], &linear_.column[first], n, value_[u],
+                      [&](int32_t p) { return x[used_[p]]; });
+}
+
+// The same for n rows (n, n_planes) whose leaves are known.
+void Forest::add_terms(const OneTree& t, const uint8_t* leaf, const double* rows, int n, double* score) const {
+  const size_t width = used_.size();
+  for (int i = 0; i < n; i++) {
+    const int64_t u = leaf_node_[t.first_value + leaf[i]], first = linear_.offset[u], m = linear_.offset[u + 1] - first;
+    const double* x = rows + i * width;
+    score[i] = score[i] + (m == 0 ? value_[u]
+                                  : linear_value(&linear_.coef[first], &linear_.column[first], m, value_[u],
+                                                 [&](int32_t p) { return x[p]; }));
+  }
+}
+
 void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                      double* out) const {
   std::vector<double> x(n_columns_);
@@ -144,8 +175,11 @@ void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int6
     load_row(table, row + i, x.data());
     double* s = out + (row + i) * k;
     for (int j = 0; j < k; j++) s[j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
-    for (int64_t t = first; t < last; t++)
-      s[trees_[t].output] = s[trees_[t].output] + value_[trees_[t].first_node + follow(trees_[t], x.data())];
+    for (int64_t t = first; t < last; t++) {
+      const int32_t node = follow(trees_[t], x.data());
+      const double v = linear_.coef.empty() ? value_[trees_[t].first_node + node] : added(trees_[t], node, x.data());
+      s[trees_[t].output] = s[trees_[t].output] + v;
+    }
   }
 }
 
@@ -156,7 +190,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     std::vector<uint8_t> codes;
     std::vector<const uint8_t*> planes;
     std::vector<uint64_t> reach;
-    std::vector<double> score, row;
+    std::vector<double> score, rows;
   };
   std::vector<Local> local(n_threads);
   run(n_threads, (table.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
@@ -167,7 +201,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       mine.planes.push_back(nullptr);
       mine.reach.resize((size_t)most_nodes_ * (BLOCK / 64));
       mine.score.resize((size_t)k * BLOCK);
-      mine.row.resize(n_columns_);
+      if (!linear_.coef.empty()) mine.rows.resize((size_t)n_planes * BLOCK);
     }
     const int64_t at = b * BLOCK;
     const int n = (int)std::min<int64_t>(BLOCK, table.n_rows - at);
@@ -188,6 +222,10 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
         encode(column, at + first_row, m, cuts_[p], code);
         uint8_t* plane = mine.codes.data() + (size_t)p * BLOCK + first_row;
         for (int i = 0; i < m; i++) plane[i] = (uint8_t)code[i];
+        if (linear_.coef.empty()) continue;
+        double value[STRIPE];
+        load(column, at + first_row, m, value);
+        for (int i = 0; i < m; i++) mine.rows[(size_t)(first_row + i) * n_planes + p] = value[i];
       }
     }
     for (int64_t t = first; t < last; t++) {
@@ -199,7 +237,8 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       else
         kernels().leaves(mine.planes.data(), 0, &masks_[tree.first_mask], tree.n_nodes, tree.n_bits, mine.reach.data(),
                          leaf);
-      kernels().add_values(leaf, &leaf_value_[tree.first_value], tree.n_bits, score);
+      if (linear_.coef.empty()) kernels().add_values(leaf, &leaf_value_[tree.first_value], tree.n_bits, score);
+      else add_terms(tree, leaf, mine.rows.data(), n, score);
     }
     double* to = out + at * k;
     for (int j = 0; j < k; j++)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels.h"
+#include "linear.h"
 #include "table.h"
 
 namespace sapwood {
@@ -18,6 +19,7 @@ struct ForestArrays {
   const uint8_t* missing_left;
   const int32_t* left;
   const double* value;
+  LinearView linear;  // terms of nodes; null: there are none
 };
 
 class Forest {
@@ -51,6 +53,8 @@ class Forest {
   void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
                  int n_threads) const;
   void load_row(const Chunk& table, int64_t row, double* x) const;
+  double added(const OneTree& t, int32_t node, const double* row) const;
+  void add_terms(const OneTree& t, const uint8_t* leaf, const double* rows, int n, double* score) const;
 
   int n_columns_;
   std::vector<double> base_;
@@ -63,6 +67,8 @@ class Forest {
   std::vector<Cuts> cuts_;     // by place in used_
   std::vector<MaskNode> masks_;
   std::vector<double> leaf_value_;  // by leaf number, 256 a tree
+  LinearPart linear_;               // of nodes, or empty; columns by place in used_
+  std::vector<int64_t> leaf_node_;  // by leaf number, as leaf_value_, where there are terms
   bool maskable_ = true;
   int most_nodes_ = 1;
 };
