@@ -294,8 +294,8 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "linear_smooth", _positive, 20.0,
-        "Draws the coefficients of linear leaves towards 0, whatever the units: by half in a leaf whose hessians sum to "
-        "this.",
+        "Draws the coefficients of linear leaves towards 0, whatever their units: by half where the hessians of a leaf "
+        "sum to this.",
         model=True, switch="linear_leaves",
     ),
     Parameter(

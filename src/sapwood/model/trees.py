@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
 from sapwood.errors import ModelFormatError
 from sapwood.model.linear import Linear
 
