@@ -132,6 +132,8 @@ def fit_leaf(
     X: Floats, rows: Ints, columns: list[int], value: float, wide: Quantised, p: dict[str, Any], rate: float
 ) -> tuple[list[int], list[float]] | None:
     """Constant and coefficients of one leaf, or None where it keeps its value alone."""
+    finite = {column: x[np.isfinite(x)] for column in columns for x in [X[rows, column]]}
+    columns = [column for column, x in finite.items() if len(x) and x.min() < x.max()]
     k = len(columns)
     whole = rows[np.isfinite(X[np.ix_(rows, columns)]).all(axis=1)]
     if k == 0 or len(whole) == 0 or float(wide.sums[whole, 2].sum()) < (k + 1) * p["count_unit"]:
@@ -142,12 +144,12 @@ def fit_leaf(
     G, H = float(g.sum()), float(h.sum())
     centre, unit, q = [], [], []
     for column in columns:
-        x = X[whole, column]
-        c = 0.5 * x.min() + 0.5 * x.max()
-        e = reference.exponent(max(x.max() - c, c - x.min()))
+        low, high = finite[column].min(), finite[column].max()
+        c = 0.5 * low + 0.5 * high
+        e = reference.exponent(max(high - c, c - low))
         centre.append(float(c))
         unit.append(math.ldexp(1.0, e - 30))
-        q.append(np.array([int(v) for v in np.rint((x - c) * math.ldexp(1.0, 30 - e))], object))
+        q.append(np.array([int(v) for v in np.rint((X[whole, column] - c) * math.ldexp(1.0, 30 - e))], object))
     mean = [float((h * a).sum()) for a in q]
     b = [float((g * q[i]).sum()) - (mean[i] * G) / H for i in range(k)]
     a = [[float((h * q[i] * q[j]).sum()) - (mean[i] * mean[j]) / H for j in range(i + 1)] for i in range(k)]

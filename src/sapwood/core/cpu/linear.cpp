@@ -49,14 +49,14 @@ struct Fixed {  // a column in a leaf: q = rint((x - centre) * scale)
   double centre, scale, unit;
 };
 
-struct Leaf {  // what is known of one, over its complete rows: those whose values are all finite
-  const int32_t* column;
-  int k;  // columns; 0: no ridge is asked for
-  int64_t count = 0;
+struct Leaf {
+  std::vector<int32_t> column;    // (k) those of its branch; then those of more than one value
   std::vector<double> low, high;  // (k)
   std::vector<Fixed> fixed;       // (k)
-  Sums all, own;                  // of gradients: over all rows, over complete ones
-  std::vector<__int128> sum;      // by column a: g*q, h*q, then h*q*q with the columns up to a
+  // Over complete rows, those whose values of these columns are all finite, but for `all`:
+  int64_t count = 0;
+  Sums all, own;              // of gradients
+  std::vector<__int128> sum;  // by column a: g*q, h*q, then h*q*q with the columns up to a
 };
 
 struct Segment {  // some rows of a leaf
@@ -69,19 +69,16 @@ const Real* row_of(const RawTable& t, int64_t row) {
   return (const Real*)t.data + row * t.n_columns;
 }
 
-// How many rows are complete, and how far their values reach.
+// How far the finite values of each column reach.
 template <class Real>
 void measure(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
-  leaf.low.assign(leaf.k, INF), leaf.high.assign(leaf.k, -INF);
+  const size_t k = leaf.column.size();
+  leaf.low.assign(k, INF), leaf.high.assign(k, -INF);
   for (int64_t i = 0; i < n; i++) {
     const Real* x = row_of<Real>(r.table, rows[i]);
-    bool whole = true;
-    for (int a = 0; a < leaf.k; a++) whole = whole && finite((double)x[leaf.column[a]]);
-    if (!whole) continue;
-    leaf.count += r.weights.of(rows[i]);
-    for (int a = 0; a < leaf.k; a++) {
+    for (size_t a = 0; a < k; a++) {
       const double v = (double)x[leaf.column[a]];
-      leaf.low[a] = std::min(leaf.low[a], v), leaf.high[a] = std::max(leaf.high[a], v);
+      if (finite(v)) leaf.low[a] = std::min(leaf.low[a], v), leaf.high[a] = std::max(leaf.high[a], v);
     }
   }
 }
@@ -89,7 +86,7 @@ void measure(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
 // The sums of the ridge: products of integers, added as integers of 128 bits.
 template <class Real>
 void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
-  const int k = leaf.k;
+  const int k = (int)leaf.column.size();
   leaf.sum.assign((size_t)k * (k + 5) / 2, 0);
   std::vector<int64_t> q((size_t)k * TOGETHER);
   int64_t g[TOGETHER], h[TOGETHER];
@@ -106,6 +103,7 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
         whole = whole && finite(v);
         q[a * TOGETHER + m] = rounded(v * leaf.fixed[a].scale);
       }
+      leaf.count += whole ? r.weights.of(rows[i]) : 0;
       m += whole;
     }
     for (int i = 0; i < m; i++) leaf.own.g += g[i], leaf.own.h += h[i];
@@ -127,11 +125,11 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
 
 // Constant and coefficients of a leaf, appended to `part`; nothing where no column can have one.
 void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double value, LinearPart& part) {
-  const int k = leaf.k;
+  const int k = (int)leaf.column.size();
   const double gs = g_scale(r.scale), hs = h_scale(r.scale), lambda = rule.reg_lambda * hs,
                smooth = rule.linear_smooth * hs;
   const double g = (double)leaf.own.g, h = (double)leaf.own.h;
-  if (k == 0 || h == 0.0) return;
+  if (k == 0 || h == 0.0 || (double)leaf.count < (k + 1) * power_of_two(r.weights.shift)) return;
   std::vector<double> a((size_t)k * k), d(k), b(k), mean(k);
   const __int128* sum = leaf.sum.data();
   for (int i = 0; i < k; i++) {
@@ -169,35 +167,38 @@ LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
   std::vector<Leaf> leaves(r.n_leaves);
   std::vector<Segment> segments;
   for (int l = 0; l < r.n_leaves; l++) {
-    leaves[l].column = rule.column + rule.offset[l], leaves[l].k = (int)(rule.offset[l + 1] - rule.offset[l]);
-    for (int64_t at = rows.start[l]; at < rows.start[l + 1] && leaves[l].k > 0; at += PIECE)
+    leaves[l].column.assign(rule.column + rule.offset[l], rule.column + rule.offset[l + 1]);
+    for (int64_t at = rows.start[l]; at < rows.start[l + 1]; at += PIECE)
       segments.push_back({l, at, std::min(rows.start[l + 1], at + PIECE)});
   }
   auto each = [&](auto&& look, auto&& join) {
     std::vector<Leaf> parts(segments.size());
     run(n_threads, (int64_t)segments.size(), [&](int64_t t, int) {
       const Segment& s = segments[t];
-      parts[t].column = leaves[s.leaf].column, parts[t].k = leaves[s.leaf].k, parts[t].fixed = leaves[s.leaf].fixed;
-      if (parts[t].k > 0) look(r, rows.rows.as<int32_t>() + s.begin, s.end - s.begin, parts[t]);
+      parts[t].column = leaves[s.leaf].column, parts[t].fixed = leaves[s.leaf].fixed;
+      if (!parts[t].column.empty()) look(r, rows.rows.as<int32_t>() + s.begin, s.end - s.begin, parts[t]);
     });
     for (size_t t = 0; t < parts.size(); t++)
-      if (parts[t].k > 0) join(leaves[segments[t].leaf], parts[t]);
+      if (!parts[t].column.empty()) join(leaves[segments[t].leaf], parts[t]);
   };
   each(measure<Real>, [](Leaf& to, const Leaf& from) {
-    to.count += from.count;
-    to.low.resize(to.k, INF), to.high.resize(to.k, -INF);
-    for (int a = 0; a < to.k; a++)
+    to.low.resize(from.low.size(), INF), to.high.resize(from.high.size(), -INF);
+    for (size_t a = 0; a < from.low.size(); a++)
       to.low[a] = std::min(to.low[a], from.low[a]), to.high[a] = std::max(to.high[a], from.high[a]);
   });
   for (Leaf& l : leaves) {
-    if ((double)l.count < (l.k + 1) * power_of_two(r.weights.shift)) l.k = 0;
-    for (int a = 0; a < l.k; a++) {
+    std::vector<int32_t> several;
+    for (size_t a = 0; a < l.low.size(); a++) {
+      if (!(l.low[a] < l.high[a])) continue;
       const double centre = 0.5 * l.low[a] + 0.5 * l.high[a];
       const int e = exponent_of(std::max(l.high[a] - centre, centre - l.low[a]));
+      several.push_back(l.column[a]);
       l.fixed.push_back({centre, power_of_two(LINEAR - e), power_of_two(e - LINEAR)});
     }
+    l.column = several;
   }
   each(add_up<Real>, [](Leaf& to, const Leaf& from) {
+    to.count += from.count;
     to.all.g += from.all.g, to.all.h += from.all.h, to.own.g += from.own.g, to.own.h += from.own.h;
     to.sum.resize(from.sum.size(), 0);
     for (size_t i = 0; i < from.sum.size(); i++) to.sum[i] += from.sum[i];
