@@ -147,24 +147,12 @@ void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
   for (const int c : used_) load(table.columns[c], row, 1, x + c);
 }
 
-// What a tree with terms adds to the score of a row: x by column.
-double Forest::added(const OneTree& t, int32_t node, const double* x) const {
-  const int64_t u = t.first_node + node, first = linear_.offset[u], n = linear_.offset[u + 1] - first;
-  if (n == 0) return value_[u];
-  return linear_value(&linear_.coef[first], &linear_.column[first], n, value_[u],
-                      [&](int32_t p) { return x[used_[p]]; });
-}
-
-// The same for n rows (n, n_planes) whose leaves are known.
-void Forest::add_terms(const OneTree& t, const uint8_t* leaf, const double* rows, int n, double* score) const {
-  const size_t width = used_.size();
-  for (int i = 0; i < n; i++) {
-    const int64_t u = leaf_node_[t.first_value + leaf[i]], first = linear_.offset[u], m = linear_.offset[u + 1] - first;
-    const double* x = rows + i * width;
-    score[i] = score[i] + (m == 0 ? value_[u]
-                                  : linear_value(&linear_.coef[first], &linear_.column[first], m, value_[u],
-                                                 [&](int32_t p) { return x[p]; }));
-  }
+// What a node of a forest with terms gives a row: x by place in used_.
+template <class Row>
+double Forest::given(int64_t node, Row&& x) const {
+  const int64_t first = linear_.offset[node], n = linear_.offset[node + 1] - first;
+  if (n == 0) return value_[node];
+  return linear_value(&linear_.coef[first], &linear_.column[first], n, value_[node], x);
 }
 
 void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
@@ -176,8 +164,8 @@ void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int6
     double* s = out + (row + i) * k;
     for (int j = 0; j < k; j++) s[j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
     for (int64_t t = first; t < last; t++) {
-      const int32_t node = follow(trees_[t], x.data());
-      const double v = linear_.coef.empty() ? value_[trees_[t].first_node + node] : added(trees_[t], node, x.data());
+      const int64_t u = trees_[t].first_node + follow(trees_[t], x.data());
+      const double v = linear_.coef.empty() ? value_[u] : given(u, [&](int32_t p) { return x[used_[p]]; });
       s[trees_[t].output] = s[trees_[t].output] + v;
     }
   }
@@ -238,7 +226,10 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
         kernels().leaves(mine.planes.data(), 0, &masks_[tree.first_mask], tree.n_nodes, tree.n_bits, mine.reach.data(),
                          leaf);
       if (linear_.coef.empty()) kernels().add_values(leaf, &leaf_value_[tree.first_value], tree.n_bits, score);
-      else add_terms(tree, leaf, mine.rows.data(), n, score);
+      for (int i = 0; i < n && !linear_.coef.empty(); i++) {
+        const double* x = &mine.rows[(size_t)i * n_planes];
+        score[i] = score[i] + given(leaf_node_[tree.first_value + leaf[i]], [=](int32_t p) { return x[p]; });
+      }
     }
     double* to = out + at * k;
     for (int j = 0; j < k; j++)

@@ -53,8 +53,8 @@ class Forest {
   void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
                  int n_threads) const;
   void load_row(const Chunk& table, int64_t row, double* x) const;
-  double added(const OneTree& t, int32_t node, const double* row) const;
-  void add_terms(const OneTree& t, const uint8_t* leaf, const double* rows, int n, double* score) const;
+  template <class Row>
+  double given(int64_t node, Row&& x) const;
 
   int n_columns_;
   std::vector<double> base_;

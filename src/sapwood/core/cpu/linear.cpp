@@ -8,6 +8,7 @@
 namespace sapwood {
 namespace {
 
+constexpr int AHEAD = 16;      // rows; 32 and 64 are no faster
 constexpr int TOGETHER = 128;  // rows whose fixed-point values lie side by side: those of ten columns stay in L1
 
 int number(const LeafNumbers& leaf, int64_t i) {
@@ -69,12 +70,24 @@ const Real* row_of(const RawTable& t, int64_t row) {
   return (const Real*)t.data + row * t.n_columns;
 }
 
+// The rows of a leaf lie anywhere: without this, two thirds of a fit are waits for them (300,000 rows, 28 columns).
+// Inline always: a call that only prefetches has no effect to a compiler, and is left out.
+template <class Real>
+[[gnu::always_inline]] inline void foresee(const LinearRows& r, const int32_t* rows, int64_t i, int64_t n,
+                                           const std::vector<int32_t>& column) {
+  if (i + AHEAD >= n) return;
+  const Real* x = row_of<Real>(r.table, rows[i + AHEAD]);
+  for (const int32_t c : column) __builtin_prefetch(x + c);
+  __builtin_prefetch(r.fine + rows[i + AHEAD]);
+}
+
 // How far the finite values of each column reach.
 template <class Real>
 void measure(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   const size_t k = leaf.column.size();
   leaf.low.assign(k, INF), leaf.high.assign(k, -INF);
   for (int64_t i = 0; i < n; i++) {
+    foresee<Real>(r, rows, i, n, leaf.column);
     const Real* x = row_of<Real>(r.table, rows[i]);
     for (size_t a = 0; a < k; a++) {
       const double v = (double)x[leaf.column[a]];
@@ -93,6 +106,7 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   for (int64_t at = 0; at < n; at += TOGETHER) {
     int m = 0;
     for (int64_t i = at; i < std::min(n, at + TOGETHER); i++) {
+      foresee<Real>(r, rows, i, n, leaf.column);
       const Real* x = row_of<Real>(r.table, rows[i]);
       const int64_t times = r.weights.whole ? r.weights.of(rows[i]) : 1;
       g[m] = times * r.fine[rows[i]].g, h[m] = times * r.fine[rows[i]].h;
