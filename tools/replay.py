@@ -28,7 +28,7 @@ def uniform(stream: int) -> NDArray[np.float64]:
     return (cpu.draw(0, 99, stream, 0, ROWS) >> np.uint64(44)).astype(np.float64) / 2**20
 
 
-def dataset(objective: str, variant: str) -> sapwood.Dataset:
+def dataset(objective: str, variant: str, linear: bool = False) -> sapwood.Dataset:
     """The task's data, made with + - * and comparisons only, so that no libm takes part."""
     X = np.stack([uniform(j) for j in range(COLUMNS)], axis=1)
     X[:, 5] = np.floor(4 * X[:, 5])  # few distinct values
@@ -45,7 +45,8 @@ def dataset(objective: str, variant: str) -> sapwood.Dataset:
     if variant == "missing":
         X[uniform(8) < 0.2, 1] = np.nan
         X[uniform(9) < 0.5, 2] = np.nan
-    return sapwood.Dataset(X, label, weight=weight if variant == "weighted" else None, max_bins=31)
+    weight = weight if variant == "weighted" else None
+    return sapwood.Dataset(X, label, weight=weight, max_bins=31, linear_leaves=linear)
 
 
 def tasks() -> Iterator[tuple[str, str]]:
@@ -72,6 +73,10 @@ def tasks() -> Iterator[tuple[str, str]]:
             }
             name = f"{objective:14}{grower:10}{precision:7}{variant:9}"
             yield name, sapwood.train(params, data).fingerprint()
+    for objective, variant in product(objectives, ("weighted", "missing")):
+        params = {"objective": objective, "n_estimators": ROUNDS, "max_leaves": 7}
+        booster = sapwood.train(params, dataset(objective, variant, linear=True))
+        yield f"{objective:14}linear leaves    {variant:9}", booster.fingerprint()
 
 
 def main() -> int:
