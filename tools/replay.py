@@ -45,8 +45,8 @@ def dataset(objective: str, variant: str, linear: bool = False) -> sapwood.Datas
     if variant == "missing":
         X[uniform(8) < 0.2, 1] = np.nan
         X[uniform(9) < 0.5, 2] = np.nan
-    weight = weight if variant == "weighted" else None
-    return sapwood.Dataset(X, label, weight=weight, max_bins=31, linear_leaves=linear)
+    given = weight if variant == "weighted" else None
+    return sapwood.Dataset(X, label, weight=given, max_bins=31, linear_leaves=linear)
 
 
 def tasks() -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ BUDGET = {
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 6150,  # sums and order statistics of leaves; several roots; samples; exact trees; linear leaves
+    "src/sapwood/core/cpu": 6150,  # sums and order statistics of leaves; samples; exact trees; linear leaves
     "tools": 350,
     "benchmarks": 900,  # one script a claim; linear.py is the latest
     "examples": 100,
