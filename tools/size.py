@@ -11,19 +11,19 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2400,  # 22 metrics in one file; constraints by name; the samplers' parameters
+    "src/sapwood": 2550,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
     "src/sapwood/device": 150,
-    "src/sapwood/data": 1100,
-    "src/sapwood/model": 1280,  # proofs of constraints; terms of linear leaves
+    "src/sapwood/data": 1640,  # categories in every container, and their dictionaries; values behind bins
+    "src/sapwood/model": 1420,  # proofs of constraints; sets of categories; terms of linear leaves
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 1720,  # leaf values, pruning, order; dart, forests; linear leaves
+    "src/sapwood/boost": 1740,  # leaf values, pruning, order; dart, forests; linear leaves
     "src/sapwood/interfaces": 600,
-    "src/sapwood/core": 950,
+    "src/sapwood/core": 1000,  # sets of categories and terms of leaves go in and out
     "src/sapwood/core/math": 470,  # one way to order floats; a ridge
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 6150,  # sums and order statistics of leaves; samples; exact trees; linear leaves
+    "src/sapwood/core/cpu": 7130,  # order statistics of leaves; samples; exact trees; slots; sets; linear leaves
     "tools": 350,
     "benchmarks": 900,  # one script a claim; linear.py is the latest
     "examples": 100,

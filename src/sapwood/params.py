@@ -14,6 +14,7 @@ from sapwood.errors import ParameterError, suggest
 from sapwood.kinds import (
     FRACTION,
     RATE,
+    Categorical,
     Choice,
     Device,
     Directions,
@@ -58,7 +59,6 @@ class Parameter:
     aliases: tuple[str, ...] = ()
     means: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # alias -> what its value is in ours
     model: bool = False  # two values of it can give two models
-    switch: str | None = None  # the parameter it goes with: where that is off it says nothing, and no model keeps it
     estimator: bool = True  # an argument of the estimators; False where they work it out themselves
 
 
@@ -227,6 +227,14 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "categorical_features", Categorical(), "auto",
+        "Columns of categories: 'auto', those of text and of categorical types; or names, positions or a mask of "
+        "columns, which may also hold integers; None for none, so that anything but numbers is refused.",
+        ("categorical_feature", "cat_feature", "categorical_column", "cat_column", "cat_features",
+         "enable_categorical"),
+        means={"enable_categorical": _as("auto", None)},
+    ),
+    Parameter(
         "min_child_weight", _positive, 1.0,
         "Least sum of hessians in a leaf.",
         ("min_sum_hessian_in_leaf", "min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian"),
@@ -285,18 +293,18 @@ TABLE: tuple[Parameter, ...] = (
         "missing or infinite value there get the leaf's constant value. Keeps the values of the table, 4 or 8 bytes "
         "each, beside its bins.",
         ("linear_tree", "linear_trees"),
-        model=True, switch="linear_leaves",
+        model=True,
     ),
     Parameter(
         "linear_lambda", _positive, 0.0,
         "L2 penalty on the coefficients of linear leaves, in the units of their columns.",
-        model=True, switch="linear_leaves",
+        model=True,
     ),
     Parameter(
         "linear_smooth", _positive, 20.0,
         "Draws the coefficients of linear leaves towards 0, whatever their units: by half where the hessians of a leaf "
         "sum to this.",
-        model=True, switch="linear_leaves",
+        model=True,
     ),
     Parameter(
         "start", Start(), "auto",
@@ -446,6 +454,33 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "max_cat_to_onehot", Integer(1), 4,
+        "Columns of at most so many categories are split one category against the rest, others by sets of categories.",
+        ("one_hot_max_size",),
+        model=True,
+    ),
+    Parameter(
+        "max_cat_threshold", Integer(1), 32,
+        "Most categories in the smaller of the two sets a split is looked for in.",
+        model=True,
+    ),
+    Parameter(
+        "cat_smooth", _positive, 10.0,
+        "Categories are ordered by gradient / (hessian + cat_smooth) in every node; one with fewer rows there than "
+        "this is in no set, and goes right.",
+        model=True,
+    ),
+    Parameter(
+        "cat_l2", _positive, 10.0,
+        "Added to reg_lambda in splits by a set of categories, and in the values of leaves right below.",
+        model=True,
+    ),
+    Parameter(
+        "min_data_per_group", Integer(1), 100,
+        "Least rows by which one set of categories must exceed the last one looked at, and of the other side.",
+        model=True,
+    ),
+    Parameter(
         "forced_splits", ForcedSplits(), None,
         "Splits at the top of every tree: a dict of feature, threshold and, for further splits, left and right, or a "
         "JSON file of it. One that a node's limits or constraints do not admit is left out with those below it.",
@@ -539,6 +574,11 @@ RECIPES: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 1,
         "reg_lambda": 1.0,
         "path_smooth": 0.0,
+        "max_cat_to_onehot": 3,  # it says 4 and means fewer than 4
+        "max_cat_threshold": 64,
+        "cat_smooth": 0.0,
+        "cat_l2": 0.0,
+        "min_data_per_group": 1,
         "pruning": "post",
         "rate_drop": 0.0,
         "skip_drop": 0.0,
@@ -559,6 +599,11 @@ RECIPES: dict[str, dict[str, Any]] = {
         "reg_lambda": 0.0,
         "path_smooth": 0.0,
         "linear_smooth": 0.0,
+        "max_cat_to_onehot": 3,  # it says 4 and counts missing values as one
+        "max_cat_threshold": 32,
+        "cat_smooth": 10.0,
+        "cat_l2": 10.0,
+        "min_data_per_group": 100,
         "pruning": "pre",
         "rate_drop": 0.1,
         "skip_drop": 0.5,
@@ -596,6 +641,13 @@ ELSEWHERE = {
     "importance_type": "ask the model for it: Booster.importance(kind).",
     "max_features": "draw a share of the columns with colsample_bynode.",
 }
+
+
+# They came after the first models: one that has them at their defaults keeps the bytes that it had without them.
+_LATER = (
+    "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
+    "linear_leaves", "linear_lambda", "linear_smooth",
+)  # fmt: skip
 
 
 def defaults() -> dict[str, Any]:
@@ -694,11 +746,10 @@ def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
     `eval_metric`, which may be a function: `best_round` has what it decided. Learning rates that change from round to
     round are in the trees, and a user's objective is known by its name.
     """
-    kept = {
-        name: value
-        for name, value in resolved.items()
-        if (row := _ROWS.get(name)) is None or (row.model and (row.switch is None or resolved[row.switch]))
-    }
+    kept = {name: value for name, value in resolved.items() if name not in _ROWS or _ROWS[name].model}
+    for name in _LATER:
+        if kept[name] == _ROWS[name].default:
+            del kept[name]
     if not isinstance(kept.get("learning_rate"), float):
         kept["learning_rate"] = "scheduled"
     return kept

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sapwood
@@ -120,7 +121,7 @@ def test_ten_and_ten_rounds_are_twenty() -> None:
 def test_estimators_holdout_and_folds() -> None:
     X, y = rows()
     model = sapwood.SapwoodRegressor(linear_leaves=True, n_estimators=30, early_stopping_rounds=5).fit(X, y)
-    assert model.booster_.linear and model.booster_.params["linear_smooth"] == 20.0
+    assert model.booster_.linear and model.booster_.params["linear_leaves"] is True
     measured = sapwood.cv({"n_estimators": 5}, Dataset(X, y, linear_leaves=True), n_folds=3)["rmse_mean"]
     constant = sapwood.cv({"n_estimators": 5}, Dataset(X, y), n_folds=3)["rmse_mean"]
     assert measured[0] == constant[0] and measured[-1] < constant[-1]
@@ -178,7 +179,34 @@ def test_what_needs_linear_leaves_is_refused_without() -> None:
 def test_branches() -> None:
     """The columns above each leaf, once each, rising; a tree without a split has none."""
     tree: Any = {"left": np.array([1, 3, 0, 0, 5, 0, 0], np.int32), "column": np.array([2, 0, -1, -1, 2, -1, -1])}
+    tree["set"] = np.full(7, -1, np.int32)
     offset, column = linear.branches(tree)
     assert offset.tolist() == [0, 1, 3, 5, 7] and column.tolist() == [2, 0, 2, 0, 2, 0, 2]
-    offset, column = linear.branches({"left": np.zeros(1, np.int32), "column": np.array([-1])})  # type: ignore[typeddict-item]
-    assert offset.tolist() == [0, 0] and len(column) == 0
+    tree["set"][1] = 0  # column 0 is one of categories
+    assert linear.branches(tree)[1].tolist() == [2, 2, 2, 2]
+    root: Any = {"left": np.zeros(1, np.int32), "column": np.array([-1]), "set": np.array([-1])}
+    assert linear.branches(root)[0].tolist() == [0, 0]
+
+
+def test_categories_split_but_have_no_coefficient(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    kind, x = rng.choice(["a", "b", "c", "d", "e", "f"], 900), rng.normal(size=900).astype(np.float32)
+    y = np.where(np.isin(kind, ["a", "c", "e"]), 4 * x, 3 - x)
+    X = pd.DataFrame({"kind": kind, "x": x, "more": rng.normal(size=900).astype(np.float32)})
+    X.loc[::50, "kind"] = None
+    data = Dataset(X, y, linear_leaves=True)
+    assert data.values is not None and data.values.dtype == np.float32  # categories take no room from numbers
+    booster = sapwood.train({"n_estimators": 8, "max_leaves": 6, "min_data_per_group": 10}, data)
+    assert booster.trees.linear is not None and (booster.trees.set >= 0).any()
+    assert set(booster.trees.linear.linear_column.tolist()) <= {-1, 1, 2}
+    data.save(tmp_path / "data")
+    assert Dataset.load(tmp_path / "data").fingerprint() == data.fingerprint()
+    booster.save(tmp_path / "model")
+    predicted = booster.predict(X)
+    np.testing.assert_array_equal(sapwood.load(tmp_path / "model").predict(X), predicted)
+    rows_ = np.concatenate([booster.predict(X.iloc[i : i + 1]) for i in range(60)])
+    np.testing.assert_array_equal(rows_, predicted[:60])
+    again = sapwood.train(
+        {"n_estimators": 8, "max_leaves": 6, "min_data_per_group": 10}, Dataset.load(tmp_path / "data")
+    )
+    assert again.to_bytes() == booster.to_bytes()

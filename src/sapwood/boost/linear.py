@@ -73,13 +73,14 @@ def fit(trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, params: 
 
 
 def branches(tree: cpu.Tree) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The columns that the splits above each leaf ask for, rising: (n_leaves + 1) offsets, and the columns."""
+    """The numeric columns that the splits above each leaf ask for, rising: (n_leaves + 1) offsets, and the columns."""
     left = tree["left"]
     above: list[frozenset[int]] = [frozenset()] * len(left)
     for node in np.flatnonzero(left).tolist():  # children come after their parents
-        above[left[node]] = above[left[node] + 1] = above[node] | {int(tree["column"][node])}
-    own = [sorted(above[node]) for node in np.flatnonzero(left == 0).tolist()]
-    return np.cumsum([0, *map(len, own)], dtype=np.int64), np.array([c for one in own for c in one], np.int32)
+        own = [] if tree["set"][node] >= 0 else [int(tree["column"][node])]  # categories are no numbers
+        above[left[node]] = above[left[node] + 1] = above[node].union(own)
+    found = [sorted(above[node]) for node in np.flatnonzero(left == 0).tolist()]
+    return np.cumsum([0, *map(len, found)], dtype=np.int64), np.array([c for one in found for c in one], np.int32)
 
 
 def added(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any] | None, n_threads: int) -> Floats:

@@ -3,7 +3,7 @@
 In: terms of grown trees, or arrays from a file. Out: read-only arrays over the nodes of all trees, checked before use.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,7 @@ class Linear:
         inside = slice(offset[0], offset[-1])
         return Linear(offset - offset[0], self.linear_column[inside], self.linear_coef[inside])
 
-    def validate(self, leaf: NDArray[np.bool_], n_columns: int) -> None:
+    def validate(self, leaf: NDArray[np.bool_], n_columns: int, categories: Sequence[int] = ()) -> None:
         """Check that the arrays are terms, whatever wrote them.
 
         Parameters
@@ -77,6 +77,8 @@ class Linear:
             Which nodes are leaves: only they have terms.
         n_columns : int
             Columns of the table that is read.
+        categories : sequence of int
+            Those of categories, which have no coefficients.
 
         Raises
         ------
@@ -96,14 +98,20 @@ class Linear:
         _hold(bool((leaf | (np.diff(offset) == 0)).all()), "only leaves have terms")
         _hold(bool(((column == -1) == first).all()), "the first term of a leaf, and only that, is its constant")
         _hold(bool(((column >= -1) & (column < n_columns)).all()), f"columns are below {n_columns}")
+        _hold(not np.isin(column, categories).any(), "columns of categories have no coefficient")
         rising = np.diff(column) > 0
         _hold(bool((rising | first[1:]).all()), "the columns of a leaf rise")
         _hold(bool(np.isfinite(coef).all()), "every coefficient is finite")
 
 
-def decode(arrays: Mapping[str, NDArray[Any]]) -> Linear | None:
-    """The terms among the arrays of a file, if it has any."""
-    return Linear(*(arrays[name] for name in DTYPES)) if DTYPES.keys() <= arrays.keys() else None
+def encode(linear: Linear | None) -> dict[str, NDArray[Any]]:
+    """The terms as arrays of a file; none of them where there are none."""
+    return {} if linear is None else {name: getattr(linear, name) for name in DTYPES}
+
+
+def decode(arrays: MutableMapping[str, NDArray[Any]]) -> Linear | None:
+    """The terms among the arrays of a file, if it has any, taken out of them."""
+    return Linear(*(arrays.pop(name) for name in DTYPES)) if DTYPES.keys() <= arrays.keys() else None
 
 
 def _hold(law: bool, text: str) -> None:
