@@ -50,7 +50,7 @@ def uniform(stream: int) -> NDArray[np.float64]:
     return (cpu.draw(0, 99, stream, 0, ROWS) >> np.uint64(44)).astype(np.float64) / 2**20
 
 
-def dataset(objective: str, variant: str) -> sapwood.Dataset:
+def dataset(objective: str, variant: str, linear: bool = False) -> sapwood.Dataset:
     """The task's data, made with + - * and comparisons only, so that no libm takes part."""
     X = np.stack([uniform(j) for j in range(COLUMNS)], axis=1)
     X[:, 5] = np.floor(4 * X[:, 5])  # few distinct values
@@ -68,7 +68,7 @@ def dataset(objective: str, variant: str) -> sapwood.Dataset:
         X[uniform(8) < 0.2, 1] = np.nan
         X[uniform(9) < 0.5, 2] = np.nan
     bins: dict[str, Any] = {"tree_method": "exact"} if variant == "exact" else {"max_bins": 31}
-    return sapwood.Dataset(X, label, weight=weight if variant == "weighted" else None, **bins)
+    return sapwood.Dataset(X, label, weight=weight if variant == "weighted" else None, linear_leaves=linear, **bins)
 
 
 def tasks() -> Iterator[tuple[str, str]]:
@@ -102,6 +102,10 @@ def tasks() -> Iterator[tuple[str, str]]:
         data = dataset(objective if isinstance(objective, str) else "squared_error", part)
         params = {"n_estimators": 2 * ROUNDS, "grow_policy": grower, "max_depth": 3, "random_state": 1, **given}
         yield f"{part:14}{grower:10}", sapwood.train(params, data).fingerprint()
+    for objective, variant in product(objectives, ("weighted", "missing")):
+        params = {"objective": objective, "n_estimators": ROUNDS, "max_leaves": 7}
+        booster = sapwood.train(params, dataset(objective, variant, linear=True))
+        yield f"{objective:14}linear leaves    {variant:9}", booster.fingerprint()
 
 
 def main() -> int:

@@ -11,22 +11,22 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2500,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
+    "src/sapwood": 2550,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
     "src/sapwood/device": 150,
     "src/sapwood/data": 1600,  # categories in every container, and their dictionaries
     "src/sapwood/model": 1260,  # proofs of constraints; sets of categories
     "src/sapwood/model/convert": 1900,  # one reader or writer a format
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 1580,  # leaf values, pruning, order; dart, forests
+    "src/sapwood/boost": 1740,  # leaf values, pruning, order; dart, forests; linear leaves
     "src/sapwood/interfaces": 600,
-    "src/sapwood/core": 920,  # sets of categories go in and out
-    "src/sapwood/core/math": 420,  # one way to order floats
+    "src/sapwood/core": 1000,  # sets of categories and terms of leaves go in and out
+    "src/sapwood/core/math": 470,  # one way to order floats; a ridge
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 6720,  # sums and order statistics of leaves; several roots at once; samples; exact trees; slots; splits by sets of categories
+    "src/sapwood/core/cpu": 7130,  # order statistics of leaves; samples; exact trees; slots; sets; linear leaves
     "tools": 350,
-    "benchmarks": 820,  # one script a claim; exact.py is the latest
+    "benchmarks": 900,  # one script a claim; linear.py is the latest
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first

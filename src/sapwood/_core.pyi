@@ -1,7 +1,7 @@
 """The native core: arrays in, arrays out; argument checks and nothing decided."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 type Floats = NDArray[np.float64]
 type Ints = NDArray[np.int32]
 type Bytes = NDArray[np.uint8]
+
+# Of linear leaves, by leaf or node: offsets (n + 1), columns (-1: the constant, which comes first), coefficients.
+type Terms = tuple[NDArray[np.int64], Ints, Floats]
 
 # A 2-D array (any strides) or a list of 1-D columns; float32/64, any integer, bool; native byte order. Never copied.
 type Table = NDArray[Any] | Sequence[NDArray[Any]]
@@ -28,6 +31,7 @@ class Tree(TypedDict):
     set: Ints  # of a category split (threshold 0, bin -1): which set of codes goes left; else -1
     set_offset: NDArray[np.int64]  # (n_sets + 1) into set_code
     set_code: Ints  # rising within a set
+    linear: NotRequired[Terms]  # of its nodes; not from the core
 
 EVERY_VALUE: int  # as max_bins: a bin for every value, however many
 
@@ -140,6 +144,20 @@ class Trainer:
         """The factor on the leaf values that minimises the loss."""
     def set_leaves(self, output: int, number: Ints | None, value: Floats) -> None:
         """Give its leaves other values, after merging them (old number -> new) where numbers are given."""
+    def set_table(self, table: NDArray[Any]) -> None:
+        """The values behind the bins, (n_rows, n_columns) float32 or float64, row by row: linear leaves need them."""
+    def fit_linear(
+        self,
+        output: int,
+        offset: NDArray[np.int64],  # (n_leaves + 1)
+        column: Ints,  # of each leaf, rising
+        value: Floats,  # (n_leaves) shrunk
+        rate: float,
+        reg_lambda: float,
+        linear_lambda: float,
+        linear_smooth: float,
+    ) -> Terms:
+        """Terms for each of its leaves, shrunk (NUMERICS, Linear leaves); `add_scores` adds by them."""
     def add_scores(self, output: int) -> None:
         """Add the leaf values of the tree just grown."""
 
@@ -161,6 +179,17 @@ def apply(
 ) -> Ints:
     """The leaf (node id) of every row of a binned table in one tree."""
 
+def linear_values(
+    table: NDArray[Any],
+    node: Ints,
+    value: Floats,
+    offset: NDArray[np.int64],
+    column: Ints,
+    coef: Floats,
+    n_threads: int,
+) -> Floats:
+    """What each row (n_rows) gets from its node in one tree: values and terms are of nodes."""
+
 class Forest:
     """A frozen model for prediction. The constructor checks every index."""
 
@@ -179,6 +208,9 @@ class Forest:
         set_code: Ints,
         base: Floats,  # (n_outputs)
         link: str,  # of core/math/types.h
+        linear_offset: NDArray[np.int64] | None = None,  # (n_nodes + 1) terms of nodes
+        linear_column: Ints | None = None,
+        linear_coef: Floats | None = None,
     ) -> None: ...
     def predict(
         self,

@@ -288,6 +288,25 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "linear_leaves", Flag(), False,
+        "Leaves that are linear in the columns of their branch, by a ridge, from the second round on; rows with a "
+        "missing or infinite value there get the leaf's constant value. Keeps the values of the table, 4 or 8 bytes "
+        "each, beside its bins.",
+        ("linear_tree", "linear_trees"),
+        model=True,
+    ),
+    Parameter(
+        "linear_lambda", _positive, 0.0,
+        "L2 penalty on the coefficients of linear leaves, in the units of their columns.",
+        model=True,
+    ),
+    Parameter(
+        "linear_smooth", _positive, 20.0,
+        "Draws the coefficients of linear leaves towards 0, whatever their units: by half where the hessians of a leaf "
+        "sum to this.",
+        model=True,
+    ),
+    Parameter(
         "start", Start(), "auto",
         "Score before the first tree: a number, one for each output, or 'auto', the constant that minimises the loss.",
         model=True,
@@ -579,6 +598,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 20,
         "reg_lambda": 0.0,
         "path_smooth": 0.0,
+        "linear_smooth": 0.0,
         "max_cat_to_onehot": 3,  # it says 4 and counts missing values as one
         "max_cat_threshold": 32,
         "cat_smooth": 10.0,
@@ -624,7 +644,10 @@ ELSEWHERE = {
 
 
 # They came after the first models: one that has them at their defaults keeps the bytes that it had without them.
-_LATER = ("max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group")
+_LATER = (
+    "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
+    "linear_leaves", "linear_lambda", "linear_smooth",
+)  # fmt: skip
 
 
 def defaults() -> dict[str, Any]:

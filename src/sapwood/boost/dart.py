@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.boost import linear
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import ValidSet
 from sapwood.device import cpu
@@ -39,7 +40,11 @@ def boost(task: Task, rounds: range) -> Iterator[Step]:
     """
     params, n_copies = task.params, task.params["n_parallel_trees"]
     own = [watch for watch in task.watches if isinstance(watch, ValidSet)]  # held-out rows are the trainer's
-    train, *others = ledgers = [_Ledger(task.trainer.scores()), *(_Ledger(watch.scores()) for watch in own)]
+    n_threads = cpu.threads(params["n_jobs"])
+    train, *others = ledgers = [
+        _Ledger(task.trainer.scores(), task.values, n_threads),
+        *(_Ledger(watch.scores(), watch.values, n_threads) for watch in own),
+    ]
 
     def follow(weights: Floats, first: int) -> None:
         task.trainer.set_scores(train.scores(weights, first))
@@ -110,10 +115,10 @@ def factors(rule: str, n_dropped: int, rate: float) -> tuple[float, float]:
     return n_dropped / over, 1.0 / over
 
 
-def weighted(trees: Sequence[tuple[cpu.Tree, int]], weights: Floats) -> list[tuple[cpu.Tree, int]]:
+def weighted(trees: Sequence[tuple[cpu.Tree, int]], weights: Floats) -> list[tuple[dict[str, Any], int]]:
     """Trees with their outputs, as they were grown, times the factors of their rounds."""
     each = np.repeat(weights, len(trees) // len(weights))
-    return [({**tree, "value": by * tree["value"]}, output) for (tree, output), by in zip(trees, each, strict=True)]
+    return [(linear.scaled(tree, by), output) for (tree, output), by in zip(trees, each, strict=True)]
 
 
 def _total(weights: Floats) -> float:
@@ -124,9 +129,10 @@ def _total(weights: Floats) -> float:
 class _Ledger:
     """The leaves that rows came to, tree by tree, so that scores can be added up anew: a byte a row and small tree."""
 
-    def __init__(self, start: Floats) -> None:
+    def __init__(self, start: Floats, values: NDArray[Any] | None, n_threads: int) -> None:
         self._start, self._scores = np.array(start), np.array(start)
-        self._rounds: list[list[tuple[int, Floats, NDArray[Any]]]] = []  # output, values of nodes, node of every row
+        self._values, self._n_threads = values, n_threads
+        self._rounds: list[list[tuple[int, dict[str, Any], NDArray[Any]]]] = []  # output, leaves, node of every row
 
     def open(self) -> None:
         """Begin a round."""
@@ -134,14 +140,17 @@ class _Ledger:
 
     def add(self, tree: cpu.Tree, output: int, node: NDArray[np.int32]) -> None:
         """Note a tree of the round, as it was grown, and the node of every row in it."""
-        self._rounds[-1].append((output, tree["value"], node.astype(np.min_scalar_type(len(tree["value"])))))
+        arrays: Mapping[str, Any] = tree
+        leaves = {name: arrays[name] for name in ("value", "linear") if name in arrays}
+        self._rounds[-1].append((output, leaves, node.astype(np.min_scalar_type(len(tree["value"])))))
 
     def scores(self, weights: Floats, first: int) -> Floats:
         """Scores as prediction adds them up, tree by tree, in order; the rounds before the first are in already."""
         if first == 0:
             self._scores = self._start.copy()
         for weight, trees in zip(weights[first:], self._rounds[first:], strict=True):
-            for output, value, node in trees:
+            for output, leaves, node in trees:
                 if weight > 0.0:  # else dropped
-                    self._scores[output] += (weight * value)[node]
+                    grown = linear.scaled(leaves, weight)
+                    self._scores[output] += linear.added(grown, node, self._values, self._n_threads)
         return self._scores

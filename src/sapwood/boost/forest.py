@@ -32,7 +32,7 @@ def parallel(task: Task, rounds: range) -> Iterator[Step]:
         scores, grown = task.trainer.scores(), []
         for copy in range(n_copies):
             for output, tree in enumerate(task.trees(index, copy, task.rule.rate(index) / n_copies)):
-                scores[output] += tree["value"][task.reach(tree, output)]
+                scores[output] += task.added(tree, output)
                 grown.append((tree, output))
         task.trainer.set_scores(scores)
         for tree, output in grown:
@@ -68,7 +68,7 @@ def boost(task: Task, rounds: range) -> Iterator[Step]:
         for copy in range(n_copies):
             for output, tree in enumerate(task.trees(index, copy, 1.0 / n_copies)):
                 for watch, total in zip(task.watches, totals, strict=True):
-                    total[output] += tree["value"][watch.reach(tree)]
+                    total[output] += watch.added(tree)
                 trees.append(tree)
         for watch, start, total in zip(task.watches, starts, totals, strict=True):
             watch.replace(start + total / (index + 1))

@@ -40,6 +40,7 @@ class Rule:
     ccp_alpha: float
     by_validation: bool
     direction: Sequence[int]  # of every column; empty where none has one
+    first_linear: int  # the first round whose leaves may be linear
 
 
 def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direction: Sequence[int] = ()) -> Rule:
@@ -87,6 +88,7 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direct
     return Rule(
         objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, after, method,
         iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
+        0 if params["boosting"] == "forest" else 1,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import grow, objective, sampling
-from sapwood.boost import leaf
+from sapwood.boost import leaf, linear
 from sapwood.boost.watch import Watch
 from sapwood.device import cpu
 
@@ -36,6 +36,8 @@ class Task:
         Of the training rows, for what the core does not do itself.
     watches : sequence of Watch
         Validation rows; their scores follow.
+    values : (n_rows, n_columns) float32 or float64, or None
+        Behind the bins of the training rows: leaves are linear where they are given.
     """
 
     trainer: cpu.Trainer
@@ -43,6 +45,7 @@ class Task:
     rule: leaf.Rule
     rows: leaf.Rows
     watches: Sequence[Watch]
+    values: NDArray[Any] | None = None
 
     @cached_property
     def _plan(self) -> tuple[str, dict[str, float]]:
@@ -78,8 +81,15 @@ class Task:
                 leaf.settle(self.trainer, output, tree, rate, rule, judge, self.rows)
                 for output, tree in enumerate(trees)
             ]
+        if self.values is not None and index >= rule.first_linear:
+            for output, tree in enumerate(trees):
+                linear.fit(self.trainer, output, tree, rate, self.params)
         return trees
 
     def reach(self, tree: cpu.Tree, output: int) -> NDArray[np.int32]:
         """The leaf (node) that each training row comes to in the tree just grown for an output."""
         return np.flatnonzero(tree["left"] == 0).astype(np.int32)[self.trainer.leaves(output)]
+
+    def added(self, tree: cpu.Tree, output: int) -> Floats:
+        """What the tree just grown for an output adds to the score of each training row."""
+        return linear.added(tree, self.reach(tree, output), self.values, cpu.threads(self.params["n_jobs"]))

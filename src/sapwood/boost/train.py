@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, metric, objective, sampling
-from sapwood.boost import dart, forest, leaf, plain
+from sapwood.boost import dart, forest, leaf, linear, plain
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -111,7 +111,8 @@ def train(
             history=deepcopy(history),
         )
 
-    task = Task(trainer, job.params, job.rule, (job.label, _weight(data, held)), list(watches.values()))
+    rows = job.label, _weight(data, held)
+    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values)
     rounds = _loop(job)(task, _rounds(job, first))
     booster = build(_run(job, rounds, first, look, history, build))
     if data.n_rows > 1:
@@ -180,7 +181,8 @@ def cv(
     rounds = zip(
         *(
             _loop(job)(
-                Task(trainer, job.params, job.rule, (job.label, _weight(data, fold == which)), [watch]), _rounds(job, 0)
+                Task(trainer, job.params, job.rule, (job.label, _weight(data, fold == which)), [watch], data.values),
+                _rounds(job, 0),
             )
             for which, (trainer, watch) in enumerate(zip(trainers, watches, strict=True))
         ),
@@ -280,6 +282,7 @@ def _prepare(
     rule = leaf.plan(
         goal, params, n_outputs, constraints.directions(params["monotone_constraints"], data.feature_names)
     )
+    linear.check(params, rule.method)
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 
@@ -350,6 +353,8 @@ def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_out
             "init_model knows other categories than the data, or has them in another order; make the data with "
             "Dataset(..., reference=the data the model was trained on)."
         )
+    if model.linear and data.values is None:
+        raise DataError("init_model has linear leaves, which need values; make the data with linear_leaves=True.")
 
 
 def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Dataset]:
@@ -389,6 +394,8 @@ def _trainer(
     label = objective.planes(goal, job.label, job.n_outputs)
     trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
     grow.rule(trainer, job.params, data.feature_names, data.cuts)
+    if data.values is not None:
+        trainer.set_table(data.values)
     sampling.prepare(trainer, job.params, _classes(job), data.group)
     if init_model is not None:
         base = np.asarray(init_model.base)

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.boost import linear
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, DivergedError
@@ -37,13 +38,16 @@ class Watch(Protocol):
     def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         """The leaf (node) that each row comes to."""
 
+    def added(self, tree: Mapping[str, Any]) -> Floats:
+        """What a tree adds to the score of each row."""
+
 
 class ValidSet:
     """A dataset in the bins of the training data, with scores of its own."""
 
     def __init__(self, data: Dataset, scores: Floats, n_threads: int) -> None:
         assert data.label is not None
-        self.label, self.weight = data.label, data.weight
+        self.label, self.weight, self.values = data.label, data.weight, data.values
         self._data, self._scores, self._n_threads = data, scores, n_threads
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
@@ -57,6 +61,9 @@ class ValidSet:
 
     def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         return apply(self._data, tree, self._n_threads)
+
+    def added(self, tree: Mapping[str, Any]) -> Floats:
+        return added(self._data, tree, self._n_threads)
 
 
 class HeldOut:
@@ -80,6 +87,9 @@ class HeldOut:
 
     def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         return apply(self._data, tree, 1)[self._rows]
+
+    def added(self, tree: Mapping[str, Any]) -> Floats:
+        return added(self._data, tree, 1)[self._rows]
 
 
 def measure(watch: Watch, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
@@ -123,13 +133,20 @@ def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: in
             names = ("column", "missing_left", "left", "value", "set")
             arrays = {"bin": bins[nodes], **{name: getattr(trees, name)[nodes] for name in names}}
             arrays |= {"set_offset": trees.set_offset, "set_code": trees.set_code}
+            if trees.linear is not None:
+                arrays["linear"] = trees.linear.slice(nodes.start, nodes.stop).terms
             add_tree(scores, data, arrays, int(trees.output[tree]), n_threads)
     return scores
 
 
 def add_tree(scores: Floats, data: Dataset, tree: Mapping[str, Any], output: int, n_threads: int) -> None:
     """Add the value of each row's leaf to its score, in place."""
-    scores[output] += tree["value"][apply(data, tree, n_threads)]
+    scores[output] += added(data, tree, n_threads)
+
+
+def added(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> Floats:
+    """What a tree adds to the score of each row of a dataset."""
+    return linear.added(tree, apply(data, tree, n_threads), data.values, n_threads)
 
 
 def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.int32]:

@@ -253,6 +253,7 @@ struct PyTrainer {  // keeps what the trainer only points to
   std::unique_ptr<Trainer> trainer;
   std::optional<Doubles> share = {};
   std::optional<Ints> unit = {};
+  nb::object table = {};
 };
 
 std::vector<double> fields_of(const ObjectiveInfo& o, nb::dict given) {
@@ -437,6 +438,70 @@ void set_leaves(PyTrainer& s, int output, std::optional<Ints> number, Doubles va
   freely([&] { s.trainer->set_leaves(output, map, list(value)); });
 }
 
+RawTable table_of(const AnyArray& a) {
+  const Kind kind = kind_of(a);
+  if (a.ndim() != 2 || (kind != Kind::f32 && kind != Kind::f64) || a.stride(1) != 1 ||
+      a.stride(0) != (int64_t)a.shape(1))
+    refuse("a table of values must be float32 or float64, row by row");
+  if (a.shape(0) > 0x7fffffff) refuse("linear leaves take at most 2^31 - 1 rows");
+  return {a.data(), kind == Kind::f64, (int)a.shape(1)};
+}
+
+// Terms of `n` leaves or nodes over so many columns; each begins with its constant.
+LinearView terms_of(const Longs& offset, const Ints& column, const Doubles& coef, size_t n, int n_columns) {
+  const int64_t* at = offset.data();
+  if (offset.shape(0) != n + 1 || at[0] != 0 || at[n] != (int64_t)column.shape(0) || column.shape(0) != coef.shape(0))
+    refuse("the terms of leaves must fit together");
+  for (size_t i = 0; i < n; i++) {
+    if (at[i] > at[i + 1]) refuse("the terms of leaves must follow each other");
+    for (int64_t j = at[i]; j < at[i + 1]; j++)
+      if (j == at[i] ? column.data()[j] != -1 : column.data()[j] < 0 || column.data()[j] >= n_columns)
+        refuse("a leaf has a constant and then coefficients of columns");
+  }
+  return {at, column.data(), coef.data()};
+}
+
+void set_table(PyTrainer& s, nb::object table) {
+  const AnyArray a = nb::cast<AnyArray>(table);
+  const RawTable raw = table_of(a);
+  if ((int64_t)a.shape(0) != s.trainer->n_rows() || raw.n_columns != nb::cast<const Binned&>(s.binned).n_columns)
+    refuse("the table of values must have the shape of the binned one");
+  s.table = table;
+  s.trainer->set_table(raw);
+}
+
+nb::tuple py_fit_linear(PyTrainer& s, int output, Longs offset, Ints column, Doubles value, double rate,
+                        double reg_lambda, double linear_lambda, double linear_smooth) {
+  const size_t n = s.trainer->n_leaves(leaves_of(s, output, value));
+  const int64_t* at = offset.data();
+  if (!s.table.is_valid()) refuse("linear leaves need a table of values");
+  if (offset.shape(0) != n + 1 || at[0] != 0 || at[n] != (int64_t)column.shape(0))
+    refuse("every leaf needs its columns");
+  for (size_t i = 0; i < n; i++)
+    if (at[i] > at[i + 1]) refuse("the columns of leaves must follow each other");
+  for (size_t j = 0; j < column.shape(0); j++)
+    if (column.data()[j] < 0 || column.data()[j] >= nb::cast<const Binned&>(s.binned).n_columns)
+      refuse("no such column");
+  if (!(reg_lambda >= 0.0) || !(linear_lambda >= 0.0) || !(linear_smooth >= 0.0)) refuse("limits must not be negative");
+  const LinearRule rule{at, column.data(), value.data(), rate, reg_lambda, linear_lambda, linear_smooth};
+  LinearPart part = freely([&] { return s.trainer->fit_linear(output, rule); });
+  return nb::make_tuple(array(std::move(part.offset)), array(std::move(part.column)), array(std::move(part.coef)));
+}
+
+nb::ndarray<nb::numpy, double> py_linear_values(AnyArray table, Ints node, Doubles value, Longs offset, Ints column,
+                                                Doubles coef, int n_threads) {
+  const RawTable raw = table_of(table);
+  const size_t n = table.shape(0), n_nodes = value.shape(0);
+  const LinearView terms = terms_of(offset, column, coef, n_nodes, raw.n_columns);
+  if (node.shape(0) != n) refuse("every row needs its node");
+  for (size_t i = 0; i < n; i++)
+    if (node.data()[i] < 0 || (size_t)node.data()[i] >= n_nodes) refuse("no such node");
+  threads_of(n_threads);
+  std::vector<double> out(n);
+  freely([&] { linear_values(raw, terms, value.data(), node.data(), (int64_t)n, out.data(), n_threads); });
+  return array(std::move(out));
+}
+
 // loss, gradient and hessian of rows: score and label (n)
 nb::tuple py_evaluate(const std::string& objective, nb::dict fields, Doubles score, Doubles label) {
   const int o = index_of(n_objectives(), objective_info, objective, "objective");
@@ -492,11 +557,16 @@ Link link_of(const std::string& name) {
 
 void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold,
                 Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset, Ints set_code, Doubles base,
-                const std::string& link) {
+                const std::string& link, std::optional<Longs> linear_offset, std::optional<Ints> linear_column,
+                std::optional<Doubles> linear_coef) {
   const size_t n = left.shape(0), t = output.shape(0);
   if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
       value.shape(0) != n || set.shape(0) != n || set_offset.shape(0) < 1)
     refuse("the arrays of a forest must fit together");
+  LinearView linear{};
+  if (linear_offset.has_value() != linear_column.has_value() || linear_offset.has_value() != linear_coef.has_value())
+    refuse("the terms of leaves come together");
+  if (linear_offset) linear = terms_of(*linear_offset, *linear_column, *linear_coef, n, n_columns);
   const ForestArrays a{(int64_t)t,
                        (int64_t)n,
                        offset.data(),
@@ -510,7 +580,8 @@ void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints col
                        (int64_t)set_offset.shape(0) - 1,
                        (int64_t)set_code.shape(0),
                        set_offset.data(),
-                       set_code.data()};
+                       set_code.data(),
+                       linear};
   new (self) Forest(n_columns, a, std::vector<double>(base.data(), base.data() + base.shape(0)), link_of(link));
 }
 
@@ -838,16 +909,23 @@ NB_MODULE(_core, m) {
           },
           nb::arg("output"), nb::arg("value"))
       .def("set_leaves", set_leaves, nb::arg("output"), nb::arg("number").none(), nb::arg("value"))
+      .def("set_table", set_table, nb::arg("table"))
+      .def("fit_linear", py_fit_linear, nb::arg("output"), nb::arg("offset"), nb::arg("column"), nb::arg("value"),
+           nb::arg("rate"), nb::arg("reg_lambda"), nb::arg("linear_lambda"), nb::arg("linear_smooth"))
       .def(
           "add_scores", [](PyTrainer& s, int output) { s.trainer->add_scores(output_of(s, output)); },
           nb::arg("output"));
   m.def("evaluate", py_evaluate, nb::arg("objective"), nb::arg("fields"), nb::arg("score"), nb::arg("label"));
   m.def("apply", py_apply, nb::arg("binned"), nb::arg("column"), nb::arg("bin"), nb::arg("missing_left"),
         nb::arg("left"), nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("n_threads"));
+  m.def("linear_values", py_linear_values, nb::arg("table"), nb::arg("node"), nb::arg("value"), nb::arg("offset"),
+        nb::arg("column"), nb::arg("coef"), nb::arg("n_threads"));
   nb::class_<Forest>(m, "Forest")
       .def("__init__", new_forest, nb::arg("n_columns"), nb::arg("offset"), nb::arg("output"), nb::arg("column"),
            nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("set"),
-           nb::arg("set_offset"), nb::arg("set_code"), nb::arg("base"), nb::arg("link"))
+           nb::arg("set_offset"), nb::arg("set_code"), nb::arg("base"), nb::arg("link"),
+           nb::arg("linear_offset").none() = nb::none(), nb::arg("linear_column").none() = nb::none(),
+           nb::arg("linear_coef").none() = nb::none())
       .def("predict", predict, nb::arg("table"), nb::arg("first") = 0, nb::arg("last") = -1, nb::arg("raw") = false,
            nb::arg("init_score").none() = nb::none(), nb::arg("n_threads") = 1)
       .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));

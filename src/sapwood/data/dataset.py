@@ -20,9 +20,9 @@ from sapwood.data.categories import Coded, Dictionary
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 
-KIND, VERSION = "dataset", 2  # 1: without categories, as data that has none is still written
+KIND, VERSION = "dataset", 2  # 1: without categories and values, as data that has none is still written
 VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
-BINS = ("max_bins", "min_samples_bin", "tree_method")  # parameters that a dataset settles
+BINS = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves")  # parameters that a dataset settles
 
 
 class Dataset:
@@ -51,12 +51,15 @@ class Dataset:
     tree_method : {'hist', 'exact'}
         What trees will be grown on it: 'exact' keeps every value, however many, and takes 4 bytes for each, and 24
         more while training.
+    linear_leaves : bool
+        Whether trees will have linear leaves: the values of the table are kept then, 4 bytes each where float32 holds
+        them (by their types), else 8.
     categorical_features : "auto", None, or sequence of str, int or bool
         Columns of categories: "auto" is those of text and of categorical types; else those named, counted or marked,
         which may also hold integers. Values are matched, never codes: see docs/categories.md.
     reference : Dataset, optional
-        Take cuts, categories, names, tree_method and the numbers of bins from this one; columns are matched by name
-        where both have names.
+        Take cuts, categories, names, tree_method, linear_leaves and the numbers of bins from this one; columns are
+        matched by name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
 
@@ -74,6 +77,9 @@ class Dataset:
         Groups are numbered from 0 in the order of their first rows.
     max_bins, min_samples_bin : int
     tree_method : str
+    linear_leaves : bool
+    values : ndarray of shape (n_rows, n_columns), float32 or float64, read-only, or None
+        The table itself, where leaves are linear.
     cuts : list of ndarray, float64
         Of each column, ascending; a value's code is the number of cuts below it, a missing value's the number of bins.
         None for categories.
@@ -88,6 +94,7 @@ class Dataset:
     weight: NDArray[np.float64] | None
     init_score: NDArray[np.float64] | None
     group: NDArray[np.int32] | None
+    values: NDArray[Any] | None
 
     def __init__(
         self,
@@ -101,13 +108,16 @@ class Dataset:
         max_bins: int = 255,
         min_samples_bin: int = 32,
         tree_method: str = "hist",
+        linear_leaves: bool = False,
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> None:
         chunks = _read([data], ["data"], 1, categorical_features, feature_names, reference)
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
-        self._bin(chunks, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
+        self._bin(
+            chunks, feature_names, (max_bins, min_samples_bin, tree_method, linear_leaves), reference, n_jobs, vectors
+        )
 
     @classmethod
     def from_chunks(
@@ -120,6 +130,7 @@ class Dataset:
         max_bins: int = 255,
         min_samples_bin: int = 32,
         tree_method: str = "hist",
+        linear_leaves: bool = False,
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
@@ -130,7 +141,7 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, group, feature_names, max_bins, min_samples_bin, tree_method
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, linear_leaves
             As for `Dataset`, over all rows.
         categorical_features, reference, n_jobs
             As for `Dataset`; positions are those of the first chunk.
@@ -152,7 +163,9 @@ class Dataset:
             "group": group,
         }
         self = cls.__new__(cls)
-        self._bin(columns, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
+        self._bin(
+            columns, feature_names, (max_bins, min_samples_bin, tree_method, linear_leaves), reference, n_jobs, vectors
+        )
         return self
 
     @classmethod
@@ -172,7 +185,7 @@ class Dataset:
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
-        fields = {"tree_method": "hist"} | fields  # older files have none
+        fields = {"tree_method": "hist", "linear_leaves": False, **fields}  # older files have none
         known = _categories(arrays, fields)
         cuts, codes = _checked(arrays, fields, known)
         self = cls.__new__(cls)
@@ -181,7 +194,7 @@ class Dataset:
             (cuts, known),
             tuple(fields["feature_names"]),
             fields["named"],
-            (fields["max_bins"], fields["min_samples_bin"], fields["tree_method"]),
+            tuple(fields[name] for name in BINS),
             n_jobs,
             arrays,
         )
@@ -199,6 +212,7 @@ class Dataset:
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
             **{f"codes.{j}": self._codes(j) for j in range(self.n_columns)},
+            **({} if self.values is None else {"values": self.values}),
             **self._vectors(),
             **categories.pack(self.categories),
         }
@@ -206,9 +220,10 @@ class Dataset:
             "n_rows": self.n_rows,
             "feature_names": self.feature_names,
             "named": self.named,
-            **{name: getattr(self, name) for name in BINS},
+            **{name: getattr(self, name) for name in BINS if name != "linear_leaves" or self.linear_leaves},
         }
-        container.write(path, container.pack(KIND, VERSION if self.categories else 1, arrays, fields))
+        version = VERSION if self.categories or self.linear_leaves else 1
+        container.write(path, container.pack(KIND, version, arrays, fields))
 
     def fingerprint(self) -> str:
         """Digest of what training sees.
@@ -216,13 +231,16 @@ class Dataset:
         Returns
         -------
         str
-            SHA-256, 64 hexadecimal digits, of cuts, categories, codes, names, label, weight, init_score and group. The
-            container, the number types and the chunks that the values came in do not matter.
+            SHA-256, 64 hexadecimal digits, of cuts, categories, codes, values where they are kept, names, label,
+            weight, init_score and group. The container, the number types and the chunks that the values came in do not
+            matter.
         """
         digest = sha256(json.dumps(self.feature_names).encode())
         for j, cuts in enumerate(self.cuts):
             _feed(digest, cuts)
             _feed(digest, self._codes(j))
+            if self.values is not None:
+                _feed(digest, _one_zero(self.values[:, j]))
         for name, values in (categories.pack(self.categories) | self._vectors()).items():
             digest.update(name.encode())
             _feed(digest, values)
@@ -239,7 +257,7 @@ class Dataset:
         self,
         chunks: list[ingest.Columns],
         feature_names: Sequence[str] | None,
-        bins: tuple[int, int, str],
+        bins: tuple[Any, ...],
         reference: "Dataset | None",
         n_jobs: int | None,
         vectors: Mapping[str, Any],
@@ -250,11 +268,11 @@ class Dataset:
         if reference is None:
             names, n_columns, known = chunks[0].names, chunks[0].n_columns, None
             settings = params.resolve(dict(zip(BINS, bins, strict=True)))
-            bins = settings["max_bins"], settings["min_samples_bin"], settings["tree_method"]
+            bins = tuple(settings[name] for name in BINS)
         else:
             names = reference.feature_names if reference.named else None
             n_columns, known = reference.n_columns, (reference.cuts, reference.categories)
-            bins = reference.max_bins, reference.min_samples_bin, reference.tree_method
+            bins = tuple(getattr(reference, name) for name in BINS)
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         spare = tuple(f"f{j}" for j in range(n_columns))
         self._fill(chunks, known, names or spare, names is not None, bins, n_jobs, vectors)
@@ -265,7 +283,7 @@ class Dataset:
         known: tuple[list[NDArray[np.float64]], Mapping[int, Dictionary]] | None,
         feature_names: tuple[str, ...],
         named: bool,
-        bins: tuple[int, int, str],
+        bins: tuple[Any, ...],
         n_jobs: int | None,
         vectors: Mapping[str, Any],
     ) -> None:
@@ -274,7 +292,7 @@ class Dataset:
         if self.n_rows == 0:
             raise DataError("there are no rows.")
         self.feature_names, self.named = feature_names, named
-        self.max_bins, self.min_samples_bin, self.tree_method = bins
+        self.max_bins, self.min_samples_bin, self.tree_method, self.linear_leaves = bins
         label = vectors.get("label")
         self.label = None if label is None else ingest.label(label, self.n_rows)
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
@@ -296,7 +314,10 @@ class Dataset:
         n_categories = [self.categories[j].n_bins if j in self.categories else 0 for j in range(self.n_columns)]
         self.n_bins = [n or len(own) + 1 for n, own in zip(n_categories, self.cuts, strict=True)]
         self.binned = cpu.Binned(tables, self.cuts, n_threads, exact, n_categories)
-        for array in (*self.cuts, *self._vectors().values()):
+        self.values = vectors.get("values")
+        if self.linear_leaves and self.values is None:
+            self.values = _values(tables, self.n_rows, self.n_columns, self.categories)
+        for array in (*self.cuts, *self._vectors().values(), *([] if self.values is None else [self.values])):
             array.flags.writeable = False
 
     def _vectors(self) -> dict[str, NDArray[Any]]:
@@ -399,6 +420,27 @@ def _code_type(n_bins: int) -> Any:
     return np.uint8 if n_bins <= 255 else np.uint16 if n_bins <= 65535 else np.uint32  # n_bins is the code of missing
 
 
+def _values(
+    tables: Sequence[Any], n_rows: int, n_columns: int, categories: Mapping[int, Dictionary]
+) -> NDArray[np.float32 | np.float64]:
+    """The tables of all chunks as one, row by row, in float32 where that holds every type in them; 0 for categories."""
+    numeric = [j for j in range(n_columns) if j not in categories]
+    chunks = [[table[:, j] if isinstance(table, np.ndarray) else table[j] for j in numeric] for table in tables]
+    kinds = {column.dtype for chunk in chunks for column in chunk}
+    values = np.zeros((n_rows, n_columns), np.result_type(np.float32, *kinds))
+    first = 0
+    for chunk in chunks:
+        for j, column in zip(numeric, chunk, strict=True):
+            values[first : first + len(column), j] = column
+        first += len(chunk[0]) if chunk else 0
+    return values
+
+
+def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
+    """A column as float64 in which equal values, and missing ones, have equal bits."""
+    return np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)
+
+
 def _columns(
     cuts: list[NDArray[np.float64]], codes: list[NDArray[Any]], known: Mapping[int, Dictionary]
 ) -> ingest.Columns:
@@ -451,9 +493,11 @@ def _checked(
     need(isinstance(names, list) and len(names) > 0, "there are no feature names")
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
 
+    need(type(fields["linear_leaves"]) is bool, "linear_leaves is not a boolean")
     columns = [f"codes.{j}" for j in range(len(names))]
+    kept = {"values"} if fields["linear_leaves"] else set()
     reals = ["cuts", *(name for name in VECTORS if name in arrays and name != "group")]
-    need(set(arrays) - set(VECTORS) == {"cuts", "offset", *columns}, "arrays are missing, or there are too many")
+    need(set(arrays) - set(VECTORS) == {"cuts", "offset", *columns, *kept}, "arrays are missing, or there are too many")
     need(
         all(arrays[name].dtype == np.float64 for name in reals),
         "not all reals are float64",
@@ -470,6 +514,9 @@ def _checked(
     )
 
     cuts = [every[first:last] for first, last in pairwise(offset)]
+    for values in (arrays[name] for name in kept):
+        need(values.dtype in (np.float32, np.float64), "values are not of a real type")
+        need(values.shape == (n_rows, len(names)), "values are not of rows and columns")
     codes = [arrays[name] for name in columns]
     for j, (own, code) in enumerate(zip(cuts, codes, strict=True)):
         n_bins = known[j].n_bins if j in known else len(own) + 1

@@ -24,6 +24,7 @@ from sapwood._core import (
     exact_sum,
     growers,
     isa,
+    linear_values,
     link,
     math,
     n_workers,
@@ -35,15 +36,17 @@ from sapwood._core import (
 from sapwood.errors import ParameterError
 
 if TYPE_CHECKING:
-    from sapwood._core import Tree
+    from sapwood._core import Terms, Tree
 else:
     Tree = dict  # what the core returns; the stub names its arrays
+    Terms = tuple
 
 __all__ = [
     "EVERY_VALUE",
     "Binned",
     "Explainer",
     "Forest",
+    "Terms",
     "Trainer",
     "Tree",
     "apply",
@@ -56,6 +59,7 @@ __all__ = [
     "exact_sum",
     "growers",
     "isa",
+    "linear_values",
     "link",
     "math",
     "n_workers",

@@ -130,6 +130,11 @@ class Booster:
         """Whether the model is a forest: what its rounds add is divided by their number."""
         return self.params.get("boosting") == "forest"
 
+    @property
+    def linear(self) -> bool:
+        """Whether some leaves are linear in the columns of their branch."""
+        return self.trees.linear is not None
+
     def __repr__(self) -> str:
         return (
             f"<sapwood.Booster: {self.objective}, {self.n_rounds} rounds, {self.trees.n_trees} trees, "
@@ -486,6 +491,8 @@ class Booster:
             True, False, or None where it is neither proven nor refuted), ``why``, and where it is refuted two ``rows``
             that show it. ``interaction``: the same for groups of columns on the paths of trees, or None without such.
         """
+        if self.linear:
+            raise ParameterError("the leaves of this model are linear, and what is proven is proven of constant ones.")
         return check.check(self)
 
     def to_text(self, tree: int | None = None) -> str:
@@ -511,7 +518,9 @@ class Booster:
             Columns tree, round, output, node, depth, feature, threshold, missing ("left" or "right"), left, right,
             value, gain, cover, count. Leaves have no feature and missing (None), no threshold and gain (NaN), and
             children -1; splits have no value (NaN). With columns of categories one column more, ``categories``: lists
-            of those that go left, as text, where a split is by them and has no threshold (NaN); else None.
+            of those that go left, as text, where a split is by them and has no threshold (NaN); else None. With linear
+            leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value in
+            them take the value; else None.
         """
         per_round = self.n_outputs * self.n_parallel_trees
         return text.frame(self.trees, per_round, self.feature_names, self.categories, backend)
@@ -574,6 +583,7 @@ class Booster:
             t.set_code,
             self.base,
             "identity" if self.link == CUSTOM else self.link,
+            *(t.linear.terms if t.linear is not None else ()),
         )
 
     def _link(self, n_threads: int = 1) -> Link:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from sapwood.data import categories, container
 from sapwood.errors import DataError, ModelFormatError
-from sapwood.model import convert
+from sapwood.model import convert, linear
 from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, SETS, Trees
 
 KIND = "model"
-VERSION = 2  # 1: without categories, as models that have none are still written
+VERSION = 2  # 1: without categories and linear leaves, as models that have none are still written
 
 # Everything of a booster that is no array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -62,9 +62,10 @@ def encode(booster: Booster) -> bytes:
     if booster.classes is not None:
         fields["classes"] = encode_classes(booster.classes)
     arrays = {name: getattr(booster.trees, name) for name in DTYPES} | {"base": booster.base}
-    if booster.categories:
-        return container.pack(KIND, VERSION, arrays | categories.pack(booster.categories), fields)
-    return container.pack(KIND, 1, {name: arrays[name] for name in ARRAYS}, fields)
+    extra = linear.encode(booster.trees.linear) | categories.pack(booster.categories)
+    version = VERSION if extra else 1
+    kept = DTYPES if booster.categories else [name for name in DTYPES if name not in SETS]
+    return container.pack(KIND, version, {name: arrays[name] for name in (*kept, "base")} | extra, fields)
 
 
 def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link | None = None) -> Booster:
@@ -101,12 +102,14 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
     if fields["classes"] is not None:
         fields["classes"] = _decode_classes(fields["classes"])
     known = categories.unpack(arrays, len(fields["feature_names"]), ModelFormatError)
+    terms = linear.decode(arrays)
     if set(arrays) != (ARRAYS | {*SETS} if known else ARRAYS):
         raise ModelFormatError(f"The file has other arrays than a model: {sorted(arrays)}.")
     base = arrays.pop("base")
     if base.dtype != np.float64:
         raise ModelFormatError(f"'base' is an array of {base.dtype}; expected float64.")
-    return Booster(Trees(**arrays), base=base, categories=known, history=history or {}, transform=transform, **fields)
+    trees = Trees(**arrays, linear=terms)
+    return Booster(trees, base=base, categories=known, history=history or {}, transform=transform, **fields)
 
 
 def save(booster: Booster, path: str | os.PathLike[str]) -> None:

@@ -54,7 +54,7 @@ def tree_text(
         cover, count = f"cover {float(one.cover[node])!r}", f"count {float(one.count[node])!r}"
         left = int(one.left[node])
         if left == 0:
-            content = f"value {float(one.value[node])!r}  [{cover}, {count}]"
+            content = f"{_formula(one, node, names)}value {float(one.value[node])!r}  [{cover}, {count}]"
         else:
             content = f"{_condition(one, node, names, categories)}  [gain {float(one.gain[node])!r}, {cover}, {count}]"
             stack += [(left + 1, indent + 1), (left, indent + 1)]
@@ -98,6 +98,7 @@ def frame(
     lists = [
         _labels(trees, node, categories) if by_set else None for node, by_set in enumerate((trees.set >= 0).tolist())
     ]
+    formulas = [_formula(trees, node, names, "") or None for node in range(trees.n_nodes)] if trees.linear else []
     return library.DataFrame(
         {
             "tree": tree,
@@ -115,8 +116,20 @@ def frame(
             "cover": trees.cover,
             "count": trees.count,
             **({"categories": lists} if categories else {}),
+            **({"linear": formulas} if trees.linear else {}),
         }
     )
+
+
+def _formula(trees: Trees, node: int, names: Sequence[str], then: str = ", or where a value is missing ") -> str:
+    """The terms of a leaf as a sum, and `then`; nothing where it has none."""
+    if trees.linear is None:
+        return ""
+    _, columns, coefs = (array.tolist() for array in trees.linear.slice(node, node + 1).terms)
+    terms = [
+        repr(coef) if column < 0 else f"{coef!r} * {names[column]}" for column, coef in zip(columns, coefs, strict=True)
+    ]
+    return " + ".join(terms) + then if terms else ""
 
 
 def _labels(

@@ -4,15 +4,15 @@ In: trees as the core grew them, or arrays from a file. Out: read-only arrays, c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
 from sapwood.errors import ModelFormatError
+from sapwood.model.linear import Linear
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "offset": np.dtype(np.int64),
@@ -63,16 +63,17 @@ class Trees:
     set: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # the codes that go left; or none, -1
     set_offset: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))  # (n_sets + 1)
     set_code: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # of all sets
+    linear: Linear | None = None  # the terms of linear leaves, where there are any
 
     def __post_init__(self) -> None:
         if not len(self.set):  # not given: no category decides
             object.__setattr__(self, "set", np.full(len(self.column), -1, np.int32))
-        for one in fields(self):
-            array = np.asarray(getattr(self, one.name), order="C")
+        for name in DTYPES:
+            array = np.asarray(getattr(self, name), order="C")
             if array.flags.writeable:  # ours alone from here on: the caller may write to what it gave
                 array = array.copy()
                 array.flags.writeable = False
-            object.__setattr__(self, one.name, array)
+            object.__setattr__(self, name, array)
 
     @property
     def n_trees(self) -> int:
@@ -85,7 +86,7 @@ class Trees:
         return len(self.column)
 
     @classmethod
-    def of(cls, grown: Sequence[tuple[cpu.Tree, int]]) -> "Trees":
+    def of(cls, grown: Sequence[tuple[Mapping[str, Any], int]]) -> "Trees":
         """Freeze grown trees.
 
         Parameters
@@ -102,7 +103,8 @@ class Trees:
         nodes = {name: _joined([part[name] for part in parts], name) for name in OF_NODES if name not in SETS}
         nodes |= _joined_sets([tuple(part[name] for name in SETS) for part in parts])
         output = np.array([output for _, output in grown], DTYPES["output"])
-        return cls(offset=np.cumsum([0, *sizes], dtype=DTYPES["offset"]), output=output, **nodes)
+        linear = Linear.of([(part.get("linear"), size) for part, size in zip(parts, sizes, strict=True)])
+        return cls(offset=np.cumsum([0, *sizes], dtype=DTYPES["offset"]), output=output, linear=linear, **nodes)
 
     @classmethod
     def concat(cls, parts: Sequence["Trees"]) -> "Trees":
@@ -112,14 +114,18 @@ class Trees:
         names = [name for name in ("output", *OF_NODES) if name not in SETS]
         arrays = {name: _joined([getattr(part, name) for part in parts], name) for name in names}
         arrays |= _joined_sets([(part.set, part.set_offset, part.set_code) for part in parts])
-        return cls(offset=_joined([*offsets, ends[-1:]], "offset"), **arrays)
+        linear = Linear.of([(None if part.linear is None else part.linear.terms, part.n_nodes) for part in parts])
+        return cls(offset=_joined([*offsets, ends[-1:]], "offset"), linear=linear, **arrays)
 
     def slice(self, first: int, last: int) -> "Trees":
         """The trees ``first .. last - 1``, and all sets; the arrays are views, not copies."""
         start, end = self.offset[first], self.offset[last]
         nodes = {name: getattr(self, name)[start:end] for name in OF_NODES}
         nodes |= {"set_offset": self.set_offset, "set_code": self.set_code}
-        return Trees(offset=self.offset[first : last + 1] - start, output=self.output[first:last], **nodes)
+        linear = self.linear and self.linear.slice(start, end)
+        return Trees(
+            offset=self.offset[first : last + 1] - start, output=self.output[first:last], linear=linear, **nodes
+        )
 
     def codes(self, node: int) -> NDArray[np.int32]:
         """The codes that go left at a node of all nodes, whose split is by a set."""
@@ -172,6 +178,8 @@ class Trees:
         self._validate_links()
         self._validate_numbers(n_columns)
         self._validate_sets(n_columns, n_bins)
+        if self.linear is not None:
+            self.linear.validate(self.left == 0, n_columns, list(n_bins))
 
     def _validate_links(self) -> None:
         """Children follow their parent within its tree, and every node but the root has exactly one parent."""

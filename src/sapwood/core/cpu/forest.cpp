@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "../math/real.h"
+#include "../math/linear.h"
 #include "pool.h"
 
 namespace sapwood {
@@ -101,6 +101,9 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   plane_of_.assign(n_columns, -1);
   for (int64_t u = 0; u < a.n_nodes; u++)
     if (a.left[u] != 0) plane_of_[a.column[u]] = 0;
+  const int64_t n_terms = a.linear.offset == nullptr ? 0 : a.linear.offset[a.n_nodes];
+  for (int64_t j = 0; j < n_terms; j++)
+    if (a.linear.column[j] >= 0) plane_of_[a.linear.column[j]] = 0;
   for (int c = 0; c < n_columns; c++) {
     if (plane_of_[c] < 0) continue;
     auto& x = thresholds[c];
@@ -111,6 +114,12 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
     plane_of_[c] = (int)used_.size();
     used_.push_back(c);
     cuts_.emplace_back(x);
+  }
+  if (n_terms > 0) {
+    linear_.offset.assign(a.linear.offset, a.linear.offset + a.n_nodes + 1);
+    linear_.coef.assign(a.linear.coef, a.linear.coef + n_terms);
+    for (int64_t j = 0; j < n_terms; j++)
+      linear_.column.push_back(a.linear.column[j] < 0 ? -1 : plane_of_[a.linear.column[j]]);
   }
   walk_.resize(a.n_nodes);
   value_.assign(a.value, a.value + a.n_nodes);
@@ -172,8 +181,10 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
       };
       int n_leaves = 0;
       leaf_value_.resize(leaf_value_.size() + 256, 0.0);
+      if (n_terms > 0) leaf_node_.resize(leaf_value_.size(), at);
       for (int u = 0; u < n; u++) {
         if (a.left[at + u] == 0) leaf_value_[tree.first_value + n_leaves] = a.value[at + u];
+        if (a.left[at + u] == 0 && n_terms > 0) leaf_node_[tree.first_value + n_leaves] = at + u;
         if (tree.symmetric_depth < 0) {
           masks_.push_back(mask(u));
           if (a.left[at + u] == 0) masks_.back().leaf = (uint16_t)n_leaves;
@@ -211,6 +222,14 @@ void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
   for (const int c : used_) load(table.columns[c], row, 1, x + c);
 }
 
+// What a node of a forest with terms gives a row: x by place in used_.
+template <class Row>
+double Forest::given(int64_t node, Row&& x) const {
+  const int64_t first = linear_.offset[node], n = linear_.offset[node + 1] - first;
+  if (n == 0) return value_[node];
+  return linear_value(&linear_.coef[first], &linear_.column[first], n, value_[node], x);
+}
+
 template <bool SETS>
 void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                      double* out) const {
@@ -220,8 +239,11 @@ void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int6
     load_row(table, row + i, x.data());
     double* s = out + (row + i) * k;
     for (int j = 0; j < k; j++) s[j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
-    for (int64_t t = first; t < last; t++)
-      s[trees_[t].output] = s[trees_[t].output] + value_[trees_[t].first_node + follow<SETS>(trees_[t], x.data())];
+    for (int64_t t = first; t < last; t++) {
+      const int64_t u = trees_[t].first_node + follow<SETS>(trees_[t], x.data());
+      const double v = linear_.coef.empty() ? value_[u] : given(u, [&](int32_t p) { return x[used_[p]]; });
+      s[trees_[t].output] = s[trees_[t].output] + v;
+    }
   }
 }
 
@@ -233,7 +255,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     std::vector<uint16_t> wide;  // (wide_columns_, BLOCK)
     std::vector<const uint8_t*> planes;
     std::vector<uint64_t> reach;
-    std::vector<double> score, row;
+    std::vector<double> score, rows;
   };
   std::vector<Local> local(n_threads);
   run(n_threads, (table.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
@@ -245,7 +267,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       mine.planes.push_back(nullptr);
       mine.reach.resize((size_t)most_nodes_ * (BLOCK / 64));
       mine.score.resize((size_t)k * BLOCK);
-      mine.row.resize(n_columns_);
+      if (!linear_.coef.empty()) mine.rows.resize((size_t)n_planes * BLOCK);
     }
     const int64_t at = b * BLOCK;
     const int n = (int)std::min<int64_t>(BLOCK, table.n_rows - at);
@@ -273,6 +295,10 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
         }
         encode(column, at + first_row, m, cuts_[p], code);
         for (int i = 0; i < m; i++) plane[i] = (uint8_t)code[i];
+        if (linear_.coef.empty()) continue;
+        double value[STRIPE];
+        load(column, at + first_row, m, value);
+        for (int i = 0; i < m; i++) mine.rows[(size_t)(first_row + i) * n_planes + p] = value[i];
       }
     }
     for (size_t c = 0; c < wide_columns_.size(); c++) {
@@ -298,7 +324,11 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       else
         kernels().leaves(mine.planes.data(), 0, &masks_[tree.first_mask], tree.n_nodes, tree.n_bits, mine.reach.data(),
                          leaf);
-      kernels().add_values(leaf, &leaf_value_[tree.first_value], tree.n_bits, score);
+      if (linear_.coef.empty()) kernels().add_values(leaf, &leaf_value_[tree.first_value], tree.n_bits, score);
+      for (int i = 0; i < n && !linear_.coef.empty(); i++) {
+        const double* x = &mine.rows[(size_t)i * n_planes];
+        score[i] = score[i] + given(leaf_node_[tree.first_value + leaf[i]], [=](int32_t p) { return x[p]; });
+      }
     }
     double* to = out + at * k;
     for (int j = 0; j < k; j++)

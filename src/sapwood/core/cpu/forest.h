@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels.h"
+#include "linear.h"
 #include "table.h"
 
 namespace sapwood {
@@ -23,6 +24,7 @@ struct ForestArrays {
   int64_t n_sets, n_codes;
   const int64_t* set_offset;  // (n_sets + 1) into set_code
   const int32_t* set_code;    // (n_codes)
+  LinearView linear;          // terms of nodes; null: there are none
 };
 
 class Forest {
@@ -67,6 +69,8 @@ class Forest {
   void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
                  int n_threads) const;
   void load_row(const Chunk& table, int64_t row, double* x) const;
+  template <class Row>
+  double given(int64_t node, Row&& x) const;
 
   int n_columns_;
   std::vector<double> base_;
@@ -86,6 +90,8 @@ class Forest {
   std::vector<uint64_t> wide_sets_;
   int most_wide_ = 0;               // of a tree
   std::vector<double> leaf_value_;  // by leaf number, 256 a tree
+  LinearPart linear_;               // of nodes, or empty; columns by place in used_
+  std::vector<int64_t> leaf_node_;  // by leaf number, as leaf_value_, where there are terms
   bool maskable_ = true;
   int most_nodes_ = 1;
 };

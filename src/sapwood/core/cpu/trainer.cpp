@@ -105,7 +105,7 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
   weighed_narrow_ = narrow_, weighed_wide_ = wide_;
   is_narrow_.assign(n_outputs_, 1);
   pending_.assign(n_outputs_, 0);
-  value_.resize(n_outputs_), far_leaf_.resize(n_outputs_), far_value_.resize(n_outputs_);
+  value_.resize(n_outputs_), far_leaf_.resize(n_outputs_), far_value_.resize(n_outputs_), linear_.resize(n_outputs_);
   chosen_.resize(binned.shards.size());
   while (std::string(sampler_info(sampler_).name) != "uniform") sampler_++;
   sample(0, 0, {});
@@ -309,6 +309,7 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
 Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
                        int n_threads) {
   const Gradients q = quantised(output, limits);
+  linear_[output] = {};
   GrowInput in{binned_,        q,
                weights_,       all_rows_ ? nullptr : &chosen_,
                limits,         grower_info(grower),
@@ -406,7 +407,23 @@ void Trainer::set_leaves(int output, const std::vector<int32_t>& number, std::ve
   value_[output] = std::move(value);
 }
 
+const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
+  const LinearRows rows{table_,
+                        (weighed_ ? weighed_fine_ : fine_).as<Pair>() + output * n_,
+                        weighed_ ? weighed_wide_[output] : wide_[output],
+                        weights_,
+                        used_.empty() ? nullptr : used_.data(),
+                        numbers_[output],
+                        n_,
+                        (int)value_[output].size(),
+                        n_threads_};
+  return linear_[output] = sapwood::fit_linear(rows, rule);
+}
+
 void Trainer::add_scores(int output) {
+  if (!linear_[output].coef.empty())
+    return add_linear(table_, view(linear_[output]), value_[output].data(), numbers_[output], n_,
+                      score_.as<double>() + output * n_, n_threads_);
   if (!far_leaf_[output].empty()) {  // more leaves than a 16-bit number can name: add at once
     double* s = score_.as<double>() + output * n_;
     for (int64_t i = 0; i < n_; i++) s[i] = s[i] + far_value_[output][far_leaf_[output][i]];

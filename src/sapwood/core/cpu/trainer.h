@@ -7,6 +7,7 @@
 #include "../registry.h"
 #include "bins.h"
 #include "leaf.h"
+#include "linear.h"
 #include "roots.h"
 #include "rules.h"
 
@@ -79,6 +80,9 @@ class Trainer {
   std::vector<double> refit(int output, const LeafRule& rule);
   double search_step(int output, const std::vector<double>& value);
   void set_leaves(int output, const std::vector<int32_t>& number, std::vector<double> value);  // old number -> new
+  // Terms for its leaves, from what the table holds.
+  void set_table(RawTable table) { table_ = table; }
+  const LinearPart& fit_linear(int output, const LinearRule& rule);
   void add_scores(int output);
   int n_outputs() const { return n_outputs_; }
   int64_t n_rows() const { return n_; }
@@ -145,6 +149,8 @@ class Trainer {
   bool all_rows_ = true;
   std::vector<std::vector<int32_t>> far_leaf_;  // by output: (n) node ids, for a tree with more than 65,536 leaves
   std::vector<std::vector<double>> far_value_;
+  RawTable table_;
+  std::vector<LinearPart> linear_;     // by output: of the tree last grown, where its leaves have terms
   std::unique_ptr<Workspace[]> work_;  // by worker
   Roots roots_;
   Rules rules_;

@@ -87,7 +87,7 @@ def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.
 
 def frozen(grown: Sequence[tuple[Mapping[str, NDArray[Any]], int]]) -> Trees:
     """Trees of ours, as `Trees.of` freezes them, from those of `Nodes.trees` and the output of each."""
-    return Trees.of([(tree, output) for tree, output in grown])  # type: ignore[misc]
+    return Trees.of([(tree, output) for tree, output in grown])
 
 
 def by_round(grown: list[tuple[dict[str, NDArray[Any]], int]], n_outputs: int) -> list[tuple[dict[str, Any], int]]:

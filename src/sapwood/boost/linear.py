@@ -1,0 +1,115 @@
+"""Linear leaves: a ridge on the columns of each leaf's branch, beside the leaf's value.
+
+In: a tree whose values stand, and the values behind the bins. Out: its terms, and what they add to the scores of rows.
+
+Shi, Li and Li (2018), with the choices of LightGBM; NUMERICS (Linear leaves) has the arithmetic.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device import cpu
+from sapwood.errors import ParameterError
+from sapwood.params import by_hand
+
+Floats = NDArray[np.float64]
+
+
+def check(params: Mapping[str, Any], method: str) -> None:
+    """Raise where linear leaves, or what goes with them, cannot be had with what else was asked for.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    method : str
+        How leaf values are found.
+    """
+    if not params["linear_leaves"]:
+        for name in sorted(by_hand(params) & {"linear_lambda", "linear_smooth"}):
+            raise ParameterError(f"{name}={params[name]:g} is for linear_leaves=True; set that too, or leave it out.")
+        return
+    if method not in ("newton", "gradient"):
+        raise ParameterError(
+            f"linear_leaves=True needs leaves of one Newton step; those of objective={params['objective']!r} are "
+            f"{method!r} here. Choose another objective, or leaf_estimation='newton'."
+        )
+    other = {"leaf_iterations": 1, "line_search": "none", "max_delta_step": 0.0, "monotone_constraints": None}
+    for name, plain in other.items():
+        if params[name] != plain:
+            raise ParameterError(
+                f"{name}={params[name]!r} cannot be kept by linear_leaves=True, whose values vary inside a leaf; leave "
+                "one of them out."
+            )
+
+
+def fit(trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, params: Mapping[str, Any]) -> None:
+    """Give the leaves of a tree their terms.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        It holds the tree's rows, and knows the values behind its bins.
+    output : int
+        Which score the tree adds to.
+    tree : Tree
+        Its values are shrunk already. ``linear`` is set where a leaf has terms.
+    rate : float
+        The learning rate.
+    params : mapping
+        Resolved parameters.
+    """
+    leaf = tree["left"] == 0
+    offset, column = branches(tree)
+    penalty = [params[name] for name in ("reg_lambda", "linear_lambda", "linear_smooth")]
+    terms = trainer.fit_linear(output, offset, column, tree["value"][leaf], rate, *penalty)
+    if len(terms[2]):
+        counts = np.zeros(len(leaf), np.int64)
+        counts[leaf] = np.diff(terms[0])
+        tree["linear"] = np.cumsum(np.append(0, counts)), *terms[1:]
+
+
+def branches(tree: cpu.Tree) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The numeric columns that the splits above each leaf ask for, rising: (n_leaves + 1) offsets, and the columns."""
+    left = tree["left"]
+    above: list[frozenset[int]] = [frozenset()] * len(left)
+    for node in np.flatnonzero(left).tolist():  # children come after their parents
+        own = [] if tree["set"][node] >= 0 else [int(tree["column"][node])]  # categories are no numbers
+        above[left[node]] = above[left[node] + 1] = above[node].union(own)
+    found = [sorted(above[node]) for node in np.flatnonzero(left == 0).tolist()]
+    return np.cumsum([0, *map(len, found)], dtype=np.int64), np.array([c for one in found for c in one], np.int32)
+
+
+def added(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any] | None, n_threads: int) -> Floats:
+    """What a tree adds to the score of every row, given the leaf (node) that it comes to.
+
+    Parameters
+    ----------
+    tree : Tree, or its values and terms alone
+    node : (n_rows) integers
+    table : (n_rows, n_columns) float32 or float64, or None
+        The values of the rows; a tree with terms needs them.
+    n_threads : int
+
+    Returns
+    -------
+    (n_rows) float64
+    """
+    if "linear" not in tree:
+        value: Floats = tree["value"][node]
+        return value
+    assert table is not None
+    offset, column, coef = tree["linear"]
+    return cpu.linear_values(table, node.astype(np.int32), tree["value"], offset, column, coef, n_threads)
+
+
+def scaled(tree: Mapping[str, Any], by: float) -> dict[str, Any]:
+    """A tree whose values, and terms if it has any, are multiplied."""
+    other = {**tree, "value": by * tree["value"]}
+    if "linear" in tree:
+        offset, column, coef = tree["linear"]
+        other["linear"] = offset, column, by * coef
+    return other

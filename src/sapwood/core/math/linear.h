@@ -1,0 +1,45 @@
+// A linear leaf: its value at a row, and the equations behind its coefficients (NUMERICS, Linear leaves).
+#pragma once
+#include "fixed.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+constexpr int LINEAR = 30;             // bits of a column's values: |q| <= 2^30
+constexpr double DEPENDENT = 0x1p-30;  // a column with no more than this of its own goes without a coefficient
+
+// coef (n) and column (n), the constant first; x(column): a value of the row. Where the sum is not finite, the row has a value that
+// is missing, infinite or far too large, and takes what the leaf has for those.
+template <class Row>
+inline double linear_value(const double* coef, const int32_t* column, int64_t n, double otherwise, Row&& x) {
+  double sum = coef[0];
+  for (int64_t j = 1; j < n; j++) sum = sum + coef[j] * x(column[j]);
+  return sum - sum == 0.0 ? sum : otherwise;
+}
+
+// Solve A x = b for a symmetric A (k, k) by A = L D L'; L comes in its place below the diagonal, D (k) in d, x in b's. A column that
+// those before it determine gets 0, and so does one with an infinite penalty.
+inline void solve_ridge(double* a, double* d, double* b, int k) {
+  for (int i = 0; i < k; i++) {
+    double* row = a + i * k;
+    double pivot = row[i];
+    for (int j = 0; j < i; j++) {
+      if (d[j] == 0.0) {
+        row[j] = 0.0;
+        continue;
+      }
+      double rest = row[j];
+      for (int m = 0; m < j; m++) rest = rest - (row[m] * a[j * k + m]) * d[m];
+      row[j] = rest / d[j];
+      pivot = pivot - (row[j] * row[j]) * d[j];
+    }
+    d[i] = pivot > DEPENDENT * row[i] ? pivot : 0.0;
+  }
+  for (int i = 0; i < k; i++)
+    for (int j = 0; j < i; j++) b[i] = b[i] - a[i * k + j] * b[j];
+  for (int i = k - 1; i >= 0; i--) {
+    b[i] = d[i] == 0.0 ? 0.0 : b[i] / d[i];
+    for (int j = i + 1; j < k; j++) b[i] = b[i] - a[j * k + i] * b[j];
+  }
+}
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,212 @@
+"""Linear leaves in training: what they fit, what goes with them, and what is refused."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sapwood
+from sapwood import Dataset
+from sapwood.boost import linear
+from sapwood.errors import DataError, ParameterError
+from sapwood.model import Booster
+
+
+def rows(n: int = 400, seed: int = 0) -> tuple[Any, Any]:
+    """Four columns, some values missing, and a label that is linear on either side of 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    X[rng.random(n) < 0.1, 2] = np.nan
+    y = np.where(X[:, 0] > 0, 3 * X[:, 0] - X[:, 1], X[:, 1]) + np.nan_to_num(X[:, 2]) + 0.1 * rng.normal(size=n)
+    return X, y
+
+
+def fitted(X: Any, y: Any, valid: Any = None, **params: Any) -> Booster:
+    data = Dataset(X, y, linear_leaves=True)
+    held = None if valid is None else Dataset(*valid, reference=data)
+    return sapwood.train({"n_estimators": 6, "max_depth": 4, **params}, data, valid=held)
+
+
+def test_a_line_is_found() -> None:
+    """Two leaves, no penalty, rate 1: in each the line by least squares, on the column that was split."""
+    x = np.arange(-50, 50.0)
+    y = np.where(x < 0, 2 * x, 100 + 7 * x) + np.sin(x)
+    X = np.column_stack([x, np.ones(100)])
+    booster = fitted(X, y, max_depth=1, n_estimators=2, learning_rate=1.0, reg_lambda=0.0, linear_smooth=0.0)
+    first, second = booster.trees.slice(0, 1), booster.trees.slice(1, 2)
+    assert first.linear is not None and len(first.linear.linear_coef) == 0  # the first round has constant leaves
+    assert second.linear is not None
+    leaves, rest = booster.predict_leaves(X)[:, 1], y - booster.predict(X, rounds=1)
+    for leaf in (1, 2):
+        terms = second.linear.slice(leaf, leaf + 1)
+        slope, constant = np.polyfit(x[leaves == leaf], rest[leaves == leaf], 1)
+        assert terms.linear_column.tolist() == [-1, 0]
+        np.testing.assert_allclose(terms.linear_coef, [constant, slope], rtol=1e-7)
+
+
+def test_missing_and_infinite_values_take_the_constant() -> None:
+    X, y = rows()
+    booster = fitted(X, y)
+    odd = np.repeat(X[~np.isnan(X).any(axis=1)][:1], 5, axis=0)
+    odd[1:, 2], odd[4, 0] = [np.nan, np.inf, -np.inf, 1.0], 1e308
+    leaves = booster.predict_leaves(odd)
+    constants = booster.base[0] + np.zeros(5)
+    for tree in range(booster.trees.n_trees):
+        constants += booster.trees.slice(tree, tree + 1).value[leaves[:, tree]]
+    scores = booster.predict(odd)
+    asks = [2 in booster.trees.slice(t, t + 1).column for t in range(booster.trees.n_trees)]
+    assert all(asks[1:])  # else a row with a missing value could be complete in a tree
+    assert scores[0] != constants[0]
+    assert np.isfinite(scores).all()
+
+
+def test_validation_scores_are_predictions() -> None:
+    """In every way of boosting; the metrics are means of squares, rounded in another order."""
+    X, y = rows()
+    new = rows(300, 1)
+    ways: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "dart": {"boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0},
+        "forest": {"boosting": "forest", "subsample": 0.6},
+        "parallel": {"n_parallel_trees": 3, "subsample": 0.6},
+        "exact": {},
+        "pruned": {"ccp_alpha": 0.01},
+        "post": {"pruning": "post", "min_split_gain": 0.5},
+        "judged": {"prune_by_validation": True},
+    }
+    for way, params in ways.items():
+        data = Dataset(X, y, linear_leaves=True, tree_method="exact" if way == "exact" else "hist")
+        settings = {"n_estimators": 6, "max_depth": 4, **params}
+        booster = sapwood.train(settings, data, valid=Dataset(*new, reference=data))
+        assert booster.linear, way
+        errors = [np.sqrt(np.mean((p - new[1]) ** 2)) for p in booster.staged_predict(new[0])]
+        since = 5 if way == "dart" else 0  # later rounds change the weights of earlier ones
+        np.testing.assert_allclose(booster.history["valid"]["rmse"][since:], errors[since:], rtol=1e-14)
+
+
+def test_blocks_rows_and_files_predict_the_same_bits(tmp_path: Path) -> None:
+    X, y = rows(600)
+    for policy in ("leafwise", "symmetric"):
+        booster = fitted(X, y, grow_policy=policy)
+        all_rows = booster.predict(X, n_jobs=2)
+        np.testing.assert_array_equal(np.concatenate([booster.predict(X[i : i + 1]) for i in range(600)]), all_rows)
+        np.testing.assert_array_equal(booster.predict(np.asfortranarray(X)), all_rows)
+        booster.save(tmp_path / "model")
+        again = sapwood.load(tmp_path / "model")
+        assert again.fingerprint() == booster.fingerprint()
+        np.testing.assert_array_equal(again.predict(X), all_rows)
+        both = booster.predict(X, rounds=3) + booster.predict(X, rounds=(3, 6)) - booster.base[0]
+        np.testing.assert_allclose(both, all_rows, rtol=1e-12)
+
+
+def test_trees_too_large_for_masks_predict_the_same() -> None:
+    X, y = rows(2000)
+    booster = fitted(X, y, max_depth=None, max_leaves=400, linear_smooth=1.0)
+    assert booster.trees.slice(5, 6).n_nodes > 511
+    np.testing.assert_array_equal(booster.predict(X)[:40], booster.predict(X[:40]))
+
+
+def test_ten_and_ten_rounds_are_twenty() -> None:
+    X, y = rows()
+    data = Dataset(X, y, linear_leaves=True)
+    params = {"n_estimators": 10, "max_depth": 3}
+    halves = sapwood.train(params, data, init_model=sapwood.train(params, data))
+    assert halves.to_bytes() == sapwood.train(params | {"n_estimators": 20}, data).to_bytes()
+    with pytest.raises(DataError, match="make the data with linear_leaves=True"):
+        sapwood.train(params, Dataset(X, y), init_model=halves)
+
+
+def test_estimators_holdout_and_folds() -> None:
+    X, y = rows()
+    model = sapwood.SapwoodRegressor(linear_leaves=True, n_estimators=30, early_stopping_rounds=5).fit(X, y)
+    assert model.booster_.linear and model.booster_.params["linear_leaves"] is True
+    measured = sapwood.cv({"n_estimators": 5}, Dataset(X, y, linear_leaves=True), n_folds=3)["rmse_mean"]
+    constant = sapwood.cv({"n_estimators": 5}, Dataset(X, y), n_folds=3)["rmse_mean"]
+    assert measured[0] == constant[0] and measured[-1] < constant[-1]
+
+
+def test_a_dataset_keeps_and_saves_its_values(tmp_path: Path) -> None:
+    X, y = rows()
+    data = Dataset(X, y, linear_leaves=True)
+    assert data.values is not None and not data.values.flags.writeable
+    data.save(tmp_path / "data")
+    again = Dataset.load(tmp_path / "data")
+    assert again.fingerprint() == data.fingerprint() != Dataset(X, y).fingerprint()
+    X[0, 0] = 5.0  # the dataset has its own copy
+    assert data.values[0, 0] != 5.0
+    params = {"n_estimators": 4}
+    assert sapwood.train(params, again).to_bytes() == sapwood.train(params, data).to_bytes()
+    assert Dataset(X, reference=data).values is not None
+
+
+def test_models_without_linear_leaves_say_nothing_of_them() -> None:
+    X, y = rows()
+    booster = sapwood.train({"n_estimators": 2}, Dataset(X, y))
+    assert not booster.linear and not any(name.startswith("linear") for name in booster.params)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"objective": "absolute_error"}, "those of objective='absolute_error' are 'exact' here"),
+        ({"leaf_estimation": "sign"}, "needs leaves of one Newton step"),
+        ({"leaf_iterations": 3}, "leaf_iterations=3 cannot be kept by linear_leaves=True"),
+        ({"line_search": "tree"}, "line_search='tree' cannot be kept"),
+        ({"max_delta_step": 1.0}, r"max_delta_step=1.0 cannot be kept"),
+        ({"monotone_constraints": {0: 1}}, "monotone_constraints=.* cannot be kept"),
+        ({"linear_tree": False}, "linear_leaves=False, but the data was made with True"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(params: dict[str, Any], message: str) -> None:
+    X, y = rows(50)
+    with pytest.raises(ParameterError, match=message):
+        fitted(X, y, **params)
+
+
+def test_what_needs_linear_leaves_is_refused_without() -> None:
+    X, y = rows(50)
+    for params in ({"linear_lambda": 1.0}, {"linear_smooth": 3.0}):
+        with pytest.raises(ParameterError, match="is for linear_leaves=True"):
+            sapwood.train(params, Dataset(X, y))
+    with pytest.raises(ParameterError, match="linear_leaves=True, but the data was made with False"):
+        sapwood.train({"linear_tree": True}, Dataset(X, y))
+    with pytest.raises(ParameterError, match="leaves of this model are linear"):
+        fitted(X, y).check_constraints()
+
+
+def test_branches() -> None:
+    """The columns above each leaf, once each, rising; a tree without a split has none."""
+    tree: Any = {"left": np.array([1, 3, 0, 0, 5, 0, 0], np.int32), "column": np.array([2, 0, -1, -1, 2, -1, -1])}
+    tree["set"] = np.full(7, -1, np.int32)
+    offset, column = linear.branches(tree)
+    assert offset.tolist() == [0, 1, 3, 5, 7] and column.tolist() == [2, 0, 2, 0, 2, 0, 2]
+    tree["set"][1] = 0  # column 0 is one of categories
+    assert linear.branches(tree)[1].tolist() == [2, 2, 2, 2]
+    root: Any = {"left": np.zeros(1, np.int32), "column": np.array([-1]), "set": np.array([-1])}
+    assert linear.branches(root)[0].tolist() == [0, 0]
+
+
+def test_categories_split_but_have_no_coefficient(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    kind, x = rng.choice(["a", "b", "c", "d", "e", "f"], 900), rng.normal(size=900).astype(np.float32)
+    y = np.where(np.isin(kind, ["a", "c", "e"]), 4 * x, 3 - x)
+    X = pd.DataFrame({"kind": kind, "x": x, "more": rng.normal(size=900).astype(np.float32)})
+    X.loc[::50, "kind"] = None
+    data = Dataset(X, y, linear_leaves=True)
+    assert data.values is not None and data.values.dtype == np.float32  # categories take no room from numbers
+    booster = sapwood.train({"n_estimators": 8, "max_leaves": 6, "min_data_per_group": 10}, data)
+    assert booster.trees.linear is not None and (booster.trees.set >= 0).any()
+    assert set(booster.trees.linear.linear_column.tolist()) <= {-1, 1, 2}
+    data.save(tmp_path / "data")
+    assert Dataset.load(tmp_path / "data").fingerprint() == data.fingerprint()
+    booster.save(tmp_path / "model")
+    predicted = booster.predict(X)
+    np.testing.assert_array_equal(sapwood.load(tmp_path / "model").predict(X), predicted)
+    rows_ = np.concatenate([booster.predict(X.iloc[i : i + 1]) for i in range(60)])
+    np.testing.assert_array_equal(rows_, predicted[:60])
+    again = sapwood.train(
+        {"n_estimators": 8, "max_leaves": 6, "min_data_per_group": 10}, Dataset.load(tmp_path / "data")
+    )
+    assert again.to_bytes() == booster.to_bytes()
