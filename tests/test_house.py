@@ -21,6 +21,7 @@ HOUSE = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
 PAGES = [
     "docs/ensembles.md",
+    "docs/explain.md",
     "docs/metrics.md",
     *sorted(str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/losses/*.md")),
 ]

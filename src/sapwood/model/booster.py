@@ -545,6 +545,11 @@ class Booster:
             "identity" if self.link == CUSTOM else self.link,
         )
 
+    @cached_property
+    def _explainer(self) -> cpu.Explainer:
+        """The trees as the core explains them, branches by the weight the model has."""
+        return explaining.explainer(self)
+
     def _link(self, n_threads: int = 1) -> Link:
         """What makes predictions of raw scores, (n_rows,) or (n_rows, n_outputs), without changing them."""
         name, n_outputs, transform = self.link, self.n_outputs, self.transform

@@ -97,7 +97,7 @@ def explain(
         raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
     n_threads = cpu.threads(n_jobs)
     columns = booster._read(X)
-    core = explainer(booster, by)
+    core = booster._explainer if by is None else explainer(booster, by)
     ask = _Ask(booster, core, columns, interactions, n_threads)
     if background is None:
         start = booster.base.copy()
