@@ -23,7 +23,7 @@ BUDGET = {
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 6600,  # order statistics of leaves; several roots at once; samples; exact trees; Shapley values
+    "src/sapwood/core/cpu": 6600,  # order statistics of leaves; several roots at once; samples; exact trees; Shapley
     "tools": 350,
     "benchmarks": 910,  # one script a claim; explain.py is the latest
     "examples": 100,
