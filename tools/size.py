@@ -23,7 +23,8 @@ BUDGET = {
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 6720,  # sums and order statistics of leaves; several roots at once; samples; exact trees; slots; splits by sets of categories
+    # sums and order statistics of leaves; several roots at once; samples; exact trees; slots; sets of categories
+    "src/sapwood/core/cpu": 6740,
     "tools": 350,
     "benchmarks": 820,  # one script a claim; exact.py is the latest
     "examples": 100,
