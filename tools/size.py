@@ -11,19 +11,21 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2400,  # 22 metrics in one file; constraints by name; the samplers' parameters
+    "src/sapwood": 2500,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
     "src/sapwood/device": 150,
-    "src/sapwood/data": 1100,
-    "src/sapwood/model": 2300,  # proofs of constraints; explanations, a dozen importances, effects, influence
+    "src/sapwood/data": 1600,  # categories in every container, and their dictionaries
+    # proofs of constraints; sets of categories; explanations, a dozen importances, effects, influence
+    "src/sapwood/model": 2400,
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 1550,  # leaf values, pruning, order; dart, forests
+    "src/sapwood/boost": 1580,  # leaf values, pruning, order; dart, forests
     "src/sapwood/interfaces": 600,
-    "src/sapwood/core": 920,
+    "src/sapwood/core": 980,  # sets of categories go in and out; explanations
     "src/sapwood/core/math": 420,  # one way to order floats
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 6600,  # order statistics of leaves; several roots at once; samples; exact trees; Shapley
+    # order statistics of leaves; several roots at once; samples; exact trees; slots; sets of categories; Shapley values
+    "src/sapwood/core/cpu": 7450,
     "tools": 350,
     "benchmarks": 910,  # one script a claim; explain.py is the latest
     "examples": 100,

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -214,6 +215,40 @@ def test_sets_of_categories() -> None:
     np.testing.assert_allclose(values + core.expected(), [9, 5, 9, 5, 9, 5, 9], **NEAR)
 
 
+@pytest.mark.parametrize("grower", ["depthwise", "leafwise", "symmetric"])
+def test_trees_with_categories(grower: str) -> None:
+    rng = np.random.default_rng(6)
+    n, names = 900, np.array([f"town {k}" for k in range(12)] + [None], object)
+    town, size = names[rng.integers(0, 13, n)], rng.normal(size=n)
+    effect = dict(zip(names, rng.permutation(13), strict=True))
+    y = np.array([effect[value] for value in town]) * 0.3 + size * np.array([value == "town 3" for value in town])
+    frame = pl.DataFrame({"size": size, "town": town.tolist(), "size2": size**2})
+    booster = sapwood.train(
+        {"n_estimators": 6, "min_data_per_group": 5, **GROWERS[grower]}, sapwood.Dataset(frame, label=y)
+    )
+    assert (booster.trees.set >= 0).any()
+    told = booster.explain(frame)
+    np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, booster.predict(frame), **NEAR)
+    np.testing.assert_array_equal(told.values[:40], reference.values(booster.trees, 1, told.data[:40])[:, 0])
+    for i in range(3):
+        np.testing.assert_allclose(told.values[i], tree_sum(booster, told.data[i])[0], **NEAR)
+    others = booster.explain(frame[:20], background=frame[100:130])
+    np.testing.assert_allclose(others.values.sum(axis=1) + others.base_values, booster.predict(frame[:20]), **NEAR)
+    shares = booster.importance("permutation", frame, y, n_repeats=1, percent=True)
+    assert shares.argmax() == booster.importance("prediction_values_change").argmax() == 1
+    known = next(i for i, value in enumerate(town) if value is not None)
+    assert f"town = {town[known]}" in booster.why(frame[known : known + 1])
+    curve = booster.partial_dependence(frame, "town")
+    for value, mean in zip(curve.grid[0], curve.values, strict=True):
+        changed = frame.with_columns(town=pl.lit(value))
+        assert mean == pytest.approx(booster.predict(changed).mean(), abs=1e-9)
+    assert booster.importance("prediction_difference", frame[:2])[1] > 0
+    with pytest.raises(ParameterError, match="no order"):
+        booster.accumulated_effects(frame, "town")
+    with pytest.raises(ParameterError, match="no splits by categories"):
+        booster.to_shap()
+
+
 @pytest.mark.parametrize("grower", GROWERS)
 def test_bytes_do_not_depend_on_threads_or_company(grower: str, isa: str) -> None:
     X, y = rows(1400, 8)
@@ -267,7 +302,7 @@ def test_symmetry() -> None:
     np.testing.assert_allclose(told.values[1], told.values[2][::-1], **NEAR)
 
 
-@pytest.mark.parametrize("grower", ["leafwise", "symmetric", "forest"])
+@pytest.mark.parametrize("grower", ["leafwise", "depthwise", "forest"])
 def test_the_shap_package_agrees(grower: str) -> None:
     shap = pytest.importorskip("shap")
     X, y = rows()
@@ -284,7 +319,6 @@ def test_the_shap_package_agrees(grower: str) -> None:
 
 
 def test_named_tables_and_shapes() -> None:
-    pl = pytest.importorskip("polars")
     X, y = rows()
     names = ["a", "b", "c", "d", "e"]
     frame = pl.DataFrame(X, schema=names)

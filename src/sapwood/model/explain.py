@@ -38,7 +38,7 @@ class Explanation:
     base_values : (n_rows,) float64, or (n_rows, n_outputs)
         The score where no column is known.
     data : (n_rows, n_columns) float64
-        The rows; categories as their codes.
+        The rows; categories as their ranks in the model's dictionaries, -1 where missing.
     feature_names : tuple of str
     output_names : tuple of str or None
         Classes or targets, where there are several outputs.
@@ -142,7 +142,9 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
         trees.missing_left,
         trees.left,
         trees.value,
-        *_sets(trees),
+        trees.set,
+        trees.set_offset,
+        trees.set_code,
         getattr(trees, by),
     )
 
@@ -150,7 +152,7 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
 def to_shap(booster: "Booster") -> dict[str, Any]:
     """`Booster.to_shap`."""
     t, k = booster.trees, booster.n_outputs
-    if (_sets(t)[0] >= 0).any():
+    if (t.set >= 0).any():
         raise ParameterError("the shap package knows no splits by categories; booster.explain does.")
     trees = []
     for first, last, output in zip(t.offset[:-1], t.offset[1:], t.output, strict=True):
@@ -211,14 +213,20 @@ def why(booster: "Booster", row: Any, n: int, output: int | str | None) -> str:
     rest = values.sum() - values[reasons].sum()
     lines = [f"The {name} is {score[k]:.4g}: {np.atleast_1d(told.base_values[0])[k]:.4g} on average, and here"]
     for j in reasons:
-        value = told.data[0, j]
-        shown = "is missing" if np.isnan(value) else f"= {value:.6g}"
+        shown = _shown(booster, j, told.data[0, j])
         lines.append(
             f"  {abs(values[j]):.4g} {'more' if values[j] > 0 else 'less'} because {told.feature_names[j]} {shown}"
         )
     if len(reasons) < np.count_nonzero(values):
         lines.append(f"  {abs(rest):.4g} {'more' if rest > 0 else 'less'} for the other columns together")
     return "\n".join(lines)
+
+
+def _shown(booster: "Booster", column: int, value: float) -> str:
+    """What a row has in a column, in words."""
+    if column in booster.categories:
+        return "is missing or new" if value < 0 else f"= {booster.categories[column].values[int(value)]}"
+    return "is missing" if np.isnan(value) else f"= {value:.6g}"
 
 
 @dataclass(frozen=True)
@@ -293,8 +301,3 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int) 
 def _rounds(booster: "Booster") -> int:
     """What the sum over all trees is divided by."""
     return max(1, booster.n_rounds) if booster.averaged else 1
-
-
-def _sets(trees: Any) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """Splits by sets of categories: of every node, and the codes of all sets."""
-    return np.full(trees.n_nodes, -1, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32)

@@ -213,12 +213,15 @@ def prediction_difference(ask: Ask) -> Floats:
     result = np.zeros(ask.booster.n_columns)
     trees = ask.booster.trees
     for j in np.unique(trees.column[trees.column >= 0]):
-        values = np.unique(trees.threshold[(trees.column == j) & np.isfinite(trees.threshold)])
-        values = np.append(values, np.nextafter(values[-1], np.inf) if len(values) else 0.0)
+        if j in ask.booster.categories:
+            values = np.arange(ask.booster.categories[j].n_bins, dtype=np.float64)
+        else:
+            values = np.unique(trees.threshold[(trees.column == j) & np.isfinite(trees.threshold)])
+            values = np.append(values, np.nextafter(values[-1], np.inf) if len(values) else 0.0)
         for row, score, up in zip(rows, scores, rises, strict=True):
             changed = np.tile(row, (len(values), 1))
             changed[:, j] = values
-            moved = ask.booster.predict(changed, raw=True, n_jobs=ask.n_jobs) - score
+            moved = ask.booster._predict_columns(changed.T, ask.n_jobs, raw=True) - score
             result[j] += max(0.0, float(moved.max() if up else -moved.min()))
     return result
 
@@ -230,15 +233,15 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
     """
     rows, scores = _pair(ask)
     trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
-    leaves = ask.booster.predict_leaves(rows)
+    leaves = ask.booster.predict_leaves(ask.X)
     for row, up, leaf in zip(rows, _rises(scores), leaves, strict=True):
         steps: dict[int, dict[float, float]] = {}  # by column: what crossing each of its cuts adds
         for tree, nodes in ask.splits():
             levels = symmetric_levels(ask.booster, tree)
-            if levels is None:
+            if levels is None or (trees.set[nodes] >= 0).any():
                 raise ParameterError(
-                    "importance kind 'catboost_prediction_difference' is defined for symmetric trees only; take "
-                    "'prediction_difference'."
+                    "importance kind 'catboost_prediction_difference' is defined for symmetric trees over numbers "
+                    "only; take 'prediction_difference'."
                 )
             values = trees.value[nodes[-(1 << len(levels)) :]]
             at = leaf[tree] - (len(nodes) - len(values))
@@ -300,7 +303,7 @@ def symmetric_levels(booster: "Booster", tree: int) -> list[int] | None:
     """The first node of each level if a tree asks one question a level and is laid out level by level, else None."""
     trees = booster.trees
     part = slice(trees.offset[tree], trees.offset[tree + 1])
-    column, threshold, left = trees.column[part], trees.threshold[part], trees.left[part]
+    left, questions = trees.left[part], (trees.column[part], trees.threshold[part], trees.set[part])
     depth = (len(left) + 1).bit_length() - 2
     n_splits = (1 << depth) - 1
     if len(left) != 2 * n_splits + 1 or not np.array_equal(left[:n_splits], 2 * np.arange(n_splits) + 1):
@@ -308,7 +311,7 @@ def symmetric_levels(booster: "Booster", tree: int) -> list[int] | None:
     levels = [(1 << d) - 1 for d in range(depth)]
     for first in levels:
         level = slice(first, 2 * first + 1)
-        if np.unique(column[level]).size > 1 or np.unique(threshold[level]).size > 1:
+        if any(np.unique(part[level]).size > 1 for part in questions):
             return None
     return levels
 
@@ -384,7 +387,7 @@ def _pair(ask: Ask) -> tuple[Floats, Floats]:
         raise ParameterError(
             "a prediction difference is that of two rows, X of shape (2, n_columns), and of one score."
         )
-    return rows, ask.booster.predict(rows, raw=True)
+    return rows, ask.booster._predict_columns(rows.T, ask.n_jobs, raw=True)
 
 
 def _rises(scores: Floats) -> tuple[bool, bool]:
