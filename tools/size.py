@@ -11,11 +11,11 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2500,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
+    "src/sapwood": 2540,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
     "src/sapwood/device": 150,
     "src/sapwood/data": 1600,  # categories in every container, and their dictionaries
     # proofs of constraints; sets of categories; explanations, a dozen importances, effects, influence
-    "src/sapwood/model": 2400,
+    "src/sapwood/model": 2450,
     "src/sapwood/objective": 550,
     "src/sapwood/boost": 1580,  # leaf values, pruning, order; dart, forests
     "src/sapwood/interfaces": 600,
@@ -25,7 +25,7 @@ BUDGET = {
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
     # order statistics of leaves; several roots at once; samples; exact trees; slots; sets of categories; Shapley values
-    "src/sapwood/core/cpu": 7450,
+    "src/sapwood/core/cpu": 7560,
     "tools": 350,
     "benchmarks": 910,  # one script a claim; explain.py is the latest
     "examples": 100,

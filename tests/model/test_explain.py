@@ -129,6 +129,15 @@ def test_predictions_and_losses(objective: str) -> None:
     np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, loss, **NEAR)
 
 
+def test_losses_of_classes() -> None:
+    X, y = rows()
+    named = np.where(y > 0.5, "yes", "no")
+    booster = sapwood.SapwoodClassifier(n_estimators=4).fit(X, named).booster_
+    told = booster.explain(X[:9], background=X[20:30], space="loss", y=named[:9])
+    p = np.where(named[:9] == "yes", booster.predict(X[:9]), 1 - booster.predict(X[:9]))
+    np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, -np.log(p), **NEAR)
+
+
 def test_one_tree_of_one_split_in_prediction_space() -> None:
     """With one column known or not, the value is the whole difference of predictions."""
     X = np.array([[0.0], [1.0]])
@@ -306,9 +315,7 @@ def test_symmetry() -> None:
 def test_the_shap_package_agrees(grower: str) -> None:
     shap = pytest.importorskip("shap")
     X, y = rows()
-    booster = train(
-        X, y, **(GROWERS[grower] | {"min_samples_leaf": 5, "max_depth": 3})
-    )  # shap wants rows in all leaves
+    booster = train(X, y, **GROWERS[grower])
     theirs = shap.TreeExplainer(booster.to_shap(), feature_perturbation="tree_path_dependent")
     told = booster.explain(X[:50])
     np.testing.assert_allclose(theirs.shap_values(X[:50]), told.values, **NEAR)
@@ -363,6 +370,22 @@ def test_refusals(given: dict[str, Any], message: str) -> None:
     X, y = rows(60)
     with pytest.raises(ParameterError, match=message):
         train(X, y).explain(X[:3], **given)
+
+
+def test_linear_leaves_are_refused() -> None:
+    X, y = rows(100)
+    booster = train(X, y)
+    object.__setattr__(booster.trees, "linear", object())
+    for ask in (
+        lambda: booster.explain(X),
+        lambda: booster.why(X[:1]),
+        lambda: booster.to_shap(),
+        lambda: booster.importance("shap", X),
+        lambda: booster.importance("prediction_values_change"),
+        lambda: booster.influence(X, X, y),
+    ):
+        with pytest.raises(ParameterError, match="linear leaves"):
+            ask()
 
 
 def test_coupled_outputs_have_no_curve() -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.model.trees import Trees
 
 if TYPE_CHECKING:
     from sapwood.model.booster import Booster
@@ -128,6 +129,7 @@ def explain(
 def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
     """The trees as the core explains them; a branch weighs what `by` says, or rows where the model has counted them."""
     trees = booster.trees
+    refuse_linear(trees)
     if by is None:
         by = "count" if trees.count.any() or not trees.cover.any() else "cover"
     if by not in WEIGHTS:
@@ -149,9 +151,19 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
     )
 
 
+def refuse_linear(trees: Trees) -> None:
+    """Raise where leaves are more than constants: what is said of columns here goes through splits alone."""
+    if getattr(trees, "linear", None) is not None:
+        raise ParameterError(
+            "the model has linear leaves, which explanations by splits would ignore; ask importance('permutation', X, "
+            "y) or partial_dependence, or train with constant leaves."
+        )
+
+
 def to_shap(booster: "Booster") -> dict[str, Any]:
     """`Booster.to_shap`."""
     t, k = booster.trees, booster.n_outputs
+    refuse_linear(t)
     if (t.set >= 0).any():
         raise ParameterError("the shap package knows no splits by categories; booster.explain does.")
     trees = []
@@ -186,6 +198,18 @@ def outputs_of(booster: "Booster") -> tuple[str, ...]:
     """Names of outputs: the classes, or numbers."""
     names = range(booster.n_outputs) if booster.classes is None else booster.classes.tolist()
     return tuple(map(str, names))
+
+
+def labels_of(booster: "Booster", y: Any, n_rows: int) -> Floats:
+    """Labels as objectives and metrics want them: classes as their numbers."""
+    given = np.asarray(y)
+    if booster.classes is not None and given.ndim == 1:
+        place = {value: index for index, value in enumerate(booster.classes.tolist())}
+        try:
+            given = np.array([place[value] for value in given.tolist()], np.float64)
+        except KeyError as cause:
+            raise DataError(f"y has the class {cause}, which the model does not know.") from None
+    return ingest.label(given, n_rows)
 
 
 def place_of(names: tuple[str, ...], output: int | str) -> int:
@@ -285,7 +309,7 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int) 
         raise ParameterError(
             f"the loss of objective {booster.objective!r} cannot be explained; explain its raw scores."
         )
-    label = ingest.label(y, n_rows).reshape(n_rows, -1)
+    label = labels_of(booster, y, n_rows).reshape(n_rows, -1)
     if label.shape[1] != booster.n_outputs:
         raise DataError(f"y has {label.shape[1]} columns; the model has {booster.n_outputs} outputs.")
     fields, flat = dict(booster.fields), np.ascontiguousarray(label.ravel())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sapwood import metric as metrics
 from sapwood.data import ingest
 from sapwood.device import cpu
-from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.errors import ParameterError, suggest
 from sapwood.model import explain
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def prediction_values_change(ask: Ask) -> Floats:
     mean value.
     """
     trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
+    explain.refuse_linear(trees)
     weight = trees.count if trees.count.any() else trees.cover
     for tree, nodes in ask.splits():
         levels = symmetric_levels(ask.booster, tree)
@@ -109,6 +110,7 @@ def prediction_values_change(ask: Ask) -> Floats:
 def interaction(ask: Ask) -> Floats:
     """CatBoost's: for two levels of a symmetric tree, |sum of values where they answer alike - sum of the others|."""
     trees, n = ask.booster.trees, ask.booster.n_columns
+    explain.refuse_linear(trees)
     result = np.zeros((n, n))
     for tree, nodes in ask.splits():
         levels = symmetric_levels(ask.booster, tree)
@@ -233,6 +235,7 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
     """
     rows, scores = _pair(ask)
     trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
+    explain.refuse_linear(trees)
     leaves = ask.booster.predict_leaves(ask.X)
     for row, up, leaf in zip(rows, _rises(scores), leaves, strict=True):
         steps: dict[int, dict[float, float]] = {}  # by column: what crossing each of its cuts adds
@@ -296,6 +299,8 @@ def importance(kind: str, ask: Ask) -> Floats:
     for name, default in Ask.__dataclass_fields__.items():
         if name not in reads and getattr(ask, name) is not default.default:
             raise ParameterError(f"importance kind {kind!r} does not look at {name}; leave it out.")
+    if ask.n_repeats < 1:
+        raise ParameterError(f"n_repeats={ask.n_repeats} is too small; choose 1 or more.")
     return of_splits(ask, kind) if kind in SPLITS else ANSWERS[kind](ask)
 
 
@@ -328,7 +333,7 @@ class _Judge:
         link = None if booster.link == "custom" else booster.link
         self.metric = metrics.resolve(ask.metric, default=default, link=link, fields=booster.fields)[0]
         self.n_rows = booster._read(_need(ask.X, "X")).n_rows
-        self.y = _label(booster, _need(ask.y, "y"), self.n_rows)
+        self.y = explain.labels_of(booster, _need(ask.y, "y"), self.n_rows)
         self.weight = ingest.weight(ask.weight, self.n_rows)
 
     def badness(self, prediction: Floats) -> float:
@@ -342,18 +347,6 @@ def _spread(values: Floats, weights: Floats) -> tuple[float, float]:
     mean = (values * weights).sum(axis=1) / np.where(total > 0, total, 1.0)
     mean = np.where(total > 0, mean, values.mean(axis=1))
     return float(((values - mean[:, None]) ** 2 * weights).sum()), float(mean[-1])
-
-
-def _label(booster: "Booster", y: Any, n_rows: int) -> Floats:
-    """Labels as the metric wants them: classes as their numbers."""
-    given = np.asarray(y)
-    if booster.classes is not None and given.ndim == 1:
-        place = {value: index for index, value in enumerate(booster.classes.tolist())}
-        try:
-            given = np.array([place[value] for value in given.tolist()], np.float64)
-        except KeyError as cause:
-            raise DataError(f"y has the class {cause}, which the model does not know.") from None
-    return ingest.label(given, n_rows)
 
 
 def _list(columns: ingest.Columns) -> list[NDArray[Any]]:
