@@ -51,6 +51,7 @@ class Tree:
             getattr(trees, name)[span].tolist() for name in ("column", "left", "value")
         )
         self.threshold, self.missing_left = trees.threshold[span].tolist(), trees.missing_left[span].tolist()
+        self.set, self.sets = trees.set[span].tolist(), np.split(trees.set_code, trees.set_offset[1:-1])
         weight = getattr(trees, by)[span].tolist()
         self.parent, self.share = [-1] * len(self.left), [1.0] * len(self.left)
         for u, left in enumerate(self.left):
@@ -61,10 +62,12 @@ class Tree:
 
     def goes_left(self, u: int, row: Floats) -> bool:
         x = row[self.column[u]]
+        if self.set[u] >= 0:  # categories are codes, and what is missing is negative
+            return bool(self.missing_left[u]) if x < 0 else x in self.sets[self.set[u]]
         return bool(self.missing_left[u]) if np.isnan(x) else bool(x <= self.threshold[u])
 
     def question(self, u: int) -> tuple[Any, ...]:
-        return self.column[u], self.threshold[u], self.missing_left[u]
+        return self.column[u], self.threshold[u], self.missing_left[u], self.set[u]
 
     def way(self, u: int) -> Iterable[int]:
         """Nodes from `u` up to below the root."""

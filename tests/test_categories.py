@@ -196,7 +196,7 @@ def test_one_chunk_is_enough_to_make_categories() -> None:
         [first, pl.from_pandas(frame[3:4]).cast({"kind": pl.Int8}), frame[4:].astype("category")],
     ):
         assert Dataset.from_chunks(chunks).fingerprint() == whole.fingerprint()
-    with pytest.raises(DataError, match="column 'kind', which has categories in a chunk, has 0.5 in row 1"):
+    with pytest.raises(DataError, match=r"column 'kind', which has categories in a chunk, has 0\.5 in row 1"):
         Dataset.from_chunks([first.assign(kind=[1, 0.5, 2]), last])
     with pytest.raises(DataError, match="column 'text' is text in one chunk and numbers in another"):
         Dataset.from_chunks([first.assign(text=[1, 2, 3]), last])

@@ -22,6 +22,7 @@ PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
 PAGES = [
     "docs/ensembles.md",
     "docs/linear.md",
+    "docs/explain.md",
     "docs/metrics.md",
     "docs/mix.md",
     *sorted(str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/losses/*.md")),

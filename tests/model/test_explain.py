@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -128,6 +129,15 @@ def test_predictions_and_losses(objective: str) -> None:
     np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, loss, **NEAR)
 
 
+def test_losses_of_classes() -> None:
+    X, y = rows()
+    named = np.where(y > 0.5, "yes", "no")
+    booster = sapwood.SapwoodClassifier(n_estimators=4).fit(X, named).booster_
+    told = booster.explain(X[:9], background=X[20:30], space="loss", y=named[:9])
+    p = np.where(named[:9] == "yes", booster.predict(X[:9]), 1 - booster.predict(X[:9]))
+    np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, -np.log(p), **NEAR)
+
+
 def test_one_tree_of_one_split_in_prediction_space() -> None:
     """With one column known or not, the value is the whole difference of predictions."""
     X = np.array([[0.0], [1.0]])
@@ -214,6 +224,40 @@ def test_sets_of_categories() -> None:
     np.testing.assert_allclose(values + core.expected(), [9, 5, 9, 5, 9, 5, 9], **NEAR)
 
 
+@pytest.mark.parametrize("grower", ["depthwise", "leafwise", "symmetric"])
+def test_trees_with_categories(grower: str) -> None:
+    rng = np.random.default_rng(6)
+    n, names = 900, np.array([f"town {k}" for k in range(12)] + [None], object)
+    town, size = names[rng.integers(0, 13, n)], rng.normal(size=n)
+    effect = dict(zip(names, rng.permutation(13), strict=True))
+    y = np.array([effect[value] for value in town]) * 0.3 + size * np.array([value == "town 3" for value in town])
+    frame = pl.DataFrame({"size": size, "town": town.tolist(), "size2": size**2})
+    booster = sapwood.train(
+        {"n_estimators": 6, "min_data_per_group": 5, **GROWERS[grower]}, sapwood.Dataset(frame, label=y)
+    )
+    assert (booster.trees.set >= 0).any()
+    told = booster.explain(frame)
+    np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, booster.predict(frame), **NEAR)
+    np.testing.assert_array_equal(told.values[:40], reference.values(booster.trees, 1, told.data[:40])[:, 0])
+    for i in range(3):
+        np.testing.assert_allclose(told.values[i], tree_sum(booster, told.data[i])[0], **NEAR)
+    others = booster.explain(frame[:20], background=frame[100:130])
+    np.testing.assert_allclose(others.values.sum(axis=1) + others.base_values, booster.predict(frame[:20]), **NEAR)
+    shares = booster.importance("permutation", frame, y, n_repeats=1, percent=True)
+    assert shares.argmax() == booster.importance("prediction_values_change").argmax() == 1
+    known = next(i for i, value in enumerate(town) if value is not None)
+    assert f"town = {town[known]}" in booster.why(frame[known : known + 1])
+    curve = booster.partial_dependence(frame, "town")
+    for value, mean in zip(curve.grid[0], curve.values, strict=True):
+        changed = frame.with_columns(town=pl.lit(value))
+        assert mean == pytest.approx(booster.predict(changed).mean(), abs=1e-9)
+    assert booster.importance("prediction_difference", frame[:2])[1] > 0
+    with pytest.raises(ParameterError, match="no order"):
+        booster.accumulated_effects(frame, "town")
+    with pytest.raises(ParameterError, match="no splits by categories"):
+        booster.to_shap()
+
+
 @pytest.mark.parametrize("grower", GROWERS)
 def test_bytes_do_not_depend_on_threads_or_company(grower: str, isa: str) -> None:
     X, y = rows(1400, 8)
@@ -267,13 +311,11 @@ def test_symmetry() -> None:
     np.testing.assert_allclose(told.values[1], told.values[2][::-1], **NEAR)
 
 
-@pytest.mark.parametrize("grower", ["leafwise", "symmetric", "forest"])
+@pytest.mark.parametrize("grower", ["leafwise", "depthwise", "forest"])
 def test_the_shap_package_agrees(grower: str) -> None:
     shap = pytest.importorskip("shap")
     X, y = rows()
-    booster = train(
-        X, y, **(GROWERS[grower] | {"min_samples_leaf": 5, "max_depth": 3})
-    )  # shap wants rows in all leaves
+    booster = train(X, y, **GROWERS[grower])
     theirs = shap.TreeExplainer(booster.to_shap(), feature_perturbation="tree_path_dependent")
     told = booster.explain(X[:50])
     np.testing.assert_allclose(theirs.shap_values(X[:50]), told.values, **NEAR)
@@ -284,7 +326,6 @@ def test_the_shap_package_agrees(grower: str) -> None:
 
 
 def test_named_tables_and_shapes() -> None:
-    pl = pytest.importorskip("polars")
     X, y = rows()
     names = ["a", "b", "c", "d", "e"]
     frame = pl.DataFrame(X, schema=names)
@@ -329,6 +370,22 @@ def test_refusals(given: dict[str, Any], message: str) -> None:
     X, y = rows(60)
     with pytest.raises(ParameterError, match=message):
         train(X, y).explain(X[:3], **given)
+
+
+def test_linear_leaves_are_refused() -> None:
+    X, y = rows(100)
+    booster = train(X, y)
+    object.__setattr__(booster.trees, "linear", object())
+    for ask in (
+        lambda: booster.explain(X),
+        lambda: booster.why(X[:1]),
+        lambda: booster.to_shap(),
+        lambda: booster.importance("shap", X),
+        lambda: booster.importance("prediction_values_change"),
+        lambda: booster.influence(X, X, y),
+    ):
+        with pytest.raises(ParameterError, match="linear leaves"):
+            ask()
 
 
 def test_coupled_outputs_have_no_curve() -> None:

@@ -157,6 +157,7 @@ def test_by_class() -> None:
         ({"kind": "gian"}, "gain"),
         ({"kind": "permutation"}, "give X"),
         ({"kind": "permutation", "X": np.zeros((2, 5))}, "give y"),
+        ({"kind": "permutation", "X": np.zeros((2, 5)), "y": [0, 1], "n_repeats": 0}, "n_repeats=0"),
         ({"kind": "gain", "X": np.zeros((2, 5))}, "does not look at X"),
         ({"kind": "shap", "X": np.zeros((2, 5)), "y": [0, 1]}, "does not look at y"),
         ({"kind": "permutation", "X": np.zeros((2, 5)), "y": [0, 1], "groups": [["f9"]]}, "no column 'f9'"),

@@ -623,11 +623,21 @@ void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, 
   if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
       value.shape(0) != n || set.shape(0) != n || weight.shape(0) != n || set_offset.shape(0) < 1)
     refuse("the arrays of a forest must fit together");
-  const ForestArrays a{(int64_t)t,       (int64_t)n,          offset.data(), output.data(), column.data(),
-                       threshold.data(), missing_left.data(), left.data(),   value.data()};
-  const SetArrays sets{(int64_t)set_offset.shape(0) - 1, (int64_t)set_code.shape(0), set.data(), set_offset.data(),
+  const ForestArrays a{(int64_t)t,
+                       (int64_t)n,
+                       offset.data(),
+                       output.data(),
+                       column.data(),
+                       threshold.data(),
+                       missing_left.data(),
+                       left.data(),
+                       value.data(),
+                       set.data(),
+                       (int64_t)set_offset.shape(0) - 1,
+                       (int64_t)set_code.shape(0),
+                       set_offset.data(),
                        set_code.data()};
-  new (self) Explainer(n_columns, n_outputs, a, sets, weight.data());
+  new (self) Explainer(n_columns, n_outputs, a, weight.data());
 }
 
 nb::ndarray<nb::numpy, double> explain(const Explainer& e, nb::handle x, std::optional<nb::object> background,

@@ -7,7 +7,7 @@ import hashlib
 import math
 import operator
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -586,6 +586,11 @@ class Booster:
             *(t.linear.terms if t.linear is not None else ()),
         )
 
+    @cached_property
+    def _explainer(self) -> cpu.Explainer:
+        """The trees as the core explains them, branches by the weight the model has."""
+        return explaining.explainer(self)
+
     def _link(self, n_threads: int = 1) -> Link:
         """What makes predictions of raw scores, (n_rows,) or (n_rows, n_outputs), without changing them."""
         name, n_outputs, transform = self.link, self.n_outputs, self.transform
@@ -608,14 +613,14 @@ class Booster:
 
         return checked
 
-    def _predict_columns(self, columns: Sequence[NDArray[Any]], n_jobs: int | None) -> Floats:
-        """Predictions of columns that were read before."""
-        table = ingest.Columns(list(columns), None, len(columns[0]), len(columns))
-        return self.predict(table, n_jobs=n_jobs)
+    def _predict_columns(self, columns: Iterable[NDArray[Any]], n_jobs: int | None, raw: bool = False) -> Floats:
+        """Predictions of columns that were read before, categories as codes."""
+        table = list(columns)
+        return self.predict(ingest.Columns(table, None, len(table[0]), len(table)), raw=raw, n_jobs=n_jobs)
 
     def _read(self, X: Any) -> ingest.Columns:
         """The columns of a table, in the order of training, categories as codes."""
-        if isinstance(X, ingest.Columns):
+        if isinstance(X, ingest.Columns):  # read before
             return X
         names = self.feature_names if self.named else None
         columns = ingest.read(X, categorical=ingest.known(self.categories, names))

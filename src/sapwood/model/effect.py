@@ -30,14 +30,14 @@ class Effect:
     ----------
     columns : tuple of str
         What varies.
-    grid : tuple of float64 arrays
-        Its values, one array a column.
+    grid : tuple of arrays
+        Its values, one array a column: numbers, or categories.
     values : (..., n_grid) or (..., n_grid, n_grid) float64
         Predictions there: averages, or one curve a row. Several outputs are the last axis.
     """
 
     columns: tuple[str, ...]
-    grid: tuple[Floats, ...]
+    grid: tuple[NDArray[Any], ...]
     values: Floats
 
 
@@ -58,15 +58,12 @@ def partial_dependence(
     at = [column_of(booster, column) for column in asked]
     table = table_of(booster._read(X))
     points = [grid] * len(at) if isinstance(grid, int) else [grid] if len(at) == 1 else list(grid)
-    grids = tuple(
-        _grid(table[:, j], given) if isinstance(given, int) else np.asarray(given, np.float64)
-        for j, given in zip(at, points, strict=True)
-    )
+    grids = tuple(_points(booster, j, table[:, j], given) for j, given in zip(at, points, strict=True))
     curves = []
     for point in product(*grids):
         changed = table.copy()
         changed[:, at] = point
-        curves.append(booster.predict(changed, raw=raw, n_jobs=n_jobs))
+        curves.append(booster._predict_columns(changed.T, n_jobs, raw))
     shape = tuple(map(len, grids))
     rows = np.stack(curves, axis=1)  # (n_rows, points[, n_outputs])
     if individual:
@@ -74,7 +71,8 @@ def partial_dependence(
     else:
         flat = rows.reshape(len(table), -1)
         values = np.array([metric.mean(part, None) for part in flat.T]).reshape(*shape, *rows.shape[2:])
-    return Effect(tuple(booster.feature_names[j] for j in at), grids, values)
+    shown = tuple(_shown(booster, j, grid) for j, grid in zip(at, grids, strict=True))
+    return Effect(tuple(booster.feature_names[j] for j in at), shown, values)
 
 
 def accumulated_effects(
@@ -82,6 +80,11 @@ def accumulated_effects(
 ) -> Effect:
     """`Booster.accumulated_effects`."""
     j = column_of(booster, column)
+    if j in booster.categories:
+        raise ParameterError(
+            f"column {booster.feature_names[j]!r} has categories, which have no order to step along; see "
+            "partial_dependence."
+        )
     table = table_of(booster._read(X))
     table = table[~np.isnan(table[:, j])]
     edges = _grid(table[:, j], grid)
@@ -92,7 +95,7 @@ def accumulated_effects(
     sides = []
     for side in (0, 1):
         table[:, j] = edges[cell + side]
-        sides.append(booster.predict(table, raw=raw, n_jobs=n_jobs).reshape(len(table), -1))
+        sides.append(booster._predict_columns(table.T, n_jobs, raw).reshape(len(table), -1))
     change = sides[1] - sides[0]
     steps = np.array(
         [[metric.mean(part, None) for part in change[cell == k].T] for k in range(len(edges) - 1)]
@@ -102,6 +105,24 @@ def accumulated_effects(
     curve = curve - share @ (0.5 * (curve[1:] + curve[:-1]))  # 0 on average over the rows
     values = curve[:, 0] if booster.n_outputs == 1 else curve
     return Effect((booster.feature_names[j],), (edges,), values)
+
+
+def _points(booster: "Booster", column: int, values: Floats, given: int | Sequence[Any]) -> Floats:
+    """Where to look, as the core reads it: categories by their codes."""
+    if column not in booster.categories:
+        return _grid(values, given) if isinstance(given, int) else np.asarray(given, np.float64)
+    if isinstance(given, int):
+        return np.unique(values[values >= 0])[:given]  # the most frequent in training come first
+    place = booster.categories[column].place
+    return np.array([place.get(value, -1) for value in given], np.float64)
+
+
+def _shown(booster: "Booster", column: int, grid: Floats) -> NDArray[Any]:
+    """The same as people read it."""
+    if column not in booster.categories:
+        return grid
+    values = booster.categories[column].values
+    return np.array([None if code < 0 else values[int(code)] for code in grid], object)
 
 
 def _grid(values: Floats, n: int) -> Floats:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.model.trees import Trees
 
 if TYPE_CHECKING:
     from sapwood.model.booster import Booster
@@ -38,7 +39,7 @@ class Explanation:
     base_values : (n_rows,) float64, or (n_rows, n_outputs)
         The score where no column is known.
     data : (n_rows, n_columns) float64
-        The rows; categories as their codes.
+        The rows; categories as their ranks in the model's dictionaries, -1 where missing.
     feature_names : tuple of str
     output_names : tuple of str or None
         Classes or targets, where there are several outputs.
@@ -97,7 +98,7 @@ def explain(
         raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
     n_threads = cpu.threads(n_jobs)
     columns = booster._read(X)
-    core = explainer(booster, by)
+    core = booster._explainer if by is None else explainer(booster, by)
     ask = _Ask(booster, core, columns, interactions, n_threads)
     if background is None:
         start = booster.base.copy()
@@ -128,6 +129,7 @@ def explain(
 def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
     """The trees as the core explains them; a branch weighs what `by` says, or rows where the model has counted them."""
     trees = booster.trees
+    refuse_linear(trees)
     if by is None:
         by = "count" if trees.count.any() or not trees.cover.any() else "cover"
     if by not in WEIGHTS:
@@ -142,15 +144,27 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
         trees.missing_left,
         trees.left,
         trees.value,
-        *_sets(trees),
+        trees.set,
+        trees.set_offset,
+        trees.set_code,
         getattr(trees, by),
     )
+
+
+def refuse_linear(trees: Trees) -> None:
+    """Raise where leaves are more than constants: what is said of columns here goes through splits alone."""
+    if getattr(trees, "linear", None) is not None:
+        raise ParameterError(
+            "the model has linear leaves, which explanations by splits would ignore; ask importance('permutation', X, "
+            "y) or partial_dependence, or train with constant leaves."
+        )
 
 
 def to_shap(booster: "Booster") -> dict[str, Any]:
     """`Booster.to_shap`."""
     t, k = booster.trees, booster.n_outputs
-    if (_sets(t)[0] >= 0).any():
+    refuse_linear(t)
+    if (t.set >= 0).any():
         raise ParameterError("the shap package knows no splits by categories; booster.explain does.")
     trees = []
     for first, last, output in zip(t.offset[:-1], t.offset[1:], t.output, strict=True):
@@ -186,6 +200,18 @@ def outputs_of(booster: "Booster") -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
+def labels_of(booster: "Booster", y: Any, n_rows: int) -> Floats:
+    """Labels as objectives and metrics want them: classes as their numbers."""
+    given = np.asarray(y)
+    if booster.classes is not None and given.ndim == 1:
+        place = {value: index for index, value in enumerate(booster.classes.tolist())}
+        try:
+            given = np.array([place[value] for value in given.tolist()], np.float64)
+        except KeyError as cause:
+            raise DataError(f"y has the class {cause}, which the model does not know.") from None
+    return ingest.label(given, n_rows)
+
+
 def place_of(names: tuple[str, ...], output: int | str) -> int:
     """The place of an output."""
     if isinstance(output, str) and output in names:
@@ -211,14 +237,20 @@ def why(booster: "Booster", row: Any, n: int, output: int | str | None) -> str:
     rest = values.sum() - values[reasons].sum()
     lines = [f"The {name} is {score[k]:.4g}: {np.atleast_1d(told.base_values[0])[k]:.4g} on average, and here"]
     for j in reasons:
-        value = told.data[0, j]
-        shown = "is missing" if np.isnan(value) else f"= {value:.6g}"
+        shown = _shown(booster, j, told.data[0, j])
         lines.append(
             f"  {abs(values[j]):.4g} {'more' if values[j] > 0 else 'less'} because {told.feature_names[j]} {shown}"
         )
     if len(reasons) < np.count_nonzero(values):
         lines.append(f"  {abs(rest):.4g} {'more' if rest > 0 else 'less'} for the other columns together")
     return "\n".join(lines)
+
+
+def _shown(booster: "Booster", column: int, value: float) -> str:
+    """What a row has in a column, in words."""
+    if column in booster.categories:
+        return "is missing or new" if value < 0 else f"= {booster.categories[column].values[int(value)]}"
+    return "is missing" if np.isnan(value) else f"= {value:.6g}"
 
 
 @dataclass(frozen=True)
@@ -277,7 +309,7 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int) 
         raise ParameterError(
             f"the loss of objective {booster.objective!r} cannot be explained; explain its raw scores."
         )
-    label = ingest.label(y, n_rows).reshape(n_rows, -1)
+    label = labels_of(booster, y, n_rows).reshape(n_rows, -1)
     if label.shape[1] != booster.n_outputs:
         raise DataError(f"y has {label.shape[1]} columns; the model has {booster.n_outputs} outputs.")
     fields, flat = dict(booster.fields), np.ascontiguousarray(label.ravel())
@@ -293,8 +325,3 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int) 
 def _rounds(booster: "Booster") -> int:
     """What the sum over all trees is divided by."""
     return max(1, booster.n_rounds) if booster.averaged else 1
-
-
-def _sets(trees: Any) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-    """Splits by sets of categories: of every node, and the codes of all sets."""
-    return np.full(trees.n_nodes, -1, np.int32), np.zeros(1, np.int64), np.empty(0, np.int32)

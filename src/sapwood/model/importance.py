@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sapwood import metric as metrics
 from sapwood.data import ingest
 from sapwood.device import cpu
-from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.errors import ParameterError, suggest
 from sapwood.model import explain
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def prediction_values_change(ask: Ask) -> Floats:
     mean value.
     """
     trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
+    explain.refuse_linear(trees)
     weight = trees.count if trees.count.any() else trees.cover
     for tree, nodes in ask.splits():
         levels = symmetric_levels(ask.booster, tree)
@@ -109,6 +110,7 @@ def prediction_values_change(ask: Ask) -> Floats:
 def interaction(ask: Ask) -> Floats:
     """CatBoost's: for two levels of a symmetric tree, |sum of values where they answer alike - sum of the others|."""
     trees, n = ask.booster.trees, ask.booster.n_columns
+    explain.refuse_linear(trees)
     result = np.zeros((n, n))
     for tree, nodes in ask.splits():
         levels = symmetric_levels(ask.booster, tree)
@@ -213,12 +215,15 @@ def prediction_difference(ask: Ask) -> Floats:
     result = np.zeros(ask.booster.n_columns)
     trees = ask.booster.trees
     for j in np.unique(trees.column[trees.column >= 0]):
-        values = np.unique(trees.threshold[(trees.column == j) & np.isfinite(trees.threshold)])
-        values = np.append(values, np.nextafter(values[-1], np.inf) if len(values) else 0.0)
+        if j in ask.booster.categories:
+            values = np.arange(ask.booster.categories[j].n_bins, dtype=np.float64)
+        else:
+            values = np.unique(trees.threshold[(trees.column == j) & np.isfinite(trees.threshold)])
+            values = np.append(values, np.nextafter(values[-1], np.inf) if len(values) else 0.0)
         for row, score, up in zip(rows, scores, rises, strict=True):
             changed = np.tile(row, (len(values), 1))
             changed[:, j] = values
-            moved = ask.booster.predict(changed, raw=True, n_jobs=ask.n_jobs) - score
+            moved = ask.booster._predict_columns(changed.T, ask.n_jobs, raw=True) - score
             result[j] += max(0.0, float(moved.max() if up else -moved.min()))
     return result
 
@@ -230,15 +235,16 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
     """
     rows, scores = _pair(ask)
     trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
-    leaves = ask.booster.predict_leaves(rows)
+    explain.refuse_linear(trees)
+    leaves = ask.booster.predict_leaves(ask.X)
     for row, up, leaf in zip(rows, _rises(scores), leaves, strict=True):
         steps: dict[int, dict[float, float]] = {}  # by column: what crossing each of its cuts adds
         for tree, nodes in ask.splits():
             levels = symmetric_levels(ask.booster, tree)
-            if levels is None:
+            if levels is None or (trees.set[nodes] >= 0).any():
                 raise ParameterError(
-                    "importance kind 'catboost_prediction_difference' is defined for symmetric trees only; take "
-                    "'prediction_difference'."
+                    "importance kind 'catboost_prediction_difference' is defined for symmetric trees over numbers "
+                    "only; take 'prediction_difference'."
                 )
             values = trees.value[nodes[-(1 << len(levels)) :]]
             at = leaf[tree] - (len(nodes) - len(values))
@@ -293,6 +299,8 @@ def importance(kind: str, ask: Ask) -> Floats:
     for name, default in Ask.__dataclass_fields__.items():
         if name not in reads and getattr(ask, name) is not default.default:
             raise ParameterError(f"importance kind {kind!r} does not look at {name}; leave it out.")
+    if ask.n_repeats < 1:
+        raise ParameterError(f"n_repeats={ask.n_repeats} is too small; choose 1 or more.")
     return of_splits(ask, kind) if kind in SPLITS else ANSWERS[kind](ask)
 
 
@@ -300,7 +308,7 @@ def symmetric_levels(booster: "Booster", tree: int) -> list[int] | None:
     """The first node of each level if a tree asks one question a level and is laid out level by level, else None."""
     trees = booster.trees
     part = slice(trees.offset[tree], trees.offset[tree + 1])
-    column, threshold, left = trees.column[part], trees.threshold[part], trees.left[part]
+    left, questions = trees.left[part], (trees.column[part], trees.threshold[part], trees.set[part])
     depth = (len(left) + 1).bit_length() - 2
     n_splits = (1 << depth) - 1
     if len(left) != 2 * n_splits + 1 or not np.array_equal(left[:n_splits], 2 * np.arange(n_splits) + 1):
@@ -308,7 +316,7 @@ def symmetric_levels(booster: "Booster", tree: int) -> list[int] | None:
     levels = [(1 << d) - 1 for d in range(depth)]
     for first in levels:
         level = slice(first, 2 * first + 1)
-        if np.unique(column[level]).size > 1 or np.unique(threshold[level]).size > 1:
+        if any(np.unique(part[level]).size > 1 for part in questions):
             return None
     return levels
 
@@ -325,7 +333,7 @@ class _Judge:
         link = None if booster.link == "custom" else booster.link
         self.metric = metrics.resolve(ask.metric, default=default, link=link, fields=booster.fields)[0]
         self.n_rows = booster._read(_need(ask.X, "X")).n_rows
-        self.y = _label(booster, _need(ask.y, "y"), self.n_rows)
+        self.y = explain.labels_of(booster, _need(ask.y, "y"), self.n_rows)
         self.weight = ingest.weight(ask.weight, self.n_rows)
 
     def badness(self, prediction: Floats) -> float:
@@ -339,18 +347,6 @@ def _spread(values: Floats, weights: Floats) -> tuple[float, float]:
     mean = (values * weights).sum(axis=1) / np.where(total > 0, total, 1.0)
     mean = np.where(total > 0, mean, values.mean(axis=1))
     return float(((values - mean[:, None]) ** 2 * weights).sum()), float(mean[-1])
-
-
-def _label(booster: "Booster", y: Any, n_rows: int) -> Floats:
-    """Labels as the metric wants them: classes as their numbers."""
-    given = np.asarray(y)
-    if booster.classes is not None and given.ndim == 1:
-        place = {value: index for index, value in enumerate(booster.classes.tolist())}
-        try:
-            given = np.array([place[value] for value in given.tolist()], np.float64)
-        except KeyError as cause:
-            raise DataError(f"y has the class {cause}, which the model does not know.") from None
-    return ingest.label(given, n_rows)
 
 
 def _list(columns: ingest.Columns) -> list[NDArray[Any]]:
@@ -384,7 +380,7 @@ def _pair(ask: Ask) -> tuple[Floats, Floats]:
         raise ParameterError(
             "a prediction difference is that of two rows, X of shape (2, n_columns), and of one score."
         )
-    return rows, ask.booster.predict(rows, raw=True)
+    return rows, ask.booster._predict_columns(rows.T, ask.n_jobs, raw=True)
 
 
 def _rises(scores: Floats) -> tuple[bool, bool]:

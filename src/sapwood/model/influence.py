@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
+from sapwood.model.explain import refuse_linear
 from sapwood.model.trees import Trees
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def _steps(booster: "Booster", tree: Trees, along: Integers, sums: tuple[Floats,
 
 def _check(booster: "Booster") -> float:
     """Refuse what is not one Newton step a leaf on all rows; the smoothing of leaves."""
+    refuse_linear(booster.trees)
     params = booster.params
     about = cpu.objectives().get(booster.objective)
     newton = about is not None and (

@@ -12,6 +12,7 @@ namespace {
 // Bits of a group's pattern. More bits mean fewer groups but larger tables: 10k rows are explained fastest at 8 (benchmarks/explain.py).
 constexpr size_t GROUP_BITS = 8;
 constexpr int NEVER = 31;                 // a bit that is wanted but in no mask
+constexpr int32_t SMALL_SET = 512;        // sets of codes below it have a byte for each, others are searched
 constexpr uint32_t MISSING = 0xffffffff;  // the code of a missing category
 
 void check(bool fine, const char* what) {
@@ -27,17 +28,20 @@ int index_of(std::vector<T>& all, const T& one) {  // its place, a new one if ne
 
 }  // namespace
 
-Asked::Asked(int n_columns, const ForestArrays& a, const SetArrays& sets) : plane_of_(n_columns, -1) {
-  check(sets.offset[0] == 0 && sets.offset[sets.n_sets] == sets.n_codes, "set offsets do not cover the codes");
-  for (int64_t s = 0; s < sets.n_sets; s++) {
-    check(sets.offset[s] <= sets.offset[s + 1] && sets.offset[s + 1] <= sets.n_codes, "set offsets must rise");
-    std::vector<uint8_t> member;
-    for (int64_t i = sets.offset[s]; i < sets.offset[s + 1]; i++) {
-      check(sets.code[i] >= 0 && sets.code[i] < 65536, "a category's code must be 0..65535");
-      if ((size_t)sets.code[i] >= member.size()) member.resize(sets.code[i] + 1, 0);
-      member[sets.code[i]] = 1;
-    }
-    member_.push_back(std::move(member));
+Asked::Asked(int n_columns, const ForestArrays& a)
+    : plane_of_(n_columns, -1),
+      set_offset_(a.set_offset, a.set_offset + a.n_sets + 1),
+      set_code_(a.set_code, a.set_code + a.n_codes),
+      member_(a.n_sets) {
+  check(a.set_offset[0] == 0 && a.set_offset[a.n_sets] == a.n_codes, "sets do not cover their codes");
+  for (int64_t s = 0; s < a.n_sets; s++) {
+    const int64_t first = a.set_offset[s], end = a.set_offset[s + 1];
+    check(first <= end && end <= a.n_codes, "offsets of sets must not fall");
+    for (int64_t i = first; i < end; i++)
+      check(a.set_code[i] > (i > first ? a.set_code[i - 1] : -1), "the codes of a set must rise");
+    if (first == end || a.set_code[end - 1] >= SMALL_SET) continue;
+    member_[s].resize(a.set_code[end - 1] + 1, 0);
+    for (int64_t i = first; i < end; i++) member_[s][a.set_code[i]] = 1;
   }
   std::vector<std::vector<double>> thresholds(n_columns);
   std::vector<uint8_t> seen(n_columns, 0), category(n_columns, 0);
@@ -45,9 +49,9 @@ Asked::Asked(int n_columns, const ForestArrays& a, const SetArrays& sets) : plan
     if (a.left[u] == 0) continue;
     const int c = a.column[u];
     check(c >= 0 && c < n_columns, "a split asks for a column that is not there");
-    check(sets.set[u] >= -1 && sets.set[u] < sets.n_sets, "a split asks for a set that is not there");
-    check(!seen[c] || category[c] == (sets.set[u] >= 0), "a column is split by thresholds and by sets");
-    seen[c] = 1, category[c] = sets.set[u] >= 0;
+    check(a.set[u] >= -1 && a.set[u] < a.n_sets, "a split asks for a set that is not there");
+    check(!seen[c] || category[c] == (a.set[u] >= 0), "a column is split by thresholds and by sets");
+    seen[c] = 1, category[c] = a.set[u] >= 0;
     if (a.threshold[u] != INF && !category[c]) thresholds[c].push_back(a.threshold[u]);
   }
   for (int c = 0; c < n_columns; c++) {
@@ -60,10 +64,10 @@ Asked::Asked(int n_columns, const ForestArrays& a, const SetArrays& sets) : plan
   }
 }
 
-Condition Asked::condition(const ForestArrays& a, const SetArrays& sets, int64_t node) const {
+Condition Asked::condition(const ForestArrays& a, int64_t node) const {
   const int p = plane_of_[a.column[node]];
   const bool missing_left = a.missing_left[node] != 0;
-  if (category_[p]) return {p, 0, 0, sets.set[node], missing_left};
+  if (category_[p]) return {p, 0, 0, a.set[node], missing_left};
   const Cuts& cuts = cuts_[p];
   const double x = a.threshold[node];
   const int bin =
@@ -81,12 +85,15 @@ void Asked::encode(const Chunk& table, int plane, int64_t first, int n, uint32_t
 
 void Asked::goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const {
   if (c.set < 0) return kernels().keeps_left(code, c.low, c.length, n, left);
+  const int32_t *first = set_code_.data() + set_offset_[c.set], *end = set_code_.data() + set_offset_[c.set + 1];
   const std::vector<uint8_t>& member = member_[c.set];
   for (int i = 0; i < n; i++)
-    left[i] = code[i] == MISSING ? c.missing_left : code[i] < member.size() && member[code[i]];
+    left[i] = code[i] == MISSING ? c.missing_left
+              : member.empty()   ? std::binary_search(first, end, (int32_t)code[i])
+                                 : code[i] < member.size() && member[code[i]];
 }
 
-Paths paths_of(const ForestArrays& a, const SetArrays& sets, const double* weight, const Asked& asked, int64_t tree) {
+Paths paths_of(const ForestArrays& a, const double* weight, const Asked& asked, int64_t tree) {
   const int64_t at = a.offset[tree];
   check(at >= 0 && a.offset[tree + 1] > at && a.offset[tree + 1] <= a.n_nodes, "tree offsets must rise");
   const int n = (int)(a.offset[tree + 1] - at);
@@ -98,7 +105,7 @@ Paths paths_of(const ForestArrays& a, const SetArrays& sets, const double* weigh
     if (left[u] == 0) continue;
     check(left[u] > u && left[u] + 1 < n, "a child must follow its parent inside its tree");
     parent[left[u]] = parent[left[u] + 1] = u;
-    const Condition c = asked.condition(a, sets, at + u);
+    const Condition c = asked.condition(a, at + u);
     condition[u] = known.try_emplace(c, (int32_t)known.size()).first->second;
     if ((int)paths.conditions.size() < (int)known.size()) paths.conditions.push_back(c);
   }

@@ -19,13 +19,6 @@
 
 namespace sapwood {
 
-struct SetArrays {  // splits by a set of categories: its codes go left
-  int64_t n_sets, n_codes;
-  const int32_t* set;     // (n_nodes) which set, or -1: a split by a threshold
-  const int64_t* offset;  // (n_sets + 1) IN
-  const int32_t* code;    // (n_codes) IN
-};
-
 struct Condition {       // a row goes right where code - low < length, unsigned; by a set see Asked
   int32_t plane;         // which of the columns that are asked for
   uint32_t low, length;  // of the codes of that column
@@ -65,21 +58,23 @@ struct Paths {
 // The columns a model asks for, with their codes: numbers of cuts below a value, or categories.
 class Asked {
  public:
-  Asked(int n_columns, const ForestArrays& a, const SetArrays& sets);  // throws std::invalid_argument
+  Asked(int n_columns, const ForestArrays& a);  // throws std::invalid_argument
   int n_planes() const { return (int)columns_.size(); }
-  Condition condition(const ForestArrays& a, const SetArrays& sets, int64_t node) const;
+  Condition condition(const ForestArrays& a, int64_t node) const;
   void encode(const Chunk& table, int plane, int64_t first, int n, uint32_t* code) const;  // n <= BLOCK
   // (n) OUT: 1 where a row goes left; THE rule of a split
   void goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const;
 
  private:
   std::vector<int> columns_, plane_of_;
-  std::vector<uint8_t> category_;             // by plane
-  std::vector<Cuts> cuts_;                    // by plane; empty for categories
-  std::vector<std::vector<uint8_t>> member_;  // by set and code
+  std::vector<uint8_t> category_;    // by plane
+  std::vector<Cuts> cuts_;           // by plane; empty for categories
+  std::vector<int64_t> set_offset_;  // by set: its codes, rising
+  std::vector<int32_t> set_code_;
+  std::vector<std::vector<uint8_t>> member_;  // by set and code, where codes are small
 };
 
 // weight (n_nodes): how much of the data each node has seen
-Paths paths_of(const ForestArrays& a, const SetArrays& sets, const double* weight, const Asked& asked, int64_t tree);
+Paths paths_of(const ForestArrays& a, const double* weight, const Asked& asked, int64_t tree);
 
 }  // namespace sapwood

@@ -117,12 +117,12 @@ struct Explainer::Entries {
   std::vector<double> table;     // (targets, n)
 };
 
-Explainer::Explainer(int n_columns, int n_outputs, const ForestArrays& a, const SetArrays& sets, const double* weight)
-    : n_columns_(n_columns), n_outputs_(n_outputs), asked_(n_columns, a, sets) {
+Explainer::Explainer(int n_columns, int n_outputs, const ForestArrays& a, const double* weight)
+    : n_columns_(n_columns), n_outputs_(n_outputs), asked_(n_columns, a) {
   for (int64_t t = 0; t < a.n_trees; t++) {
     if (a.output[t] < 0 || a.output[t] >= n_outputs)
       throw std::invalid_argument("a tree adds to an output that is not there");
-    trees_.push_back(paths_of(a, sets, weight, asked_, t));
+    trees_.push_back(paths_of(a, weight, asked_, t));
     for (const LeafGroup& g : trees_.back().groups)
       for (const PathLeaf& leaf : g.leaves) most_factors_ = std::max(most_factors_, leaf.end - leaf.factor);
   }

@@ -9,7 +9,7 @@ namespace sapwood {
 class Explainer {
  public:
   // weight (n_nodes): how much of the data each node has seen; throws std::invalid_argument
-  Explainer(int n_columns, int n_outputs, const ForestArrays& a, const SetArrays& sets, const double* weight);
+  Explainer(int n_columns, int n_outputs, const ForestArrays& a, const double* weight);
   int n_columns() const { return n_columns_; }
   int n_outputs() const { return n_outputs_; }
   int64_t n_trees() const { return (int64_t)trees_.size(); }
