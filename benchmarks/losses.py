@@ -10,6 +10,7 @@ import argparse
 import time
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,12 @@ LOSSES: dict[str, tuple[Callable[[np.random.Generator, Array], Array], Callable[
     "tweedie": (tweedie, partial(metrics.mean_tweedie_deviance, power=POWER)),
     "gamma": (lambda rng, mean: rng.gamma(2.0, mean / 2.0), metrics.mean_gamma_deviance),
 }
-RULES = ({"leaf_iterations": 5}, {"leaf_estimation": "exact"}, {"line_search": "tree"}, {"hessian": "none"})
+RULES: tuple[dict[str, Any], ...] = (
+    {"leaf_iterations": 5},
+    {"leaf_estimation": "exact"},
+    {"line_search": "tree"},
+    {"hessian": "none"},
+)
 
 
 def deviances(name: str, scale: float, rate: float) -> float:
@@ -53,7 +59,7 @@ def deviances(name: str, scale: float, rate: float) -> float:
     return float(np.exp(np.log(ratios).mean()))
 
 
-def seconds(objective: str, rule: dict[str, object]) -> float:
+def seconds(objective: str, rule: dict[str, Any]) -> float:
     """CPU time of 30 rounds of 31 leaves on 100,000 rows, one thread."""
     X, mean = make_friedman1(100_000, n_features=20, noise=1.0, random_state=0)
     y = {"squared_error": mean, "logistic": mean > 14, "poisson": np.random.default_rng(0).poisson(np.abs(mean))}
