@@ -36,7 +36,7 @@ class Peer(NamedTuple):
 
     @classmethod
     def of_xgboost(cls, params: Mapping[str, Any], X: Array, y: Array, weight: Array | None, rounds: int) -> "Peer":
-        data = xgboost.DMatrix(X, y, weight=weight)
+        data = xgboost.DMatrix(X, y, weight=weight, nthread=1)
         model = xgboost.train({"nthread": 1, "max_bin": 65535, **params}, data, rounds)
         trees = [Tree.of_xgboost(tree) for tree in xgboost_trees(model)]
         scores = [

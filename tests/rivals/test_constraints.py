@@ -51,11 +51,12 @@ def compare(name: str, theirs: dict[str, Any], ours: dict[str, Any]) -> int:
     Every value has a bin in both libraries. Scores are of float32 there: a few units in the last place.
     """
     (X, y), task = data_of(name), TASKS[name]
-    data = xgboost.DMatrix(X, y)
+    data = xgboost.DMatrix(X, y, nthread=1)
     shape = SHAPE | {"tree_method": "hist", "max_bin": 4096, "base_score": 0.5, "objective": PEERS[task.objective][0]}
+    shape["nthread"] = 1
     model = xgboost.train(shape | theirs, data, ROUNDS)
     params = {"objective": task.objective, "n_estimators": 1, "grow_policy": "depthwise", "max_leaves": None}
-    params |= SHAPE | {"precision": "wide", "path_smooth": 0.0} | ours
+    params |= SHAPE | {"precision": "wide", "path_smooth": 0.0, "n_jobs": 1} | ours
     before, ties = np.full(len(y), 0.5 if task.objective == "squared_error" else 0.0), 0
     for index, tree in enumerate(xgboost_trees(model)):
         binned = sapwood.Dataset(X, label=y, init_score=before, max_bins=65535, min_samples_bin=1)

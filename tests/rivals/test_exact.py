@@ -20,8 +20,8 @@ MOST_TIES = 3  # rounds, of the 15; XGBoost sums float32 gradients, in which mor
 def rival(X: Array, y: Array, objective: str, depth: int) -> Rival:
     """XGBoost's model without penalties, and what its trees are fitted to: Newton steps, weighted by hessians."""
     settings = {"tree_method": "exact", "objective": objective, "max_depth": depth, "eta": 0.3, "lambda": 0.0,
-                "min_child_weight": 0.0, "base_score": 0.5, "nthread": 2}  # fmt: skip
-    data = xgboost.DMatrix(X, label=y)
+                "min_child_weight": 0.0, "base_score": 0.5, "nthread": 1}  # fmt: skip
+    data = xgboost.DMatrix(X, label=y, nthread=1)
     model = xgboost.train(settings, data, ROUNDS)
     trees = [[Tree.of_xgboost(tree)] for tree in xgboost_trees(model)]
     margins = [model.predict(data, output_margin=True, iteration_range=(0, k)) for k in range(1, ROUNDS + 1)]

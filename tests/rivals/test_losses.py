@@ -117,8 +117,8 @@ def predict_lightgbm(loss: Loss, task: Task, new: Array) -> Array:
 def predict_xgboost(loss: Loss, task: Task, new: Array) -> Array:
     size = {"grow_policy": "lossguide", "max_depth": 0, "max_leaves": task.leaves}
     params = {"learning_rate": task.learning_rate, "nthread": 1, **size, **loss.xgboost}
-    data = xgboost.DMatrix(task.X, task.y, weight=task.weight)
-    return xgboost.train(params, data, ROUNDS).predict(xgboost.DMatrix(new))
+    data = xgboost.DMatrix(task.X, task.y, weight=task.weight, nthread=1)
+    return xgboost.train(params, data, ROUNDS).predict(xgboost.DMatrix(new, nthread=1))
 
 
 def unseen_loss(predict: Callable[[Loss, Task, Array], Array], loss: Loss, task: Task) -> float:

@@ -201,8 +201,8 @@ def test_statistical_agreement(name: str) -> None:
         old = xgboost.__version__.startswith(("3.0", "3.1", "3.2"))
         booster = {"booster": "dart"} if old and "rate_drop" in params else {}
         drops = {name: value for name, value in params.items() if name != "booster"} | booster
-        model = xgboost.train({"nthread": 1, "seed": seed, **drops}, xgboost.DMatrix(X, y), 30)
-        return model.predict(xgboost.DMatrix(new))
+        model = xgboost.train({"nthread": 1, "seed": seed, **drops}, xgboost.DMatrix(X, y, nthread=1), 30)
+        return model.predict(xgboost.DMatrix(new, nthread=1))
 
     a, b = losses(ours), losses(theirs)
     error = np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / len(SEEDS))

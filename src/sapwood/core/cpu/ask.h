@@ -80,6 +80,35 @@ static void weigh(WeighArgs& a) {
   }
 }
 
+static int64_t window(const uint32_t* x, int64_t n, uint32_t base, uint32_t last, uint32_t* kept, int64_t& above,
+                      int64_t& below) {
+  int64_t count = 0, i = 0;
+#if defined(__AVX512BW__)
+  const __m512i low = _mm512_set1_epi32((int)base), high = _mm512_set1_epi32((int)last);
+  __m512i sum = _mm512_setzero_si512();
+  for (; i + 16 <= n; i += 16) {  // few are inside; what a whole vector stores too much, the next overwrites
+    const __m512i v = _mm512_loadu_si512(x + i);
+    const __mmask16 larger = _mm512_cmpgt_epu32_mask(v, high), smaller = _mm512_cmplt_epu32_mask(v, low);
+    const __mmask16 inside = (__mmask16) ~(larger | smaller);
+    const __m512i less = _mm512_maskz_mov_epi32(smaller, v);
+    sum = _mm512_add_epi64(sum, _mm512_and_si512(less, _mm512_set1_epi64(0xffffffff)));
+    sum = _mm512_add_epi64(sum, _mm512_srli_epi64(less, 32));
+    above += __builtin_popcount(larger);
+    if (inside == 0) continue;
+    _mm512_storeu_si512(kept + count, _mm512_maskz_compress_epi32(inside, v));
+    count += __builtin_popcount(inside);
+  }
+  below += _mm512_reduce_add_epi64(sum);
+#endif
+  for (; i < n; i++) {
+    kept[count] = x[i];
+    count += x[i] - base <= last - base;
+    above += x[i] > last;
+    below += x[i] < base ? x[i] : 0;
+  }
+  return count;
+}
+
 static void sizes(const SizeArgs& a) { SAMPLERS[a.sampler].sizes(a); }
 
 static int64_t ask(const AskArgs& args) {

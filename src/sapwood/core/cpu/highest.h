@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "kernels.h"
 #include "pool.h"
 
 namespace sapwood {
@@ -16,11 +17,16 @@ struct Highest {
   int64_t below = 0;  // the sum of the smaller ones
 };
 
-// `prepare(begin, end)` comes once for every run of rows, before `number(row, x)` says whether a row takes part and gives its x;
-// `enough(m, reach, below)`, which is true up to some m, is told the rows with x >= m and the sum of the others. 0 where no m is
-// enough. A good `guess` saves a pass: the first digit is then not counted, but seen to be right.
-template <class Prepare, class Number, class Enough>
-Highest highest(int64_t n, int n_threads, const Prepare& prepare, const Number& number, const Enough& enough,
+struct Numbers {  // some of 32 bits
+  const uint32_t* x;
+  int64_t n;
+};
+
+// `numbers(begin, end, room)` gives those of the rows that take part, which may be put into `room` (PIECE); `prepare(begin, end)`
+// comes once before that. `enough(m, reach, below)`, which is true up to some m, is told how many are >= m and the sum of the
+// others. 0 where no m is enough. A good `guess` saves a pass: the first digit is then not counted, but seen to be right.
+template <class Prepare, class Give, class Enough>
+Highest highest(int64_t n, int n_threads, const Prepare& prepare, const Give& numbers, const Enough& enough,
                 int64_t guess) {
   constexpr int DIGIT = 12, LEADING = 2 * DIGIT;  // bits of a digit; where the first begins
   constexpr uint32_t N_DIGITS = 1u << DIGIT, WINDOW = 1u << LEADING;
@@ -33,8 +39,9 @@ Highest highest(int64_t n, int n_threads, const Prepare& prepare, const Number& 
   auto each_piece = [&](const auto& body) {
     run(n_threads, pieces(n), [&](int64_t task, int worker) {
       const int64_t begin = task * PIECE, end = std::min(n, begin + PIECE);
+      uint32_t room[PIECE];
       if (!prepared) prepare(begin, end);
-      body(begin, end, worker);
+      body(numbers(begin, end, room), worker);
     });
     prepared = true;
   };
@@ -58,20 +65,11 @@ Highest highest(int64_t n, int n_threads, const Prepare& prepare, const Number& 
   auto look = [&](int64_t from) {
     std::fill(local.begin(), local.end(), Local{});
     const uint32_t base = (uint32_t)from, last = base + (WINDOW - 1);
-    each_piece([&](int64_t begin, int64_t end, int worker) {
+    each_piece([&](const Numbers& given, int worker) {
       uint32_t mine[PIECE];
-      int64_t count = 0, above = 0, below = 0;
-      const Number ask = number;  // own copies: the stores below cannot change them
-      for (int64_t i = begin; i < end; i++) {
-        uint32_t x = 0;
-        const bool in = ask(i, x);
-        mine[count] = x;
-        count += in && x - base < WINDOW;
-        above += in && x > last;
-        below += in && x < base ? x : 0;
-      }
       Local& l = local[worker];
-      l.kept.insert(l.kept.end(), mine, mine + count), l.above += above, l.below += below;
+      const int64_t count = kernels().window(given.x, given.n, base, last, mine, l.above, l.below);
+      l.kept.insert(l.kept.end(), mine, mine + count);
     });
     found = {from, 0, 0, 0};
     for (const Local& l : local) found.above += l.above, found.below += l.below, found.here += (int64_t)l.kept.size();
@@ -95,15 +93,12 @@ Highest highest(int64_t n, int n_threads, const Prepare& prepare, const Number& 
   }
   if (!near) {
     std::vector<std::vector<Count>> digits(n_threads);
-    each_piece([&](int64_t begin, int64_t end, int worker) {
+    each_piece([&](const Numbers& given, int worker) {
       if (digits[worker].empty()) digits[worker].resize(2 * N_DIGITS);  // two: neighbours may share a digit
       Count* mine = digits[worker].data();
-      const Number ask = number;
-      for (int64_t i = begin; i < end; i++) {
-        uint32_t x;
-        if (!ask(i, x)) continue;
-        Count& c = mine[(x >> LEADING) * 2 + (i & 1)];
-        c.rows++, c.sum += x;
+      for (int64_t i = 0; i < given.n; i++) {
+        Count& c = mine[(given.x[i] >> LEADING) * 2 + (i & 1)];
+        c.rows++, c.sum += given.x[i];
       }
     });
     for (const auto& d : digits)

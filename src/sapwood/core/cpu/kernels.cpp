@@ -31,6 +31,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       sizes,
       ask,
       weigh,
+      window,
       histogram,
       histogram_outputs,
       histogram_wide,

@@ -185,6 +185,10 @@ struct Kernels {
   void (*sizes)(const SizeArgs&);
   int64_t (*ask)(const AskArgs&);  // how many take part
   void (*weigh)(WeighArgs&);
+  // x (n) IN; kept (n) OUT: the numbers from base to last come first, how many; above += how many are larger, below += the
+  // sum of the smaller
+  int64_t (*window)(const uint32_t* x, int64_t n, uint32_t base, uint32_t last, uint32_t* kept, int64_t& above,
+                    int64_t& below);
   // hist (width, HIST_STRIDE) int64 OUT: sums of g << 32 | h
   void (*histogram)(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,
                     const int32_t* packed, int64_t* hist);

@@ -73,7 +73,8 @@ static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* 
         b = _mm512_or_si512(b, _mm512_and_si512(mine, _mm512_set1_epi64(-(int64_t)(t.leaf >> j & 1))));
       };
       take(b0, 0), take(b1, 1), take(b2, 2), take(b3, 3), take(b4, 4);
-      if (n_bits > 5) take(b5, 5), take(b6, 6), take(b7, 7);
+      if (n_bits > 5) take(b5, 5);
+      if (n_bits > 6) take(b6, 6), take(b7, 7);
       continue;
     }
     const uint8_t* codes = planes[t.plane] + offset;

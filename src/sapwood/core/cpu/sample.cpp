@@ -51,8 +51,16 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
     }
   };
   const int32_t* multiple = zeros_ ? weights_.multiple.data() : nullptr;
-  auto lives = [=](int64_t i) { return multiple == nullptr || multiple[i] > 0; };
-  auto sized = [=](int64_t i, uint32_t& x) { return x = size[i], lives(i); };
+  auto pick = [=](int64_t begin, int64_t end, uint32_t* room, auto&& number) {  // of rows that are alive
+    int64_t n = 0;
+    for (int64_t i = begin; i < end; i++)
+      if (multiple == nullptr || multiple[i] > 0) n += number(i, room[n]);
+    return Numbers{room, n};
+  };
+  auto sized = [=](int64_t begin, int64_t end, uint32_t* room) {
+    if (multiple == nullptr) return Numbers{size + begin, end - begin};
+    return pick(begin, end, room, [=](int64_t i, uint32_t& x) { return x = size[i], true; });
+  };
   const int64_t target = (int64_t)(info.target(field.data(), subsample) * (double)n_live_ + 0.5);
   Bar bar;
   if (info.counted == Counted::rank) {
@@ -62,10 +70,12 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
     const int64_t need = target - h.above;
     bar.size = h.at;
     if (need < h.here) {  // equals are told apart by a draw of their own
-      auto tied = [=](int64_t i, uint32_t& x) {
-        if (size[i] != h.at || !lives(i)) return false;
-        x = (uint32_t)(draw(tie_key, i) >> 32);
-        return true;
+      auto tied = [=](int64_t begin, int64_t end, uint32_t* room) {
+        return pick(begin, end, room, [=](int64_t i, uint32_t& x) {
+          if (size[i] != h.at) return false;
+          x = (uint32_t)(draw(tie_key, (uint64_t)i) >> 32);
+          return true;
+        });
       };
       auto fill = [&](int64_t, int64_t reach, int64_t) { return reach >= need; };
       bar.tie = highest(n_, n_threads, [](int64_t, int64_t) {}, tied, fill, -1).at;
