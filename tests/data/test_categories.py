@@ -98,6 +98,13 @@ INTEGERS = {
 }
 
 
+@pytest.mark.parametrize("container", [name for name in TEXTS if name != "rows"])
+def test_no_rows(container):
+    """A chunk may be empty."""
+    column = ingest.read(TEXTS[container]()[:0], min_rows=0, categorical=[0]).table[0]
+    assert Dictionary(("a",)).encode(column, "x").tolist() == []
+
+
 @pytest.mark.parametrize("container", INTEGERS)
 @pytest.mark.parametrize("declared", [[0], [True], {"x": 0}])
 def test_integers_in_every_container(container, declared):
