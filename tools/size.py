@@ -13,7 +13,7 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 BUDGET = {
     "src/sapwood": 2500,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
     "src/sapwood/device": 150,
-    "src/sapwood/data": 1600,  # categories in every container, and their dictionaries
+    "src/sapwood/data": 1640,  # categories in every container, and their dictionaries
     "src/sapwood/model": 1260,  # proofs of constraints; sets of categories
     "src/sapwood/objective": 550,
     "src/sapwood/boost": 1580,  # leaf values, pruning, order; dart, forests

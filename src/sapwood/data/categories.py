@@ -56,13 +56,14 @@ class Coded:
         Coded
         """
         listed = list(values)
-        if len(listed) > len(codes) or not all(map(_plain, listed)):  # then those that rows have, and no others
+        mixed = len(set(map(type, listed))) > 1
+        if mixed or len(listed) > len(codes) or not all(map(_plain, listed)):  # look at those that rows have only
             seen = np.bincount(codes.astype(np.intp) + 1, minlength=len(listed) + 1)[1:].tolist()
             listed = [_checked(value, where) if n else None for value, n in zip(listed, seen, strict=True)]
             kept = np.array([value is not None for value in listed], bool)
             codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[codes]
             listed = [value for value in listed if value is not None]
-        if len(set(map(type, listed))) > 1:
+        if mixed and len(set(map(type, listed))) > 1:
             raise ColumnTypeError(f"{where} has both text and numbers; make text of all, for example with astype(str).")
         return cls(codes, listed)
 
@@ -170,7 +171,8 @@ class Dictionary:
         ndarray of shape (n_rows,), int32
             Codes 0 .. n_bins - 1; -1 for missing values and for those that are not in the dictionary.
         """
-        if self.values and column.values and type(self.values[0]) is not type(column.values[0]):
+        differ = self.values and column.values and type(self.values[0]) is not type(column.values[0])
+        if differ and (column.codes >= 0).any():
             given, known = ("text" if isinstance(some[0], str) else "numbers" for some in (column.values, self.values))
             raise ColumnTypeError(
                 f"{where} has {given}, such as {column.values[0]!r}, but its categories are {known}, such as "
