@@ -20,7 +20,8 @@ from sapwood.device import cpu
 KEPT = Path(__file__).resolve().parent.parent / "tests" / "replay.txt"
 ROWS, COLUMNS, ROUNDS = 400, 6, 4
 SAMPLED = {"subsample": 0.7, "colsample_bytree": 0.8, "colsample_bylevel": 0.8, "colsample_bynode": 0.8}
-VARIANTS = ("plain", "sampled", "weighted", "missing")
+CATEGORY = {"min_data_per_group": 5, "cat_smooth": 2.0}  # 400 rows are few
+VARIANTS = ("plain", "sampled", "weighted", "missing", "category")
 
 
 def uniform(stream: int) -> NDArray[np.float64]:
@@ -45,7 +46,13 @@ def dataset(objective: str, variant: str) -> sapwood.Dataset:
     if variant == "missing":
         X[uniform(8) < 0.2, 1] = np.nan
         X[uniform(9) < 0.5, 2] = np.nan
-    return sapwood.Dataset(X, label, weight=weight if variant == "weighted" else None, max_bins=31)
+    if variant == "category":
+        X[:, 3:5] = np.floor(40 * X[:, 3:5])
+        X[uniform(9) < 0.2, 4] = np.nan
+    categories = [3, 4, 5] if variant == "category" else None
+    return sapwood.Dataset(
+        X, label, weight=weight if variant == "weighted" else None, max_bins=31, categorical_features=categories
+    )
 
 
 def tasks() -> Iterator[tuple[str, str]]:
@@ -67,7 +74,7 @@ def tasks() -> Iterator[tuple[str, str]]:
                 "max_depth": 4,
                 "max_leaves": None if grower == "symmetric" else 11,
                 "random_state": 1,
-                **(SAMPLED if variant == "sampled" else {}),
+                **(SAMPLED if variant == "sampled" else CATEGORY if variant == "category" else {}),
                 **({"n_classes": 3} if objective == "softmax" else {}),
             }
             name = f"{objective:14}{grower:10}{precision:7}{variant:9}"
