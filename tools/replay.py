@@ -20,8 +20,7 @@ from sapwood.device import cpu
 KEPT = Path(__file__).resolve().parent.parent / "tests" / "replay.txt"
 ROWS, COLUMNS, ROUNDS = 400, 6, 4
 SAMPLED = {"subsample": 0.7, "colsample_bytree": 0.8, "colsample_bylevel": 0.8, "colsample_bynode": 0.8}
-CATEGORY = {"min_data_per_group": 5, "cat_smooth": 2.0}  # 400 rows are few
-VARIANTS = ("plain", "sampled", "weighted", "missing", "category")
+VARIANTS = ("plain", "sampled", "weighted", "missing")
 
 
 def uniform(stream: int) -> NDArray[np.float64]:
@@ -46,13 +45,16 @@ def dataset(objective: str, variant: str) -> sapwood.Dataset:
     if variant == "missing":
         X[uniform(8) < 0.2, 1] = np.nan
         X[uniform(9) < 0.5, 2] = np.nan
-    if variant == "category":
-        X[:, 3:5] = np.floor(40 * X[:, 3:5])
-        X[uniform(9) < 0.2, 4] = np.nan
-    categories = [3, 4, 5] if variant == "category" else None
-    return sapwood.Dataset(
-        X, label, weight=weight if variant == "weighted" else None, max_bins=31, categorical_features=categories
-    )
+    return sapwood.Dataset(X, label, weight=weight if variant == "weighted" else None, max_bins=31)
+
+
+def with_categories() -> sapwood.Dataset:
+    """Text with missing values, integers as categories, and numbers."""
+    X = np.stack([uniform(j) for j in range(COLUMNS)], axis=1).astype(object)
+    z = uniform(6) + (X[:, 0] > 0.5) * (X[:, 1] * 7 % 2 > 1) + X[:, 2]
+    X[:, 0] = [None if x < 0.1 else f"v{int(12 * x)}" for x in X[:, 0]]
+    X[:, 1] = np.floor(40 * X[:, 1].astype(np.float64))
+    return sapwood.Dataset(X, z.astype(np.float64), categorical_features=[0, 1])
 
 
 def tasks() -> Iterator[tuple[str, str]]:
@@ -74,11 +76,14 @@ def tasks() -> Iterator[tuple[str, str]]:
                 "max_depth": 4,
                 "max_leaves": None if grower == "symmetric" else 11,
                 "random_state": 1,
-                **(SAMPLED if variant == "sampled" else CATEGORY if variant == "category" else {}),
+                **(SAMPLED if variant == "sampled" else {}),
                 **({"n_classes": 3} if objective == "softmax" else {}),
             }
             name = f"{objective:14}{grower:10}{precision:7}{variant:9}"
             yield name, sapwood.train(params, data).fingerprint()
+    for grower in growers:
+        params = {"grow_policy": grower, "n_estimators": ROUNDS, "max_depth": 4, "min_data_per_group": 10}
+        yield f"categories {grower}", sapwood.train(params, with_categories()).fingerprint()
 
 
 def main() -> int:

@@ -11,19 +11,20 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2400,  # 22 metrics in one file; constraints by name; the samplers' parameters
+    "src/sapwood": 2500,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
     "src/sapwood/device": 150,
-    "src/sapwood/data": 1100,
-    "src/sapwood/model": 1200,  # proofs of constraints
+    "src/sapwood/data": 1640,  # categories in every container, and their dictionaries
+    "src/sapwood/model": 1260,  # proofs of constraints; sets of categories
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 1550,  # leaf values, pruning, order; dart, forests
+    "src/sapwood/boost": 1580,  # leaf values, pruning, order; dart, forests
     "src/sapwood/interfaces": 600,
-    "src/sapwood/core": 880,
+    "src/sapwood/core": 920,  # sets of categories go in and out
     "src/sapwood/core/math": 420,  # one way to order floats
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 5850,  # sums and order statistics of leaves; several roots at once; samples; exact trees
+    # sums and order statistics of leaves; several roots at once; samples; exact trees; slots; sets of categories
+    "src/sapwood/core/cpu": 6740,
     "tools": 350,
     "benchmarks": 820,  # one script a claim; exact.py is the latest
     "examples": 100,

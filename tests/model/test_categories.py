@@ -12,6 +12,7 @@ import pytest
 from model.handmade import CHOICES, grown, leaf
 from sapwood.data import container
 from sapwood.data.categories import Dictionary
+from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError
 from sapwood.model import Booster, Trees, load
 from sapwood.model.trees import DTYPES
@@ -334,3 +335,48 @@ def test_categories_have_no_order(chooser: Booster) -> None:
         replace(chooser, params={"monotone_constraints": {"city": 1}}).check_constraints().monotone["city"].holds
         is None
     )
+
+
+CORE_LIES: dict[str, tuple[Any, str]] = {
+    "codes fall": SET_LIES["codes fall"],
+    "a negative code": SET_LIES["a negative code"],
+    "a code beyond all columns": (put("set_code", 5, 65_534), "codes of a set must rise"),
+    "offsets fall": SET_LIES["offsets fall"],
+    "offsets end late": SET_LIES["offsets end late"],
+    "no such set": (put("set", 0, 3), "a set that is not there"),
+    "both ways": (put("set", 7, -1), "by sets and by thresholds"),
+}
+
+
+@pytest.mark.parametrize("lie", CORE_LIES)
+def test_the_core_checks_sets_itself(chooser: Booster, lie: str) -> None:
+    """Whatever let them through: no index goes astray."""
+    names = (
+        "offset",
+        "output",
+        "column",
+        "threshold",
+        "missing_left",
+        "left",
+        "value",
+        "set",
+        "set_offset",
+        "set_code",
+    )
+    given = arrays(chooser.trees)
+    cpu.Forest(3, *(given[name] for name in names), np.zeros(1), "identity")
+    CORE_LIES[lie][0](given)
+    with pytest.raises(ValueError, match=r"set|codes"):
+        cpu.Forest(3, *(given[name] for name in names), np.zeros(1), "identity")
+
+
+def test_the_core_takes_any_number_for_a_code(chooser: Booster) -> None:
+    """Codes out of nowhere go right, those below 0 are missing."""
+    odd = np.array([-1.0, np.nan, -np.inf, 3.0, 4.0, 1e18, np.inf, 65_534.0, 0.0, 2.0])
+    rows = np.column_stack([np.full(10, 31.0), odd, np.zeros(10)])
+    left = np.isin(np.arange(10), [0, 1, 2, 8, 9])  # in the first tree
+    for n in (10, 1000):
+        table = np.resize(rows, (n, 3)) if n > 10 else rows
+        assert ((chooser._forest.leaves(table, 0, 1, 1)[:10, 0] == 1) == left).all()
+        first = chooser._forest.predict(table, 0, 1, True)
+        np.testing.assert_array_equal(first[:10], np.where(left, 11.0, 14.0))

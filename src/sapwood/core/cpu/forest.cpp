@@ -39,9 +39,10 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
   return depth;
 }
 
-constexpr int MAX_CODES = 65535;  // of a column of categories, missing included
+constexpr int MAX_CODES = 65534;  // of a column of categories, so that the two after them are 16 bits still
 
-constexpr int TOP_BYTE = 254;  // so that the code of missing values, one more, is a byte
+constexpr int SMALL_SET = 512;  // sets of codes below it have a bit for each, others are searched
+constexpr int TOP_BYTE = 254;   // so that the code of missing values, one more, is a byte
 
 // Above every code of a set, which is empty where missing values are alone on the left.
 int32_t above(const ForestArrays& a, int64_t s) {
@@ -89,13 +90,17 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
     }
   }
   check_sets(a);
+  set_offset_.assign(a.set_offset, a.set_offset + a.n_sets + 1);
+  set_code_.assign(a.set_code, a.set_code + a.n_codes);
   std::vector<int64_t> set_at(a.n_sets);
   for (int64_t s = 0; s < a.n_sets; s++) {
-    const int32_t *code = a.set_code + a.set_offset[s], *end = a.set_code + a.set_offset[s + 1];
-    set_at[s] = (int64_t)sets_.size();
-    sets_.push_back((uint64_t)above(a, s));
-    sets_.resize(sets_.size() + (above(a, s) + 63) / 64, 0);
-    for (; code < end; code++) sets_[set_at[s] + 1 + *code / 64] |= 1ull << (*code % 64);
+    const int end = above(a, s);
+    set_at[s] = end <= SMALL_SET ? (int64_t)small_sets_.size() : ~s;
+    if (end > SMALL_SET) continue;
+    small_sets_.push_back((uint64_t)end);
+    small_sets_.resize(small_sets_.size() + (end + 63) / 64, 0);
+    for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++)
+      small_sets_[set_at[s] + 1 + a.set_code[i] / 64] |= 1ull << (a.set_code[i] % 64);
   }
   mask_sets_.reserve(std::count_if(a.set, a.set + a.n_nodes, [](int32_t s) { return s >= 0; }));  // nodes point to them
   plane_of_.assign(n_columns, -1);
@@ -143,22 +148,18 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
         m.plane = p, m.left = (uint16_t)a.left[at + u];
         if (top >= 0) {  // codes from `top` on are in no set, the one after it is missing
           const int32_t s = a.set[at + u];
-          auto fill = [&](uint64_t* right) {
-            auto to_left = [&](int code) { right[code / 64] &= ~(1ull << (code % 64)); };
-            for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++) to_left(a.set_code[i]);
-            if (a.missing_left[at + u]) to_left(top + 1);
-          };
+          const bool missing_left = a.missing_left[at + u];
           if (top > TOP_BYTE) {
             const auto column = std::lower_bound(wide_columns_.begin(), wide_columns_.end(), a.column[at + u]);
-            wide_.push_back({(int)(column - wide_columns_.begin()), (int64_t)wide_sets_.size()});
-            wide_sets_.resize(wide_sets_.size() + (top + 1) / 64 + 1, ~0ull);
-            fill(&wide_sets_[wide_.back().first_word]);
+            wide_.push_back({(int)(column - wide_columns_.begin()), s, missing_left});
             m.plane = (int)used_.size() + tree.n_wide++, m.low = 1, m.length = 1;
             return m;
           }
           auto& right = mask_sets_.emplace_back();
           right.fill(~0ull);
-          fill(right.data());
+          auto to_left = [&](int code) { right[code / 64] &= ~(1ull << (code % 64)); };
+          for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++) to_left(a.set_code[i]);
+          if (missing_left) to_left(top + 1);
           m.set = right.data();
           return m;
         }
@@ -187,6 +188,15 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   }
 }
 
+bool Forest::in_set(int64_t set, double x) const {
+  if (set >= 0) {
+    const uint64_t* bits = &small_sets_[set];
+    return x < (double)bits[0] && (bits[1 + (int64_t)x / 64] >> ((int64_t)x % 64) & 1);
+  }
+  const int32_t *first = set_code_.data() + set_offset_[~set], *last = set_code_.data() + set_offset_[~set + 1];
+  return x < MAX_CODES && std::binary_search(first, last, (int32_t)x);
+}
+
 template <bool SETS>
 int32_t Forest::follow(const OneTree& t, const double* row) const {
   const Walk* w = &walk_[t.first_node];
@@ -194,9 +204,7 @@ int32_t Forest::follow(const OneTree& t, const double* row) const {
   while (SETS ? w[u].column != -1 : w[u].column >= 0) {
     if (SETS && w[u].column < 0) {
       const double x = row[-2 - w[u].column];
-      const uint64_t* set = &sets_[w[u].set];
-      const bool left = !(x >= 0.0) ? w[u].left & 1  // missing
-                                    : x < (double)set[0] && (set[1 + (int64_t)x / 64] >> ((int64_t)x % 64) & 1);
+      const bool left = !(x >= 0.0) ? w[u].left & 1 : in_set(w[u].set, x);  // below 0, and NaN: missing
       u = (w[u].left >> 1) + !left;
       continue;
     }
@@ -229,8 +237,9 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
                        int n_threads) const {
   const int k = n_outputs(), n_planes = (int)used_.size();
   struct alignas(64) Local {
-    std::vector<uint8_t> codes;  // (n_planes + most_wide_, BLOCK)
-    std::vector<uint16_t> wide;  // (wide_columns_, BLOCK)
+    std::vector<uint8_t> codes;   // (n_planes + most_wide_, BLOCK)
+    std::vector<uint16_t> wide;   // (wide_columns_, BLOCK)
+    std::vector<uint64_t> right;  // a bit a code
     std::vector<const uint8_t*> planes;
     std::vector<uint64_t> reach;
     std::vector<double> score, row;
@@ -241,6 +250,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     if (mine.planes.empty()) {
       mine.codes.assign((size_t)(n_planes + most_wide_) * BLOCK + 64, 0);
       mine.wide.assign(wide_columns_.size() * BLOCK, 0);
+      mine.right.assign(most_wide_ > 0 ? (MAX_CODES + 2) / 64 : 0, ~0ull);
       for (int p = 0; p < n_planes + most_wide_; p++) mine.planes.push_back(mine.codes.data() + (size_t)p * BLOCK);
       mine.planes.push_back(nullptr);
       mine.reach.resize((size_t)most_nodes_ * (BLOCK / 64));
@@ -286,10 +296,17 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       const OneTree& tree = trees_[t];
       for (int k = 0; k < tree.n_wide; k++) {
         const WideNode& node = wide_[tree.first_wide + k];
-        const uint64_t* right = &wide_sets_[node.first_word];
         const uint16_t* wide = &mine.wide[(size_t)node.column * BLOCK];
         uint8_t* plane = mine.codes.data() + (size_t)(n_planes + k) * BLOCK;
-        for (int i = 0; i < BLOCK; i++) plane[i] = (uint8_t)(right[wide[i] >> 6] >> (wide[i] & 63) & 1);
+        auto flip = [&] {  // between a table in which all go right and that of the node
+          for (int64_t i = set_offset_[node.set]; i < set_offset_[node.set + 1]; i++)
+            mine.right[set_code_[i] / 64] ^= 1ull << (set_code_[i] % 64);
+          const int missing = top_[wide_columns_[node.column]] + 1;
+          if (node.missing_left) mine.right[missing / 64] ^= 1ull << (missing % 64);
+        };
+        flip();
+        for (int i = 0; i < BLOCK; i++) plane[i] = (uint8_t)(mine.right[wide[i] >> 6] >> (wide[i] & 63) & 1);
+        flip();
       }
       double* score = &mine.score[tree.output * BLOCK];
       uint8_t leaf[BLOCK];
@@ -316,7 +333,7 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
   run(table.n_rows <= TOGETHER ? 1 : n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
     const int64_t at = b * TOGETHER;
     const int n = (int)std::min<int64_t>(TOGETHER, table.n_rows - at);
-    if (sets_.empty()) by_rows<false>(table, at, n, first, last, start, out);
+    if (set_offset_.size() == 1) by_rows<false>(table, at, n, first, last, start, out);
     else by_rows<true>(table, at, n, first, last, start, out);
     if (!raw && link_ != Link::identity)
       kernels().link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());
@@ -331,7 +348,7 @@ void Forest::leaves(const Chunk& table, int64_t first, int64_t last, int32_t* ou
       load_row(table, i, x.data());
       for (int64_t t = first; t < last; t++)
         out[i * (last - first) + (t - first)] =
-            sets_.empty() ? follow<false>(trees_[t], x.data()) : follow<true>(trees_[t], x.data());
+            set_offset_.size() == 1 ? follow<false>(trees_[t], x.data()) : follow<true>(trees_[t], x.data());
     }
   });
 }

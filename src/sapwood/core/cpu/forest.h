@@ -41,7 +41,7 @@ class Forest {
   struct Walk {  // a node for following one row: x <= threshold goes left, or the codes of a set
     union {
       double threshold;
-      int64_t set;  // into sets_
+      int64_t set;  // into small_sets_; ~ its number where it holds larger codes
     };
     int32_t column;  // -1 in leaves, -2 - column where a set decides
     int32_t left;    // left child * 2 + missing_left; a leaf: its index in `value`
@@ -54,11 +54,13 @@ class Forest {
     bool masked;
     int first_wide, n_wide;  // into wide_
   };
-  struct WideNode {      // a split by codes of more than a byte, whose answers make a plane
-    int column;          // place in wide_columns_
-    int64_t first_word;  // into wide_sets_, a bit a code, 1 goes right
+  struct WideNode {  // a split by codes of more than a byte, whose answers make a plane
+    int column;      // place in wide_columns_
+    int32_t set;
+    bool missing_left;
   };
   void check_sets(const ForestArrays& a);
+  bool in_set(int64_t set, double x) const;
   template <bool SETS>
   int32_t follow(const OneTree& t, const double* row) const;
   template <bool SETS>
@@ -73,17 +75,18 @@ class Forest {
   Link link_;
   std::vector<OneTree> trees_;
   std::vector<Walk> walk_;
-  std::vector<double> value_;   // by node
-  std::vector<int> used_;       // columns that some split asks for
-  std::vector<int> plane_of_;   // column -> place in used_
-  std::vector<Cuts> cuts_;      // by place in used_
-  std::vector<int> top_;        // by column: above every code of its sets; -1: split by thresholds
-  std::vector<uint64_t> sets_;  // of each set how many codes it has a bit for, then the bits, 1 goes left
+  std::vector<double> value_;  // by node
+  std::vector<int> used_;      // columns that some split asks for
+  std::vector<int> plane_of_;  // column -> place in used_
+  std::vector<Cuts> cuts_;     // by place in used_
+  std::vector<int> top_;       // by column: above every code of its sets; -1: split by thresholds
+  std::vector<int64_t> set_offset_;
+  std::vector<int32_t> set_code_;
+  std::vector<uint64_t> small_sets_;  // of each set how many codes it has a bit for, then the bits, 1 goes left
   std::vector<MaskNode> masks_;
   std::vector<std::array<uint64_t, SET_WORDS>> mask_sets_;
   std::vector<int> wide_columns_;
   std::vector<WideNode> wide_;
-  std::vector<uint64_t> wide_sets_;
   int most_wide_ = 0;               // of a tree
   std::vector<double> leaf_value_;  // by leaf number, 256 a tree
   bool maskable_ = true;
