@@ -1,4 +1,4 @@
-"""What holds of every model with categories: which codes a set may have, and what rows and their order may not change."""
+"""What holds of every model with categories: which codes a set may have, and that rows have no order."""
 
 from typing import Any
 
