@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import reference
+import sapwood
 from sapwood import _core
 from sapwood.grow import plan
 from test_reference import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, weight_of
@@ -157,6 +158,43 @@ def test_rules_and_samples(policy: str, rule: dict[str, Any]) -> None:
     objective, weights = BESIDE[policy]
     params = {"grow_policy": policy, "objective": objective} | rule
     assert_same(X, labels(rng, X, objective), params, weight_of(rng, weights, 200))
+
+
+@pytest.mark.parametrize("change", [
+    {"monotone_constraints": [1, 0, 0, 0, -1, 0]}, {"ccp_alpha": 0.02}, {"leaf_iterations": 3}, {"line_search": "tree"},
+    {"hessian": "none"}, {"leaf_estimation": "gradient"},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("policy", POLICIES)
+def test_whole_models(policy: str, change: dict[str, Any]) -> None:
+    """By `sapwood.train`: what comes after growth knows sets too."""
+    rng = np.random.default_rng(47)
+    X = table(rng, 200)
+    y, counts = labels(rng, X, "logistic"), list(COUNTS)
+    for column in np.flatnonzero(COUNTS):  # codes are ranks, the most frequent category first
+        values, inverse, count = np.unique(X[:, column], return_inverse=True, return_counts=True)
+        there = ~np.isnan(values)
+        rank = np.full(len(values), np.nan)
+        rank[np.lexsort((values, -count, ~there))[: there.sum()]] = np.arange(there.sum())
+        X[:, column], counts[column] = rank[inverse], int(there.sum())
+    params = reference.DEFAULTS | LIGHT | {"objective": "logistic", "grow_policy": policy, "n_estimators": 3} | change
+    expected, base = reference.train(X, y, params | {"n_categories": counts})
+    data = sapwood.Dataset(X, y, categorical_features=np.flatnonzero(COUNTS).tolist(), min_samples_bin=1)
+    booster = sapwood.train(params, data)
+    assert_bits(booster.base, base, "start")
+    for index, tree in enumerate(expected):
+        own = booster.trees.slice(index, index + 1)
+        for name in ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count"):
+            assert_bits(getattr(own, name), tree[name], f"tree {index}, {name}")
+        for node in np.flatnonzero(tree["column"] >= 0):
+            assert (own.set[node] < 0) == (tree["set"][node] < 0)
+            if own.set[node] >= 0:
+                sets = [
+                    arrays["set_code"][slice(*arrays["set_offset"][arrays["set"][node] :][:2])]
+                    for arrays in (vars(own), tree)
+                ]
+                assert_bits(sets[0], sets[1], f"tree {index}, set of node {node}")
+    raw = reference.predict_raw(expected, base, X)
+    assert_bits(booster.predict(X, raw=True), raw[:, 0].copy(), "raw scores")
 
 
 @pytest.mark.parametrize("policy", POLICIES)
