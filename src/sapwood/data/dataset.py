@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from sapwood import params
 from sapwood.data import container, ingest
 from sapwood.device import cpu
-from sapwood.errors import DataError
+from sapwood.errors import DataError, ParameterError
 
 KIND, VERSION = "dataset", 1
 VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
-BINS = ("max_bins", "min_samples_bin", "tree_method")  # parameters that a dataset settles
+BINS = ("max_bins", "min_samples_bin", "tree_method", "zero_as_missing")  # parameters that a dataset settles
 
 
 class Dataset:
@@ -31,7 +31,7 @@ class Dataset:
 
     Parameters
     ----------
-    data : array, list of rows, data frame (pandas, polars, pyarrow, ...) or Arrow stream
+    data : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
         Shape (n_rows, n_columns); numeric and boolean columns, NaN and nulls are missing values.
     label : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
         Finite numbers: targets, 0 and 1, or class indices; a column for each target where there are several.
@@ -50,9 +50,11 @@ class Dataset:
     tree_method : {'hist', 'exact'}
         What trees will be grown on it: 'exact' keeps every value, however many, and takes 4 bytes for each, and 24
         more while training.
+    zero_as_missing : bool
+        Zeros are missing values, whether a sparse table stores them or not.
     reference : Dataset, optional
-        Take cuts, names, tree_method and the numbers of bins from this one; columns are matched by name where both
-        have names.
+        Take cuts, names, tree_method, zero_as_missing and the numbers of bins from this one; columns are matched by
+        name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
 
@@ -70,6 +72,7 @@ class Dataset:
         Groups are numbered from 0 in the order of their first rows.
     max_bins, min_samples_bin : int
     tree_method : str
+    zero_as_missing : bool
     cuts : list of ndarray, float64
         Of each column, ascending; a value's code is the number of cuts below it, a missing value's the number of bins.
     binned : sapwood.device.cpu.Binned
@@ -92,12 +95,14 @@ class Dataset:
         max_bins: int = 255,
         min_samples_bin: int = 32,
         tree_method: str = "hist",
+        zero_as_missing: bool = False,
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> None:
-        chunks = [ingest.read(data, what="data")]
+        bins = _bins(reference, max_bins, min_samples_bin, tree_method, zero_as_missing)
+        chunks = [ingest.read(data, what="data", zero_as_missing=bins["zero_as_missing"])]
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
-        self._bin(chunks, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
+        self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
 
     @classmethod
     def from_chunks(
@@ -110,6 +115,7 @@ class Dataset:
         max_bins: int = 255,
         min_samples_bin: int = 32,
         tree_method: str = "hist",
+        zero_as_missing: bool = False,
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> "Dataset":
@@ -119,7 +125,7 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, reference, n_jobs
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, zero_as_missing, reference, n_jobs
             As for `Dataset`, over all rows.
 
         Returns
@@ -129,7 +135,11 @@ class Dataset:
         parts = [_part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
-        columns = [ingest.read(table, what=f"chunk {i}", min_rows=0) for i, (table, _, _) in enumerate(parts)]
+        bins = _bins(reference, max_bins, min_samples_bin, tree_method, zero_as_missing)
+        columns = [
+            ingest.read(table, what=f"chunk {i}", min_rows=0, zero_as_missing=bins["zero_as_missing"])
+            for i, (table, _, _) in enumerate(parts)
+        ]
         rows = [chunk.n_rows for chunk in columns]
         vectors = {
             "label": _join([part[1] for part in parts], rows, "label"),
@@ -138,7 +148,7 @@ class Dataset:
             "group": group,
         }
         self = cls.__new__(cls)
-        self._bin(columns, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
+        self._bin(columns, feature_names, bins, reference, n_jobs, vectors)
         return self
 
     @classmethod
@@ -158,7 +168,7 @@ class Dataset:
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
-        fields = {"tree_method": "hist"} | fields  # older files have none
+        fields = {"tree_method": "hist", "zero_as_missing": False} | fields  # older files have none
         cuts, codes = _checked(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
@@ -166,7 +176,7 @@ class Dataset:
             cuts,
             tuple(fields["feature_names"]),
             fields["named"],
-            (fields["max_bins"], fields["min_samples_bin"], fields["tree_method"]),
+            {name: fields[name] for name in BINS},
             n_jobs,
             arrays,
         )
@@ -221,7 +231,7 @@ class Dataset:
         self,
         chunks: list[ingest.Columns],
         feature_names: Sequence[str] | None,
-        bins: tuple[int, int, str],
+        bins: Mapping[str, Any],
         reference: "Dataset | None",
         n_jobs: int | None,
         vectors: Mapping[str, Any],
@@ -231,12 +241,9 @@ class Dataset:
             chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
         if reference is None:
             names, n_columns, cuts = chunks[0].names, chunks[0].n_columns, None
-            settings = params.resolve(dict(zip(BINS, bins, strict=True)))
-            bins = settings["max_bins"], settings["min_samples_bin"], settings["tree_method"]
         else:
             names = reference.feature_names if reference.named else None
             n_columns, cuts = reference.n_columns, reference.cuts
-            bins = reference.max_bins, reference.min_samples_bin, reference.tree_method
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         spare = tuple(f"f{j}" for j in range(n_columns))
         self._fill(chunks, cuts, names or spare, names is not None, bins, n_jobs, vectors)
@@ -247,7 +254,7 @@ class Dataset:
         cuts: list[NDArray[np.float64]] | None,
         feature_names: tuple[str, ...],
         named: bool,
-        bins: tuple[int, int, str],
+        bins: Mapping[str, Any],
         n_jobs: int | None,
         vectors: Mapping[str, Any],
     ) -> None:
@@ -256,7 +263,8 @@ class Dataset:
         if self.n_rows == 0:
             raise DataError("there are no rows.")
         self.feature_names, self.named = feature_names, named
-        self.max_bins, self.min_samples_bin, self.tree_method = bins
+        self.max_bins, self.min_samples_bin = bins["max_bins"], bins["min_samples_bin"]
+        self.tree_method, self.zero_as_missing = bins["tree_method"], bins["zero_as_missing"]
         label = vectors.get("label")
         self.label = None if label is None else ingest.label(label, self.n_rows)
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
@@ -265,6 +273,11 @@ class Dataset:
         n_threads = cpu.threads(n_jobs)
         tables = [chunk.table for chunk in chunks if chunk.n_rows]
         exact = self.tree_method == "exact"
+        if exact and any(map(ingest.is_sparse, tables)):
+            raise ParameterError(
+                "tree_method='exact' keeps every value of every row, and data is sparse; choose 'hist', with "
+                "max_bins=65535 and min_samples_bin=1 if every value matters, or pass data.toarray()."
+            )
         if cuts is None:
             most = cpu.EVERY_VALUE if exact else self.max_bins
             cuts = cpu.cuts(tables, self.weight, most, self.min_samples_bin, n_threads)
@@ -280,6 +293,14 @@ class Dataset:
     def _codes(self, column: int) -> NDArray[Any]:
         """The codes of a column in the narrowest type that holds them all."""
         return self.binned.codes(column).astype(_code_type(self.cuts[column]), copy=False)
+
+
+def _bins(reference: Dataset | None, *given: Any) -> dict[str, Any]:
+    """The parameters of `BINS`: checked, or the reference's."""
+    if reference is not None:
+        return {name: getattr(reference, name) for name in BINS}
+    settings = params.resolve(dict(zip(BINS, given, strict=True)))
+    return {name: settings[name] for name in BINS}
 
 
 def _part(chunk: Any) -> tuple[Any, Any, Any]:
@@ -346,6 +367,7 @@ def _checked(
     need(type(least) is int and least >= 1, "min_samples_bin is not a positive integer")
     need(fields["tree_method"] in ("hist", "exact"), "tree_method is neither 'hist' nor 'exact'")
     need(type(fields["named"]) is bool, "named is not a boolean")
+    need(type(fields["zero_as_missing"]) is bool, "zero_as_missing is not a boolean")
     need(isinstance(names, list) and len(names) > 0, "there are no feature names")
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
 

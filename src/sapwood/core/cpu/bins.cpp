@@ -113,13 +113,13 @@ std::vector<double> between(const std::vector<Key>& sorted) {
 }
 
 // Least significant digit first, 11 bits a pass; digits in which all keys agree are skipped. Sorted into `keys` or `space`: returned.
-template <class Key>
+template <class Key, class Weight = int32_t>
 struct Sorted {
   Key* keys;
-  int32_t* weights;  // null where rows count alike
+  Weight* weights;  // null where rows count alike
 };
-template <class Key>
-Sorted<Key> radix_sort(Sorted<Key> from, Sorted<Key> space, size_t n) {
+template <class Key, class Weight>
+Sorted<Key, Weight> radix_sort(Sorted<Key, Weight> from, Sorted<Key, Weight> space, size_t n) {
   constexpr int DIGITS = sizeof(Key) == 4 ? 3 : 6;
   std::vector<uint32_t> counts(DIGITS * 2048, 0);
   for (size_t i = 0; i < n; i++)
@@ -196,16 +196,16 @@ struct Run {  // equal keys at begin .. end - 1 of a sorted list, and what they 
   size_t begin, end;
   int64_t weight;
 };
-template <class Key>
-Run run_at(const Sorted<Key>& s, size_t n, size_t begin) {
+template <class Key, class Weight>
+Run run_at(const Sorted<Key, Weight>& s, size_t n, size_t begin) {
   Run r{begin, begin, 0};
   for (; r.end < n && s.keys[r.end] == s.keys[begin]; r.end++) r.weight += s.weights == nullptr ? 1 : s.weights[r.end];
   return r;
 }
 
 // Bins of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
-template <class Key>
-std::vector<double> walk(const Sorted<Key>& s, size_t n, int bins) {
+template <class Key, class Weight>
+std::vector<double> walk(const Sorted<Key, Weight>& s, size_t n, int bins) {
   int64_t rest = 0, acc = 0;
   for (size_t i = 0; i < n; i++) rest += s.weights == nullptr ? 1 : s.weights[i];
   std::vector<double> cuts;
@@ -223,34 +223,62 @@ std::vector<double> walk(const Sorted<Key>& s, size_t n, int bins) {
   return cuts;
 }
 
+bool is_finite(double x) { return x - x == 0.0; }  // neither NaN nor infinity
+
 struct ColumnSketch {
   const std::vector<Chunk>& chunks;
   const Weights& weights;
+  const std::vector<int64_t>& live;  // by chunk: rows of positive weight
   int max_bins;
 
   // Every distinct value, if there are few.
   bool few(int column, std::vector<double>& cuts) const {
     Distinct seen(max_bins);
     double block[BLOCK];
-    int64_t global = 0;
+    int64_t first = 0;
     uint64_t last = 0;
-    for (const Chunk& chunk : chunks)
+    auto add = [&](double x) {
+      const uint64_t v = ordered(x);
+      if (v == last) return true;
+      last = v;
+      return seen.add(v);
+    };
+    for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
+      const Chunk& chunk = chunks[k];
+      if (chunk.columns[column].sparse()) {
+        if (!few_stored(chunk.columns[column], first, live[k], add)) return false;
+        continue;
+      }
+      int64_t global = first;
       for (int64_t at = 0; at < chunk.n_rows; at += BLOCK) {
         const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
         load(chunk.columns[column], at, n, block);
-        for (int i = 0; i < n; i++, global++) {
-          if (!(block[i] - block[i] == 0.0) || weights.of(global) == 0) continue;  // NaN and infinities
-          const uint64_t v = ordered(block[i]);
-          if (v == last) continue;
-          last = v;
-          if (!seen.add(v)) return false;
-        }
+        for (int i = 0; i < n; i++, global++)
+          if (is_finite(block[i]) && weights.of(global) > 0 && !add(block[i])) return false;
       }
+    }
     std::sort(seen.found.begin(), seen.found.end());
     cuts = between(seen.found);
     return true;
   }
+
+  template <class Add>
+  bool few_stored(const Column& column, int64_t first, int64_t n_live, Add&& add) const {
+    bool fits = true;
+    each_block(column, [&](const int32_t* rows, const double* x, int n) {
+      for (int i = 0; i < n && fits; i++) {
+        if (weights.of(first + rows[i]) == 0) continue;
+        n_live--;
+        fits = !is_finite(x[i]) || add(x[i]);
+      }
+    });
+    return fits && (n_live == 0 || !is_finite(column.absent) || add(column.absent));
+  }
 };
+
+bool some_sparse(const std::vector<Chunk>& chunks, int column) {
+  return std::any_of(chunks.begin(), chunks.end(), [&](const Chunk& c) { return c.columns[column].sparse(); });
+}
 
 bool is_single(const std::vector<Chunk>& chunks, int column) {  // float32 holds every value
   return std::all_of(chunks.begin(), chunks.end(), [&](const Chunk& chunk) {
@@ -268,6 +296,56 @@ struct Quantiles {
   const Weights& weights;
   const std::vector<Place>& places;
   int max_bins, min_samples_bin, n_threads;
+
+  // Of columns of which only some values are stored: the other rows of the sample are counted, not visited.
+  void find_stored(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts) const {
+    if (columns.empty()) return;
+    int64_t n = 0;
+    for (const Chunk& chunk : chunks) n += chunk.n_rows;
+    std::vector<uint64_t> sampled((size_t)n / 64 + 1, 0);
+    std::vector<size_t> begin(chunks.size() + 1, 0);  // by chunk: its first place
+    std::vector<int64_t> weight(chunks.size(), 0);    // of its places
+    for (const Place& p : places) {
+      sampled[p.global >> 6] |= 1ull << (p.global & 63);
+      begin[p.chunk + 1]++, weight[p.chunk] += weights.of(p.global);
+    }
+    for (size_t k = 0; k < chunks.size(); k++) begin[k + 1] += begin[k];
+    run(n_threads, (int64_t)columns.size(), [&](int64_t j, int) {
+      std::vector<uint64_t> keys;
+      std::vector<int64_t> heavy;
+      int64_t first = 0, unseen = 0;  // rows of the sample without an entry of their own
+      auto add = [&](double x, int64_t w) {
+        if (is_finite(x)) keys.push_back(ordered(x)), heavy.push_back(w);
+      };
+      for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
+        const Column& column = chunks[k].columns[columns[j]];
+        int64_t rows_left = (int64_t)(begin[k + 1] - begin[k]), weight_left = weight[k];
+        if (column.sparse())
+          each_block(column, [&](const int32_t* rows, const double* x, int m) {
+            for (int i = 0; i < m; i++) {
+              const int64_t row = first + rows[i], w = weights.of(row);
+              if ((sampled[row >> 6] >> (row & 63) & 1) == 0) continue;
+              rows_left--, weight_left -= w;
+              add(x[i], w);
+            }
+          });
+        else
+          for (size_t i = begin[k]; i < begin[k + 1]; i++) {
+            double x;
+            load(column, places[i].row, 1, &x);
+            add(x, weights.of(places[i].global));
+            rows_left = 0;
+          }
+        if (rows_left == 0) continue;
+        add(column.absent, weight_left);
+        if (is_finite(column.absent)) unseen += rows_left - 1;
+      }
+      std::vector<uint64_t> other(keys.size());
+      std::vector<int64_t> other_heavy(keys.size());
+      const Sorted<uint64_t, int64_t> mine{keys.data(), heavy.data()}, spare{other.data(), other_heavy.data()};
+      cuts[columns[j]] = cut(radix_sort(mine, spare, keys.size()), keys.size(), unseen);
+    });
+  }
 
   // Columns are gathered several at a time: a line of a row-major table is visited once for all of them.
   template <class Real, class Key>
@@ -292,7 +370,7 @@ struct Quantiles {
           __builtin_prefetch(next.data + later.row * next.stride);
           double x;
           load(column, p.row, 1, &x);
-          if (!(x - x == 0.0)) continue;
+          if (!is_finite(x)) continue;
           const size_t at = filled[k - first]++;
           lane(k - first).keys[at] = ordered((Real)x);
           if (weights.given) lane(k - first).weights[at] = weights.multiple[p.global];
@@ -303,13 +381,14 @@ struct Quantiles {
     });
   }
 
-  template <class Key>
-  std::vector<double> cut(const Sorted<Key>& sorted, size_t n) const {
+  // unseen: rows that share a key with others
+  template <class Key, class Weight>
+  std::vector<double> cut(const Sorted<Key, Weight>& sorted, size_t n, int64_t unseen = 0) const {
     std::vector<Key> values;
     for (size_t i = 0; i < n && (int)values.size() <= max_bins; i++)
       if (values.empty() || sorted.keys[i] != values.back()) values.push_back(sorted.keys[i]);
     if ((int)values.size() <= max_bins) return between(values);
-    int64_t rows = weights.whole ? 0 : (int64_t)n;
+    int64_t rows = weights.whole ? 0 : (int64_t)n + unseen;
     for (size_t i = 0; weights.whole && i < n; i++) rows += sorted.weights[i];
     // A bin of fewer rows only follows their noise.
     return walk(sorted, n, (int)std::min<int64_t>(max_bins, std::max<int64_t>(128, rows / min_samples_bin)));
@@ -327,16 +406,23 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
   std::vector<std::vector<double>> cuts(n_columns);
   std::vector<uint8_t> many(n_columns);
   const bool every = max_bins == EVERY_VALUE;  // then nothing is gained by giving up on a column early
-  const ColumnSketch sketch{chunks, weights, max_bins};
+  std::vector<int64_t> live;
+  for (int64_t first = 0; const Chunk& chunk : chunks) {
+    live.push_back(chunk.n_rows);
+    for (int64_t i = first; weights.given && i < first + chunk.n_rows; i++) live.back() -= weights.of(i) == 0;
+    first += chunk.n_rows;
+  }
+  const ColumnSketch sketch{chunks, weights, live, max_bins};
   run(n_threads, n_columns, [&](int64_t c, int) { many[c] = every || !sketch.few((int)c, cuts[c]); });
-  std::vector<int> singles, doubles;
+  std::vector<int> singles, doubles, stored;
   for (int c = 0; c < n_columns; c++)
-    if (many[c]) (is_single(chunks, c) ? singles : doubles).push_back(c);
-  if (singles.empty() && doubles.empty()) return cuts;
+    if (many[c]) (some_sparse(chunks, c) ? stored : is_single(chunks, c) ? singles : doubles).push_back(c);
+  if (singles.empty() && doubles.empty() && stored.empty()) return cuts;
   const std::vector<Place> places = sample_rows(chunks, weights, every ? n : SAMPLE);
   const Quantiles quantiles{chunks, weights, places, max_bins, min_samples_bin, n_threads};
   quantiles.find<float, uint32_t>(singles, cuts);
   quantiles.find<double, uint64_t>(doubles, cuts);
+  quantiles.find_stored(stored, cuts);
   return cuts;
 }
 
@@ -355,7 +441,7 @@ Cuts::Cuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
 }
 
 void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16_t* code) {
-  if (column.kind == Kind::f32) {
+  if (column.kind == Kind::f32 && !column.sparse()) {
     float x[BLOCK];
     load_as<float>(column, first, n, x);
     kernels().bin32(x, n, cuts.f.data(), cuts.n, code);
