@@ -25,6 +25,9 @@ class Tree(TypedDict):
     gain: Floats  # 0 in leaves
     cover: Floats  # sum of hessians
     count: Floats  # sum of weights, as repetition
+    set: Ints  # of a category split (threshold 0, bin -1): which set of codes goes left; else -1
+    set_offset: NDArray[np.int64]  # (n_sets + 1) into set_code
+    set_code: Ints  # rising within a set
 
 EVERY_VALUE: int  # as max_bins: a bin for every value, however many
 
@@ -134,7 +137,17 @@ def evaluate(
 ) -> tuple[Floats, Floats, Floats]:
     """Loss, gradient and hessian of every row, by a pointwise objective."""
 
-def apply(binned: Binned, column: Ints, bin: Ints, missing_left: Bytes, left: Ints, n_threads: int) -> Ints:
+def apply(
+    binned: Binned,
+    column: Ints,
+    bin: Ints,
+    missing_left: Bytes,
+    left: Ints,
+    set: Ints,
+    set_offset: NDArray[np.int64],
+    set_code: Ints,
+    n_threads: int,
+) -> Ints:
     """The leaf (node id) of every row of a binned table in one tree."""
 
 class Forest:

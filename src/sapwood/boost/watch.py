@@ -122,6 +122,8 @@ def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: in
             nodes = slice(trees.offset[tree], trees.offset[tree + 1])
             names = ("column", "missing_left", "left", "value")
             arrays = {"bin": bins[nodes], **{name: getattr(trees, name)[nodes] for name in names}}
+            arrays |= {"set": np.full(len(bins[nodes]), -1, np.int32), "set_offset": np.zeros(1, np.int64)}
+            arrays |= {"set_code": np.empty(0, np.int32)}
             add_tree(scores, data, arrays, int(trees.output[tree]), n_threads)
     return scores
 
@@ -133,7 +135,8 @@ def add_tree(scores: Floats, data: Dataset, tree: Mapping[str, Any], output: int
 
 def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.int32]:
     """The leaf (node) that each row of a dataset comes to."""
-    return cpu.apply(data.binned, tree["column"], tree["bin"], tree["missing_left"], tree["left"], n_threads)
+    names = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")
+    return cpu.apply(data.binned, *(tree[name] for name in names), n_threads)
 
 
 def _bins(trees: Trees, cuts: Sequence[Floats]) -> NDArray[np.int32]:

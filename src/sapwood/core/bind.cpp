@@ -263,14 +263,15 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
 template <class Code>
 nb::object codes_as(const Binned& b, int column) {
   std::vector<Code> out(b.n_rows);
-  for (const Shard& s : b.shards) memcpy(out.data() + s.first, b.column(s, column), (size_t)s.n_rows * sizeof(Code));
+  for (const Shard& s : b.shards)
+    for (int64_t i = 0; i < s.n_rows; i++) out[s.first + i] = (Code)b.code(s, column, i);
   return nb::cast(array(std::move(out)));
 }
 
 nb::object codes(const Binned& b, int column) {
   if (column < 0 || column >= b.n_columns) refuse("no such column");
   if (b.exact) return codes_as<uint32_t>(b, column);
-  return b.wide ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
+  return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
 }
 
 template <class Info>
@@ -408,6 +409,8 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
     d["value"] = array(std::move(t.value));
     d["gain"] = array(std::move(t.gain)), d["cover"] = array(std::move(t.cover)),
     d["count"] = array(std::move(t.count));
+    d["set"] = array(std::move(t.set)), d["set_offset"] = array(std::move(t.set_offset)),
+    d["set_code"] = array(std::move(t.set_code));
     trees.append(d);
   }
   return trees;
@@ -483,22 +486,30 @@ void check_scores(PyTrainer& self, const Doubles& start) {
 }
 
 nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin, Bytes missing_left, Ints left,
-                                         int n_threads) {
+                                         Ints set, Longs set_offset, Ints set_code, int n_threads) {
   const size_t n = left.shape(0);
-  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n)
+  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n || set.shape(0) != n ||
+      set_offset.shape(0) < 1)
     refuse("the arrays of a tree must have one length");
   for (size_t u = 0; u < n; u++) {
-    const int32_t l = left.data()[u], c = column.data()[u];
+    const int32_t l = left.data()[u], c = column.data()[u], s = set.data()[u];
     if (l == 0) continue;
-    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns || bin.data()[u] < 0 ||
-        bin.data()[u] >= b.n_bins[c])
-      refuse("not a tree over these bins");
+    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns) refuse("not a tree over these bins");
+    if (s >= 0) {
+      const int64_t *at = set_offset.data() + s, n_codes = (int64_t)set_code.shape(0);
+      if ((size_t)s + 1 >= set_offset.shape(0) || at[0] < 0 || at[0] > at[1] || at[1] > n_codes) refuse("no such set");
+      for (int64_t i = at[0]; i < at[1]; i++)
+        if (set_code.data()[i] < 0 || set_code.data()[i] >= b.n_bins[c]) refuse("a set holds codes of its column");
+      continue;
+    }
+    if (bin.data()[u] < 0 || bin.data()[u] >= b.n_bins[c]) refuse("not a tree over these bins");
     if (bin.data()[u] == b.n_bins[c] - 1 && missing_left.data()[u]) refuse("a split sends nothing to the right");
   }
   threads_of(n_threads);
   std::vector<int32_t> leaf(b.n_rows);
-  freely(
-      [&] { apply(b, {column.data(), bin.data(), missing_left.data(), left.data(), (int)n}, leaf.data(), n_threads); });
+  const TreeView tree{column.data(), bin.data(), missing_left.data(), left.data(),
+                      (int)n,        set.data(), set_offset.data(),   set_code.data()};
+  freely([&] { apply(b, tree, leaf.data(), n_threads); });
   return array(std::move(leaf));
 }
 
@@ -805,7 +816,7 @@ NB_MODULE(_core, m) {
           nb::arg("output"));
   m.def("evaluate", py_evaluate, nb::arg("objective"), nb::arg("fields"), nb::arg("score"), nb::arg("label"));
   m.def("apply", py_apply, nb::arg("binned"), nb::arg("column"), nb::arg("bin"), nb::arg("missing_left"),
-        nb::arg("left"), nb::arg("n_threads"));
+        nb::arg("left"), nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("n_threads"));
   nb::class_<Forest>(m, "Forest")
       .def("__init__", new_forest, nb::arg("n_columns"), nb::arg("offset"), nb::arg("output"), nb::arg("column"),
            nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("base"),

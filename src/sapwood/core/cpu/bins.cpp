@@ -455,72 +455,67 @@ void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16
 Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, bool exact_, int n_threads)
     : exact(exact_), cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
-  n_bins.resize(n_columns);
+  for (const auto& c : cuts) n_bins.push_back((int)c.size() + 1);
   has_missing.assign(n_columns, 0);
-  int most = 0;
-  for (int c = 0; c < n_columns; c++) {
-    n_bins[c] = (int)cuts[c].size() + 1;
-    most = std::max(most, n_bins[c]);
-  }
-  wide = exact || most > 255;
+  layout = lay_out(n_bins, exact);
   std::vector<Cuts> ready(cuts.begin(), cuts.end());
   if (exact) {
     rank_chunks(chunks, ready, n_threads);
     return;
   }
-  if (wide) {
-    hist_stride = ((size_t)most + 1 + 7) / 8 * 8;
-    if (hist_stride * 8 % 2048 == 0) hist_stride += 8;
-  }
-  const int n_groups = (n_columns + GROUP - 1) / GROUP;
-  size_t offset = 0;
-  for (int k = 0; k < n_groups; k++) {
-    const int first = (int)((int64_t)n_columns * k / n_groups), last = (int)((int64_t)n_columns * (k + 1) / n_groups);
-    const size_t stride = (size_t)(last - first + 3) / 4 * 4;
-    groups.push_back({first, last - first, stride, offset});
-    offset += stride;
-  }
   for (const Chunk& chunk : chunks) encode_shard(chunk, ready, n_threads);
 }
 
-void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads) {
-  const size_t offset = groups.back().offset + groups.back().stride;  // codes of a row
+Shard Binned::new_shard(int64_t rows) {
   Shard shard;
-  shard.n_rows = chunk.n_rows, shard.first = n_rows;
-  n_rows += chunk.n_rows;
-  shard.column_bytes = ((size_t)chunk.n_rows * code_bytes() + BLOCK + 63) / 64 * 64;  // readable a block past the end
-  shard.groups = Memory((size_t)chunk.n_rows * offset * code_bytes() + 64);
-  shard.columns = Memory(shard.column_bytes * n_columns);
-  for (int c = 0; c < n_columns; c++) {
-    char* end = shard.columns.as<char>() + c * shard.column_bytes + (size_t)chunk.n_rows * code_bytes();
-    memset(end, 0, shard.column_bytes - (size_t)chunk.n_rows * code_bytes());
+  shard.n_rows = rows, shard.first = n_rows;
+  n_rows += rows;
+  shard.groups = Memory((size_t)rows * layout.row_bytes + 64);
+  size_t at = 0;
+  for (const Slot& s : layout.slots) {
+    shard.plane_at.push_back(at);
+    at += ((size_t)rows * s.code_bytes + BLOCK + 63) / 64 * 64;  // readable a block past the end
   }
+  shard.planes = Memory(at);
+  for (size_t k = 0; k < layout.slots.size(); k++) {
+    const size_t end = shard.plane_at[k] + (size_t)rows * layout.slots[k].code_bytes;
+    memset(shard.planes.as<char>() + end, 0, (k + 1 < layout.slots.size() ? shard.plane_at[k + 1] : at) - end);
+  }
+  return shard;
+}
+
+namespace {
+// Codes of a slot to both its places; `stride`: codes between rows of its group.
+template <class Code>
+void store(const uint16_t* code, int n, void* plane, void* rows, size_t stride) {
+  for (int i = 0; i < n; i++) ((Code*)plane)[i] = (Code)code[i];
+  for (int i = 0; i < n; i++) ((Code*)rows)[i * stride] = (Code)code[i];
+}
+}  // namespace
+
+void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads) {
+  Shard shard = new_shard(chunk.n_rows);
   const int64_t n_blocks = (chunk.n_rows + BLOCK - 1) / BLOCK;
   std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
   run(n_threads, n_blocks, [&](int64_t b, int worker) {
     const int64_t at = b * BLOCK;
     const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
     uint16_t code[BLOCK];
-    for (const Group& g : groups) {
-      char* rows = shard.groups.as<char>() + ((size_t)chunk.n_rows * g.offset + (size_t)at * g.stride) * code_bytes();
-      for (int c = g.first; c < g.first + g.width; c++) {
+    for (const Group& g : layout.groups) {
+      char* rows = (char*)group(shard, g) + (size_t)at * g.stride * g.code_bytes;
+      for (int k = 0; k < g.width; k++) {
+        const int s = g.first + k, c = layout.slots[s].columns[0];
         encode(chunk.columns[c], at, n, ready[c], code);
-        char* column = shard.columns.as<char>() + c * shard.column_bytes + (size_t)at * code_bytes();
-        const uint16_t gone = (uint16_t)n_bins[c];
         bool any = false;
-        if (wide) {
-          memcpy(column, code, (size_t)n * 2);
-          for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * g.stride + (c - g.first)] = code[i], any |= code[i] == gone;
-        } else {
-          for (int i = 0; i < n; i++) ((uint8_t*)column)[i] = (uint8_t)code[i], any |= code[i] == gone;
-          for (int i = 0; i < n; i++) ((uint8_t*)rows)[i * g.stride + (c - g.first)] = (uint8_t)code[i];
-        }
+        for (int i = 0; i < n; i++) any |= code[i] == (uint16_t)n_bins[c];
         if (any) missing[worker][c] = 1;
+        char* plane_rows = (char*)plane(shard, s) + (size_t)at * g.code_bytes;
+        if (g.code_bytes == 1) store<uint8_t>(code, n, plane_rows, rows + k, g.stride);
+        else store<uint16_t>(code, n, plane_rows, rows + 2 * k, g.stride);
       }
-      if (g.stride >
-          (size_t)g.width)  // the padding is never read as a code, but it is written, so that bytes are defined
-        for (int i = 0; i < n; i++)
-          for (size_t c = g.width; c < g.stride; c++) memset(rows + (i * g.stride + c) * code_bytes(), 0, code_bytes());
+      // The padding is never read as a code, but it is written, so that bytes are defined.
+      for (int i = 0; i < n && g.stride > (size_t)g.width; i++)
+        memset(rows + (i * g.stride + g.width) * g.code_bytes, 0, (g.stride - g.width) * g.code_bytes);
     }
   });
   for (const auto& m : missing)
@@ -530,12 +525,11 @@ void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, in
 
 // The order of values runs through all chunks, and so do row ids: one shard.
 void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads) {
-  for (const Chunk& chunk : chunks) n_rows += chunk.n_rows;
-  Shard shard;
-  shard.n_rows = n_rows, shard.column_bytes = ((size_t)n_rows * 4 + 63) / 64 * 64;
-  shard.columns = Memory(shard.column_bytes * n_columns);
+  int64_t rows = 0;
+  for (const Chunk& chunk : chunks) rows += chunk.n_rows;
+  Shard shard = new_shard(rows);
   run(n_threads, n_columns, [&](int64_t c, int) {
-    uint32_t* code = (uint32_t*)(shard.columns.as<char>() + c * shard.column_bytes);
+    uint32_t* code = (uint32_t*)plane(shard, (int)c);
     double x[BLOCK];
     for (const Chunk& chunk : chunks)
       for (int64_t at = 0; at < chunk.n_rows; at += BLOCK) {
@@ -551,7 +545,7 @@ void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cut
 
 size_t Binned::n_bytes() const {
   size_t n = 0;
-  for (const Shard& s : shards) n += s.groups.size() + s.columns.size();
+  for (const Shard& s : shards) n += s.groups.size() + s.planes.size();
   return n;
 }
 

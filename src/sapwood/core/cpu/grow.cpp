@@ -44,7 +44,7 @@ class Growth {
     if (in.ordered != nullptr) exact_.emplace(in, work, columns_, s_);
     const bool few = (lim_.max_leaves > 0 && lim_.max_leaves <= MASK_LEAVES) ||
                      (lim_.max_depth > 0 && lim_.max_depth <= 6);  // 2^6 leaves
-    masks_ = few && !b_.wide && !in.weights.given;
+    masks_ = few && !b_.layout.wide && !in.weights.given;
   }
 
   Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
@@ -206,8 +206,9 @@ class Growth {
       const Segment s{n.segments[p.segment].shard, p.begin, p.begin + p.n};
       const uint32_t low = (uint32_t)n.best.bin + 1,
                      end = (uint32_t)b_.n_bins[n.best.column] + (n.best.missing_left ? 0 : 1);
+      const int slot = b_.layout.members[n.best.column].slot;
       PartitionArgs a{};
-      a.codes = b_.column(b_.shards[s.shard], n.best.column), a.code_bytes = b_.code_bytes();
+      a.codes = b_.plane(b_.shards[s.shard], slot), a.code_bytes = b_.layout.slots[slot].code_bytes;
       a.rows = t_.rows(n, s), a.packed = exact_ ? nullptr : t_.packed(n, s), a.n = p.n, a.first = (int32_t)p.begin;
       a.split = {low, end - low};
       a.bits = w_.bits.as<uint64_t>() + p.bits;
@@ -263,7 +264,7 @@ class Growth {
     }
     root.hist = t_.acquire(t_.fits_packed(root.n_rows));
     auto nothing = [](int, int, int) {};
-    if (in_.root != nullptr) memcpy(root.hist.data, in_.root, t_.words(root.hist.packed) * 8);
+    if (in_.root != nullptr) memcpy(root.hist.data, in_.root, t_.slot_words(root.hist.packed) * 8);
     else if (t_.count_ns(root.n_rows) < FORK_NS || in_.n_threads == 1)
       t_.count_alone(root, root.hist, 0, t_.tiles, 0, t_.tiles.size());
     else if (root.n_rows < ROW_SPLIT || t_.many_tiles(1))
@@ -282,14 +283,14 @@ class Growth {
     found_.assign(exact_ ? columns_.size() : t_.n_spans(), Candidate{});
     auto scan = [&](int first, int last, int span) {
       found_[span].score = root.best.score;
-      s_.scan_columns(root, 0, first, last, found_[span]);
+      s_.scan_slots(root, 0, first, last, found_[span]);
     };
     if (exact_)
       run(exact_threads(root.n_rows), (int64_t)columns_.size(), [&](int64_t k, int worker) {
         found_[k].score = root.best.score;
         exact_->scan(root, 0, columns_[k], found_[k], worker);
       });
-    else if (t_.n_codes < FORK_NS) scan(0, b_.n_columns, 0);
+    else if (t_.n_codes < FORK_NS) scan(0, t_.n_slots(), 0);
     else t_.spans(scan);
     for (const Candidate& c : found_)
       if (better(c, root.best)) root.best = c;
@@ -366,7 +367,7 @@ class Growth {
     run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
       const Job& j = jobs_[k];
       t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, 0, t_.tiles.size());
-      finish(j, 0, b_.n_columns, search, nodes_[j.small].best, nodes_[j.large].best);
+      finish(j, 0, t_.n_slots(), search, nodes_[j.small].best, nodes_[j.large].best);
     });
   }
 
@@ -393,13 +394,13 @@ class Growth {
   }
 
   void finish(const Job& j, int first, int last, bool search, Candidate& small, Candidate& large) {
-    constexpr int FEW = 4;  // columns whose histograms, parent and child, stay in L1 from subtraction to search
+    constexpr int FEW = 4;  // slots whose histograms, parent and child, stay in L1 from subtraction to search
     for (int at = first; at < last; at += FEW) {
       const int end = std::min(last, at + FEW);
       if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, at, end);
       if (!search) continue;
-      s_.scan_columns(nodes_[j.small], j.small, at, end, small);
-      if (j.rest) s_.scan_columns(nodes_[j.large], j.large, at, end, large);
+      s_.scan_slots(nodes_[j.small], j.small, at, end, small);
+      if (j.rest) s_.scan_slots(nodes_[j.large], j.large, at, end, large);
     }
   }
   void gather(const Job& j, const Candidate& small, const Candidate& large) {
@@ -413,7 +414,7 @@ class Growth {
     Tree t;
     t.column.assign(n, -1), t.bin.assign(n, -1), t.left.assign(n, 0), t.missing_left.assign(n, 0);
     t.threshold.assign(n, 0.0), t.value.assign(n, 0.0), t.gain.assign(n, 0.0), t.cover.assign(n, 0.0),
-        t.count.assign(n, 0.0);
+        t.count.assign(n, 0.0), t.set.assign(n, -1);
     std::vector<int32_t> leaves;
     for (size_t i = 0; i < n; i++)
       if (nodes_[i].left == 0) leaves.push_back((int32_t)i);

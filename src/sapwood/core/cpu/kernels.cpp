@@ -32,6 +32,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       weigh,
       histogram,
       histogram_outputs,
+      histogram_wide,
       histogram_pairs,
       flush,
       add,

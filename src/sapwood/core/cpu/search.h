@@ -1,6 +1,7 @@
 // Search: the best split of a node, or of a whole level, from its histogram (NUMERICS 5, 6).
 #pragma once
 #include <algorithm>
+#include <cmath>
 
 #include "../math/gain.h"
 #include "../math/hash.h"
@@ -48,8 +49,10 @@ class Search {
         k_(kernels()),
         t_(tally),
         columns_(columns),
+        by_slot_(columns),
         guard_(in.rules, in.binned, penalty_),
         ruled_(in.rules.any()) {
+    b_.layout.by_slot(by_slot_);
     const double gs = g_scale(q_.scale), hs = h_scale(q_.scale);
     penalty_.lambda = lim_.reg_lambda * hs, penalty_.alpha = lim_.reg_alpha * gs,
     penalty_.step = lim_.max_delta_step * gs / hs;
@@ -88,7 +91,7 @@ class Search {
     n.best = {}, n.gain = n.rank = 0;
     n.score = score(n.sum, id);
     open(n, id);
-    scan_columns(n, id, 0, b_.n_columns, n.best);
+    scan_slots(n, id, 0, t_.n_slots(), n.best);
     close(n, id);
   }
   void settle(const std::vector<int32_t>& leaves) {
@@ -106,8 +109,9 @@ class Search {
     if ((int)allowed_.size() <= id) allowed_.resize(id + 1);
     const auto level = fewer(columns_, lim_.colsample_bylevel, key(in_.seed, LEVEL_COLUMNS, in_.tree, depth));
     allowed_[id] = fewer(guard_.company(level, id), lim_.colsample_bynode, key(in_.seed, NODE_COLUMNS, in_.tree, id));
+    b_.layout.by_slot(allowed_[id]);
   }
-  const std::vector<int>& allowed(int32_t id) const { return own_columns() ? allowed_[id] : columns_; }
+  const std::vector<int>& allowed(int32_t id) const { return own_columns() ? allowed_[id] : by_slot_; }
   bool own_columns() const {  // of a level or a node
     return lim_.colsample_bylevel < 1.0 || lim_.colsample_bynode < 1.0 || guard_.grouped();
   }
@@ -116,26 +120,30 @@ class Search {
     return {t_.column(n.hist, c), n.hist.packed, b_.n_bins[c], b_.has_missing[c] != 0};
   }
 
-  void scan_columns(const Node& n, int32_t id, int first, int last, Candidate& best) {
+  // The columns of slots first .. last - 1.
+  void scan_slots(const Node& n, int32_t id, int first, int last, Candidate& best) {
     if (!can_split(n)) return;
     const auto& columns = allowed(id);
-    for (auto c = std::lower_bound(columns.begin(), columns.end(), first); c != columns.end() && *c < last; c++) {
+    auto slot = [&](int c) { return b_.layout.members[c].slot; };
+    auto c = std::lower_bound(columns.begin(), columns.end(), first, [&](int c, int s) { return slot(c) < s; });
+    for (; c != columns.end() && slot(*c) < last; c++) {
       const Bins bins = bins_of(n, *c);
       scan_column(n, id, *c, bins, best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
     }
   }
 
-  // The best split of one column, if it beats `best`. `count_rows` fills (n + 1) counts by bin, where they are asked for.
+  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` fills (n + 1) counts by bin, where they are asked for.
   template <class CountRows>
   void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
-    Candidate found = best;
-    if (ruled_) found = careful_scan(n, id, c, bins, best, {});
+    Candidate bar = best, found = best;
+    if (c < best.column) bar.score = found.score = std::nextafter(best.score, -INF);
+    if (ruled_) found = careful_scan(n, id, c, bins, bar, {});
     else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
       std::vector<int64_t> count;
       count_rows(count);
-      found = careful_scan(n, id, c, bins, best, count);
+      found = careful_scan(n, id, c, bins, bar, count);
       if (found.column != c) return;
     }
     if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
@@ -154,11 +162,10 @@ class Search {
     count.assign(t_.used(c), 0);
     for (const Segment& s : n.segments) {
       const Shard& shard = b_.shards[s.shard];
-      const void* codes = b_.column(shard, c);
       const int32_t* ids = t_.rows(n, s);
       for (int64_t i = 0; i < s.end - s.begin; i++) {
         const int64_t r = ids == nullptr ? s.begin + i : ids[i];
-        count[b_.code(codes, r)] += in_.weights.of(shard.first + r);
+        count[b_.code(shard, c, r)] += in_.weights.of(shard.first + r);
       }
     }
   }
@@ -237,6 +244,10 @@ class Search {
     double score = 0;
     int column = -1, bin = -1;
     bool missing_left = false;
+    bool beats(const Shared& o) const {
+      if (column < 0 || o.column < 0) return column >= 0;
+      return score > o.score || (score == o.score && column < o.column);
+    }
   };
 
   static double level_score(const std::vector<Node>& nodes, const std::vector<int32_t>& level) {
@@ -265,7 +276,7 @@ class Search {
         [&](int64_t k, int) { found[k] = scan_shared(nodes, level, columns[k], worth(own)); });
     Shared best;
     for (const Shared& s : found)
-      if (s.column >= 0 && (best.column < 0 || s.score > best.score)) best = s;
+      if (s.beats(best)) best = s;
     if (!pays(best, own)) return false;
     for (const int32_t id : level) {
       const int c = best.column;
@@ -379,6 +390,7 @@ class Search {
   const Kernels& k_;
   const Tally& t_;
   const std::vector<int>& columns_;
+  std::vector<int> by_slot_;  // the same in the order of slots
   Penalty penalty_;
   double unit_ = 1, least_count_ = 1;
   bool counted_ = false;

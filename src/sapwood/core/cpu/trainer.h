@@ -23,6 +23,9 @@ struct Tree {  // flat arrays over nodes
   std::vector<int32_t> column, bin, left;
   std::vector<double> threshold, value, gain, cover, count;
   std::vector<uint8_t> missing_left;
+  std::vector<int32_t> set;               // of a category split: which codes go left; else -1, and bin is not
+  std::vector<int64_t> set_offset = {0};  // (n_sets + 1) into set_code
+  std::vector<int32_t> set_code;          // rising within a set
 };
 
 struct Gradients {        // of one output, in fixed point
@@ -148,12 +151,26 @@ struct TreeView {  // a tree over codes
   const uint8_t* missing_left;
   const int32_t* left;
   int n_nodes;
+  const int32_t* set;
+  const int64_t* set_offset;
+  const int32_t* set_code;
 };
 inline TreeView view(const Tree& t) {
-  return {t.column.data(), t.bin.data(), t.missing_left.data(), t.left.data(), (int)t.left.size()};
+  return {t.column.data(),    t.bin.data(), t.missing_left.data(), t.left.data(),
+          (int)t.left.size(), t.set.data(), t.set_offset.data(),   t.set_code.data()};
 }
 
+struct Splits {  // of a tree's nodes, over codes
+  Splits(const Binned& binned, const TreeView& tree);
+  Splits(Splits&&) = default;  // `of` points into `bits`
+  std::vector<Split> of;       // (n_nodes)
+  std::vector<uint64_t> bits;  // their sets, each once for either side of missing values
+};
+// bits (set_words) OUT: the codes that go right where `left` (n) go left.
+void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits);
+
 struct MaskTree {  // the same for the mask kernel: byte codes, at most 256 leaves
+  Splits splits;
   std::vector<MaskNode> nodes;
   std::vector<int32_t> leaves;  // node of every leaf number
   int n_bits;
