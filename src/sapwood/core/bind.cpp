@@ -263,8 +263,7 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
 template <class Code>
 nb::object codes_as(const Binned& b, int column) {
   std::vector<Code> out(b.n_rows);
-  for (const Shard& s : b.shards)
-    for (int64_t i = 0; i < s.n_rows; i++) out[s.first + i] = (Code)b.code(s, column, i);
+  b.codes(column, out.data());
   return nb::cast(array(std::move(out)));
 }
 

@@ -456,14 +456,35 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
     : exact(exact_), cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
   for (const auto& c : cuts) n_bins.push_back((int)c.size() + 1);
-  has_missing.assign(n_columns, 0);
-  layout = lay_out(n_bins, exact);
+  has_missing.assign(n_columns, 0), usual.assign(n_columns, -1);
   std::vector<Cuts> ready(cuts.begin(), cuts.end());
   if (exact) {
+    layout = lay_out(n_bins, has_missing, usual, {}, true);
     rank_chunks(chunks, ready, n_threads);
     return;
   }
-  for (const Chunk& chunk : chunks) encode_shard(chunk, ready, n_threads);
+  std::vector<Thin> thin = thin_out(chunks, ready, n_threads);
+  for (size_t k = 0; k < chunks.size(); k++) encode_shard(chunks[k], std::move(thin[k]), ready, n_threads);
+}
+
+// Encodes the thin columns and lays out all of them.
+std::vector<Thin> Binned::thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads) {
+  usual = usual_codes(chunks, ready);
+  std::vector<Thin> thin;
+  std::vector<int64_t> first;
+  int64_t n = 0;
+  for (const Chunk& chunk : chunks) {
+    thin.emplace_back(chunk, usual, ready, n_threads);
+    first.push_back(n);
+    n += chunk.n_rows;
+  }
+  for (int c = 0; c < n_columns; c++)
+    for (size_t k = 0; k < thin.size() && usual[c] >= 0; k++) {
+      const Entries e = thin[k].of(c);
+      has_missing[c] |= usual[c] == n_bins[c] || std::find(e.codes, e.codes + e.n, n_bins[c]) != e.codes + e.n;
+    }
+  layout = lay_out(n_bins, has_missing, usual, share_slots(thin, first, n, usual, n_bins, has_missing), false);
+  return thin;
 }
 
 Shard Binned::new_shard(int64_t rows) {
@@ -493,8 +514,9 @@ void store(const uint16_t* code, int n, void* plane, void* rows, size_t stride) 
 }
 }  // namespace
 
-void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads) {
+void Binned::encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads) {
   Shard shard = new_shard(chunk.n_rows);
+  encode_shares(shard, std::move(thin), n_threads);
   const int64_t n_blocks = (chunk.n_rows + BLOCK - 1) / BLOCK;
   std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
   run(n_threads, n_blocks, [&](int64_t b, int worker) {
@@ -502,13 +524,18 @@ void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, in
     const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
     uint16_t code[BLOCK];
     for (const Group& g : layout.groups) {
+      if (g.code_bytes == 0) continue;
       char* rows = (char*)group(shard, g) + (size_t)at * g.stride * g.code_bytes;
       for (int k = 0; k < g.width; k++) {
         const int s = g.first + k, c = layout.slots[s].columns[0];
-        encode(chunk.columns[c], at, n, ready[c], code);
-        bool any = false;
-        for (int i = 0; i < n; i++) any |= code[i] == (uint16_t)n_bins[c];
-        if (any) missing[worker][c] = 1;
+        if (layout.slots[s].shared) {
+          for (int i = 0; i < n; i++) code[i] = (uint16_t)slot_code(shard, s, at + i);
+        } else {
+          encode(chunk.columns[c], at, n, ready[c], code);
+          bool any = false;
+          for (int i = 0; i < n; i++) any |= code[i] == (uint16_t)n_bins[c];
+          if (any) missing[worker][c] = 1;
+        }
         char* plane_rows = (char*)plane(shard, s) + (size_t)at * g.code_bytes;
         if (g.code_bytes == 1) store<uint8_t>(code, n, plane_rows, rows + k, g.stride);
         else store<uint16_t>(code, n, plane_rows, rows + 2 * k, g.stride);
@@ -521,6 +548,72 @@ void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, in
   for (const auto& m : missing)
     for (int c = 0; c < n_columns; c++) has_missing[c] |= m[c];
   shards.push_back(std::move(shard));
+}
+
+// The planes of bundles, and lists.
+void Binned::encode_shares(Shard& shard, Thin thin, int n_threads) {
+  const int n_slots = (int)layout.slots.size(), n_lists = n_slots - layout.first_list;
+  run(n_threads, layout.first_list, [&](int64_t s, int) {
+    const Slot& slot = layout.slots[s];
+    if (!slot.shared) return;
+    void* codes = plane(shard, (int)s);
+    memset(codes, 0, (size_t)shard.n_rows * slot.code_bytes);
+    for (const int c : slot.columns) {
+      const Entries e = thin.of(c);
+      const uint32_t first = layout.members[c].first;
+      if (slot.code_bytes == 1)
+        for (int64_t i = 0; i < e.n; i++) ((uint8_t*)codes)[e.rows[i]] = (uint8_t)(first + e.codes[i]);
+      else
+        for (int64_t i = 0; i < e.n; i++) ((uint16_t*)codes)[e.rows[i]] = (uint16_t)(first + e.codes[i]);
+    }
+  });
+  std::vector<std::optional<RowCodes>> lists(n_lists);
+  run(n_threads, n_lists, [&](int64_t k, int) {
+    lists[k].emplace(thin, layout, layout.slots[layout.first_list + k], shard.n_rows);
+  });
+  for (auto& one : lists) shard.lists.push_back(std::move(*one));
+  std::vector<uint8_t> wanted(n_columns, 0);
+  for (int s = layout.first_list; s < n_slots; s++)
+    for (const int c : layout.slots[s].columns) wanted[c] = 1;
+  thin.keep(wanted);
+  shard.thin = std::move(thin);
+}
+
+uint32_t Binned::listed_code(const Shard& s, int column, int64_t row) const {
+  const Entries e = s.thin.of(column);
+  const int32_t* at = std::lower_bound(e.rows, e.rows + e.n, row);
+  return at < e.rows + e.n && *at == row ? e.codes[at - e.rows] : (uint32_t)usual[column];
+}
+
+template <class Code>
+void Binned::codes(int column, Code* out) const {
+  const int at = layout.members[column].slot;
+  const Slot& slot = layout.slots[at];
+  const bool listed = slot.lists();
+  for (const Shard& s : shards) {
+    if (slot.columns.size() == 1 && slot.code_bytes == sizeof(Code)) {
+      memcpy(out + s.first, plane(s, at), (size_t)s.n_rows * sizeof(Code));
+      continue;
+    }
+    for (int64_t i = 0; i < s.n_rows; i++)
+      out[s.first + i] = (Code)(listed ? (uint32_t)usual[column] : code(s, column, i));
+    const Entries e = listed ? s.thin.of(column) : Entries{};
+    for (int64_t i = 0; i < e.n; i++) out[s.first + e.rows[i]] = (Code)e.codes[i];
+  }
+}
+
+template void Binned::codes(int, uint8_t*) const;
+template void Binned::codes(int, uint16_t*) const;
+template void Binned::codes(int, uint32_t*) const;
+
+Split Binned::split(int column, int bin, bool missing_left) const {
+  const Member& m = layout.members[column];
+  const uint32_t low = m.first + (uint32_t)bin + 1, n = (uint32_t)n_bins[column], above = n - 1 - (uint32_t)bin;
+  const Slot& slot = layout.slots[m.slot];
+  if (!slot.shared || slot.lists()) return {(uint32_t)bin + 1, above + (missing_left ? 0 : 1)};
+  // A bundle has no missing values beside usual ones: all but the codes on the left go with the usual code.
+  const bool usual_left = m.usual == (int)n ? missing_left : m.usual <= bin;
+  return {low, usual_left ? above : (uint32_t)-(bin + 1)};
 }
 
 // The order of values runs through all chunks, and so do row ids: one shard.
@@ -545,7 +638,10 @@ void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cut
 
 size_t Binned::n_bytes() const {
   size_t n = 0;
-  for (const Shard& s : shards) n += s.groups.size() + s.planes.size();
+  for (const Shard& s : shards) {
+    n += s.groups.size() + s.planes.size() + s.thin.n_bytes();
+    for (const RowCodes& lists : s.lists) n += lists.offset.size() + lists.codes.size();
+  }
   return n;
 }
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "exact.h"
+#include "listed.h"
 
 namespace sapwood {
 namespace {
@@ -204,17 +205,22 @@ class Growth {
     auto args = [&](const Part& p) {
       const Node& n = nodes_[p.node];
       const Segment s{n.segments[p.segment].shard, p.begin, p.begin + p.n};
-      const uint32_t low = (uint32_t)n.best.bin + 1,
-                     end = (uint32_t)b_.n_bins[n.best.column] + (n.best.missing_left ? 0 : 1);
       const int slot = b_.layout.members[n.best.column].slot;
       PartitionArgs a{};
       a.codes = b_.plane(b_.shards[s.shard], slot), a.code_bytes = b_.layout.slots[slot].code_bytes;
       a.rows = t_.rows(n, s), a.packed = exact_ ? nullptr : t_.packed(n, s), a.n = p.n, a.first = (int32_t)p.begin;
-      a.split = {low, end - low};
+      a.split = b_.split(n.best.column, n.best.bin, n.best.missing_left);
       a.bits = w_.bits.as<uint64_t>() + p.bits;
       return a;
     };
-    run(threads, (int64_t)parts_.size(), [&](int64_t k, int) { parts_[k].right = k_.mark(args(parts_[k])); });
+    run(threads, (int64_t)parts_.size(), [&](int64_t k, int) {
+      const Node& n = nodes_[parts_[k].node];
+      const PartitionArgs a = args(parts_[k]);
+      const bool listed = b_.layout.slots[b_.layout.members[n.best.column].slot].lists();
+      parts_[k].right = listed ? mark_listed(a, b_.shards[n.segments[parts_[k].segment].shard].thin.of(n.best.column),
+                                             (uint32_t)b_.usual[n.best.column])
+                               : k_.mark(a);
+    });
     size_t at = 0;
     for (const int32_t id : batch) {
       Node l, r;
@@ -271,8 +277,10 @@ class Growth {
       run(in_.n_threads, (int64_t)t_.slices.size(),
           [&](int64_t t, int worker) { t_.count_alone(root, root.hist, worker, t_.slices, t, t + 1); });
     else t_.count_together(root, root.hist, nothing);
-    const int c = columns_[0];
-    for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
+    if (const int c = columns_[0]; b_.usual[c] < 0)
+      for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
+    else root.sum = t_.total(root);
+    t_.complete(root.hist, root.sum, 0, t_.n_slots());
     root.score = s_.score(root.sum, 0);
   }
 
@@ -397,6 +405,7 @@ class Growth {
     constexpr int FEW = 4;  // slots whose histograms, parent and child, stay in L1 from subtraction to search
     for (int at = first; at < last; at += FEW) {
       const int end = std::min(last, at + FEW);
+      t_.complete(nodes_[j.small].hist, nodes_[j.small].sum, at, end);
       if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, at, end);
       if (!search) continue;
       s_.scan_slots(nodes_[j.small], j.small, at, end, small);

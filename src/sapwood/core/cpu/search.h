@@ -217,7 +217,7 @@ class Search {
     const int n_bins = b_.n_bins[c];
     int first = n_bins, last = -1, missing = 0;
     for (const Node* n : nodes)
-      for (int b = 0; b < t_.used(c) && n->n_rows > 0; b++)
+      for (int b = 0; b < n_bins + b_.has_missing[c] && n->n_rows > 0; b++)
         if (t_.at(n->hist, c, b).h > 0) {
           if (b == n_bins) missing = 1;
           else first = std::min(first, b), last = std::max(last, b);

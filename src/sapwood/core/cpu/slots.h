@@ -13,17 +13,29 @@
 
 namespace sapwood {
 
-struct Member {  // how a slot holds a column: the column's code is slot code / step % n
+struct Member {  // how a slot holds a column: the column's code is slot code / step % n,
   int slot;
   uint32_t step, n;
-  uint32_t code(uint32_t slot_code) const { return slot_code / step % n; }
+  uint32_t first = 0;  // or where it shares the slot, slot code - first, if that is one of its n codes,
+  int usual = -1;      // else the usual code
+  uint32_t code(uint32_t slot_code) const {
+    if (usual < 0) return slot_code / step % n;
+    return slot_code - first < n ? slot_code - first : (uint32_t)usual;
+  }
+};
+
+struct Share {  // thin columns (thin.h) in one slot: a bundle, no two of which have unusual codes in a row; or lists
+  std::vector<int> columns;
+  bool lists = false;
 };
 
 struct Slot {
   std::vector<int> columns;  // its members, by rising step; a single one's codes are the slot's
   int n_codes;
-  size_t code_bytes;  // 1 or 2; 4 in exact tables
-  bool fused() const { return columns.size() > 1; }
+  size_t code_bytes;  // 1 or 2; 4 in exact tables; 0 of lists, which have any number of codes in a row
+  bool shared = false;  // by thin columns: their codes lie one after the other
+  bool fused() const { return columns.size() > 1 && !shared; }
+  bool lists() const { return code_bytes == 0; }
 };
 
 struct Group {  // slots first .. first + width - 1 side by side, rows `stride` codes apart
@@ -36,7 +48,8 @@ struct Layout {
   std::vector<Member> members;  // (columns)
   std::vector<Group> groups;    // of slots; none in exact tables, which have no histograms
   size_t row_bytes = 0;         // over all groups
-  bool wide = false;            // some slot takes more than a byte
+  bool wide = false;            // some slot takes more than a byte, or is lists
+  int first_list = 0;           // slots from here on are lists
   bool in_order = true;         // slot k holds column k
   // Places in a histogram, in sums:
   std::vector<size_t> slot_at;    // (slots)
@@ -46,7 +59,8 @@ struct Layout {
   void by_slot(std::vector<int>& columns) const;  // rising columns in the order of their slots
 };
 
-// n_bins (columns): of values; exact: for trees that look at every value.
-Layout lay_out(const std::vector<int>& n_bins, bool exact);
+// n_bins, usual (columns): of values, and thin.h; exact: for trees that look at every value.
+Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& has_missing, const std::vector<int>& usual,
+               const std::vector<Share>& shares, bool exact);
 
 }  // namespace sapwood

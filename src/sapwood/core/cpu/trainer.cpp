@@ -415,8 +415,7 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
     const int n_bins = b.n_bins[t.column[u]];
     const bool side = t.missing_left[u] != 0;
     if (t.set[u] < 0) {
-      const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)n_bins + (side ? 0 : 1);
-      of[u] = {low, end - low};
+      of[u] = b.split(t.column[u], t.bin[u], side);
     } else if (places.try_emplace({t.set[u], side}, bits.size()).second) {
       const int64_t first = t.set_offset[t.set[u]], last = t.set_offset[t.set[u] + 1];
       bits.resize(bits.size() + set_words((size_t)n_bins + 1));
@@ -472,7 +471,7 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
         for (int i = 0; i < n; i++) {
           int u = 0;
           while (t.left[u] != 0) {
-            const uint32_t code = b.code(s, t.column[u], at + i);
+            const uint32_t code = b.split_code(s, t.column[u], at + i);
             const Split& p = m.splits.of[u];
             u = t.left[u] + (p.set != nullptr ? (int)(p.set[code >> 6] >> (code & 63) & 1) : code - p.low < p.length);
           }
