@@ -37,13 +37,19 @@ def cuts(
     """Cut points of every column (NUMERICS 3); the chunks are consecutive rows of one table."""
 
 class Binned:
-    """A table as codes: row-major groups for histograms, columns for partitions. Immutable.
+    """A table as codes: row-major groups for histograms, planes for partitions. Immutable.
 
-    Exact: 32-bit codes in columns, all chunks as one.
+    Exact: 32-bit codes in planes, all chunks as one. Fuse: columns with few codes share slots, which changes no sum;
+    None: where that is faster.
     """
 
     def __init__(
-        self, chunks: Sequence[Table], cuts: Sequence[Floats], n_threads: int, exact: bool = False
+        self,
+        chunks: Sequence[Table],
+        cuts: Sequence[Floats],
+        n_threads: int,
+        exact: bool = False,
+        fuse: bool | None = None,
     ) -> None: ...
     @property
     def n_rows(self) -> int: ...
@@ -53,6 +59,10 @@ class Binned:
     def n_chunks(self) -> int: ...
     @property
     def n_bytes(self) -> int: ...
+    @property
+    def slots(self) -> list[list[int]]:
+        """The columns of every slot."""
+
     def codes(self, column: int) -> Bytes | NDArray[np.uint16] | NDArray[np.uint32]:
         """Codes of a column, (n_rows), a copy."""
 

@@ -241,7 +241,8 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
   return out;
 }
 
-void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact) {
+void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact,
+                std::optional<bool> fuse) {
   const auto chunks = chunks_of(tables);
   std::vector<std::vector<double>> all;
   for (nb::handle item : cut_list) {
@@ -257,7 +258,7 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
   for (const Chunk& c : chunks) n += c.n_rows;
   if (exact && n > 0x7fffffff) refuse("exact trees take at most 2^31 - 1 rows");
   threads_of(n_threads);
-  freely([&] { new (self) Binned(chunks, std::move(all), exact, n_threads); });
+  freely([&] { new (self) Binned(chunks, std::move(all), exact, fuse, n_threads); });
 }
 
 template <class Code>
@@ -746,11 +747,18 @@ NB_MODULE(_core, m) {
   m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("min_samples_bin"),
         nb::arg("n_threads"));
   nb::class_<Binned>(m, "Binned")
-      .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false)
+      .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false,
+           nb::arg("fuse").none() = nb::none())
       .def_ro("n_rows", &Binned::n_rows)
       .def_ro("n_columns", &Binned::n_columns)
       .def_prop_ro("n_chunks", [](const Binned& b) { return b.shards.size(); })
       .def_prop_ro("n_bytes", &Binned::n_bytes)
+      .def_prop_ro("slots",
+                   [](const Binned& b) {
+                     std::vector<std::vector<int>> slots;
+                     for (const Slot& s : b.layout.slots) slots.push_back(s.columns);
+                     return slots;
+                   })
       .def("codes", codes, nb::arg("column"));
   nb::class_<PyTrainer>(m, "Trainer")
       .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(),

@@ -427,6 +427,25 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
 }
 
 // -------------------------------------------------------------------------------------------------- codes
+namespace {
+constexpr int64_t FUSE_ROWS = 4096;  // rows from which fewer updates pay for the unfolding of sums
+
+bool any_missing(const Column& column, int64_t first, int n) {
+  if (column.kind != Kind::f32 && column.kind != Kind::f64) return false;
+  bool any = false;
+  if (column.kind == Kind::f32) {
+    float x[BLOCK];
+    load_as<float>(column, first, n, x);
+    for (int i = 0; i < n; i++) any |= x[i] != x[i];
+  } else {
+    double x[BLOCK];
+    load(column, first, n, x);
+    for (int i = 0; i < n; i++) any |= x[i] != x[i];
+  }
+  return any;
+}
+}  // namespace
+
 Cuts::Cuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
   size_t padded = 1;
   while (padded < cuts.size() + 1) padded *= 2;
@@ -452,23 +471,25 @@ void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16
   }
 }
 
-Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, bool exact_, int n_threads)
+Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, bool exact_,
+               std::optional<bool> fuse, int n_threads)
     : exact(exact_), cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
   for (const auto& c : cuts) n_bins.push_back((int)c.size() + 1);
   has_missing.assign(n_columns, 0), usual.assign(n_columns, -1);
   std::vector<Cuts> ready(cuts.begin(), cuts.end());
   if (exact) {
-    layout = lay_out(n_bins, has_missing, usual, {}, true);
+    layout = lay_out(n_bins, has_missing, usual, {}, false, true);
     rank_chunks(chunks, ready, n_threads);
     return;
   }
-  std::vector<Thin> thin = thin_out(chunks, ready, n_threads);
+  std::vector<Thin> thin = thin_out(chunks, ready, fuse, n_threads);
   for (size_t k = 0; k < chunks.size(); k++) encode_shard(chunks[k], std::move(thin[k]), ready, n_threads);
 }
 
 // Encodes the thin columns and lays out all of them.
-std::vector<Thin> Binned::thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads) {
+std::vector<Thin> Binned::thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready,
+                                   std::optional<bool> fuse, int n_threads) {
   usual = usual_codes(chunks, ready);
   std::vector<Thin> thin;
   std::vector<int64_t> first;
@@ -483,8 +504,30 @@ std::vector<Thin> Binned::thin_out(const std::vector<Chunk>& chunks, const std::
       const Entries e = thin[k].of(c);
       has_missing[c] |= usual[c] == n_bins[c] || std::find(e.codes, e.codes + e.n, n_bins[c]) != e.codes + e.n;
     }
-  layout = lay_out(n_bins, has_missing, usual, share_slots(thin, first, n, usual, n_bins, has_missing), false);
+  const std::vector<Share> shares = share_slots(thin, first, n, usual, n_bins, has_missing);
+  const bool by_product = fuse.value_or(n >= FUSE_ROWS);
+  if (by_product) find_missing(chunks, n_threads);
+  layout = lay_out(n_bins, has_missing, usual, shares, by_product, false);
   return thin;
+}
+
+// Of the columns that may share a slot: there a code for missing values takes room, so it is known beforehand whether there are some.
+void Binned::find_missing(const std::vector<Chunk>& chunks, int n_threads) {
+  std::vector<int> columns;
+  for (int c = 0; c < n_columns; c++)
+    if (may_fuse(n_bins[c]) && usual[c] < 0) columns.push_back(c);
+  std::vector<std::vector<uint8_t>> found(n_threads, std::vector<uint8_t>(n_columns, 0));
+  for (const Chunk& chunk : chunks)
+    run(n_threads, (chunk.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
+      const int64_t at = b * BLOCK;
+      const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
+      for (const int c : columns) {
+        uint8_t& mine = found[worker][c];
+        if (!mine && any_missing(chunk.columns[c], at, n)) mine = 1;
+      }
+    });
+  for (const auto& f : found)
+    for (int c = 0; c < n_columns; c++) has_missing[c] |= f[c];
 }
 
 Shard Binned::new_shard(int64_t rows) {
@@ -506,6 +549,11 @@ Shard Binned::new_shard(int64_t rows) {
 }
 
 namespace {
+// Adds a member's codes to those of its slot.
+void fuse_codes(const uint16_t* code, int n, uint32_t step, uint16_t* slot) {
+  for (int i = 0; i < n; i++) slot[i] = (uint16_t)(slot[i] + step * code[i]);
+}
+
 // Codes of a slot to both its places; `stride`: codes between rows of its group.
 template <class Code>
 void store(const uint16_t* code, int n, void* plane, void* rows, size_t stride) {
@@ -522,15 +570,23 @@ void Binned::encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>
   run(n_threads, n_blocks, [&](int64_t b, int worker) {
     const int64_t at = b * BLOCK;
     const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
-    uint16_t code[BLOCK];
+    uint16_t code[BLOCK], part[BLOCK];
     for (const Group& g : layout.groups) {
       if (g.code_bytes == 0) continue;
       char* rows = (char*)group(shard, g) + (size_t)at * g.stride * g.code_bytes;
       for (int k = 0; k < g.width; k++) {
-        const int s = g.first + k, c = layout.slots[s].columns[0];
-        if (layout.slots[s].shared) {
+        const int s = g.first + k;
+        const Slot& slot = layout.slots[s];
+        if (slot.shared) {
           for (int i = 0; i < n; i++) code[i] = (uint16_t)slot_code(shard, s, at + i);
+        } else if (slot.fused()) {
+          memset(code, 0, sizeof code);
+          for (const int c : slot.columns) {
+            encode(chunk.columns[c], at, n, ready[c], part);
+            fuse_codes(part, n, layout.members[c].step, code);
+          }
         } else {
+          const int c = slot.columns[0];
           encode(chunk.columns[c], at, n, ready[c], code);
           bool any = false;
           for (int i = 0; i < n; i++) any |= code[i] == (uint16_t)n_bins[c];
@@ -589,32 +645,24 @@ template <class Code>
 void Binned::codes(int column, Code* out) const {
   const int at = layout.members[column].slot;
   const Slot& slot = layout.slots[at];
-  const bool listed = slot.lists();
+  std::vector<Code> own(slot.columns.size() > 1 && !slot.lists() ? slot.n_codes : 0);  // by code of the slot
+  if (!own.empty()) layout.each_code(column, [&](uint32_t k, uint32_t code) { own[k] = (Code)code; });
   for (const Shard& s : shards) {
-    if (slot.columns.size() == 1 && slot.code_bytes == sizeof(Code)) {
-      memcpy(out + s.first, plane(s, at), (size_t)s.n_rows * sizeof(Code));
-      continue;
+    Code* to = out + s.first;
+    if (slot.lists()) {
+      std::fill(to, to + s.n_rows, (Code)usual[column]);
+      const Entries e = s.thin.of(column);
+      for (int64_t i = 0; i < e.n; i++) to[e.rows[i]] = (Code)e.codes[i];
+    } else if (own.empty()) {
+      memcpy(to, plane(s, at), (size_t)s.n_rows * sizeof(Code));
+    } else {
+      for (int64_t i = 0; i < s.n_rows; i++) to[i] = own[slot_code(s, at, i)];
     }
-    for (int64_t i = 0; i < s.n_rows; i++)
-      out[s.first + i] = (Code)(listed ? (uint32_t)usual[column] : code(s, column, i));
-    const Entries e = listed ? s.thin.of(column) : Entries{};
-    for (int64_t i = 0; i < e.n; i++) out[s.first + e.rows[i]] = (Code)e.codes[i];
   }
 }
-
 template void Binned::codes(int, uint8_t*) const;
 template void Binned::codes(int, uint16_t*) const;
 template void Binned::codes(int, uint32_t*) const;
-
-Split Binned::split(int column, int bin, bool missing_left) const {
-  const Member& m = layout.members[column];
-  const uint32_t low = m.first + (uint32_t)bin + 1, n = (uint32_t)n_bins[column], above = n - 1 - (uint32_t)bin;
-  const Slot& slot = layout.slots[m.slot];
-  if (!slot.shared || slot.lists()) return {(uint32_t)bin + 1, above + (missing_left ? 0 : 1)};
-  // A bundle has no missing values beside usual ones: all but the codes on the left go with the usual code.
-  const bool usual_left = m.usual == (int)n ? missing_left : m.usual <= bin;
-  return {low, usual_left ? above : (uint32_t)-(bin + 1)};
-}
 
 // The order of values runs through all chunks, and so do row ids: one shard.
 void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads) {

@@ -1,6 +1,7 @@
 // Cuts and codes: from chunks of a table to a Binned, the immutable form that trees are grown on.
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels.h"
@@ -42,8 +43,10 @@ struct Shard {
 
 class Binned {
  public:
-  // exact: for trees that look at every value; 32-bit codes in columns only, all chunks in one shard
-  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, bool exact, int n_threads);
+  // exact: for trees that look at every value; 32-bit codes in planes only, all chunks in one shard
+  // fuse: columns with few codes share slots, which changes no sum; not given: where that is faster
+  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, bool exact, std::optional<bool> fuse,
+         int n_threads);
   Binned(const Binned&) = delete;
   int64_t n_rows = 0;
   int n_columns = 0;
@@ -64,23 +67,18 @@ class Binned {
            : bytes == 2 ? ((const uint16_t*)codes)[row]
                         : ((const uint32_t*)codes)[row];
   }
-  uint32_t code(const Shard& s, int column, int64_t row) const {
-    const Member& m = layout.members[column];
-    if (layout.slots[m.slot].lists()) return listed_code(s, column, row);
-    const uint32_t code = slot_code(s, m.slot, row);
-    return layout.slots[m.slot].columns.size() > 1 ? m.code(code) : code;
-  }
   template <class Code>
   void codes(int column, Code* out) const;  // (n_rows) OUT
-  // Which codes of a column's slot go right at a cut; of lists, which codes of the column; and what a row has there.
-  Split split(int column, int bin, bool missing_left) const;
+  // What a split of a column looks at: the code of its slot, or of lists the column's own.
   uint32_t split_code(const Shard& s, int column, int64_t row) const {
     const int slot = layout.members[column].slot;
     return layout.slots[slot].lists() ? listed_code(s, column, row) : slot_code(s, slot, row);
   }
 
  private:
-  std::vector<Thin> thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads);
+  std::vector<Thin> thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, std::optional<bool> fuse,
+                             int n_threads);
+  void find_missing(const std::vector<Chunk>& chunks, int n_threads);
   Shard new_shard(int64_t n_rows);
   void encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads);
   void encode_shares(Shard& shard, Thin thin, int n_threads);

@@ -178,6 +178,7 @@ class Growth {
   struct Part {
     int32_t node;
     int segment;
+    size_t split;  // of its node
     int64_t begin, n, bits, right = 0, to_left = 0, to_right = 0;
   };
 
@@ -186,16 +187,26 @@ class Growth {
     return ((n + n_tasks - 1) / n_tasks + 63) / 64 * 64;
   }
 
+  // By codes of the column's slot; `bits` has room for a set of them, if it takes one.
+  Split slot_split(const Candidate& best, uint64_t* bits) const {
+    const uint32_t low = (uint32_t)best.bin + 1, end = (uint32_t)b_.n_bins[best.column] + (best.missing_left ? 0 : 1);
+    const Split own{low, end - low};
+    return in_slot(b_.layout, best.column, own, bits);
+  }
+
   void partition(const std::vector<int32_t>& batch) {
-    parts_.clear();
+    parts_.clear(), splits_.clear();
+    fused_.resize(batch.size() * SET_WORDS);
     int64_t words = 0, total = 0;
     for (const int32_t id : batch) {
       const Node& n = nodes_[id];
+      const size_t split = splits_.size();
+      splits_.push_back(slot_split(n.best, &fused_[split * SET_WORDS]));
       for (int s = 0; s < (int)n.segments.size(); s++)
         for (int64_t at = n.segments[s].begin, step = share(n.segments[s].end - at); at < n.segments[s].end;
              at += step) {
           const int64_t m = std::min(step, n.segments[s].end - at);
-          parts_.push_back({id, s, at, m, words});
+          parts_.push_back({id, s, split, at, m, words});
           words += (m + 63) / 64;
           total += m;
         }
@@ -209,7 +220,7 @@ class Growth {
       PartitionArgs a{};
       a.codes = b_.plane(b_.shards[s.shard], slot), a.code_bytes = b_.layout.slots[slot].code_bytes;
       a.rows = t_.rows(n, s), a.packed = exact_ ? nullptr : t_.packed(n, s), a.n = p.n, a.first = (int32_t)p.begin;
-      a.split = b_.split(n.best.column, n.best.bin, n.best.missing_left);
+      a.split = splits_[p.split];
       a.bits = w_.bits.as<uint64_t>() + p.bits;
       return a;
     };
@@ -277,6 +288,7 @@ class Growth {
       run(in_.n_threads, (int64_t)t_.slices.size(),
           [&](int64_t t, int worker) { t_.count_alone(root, root.hist, worker, t_.slices, t, t + 1); });
     else t_.count_together(root, root.hist, nothing);
+    t_.unfold(root.hist, 0, t_.n_slots());
     if (const int c = columns_[0]; b_.usual[c] < 0)
       for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
     else root.sum = t_.total(root);
@@ -407,6 +419,8 @@ class Growth {
       const int end = std::min(last, at + FEW);
       t_.complete(nodes_[j.small].hist, nodes_[j.small].sum, at, end);
       if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, at, end);
+      t_.unfold(nodes_[j.small].hist, at, end);
+      if (j.rest) t_.unfold(nodes_[j.large].hist, at, end);
       if (!search) continue;
       s_.scan_slots(nodes_[j.small], j.small, at, end, small);
       if (j.rest) s_.scan_slots(nodes_[j.large], j.large, at, end, large);
@@ -593,6 +607,8 @@ class Growth {
   std::vector<Node> nodes_;
   std::vector<Job> jobs_;
   std::vector<Part> parts_;
+  std::vector<Split> splits_;    // of the batch in partition,
+  std::vector<uint64_t> fused_;  // and their sets of slot codes
   std::vector<Candidate> found_;
 };
 

@@ -228,6 +228,31 @@ static void subtract_packed(int64_t* into_pairs, const int64_t* packed, int64_t 
   }
 }
 
+// One member after the other, the outermost first, so that the rest is soon short:
+//
+//   sums (n, inner)     own[k] = sum of row k      rest[j] = sum of column j, the sums of a slot without that member
+template <int WIDTH>
+static void unfold_of(const UnfoldArgs& a) {
+  int64_t space[2][256 / 2 * WIDTH];
+  const int64_t* sums = a.sums;
+  int inner = WIDTH;
+  for (int m = 1; m < a.n_members; m++) inner *= a.n[m];
+  for (int m = 0; m + 1 < a.n_members; m++) {
+    int64_t *own = a.to[m], *rest = m + 2 < a.n_members ? space[m % 2] : a.to[m + 1];
+    for (int j = 0; j < inner; j++) rest[j] = 0;
+    for (int k = 0; k < a.n[m]; k++) {
+      const int64_t* row = sums + k * inner;
+      int64_t total[WIDTH] = {};
+      for (int j = 0; j < inner; j += WIDTH)
+        for (int w = 0; w < WIDTH; w++) total[w] += row[j + w], rest[j + w] += row[j + w];
+      for (int w = 0; w < WIDTH; w++) own[k * WIDTH + w] = total[w];
+    }
+    sums = rest, inner /= a.n[m + 1];
+  }
+}
+
+static void unfold(const UnfoldArgs& a) { a.width == 1 ? unfold_of<1>(a) : unfold_of<2>(a); }
+
 static void pack(int64_t* packed, const int64_t* pairs, int64_t n) {
   for (int64_t i = 0; i < n; i++) packed[i] = pairs[2 * i] * 4294967296 + pairs[2 * i + 1];
 }

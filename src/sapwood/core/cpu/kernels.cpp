@@ -41,6 +41,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       subtract,
       subtract_packed,
       pack,
+      unfold,
       scan,
       scan_level,
       mark,

@@ -94,6 +94,9 @@ struct Split {  // which codes go right: a range, code - low < length (unsigned;
   uint32_t low, length;
   const uint64_t* set = nullptr;  // a bit a code, SET_WORDS words at least
 };
+inline bool goes_right(const Split& s, uint32_t code) {
+  return s.set != nullptr ? s.set[code >> 6] >> (code & 63) & 1 : code - s.low < s.length;
+}
 constexpr size_t SET_WORDS = 4;  // every byte code has its bit
 inline size_t set_words(size_t n_codes) { return n_codes <= 64 * SET_WORDS ? SET_WORDS : (n_codes + 63) / 64; }
 
@@ -109,6 +112,14 @@ struct PartitionArgs {
   int64_t n_right;        // how many those are, IN of move
   int32_t *left, *right;  // OUT of move: row ids
   int32_t *left_packed, *right_packed;
+};
+
+struct UnfoldArgs {     // a slot's sums to those of its members
+  const int64_t* sums;  // IN (product of n, width)
+  int width;            // words of a sum: 1 (packed) or 2 (a pair)
+  int n_members;        // by falling step,
+  const int* n;         // their codes,
+  int64_t* const* to;   // and where their sums go, (n, width) each OUT
 };
 
 struct CompactArgs {      // a node's rows in the order of a column -> sums by value
@@ -167,6 +178,8 @@ struct Kernels {
   void (*subtract)(int64_t* into, const int64_t* from, int64_t n);
   void (*subtract_packed)(int64_t* into_pairs, const int64_t* packed, int64_t n);  // pairs -= packed
   void (*pack)(int64_t* packed, const int64_t* pairs, int64_t n);                  // packed = pairs
+  // The sums of a fused slot's members, which the slot's are added up to: of `width` words each, 1 (packed) or 2 (pairs).
+  void (*unfold)(const UnfoldArgs&);
   // Best split of one column: bins (n_bins [+ 1 missing]) packed words or pairs. Beats `best` or leaves it.
   void (*scan)(const int64_t* hist, bool packed, int n_bins, bool missing, Sums total, const Penalty&, int32_t column,
                Candidate& best);

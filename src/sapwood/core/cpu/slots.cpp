@@ -7,6 +7,31 @@
 namespace sapwood {
 namespace {
 
+constexpr int FUSED_CODES = 256;  // of a slot at most: a byte
+
+uint32_t codes_of(int c, const std::vector<int>& n_bins, const std::vector<uint8_t>& missing) {
+  return (uint32_t)n_bins[c] + (missing[c] ? 1 : 0);
+}
+
+// Columns with few codes into as few slots as a greedy order gives: the largest first, each into the first slot that has room.
+void pack(std::vector<int> few, const std::vector<int>& n_bins, const std::vector<uint8_t>& missing,
+          std::vector<Slot>& slots) {
+  auto n_codes = [&](int c) { return (int)codes_of(c, n_bins, missing); };
+  std::stable_sort(few.begin(), few.end(), [&](int a, int b) { return n_codes(a) > n_codes(b); });
+  const size_t first = slots.size();
+  for (const int c : few) {
+    auto at = std::find_if(slots.begin() + first, slots.end(), [&](const Slot& s) {
+      return s.n_codes * n_codes(c) <= FUSED_CODES && s.columns.size() < MOST_MEMBERS;
+    });
+    if (at == slots.end()) at = slots.insert(at, {{}, 1, 1});
+    at->columns.push_back(c), at->n_codes *= n_codes(c);
+  }
+  for (auto s = slots.begin() + first; s != slots.end(); s++)
+    if (!s->fused()) s->n_codes = n_bins[s->columns[0]] + 1;
+}
+
+int lowest(const Slot& s) { return *std::min_element(s.columns.begin(), s.columns.end()); }
+
 size_t padded(size_t n) { return (n + 7) / 8 * 8; }  // scans read eight sums at a time
 
 size_t sums_of(const Slot& s) {
@@ -33,46 +58,47 @@ void Layout::by_slot(std::vector<int>& columns) const {
   std::stable_sort(columns.begin(), columns.end(), [&](int a, int b) { return members[a].slot < members[b].slot; });
 }
 
-Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& has_missing, const std::vector<int>& usual,
-               const std::vector<Share>& shares, bool exact) {
+bool may_fuse(int n_bins) { return n_bins <= FUSED_CODES / 2; }
+
+Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, const std::vector<int>& usual,
+               const std::vector<Share>& shares, bool fuse, bool exact) {
   Layout l;
   const int n_columns = (int)n_bins.size();
-  l.members.resize(n_columns), l.column_at.resize(n_columns);
-  auto alone = [&](int c, size_t bytes) {
-    const int n = n_bins[c] + 1;
-    l.members[c] = {(int)l.slots.size(), 1, (uint32_t)n};
-    l.slots.push_back({{c}, n, bytes});
-  };
-  std::vector<uint8_t> shares_slot(n_columns, 0);
-  for (const Share& share : shares)
-    for (const int c : share.columns) shares_slot[c] = 1;
-  auto together = [&](const Share& share, size_t bytes) {
-    Slot slot{share.columns, share.lists ? 0 : 1, bytes, true};  // code 0 of a bundle: all members have their usual one
-    for (const int c : share.columns) {
-      const uint32_t n = (uint32_t)(n_bins[c] + has_missing[c]);
-      l.members[c] = {(int)l.slots.size(), 1, n, (uint32_t)slot.n_codes, usual[c]};
-      slot.n_codes += (int)n;
-    }
+  std::vector<uint8_t> in_share(n_columns, 0);
+  for (const Share& share : shares) {
+    Slot slot{share.columns, share.lists ? 0 : 1, 0, true};  // code 0 of a bundle: all members have their usual one
+    for (const int c : share.columns) in_share[c] = 1, slot.n_codes += (int)codes_of(c, n_bins, missing);
+    if (!share.lists) slot.code_bytes = slot.n_codes <= 256 ? 1 : 2;
     l.slots.push_back(std::move(slot));
-  };
-  auto bytes_of = [&](const Share& share) -> size_t {
-    int n = 1;
-    for (const int c : share.columns) n += n_bins[c] + has_missing[c];
-    return share.lists ? 0 : n <= 256 ? 1 : 2;
-  };
-  for (int c = 0; c < n_columns; c++)
-    if (!shares_slot[c] && (exact || n_bins[c] <= 255)) alone(c, exact ? 4 : 1);
-  for (const Share& share : shares)
-    if (bytes_of(share) == 1) together(share, 1);
-  const int n_narrow = (int)l.slots.size();
-  for (int c = 0; c < n_columns; c++)
-    if (!shares_slot[c] && !exact && n_bins[c] > 255) alone(c, 2);
-  for (const Share& share : shares)
-    if (bytes_of(share) == 2) together(share, 2);
-  l.first_list = (int)l.slots.size();
-  for (const Share& share : shares)
-    if (share.lists) together(share, 0);
+  }
+  std::vector<int> few;
+  for (int c = 0; c < n_columns; c++) {
+    if (in_share[c]) continue;
+    if (fuse && !exact && may_fuse(n_bins[c])) few.push_back(c);
+    else l.slots.push_back({{c}, n_bins[c] + 1, exact ? 4u : n_bins[c] <= 255 ? 1u : 2u});
+  }
+  pack(few, n_bins, missing, l.slots);
+  std::sort(l.slots.begin(), l.slots.end(), [](const Slot& a, const Slot& b) {
+    const size_t wide = a.lists() ? 8 : a.code_bytes, other = b.lists() ? 8 : b.code_bytes;  // lists come last
+    return wide != other ? wide < other : lowest(a) < lowest(b);
+  });
   const int n_slots = (int)l.slots.size();
+  int n_narrow = 0;
+  for (const Slot& s : l.slots) n_narrow += s.code_bytes == 1, l.first_list += !s.lists();
+  l.members.resize(n_columns), l.column_at.resize(n_columns);
+  for (int s = 0; s < n_slots; s++) {
+    uint32_t first = l.slots[s].lists() ? 0 : 1;
+    for (const int c : l.slots[s].shared ? l.slots[s].columns : std::vector<int>{}) {
+      l.members[c] = {s, 1, codes_of(c, n_bins, missing), first, usual[c]};
+      first += l.members[c].n;
+    }
+    uint32_t step = 1;
+    for (auto c = l.slots[s].columns.rbegin(); !l.slots[s].shared && c != l.slots[s].columns.rend(); c++) {
+      const uint32_t n = l.slots[s].fused() ? codes_of(*c, n_bins, missing) : (uint32_t)n_bins[*c] + 1;
+      l.members[*c] = {s, step, n};
+      step *= n;
+    }
+  }
 
   l.wide = exact || n_slots > n_narrow;
   if (!exact) add_groups(l, 0, n_narrow, GROUP), add_groups(l, n_narrow, l.first_list, TILE);

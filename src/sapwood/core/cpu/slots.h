@@ -1,10 +1,10 @@
 // Slots: where the codes of columns lie, and where their sums do. Logical columns stay what splits, rules and samples speak of.
 // Enters: how many codes every column has. Leaves: slots, groups of slots side by side, places in a histogram.
 //
-//   column      0      1      2      3                4
-//   codes       256    2      3      20,000           4
-//   slot        0      1 = 1 * c1 + 2 * c2 + 6 * c4   2 (column 3)        one update a row serves columns 1, 2 and 4
-//   histogram   | slot 0: 264 | slot 1: 264 | slot 2: 20,008 | sums of columns 1, 2, 4, unfolded from slot 1 |
+//   column     | 0   | 1 | 2 | 3      | 4 |
+//   codes      | 256 | 2 | 3 | 20,000 | 4 |
+//   slot       | 0: c0 | 1: c1 + 2 c2 + 6 c4 | 2: c3, in 16 bits |      one update a row serves columns 1, 2 and 4
+//   histogram  | slot 0: 264 | slot 1: 264 | slot 2: 20,008 | sums of columns 1, 2 and 4, unfolded from slot 1: 8 each |
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -14,14 +14,10 @@
 namespace sapwood {
 
 struct Member {  // how a slot holds a column: the column's code is slot code / step % n,
-  int slot;
-  uint32_t step, n;
-  uint32_t first = 0;  // or where it shares the slot, slot code - first, if that is one of its n codes,
+  int slot = 0;
+  uint32_t step = 1, n = 0;
+  uint32_t first = 0;  // or where it shares the slot: slot code - first, if that is one of its n codes,
   int usual = -1;      // else the usual code
-  uint32_t code(uint32_t slot_code) const {
-    if (usual < 0) return slot_code / step % n;
-    return slot_code - first < n ? slot_code - first : (uint32_t)usual;
-  }
 };
 
 struct Share {  // thin columns (thin.h) in one slot: a bundle, no two of which have unusual codes in a row; or lists
@@ -30,7 +26,7 @@ struct Share {  // thin columns (thin.h) in one slot: a bundle, no two of which 
 };
 
 struct Slot {
-  std::vector<int> columns;  // its members, by rising step; a single one's codes are the slot's
+  std::vector<int> columns;  // its members, by falling step; a single one's codes are the slot's
   int n_codes;
   size_t code_bytes;  // 1 or 2; 4 in exact tables; 0 of lists, which have any number of codes in a row
   bool shared = false;  // by thin columns: their codes lie one after the other
@@ -56,11 +52,28 @@ struct Layout {
   std::vector<size_t> column_at;  // (columns) its slot's, or of what is unfolded from it
   size_t n_slot_sums = 0, n_sums = 0;
 
+  const Slot& slot_of(int column) const { return slots[members[column].slot]; }
+  template <class F>
+  void each_code(int column, F&& f) const {  // f(slot code, column code) for every code of a column's slot
+    const Member& m = members[column];
+    const uint32_t end = (uint32_t)slots[m.slot].n_codes;
+    if (slots[m.slot].shared) {
+      for (uint32_t k = 0; k < end; k++) f(k, k - m.first < m.n ? k - m.first : (uint32_t)m.usual);
+      return;
+    }
+    for (uint32_t at = 0, code = 0; at < end; code = code + 1 == m.n ? 0 : code + 1)
+      for (uint32_t k = 0; k < m.step; k++) f(at++, code);
+  }
   void by_slot(std::vector<int>& columns) const;  // rising columns in the order of their slots
 };
 
-// n_bins, usual (columns): of values, and thin.h; exact: for trees that look at every value.
-Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& has_missing, const std::vector<int>& usual,
-               const std::vector<Share>& shares, bool exact);
+constexpr int MOST_MEMBERS = 8;  // of a slot: 2^8 codes
+
+bool may_fuse(int n_bins);  // whether a column has few enough bins to share a slot
+
+// n_bins, missing, usual (columns): bins of values, whether some are missing, and thin.h. fuse: columns may share slots by product;
+// exact: a table for trees that look at every value.
+Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, const std::vector<int>& usual,
+               const std::vector<Share>& shares, bool fuse, bool exact);
 
 }  // namespace sapwood

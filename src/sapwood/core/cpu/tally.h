@@ -298,6 +298,22 @@ class Tally {
     });
   }
 
+  // The sums of the columns that share slots first .. last - 1, from those of the slots.
+  void unfold(const Hist& h, int first, int last) const {
+    touched(first, last, [&](int s) {
+      if (!l_.slots[s].fused()) return;
+      const int width = h.packed ? 1 : 2;
+      int n[MOST_MEMBERS], n_members = 0;
+      int64_t* to[MOST_MEMBERS];
+      for (const int c : l_.slots[s].columns) {
+        const int n_codes = (int)l_.members[c].n;
+        n[n_members] = n_codes, to[n_members++] = column(h, c);
+        if (n_codes == b_.n_bins[c]) memset(column(h, c) + n_codes * width, 0, 8 * (size_t)width);  // none is missing
+      }
+      k_.unfold({slot(h, s), width, n_members, n, to});
+    });
+  }
+
   Sums at(const Hist& h, int c, int b) const {
     const int64_t* x = column(h, c);
     return h.packed ? Sums{x[b] >> 32, x[b] & 0xffffffff} : Sums{x[2 * b], x[2 * b + 1]};

@@ -408,6 +408,21 @@ void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint
   if (missing_left) keep(n_bins);
 }
 
+Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits) {
+  const Slot& slot = layout.slot_of(column);
+  if (slot.shared && !slot.lists()) {
+    // A bundle's members have no missing values beside their usual code: the codes on one side are a range.
+    const Member& m = layout.members[column];
+    if (goes_right(split, (uint32_t)m.usual)) return {m.first + split.low, (uint32_t)-split.low};  // all but the left
+    return {m.first + split.low, std::min(split.low + split.length, m.n) - split.low};
+  }
+  if (!slot.fused()) return split;
+  std::fill_n(bits, SET_WORDS, 0);
+  layout.each_code(column,
+                   [&](uint32_t k, uint32_t code) { bits[k >> 6] |= (uint64_t)goes_right(split, code) << (k & 63); });
+  return {0, 0, bits};
+}
+
 Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
   std::map<std::pair<int32_t, bool>, size_t> places;  // of a set and a side of missing values, in `bits`
   for (int u = 0; u < t.n_nodes; u++) {
@@ -415,7 +430,8 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
     const int n_bins = b.n_bins[t.column[u]];
     const bool side = t.missing_left[u] != 0;
     if (t.set[u] < 0) {
-      of[u] = b.split(t.column[u], t.bin[u], side);
+      const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)n_bins + (side ? 0 : 1);
+      of[u] = {low, end - low};
     } else if (places.try_emplace({t.set[u], side}, bits.size()).second) {
       const int64_t first = t.set_offset[t.set[u]], last = t.set_offset[t.set[u] + 1];
       bits.resize(bits.size() + set_words((size_t)n_bins + 1));
@@ -424,6 +440,12 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
   }
   for (int u = 0; u < t.n_nodes && !places.empty(); u++)
     if (t.left[u] != 0 && t.set[u] >= 0) of[u].set = &bits[places[{t.set[u], t.missing_left[u] != 0}]];
+  auto shares = [&](int u) { return t.left[u] != 0 && b.layout.slot_of(t.column[u]).columns.size() > 1; };
+  size_t n_fused = 0;
+  for (int u = 0; u < t.n_nodes; u++) n_fused += shares(u);
+  fused.resize(n_fused * SET_WORDS);
+  for (int u = 0, k = 0; u < t.n_nodes && n_fused > 0; u++)
+    if (shares(u)) of[u] = in_slot(b.layout, t.column[u], of[u], &fused[SET_WORDS * k++]);
 }
 
 MaskTree mask_tree(const Binned& b, const TreeView& t) {
@@ -435,7 +457,7 @@ MaskTree mask_tree(const Binned& b, const TreeView& t) {
       m.leaves.push_back(u);
     } else {
       const Split& s = m.splits.of[u];
-      node.plane = t.column[u], node.left = (uint16_t)t.left[u], node.low = (uint8_t)s.low,
+      node.plane = b.layout.members[t.column[u]].slot, node.left = (uint16_t)t.left[u], node.low = (uint8_t)s.low,
       node.length = (uint8_t)s.length, node.set = s.set;
     }
   }
@@ -444,8 +466,8 @@ MaskTree mask_tree(const Binned& b, const TreeView& t) {
 }
 
 std::vector<const uint8_t*> byte_planes(const Binned& b, const Shard& s) {
-  std::vector<const uint8_t*> planes(b.n_columns);
-  for (int c = 0; c < b.n_columns; c++) planes[c] = (const uint8_t*)b.plane(s, b.layout.members[c].slot);
+  std::vector<const uint8_t*> planes(b.layout.slots.size());
+  for (size_t k = 0; k < planes.size(); k++) planes[k] = (const uint8_t*)b.plane(s, (int)k);
   return planes;
 }
 
@@ -472,8 +494,7 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
           int u = 0;
           while (t.left[u] != 0) {
             const uint32_t code = b.split_code(s, t.column[u], at + i);
-            const Split& p = m.splits.of[u];
-            u = t.left[u] + (p.set != nullptr ? (int)(p.set[code >> 6] >> (code & 63) & 1) : code - p.low < p.length);
+            u = t.left[u] + goes_right(m.splits.of[u], code);
           }
           out[i] = name[u];
         }

@@ -160,12 +160,15 @@ inline TreeView view(const Tree& t) {
           (int)t.left.size(), t.set.data(), t.set_offset.data(),   t.set_code.data()};
 }
 
-struct Splits {  // of a tree's nodes, over codes
+struct Splits {  // of a tree's nodes, over the codes of their slots
   Splits(const Binned& binned, const TreeView& tree);
-  Splits(Splits&&) = default;  // `of` points into `bits`
+  Splits(Splits&&) = default;  // `of` points into `bits` and `fused`
   std::vector<Split> of;       // (n_nodes)
-  std::vector<uint64_t> bits;  // their sets, each once for either side of missing values
+  std::vector<uint64_t> bits,
+      fused;  // sets of column codes, each once for either side of missing values; of slot codes
 };
+// The codes of a column's slot that go right, where those of the column do by `split`. bits (SET_WORDS) OUT, where it takes a set.
+Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits);
 // bits (set_words) OUT: the codes that go right where `left` (n) go left.
 void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits);
 
@@ -176,7 +179,7 @@ struct MaskTree {  // the same for the mask kernel: byte codes, at most 256 leav
   int n_bits;
 };
 MaskTree mask_tree(const Binned& binned, const TreeView& tree);
-std::vector<const uint8_t*> byte_planes(const Binned& binned, const Shard& shard);
+std::vector<const uint8_t*> byte_planes(const Binned& binned, const Shard& shard);  // by slot
 
 // leaf (n) OUT: the leaf (node id) of every row in one tree.
 void apply(const Binned& binned, const TreeView& tree, int32_t* leaf, int n_threads);
