@@ -431,6 +431,33 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "max_cat_to_onehot", Integer(1), 4,
+        "Columns of at most so many categories are split one category against the rest, others by sets of categories.",
+        ("one_hot_max_size",),
+        model=True,
+    ),
+    Parameter(
+        "max_cat_threshold", Integer(1), 32,
+        "Most categories in the smaller of the two sets a split is looked for in.",
+        model=True,
+    ),
+    Parameter(
+        "cat_smooth", _positive, 10.0,
+        "Categories are ordered by gradient / (hessian + cat_smooth) in every node; one with fewer rows there than "
+        "this is in no set, and goes right.",
+        model=True,
+    ),
+    Parameter(
+        "cat_l2", _positive, 10.0,
+        "Added to reg_lambda in splits by a set of categories, and in the values of leaves right below.",
+        model=True,
+    ),
+    Parameter(
+        "min_data_per_group", Integer(1), 100,
+        "Least rows by which one set of categories must exceed the last one looked at, and of the other side.",
+        model=True,
+    ),
+    Parameter(
         "forced_splits", ForcedSplits(), None,
         "Splits at the top of every tree: a dict of feature, threshold and, for further splits, left and right, or a "
         "JSON file of it. One that a node's limits or constraints do not admit is left out with those below it.",
@@ -524,6 +551,11 @@ RECIPES: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 1,
         "reg_lambda": 1.0,
         "path_smooth": 0.0,
+        "max_cat_to_onehot": 3,  # it says 4 and means fewer than 4
+        "max_cat_threshold": 64,
+        "cat_smooth": 0.0,
+        "cat_l2": 0.0,
+        "min_data_per_group": 1,
         "pruning": "post",
         "rate_drop": 0.0,
         "skip_drop": 0.0,
@@ -543,6 +575,11 @@ RECIPES: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 20,
         "reg_lambda": 0.0,
         "path_smooth": 0.0,
+        "max_cat_to_onehot": 3,  # it says 4 and counts missing values as one
+        "max_cat_threshold": 32,
+        "cat_smooth": 10.0,
+        "cat_l2": 10.0,
+        "min_data_per_group": 100,
         "pruning": "pre",
         "rate_drop": 0.1,
         "skip_drop": 0.5,
@@ -580,6 +617,10 @@ ELSEWHERE = {
     "importance_type": "ask the model for it: Booster.importance(kind).",
     "max_features": "draw a share of the columns with colsample_bynode.",
 }
+
+
+# They came after the first models: one that has them at their defaults keeps the bytes that it had without them.
+_LATER = ("max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group")
 
 
 def defaults() -> dict[str, Any]:
@@ -679,6 +720,9 @@ def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
     round are in the trees, and a user's objective is known by its name.
     """
     kept = {name: value for name, value in resolved.items() if name not in _ROWS or _ROWS[name].model}
+    for name in _LATER:
+        if kept[name] == _ROWS[name].default:
+            del kept[name]
     if not isinstance(kept.get("learning_rate"), float):
         kept["learning_rate"] = "scheduled"
     if not kept["zero_as_missing"]:  # so that models without it keep the bytes that they had before it was there

@@ -19,6 +19,7 @@
 
 #include "cpu/bins.h"
 #include "cpu/forest.h"
+#include "cpu/listing.h"
 #include "cpu/pool.h"
 #include "cpu/trainer.h"
 #include "math/hash.h"
@@ -242,7 +243,7 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
 }
 
 void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact,
-                std::optional<bool> fuse) {
+                std::optional<std::vector<int>> n_categories, std::optional<bool> fuse) {
   const auto chunks = chunks_of(tables);
   std::vector<std::vector<double>> all;
   for (nb::handle item : cut_list) {
@@ -257,8 +258,18 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
   int64_t n = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
   if (exact && n > 0x7fffffff) refuse("exact trees take at most 2^31 - 1 rows");
+  const std::vector<int> categories = n_categories.value_or(std::vector<int>(all.size(), 0));
+  if (categories.size() != all.size()) refuse("n_categories has one number a column");
+  for (size_t c = 0; c < all.size(); c++) {
+    if (categories[c] == 0) continue;
+    if (categories[c] < 0 || categories[c] > 65534) refuse("a column can have at most 65534 categories");
+    if (exact || !all[c].empty()) refuse("a category column has no cuts, and exact trees none of them");
+    for (const Chunk& chunk : chunks)
+      if (chunk.columns[c].kind != Kind::i32 || chunk.columns[c].sparse())
+        refuse("the codes of a category column must be int32, and dense");
+  }
   threads_of(n_threads);
-  freely([&] { new (self) Binned(chunks, std::move(all), exact, fuse, n_threads); });
+  freely([&] { new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads); });
 }
 
 template <class Code>
@@ -272,6 +283,13 @@ nb::object codes(const Binned& b, int column) {
   if (column < 0 || column >= b.n_columns) refuse("no such column");
   if (b.exact) return codes_as<uint32_t>(b, column);
   return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
+}
+
+nb::tuple listed(const Binned& b, int n_threads) {
+  threads_of(n_threads);
+  Listing l = freely([&] { return list_codes(b, n_threads); });
+  return nb::make_tuple(array(std::move(l.column)), array(std::move(l.usual)), array(std::move(l.offset)),
+                        array(std::move(l.row)), array(std::move(l.code)));
 }
 
 template <class Info>
@@ -332,11 +350,14 @@ Limits limits_of(nb::dict d) {
       take("path_smooth", l.path_smooth), take("learning_rate", l.learning_rate);
   take("colsample_bytree", l.colsample_bytree), take("colsample_bylevel", l.colsample_bylevel),
       take("colsample_bynode", l.colsample_bynode);
-  if (d.size() != 13) refuse("limits hold an unknown name");
-  for (const double x :
-       {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step, l.path_smooth})
+  take("max_cat_to_onehot", l.max_cat_to_onehot), take("max_cat_threshold", l.max_cat_threshold),
+      take("cat_smooth", l.cat_smooth), take("cat_l2", l.cat_l2), take("min_data_per_group", l.min_data_per_group);
+  if (d.size() != 18) refuse("limits hold an unknown name");
+  for (const double x : {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step,
+                         l.path_smooth, l.cat_smooth, l.cat_l2, l.min_data_per_group})
     if (!(x >= 0.0 && x < INF)) refuse("limits must be finite and not negative");
-  if (l.max_depth < 0 || l.max_leaves < 0) refuse("limits must not be negative");
+  if (l.max_depth < 0 || l.max_leaves < 0 || l.max_cat_to_onehot < 0 || l.max_cat_threshold < 1)
+    refuse("limits must not be negative");
   return l;
 }
 
@@ -349,6 +370,7 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
   if (!direction.empty() && (int)direction.size() != b.n_columns) refuse("there must be one direction a column");
   for (const int d : direction) {
     if (d < -1 || d > 1) refuse("a direction is -1, 0 or 1");
+    if (d != 0 && b.is_category[r.direction.size()]) refuse("categories have no order to keep");
     r.direction.push_back((int8_t)d);
   }
   r.intermediate = intermediate && !direction.empty(), r.extra = extra, r.groups = groups;
@@ -362,7 +384,8 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
     if (of.empty()) refuse("every column needs a group");
   for (int32_t i = 0; i < (int32_t)forced.size(); i++) {
     const auto& f = forced[i];
-    if (f.size() != 4 || f[0] < 0 || f[0] >= b.n_columns || f[1] < 0 || f[1] >= b.n_bins[f[0]] - 1)
+    if (f.size() != 4 || f[0] < 0 || f[0] >= b.n_columns || b.is_category[f[0]] || f[1] < 0 ||
+        f[1] >= b.n_bins[f[0]] - 1)
       refuse("a forced split has a column, one of its cuts, and two places");
     for (const int32_t next : {f[2], f[3]})
       if (next != -1 && (next <= i || next >= (int32_t)forced.size())) refuse("no such forced split");
@@ -748,7 +771,7 @@ NB_MODULE(_core, m) {
         nb::arg("n_threads"));
   nb::class_<Binned>(m, "Binned")
       .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false,
-           nb::arg("fuse").none() = nb::none())
+           nb::arg("n_categories").none() = nb::none(), nb::arg("fuse").none() = nb::none())
       .def_ro("n_rows", &Binned::n_rows)
       .def_ro("n_columns", &Binned::n_columns)
       .def_prop_ro("n_chunks", [](const Binned& b) { return b.shards.size(); })
@@ -759,7 +782,8 @@ NB_MODULE(_core, m) {
                      for (const Slot& s : b.layout.slots) slots.push_back(s.columns);
                      return slots;
                    })
-      .def("codes", codes, nb::arg("column"));
+      .def("codes", codes, nb::arg("column"))
+      .def("listed", listed, nb::arg("n_threads"));
   nb::class_<PyTrainer>(m, "Trainer")
       .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(),
            nb::arg("objective"), nb::arg("fields"), nb::arg("n_outputs"), nb::arg("n_threads"))

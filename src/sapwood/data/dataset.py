@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import params
-from sapwood.data import container, ingest
+from sapwood.data import container, ingest, sparse
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 
-KIND, VERSION = "dataset", 1
+KIND, VERSION = "dataset", 2  # 2: columns may be listed
+LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
+LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
 VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
 BINS = ("max_bins", "min_samples_bin", "tree_method", "zero_as_missing")  # parameters that a dataset settles
 
@@ -169,10 +171,10 @@ class Dataset:
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
         fields = {"tree_method": "hist", "zero_as_missing": False} | fields  # older files have none
-        cuts, codes = _checked(arrays, fields)
+        cuts, codes, listed = _checked(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
-            [_columns(cuts, codes)],
+            [_columns(cuts, codes, listed, fields["n_rows"])],
             cuts,
             tuple(fields["feature_names"]),
             fields["named"],
@@ -193,7 +195,7 @@ class Dataset:
         arrays = {
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
-            **{f"codes.{j}": self._codes(j) for j in range(self.n_columns)},
+            **self._all_codes(),
             **self._vectors(),
         }
         fields = {
@@ -214,9 +216,16 @@ class Dataset:
             the number types and the chunks that the values came in do not matter.
         """
         digest = sha256(json.dumps(self.feature_names).encode())
-        for j, cuts in enumerate(self.cuts):
-            _feed(digest, cuts)
-            _feed(digest, self._codes(j))
+        codes = self._all_codes()
+        if "listed.column" in codes:  # there may be very many columns: all cuts at once
+            _feed(digest, np.concatenate(self.cuts))
+            _feed(digest, np.array([len(cuts) for cuts in self.cuts], np.int64))
+            for values in codes.values():
+                _feed(digest, values)
+        else:
+            for cuts, values in zip(self.cuts, codes.values(), strict=True):
+                _feed(digest, cuts)
+                _feed(digest, values)
         for name, values in self._vectors().items():
             digest.update(name.encode())
             _feed(digest, values)
@@ -290,6 +299,15 @@ class Dataset:
         """Label, weight, init_score and group, those that there are."""
         return {name: values for name in VECTORS if (values := getattr(self, name)) is not None}
 
+    def _all_codes(self) -> dict[str, NDArray[Any]]:
+        """The codes of all columns by name, those that the core lists together in ``listed.*`` if there are any."""
+        listed = self.binned.listed(cpu.threads(None))
+        together = set(listed[0].tolist())
+        apart = {f"codes.{j}": self._codes(j) for j in range(self.n_columns) if j not in together}
+        if not together:
+            return apart
+        return apart | {f"listed.{name}": array for name, array in zip(LISTED, listed, strict=True)}
+
     def _codes(self, column: int) -> NDArray[Any]:
         """The codes of a column in the narrowest type that holds them all."""
         return self.binned.codes(column).astype(_code_type(self.cuts[column]), copy=False)
@@ -334,10 +352,17 @@ def _code_type(cuts: NDArray[np.float64]) -> Any:
     return np.uint8 if most <= 255 else np.uint16 if most <= 65535 else np.uint32
 
 
-def _columns(cuts: list[NDArray[np.float64]], codes: list[NDArray[Any]]) -> ingest.Columns:
+def _columns(
+    cuts: list[NDArray[np.float64]], codes: dict[int, NDArray[Any]], listed: tuple[NDArray[Any], ...], n_rows: int
+) -> ingest.Columns:
     """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing."""
-    table = [np.append(own, [np.inf, np.nan])[code] for own, code in zip(cuts, codes, strict=True)]
-    return ingest.Columns(table, None, len(table[0]), len(table))
+    values = [np.append(own, [np.inf, np.nan]) for own in cuts]
+    table: dict[int, Any] = {j: values[j][code] for j, code in codes.items()}
+    columns, usual, offset, row, code = listed
+    for j, most, (first, last) in zip(columns.tolist(), usual.tolist(), pairwise(offset.tolist()), strict=True):
+        rows = row[first:last].astype(np.int32)
+        table[j] = sparse.Stored(values[j][code[first:last]], rows, n_rows, float(values[j][most]))
+    return ingest.Columns([table[j] for j in range(len(cuts))], None, n_rows, len(cuts))
 
 
 def _feed(digest: Any, values: NDArray[Any]) -> None:
@@ -349,8 +374,8 @@ def _feed(digest: Any, values: NDArray[Any]) -> None:
 
 def _checked(
     arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any]
-) -> tuple[list[NDArray[np.float64]], list[NDArray[Any]]]:
-    """Cuts and codes of a loaded file, after making sure that every part of it fits every other."""
+) -> tuple[list[NDArray[np.float64]], dict[int, NDArray[Any]], tuple[NDArray[Any], ...]]:
+    """Cuts, codes and listed codes of a loaded file, after making sure that every part of it fits every other."""
 
     def need(true: bool, what: str) -> None:
         if not true:
@@ -371,9 +396,13 @@ def _checked(
     need(isinstance(names, list) and len(names) > 0, "there are no feature names")
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
 
-    columns = [f"codes.{j}" for j in range(len(names))]
+    listed = [f"listed.{name}" for name in LISTED] if "listed.column" in arrays else []
+    found = arrays["listed.column"] if listed else np.empty(0, np.int32)
+    together = set(found.tolist())
+    columns = {j: f"codes.{j}" for j in range(len(names)) if j not in together}
     reals = ["cuts", *(name for name in VECTORS if name in arrays and name != "group")]
-    need(set(arrays) - set(VECTORS) == {"cuts", "offset", *columns}, "arrays are missing, or there are too many")
+    wanted = {"cuts", "offset", *columns.values(), *listed}
+    need(set(arrays) - set(VECTORS) == wanted, "arrays are missing, or there are too many")
     need(
         all(arrays[name].dtype == np.float64 for name in reals),
         "not all reals are float64",
@@ -390,9 +419,28 @@ def _checked(
     )
 
     cuts = [every[first:last] for first, last in pairwise(offset)]
-    codes = [arrays[name] for name in columns]
-    for own, code in zip(cuts, codes, strict=True):
-        need(bool((np.diff(own) > 0).all()), "cuts do not ascend")
+    need(all(bool((np.diff(own) > 0).all()) for own in cuts), "cuts do not ascend")
+    codes = {j: arrays[name] for j, name in columns.items()}
+    for own, code in ((cuts[j], code) for j, code in codes.items()):
         need(code.dtype == _code_type(own) and code.shape == (n_rows,), "codes are of the wrong type or shape")
         need(int(code.max()) <= len(own) + 1, "a code is larger than that of missing values")
-    return cuts, codes
+    lists = tuple(arrays[name] for name in listed) or tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
+    need(_lists_fit(lists, steps + 1, n_rows), "its lists of rows do not fit together")
+    return cuts, codes, lists
+
+
+def _lists_fit(lists: tuple[NDArray[Any], ...], missing: NDArray[np.int64], n_rows: int) -> bool:
+    """Whether listed codes are in order, and within the columns; `missing` is the largest code of each."""
+    column, usual, offset, row, code = lists
+    if any(one.dtype != wanted or one.ndim != 1 for one, wanted in zip(lists, LISTED_TYPES, strict=True)):
+        return False
+    if len(usual) != len(column) or len(offset) != len(column) + 1 or len(row) != len(code):
+        return False
+    if offset[0] != 0 or offset[-1] != len(row) or (np.diff(offset) < 0).any() or (np.diff(column) <= 0).any():
+        return False
+    if len(column) and not (0 <= column[0] and column[-1] < len(missing)):
+        return False
+    of = np.repeat(np.arange(len(column)), np.diff(offset))  # the list that an entry is in
+    rising = (np.diff(row.astype(np.int64)) > 0) | (np.diff(of) > 0)
+    largest = missing[column]
+    return bool(rising.all() and (row < n_rows).all() and (usual <= largest).all() and (code <= largest[of]).all())

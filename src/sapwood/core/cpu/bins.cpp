@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <stdexcept>
 
 #include "../math/fixed.h"
 #include "../math/hash.h"
@@ -430,10 +431,14 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
 namespace {
 constexpr int64_t FUSE_ROWS = 4096;  // rows from which fewer updates pay for the unfolding of sums
 
-bool any_missing(const Column& column, int64_t first, int n) {
-  if (column.kind != Kind::f32 && column.kind != Kind::f64) return false;
+bool any_missing(const Column& column, int64_t first, int n, bool category) {
+  if (column.kind != Kind::f32 && column.kind != Kind::f64 && !category) return false;
   bool any = false;
-  if (column.kind == Kind::f32) {
+  if (category) {
+    int32_t x[BLOCK];
+    load_as<int32_t>(column, first, n, x);
+    for (int i = 0; i < n; i++) any |= x[i] < 0;
+  } else if (column.kind == Kind::f32) {
     float x[BLOCK];
     load_as<float>(column, first, n, x);
     for (int i = 0; i < n; i++) any |= x[i] != x[i];
@@ -471,11 +476,23 @@ void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16
   }
 }
 
-Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, bool exact_,
-               std::optional<bool> fuse, int n_threads)
+// Codes as they come, checked; the missing ones are the last.
+static void encode_categories(const Column& column, int64_t first, int n, int n_categories, uint16_t* code) {
+  int32_t x[BLOCK];
+  load_as<int32_t>(column, first, n, x);
+  bool fine = true;
+  for (int i = 0; i < n; i++) fine &= x[i] < n_categories, code[i] = (uint16_t)(x[i] < 0 ? n_categories : x[i]);
+  if (!fine) throw std::invalid_argument("a category's code must be below the number of its column's categories");
+}
+
+Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_,
+               const std::vector<int>& n_categories, bool exact_, std::optional<bool> fuse, int n_threads)
     : exact(exact_), cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
-  for (const auto& c : cuts) n_bins.push_back((int)c.size() + 1);
+  for (int c = 0; c < n_columns; c++) {
+    is_category.push_back(n_categories[c] > 0), any_category |= n_categories[c] > 0;
+    n_bins.push_back(is_category[c] ? n_categories[c] : (int)cuts[c].size() + 1);
+  }
   has_missing.assign(n_columns, 0), usual.assign(n_columns, -1);
   std::vector<Cuts> ready(cuts.begin(), cuts.end());
   if (exact) {
@@ -491,6 +508,8 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
 std::vector<Thin> Binned::thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready,
                                    std::optional<bool> fuse, int n_threads) {
   usual = usual_codes(chunks, ready);
+  for (int c = 0; c < n_columns; c++)
+    if (is_category[c]) usual[c] = -1;
   std::vector<Thin> thin;
   std::vector<int64_t> first;
   int64_t n = 0;
@@ -523,11 +542,17 @@ void Binned::find_missing(const std::vector<Chunk>& chunks, int n_threads) {
       const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
       for (const int c : columns) {
         uint8_t& mine = found[worker][c];
-        if (!mine && any_missing(chunk.columns[c], at, n)) mine = 1;
+        if (!mine && any_missing(chunk.columns[c], at, n, is_category[c])) mine = 1;
       }
     });
   for (const auto& f : found)
     for (int c = 0; c < n_columns; c++) has_missing[c] |= f[c];
+}
+
+void Binned::encode_column(const Chunk& chunk, int c, int64_t at, int n, const std::vector<Cuts>& ready,
+                           uint16_t* code) const {
+  if (is_category[c]) encode_categories(chunk.columns[c], at, n, n_bins[c], code);
+  else encode(chunk.columns[c], at, n, ready[c], code);
 }
 
 Shard Binned::new_shard(int64_t rows) {
@@ -582,12 +607,12 @@ void Binned::encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>
         } else if (slot.fused()) {
           memset(code, 0, sizeof code);
           for (const int c : slot.columns) {
-            encode(chunk.columns[c], at, n, ready[c], part);
+            encode_column(chunk, c, at, n, ready, part);
             fuse_codes(part, n, layout.members[c].step, code);
           }
         } else {
           const int c = slot.columns[0];
-          encode(chunk.columns[c], at, n, ready[c], code);
+          encode_column(chunk, c, at, n, ready, code);
           bool any = false;
           for (int i = 0; i < n; i++) any |= code[i] == (uint16_t)n_bins[c];
           if (any) missing[worker][c] = 1;
@@ -641,6 +666,15 @@ uint32_t Binned::listed_code(const Shard& s, int column, int64_t row) const {
   return at < e.rows + e.n && *at == row ? e.codes[at - e.rows] : (uint32_t)usual[column];
 }
 
+uint32_t Binned::code(const Shard& s, int column, int64_t row) const {
+  const Member& m = layout.members[column];
+  const Slot& slot = layout.slots[m.slot];
+  if (slot.lists()) return listed_code(s, column, row);
+  const uint32_t code = slot_code(s, m.slot, row);
+  if (slot.shared) return code - m.first < m.n ? code - m.first : (uint32_t)m.usual;
+  return slot.fused() ? code / m.step % m.n : code;
+}
+
 template <class Code>
 void Binned::codes(int column, Code* out) const {
   const int at = layout.members[column].slot;
@@ -653,10 +687,13 @@ void Binned::codes(int column, Code* out) const {
       std::fill(to, to + s.n_rows, (Code)usual[column]);
       const Entries e = s.thin.of(column);
       for (int64_t i = 0; i < e.n; i++) to[e.rows[i]] = (Code)e.codes[i];
-    } else if (own.empty()) {
+    } else if (own.empty() && slot.code_bytes == sizeof(Code)) {
       memcpy(to, plane(s, at), (size_t)s.n_rows * sizeof(Code));
     } else {
-      for (int64_t i = 0; i < s.n_rows; i++) to[i] = own[slot_code(s, at, i)];
+      for (int64_t i = 0; i < s.n_rows; i++) {
+        const uint32_t code = slot_code(s, at, i);
+        to[i] = own.empty() ? (Code)code : own[code];
+      }
     }
   }
 }

@@ -44,16 +44,18 @@ struct Shard {
 class Binned {
  public:
   // exact: for trees that look at every value; 32-bit codes in planes only, all chunks in one shard
+  // n_categories (n_columns): of columns that hold codes, int32, negative where missing; 0 for numbers
   // fuse: columns with few codes share slots, which changes no sum; not given: where that is faster
-  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, bool exact, std::optional<bool> fuse,
-         int n_threads);
+  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, const std::vector<int>& n_categories,
+         bool exact, std::optional<bool> fuse, int n_threads);  // throws std::invalid_argument: a code is too large
   Binned(const Binned&) = delete;
   int64_t n_rows = 0;
   int n_columns = 0;
   bool exact = false;
   std::vector<std::vector<double>> cuts;
   std::vector<int> n_bins;  // of values; the code n_bins means missing
-  std::vector<uint8_t> has_missing;
+  std::vector<uint8_t> has_missing, is_category;
+  bool any_category = false;
   std::vector<int> usual;  // the code of what a thin column does not list, or -1
   Layout layout;
   std::vector<Shard> shards;
@@ -67,6 +69,7 @@ class Binned {
            : bytes == 2 ? ((const uint16_t*)codes)[row]
                         : ((const uint32_t*)codes)[row];
   }
+  uint32_t code(const Shard& s, int column, int64_t row) const;
   template <class Code>
   void codes(int column, Code* out) const;  // (n_rows) OUT
   // What a split of a column looks at: the code of its slot, or of lists the column's own.
@@ -80,6 +83,8 @@ class Binned {
                              int n_threads);
   void find_missing(const std::vector<Chunk>& chunks, int n_threads);
   Shard new_shard(int64_t n_rows);
+  void encode_column(const Chunk& chunk, int c, int64_t at, int n, const std::vector<Cuts>& ready,
+                     uint16_t* code) const;
   void encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads);
   void encode_shares(Shard& shard, Thin thin, int n_threads);
   uint32_t listed_code(const Shard& s, int column, int64_t row) const;

@@ -82,6 +82,7 @@ class Growth {
       if (n > 0) root.segments.push_back({s, 0, n});
       root.n_rows += n;
     }
+    if (b_.any_category) root.count = count_of(root);
     nodes_.push_back(std::move(root));
   }
 
@@ -146,6 +147,7 @@ class Growth {
 
   // Splits the nodes of a batch; where `more` can follow, their children get histograms and (with `search`) best splits.
   void expand(const std::vector<int32_t>& batch, bool more, bool search) {
+    if (b_.any_category) make_sets(batch, search);
     if (masks_ && (!more || deep_enough(nodes_[batch[0]].depth + 1))) return end(batch);
     partition(batch);
     jobs_.clear();
@@ -160,8 +162,44 @@ class Growth {
       if (job.count) jobs_.push_back(job);
       else t_.release(nodes_[id].hist);
     }
+    if (b_.any_category) count_children(batch);
     if (exact_) order_children(search);
     else histograms(search);
+  }
+
+  // What the rows of new nodes count for.
+  void count_children(const std::vector<int32_t>& batch) {
+    for (const int32_t id : batch) {
+      Node &l = nodes_[nodes_[id].left], &r = nodes_[nodes_[id].left + 1];
+      l.count = count_of(l), r.count = nodes_[id].count - l.count;
+    }
+  }
+  int64_t count_of(const Node& n) const {
+    if (!in_.weights.given) return n.n_rows;
+    int64_t count = 0;
+    for (const Segment& s : n.segments) {
+      const int32_t* ids = t_.rows(n, s);
+      const int64_t first = b_.shards[s.shard].first;
+      for (int64_t i = s.begin; i < s.end; i++)
+        count += in_.weights.multiple[first + (ids == nullptr ? i : ids[i - s.begin])];
+    }
+    return count;
+  }
+
+  // Category splits are steps until here (category.h).
+  void make_sets(const std::vector<int32_t>& batch, bool own) {
+    for (const int32_t id : batch) {
+      Node& n = nodes_[id];
+      const int c = n.best.column;
+      if (!b_.is_category[c]) continue;
+      if (own || id == batch[0]) {
+        sets_.push_back({own ? s_.set_of(n, id) : s_.shared_set, {}});
+        Set& s = sets_.back();
+        s.right.resize(set_words((size_t)b_.n_bins[c] + 1));
+        fill_set(s.left.data(), s.left.size(), b_.n_bins[c], n.best.missing_left, s.right.data());
+      }
+      n.set = (int32_t)sets_.size() - 1;
+    }
   }
 
   // The last splits of a tree: nobody will ask for their children's rows.
@@ -188,9 +226,10 @@ class Growth {
   }
 
   // By codes of the column's slot; `bits` has room for a set of them, if it takes one.
-  Split slot_split(const Candidate& best, uint64_t* bits) const {
+  Split slot_split(const Node& n, uint64_t* bits) const {
+    const Candidate& best = n.best;
     const uint32_t low = (uint32_t)best.bin + 1, end = (uint32_t)b_.n_bins[best.column] + (best.missing_left ? 0 : 1);
-    const Split own{low, end - low};
+    const Split own{low, end - low, n.set < 0 ? nullptr : sets_[n.set].right.data()};
     return in_slot(b_.layout, best.column, own, bits);
   }
 
@@ -201,7 +240,7 @@ class Growth {
     for (const int32_t id : batch) {
       const Node& n = nodes_[id];
       const size_t split = splits_.size();
-      splits_.push_back(slot_split(n.best, &fused_[split * SET_WORDS]));
+      splits_.push_back(slot_split(n, &fused_[split * SET_WORDS]));
       for (int s = 0; s < (int)n.segments.size(); s++)
         for (int64_t at = n.segments[s].begin, step = share(n.segments[s].end - at); at < n.segments[s].end;
              at += step) {
@@ -447,8 +486,9 @@ class Growth {
       const Node& node = nodes_[i];
       if (node.left == 0) continue;
       const int c = node.best.column, b = node.best.bin;
-      t.column[i] = c, t.bin[i] = b, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left;
-      t.gain[i] = node.gain, t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
+      t.column[i] = c, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left, t.gain[i] = node.gain;
+      if (node.set >= 0) t.set[i] = place(node.set, t);
+      else t.bin[i] = b, t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
     }
     const bool number = leaves.size() <= 65536 && (in_.chosen == nullptr || masks_);
     const LeafNumbers leaf = number ? numbers(leaves.size()) : LeafNumbers{};
@@ -471,15 +511,30 @@ class Growth {
     return t;
   }
 
+  // Sets are numbered in the order of the nodes that have them first.
+  int32_t place(int32_t set, Tree& t) {
+    Set& s = sets_[set];
+    if (s.number < 0) {
+      s.number = (int32_t)t.set_offset.size() - 1;
+      t.set_code.insert(t.set_code.end(), s.left.begin(), s.left.end());
+      t.set_offset.push_back((int64_t)t.set_code.size());
+    }
+    return s.number;
+  }
+
   // The step of every node before shrinkage: its own, drawn towards its parent's the more, the fewer its rows.
   std::vector<double> steps(const std::vector<Sums>& sums, const std::vector<double>& count) const {
-    std::vector<double> step(nodes_.size());
+    std::vector<double> step(nodes_.size()), lambda(nodes_.size(), lim_.reg_lambda);
     const double smooth = lim_.path_smooth;
     for (size_t i = 0; i < nodes_.size(); i++) {  // parents come first and leave their step with their children
-      const double own = leaf_value(sums[i], q_.fine_scale, lim_.reg_lambda, lim_.reg_alpha, lim_.max_delta_step),
+      const double own = leaf_value(sums[i], q_.fine_scale, lambda[i], lim_.reg_alpha, lim_.max_delta_step),
                    above = step[i];
       step[i] = i == 0 || smooth == 0.0 ? own : (own * count[i] + above * smooth) / (count[i] + smooth);
-      if (nodes_[i].left != 0) step[nodes_[i].left] = step[nodes_[i].left + 1] = step[i];
+      const int32_t left = nodes_[i].left;
+      if (left == 0) continue;
+      step[left] = step[left + 1] = step[i];
+      if (nodes_[i].set >= 0 && b_.n_bins[nodes_[i].best.column] > lim_.max_cat_to_onehot)
+        lambda[left] = lambda[left + 1] = lim_.reg_lambda + lim_.cat_l2;
     }
     return step;
   }
@@ -607,6 +662,12 @@ class Growth {
   std::vector<Node> nodes_;
   std::vector<Job> jobs_;
   std::vector<Part> parts_;
+  struct Set {
+    std::vector<int32_t> left;    // codes, rising
+    std::vector<uint64_t> right;  // a bit a code: the others
+    int32_t number = -1;          // in the tree
+  };
+  std::vector<Set> sets_;
   std::vector<Split> splits_;    // of the batch in partition,
   std::vector<uint64_t> fused_;  // and their sets of slot codes
   std::vector<Candidate> found_;

@@ -26,6 +26,8 @@ struct Node {
   int depth = 0;
   int32_t left = 0;  // first child, once split
   int64_t n_rows = 0;
+  int64_t count = 0;  // what its rows count for, where there are categories
+  int32_t set = -1;   // of the category split it has
   Sums sum;
   double score = 0, gain = 0;
   double rank = 0;  // its gain, or infinity where the split is forced; above 0: worth splitting
