@@ -128,14 +128,14 @@ def test_several_outputs() -> None:
 
 def test_rules() -> None:
     rng = np.random.default_rng(10)
-    X = np.concatenate([onehot(rng, 3000, 20), words(rng, 3000, 9)], axis=1)
+    X = np.concatenate([np.abs(onehot(rng, 3000, 20)), words(rng, 3000, 9)], axis=1)
     y = X @ rng.normal(size=29)
     names = [f"c{j}" for j in range(29)]
     rules = [
         {"monotone_constraints": {"c3": 1, "c22": -1}},
         {"monotone_constraints": {"c21": 1}, "monotone_method": "intermediate", "grow_policy": "leafwise"},
         {"interaction_constraints": [names[:15], names[15:]]},
-        {"forced_splits": {"feature": "c25", "threshold": 0.3, "left": {"feature": "c2", "threshold": 0.5}}},
+        {"forced_splits": {"feature": "c25", "threshold": 0.3, "left": {"feature": "c2", "threshold": 0.25}}},
     ]
     for rule in rules:
         params = {"n_estimators": 3, "max_leaves": 12, **rule}
@@ -164,6 +164,6 @@ def test_memory_follows_what_is_stored() -> None:
     X = sp.csr_array((values, column, np.arange(0, n * each + 1, each)), shape=(n, width))
     X.sum_duplicates()
     n_bytes = Dataset(X).binned.n_bytes
-    assert n_bytes < 12 * X.nnz  # about 8: a dense table would take 200 million
+    assert n_bytes < 12 * X.nnz  # lists take 8 a value, and 4 a row and slot; the dense table 200 million
     deep = sp.csr_array((values[:n], column[:n], np.arange(n + 1)), shape=(n, 40_000))  # one value a row
-    assert Dataset(deep).binned.n_bytes < 12 * n + 2 * n  # and where rows begin
+    assert Dataset(deep).binned.n_bytes < 32 * n  # a bundle takes 4 a row at most, and fills one row in eight at least

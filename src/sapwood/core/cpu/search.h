@@ -213,28 +213,18 @@ class Search {
     const int slot = b_.layout.members[c].slot;
     if (b_.layout.slots[slot].lists()) return count_listed(n, c, count);
     std::vector<int64_t> by_slot(t_.codes(slot), 0);
-    for (const Segment& s : n.segments) {
-      const Shard& shard = b_.shards[s.shard];
-      const int32_t* ids = t_.rows(n, s);
-      for (int64_t i = 0; i < s.end - s.begin; i++) {
-        const int64_t r = ids == nullptr ? s.begin + i : ids[i];
-        by_slot[b_.slot_code(shard, slot, r)] += in_.weights.of(shard.first + r);
-      }
-    }
+    t_.each_row(n, [&](const Shard& shard, int64_t row) {
+      by_slot[b_.slot_code(shard, slot, row)] += in_.weights.of(shard.first + row);
+    });
     count.assign(t_.used(c), 0);
     b_.layout.each_code(c, [&](uint32_t k, uint32_t code) { count[code] += by_slot[k]; });
   }
 
   void count_listed(const Node& n, int c, std::vector<int64_t>& count) const {
     count.assign(t_.used(c), 0);
-    for (const Segment& s : n.segments) {
-      const Shard& shard = b_.shards[s.shard];
-      const int32_t* ids = t_.rows(n, s);
-      for (int64_t i = 0; i < s.end - s.begin; i++) {
-        const int64_t r = ids == nullptr ? s.begin + i : ids[i];
-        count[b_.split_code(shard, c, r)] += in_.weights.of(shard.first + r);
-      }
-    }
+    t_.each_row(n, [&](const Shard& shard, int64_t row) {
+      count[b_.split_code(shard, c, row)] += in_.weights.of(shard.first + row);
+    });
   }
 
   // The scan of one column that knows the rules and, where they are counted, the rows of each bin.

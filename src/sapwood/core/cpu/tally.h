@@ -83,13 +83,25 @@ class Tally {
     return chosen_ == nullptr ? nullptr : (*chosen_)[s.shard].data() + s.begin;
   }
   int32_t* packed_list(int shard, int buffer) const {
-    return buffer == 0 ? w_.lists[shard].packed.as<int32_t>() : q_.packed + b_.shards[shard].first;
+    const Workspace::Lists& lists = w_.lists[shard];
+    if (buffer == 1 && w_.kept.on && chosen_ == nullptr) return lists.spare.as<int32_t>();
+    return buffer == 0 ? lists.packed.as<int32_t>() : q_.packed + b_.shards[shard].first;
   }
   const int32_t* packed(const Node& n, const Segment& s) const {
     if (q_.packed == nullptr) return nullptr;
     if (n.buffer >= 0) return packed_list(s.shard, n.buffer) + s.begin;
     return (chosen_ == nullptr ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) +
            s.begin;
+  }
+
+  template <class F>
+  void each_row(const Node& n, F&& f) const {  // f(shard, row)
+    const bool some = n.buffer < 0 && w_.kept.on;
+    for (const Segment& s : n.segments) {
+      const int32_t* ids = rows(n, s);
+      for (int64_t i = s.begin; i < s.end; i++)
+        if (!some || w_.kept.has(s.shard, i)) f(b_.shards[s.shard], ids == nullptr ? i : ids[i - s.begin]);
+    }
   }
 
   int n_slots() const { return (int)l_.slots.size(); }

@@ -106,7 +106,8 @@ RowCodes::RowCodes(const Thin& thin, const Layout& layout, const Slot& slot, int
   at[0] = 0;
 }
 
-// Greedy, in the order of columns: the choice does not depend on threads or chunks, and no choice changes a sum.
+// Greedy, columns with many entries first: those that belong together find each other before small ones come between them. The
+// choice does not depend on threads or chunks, and no choice changes a sum.
 std::vector<Share> share_slots(const std::vector<Thin>& shards, const std::vector<int64_t>& first, int64_t n_rows,
                                const std::vector<int>& usual, const std::vector<int>& n_bins,
                                const std::vector<uint8_t>& has_missing) {
@@ -128,8 +129,14 @@ std::vector<Share> share_slots(const std::vector<Thin>& shards, const std::vecto
     return b.n_codes + n_bins[c] + has_missing[c] <= MOST_CODES &&
            each_row(c, [&](int64_t r) { return (b.taken[r >> 6] >> (r & 63) & 1) == 0; });
   };
+  std::vector<std::pair<int64_t, int>> order;  // less entries, column
   for (int c = 0; c < (int)usual.size(); c++) {
-    if (usual[c] < 0) continue;
+    int64_t n = 0;
+    for (const Thin& shard : shards) n -= shard.of(c).n;
+    if (usual[c] >= 0) order.push_back({n, c});
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [_, c] : order) {
     // A bundle's codes that go right are one range, unless a column has missing values beside its usual one.
     if ((has_missing[c] && usual[c] != n_bins[c]) || n_bins[c] >= MOST_CODES) {
       listed.push_back(c);
@@ -149,6 +156,7 @@ std::vector<Share> share_slots(const std::vector<Thin>& shards, const std::vecto
   std::vector<Share> shares;
   for (auto* some : {&done, &open})
     for (Bundle& b : *some) {
+      std::sort(b.share.columns.begin(), b.share.columns.end());
       if (b.n_rows * LOOSE >= n_rows && b.share.columns.size() > 1) shares.push_back(std::move(b.share));
       else if (b.n_rows * LOOSE < n_rows) listed.insert(listed.end(), b.share.columns.begin(), b.share.columns.end());
     }  // what is neither is a column alone, and has a slot of its own
