@@ -13,7 +13,7 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 BUDGET = {
     "src/sapwood": 2400,  # 22 metrics in one file; constraints by name; the samplers' parameters
     "src/sapwood/device": 150,
-    "src/sapwood/data": 1100,
+    "src/sapwood/data": 1300,  # sparse tables; lists in files
     "src/sapwood/model": 1200,  # proofs of constraints
     "src/sapwood/objective": 550,
     "src/sapwood/boost": 1550,  # leaf values, pruning, order; dart, forests

@@ -1,7 +1,7 @@
 """The native core: arrays in, arrays out; argument checks and nothing decided."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,14 @@ type Ints = NDArray[np.int32]
 type Bytes = NDArray[np.uint8]
 
 # A 2-D array (any strides) or a list of 1-D columns; float32/64, any integer, bool; native byte order. Never copied.
-# Of sapwood.data.sparse, too: a Sparse table, or Stored columns among the others.
-type Table = NDArray[Any] | Sequence[Any] | tuple[Any, ...]
+# Or sparse: a sapwood.data.sparse.Sparse, or Stored columns among the others.
+type Table = NDArray[Any] | Sequence[Any] | Sparse
+
+class Sparse(Protocol):
+    """Entries in the order of rows or of columns."""
+
+    @property
+    def by_rows(self) -> bool: ...
 
 class Tree(TypedDict):
     """One grown tree as flat arrays over its nodes; children follow parents; a node's right child is left + 1."""

@@ -168,7 +168,7 @@ def test_broken_tables_raise(kind: Any, make: Any) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ParameterError, match="exact.*sparse.*toarray"):
+    with pytest.raises(ParameterError, match=r"exact.*sparse.*toarray"):
         Dataset(sp.csr_array(TABLE), tree_method="exact")
     with pytest.raises(DataError, match="y is sparse"):
         Dataset(TABLE, sp.csr_array(TABLE[:, :1]))

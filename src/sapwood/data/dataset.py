@@ -170,7 +170,7 @@ class Dataset:
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
-        fields = {"tree_method": "hist", "zero_as_missing": False} | fields  # older files have none
+        fields.setdefault("tree_method", "hist"), fields.setdefault("zero_as_missing", False)  # older files have none
         cuts, codes, listed = _checked(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
@@ -301,7 +301,7 @@ class Dataset:
 
     def _all_codes(self) -> dict[str, NDArray[Any]]:
         """The codes of all columns by name, those that the core lists together in ``listed.*`` if there are any."""
-        listed = self.binned.listed(cpu.threads(None))
+        listed: tuple[NDArray[Any], ...] = self.binned.listed(cpu.threads(None))
         together = set(listed[0].tolist())
         apart = {f"codes.{j}": self._codes(j) for j in range(self.n_columns) if j not in together}
         if not together:
@@ -424,7 +424,9 @@ def _checked(
     for own, code in ((cuts[j], code) for j, code in codes.items()):
         need(code.dtype == _code_type(own) and code.shape == (n_rows,), "codes are of the wrong type or shape")
         need(int(code.max()) <= len(own) + 1, "a code is larger than that of missing values")
-    lists = tuple(arrays[name] for name in listed) or tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
+    lists = tuple(arrays[name] for name in listed) or tuple(
+        np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES)
+    )
     need(_lists_fit(lists, steps + 1, n_rows), "its lists of rows do not fit together")
     return cuts, codes, lists
 
@@ -438,7 +440,7 @@ def _lists_fit(lists: tuple[NDArray[Any], ...], missing: NDArray[np.int64], n_ro
         return False
     if offset[0] != 0 or offset[-1] != len(row) or (np.diff(offset) < 0).any() or (np.diff(column) <= 0).any():
         return False
-    if len(column) and not (0 <= column[0] and column[-1] < len(missing)):
+    if len(column) and not (column[0] >= 0 and column[-1] < len(missing)):
         return False
     of = np.repeat(np.arange(len(column)), np.diff(offset))  # the list that an entry is in
     rising = (np.diff(row.astype(np.int64)) > 0) | (np.diff(of) > 0)

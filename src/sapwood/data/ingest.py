@@ -57,7 +57,7 @@ class Columns:
     n_rows, n_columns : int
     """
 
-    table: NDArray[Any] | list[NDArray[Any] | sparse.Stored] | sparse.Sparse
+    table: NDArray[Any] | Sequence[NDArray[Any] | sparse.Stored] | sparse.Sparse
     names: tuple[str, ...] | None
     n_rows: int
     n_columns: int
@@ -95,9 +95,7 @@ def read(
         return replace(columns, table=sparse.no_zeros(table))
     return replace(
         columns,
-        table=[
-            sparse.zeros_missing(one) if isinstance(one, sparse.Stored) else sparse.no_zeros(one) for one in table
-        ],
+        table=[sparse.zeros_missing(one) if isinstance(one, sparse.Stored) else sparse.no_zeros(one) for one in table],
     )
 
 
@@ -173,7 +171,7 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
     order = [place[name] for name in names]
     if isinstance(columns.table, sparse.Sparse):
         return replace(columns, table=sparse.choose(columns.table, order), names=tuple(names))
-    table = columns.table if isinstance(columns.table, list) else columns.table.T
+    table = columns.table.T if isinstance(columns.table, np.ndarray) else columns.table
     return replace(columns, table=[table[j] for j in order], names=tuple(names))
 
 

@@ -4,7 +4,8 @@ In: scipy's sparse matrices and arrays, pandas' sparse columns. Out: `Sparse` ta
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from sapwood.errors import DataError
 Reader = Callable[[NDArray[Any], str], NDArray[Any]]  # values of any type, and what errors call them -> numbers
 
 
-class Stored(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Stored:
     """One column: values (n_stored) of some rows (n_stored), which rise; all other rows have the value `absent`."""
 
     values: NDArray[Any]
@@ -23,7 +25,8 @@ class Stored(NamedTuple):
     absent: float
 
 
-class Sparse(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Sparse:
     """A table, row by row (CSR) or column by column (CSC).
 
     Entries offset[i] .. offset[i + 1] - 1 are of row (or column) i, and `index` has their columns (or rows, rising).
@@ -79,8 +82,9 @@ def read(X: Any, what: str, by_rows: bool, reader: Reader) -> Sparse:
         X.sum_duplicates()
     X = X.asformat(wanted)
     end = int(X.indptr[-1])
-    index = X.indices[:end].astype(np.int32, copy=False)
-    return Sparse(reader(X.data[:end], what), index, X.indptr.astype(np.int64, copy=False), *X.shape, by_rows, 0.0)
+    n_rows, n_columns = X.shape
+    index, offset = X.indices[:end].astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+    return Sparse(reader(X.data[:end], what), index, offset, n_rows, n_columns, by_rows, 0.0)
 
 
 def of_series(values: Any, where: str, reader: Reader) -> Stored | None:
@@ -97,14 +101,14 @@ def choose(table: Sparse, order: Sequence[int]) -> Sparse | list[Stored]:
     if table.by_rows:
         place = np.empty(table.n_columns, np.int32)
         place[list(order)] = np.arange(len(order), dtype=np.int32)
-        return table._replace(index=place[table.index])
+        return replace(table, index=place[table.index])
     ends = [(int(table.offset[j]), int(table.offset[j + 1])) for j in order]
     return [Stored(table.values[a:b], table.index[a:b], table.n_rows, table.absent) for a, b in ends]
 
 
 def zeros_missing(table: _T) -> _T:
     """Zeros, stored or not, become missing values."""
-    return table._replace(values=no_zeros(table.values), absent=table.absent or np.nan)  # 0 alone is false
+    return replace(table, values=no_zeros(table.values), absent=table.absent or np.nan)  # 0 alone is false
 
 
 def no_zeros(values: NDArray[Any]) -> NDArray[Any]:

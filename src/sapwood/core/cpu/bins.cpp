@@ -649,9 +649,8 @@ void Binned::encode_shares(Shard& shard, Thin thin, int n_threads) {
     }
   });
   std::vector<std::optional<RowCodes>> lists(n_lists);
-  run(n_threads, n_lists, [&](int64_t k, int) {
-    lists[k].emplace(thin, layout, layout.slots[layout.first_list + k], shard.n_rows);
-  });
+  run(n_threads, n_lists,
+      [&](int64_t k, int) { lists[k].emplace(thin, layout, layout.slots[layout.first_list + k], shard.n_rows); });
   for (auto& one : lists) shard.lists.push_back(std::move(*one));
   std::vector<uint8_t> wanted(n_columns, 0);
   for (int s = layout.first_list; s < n_slots; s++)

@@ -16,8 +16,9 @@ using Numbers = std::function<LeafNumbers(size_t)>;
 
 constexpr int64_t CHUNK = 16384;  // rows of a task, at most
 constexpr int64_t SHARED = 4096;  // rows from which workers share a partition
-constexpr int FEW_LEAVE = 4;      // the root's rows are kept while a split takes one in so many at most, and one in so many is left
-constexpr int MASK_LEAVES = 64;   // up to so many, leaves are numbered by masks: their cost grows with the leaves
+constexpr int FEW_LEAVE =
+    4;  // the root's rows are kept while a split takes one in so many at most, and one in so many is left
+constexpr int MASK_LEAVES = 64;  // up to so many, leaves are numbered by masks: their cost grows with the leaves
 
 struct Job {  // after a split: the histogram of the smaller child is counted, the larger one's is what remains
   int32_t parent, small, large;
@@ -267,9 +268,9 @@ class Growth {
       const PartitionArgs a = args(parts_[k]);
       const bool listed = b_.layout.slots[b_.layout.members[n.best.column].slot].lists();
       const int shard = n.segments[parts_[k].segment].shard;
-      parts_[k].right =
-          listed ? mark_listed(a, b_.shards[shard].thin.of(n.best.column), (uint32_t)b_.usual[n.best.column])
-                 : k_.mark(a);
+      parts_[k].right = listed
+                            ? mark_listed(a, b_.shards[shard].thin.of(n.best.column), (uint32_t)b_.usual[n.best.column])
+                            : k_.mark(a);
       if (n.buffer < 0 && w_.kept.on) only_live(parts_[k], shard);
     });
     size_t at = 0;
@@ -337,7 +338,8 @@ class Growth {
     for (const Segment& s : nodes_[id].segments) n[s.shard] = s.end;
     w_.kept.begin(n);
     for (size_t s = 0; s < n.size() && q_.packed != nullptr && in_.chosen == nullptr; s++)
-      if (Memory& spare = w_.lists[s].spare; spare.size() < (size_t)n[s] * 4 + 64) spare = Memory((size_t)n[s] * 4 + 64);
+      if (Memory& spare = w_.lists[s].spare; spare.size() < (size_t)n[s] * 4 + 64)
+        spare = Memory((size_t)n[s] * 4 + 64);
     return true;
   }
 

@@ -149,7 +149,8 @@ class Search {
       const int run = own_columns() || runs_.empty() ? 0 : runs_[c - columns.begin()];
       if (run > 1) {
         const int64_t* sums = t_.column(n.hist, *c);
-        for (uint64_t may = k_.promising(sums, n.hist.packed, run, n.sum, penalty_, best.score); may != 0; may &= may - 1)
+        for (uint64_t may = k_.promising(sums, n.hist.packed, run, n.sum, penalty_, best.score); may != 0;
+             may &= may - 1)
           scan(c[__builtin_ctzll(may)]);
         c += run;
         continue;

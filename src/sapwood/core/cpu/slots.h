@@ -28,7 +28,7 @@ struct Share {  // thin columns (thin.h) in one slot: a bundle, no two of which 
 struct Slot {
   std::vector<int> columns;  // its members, by falling step; a single one's codes are the slot's
   int n_codes;
-  size_t code_bytes;  // 1 or 2; 4 in exact tables; 0 of lists, which have any number of codes in a row
+  size_t code_bytes;    // 1 or 2; 4 in exact tables; 0 of lists, which have any number of codes in a row
   bool shared = false;  // by thin columns: their codes lie one after the other
   bool fused() const { return columns.size() > 1 && !shared; }
   bool lists() const { return code_bytes == 0; }

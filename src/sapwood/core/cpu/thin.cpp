@@ -8,10 +8,10 @@
 namespace sapwood {
 namespace {
 
-constexpr int64_t THIN = 4;         // a column is, of which at most one row in so many is stored
-constexpr int64_t LOOSE = 8;        // a bundle that fills fewer rows than one in so many is not worth a plane
-constexpr int MOST_CODES = 4096;    // of a bundle: its sums stay in L1
-constexpr int LIST_CODES = 65536;   // of lists: codes of 16 bits, sums that stay in L2
+constexpr int64_t THIN = 4;          // a column is, of which at most one row in so many is stored
+constexpr int64_t LOOSE = 8;         // a bundle that fills fewer rows than one in so many is not worth a plane
+constexpr int MOST_CODES = 4096;     // of a bundle: its sums stay in L1
+constexpr int LIST_CODES = 65536;    // of lists: codes of 16 bits, sums that stay in L2
 constexpr size_t OPEN_BUNDLES = 64;  // that a column may join, those that last got one first
 
 uint16_t code_of(double x, const Cuts& cuts) {
@@ -36,7 +36,8 @@ std::vector<int> usual_codes(const std::vector<Chunk>& chunks, const std::vector
     bool thin = true;
     for (const Chunk& chunk : chunks) {
       const Column& column = chunk.columns[c];
-      thin = thin && column.sparse() && code_of(column.absent, cuts[c]) == code_of(chunks[0].columns[c].absent, cuts[c]);
+      thin =
+          thin && column.sparse() && code_of(column.absent, cuts[c]) == code_of(chunks[0].columns[c].absent, cuts[c]);
       n_rows += chunk.n_rows, n_stored += column.n_stored;
     }
     if (thin && n_stored * THIN <= n_rows) usual[c] = code_of(chunks[0].columns[c].absent, cuts[c]);

@@ -14,7 +14,7 @@
 
 namespace sapwood {
 
-struct Entries {  // of one column in a shard
+struct Entries {          // of one column in a shard
   const int32_t* rows;    // (n) rising
   const uint16_t* codes;  // (n) none of them usual
   int64_t n;
