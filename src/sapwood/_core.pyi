@@ -11,7 +11,8 @@ type Ints = NDArray[np.int32]
 type Bytes = NDArray[np.uint8]
 
 # A 2-D array (any strides) or a list of 1-D columns; float32/64, any integer, bool; native byte order. Never copied.
-type Table = NDArray[Any] | Sequence[NDArray[Any]]
+# Of sapwood.data.sparse, too: a Sparse table, or Stored columns among the others.
+type Table = NDArray[Any] | Sequence[Any] | tuple[Any, ...]
 
 class Tree(TypedDict):
     """One grown tree as flat arrays over its nodes; children follow parents; a node's right child is left + 1."""
@@ -66,6 +67,13 @@ class Binned:
 
     def codes(self, column: int) -> Bytes | NDArray[np.uint16] | NDArray[np.uint32]:
         """Codes of a column, (n_rows), a copy."""
+    def listed(
+        self, n_threads: int
+    ) -> tuple[Ints, NDArray[np.uint16], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint16]]:
+        """Columns in which most rows have one code: which they are, that code, offsets into rows and codes of the rest.
+
+        It depends on the codes alone, not on how they are kept.
+        """
 
 class Trainer:
     """Labels, scores and gradients of one training set, and the trees grown on them."""

@@ -15,13 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import params
-from sapwood.data import container, ingest
+from sapwood.data import container, ingest, sparse
 from sapwood.device import cpu
-from sapwood.errors import DataError
+from sapwood.errors import DataError, ParameterError
 
-KIND, VERSION = "dataset", 1
+KIND, VERSION = "dataset", 2  # 2: columns may be listed
+LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
+LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
 VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
-BINS = ("max_bins", "min_samples_bin", "tree_method")  # parameters that a dataset settles
+BINS = ("max_bins", "min_samples_bin", "tree_method", "zero_as_missing")  # parameters that a dataset settles
 
 
 class Dataset:
@@ -31,7 +33,7 @@ class Dataset:
 
     Parameters
     ----------
-    data : array, list of rows, data frame (pandas, polars, pyarrow, ...) or Arrow stream
+    data : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
         Shape (n_rows, n_columns); numeric and boolean columns, NaN and nulls are missing values.
     label : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
         Finite numbers: targets, 0 and 1, or class indices; a column for each target where there are several.
@@ -50,9 +52,11 @@ class Dataset:
     tree_method : {'hist', 'exact'}
         What trees will be grown on it: 'exact' keeps every value, however many, and takes 4 bytes for each, and 24
         more while training.
+    zero_as_missing : bool
+        Zeros are missing values, whether a sparse table stores them or not.
     reference : Dataset, optional
-        Take cuts, names, tree_method and the numbers of bins from this one; columns are matched by name where both
-        have names.
+        Take cuts, names, tree_method, zero_as_missing and the numbers of bins from this one; columns are matched by
+        name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
 
@@ -70,6 +74,7 @@ class Dataset:
         Groups are numbered from 0 in the order of their first rows.
     max_bins, min_samples_bin : int
     tree_method : str
+    zero_as_missing : bool
     cuts : list of ndarray, float64
         Of each column, ascending; a value's code is the number of cuts below it, a missing value's the number of bins.
     binned : sapwood.device.cpu.Binned
@@ -92,12 +97,14 @@ class Dataset:
         max_bins: int = 255,
         min_samples_bin: int = 32,
         tree_method: str = "hist",
+        zero_as_missing: bool = False,
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> None:
-        chunks = [ingest.read(data, what="data")]
+        bins = _bins(reference, max_bins, min_samples_bin, tree_method, zero_as_missing)
+        chunks = [ingest.read(data, what="data", zero_as_missing=bins["zero_as_missing"])]
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
-        self._bin(chunks, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
+        self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
 
     @classmethod
     def from_chunks(
@@ -110,6 +117,7 @@ class Dataset:
         max_bins: int = 255,
         min_samples_bin: int = 32,
         tree_method: str = "hist",
+        zero_as_missing: bool = False,
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> "Dataset":
@@ -119,7 +127,7 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, reference, n_jobs
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, zero_as_missing, reference, n_jobs
             As for `Dataset`, over all rows.
 
         Returns
@@ -129,7 +137,11 @@ class Dataset:
         parts = [_part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
-        columns = [ingest.read(table, what=f"chunk {i}", min_rows=0) for i, (table, _, _) in enumerate(parts)]
+        bins = _bins(reference, max_bins, min_samples_bin, tree_method, zero_as_missing)
+        columns = [
+            ingest.read(table, what=f"chunk {i}", min_rows=0, zero_as_missing=bins["zero_as_missing"])
+            for i, (table, _, _) in enumerate(parts)
+        ]
         rows = [chunk.n_rows for chunk in columns]
         vectors = {
             "label": _join([part[1] for part in parts], rows, "label"),
@@ -138,7 +150,7 @@ class Dataset:
             "group": group,
         }
         self = cls.__new__(cls)
-        self._bin(columns, feature_names, (max_bins, min_samples_bin, tree_method), reference, n_jobs, vectors)
+        self._bin(columns, feature_names, bins, reference, n_jobs, vectors)
         return self
 
     @classmethod
@@ -158,15 +170,15 @@ class Dataset:
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
-        fields = {"tree_method": "hist"} | fields  # older files have none
-        cuts, codes = _checked(arrays, fields)
+        fields = {"tree_method": "hist", "zero_as_missing": False} | fields  # older files have none
+        cuts, codes, listed = _checked(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
-            [_columns(cuts, codes)],
+            [_columns(cuts, codes, listed, fields["n_rows"])],
             cuts,
             tuple(fields["feature_names"]),
             fields["named"],
-            (fields["max_bins"], fields["min_samples_bin"], fields["tree_method"]),
+            {name: fields[name] for name in BINS},
             n_jobs,
             arrays,
         )
@@ -183,7 +195,7 @@ class Dataset:
         arrays = {
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
-            **{f"codes.{j}": self._codes(j) for j in range(self.n_columns)},
+            **self._all_codes(),
             **self._vectors(),
         }
         fields = {
@@ -204,9 +216,16 @@ class Dataset:
             the number types and the chunks that the values came in do not matter.
         """
         digest = sha256(json.dumps(self.feature_names).encode())
-        for j, cuts in enumerate(self.cuts):
-            _feed(digest, cuts)
-            _feed(digest, self._codes(j))
+        codes = self._all_codes()
+        if "listed.column" in codes:  # there may be very many columns: all cuts at once
+            _feed(digest, np.concatenate(self.cuts))
+            _feed(digest, np.array([len(cuts) for cuts in self.cuts], np.int64))
+            for values in codes.values():
+                _feed(digest, values)
+        else:
+            for cuts, values in zip(self.cuts, codes.values(), strict=True):
+                _feed(digest, cuts)
+                _feed(digest, values)
         for name, values in self._vectors().items():
             digest.update(name.encode())
             _feed(digest, values)
@@ -221,7 +240,7 @@ class Dataset:
         self,
         chunks: list[ingest.Columns],
         feature_names: Sequence[str] | None,
-        bins: tuple[int, int, str],
+        bins: Mapping[str, Any],
         reference: "Dataset | None",
         n_jobs: int | None,
         vectors: Mapping[str, Any],
@@ -231,12 +250,9 @@ class Dataset:
             chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
         if reference is None:
             names, n_columns, cuts = chunks[0].names, chunks[0].n_columns, None
-            settings = params.resolve(dict(zip(BINS, bins, strict=True)))
-            bins = settings["max_bins"], settings["min_samples_bin"], settings["tree_method"]
         else:
             names = reference.feature_names if reference.named else None
             n_columns, cuts = reference.n_columns, reference.cuts
-            bins = reference.max_bins, reference.min_samples_bin, reference.tree_method
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         spare = tuple(f"f{j}" for j in range(n_columns))
         self._fill(chunks, cuts, names or spare, names is not None, bins, n_jobs, vectors)
@@ -247,7 +263,7 @@ class Dataset:
         cuts: list[NDArray[np.float64]] | None,
         feature_names: tuple[str, ...],
         named: bool,
-        bins: tuple[int, int, str],
+        bins: Mapping[str, Any],
         n_jobs: int | None,
         vectors: Mapping[str, Any],
     ) -> None:
@@ -256,7 +272,8 @@ class Dataset:
         if self.n_rows == 0:
             raise DataError("there are no rows.")
         self.feature_names, self.named = feature_names, named
-        self.max_bins, self.min_samples_bin, self.tree_method = bins
+        self.max_bins, self.min_samples_bin = bins["max_bins"], bins["min_samples_bin"]
+        self.tree_method, self.zero_as_missing = bins["tree_method"], bins["zero_as_missing"]
         label = vectors.get("label")
         self.label = None if label is None else ingest.label(label, self.n_rows)
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
@@ -265,6 +282,11 @@ class Dataset:
         n_threads = cpu.threads(n_jobs)
         tables = [chunk.table for chunk in chunks if chunk.n_rows]
         exact = self.tree_method == "exact"
+        if exact and any(map(ingest.is_sparse, tables)):
+            raise ParameterError(
+                "tree_method='exact' keeps every value of every row, and data is sparse; choose 'hist', with "
+                "max_bins=65535 and min_samples_bin=1 if every value matters, or pass data.toarray()."
+            )
         if cuts is None:
             most = cpu.EVERY_VALUE if exact else self.max_bins
             cuts = cpu.cuts(tables, self.weight, most, self.min_samples_bin, n_threads)
@@ -277,9 +299,26 @@ class Dataset:
         """Label, weight, init_score and group, those that there are."""
         return {name: values for name in VECTORS if (values := getattr(self, name)) is not None}
 
+    def _all_codes(self) -> dict[str, NDArray[Any]]:
+        """The codes of all columns by name, those that the core lists together in ``listed.*`` if there are any."""
+        listed = self.binned.listed(cpu.threads(None))
+        together = set(listed[0].tolist())
+        apart = {f"codes.{j}": self._codes(j) for j in range(self.n_columns) if j not in together}
+        if not together:
+            return apart
+        return apart | {f"listed.{name}": array for name, array in zip(LISTED, listed, strict=True)}
+
     def _codes(self, column: int) -> NDArray[Any]:
         """The codes of a column in the narrowest type that holds them all."""
         return self.binned.codes(column).astype(_code_type(self.cuts[column]), copy=False)
+
+
+def _bins(reference: Dataset | None, *given: Any) -> dict[str, Any]:
+    """The parameters of `BINS`: checked, or the reference's."""
+    if reference is not None:
+        return {name: getattr(reference, name) for name in BINS}
+    settings = params.resolve(dict(zip(BINS, given, strict=True)))
+    return {name: settings[name] for name in BINS}
 
 
 def _part(chunk: Any) -> tuple[Any, Any, Any]:
@@ -313,10 +352,17 @@ def _code_type(cuts: NDArray[np.float64]) -> Any:
     return np.uint8 if most <= 255 else np.uint16 if most <= 65535 else np.uint32
 
 
-def _columns(cuts: list[NDArray[np.float64]], codes: list[NDArray[Any]]) -> ingest.Columns:
+def _columns(
+    cuts: list[NDArray[np.float64]], codes: dict[int, NDArray[Any]], listed: tuple[NDArray[Any], ...], n_rows: int
+) -> ingest.Columns:
     """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing."""
-    table = [np.append(own, [np.inf, np.nan])[code] for own, code in zip(cuts, codes, strict=True)]
-    return ingest.Columns(table, None, len(table[0]), len(table))
+    values = [np.append(own, [np.inf, np.nan]) for own in cuts]
+    table: dict[int, Any] = {j: values[j][code] for j, code in codes.items()}
+    columns, usual, offset, row, code = listed
+    for j, most, (first, last) in zip(columns.tolist(), usual.tolist(), pairwise(offset.tolist()), strict=True):
+        rows = row[first:last].astype(np.int32)
+        table[j] = sparse.Stored(values[j][code[first:last]], rows, n_rows, float(values[j][most]))
+    return ingest.Columns([table[j] for j in range(len(cuts))], None, n_rows, len(cuts))
 
 
 def _feed(digest: Any, values: NDArray[Any]) -> None:
@@ -328,8 +374,8 @@ def _feed(digest: Any, values: NDArray[Any]) -> None:
 
 def _checked(
     arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any]
-) -> tuple[list[NDArray[np.float64]], list[NDArray[Any]]]:
-    """Cuts and codes of a loaded file, after making sure that every part of it fits every other."""
+) -> tuple[list[NDArray[np.float64]], dict[int, NDArray[Any]], tuple[NDArray[Any], ...]]:
+    """Cuts, codes and listed codes of a loaded file, after making sure that every part of it fits every other."""
 
     def need(true: bool, what: str) -> None:
         if not true:
@@ -346,12 +392,17 @@ def _checked(
     need(type(least) is int and least >= 1, "min_samples_bin is not a positive integer")
     need(fields["tree_method"] in ("hist", "exact"), "tree_method is neither 'hist' nor 'exact'")
     need(type(fields["named"]) is bool, "named is not a boolean")
+    need(type(fields["zero_as_missing"]) is bool, "zero_as_missing is not a boolean")
     need(isinstance(names, list) and len(names) > 0, "there are no feature names")
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
 
-    columns = [f"codes.{j}" for j in range(len(names))]
+    listed = [f"listed.{name}" for name in LISTED] if "listed.column" in arrays else []
+    found = arrays["listed.column"] if listed else np.empty(0, np.int32)
+    together = set(found.tolist())
+    columns = {j: f"codes.{j}" for j in range(len(names)) if j not in together}
     reals = ["cuts", *(name for name in VECTORS if name in arrays and name != "group")]
-    need(set(arrays) - set(VECTORS) == {"cuts", "offset", *columns}, "arrays are missing, or there are too many")
+    wanted = {"cuts", "offset", *columns.values(), *listed}
+    need(set(arrays) - set(VECTORS) == wanted, "arrays are missing, or there are too many")
     need(
         all(arrays[name].dtype == np.float64 for name in reals),
         "not all reals are float64",
@@ -368,9 +419,28 @@ def _checked(
     )
 
     cuts = [every[first:last] for first, last in pairwise(offset)]
-    codes = [arrays[name] for name in columns]
-    for own, code in zip(cuts, codes, strict=True):
-        need(bool((np.diff(own) > 0).all()), "cuts do not ascend")
+    need(all(bool((np.diff(own) > 0).all()) for own in cuts), "cuts do not ascend")
+    codes = {j: arrays[name] for j, name in columns.items()}
+    for own, code in ((cuts[j], code) for j, code in codes.items()):
         need(code.dtype == _code_type(own) and code.shape == (n_rows,), "codes are of the wrong type or shape")
         need(int(code.max()) <= len(own) + 1, "a code is larger than that of missing values")
-    return cuts, codes
+    lists = tuple(arrays[name] for name in listed) or tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
+    need(_lists_fit(lists, steps + 1, n_rows), "its lists of rows do not fit together")
+    return cuts, codes, lists
+
+
+def _lists_fit(lists: tuple[NDArray[Any], ...], missing: NDArray[np.int64], n_rows: int) -> bool:
+    """Whether listed codes are in order, and within the columns; `missing` is the largest code of each."""
+    column, usual, offset, row, code = lists
+    if any(one.dtype != wanted or one.ndim != 1 for one, wanted in zip(lists, LISTED_TYPES, strict=True)):
+        return False
+    if len(usual) != len(column) or len(offset) != len(column) + 1 or len(row) != len(code):
+        return False
+    if offset[0] != 0 or offset[-1] != len(row) or (np.diff(offset) < 0).any() or (np.diff(column) <= 0).any():
+        return False
+    if len(column) and not (0 <= column[0] and column[-1] < len(missing)):
+        return False
+    of = np.repeat(np.arange(len(column)), np.diff(offset))  # the list that an entry is in
+    rising = (np.diff(row.astype(np.int64)) > 0) | (np.diff(of) > 0)
+    largest = missing[column]
+    return bool(rising.all() and (row < n_rows).all() and (usual <= largest).all() and (code <= largest[of]).all())

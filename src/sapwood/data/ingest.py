@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data import sparse
 from sapwood.errors import DataError
 from sapwood.kinds import LARGEST_SCORE
 
@@ -25,7 +26,7 @@ LARGEST_WEIGHT = 1e100  # weights are multiplied with losses and summed, and bot
 # What to do about a column that is no number, by a word in the name of its dtype; the first that fits.
 ADVICE = {
     "complex": "Complex data not supported; pass the real and the imaginary part as two columns.",
-    "sparse": "sparse columns are not supported yet; make it dense first.",
+    "sparse": "make it dense first.",
     "categor|enum|dictionary": "categories are not supported yet; encode them as numbers.",
     "str(?!uct)|bytes": "text is not supported yet; encode it as numbers.",
     "date|time|duration|period": "dates and times are not supported; convert them to numbers, such as seconds.",
@@ -48,42 +49,75 @@ class Columns:
 
     Attributes
     ----------
-    table : ndarray of shape (n_rows, n_columns), or list of n_columns ndarrays of shape (n_rows,)
+    table : ndarray of shape (n_rows, n_columns), list of n_columns ndarrays of shape (n_rows,), or Sparse
         float32, float64, integer or bool in native byte order, any strides; NaN is missing. It may share memory with
-        what was read.
+        what was read. Columns of a list may be sparse, too.
     names : tuple of str or None
         Unique; None where the table has no names, or names that are not text.
     n_rows, n_columns : int
     """
 
-    table: NDArray[Any] | list[NDArray[Any]]
+    table: NDArray[Any] | list[NDArray[Any] | sparse.Stored] | sparse.Sparse
     names: tuple[str, ...] | None
     n_rows: int
     n_columns: int
 
 
-def read(X: Any, *, what: str = "X", min_rows: int = 1) -> Columns:
+def read(
+    X: Any, *, what: str = "X", min_rows: int = 1, by_rows: bool = False, zero_as_missing: bool = False
+) -> Columns:
     """Read a table, without a copy wherever the core can use its memory.
 
     Parameters
     ----------
-    X : array, list of rows, data frame (pandas, polars, pyarrow, ...) or Arrow stream
+    X : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
         Numeric and boolean columns; None, NaN, nulls and masked values are missing.
     what : str
         What errors call it.
     min_rows : int
         Fewer rows raise.
+    by_rows : bool
+        The order in which a sparse matrix is wanted: by rows for prediction, by columns for everything else.
+    zero_as_missing : bool
+        Whether zeros are missing values, too.
 
     Returns
     -------
     Columns
     """
+    columns = _read(X, what, min_rows, by_rows)
+    if not zero_as_missing:
+        return columns
+    table = columns.table
+    if isinstance(table, sparse.Sparse):
+        return replace(columns, table=sparse.zeros_missing(table))
+    if isinstance(table, np.ndarray):
+        return replace(columns, table=sparse.no_zeros(table))
+    return replace(
+        columns,
+        table=[
+            sparse.zeros_missing(one) if isinstance(one, sparse.Stored) else sparse.no_zeros(one) for one in table
+        ],
+    )
+
+
+def is_sparse(table: Any) -> bool:
+    """Whether a table of `Columns`, or one of its columns, is sparse."""
+    if isinstance(table, list):
+        return any(isinstance(one, sparse.Stored) for one in table)
+    return isinstance(table, sparse.Sparse)
+
+
+def _read(X: Any, what: str, min_rows: int, by_rows: bool) -> Columns:
+    """A table as it is."""
     if not isinstance(X, np.ndarray):
-        _no_sparse(X, what)
+        if sparse.is_sparse(X) and X.ndim == 2:
+            _check_shape(X.shape, min_rows)
+            return Columns(sparse.read(X, what, by_rows, _readable), None, *X.shape)
         frame = None if isinstance(X, list | tuple) else _frame(X, what)
         if frame is not None:
             return _from_frame(frame, what, min_rows)
-        table, X = X, _as_array(X, what)
+        table, X = X, X if sparse.is_sparse(X) else _as_array(X, what)
         if X.ndim == 0:
             raise DataError(
                 f"{what} is a {type(table).__name__}, which is no table; give an array, a list of rows, a data frame "
@@ -136,8 +170,11 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
             )
             + "Pass the columns of the training data, in any order."
         )
+    order = [place[name] for name in names]
+    if isinstance(columns.table, sparse.Sparse):
+        return replace(columns, table=sparse.choose(columns.table, order), names=tuple(names))
     table = columns.table if isinstance(columns.table, list) else columns.table.T
-    return replace(columns, table=[table[place[name]] for name in names], names=tuple(names))
+    return replace(columns, table=[table[j] for j in order], names=tuple(names))
 
 
 def rename(columns: Columns, names: Sequence[str]) -> Columns:
@@ -308,7 +345,7 @@ def floats(values: Any, what: str) -> NDArray[np.float64]:
         if isinstance(found, nw.Series):
             values = _from_series(found, what)
         elif isinstance(found, nw.DataFrame):
-            values = np.column_stack([*_from_frame(found, what, 0).table])
+            values = np.column_stack([_from_series(column, what) for column in found.iter_columns()])
     return np.array(_readable(_as_array(values, what), what), dtype=np.float64, order="C")
 
 
@@ -370,10 +407,16 @@ def _from_frame(frame: "nw.DataFrame[Any]", what: str, min_rows: int) -> Columns
         )
     names = tuple(map(str, labels)) if texts else None
     table = [
-        _from_series(column, f"column {name!r} of {what}")
+        _from_column(column, f"column {name!r} of {what}")
         for name, column in zip(labels, frame.iter_columns(), strict=True)
     ]
     return Columns(table, names, *frame.shape)
+
+
+def _from_column(series: "nw.Series[Any]", where: str) -> NDArray[Any] | sparse.Stored:
+    """One column of a data frame, sparse where pandas has it so."""
+    stored = sparse.of_series(getattr(series.to_native(), "array", None), where, _readable)
+    return _from_series(series, where) if stored is None else stored
 
 
 def _from_series(series: "nw.Series[Any]", where: str) -> NDArray[Any]:
@@ -479,10 +522,8 @@ def _refusal(where: str, dtype: Any) -> DataError:
 
 
 def _no_sparse(X: Any, what: str) -> None:
-    if hasattr(X, "tocsr"):
-        raise ColumnTypeError(
-            f"{what} is sparse ({type(X).__name__}), and sparse data is not supported yet; pass {what}.toarray()."
-        )
+    if sparse.is_sparse(X):
+        raise ColumnTypeError(f"{what} is sparse ({type(X).__name__}), but it must be dense; pass {what}.toarray().")
 
 
 def _check_shape(shape: tuple[int, ...], min_rows: int) -> None:

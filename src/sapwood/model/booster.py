@@ -186,10 +186,11 @@ class Booster:
             and X.flags.aligned
             and rounds is init_score is None
             and not self.averaged
+            and not self._zero_as_missing
             and (n_jobs is None or cpu.threads(n_jobs))  # a wrong number raises though one thread will do
         ):
             return self._forest.predict(X, 0, -1, raw)
-        columns = self._read(X)
+        columns = self._read(X, by_rows=True)
         first, last = self._trees_of(rounds)
         n_threads = cpu.threads(n_jobs)
         if self.averaged:
@@ -212,7 +213,7 @@ class Booster:
         (n_rows, n_trees) int32
             Ids of nodes, as in `to_frame`; trees in the order of training.
         """
-        columns = self._read(X)
+        columns = self._read(X, by_rows=True)
         return self._forest.leaves(columns.table, *self._trees_of(rounds), cpu.threads(n_jobs))
 
     def staged_predict(
@@ -235,7 +236,7 @@ class Booster:
         (n_rows,) or (n_rows, n_outputs) float64
             The same bits as ``predict(X, rounds=1)``, ``predict(X, rounds=2)``, ...
         """
-        columns = self._read(X)  # here, not in the generator: bad input raises at the call
+        columns = self._read(X, by_rows=True)  # here, not in the generator: bad input raises at the call
         start = self._start(init_score, columns.n_rows)
         n_threads = cpu.threads(n_jobs)
         link = np.copy if raw else self._link(n_threads)
@@ -400,9 +401,14 @@ class Booster:
 
         return checked
 
-    def _read(self, X: Any) -> ingest.Columns:
+    def _read(self, X: Any, by_rows: bool = False) -> ingest.Columns:
         """The columns of a table, in the order of training."""
-        return ingest.align(ingest.read(X), self.feature_names if self.named else None, self.n_columns)
+        columns = ingest.read(X, by_rows=by_rows, zero_as_missing=self._zero_as_missing)
+        return ingest.align(columns, self.feature_names if self.named else None, self.n_columns)
+
+    @property
+    def _zero_as_missing(self) -> bool:
+        return bool(self.params.get("zero_as_missing", False))
 
     def _trees_of(self, rounds: Rounds) -> tuple[int, int]:
         """First tree and end of a range of rounds."""

@@ -39,6 +39,10 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
   return depth;
 }
 
+uint8_t code_of(double x, const Cuts& cuts) {
+  return (uint8_t)(x != x ? cuts.n + 1 : std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
+}
+
 }  // namespace
 
 Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, Link link)
@@ -88,7 +92,7 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
                  maskable_ && n <= 511};
     for (int u = 0; u < n; u++) {
       const int32_t left = a.left[at + u];
-      walk_[at + u] = {a.threshold[at + u], left == 0 ? -1 : a.column[at + u],
+      walk_[at + u] = {a.threshold[at + u], left == 0 ? -1 : plane_of_[a.column[at + u]],
                        left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0)};
     }
     if (tree.masked) {
@@ -124,8 +128,8 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
 int32_t Forest::follow(const OneTree& t, const double* row) const {
   const Walk* w = &walk_[t.first_node];
   int32_t u = 0;
-  while (w[u].column >= 0) {
-    const double x = row[w[u].column];
+  while (w[u].plane >= 0) {
+    const double x = row[w[u].plane];
     const bool right = x != x ? !(w[u].left & 1) : x > w[u].threshold;
     u = (w[u].left >> 1) + right;
   }
@@ -133,12 +137,32 @@ int32_t Forest::follow(const OneTree& t, const double* row) const {
 }
 
 void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
-  for (const int c : used_) load(table.columns[c], row, 1, x + c);
+  if (!table.lists) {
+    for (size_t p = 0; p < used_.size(); p++) load(table.columns[used_[p]], row, 1, x + p);
+    return;
+  }
+  const RowLists& lists = *table.lists;
+  std::fill(x, x + used_.size(), lists.absent);
+  for (int64_t i = lists.offset[row]; i < lists.offset[row + 1]; i++)
+    if (const int p = plane_of_[lists.column[i]]; p >= 0) load(lists.values, i, 1, x + p);
+}
+
+// Codes of n rows of lists, one byte plane a used column: most are that of the absent value.
+void Forest::encode_lists(const RowLists& lists, int64_t row, int n, uint8_t* codes) const {
+  for (size_t p = 0; p < used_.size(); p++) memset(codes + p * BLOCK, code_of(lists.absent, cuts_[p]), n);
+  for (int i = 0; i < n; i++)
+    for (int64_t at = lists.offset[row + i]; at < lists.offset[row + i + 1]; at++) {
+      const int p = plane_of_[lists.column[at]];
+      if (p < 0) continue;
+      double x;
+      load(lists.values, at, 1, &x);
+      codes[(size_t)p * BLOCK + i] = code_of(x, cuts_[p]);
+    }
 }
 
 void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                      double* out) const {
-  std::vector<double> x(n_columns_);
+  std::vector<double> x(used_.size());
   const int k = n_outputs();
   for (int i = 0; i < n; i++) {
     load_row(table, row + i, x.data());
@@ -156,7 +180,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     std::vector<uint8_t> codes;
     std::vector<const uint8_t*> planes;
     std::vector<uint64_t> reach;
-    std::vector<double> score, row;
+    std::vector<double> score;
   };
   std::vector<Local> local(n_threads);
   run(n_threads, (table.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
@@ -167,14 +191,14 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       mine.planes.push_back(nullptr);
       mine.reach.resize((size_t)most_nodes_ * (BLOCK / 64));
       mine.score.resize((size_t)k * BLOCK);
-      mine.row.resize(n_columns_);
     }
     const int64_t at = b * BLOCK;
     const int n = (int)std::min<int64_t>(BLOCK, table.n_rows - at);
     for (int j = 0; j < k; j++)
       for (int i = 0; i < n; i++) mine.score[j * BLOCK + i] = start == nullptr ? base_[j] : start[(at + i) * k + j];
     uint16_t code[BLOCK];
-    for (int first_row = 0; first_row < n; first_row += STRIPE) {
+    if (table.lists) encode_lists(*table.lists, at, n, mine.codes.data());
+    for (int first_row = 0; first_row < n && !table.lists; first_row += STRIPE) {
       const int m = std::min(STRIPE, n - first_row);
       const char* line = nullptr;
       for (int p = 0; p < n_planes; p++) {
@@ -226,7 +250,7 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
 void Forest::leaves(const Chunk& table, int64_t first, int64_t last, int32_t* out, int n_threads) const {
   constexpr int TOGETHER = 64;
   run(n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
-    std::vector<double> x(n_columns_);
+    std::vector<double> x(used_.size());
     for (int64_t i = b * TOGETHER; i < std::min(table.n_rows, (b + 1) * TOGETHER); i++) {
       load_row(table, i, x.data());
       for (int64_t t = first; t < last; t++) out[i * (last - first) + (t - first)] = follow(trees_[t], x.data());

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "exact.h"
+#include "listed.h"
 
 namespace sapwood {
 namespace {
@@ -229,7 +230,7 @@ class Growth {
     const Candidate& best = n.best;
     const uint32_t low = (uint32_t)best.bin + 1, end = (uint32_t)b_.n_bins[best.column] + (best.missing_left ? 0 : 1);
     const Split own{low, end - low, n.set < 0 ? nullptr : sets_[n.set].right.data()};
-    return b_.layout.slot_of(best.column).fused() ? fused_split(b_.layout, best.column, own, bits) : own;
+    return in_slot(b_.layout, best.column, own, bits);
   }
 
   void partition(const std::vector<int32_t>& batch) {
@@ -262,7 +263,14 @@ class Growth {
       a.bits = w_.bits.as<uint64_t>() + p.bits;
       return a;
     };
-    run(threads, (int64_t)parts_.size(), [&](int64_t k, int) { parts_[k].right = k_.mark(args(parts_[k])); });
+    run(threads, (int64_t)parts_.size(), [&](int64_t k, int) {
+      const Node& n = nodes_[parts_[k].node];
+      const PartitionArgs a = args(parts_[k]);
+      const bool listed = b_.layout.slots[b_.layout.members[n.best.column].slot].lists();
+      parts_[k].right = listed ? mark_listed(a, b_.shards[n.segments[parts_[k].segment].shard].thin.of(n.best.column),
+                                             (uint32_t)b_.usual[n.best.column])
+                               : k_.mark(a);
+    });
     size_t at = 0;
     for (const int32_t id : batch) {
       Node l, r;
@@ -320,8 +328,10 @@ class Growth {
           [&](int64_t t, int worker) { t_.count_alone(root, root.hist, worker, t_.slices, t, t + 1); });
     else t_.count_together(root, root.hist, nothing);
     t_.unfold(root.hist, 0, t_.n_slots());
-    const int c = columns_[0];
-    for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
+    if (const int c = columns_[0]; b_.usual[c] < 0)
+      for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
+    else root.sum = t_.total(root);
+    t_.complete(root.hist, root.sum, 0, t_.n_slots());
     root.score = s_.score(root.sum, 0);
   }
 
@@ -446,6 +456,7 @@ class Growth {
     constexpr int FEW = 4;  // slots whose histograms, parent and child, stay in L1 from subtraction to search
     for (int at = first; at < last; at += FEW) {
       const int end = std::min(last, at + FEW);
+      t_.complete(nodes_[j.small].hist, nodes_[j.small].sum, at, end);
       if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, at, end);
       t_.unfold(nodes_[j.small].hist, at, end);
       if (j.rest) t_.unfold(nodes_[j.large].hist, at, end);

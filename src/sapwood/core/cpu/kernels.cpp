@@ -34,6 +34,8 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       histogram_outputs,
       histogram_wide,
       histogram_pairs,
+      histogram_lists,
+      histogram_lists_pairs,
       flush,
       add,
       subtract,

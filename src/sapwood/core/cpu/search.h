@@ -179,6 +179,7 @@ class Search {
 
   void count_codes(const Node& n, int c, std::vector<int64_t>& count) const {
     const int slot = b_.layout.members[c].slot;
+    if (b_.layout.slots[slot].lists()) return count_listed(n, c, count);
     std::vector<int64_t> by_slot(t_.codes(slot), 0);
     for (const Segment& s : n.segments) {
       const Shard& shard = b_.shards[s.shard];
@@ -190,6 +191,18 @@ class Search {
     }
     count.assign(t_.used(c), 0);
     b_.layout.each_code(c, [&](uint32_t k, uint32_t code) { count[code] += by_slot[k]; });
+  }
+
+  void count_listed(const Node& n, int c, std::vector<int64_t>& count) const {
+    count.assign(t_.used(c), 0);
+    for (const Segment& s : n.segments) {
+      const Shard& shard = b_.shards[s.shard];
+      const int32_t* ids = t_.rows(n, s);
+      for (int64_t i = 0; i < s.end - s.begin; i++) {
+        const int64_t r = ids == nullptr ? s.begin + i : ids[i];
+        count[b_.split_code(shard, c, r)] += in_.weights.of(shard.first + r);
+      }
+    }
   }
 
   // The scan of one column that knows the rules and, where they are counted, the rows of each bin.
@@ -361,7 +374,7 @@ class Search {
     const int n_bins = b_.n_bins[c];
     int first = n_bins, last = -1, missing = 0;
     for (const Node* n : nodes)
-      for (int b = 0; b < t_.used(c) && n->n_rows > 0; b++)
+      for (int b = 0; b < n_bins + b_.has_missing[c] && n->n_rows > 0; b++)
         if (t_.at(n->hist, c, b).h > 0) {
           if (b == n_bins) missing = 1;
           else first = std::min(first, b), last = std::max(last, b);

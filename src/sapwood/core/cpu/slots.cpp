@@ -60,25 +60,40 @@ void Layout::by_slot(std::vector<int>& columns) const {
 
 bool may_fuse(int n_bins) { return n_bins <= FUSED_CODES / 2; }
 
-Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, bool fuse, bool exact) {
+Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, const std::vector<int>& usual,
+               const std::vector<Share>& shares, bool fuse, bool exact) {
   Layout l;
   const int n_columns = (int)n_bins.size();
+  std::vector<uint8_t> in_share(n_columns, 0);
+  for (const Share& share : shares) {
+    Slot slot{share.columns, share.lists ? 0 : 1, 0, true};  // code 0 of a bundle: all members have their usual one
+    for (const int c : share.columns) in_share[c] = 1, slot.n_codes += (int)codes_of(c, n_bins, missing);
+    if (!share.lists) slot.code_bytes = slot.n_codes <= 256 ? 1 : 2;
+    l.slots.push_back(std::move(slot));
+  }
   std::vector<int> few;
   for (int c = 0; c < n_columns; c++) {
+    if (in_share[c]) continue;
     if (fuse && !exact && may_fuse(n_bins[c])) few.push_back(c);
     else l.slots.push_back({{c}, n_bins[c] + 1, exact ? 4u : n_bins[c] <= 255 ? 1u : 2u});
   }
   pack(few, n_bins, missing, l.slots);
   std::sort(l.slots.begin(), l.slots.end(), [](const Slot& a, const Slot& b) {
-    return a.code_bytes != b.code_bytes ? a.code_bytes < b.code_bytes : lowest(a) < lowest(b);
+    const size_t wide = a.lists() ? 8 : a.code_bytes, other = b.lists() ? 8 : b.code_bytes;  // lists come last
+    return wide != other ? wide < other : lowest(a) < lowest(b);
   });
   const int n_slots = (int)l.slots.size();
   int n_narrow = 0;
-  for (const Slot& s : l.slots) n_narrow += s.code_bytes == 1;
+  for (const Slot& s : l.slots) n_narrow += s.code_bytes == 1, l.first_list += !s.lists();
   l.members.resize(n_columns), l.column_at.resize(n_columns);
   for (int s = 0; s < n_slots; s++) {
+    uint32_t first = l.slots[s].lists() ? 0 : 1;
+    for (const int c : l.slots[s].shared ? l.slots[s].columns : std::vector<int>{}) {
+      l.members[c] = {s, 1, codes_of(c, n_bins, missing), first, usual[c]};
+      first += l.members[c].n;
+    }
     uint32_t step = 1;
-    for (auto c = l.slots[s].columns.rbegin(); c != l.slots[s].columns.rend(); c++) {
+    for (auto c = l.slots[s].columns.rbegin(); !l.slots[s].shared && c != l.slots[s].columns.rend(); c++) {
       const uint32_t n = l.slots[s].fused() ? codes_of(*c, n_bins, missing) : (uint32_t)n_bins[*c] + 1;
       l.members[*c] = {s, step, n};
       step *= n;
@@ -86,7 +101,8 @@ Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missi
   }
 
   l.wide = exact || n_slots > n_narrow;
-  if (!exact) add_groups(l, 0, n_narrow, GROUP), add_groups(l, n_narrow, n_slots, TILE);
+  if (!exact) add_groups(l, 0, n_narrow, GROUP), add_groups(l, n_narrow, l.first_list, TILE);
+  for (int s = l.first_list; s < n_slots; s++) add_groups(l, s, s + 1, 1);
   for (const Slot& s : l.slots) {
     l.slot_at.push_back(l.n_slot_sums);
     l.n_slot_sums += sums_of(s);
@@ -95,7 +111,7 @@ Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missi
   for (int s = 0; s < n_slots; s++)
     for (const int c : l.slots[s].columns) {
       l.in_order = l.in_order && s == c;
-      l.column_at[c] = l.slots[s].fused() ? l.n_sums : l.slot_at[s];
+      l.column_at[c] = l.slots[s].fused() ? l.n_sums : l.slot_at[s] + l.members[c].first;
       if (l.slots[s].fused()) l.n_sums += padded((size_t)n_bins[c] + 1);
     }
   return l;

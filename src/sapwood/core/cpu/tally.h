@@ -133,6 +133,7 @@ class Tally {
     const size_t* at = &l_.slot_at[t.first];
     const int32_t* ids = rows(n, s);
     const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
+    if (g.code_bytes == 0) return count_lists(n, s, t.first, hist + at[0] * (q_.packed == nullptr ? 2 : 1));
     codes += (size_t)begin * g.stride * g.code_bytes;
     if (q_.packed == nullptr)
       k_.histogram_pairs(codes, g.code_bytes == 2, g.stride, t.width, ids, n_rows, q_.search + shard.first + begin,
@@ -140,6 +141,54 @@ class Tally {
     else if (g.code_bytes == 2)
       k_.histogram_wide((const uint16_t*)codes, g.stride, t.width, ids, n_rows, packed(n, s), at, hist);
     else k_.histogram((const uint8_t*)codes, g.stride, t.width, ids, n_rows, packed(n, s), hist + at[0]);
+  }
+
+  void count_lists(const Node& n, const Segment& s, int slot, int64_t* hist) const {
+    const Shard& shard = b_.shards[s.shard];
+    const RowCodes& lists = shard.lists[slot - l_.first_list];
+    const int32_t* ids = rows(n, s);
+    const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
+    const uint32_t* offset = lists.offset.as<uint32_t>() + begin;
+    const uint16_t* codes = lists.codes.as<uint16_t>();
+    if (q_.packed != nullptr) k_.histogram_lists(offset, codes, ids, n_rows, packed(n, s), hist);
+    else
+      k_.histogram_lists_pairs(offset, codes, ids, n_rows, q_.search + shard.first + begin,
+                               weights_.whole ? weights_.multiple.data() + shard.first + begin : nullptr, hist);
+  }
+
+  // Sums of the usual codes of thin columns, in slots first .. last - 1: what the others leave of the node's.
+  void complete(const Hist& h, Sums total, int first, int last) const {
+    const int width = h.packed ? 1 : 2;
+    const int64_t all[2] = {h.packed ? total.g * 4294967296 + total.h : total.g, total.h};
+    touched(first, last, [&](int s) {
+      if (!l_.slots[s].shared) return;
+      for (const int c : l_.slots[s].columns) {
+        int64_t* sums = column(h, c);
+        const Member& m = l_.members[c];
+        for (int k = 0; k < width; k++) {
+          int64_t rest = all[k] + sums[m.usual * width + k];  // of no row until now: 0
+          for (uint32_t b = 0; b < m.n; b++) rest -= sums[b * width + k];
+          sums[m.usual * width + k] = rest;
+        }
+      }
+    });
+  }
+
+  Sums total(const Node& n) const {  // of a node's rows
+    Sums sum;
+    for (const Segment& s : n.segments) {
+      const int32_t *ids = rows(n, s), *words = packed(n, s);
+      const int64_t first = b_.shards[s.shard].first;
+      for (int64_t i = 0; i < s.end - s.begin; i++) {
+        if (words != nullptr) {
+          sum.g += words[i] >> 16, sum.h += words[i] & 0xffff;
+          continue;
+        }
+        const int64_t r = first + (ids == nullptr ? s.begin + i : ids[i]), w = weights_.whole ? weights_.of(r) : 1;
+        sum.g += q_.search[r].g * w, sum.h += q_.search[r].h * w;
+      }
+    }
+    return sum;
   }
 
   // The whole histogram of a node (or of one tile of it) by one worker.
