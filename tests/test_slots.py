@@ -65,9 +65,10 @@ def test_constant_columns_share() -> None:
 
 
 def test_few_rows_are_not_fused() -> None:
-    X = table(np.random.default_rng(1), 4096)
-    assert len(binned(X[:4095], None).slots) == X.shape[1]
-    assert len(binned(X, None).slots) < X.shape[1]
+    """A row saves an update for every column that joins a slot, and a node has more sums to unfold."""
+    X = np.random.default_rng(1).integers(0, 4, (20_000, 12)).astype(np.float64)
+    lengths = [len(binned(X[:n], None).slots) for n in (1000, 1600, 5000, 20_000)]
+    assert lengths == [12, 6, 4, 3]  # 1, 2, 3, 4 columns a slot
 
 
 @pytest.mark.parametrize("max_bins", [16, 255, 1000])
