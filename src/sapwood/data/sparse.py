@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.errors import DataError
+
 Reader = Callable[[NDArray[Any], str], NDArray[Any]]  # values of any type, and what errors call them -> numbers
 
 
@@ -65,6 +67,12 @@ def read(X: Any, what: str, by_rows: bool, reader: Reader) -> Sparse:
     wanted = "csr" if by_rows else "csc"
     if X.format not in ("csr", "csc"):
         X = X.tocsr()
+    try:
+        X.check_format(full_check=False)
+        if X.format != wanted or not X.has_canonical_format:
+            X.check_format(full_check=True)  # scipy's own loops trust it; those of the core look for themselves
+    except ValueError as cause:
+        raise DataError(f"{what} ({type(X).__name__}) is not what it should be: {cause}.") from cause
     if not X.has_canonical_format:
         # The other order sorts, and leaves entries of one place in theirs: they are added as toarray() adds them.
         X = X.tocsc() if X.format == "csr" else X.tocsr()

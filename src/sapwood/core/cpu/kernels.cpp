@@ -43,6 +43,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       pack,
       unfold,
       scan,
+      promising,
       scan_level,
       mark,
       move,

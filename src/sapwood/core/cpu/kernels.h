@@ -183,6 +183,8 @@ struct Kernels {
   // Best split of one column: bins (n_bins [+ 1 missing]) packed words or pairs. Beats `best` or leaves it.
   void (*scan)(const int64_t* hist, bool packed, int n_bins, bool missing, Sums total, const Penalty&, int32_t column,
                Candidate& best);
+  // Of n <= 64 columns of two bins each, side by side: a bit where the only cut may reach the score `bar`.
+  uint64_t (*promising)(const int64_t* hist, bool packed, int n, Sums total, const Penalty&, double bar);
   // One node's part of a level's scores: score (n_bins) += ; with `side` the missing codes join the left.
   void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side,
                      double* score);

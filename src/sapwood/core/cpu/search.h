@@ -79,6 +79,7 @@ class Search {
       counted_ = false;
     }
     if (b_.any_category) categories_.emplace(lim_, q_.scale, penalty_);
+    find_runs();
   }
 
   bool can_split(const Node& n) const {  // quick to refuse; the search decides
@@ -141,10 +142,44 @@ class Search {
     const auto& columns = allowed(id);
     auto slot = [&](int c) { return b_.layout.members[c].slot; };
     auto c = std::lower_bound(columns.begin(), columns.end(), first, [&](int c, int s) { return slot(c) < s; });
-    for (; c != columns.end() && slot(*c) < last; c++) {
-      const Bins bins = bins_of(n, *c);
-      scan_column(n, id, *c, bins, best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
+    auto scan = [&](int c) {
+      scan_column(n, id, c, bins_of(n, c), best, [&](std::vector<int64_t>& count) { count_codes(n, c, count); });
+    };
+    while (c != columns.end() && slot(*c) < last) {
+      const int run = own_columns() || runs_.empty() ? 0 : runs_[c - columns.begin()];
+      if (run > 1) {
+        const int64_t* sums = t_.column(n.hist, *c);
+        for (uint64_t may = k_.promising(sums, n.hist.packed, run, n.sum, penalty_, best.score); may != 0; may &= may - 1)
+          scan(c[__builtin_ctzll(may)]);
+        c += run;
+        continue;
+      }
+      if (!hopeless(n, *c)) scan(*c);
+      c++;
     }
+  }
+
+  // Of a thin column: one side of every cut lies in what has not the usual code, and that is too little.
+  bool hopeless(const Node& n, int c) const {
+    const int usual = b_.usual[c];
+    if (usual < 0) return false;
+    const int64_t others = n.sum.h - t_.at(n.hist, c, usual).h;
+    return others < 1 || (double)others < penalty_.min_h;
+  }
+
+  // Of columns in the order of slots: how many from each on have two bins and their sums side by side, up to 64.
+  void find_runs() {
+    if (!is_plain(penalty_) || ruled_) return;
+    runs_.assign(by_slot_.size(), 0);
+    for (size_t k = by_slot_.size(); k-- > 0;) {
+      const int c = by_slot_[k];
+      if (b_.usual[c] < 0 || b_.n_bins[c] != 2 || b_.has_missing[c]) continue;
+      const bool joins = k + 1 < by_slot_.size() && runs_[k + 1] > 0 && runs_[k + 1] < 64 &&
+                         b_.layout.members[by_slot_[k + 1]].slot == b_.layout.members[c].slot &&
+                         b_.layout.column_at[by_slot_[k + 1]] == b_.layout.column_at[c] + 2;
+      runs_[k] = joins ? runs_[k + 1] + 1 : 1;
+    }
+    if (std::find(runs_.begin(), runs_.end(), 2) == runs_.end()) runs_.clear();
   }
 
   // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` fills (n + 1) counts by bin, where
@@ -546,7 +581,8 @@ class Search {
   const Kernels& k_;
   const Tally& t_;
   const std::vector<int>& columns_;
-  std::vector<int> by_slot_;  // the same in the order of slots
+  std::vector<int> by_slot_;  // the same in the order of slots,
+  std::vector<int> runs_;     // and runs of columns of two bins among them
   Penalty penalty_;
   double unit_ = 1, least_count_ = 1;
   bool counted_ = false;
