@@ -1,19 +1,19 @@
 #include "slots.h"
 
 #include <algorithm>
+#include <set>
 
 #include "kernels.h"
 
 namespace sapwood {
 namespace {
 
-constexpr int FUSE_ROWS = 64, FUSE_COST = 16;  // rows that pay for a sum; what a fused slot costs besides, in sums
-constexpr int FUSED_CODES = 256;               // of a slot at most: a byte
+constexpr int FUSED_CODES = 256;  // of a slot at most: a byte
 
 // A column of n codes joins a slot of p: one update a row less, and so many more sums in every node, which are unfolded besides.
-// Measured with 63 leaves: 40 columns of 16 values are faster in 20 slots from 14,000 rows on; those of the lowcard track in 11
-// from 5,000.
-bool pays(int p, int n, int64_t n_rows) { return (int64_t)(p * n - p - n + FUSE_COST) * FUSE_ROWS <= n_rows; }
+// Measured (benchmarks/slots.py) with 63 leaves: two columns of 16 values are faster together from 14,000 rows on, eight of two
+// values from 2,500; 16 sums stand for the call.
+bool pays(int p, int n, int64_t n_rows) { return (int64_t)(p * n - p - n + 16) * 64 <= n_rows; }
 
 uint32_t codes_of(int c, const std::vector<int>& n_bins, const std::vector<uint8_t>& missing) {
   return (uint32_t)n_bins[c] + (missing[c] ? 1 : 0);
@@ -25,13 +25,16 @@ void pack(std::vector<int> few, const std::vector<int>& n_bins, const std::vecto
   auto n_codes = [&](int c) { return (int)codes_of(c, n_bins, missing); };
   std::stable_sort(few.begin(), few.end(), [&](int a, int b) { return n_codes(a) > n_codes(b); });
   const size_t first = slots.size();
+  std::vector<std::set<size_t>> open(FUSED_CODES + 1);  // slots with room, by how many codes they have
   for (const int c : few) {
-    auto at = std::find_if(slots.begin() + first, slots.end(), [&](const Slot& s) {
-      return s.n_codes * n_codes(c) <= FUSED_CODES && s.columns.size() < MOST_MEMBERS &&
-             pays(s.n_codes, n_codes(c), n_rows);
-    });
-    if (at == slots.end()) at = slots.insert(at, {{}, 1, 1});
-    at->columns.push_back(c), at->n_codes *= n_codes(c);
+    const int n = n_codes(c);
+    size_t at = slots.size();
+    for (int p = 1; p * n <= FUSED_CODES; p++)
+      if (!open[p].empty() && pays(p, n, n_rows)) at = std::min(at, *open[p].begin());
+    if (at == slots.size()) slots.push_back({{}, 1, 1});
+    else open[slots[at].n_codes].erase(at);
+    slots[at].columns.push_back(c), slots[at].n_codes *= n;
+    if (slots[at].columns.size() < MOST_MEMBERS) open[slots[at].n_codes].insert(at);
   }
   for (auto s = slots.begin() + first; s != slots.end(); s++)
     if (!s->fused()) s->n_codes = n_bins[s->columns[0]] + 1;
