@@ -23,9 +23,9 @@ BUDGET = {
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 5850,  # sums and order statistics of leaves; several roots at once; samples; exact trees
+    "src/sapwood/core/cpu": 7500,  # order statistics of leaves; samples; exact trees; slots; category sets; thin columns
     "tools": 350,
-    "benchmarks": 820,  # one script a claim; exact.py is the latest
+    "benchmarks": 880,  # one script a claim; slots.py is the latest
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first

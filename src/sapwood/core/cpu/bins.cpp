@@ -429,7 +429,6 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
 
 // -------------------------------------------------------------------------------------------------- codes
 namespace {
-constexpr int64_t FUSE_ROWS = 4096;  // rows from which fewer updates pay for the unfolding of sums
 
 bool any_missing(const Column& column, int64_t first, int n, bool category) {
   if (column.kind != Kind::f32 && column.kind != Kind::f64 && !category) return false;
@@ -496,7 +495,7 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
   has_missing.assign(n_columns, 0), usual.assign(n_columns, -1);
   std::vector<Cuts> ready(cuts.begin(), cuts.end());
   if (exact) {
-    layout = lay_out(n_bins, has_missing, usual, {}, false, true);
+    layout = lay_out(n_bins, has_missing, usual, {}, 0, true);
     rank_chunks(chunks, ready, n_threads);
     return;
   }
@@ -524,17 +523,18 @@ std::vector<Thin> Binned::thin_out(const std::vector<Chunk>& chunks, const std::
       has_missing[c] |= usual[c] == n_bins[c] || std::find(e.codes, e.codes + e.n, n_bins[c]) != e.codes + e.n;
     }
   const std::vector<Share> shares = share_slots(thin, first, n, usual, n_bins, has_missing);
-  const bool by_product = fuse.value_or(n >= FUSE_ROWS);
-  if (by_product) find_missing(chunks, n_threads);
-  layout = lay_out(n_bins, has_missing, usual, shares, by_product, false);
+  const int64_t rows = !fuse ? n : *fuse ? INT64_MAX : 0;
+  find_missing(chunks, rows, n_threads);
+  layout = lay_out(n_bins, has_missing, usual, shares, rows, false);
   return thin;
 }
 
 // Of the columns that may share a slot: there a code for missing values takes room, so it is known beforehand whether there are some.
-void Binned::find_missing(const std::vector<Chunk>& chunks, int n_threads) {
+void Binned::find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads) {
   std::vector<int> columns;
   for (int c = 0; c < n_columns; c++)
-    if (may_fuse(n_bins[c]) && usual[c] < 0) columns.push_back(c);
+    if (may_fuse(n_bins[c], rows) && usual[c] < 0) columns.push_back(c);
+  if (columns.empty()) return;
   std::vector<std::vector<uint8_t>> found(n_threads, std::vector<uint8_t>(n_columns, 0));
   for (const Chunk& chunk : chunks)
     run(n_threads, (chunk.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {

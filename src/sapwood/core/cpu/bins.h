@@ -81,7 +81,7 @@ class Binned {
  private:
   std::vector<Thin> thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, std::optional<bool> fuse,
                              int n_threads);
-  void find_missing(const std::vector<Chunk>& chunks, int n_threads);
+  void find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads);
   Shard new_shard(int64_t n_rows);
   void encode_column(const Chunk& chunk, int c, int64_t at, int n, const std::vector<Cuts>& ready,
                      uint16_t* code) const;

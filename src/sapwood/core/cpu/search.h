@@ -183,19 +183,22 @@ class Search {
     if (std::find(runs_.begin(), runs_.end(), 2) == runs_.end()) runs_.clear();
   }
 
-  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` fills (n + 1) counts by bin, where they are asked for.
+  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` fills (n + 1) counts by bin, where
+  // they are asked for.
   template <class CountRows>
   void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
-    Candidate bar = best, found = best;
-    if (c < best.column) bar.score = found.score = std::nextafter(best.score, -INF);
-    if (b_.is_category[c]) found = scan_sets(n, id, c, bins, bar, {});
-    else if (ruled_) found = careful_scan(n, id, c, bins, bar, {});
+    Candidate found = best;
+    if (c < best.column) found.score = std::nextafter(best.score, -INF);
+    const double bar = found.score;
+    if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, {});
+    else if (ruled_) found = careful_scan(n, id, c, bins, found, {});
     else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
       std::vector<int64_t> count;
       count_rows(count);
-      found = b_.is_category[c] ? scan_sets(n, id, c, bins, bar, count) : careful_scan(n, id, c, bins, bar, count);
+      found = best, found.score = bar;
+      found = b_.is_category[c] ? scan_sets(n, id, c, bins, found, count) : careful_scan(n, id, c, bins, found, count);
       if (found.column != c) return;
     }
     if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none

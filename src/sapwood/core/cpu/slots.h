@@ -69,11 +69,11 @@ struct Layout {
 
 constexpr int MOST_MEMBERS = 8;  // of a slot: 2^8 codes
 
-bool may_fuse(int n_bins);  // whether a column has few enough bins to share a slot
+bool may_fuse(int n_bins, int64_t n_rows);  // whether a column has few enough bins to share a slot by product
 
-// n_bins, missing, usual (columns): bins of values, whether some are missing, and thin.h. fuse: columns may share slots by product;
-// exact: a table for trees that look at every value.
+// n_bins, missing, usual (columns): bins of values, whether some are missing, and thin.h. n_rows: the more, the more sharing by product
+// pays; 0: none. exact: a table for trees that look at every value.
 Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, const std::vector<int>& usual,
-               const std::vector<Share>& shares, bool fuse, bool exact);
+               const std::vector<Share>& shares, int64_t n_rows, bool exact);
 
 }  // namespace sapwood

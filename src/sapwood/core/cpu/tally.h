@@ -51,6 +51,7 @@ class Tally {
         w_(work),
         k_(kernels()) {
     w_.privates.resize(std::max<size_t>(w_.privates.size(), in.n_threads));
+    for (const Slot& s : l_.slots) codes_.push_back(s.n_codes);
     std::vector<uint8_t> wanted(n_slots(), 0);
     for (const int c : columns) wanted[l_.members[c].slot] = 1, n_codes += used(c);
     const bool every = (int)columns.size() == b_.n_columns;  // else more narrow tiles, so that some are not wanted
@@ -123,7 +124,7 @@ class Tally {
   }
   int64_t* slot(const Hist& h, int s) const { return h.data + l_.slot_at[s] * (h.packed ? 1 : 2); }
   int64_t* column(const Hist& h, int c) const { return h.data + l_.column_at[c] * (h.packed ? 1 : 2); }
-  int64_t codes(int s) const { return l_.slots[s].n_codes; }
+  int64_t codes(int s) const { return codes_[s]; }
   int64_t used(int c) const { return b_.n_bins[c] + 1; }  // codes of a column
 
   bool fits_packed(int64_t n_rows) const { return q_.packed != nullptr && n_rows <= PACKED_ROWS; }
@@ -314,6 +315,7 @@ class Tally {
 
   // The sums of the columns that share slots first .. last - 1, from those of the slots.
   void unfold(const Hist& h, int first, int last) const {
+    if (l_.n_sums == l_.n_slot_sums) return;
     touched(first, last, [&](int s) {
       if (!l_.slots[s].fused()) return;
       const int width = h.packed ? 1 : 2;
@@ -342,6 +344,7 @@ class Tally {
   int n_threads_;
   Workspace& w_;
   const Kernels& k_;
+  std::vector<int> codes_;    // (slots), side by side
   std::vector<int> touched_;  // the slots of the tree and their tile mates: what histograms hold
   std::vector<Segment> strips_;
 };
