@@ -1,7 +1,7 @@
 """The native core: arrays in, arrays out; argument checks and nothing decided."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,14 @@ type Bytes = NDArray[np.uint8]
 type Terms = tuple[NDArray[np.int64], Ints, Floats]
 
 # A 2-D array (any strides) or a list of 1-D columns; float32/64, any integer, bool; native byte order. Never copied.
-type Table = NDArray[Any] | Sequence[NDArray[Any]]
+# Or sparse: a sapwood.data.sparse.Sparse, or Stored columns among the others.
+type Table = NDArray[Any] | Sequence[Any] | Sparse
+
+class Sparse(Protocol):
+    """Entries in the order of rows or of columns."""
+
+    @property
+    def by_rows(self) -> bool: ...
 
 class Tree(TypedDict):
     """One grown tree as flat arrays over its nodes; children follow parents; a node's right child is left + 1."""
@@ -70,6 +77,13 @@ class Binned:
 
     def codes(self, column: int) -> Bytes | NDArray[np.uint16] | NDArray[np.uint32]:
         """Codes of a column, (n_rows), a copy."""
+    def listed(
+        self, n_threads: int
+    ) -> tuple[Ints, NDArray[np.uint16], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint16]]:
+        """Columns in which most rows have one code: which they are, that code, offsets into rows and codes of the rest.
+
+        It depends on the codes alone, not on how they are kept.
+        """
 
 class Trainer:
     """Labels, scores and gradients of one training set, and the trees grown on them."""

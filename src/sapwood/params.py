@@ -235,6 +235,11 @@ TABLE: tuple[Parameter, ...] = (
         means={"enable_categorical": _as("auto", None)},
     ),
     Parameter(
+        "zero_as_missing", Flag(), False,
+        "Whether zeros are missing values, those that a sparse table does not store among them.",
+        model=True,
+    ),
+    Parameter(
         "min_child_weight", _positive, 1.0,
         "Least sum of hessians in a leaf.",
         ("min_sum_hessian_in_leaf", "min_sum_hessian_per_leaf", "min_sum_hessian", "min_hessian"),
@@ -752,6 +757,8 @@ def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
             del kept[name]
     if not isinstance(kept.get("learning_rate"), float):
         kept["learning_rate"] = "scheduled"
+    if not kept["zero_as_missing"]:  # so that models without it keep the bytes that they had before it was there
+        del kept["zero_as_missing"]
     return kept
 
 

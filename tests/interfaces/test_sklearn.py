@@ -665,7 +665,7 @@ def test_missing_values(estimator):
     model = estimator(n_estimators=50, learning_rate=0.5).fit(X, y)
     assert np.round(model.predict(X)).tolist() == y.tolist()
     assert model.__sklearn_tags__().input_tags.allow_nan
-    assert not model.__sklearn_tags__().input_tags.sparse
+    assert model.__sklearn_tags__().input_tags.sparse
 
 
 @pytest.mark.parametrize("estimator", BOTH)

@@ -19,6 +19,7 @@
 
 #include "cpu/bins.h"
 #include "cpu/forest.h"
+#include "cpu/listing.h"
 #include "cpu/pool.h"
 #include "cpu/shap.h"
 #include "cpu/trainer.h"
@@ -125,10 +126,56 @@ Column column_of(const AnyArray& a, int64_t offset, int64_t stride) {
   return {static_cast<const char*>(a.data()) + offset * size, stride * size, kind_of(a)};
 }
 
-// A 2-D array, or a sequence of 1-D columns; views into Python's memory, which the caller keeps alive.
-Chunk chunk_of(nb::handle table) {
+// Entries first .. last - 1 as a column of n_rows: sapwood.data.sparse.
+Column stored_column(const AnyArray& values, const Ints& rows, int64_t first, int64_t last, int64_t n_rows,
+                     double absent) {
+  if (first < 0 || first > last || last > (int64_t)rows.shape(0) || values.ndim() != 1 ||
+      values.shape(0) != rows.shape(0))
+    refuse("the entries of a sparse table do not fit together");
+  const int32_t* at = rows.data();
+  for (int64_t i = first, above = -1; i < last; above = at[i++])
+    if (at[i] <= above || at[i] >= n_rows) refuse("the rows of a sparse column must rise, and lie within the table");
+  Column column = column_of(values, first * values.stride(0), values.stride(0));
+  column.rows = at + first, column.n_stored = last - first, column.absent = absent;
+  return column;
+}
+
+RowLists row_lists(const AnyArray& values, const Ints& columns, const Longs& offset, int64_t n_columns, double absent) {
+  const int64_t n = (int64_t)columns.shape(0);
+  bool fine = values.ndim() == 1 && (int64_t)values.shape(0) == n && offset.data()[0] == 0 &&
+              offset.data()[offset.shape(0) - 1] == n;
+  for (size_t i = 1; i < offset.shape(0); i++) fine = fine && offset.data()[i - 1] <= offset.data()[i];
+  for (int64_t i = 0; i < n; i++) fine = fine && columns.data()[i] >= 0 && columns.data()[i] < n_columns;
+  if (!fine) refuse("the entries of a sparse table do not fit together");
+  return {offset.data(), columns.data(), column_of(values, 0, values.stride(0)), absent, (int)n_columns};
+}
+
+Chunk sparse_chunk(nb::handle table) {
+  const AnyArray values = nb::cast<AnyArray>(table.attr("values"));
+  const Ints index = nb::cast<Ints>(table.attr("index"));
+  const Longs offset = nb::cast<Longs>(table.attr("offset"));
+  const auto n_rows = nb::cast<int64_t>(table.attr("n_rows")), n_columns = nb::cast<int64_t>(table.attr("n_columns"));
+  const double absent = nb::cast<double>(table.attr("absent"));
+  const bool by_rows = nb::cast<bool>(table.attr("by_rows"));
+  if ((int64_t)offset.shape(0) != (by_rows ? n_rows : n_columns) + 1)
+    refuse("the entries of a sparse table do not fit together");
+  Chunk chunk;
+  chunk.n_rows = n_rows;
+  if (by_rows) chunk.lists = row_lists(values, index, offset, n_columns, absent);
+  for (int64_t c = 0; c < n_columns && !by_rows; c++)
+    chunk.columns.push_back(stored_column(values, index, offset.data()[c], offset.data()[c + 1], n_rows, absent));
+  return chunk;
+}
+
+// A 2-D array, a sparse table, or a sequence of 1-D and sparse columns; views into Python's memory, which the caller keeps alive.
+Chunk chunk_of(nb::handle table, bool by_rows = false) {
   Chunk chunk;
   AnyArray a;
+  if (nb::hasattr(table, "by_rows")) {
+    chunk = sparse_chunk(table);
+    if (chunk.lists && !by_rows) refuse("sparse rows can be predicted only; give columns");
+    return chunk;
+  }
   if (nb::try_cast(table, a)) {
     if (a.ndim() != 2) refuse("a table must have 2 dimensions");
     chunk.n_rows = (int64_t)a.shape(0);
@@ -138,12 +185,19 @@ Chunk chunk_of(nb::handle table) {
   }
   chunk.n_rows = -1;
   for (nb::handle item : table) {
-    AnyArray column = nb::cast<AnyArray>(item);
-    if (column.ndim() != 1) refuse("a column must have 1 dimension");
-    if (chunk.n_rows >= 0 && (int64_t)column.shape(0) != chunk.n_rows)
-      refuse("the columns of a table must have one length");
-    chunk.n_rows = (int64_t)column.shape(0);
-    chunk.columns.push_back(column_of(column, 0, column.stride(0)));
+    AnyArray column;
+    const bool sparse = !nb::try_cast(item, column);
+    if (!sparse && column.ndim() != 1) refuse("a column must have 1 dimension");
+    const int64_t n = sparse ? nb::cast<int64_t>(item.attr("n_rows")) : (int64_t)column.shape(0);
+    if (chunk.n_rows >= 0 && n != chunk.n_rows) refuse("the columns of a table must have one length");
+    chunk.n_rows = n;
+    if (sparse) {
+      const Ints rows = nb::cast<Ints>(item.attr("rows"));
+      chunk.columns.push_back(stored_column(nb::cast<AnyArray>(item.attr("values")), rows, 0, (int64_t)rows.shape(0), n,
+                                            nb::cast<double>(item.attr("absent"))));
+    } else {
+      chunk.columns.push_back(column_of(column, 0, column.stride(0)));
+    }
   }
   return chunk;
 }
@@ -212,7 +266,8 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
     if (categories[c] < 0 || categories[c] > 65534) refuse("a column can have at most 65534 categories");
     if (exact || !all[c].empty()) refuse("a category column has no cuts, and exact trees none of them");
     for (const Chunk& chunk : chunks)
-      if (chunk.columns[c].kind != Kind::i32) refuse("the codes of a category column must be int32");
+      if (chunk.columns[c].kind != Kind::i32 || chunk.columns[c].sparse())
+        refuse("the codes of a category column must be int32, and dense");
   }
   threads_of(n_threads);
   freely([&] { new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads); });
@@ -221,16 +276,7 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
 template <class Code>
 nb::object codes_as(const Binned& b, int column) {
   std::vector<Code> out(b.n_rows);
-  const int slot = b.layout.members[column].slot;
-  uint8_t own[256];  // by code of a fused slot
-  if (b.layout.slots[slot].fused())
-    b.layout.each_code(column, [&](uint32_t k, uint32_t code) { own[k] = (uint8_t)code; });
-  for (const Shard& s : b.shards) {
-    const void* codes = b.plane(s, slot);
-    if (!b.layout.slots[slot].fused()) memcpy(out.data() + s.first, codes, (size_t)s.n_rows * sizeof(Code));
-    else
-      for (int64_t i = 0; i < s.n_rows; i++) out[s.first + i] = own[((const uint8_t*)codes)[i]];
-  }
+  b.codes(column, out.data());
   return nb::cast(array(std::move(out)));
 }
 
@@ -238,6 +284,13 @@ nb::object codes(const Binned& b, int column) {
   if (column < 0 || column >= b.n_columns) refuse("no such column");
   if (b.exact) return codes_as<uint32_t>(b, column);
   return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
+}
+
+nb::tuple listed(const Binned& b, int n_threads) {
+  threads_of(n_threads);
+  Listing l = freely([&] { return list_codes(b, n_threads); });
+  return nb::make_tuple(array(std::move(l.column)), array(std::move(l.usual)), array(std::move(l.offset)),
+                        array(std::move(l.row)), array(std::move(l.code)));
 }
 
 template <class Info>
@@ -588,12 +641,13 @@ void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints col
 void check_range(const Forest& f, const Chunk& table, int64_t first, int64_t& last) {
   if (last < 0) last = f.n_trees();
   if (first < 0 || first > last || last > f.n_trees()) refuse("no such range of trees");
-  if ((int)table.columns.size() != f.n_columns()) refuse("the table has another number of columns than the model");
+  if ((table.lists ? table.lists->n_columns : (int)table.columns.size()) != f.n_columns())
+    refuse("the table has another number of columns than the model");
 }
 
 nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t first, int64_t last, bool raw,
                                        std::optional<Doubles2> init_score, int n_threads) {
-  const Chunk table = chunk_of(x);
+  const Chunk table = chunk_of(x, true);
   check_range(f, table, first, last);
   threads_of(n_threads);
   const size_t n = (size_t)table.n_rows, k = (size_t)f.n_outputs();
@@ -608,7 +662,7 @@ nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t fi
 }
 
 nb::ndarray<nb::numpy, int32_t> leaves(const Forest& f, nb::handle x, int64_t first, int64_t last, int n_threads) {
-  const Chunk table = chunk_of(x);
+  const Chunk table = chunk_of(x, true);
   check_range(f, table, first, last);
   threads_of(n_threads);
   std::vector<int32_t> out((size_t)table.n_rows * (size_t)(last - first));
@@ -860,7 +914,8 @@ NB_MODULE(_core, m) {
                      for (const Slot& s : b.layout.slots) slots.push_back(s.columns);
                      return slots;
                    })
-      .def("codes", codes, nb::arg("column"));
+      .def("codes", codes, nb::arg("column"))
+      .def("listed", listed, nb::arg("n_threads"));
   nb::class_<PyTrainer>(m, "Trainer")
       .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(),
            nb::arg("objective"), nb::arg("fields"), nb::arg("n_outputs"), nb::arg("n_threads"))

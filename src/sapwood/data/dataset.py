@@ -15,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import params
-from sapwood.data import categories, container, ingest
+from sapwood.data import categories, container, ingest, sparse
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 
-KIND, VERSION = "dataset", 2  # 1: without categories and values, as data that has none is still written
+KIND, VERSION = "dataset", 2  # 1: without categories, values and lists, as data that has none is still written
+LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
+LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
 VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
-BINS = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves")  # parameters that a dataset settles
+BINS = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing")  # what a dataset settles
+LATER = ("linear_leaves", "zero_as_missing")  # of these: written only where they are on
 
 
 class Dataset:
@@ -32,7 +35,7 @@ class Dataset:
 
     Parameters
     ----------
-    data : array, list of rows, data frame (pandas, polars, pyarrow, ...) or Arrow stream
+    data : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
         Shape (n_rows, n_columns); columns of numbers, booleans or categories. NaN and nulls are missing values.
     label : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
         Finite numbers: targets, 0 and 1, or class indices; a column for each target where there are several.
@@ -54,12 +57,14 @@ class Dataset:
     linear_leaves : bool
         Whether trees will have linear leaves: the values of the table are kept then, 4 bytes each where float32 holds
         them (by their types), else 8.
+    zero_as_missing : bool
+        Zeros are missing values, whether a sparse table stores them or not.
     categorical_features : "auto", None, or sequence of str, int or bool
         Columns of categories: "auto" is those of text and of categorical types; else those named, counted or marked,
         which may also hold integers. Values are matched, never codes: see docs/categories.md.
     reference : Dataset, optional
-        Take cuts, categories, names, tree_method, linear_leaves and the numbers of bins from this one; columns are
-        matched by name where both have names.
+        Take cuts, categories, names, tree_method, linear_leaves, zero_as_missing and the numbers of bins from this one;
+        columns are matched by name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
 
@@ -77,7 +82,7 @@ class Dataset:
         Groups are numbered from 0 in the order of their first rows.
     max_bins, min_samples_bin : int
     tree_method : str
-    linear_leaves : bool
+    linear_leaves, zero_as_missing : bool
     values : ndarray of shape (n_rows, n_columns), float32 or float64, read-only, or None
         The table itself, where leaves are linear.
     cuts : list of ndarray, float64
@@ -109,15 +114,16 @@ class Dataset:
         min_samples_bin: int = 32,
         tree_method: str = "hist",
         linear_leaves: bool = False,
+        zero_as_missing: bool = False,
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> None:
-        chunks = _read([data], ["data"], 1, categorical_features, feature_names, reference)
+        bins = _bins(reference, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing)
+        zeros = bins["zero_as_missing"]
+        chunks = _read([data], ["data"], 1, categorical_features, feature_names, reference, zeros)
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
-        self._bin(
-            chunks, feature_names, (max_bins, min_samples_bin, tree_method, linear_leaves), reference, n_jobs, vectors
-        )
+        self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
 
     @classmethod
     def from_chunks(
@@ -131,6 +137,7 @@ class Dataset:
         min_samples_bin: int = 32,
         tree_method: str = "hist",
         linear_leaves: bool = False,
+        zero_as_missing: bool = False,
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
@@ -141,7 +148,7 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, linear_leaves
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing
             As for `Dataset`, over all rows.
         categorical_features, reference, n_jobs
             As for `Dataset`; positions are those of the first chunk.
@@ -153,8 +160,10 @@ class Dataset:
         parts = [_part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
+        bins = _bins(reference, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing)
         tables, what = [part[0] for part in parts], [f"chunk {i}" for i in range(len(parts))]
-        columns = _read(tables, what, 0, categorical_features, feature_names, reference)
+        zeros = bins["zero_as_missing"]
+        columns = _read(tables, what, 0, categorical_features, feature_names, reference, zeros)
         rows = [chunk.n_rows for chunk in columns]
         vectors = {
             "label": _join([part[1] for part in parts], rows, "label"),
@@ -163,9 +172,7 @@ class Dataset:
             "group": group,
         }
         self = cls.__new__(cls)
-        self._bin(
-            columns, feature_names, (max_bins, min_samples_bin, tree_method, linear_leaves), reference, n_jobs, vectors
-        )
+        self._bin(columns, feature_names, bins, reference, n_jobs, vectors)
         return self
 
     @classmethod
@@ -185,16 +192,16 @@ class Dataset:
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
-        fields = {"tree_method": "hist", "linear_leaves": False, **fields}  # older files have none
+        fields = {"tree_method": "hist", **dict.fromkeys(LATER, False), **fields}  # older files have none
         known = _categories(arrays, fields)
-        cuts, codes = _checked(arrays, fields, known)
+        cuts, codes, listed = _checked(arrays, fields, known)
         self = cls.__new__(cls)
         self._fill(
-            [_columns(cuts, codes, known)],
+            [_columns(cuts, codes, listed, fields["n_rows"], known)],
             (cuts, known),
             tuple(fields["feature_names"]),
             fields["named"],
-            tuple(fields[name] for name in BINS),
+            {name: fields[name] for name in BINS},
             n_jobs,
             arrays,
         )
@@ -211,7 +218,7 @@ class Dataset:
         arrays = {
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
-            **{f"codes.{j}": self._codes(j) for j in range(self.n_columns)},
+            **self._all_codes(),
             **({} if self.values is None else {"values": self.values}),
             **self._vectors(),
             **categories.pack(self.categories),
@@ -220,9 +227,9 @@ class Dataset:
             "n_rows": self.n_rows,
             "feature_names": self.feature_names,
             "named": self.named,
-            **{name: getattr(self, name) for name in BINS if name != "linear_leaves" or self.linear_leaves},
+            **{name: getattr(self, name) for name in BINS if name not in LATER or getattr(self, name)},
         }
-        version = VERSION if self.categories or self.linear_leaves else 1
+        version = VERSION if self.categories or "listed.column" in arrays or set(LATER) & set(fields) else 1
         container.write(path, container.pack(KIND, version, arrays, fields))
 
     def fingerprint(self) -> str:
@@ -236,10 +243,18 @@ class Dataset:
             matter.
         """
         digest = sha256(json.dumps(self.feature_names).encode())
-        for j, cuts in enumerate(self.cuts):
-            _feed(digest, cuts)
-            _feed(digest, self._codes(j))
-            if self.values is not None:
+        codes = self._all_codes()
+        if "listed.column" in codes:  # there may be very many columns: all cuts at once
+            _feed(digest, np.concatenate(self.cuts))
+            _feed(digest, np.array([len(cuts) for cuts in self.cuts], np.int64))
+            for values in codes.values():
+                _feed(digest, values)
+        else:
+            for cuts, values in zip(self.cuts, codes.values(), strict=True):
+                _feed(digest, cuts)
+                _feed(digest, values)
+        if self.values is not None:
+            for j in range(self.n_columns):
                 _feed(digest, _one_zero(self.values[:, j]))
         for name, values in (categories.pack(self.categories) | self._vectors()).items():
             digest.update(name.encode())
@@ -257,7 +272,7 @@ class Dataset:
         self,
         chunks: list[ingest.Columns],
         feature_names: Sequence[str] | None,
-        bins: tuple[Any, ...],
+        bins: Mapping[str, Any],
         reference: "Dataset | None",
         n_jobs: int | None,
         vectors: Mapping[str, Any],
@@ -267,12 +282,9 @@ class Dataset:
             chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
         if reference is None:
             names, n_columns, known = chunks[0].names, chunks[0].n_columns, None
-            settings = params.resolve(dict(zip(BINS, bins, strict=True)))
-            bins = tuple(settings[name] for name in BINS)
         else:
             names = reference.feature_names if reference.named else None
             n_columns, known = reference.n_columns, (reference.cuts, reference.categories)
-            bins = tuple(getattr(reference, name) for name in BINS)
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         spare = tuple(f"f{j}" for j in range(n_columns))
         self._fill(chunks, known, names or spare, names is not None, bins, n_jobs, vectors)
@@ -283,7 +295,7 @@ class Dataset:
         known: tuple[list[NDArray[np.float64]], Mapping[int, Dictionary]] | None,
         feature_names: tuple[str, ...],
         named: bool,
-        bins: tuple[Any, ...],
+        bins: Mapping[str, Any],
         n_jobs: int | None,
         vectors: Mapping[str, Any],
     ) -> None:
@@ -292,7 +304,9 @@ class Dataset:
         if self.n_rows == 0:
             raise DataError("there are no rows.")
         self.feature_names, self.named = feature_names, named
-        self.max_bins, self.min_samples_bin, self.tree_method, self.linear_leaves = bins
+        self.max_bins, self.min_samples_bin = bins["max_bins"], bins["min_samples_bin"]
+        self.tree_method, self.linear_leaves = bins["tree_method"], bins["linear_leaves"]
+        self.zero_as_missing = bins["zero_as_missing"]
         label = vectors.get("label")
         self.label = None if label is None else ingest.label(label, self.n_rows)
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
@@ -306,6 +320,12 @@ class Dataset:
         if exact and self.categories:
             name = feature_names[min(self.categories)]
             raise ParameterError(f"tree_method='exact' knows no categories, and {name!r} has some; use 'hist'.")
+        if (exact or self.linear_leaves) and any(map(ingest.is_sparse, tables)):
+            what = "tree_method='exact'" if exact else "linear_leaves"
+            raise ParameterError(
+                f"{what} keeps every value of every row, and data is sparse; leave it out (max_bins=65535 and "
+                "min_samples_bin=1 give every value a bin), or pass data.toarray()."
+            )
         if known is None:
             most = cpu.EVERY_VALUE if exact else self.max_bins
             self.cuts = _cuts(tables, self.weight, (most, self.min_samples_bin), n_threads, self.categories)
@@ -324,6 +344,15 @@ class Dataset:
         """Label, weight, init_score and group, those that there are."""
         return {name: values for name in VECTORS if (values := getattr(self, name)) is not None}
 
+    def _all_codes(self) -> dict[str, NDArray[Any]]:
+        """The codes of all columns by name, those that the core lists together in ``listed.*`` if there are any."""
+        listed: tuple[NDArray[Any], ...] = self.binned.listed(cpu.threads(None))
+        together = set(listed[0].tolist())
+        apart = {f"codes.{j}": self._codes(j) for j in range(self.n_columns) if j not in together}
+        if not together:
+            return apart
+        return apart | {f"listed.{name}": array for name, array in zip(LISTED, listed, strict=True)}
+
     def _codes(self, column: int) -> NDArray[Any]:
         """The codes of a column in the narrowest type that holds them all."""
         return self.binned.codes(column).astype(_code_type(self.n_bins[column]), copy=False)
@@ -336,6 +365,7 @@ def _read(
     categorical: Any,
     feature_names: Sequence[str] | None,
     reference: Dataset | None,
+    zero_as_missing: bool,
 ) -> list[ingest.Columns]:
     """The chunks as they are, but of one mind about which columns are of categories."""
     if reference is not None:
@@ -344,9 +374,18 @@ def _read(
         categorical = params.resolve({"categorical_features": categorical})["categorical_features"]
     chunks: list[ingest.Columns] = []
     for table, name in zip(tables, what, strict=True):
-        chunks.append(ingest.read(table, what=name, min_rows=min_rows, categorical=categorical, names=feature_names))
+        chunks.append(
+            ingest.read(
+                table,
+                what=name,
+                min_rows=min_rows,
+                categorical=categorical,
+                names=feature_names,
+                zero_as_missing=zero_as_missing,
+            )
+        )
         if isinstance(categorical, list) and chunks[0].names is not None:  # places are those of the first chunk
-            places = [j for j, one in enumerate(chunks[0].table) if isinstance(one, Coded)]
+            places = [j for j, one in enumerate(chunks[0].apart()) if isinstance(one, Coded)]
             categorical = {chunks[0].names[j]: j for j in places}
     return chunks
 
@@ -366,7 +405,7 @@ def _learn(
     learned = {}
     for j in sorted(found):
         where = f"column {names[j]!r}, which has categories in a chunk,"
-        parts = [ingest.as_categories(chunk.column(j), where) for chunk in chunks]
+        parts = [ingest.as_categories(chunk.apart()[j], where) for chunk in chunks]
         learned[j] = categories.learn(parts, counts, f"column {names[j]!r}")
     return learned
 
@@ -388,6 +427,14 @@ def _cuts(
         for j, own in zip(numeric, found, strict=True):
             cuts[j] = own
     return cuts
+
+
+def _bins(reference: Dataset | None, *given: Any) -> dict[str, Any]:
+    """The parameters of `BINS`: checked, or the reference's."""
+    if reference is not None:
+        return {name: getattr(reference, name) for name in BINS}
+    settings = params.resolve(dict(zip(BINS, given, strict=True)))
+    return {name: settings[name] for name in BINS}
 
 
 def _part(chunk: Any) -> tuple[Any, Any, Any]:
@@ -442,14 +489,25 @@ def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _columns(
-    cuts: list[NDArray[np.float64]], codes: list[NDArray[Any]], known: Mapping[int, Dictionary]
+    cuts: list[NDArray[np.float64]],
+    codes: dict[int, NDArray[Any]],
+    listed: tuple[NDArray[Any], ...],
+    n_rows: int,
+    known: Mapping[int, Dictionary],
 ) -> ingest.Columns:
     """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing; or categories."""
-    table: list[NDArray[Any] | Coded] = [
-        np.append(own, [np.inf, np.nan])[code] if j not in known else _coded(code, known[j])
-        for j, (own, code) in enumerate(zip(cuts, codes, strict=True))
-    ]
-    return ingest.Columns(table, None, len(codes[0]), len(table))
+    values = [np.append(own, [np.inf, np.nan]) for own in cuts]
+    table: dict[int, Any] = {j: _coded(code, known[j]) if j in known else values[j][code] for j, code in codes.items()}
+    columns, usual, offset, row, code = listed
+    for j, most, (first, last) in zip(columns.tolist(), usual.tolist(), pairwise(offset.tolist()), strict=True):
+        if j in known:
+            whole = np.full(n_rows, most)
+            whole[row[first:last]] = code[first:last]
+            table[j] = _coded(whole, known[j])
+            continue
+        rows = row[first:last].astype(np.int32)
+        table[j] = sparse.Stored(values[j][code[first:last]], rows, n_rows, float(values[j][most]))
+    return ingest.Columns([table[j] for j in range(len(cuts))], None, n_rows, len(cuts))
 
 
 def _coded(code: NDArray[Any], dictionary: Dictionary) -> Coded:
@@ -472,8 +530,8 @@ def _feed(digest: Any, values: NDArray[Any]) -> None:
 
 def _checked(
     arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any], known: Mapping[int, Dictionary]
-) -> tuple[list[NDArray[np.float64]], list[NDArray[Any]]]:
-    """Cuts and codes of a loaded file, after making sure that every part of it fits every other."""
+) -> tuple[list[NDArray[np.float64]], dict[int, NDArray[Any]], tuple[NDArray[Any], ...]]:
+    """Cuts, codes and listed codes of a loaded file, after making sure that every part of it fits every other."""
 
     def need(true: bool, what: str) -> None:
         if not true:
@@ -490,14 +548,19 @@ def _checked(
     need(type(least) is int and least >= 1, "min_samples_bin is not a positive integer")
     need(fields["tree_method"] in ("hist", "exact"), "tree_method is neither 'hist' nor 'exact'")
     need(type(fields["named"]) is bool, "named is not a boolean")
+    need(type(fields["zero_as_missing"]) is bool, "zero_as_missing is not a boolean")
     need(isinstance(names, list) and len(names) > 0, "there are no feature names")
     need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
 
     need(type(fields["linear_leaves"]) is bool, "linear_leaves is not a boolean")
-    columns = [f"codes.{j}" for j in range(len(names))]
-    kept = {"values"} if fields["linear_leaves"] else set()
+    kept = ["values"] if fields["linear_leaves"] else []
+    listed = [f"listed.{name}" for name in LISTED] if "listed.column" in arrays else []
+    found = arrays["listed.column"] if listed else np.empty(0, np.int32)
+    together = set(found.tolist())
+    columns = {j: f"codes.{j}" for j in range(len(names)) if j not in together}
     reals = ["cuts", *(name for name in VECTORS if name in arrays and name != "group")]
-    need(set(arrays) - set(VECTORS) == {"cuts", "offset", *columns, *kept}, "arrays are missing, or there are too many")
+    wanted = {"cuts", "offset", *columns.values(), *listed, *kept}
+    need(set(arrays) - set(VECTORS) == wanted, "arrays are missing, or there are too many")
     need(
         all(arrays[name].dtype == np.float64 for name in reals),
         "not all reals are float64",
@@ -517,11 +580,32 @@ def _checked(
     for values in (arrays[name] for name in kept):
         need(values.dtype in (np.float32, np.float64), "values are not of a real type")
         need(values.shape == (n_rows, len(names)), "values are not of rows and columns")
-    codes = [arrays[name] for name in columns]
-    for j, (own, code) in enumerate(zip(cuts, codes, strict=True)):
-        n_bins = known[j].n_bins if j in known else len(own) + 1
-        need(bool((np.diff(own) > 0).all()), "cuts do not ascend")
-        need(j not in known or len(own) == 0, "a column of categories has cuts")
-        need(code.dtype == _code_type(n_bins) and code.shape == (n_rows,), "codes are of the wrong type or shape")
-        need(int(code.max()) <= n_bins, "a code is larger than that of missing values")
-    return cuts, codes
+    need(all(bool((np.diff(own) > 0).all()) for own in cuts), "cuts do not ascend")
+    need(all(len(cuts[j]) == 0 for j in known), "a column of categories has cuts")
+    n_bins = np.array([known[j].n_bins if j in known else len(own) + 1 for j, own in enumerate(cuts)])
+    codes = {j: arrays[name] for j, name in columns.items()}
+    for j, code in codes.items():
+        need(code.dtype == _code_type(n_bins[j]) and code.shape == (n_rows,), "codes are of the wrong type or shape")
+        need(int(code.max()) <= n_bins[j], "a code is larger than that of missing values")
+    lists = tuple(arrays[name] for name in listed) or tuple(
+        np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES)
+    )
+    need(_lists_fit(lists, n_bins, n_rows), "its lists of rows do not fit together")
+    return cuts, codes, lists
+
+
+def _lists_fit(lists: tuple[NDArray[Any], ...], missing: NDArray[np.int64], n_rows: int) -> bool:
+    """Whether listed codes are in order, and within the columns; `missing` is the largest code of each."""
+    column, usual, offset, row, code = lists
+    if any(one.dtype != wanted or one.ndim != 1 for one, wanted in zip(lists, LISTED_TYPES, strict=True)):
+        return False
+    if len(usual) != len(column) or len(offset) != len(column) + 1 or len(row) != len(code):
+        return False
+    if offset[0] != 0 or offset[-1] != len(row) or (np.diff(offset) < 0).any() or (np.diff(column) <= 0).any():
+        return False
+    if len(column) and not (column[0] >= 0 and column[-1] < len(missing)):
+        return False
+    of = np.repeat(np.arange(len(column)), np.diff(offset))  # the list that an entry is in
+    rising = (np.diff(row.astype(np.int64)) > 0) | (np.diff(of) > 0)
+    largest = missing[column]
+    return bool(rising.all() and (row < n_rows).all() and (usual <= largest).all() and (code <= largest[of]).all())

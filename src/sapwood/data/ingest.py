@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data import sparse
 from sapwood.data.categories import (
     Categorical,
     Coded,
@@ -34,7 +35,7 @@ LARGEST_WEIGHT = 1e100  # weights are multiplied with losses and summed, and bot
 # What to do about a column that is no number, by a word in the name of its dtype; the first that fits.
 ADVICE = {
     "complex": "Complex data not supported; pass the real and the imaginary part as two columns.",
-    "sparse": "sparse columns are not supported yet; make it dense first.",
+    "sparse": "make it dense first.",
     "categor|enum|dictionary": "it can only be of categories, as categorical_features must say in training.",
     "bytes|binary": "bytes are not supported; decode them to text.",
     "str(?!uct)": "text can only be of categories, as categorical_features must say in training.",
@@ -54,22 +55,33 @@ class Columns:
 
     Attributes
     ----------
-    table : ndarray of shape (n_rows, n_columns), or list of n_columns ndarrays of shape (n_rows,) or `Coded`
+    table : ndarray of shape (n_rows, n_columns), list of n_columns columns, or Sparse
         float32, float64, integer or bool in native byte order, any strides; NaN is missing. It may share memory with
-        what was read. `Coded` are the columns of categories.
+        what was read. The columns of a list are ndarrays of shape (n_rows,), `Stored` where they are sparse, `Coded`
+        where they are of categories.
     names : tuple of str or None
         Unique; None where the table has no names, or names that are not text.
     n_rows, n_columns : int
     """
 
-    table: NDArray[Any] | list[Any]
+    table: NDArray[Any] | Sequence[Any] | sparse.Sparse
     names: tuple[str, ...] | None
     n_rows: int
     n_columns: int
 
-    def column(self, place: int) -> NDArray[Any] | Coded:
-        """One column."""
-        return self.table[place] if isinstance(self.table, list) else self.table[:, place]
+    def apart(self) -> list[Any]:
+        """The columns one by one; sparse ones stay so."""
+        if isinstance(self.table, sparse.Sparse):
+            return sparse.apart(self.table)
+        return list(self.table.T if isinstance(self.table, np.ndarray) else self.table)
+
+    def filled(self) -> "Columns":
+        """The same table with nothing sparse in it."""
+        if not is_sparse(self.table):
+            return self
+        return replace(
+            self, table=[sparse.filled(one) if isinstance(one, sparse.Stored) else one for one in self.apart()]
+        )
 
 
 def read(
@@ -79,12 +91,14 @@ def read(
     min_rows: int = 1,
     categorical: Categorical = None,
     names: Sequence[str] | None = None,
+    by_rows: bool = False,
+    zero_as_missing: bool = False,
 ) -> Columns:
     """Read a table, without a copy wherever the core can use its memory.
 
     Parameters
     ----------
-    X : array, list of rows, data frame (pandas, polars, pyarrow, ...) or Arrow stream
+    X : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
         Numeric and boolean columns; None, NaN, nulls and masked values are missing.
     what : str
         What errors call it.
@@ -95,17 +109,57 @@ def read(
         A mapping has the names and the places of columns that a model knows; places count where the table has no names.
     names : sequence of str, optional
         By which `categorical` names the columns of a table without names.
+    by_rows : bool
+        The order in which a sparse matrix is wanted: by rows for prediction, by columns for everything else.
+    zero_as_missing : bool
+        Whether zeros are missing values, too.
 
     Returns
     -------
     Columns
     """
+    columns = _read(X, what, min_rows, by_rows, categorical, names)
+    if not zero_as_missing:
+        return columns
+    table = columns.table
+    if isinstance(table, sparse.Sparse):
+        return replace(columns, table=sparse.zeros_missing(table))
+    if isinstance(table, np.ndarray):
+        return replace(columns, table=sparse.no_zeros(table))
+    return replace(
+        columns,
+        table=[_no_zeros(one) for one in table],
+    )
+
+
+def _no_zeros(column: NDArray[Any] | Coded | sparse.Stored) -> NDArray[Any] | Coded | sparse.Stored:
+    """A column in which zeros are missing; a category is none, whatever its name."""
+    if isinstance(column, Coded):
+        return column
+    return sparse.zeros_missing(column) if isinstance(column, sparse.Stored) else sparse.no_zeros(column)
+
+
+def is_sparse(table: Any) -> bool:
+    """Whether a table of `Columns`, or one of its columns, is sparse."""
+    if isinstance(table, list):
+        return any(isinstance(one, sparse.Stored) for one in table)
+    return isinstance(table, sparse.Sparse)
+
+
+def _read(
+    X: Any, what: str, min_rows: int, by_rows: bool, categorical: Categorical, names: Sequence[str] | None
+) -> Columns:
+    """A table as it is."""
     if not isinstance(X, np.ndarray):
-        _no_sparse(X, what)
+        if sparse.is_sparse(X) and X.ndim == 2:
+            _check_shape(X.shape, min_rows)
+            if categorical is not None and any(declared(categorical, names, X.shape[1], what)):
+                raise DataError(f"{what} is sparse, and a sparse matrix has no categories; use a data frame.")
+            return Columns(sparse.read(X, what, by_rows, _readable), None, *X.shape)
         frame = None if isinstance(X, list | tuple) else _frame(X, what)
         if frame is not None:
             return _from_frame(frame, what, min_rows, categorical, names)
-        table, X = X, _as_array(X, what)
+        table, X = X, X if sparse.is_sparse(X) else _as_array(X, what)
         if X.dtype.kind == "U":  # NumPy has made text of the numbers too
             X = np.array(table, object)
         if X.ndim == 0:
@@ -164,8 +218,11 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
             )
             + "Pass the columns of the training data, in any order."
         )
-    table = columns.table if isinstance(columns.table, list) else list(columns.table.T)
-    return replace(columns, table=[table[place[name]] for name in names], names=tuple(names))
+    order = [place[name] for name in names]
+    if isinstance(columns.table, sparse.Sparse):
+        return replace(columns, table=sparse.choose(columns.table, order), names=tuple(names))
+    table = columns.table.T if isinstance(columns.table, np.ndarray) else columns.table
+    return replace(columns, table=[table[j] for j in order], names=tuple(names))
 
 
 def encode(columns: Columns, categories: Mapping[int, Dictionary], what: str) -> Columns:
@@ -186,7 +243,7 @@ def encode(columns: Columns, categories: Mapping[int, Dictionary], what: str) ->
     """
     if not categories:
         return columns
-    table = list(columns.table) if isinstance(columns.table, list) else list(columns.table.T)
+    table = columns.apart()
     for column, dictionary in categories.items():
         where = f"column {columns.names[column]!r} of {what}" if columns.names else f"column {column} of {what}"
         table[column] = dictionary.encode(as_categories(table[column], where), where)
@@ -366,7 +423,8 @@ def floats(values: Any, what: str) -> NDArray[np.float64]:
         if isinstance(found, nw.Series):
             values = _from_series(found, what, False)
         elif isinstance(found, nw.DataFrame):
-            values = np.column_stack([*_from_frame(found, what, 0).table])
+            numbers: list[Any] = [_from_series(column, what, False) for column in found.iter_columns()]
+            values = np.column_stack(numbers)
     return np.array(_readable(_as_array(values, what), what), dtype=np.float64, order="C")
 
 
@@ -435,7 +493,7 @@ def _from_frame(
     names = tuple(map(str, labels)) if texts else None
     categories = declared(categorical, names or spare, len(labels), what)
     table = [
-        _from_series(column, f"column {name!r} of {what}", category)
+        _from_column(column, f"column {name!r} of {what}", category)
         for name, column, category in zip(labels, frame.iter_columns(), categories, strict=True)
     ]
     return Columns(table, names, *frame.shape)
@@ -499,6 +557,12 @@ def _coded(series: "nw.Series[Any]", where: str) -> Coded:
     arrow = native.unify_dictionaries() if hasattr(native.type, "index_type") else native.dictionary_encode()
     array = arrow.combine_chunks()
     return Coded.of(array.indices.cast("int32").fill_null(-1).to_numpy(), array.dictionary.to_pylist(), where)
+
+
+def _from_column(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded | sparse.Stored:
+    """One column of a data frame, sparse where pandas has it so."""
+    stored = None if category else sparse.of_series(getattr(series.to_native(), "array", None), where, _readable)
+    return _from_series(series, where, category) if stored is None else stored
 
 
 def _from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded:
@@ -612,10 +676,8 @@ def _refusal(where: str, dtype: Any) -> DataError:
 
 
 def _no_sparse(X: Any, what: str) -> None:
-    if hasattr(X, "tocsr"):
-        raise ColumnTypeError(
-            f"{what} is sparse ({type(X).__name__}), and sparse data is not supported yet; pass {what}.toarray()."
-        )
+    if sparse.is_sparse(X):
+        raise ColumnTypeError(f"{what} is sparse ({type(X).__name__}), but it must be dense; pass {what}.toarray().")
 
 
 def _check_shape(shape: tuple[int, ...], min_rows: int) -> None:

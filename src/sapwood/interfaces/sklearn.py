@@ -102,8 +102,8 @@ class _Estimator(BaseEstimator):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            NumPy, pandas, polars, Arrow or lists; NaN is a missing value. Text and categorical types are categories,
-            and columns that ``categorical_features`` names.
+            NumPy, scipy's sparse matrices, pandas, polars, Arrow or lists; NaN is a missing value. Text and categorical
+            types are categories, and columns that ``categorical_features`` names.
         y : (n_rows,) or (n_rows, n_outputs) array-like
             The target: finite numbers, or classes of any kind; in several columns numbers, or labels of 0 and 1.
         sample_weight : (n_rows,) array-like, optional
@@ -187,6 +187,7 @@ class _Estimator(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     def _about(self) -> Mapping[str, Any]:

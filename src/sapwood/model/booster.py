@@ -187,7 +187,7 @@ class Booster:
             and (n_jobs is None or cpu.threads(n_jobs))  # a wrong number raises though one thread will do
         ):
             return self._forest.predict(X, 0, -1, raw)
-        columns = self._read(X)
+        columns = self._read(X, by_rows=True)
         first, last = self._trees_of(rounds)
         n_threads = cpu.threads(n_jobs)
         if self.averaged:
@@ -210,7 +210,7 @@ class Booster:
         (n_rows, n_trees) int32
             Ids of nodes, as in `to_frame`; trees in the order of training.
         """
-        columns = self._read(X)
+        columns = self._read(X, by_rows=True)
         return self._forest.leaves(columns.table, *self._trees_of(rounds), cpu.threads(n_jobs))
 
     def staged_predict(
@@ -233,7 +233,7 @@ class Booster:
         (n_rows,) or (n_rows, n_outputs) float64
             The same bits as ``predict(X, rounds=1)``, ``predict(X, rounds=2)``, ...
         """
-        columns = self._read(X)  # here, not in the generator: bad input raises at the call
+        columns = self._read(X, by_rows=True)  # here, not in the generator: bad input raises at the call
         start = self._start(init_score, columns.n_rows)
         n_threads = cpu.threads(n_jobs)
         link = np.copy if raw else self._link(n_threads)
@@ -563,7 +563,7 @@ class Booster:
     @cached_property
     def _direct(self) -> bool:
         """Whether numbers can go to the core as they are, and what it says is the prediction."""
-        return not self.averaged and not self.categories
+        return not self.averaged and not self.categories and not self._zero_as_missing
 
     @cached_property
     def _forest(self) -> cpu.Forest:
@@ -618,13 +618,19 @@ class Booster:
         table = list(columns)
         return self.predict(ingest.Columns(table, None, len(table[0]), len(table)), raw=raw, n_jobs=n_jobs)
 
-    def _read(self, X: Any) -> ingest.Columns:
+    def _read(self, X: Any, by_rows: bool = False) -> ingest.Columns:
         """The columns of a table, in the order of training, categories as codes."""
         if isinstance(X, ingest.Columns):  # read before
             return X
         names = self.feature_names if self.named else None
-        columns = ingest.read(X, categorical=known(self.categories, names))
+        columns = ingest.read(
+            X, categorical=known(self.categories, names), by_rows=by_rows, zero_as_missing=self._zero_as_missing
+        )
         return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
+
+    @property
+    def _zero_as_missing(self) -> bool:
+        return bool(self.params.get("zero_as_missing", False))
 
     def _trees_of(self, rounds: Rounds) -> tuple[int, int]:
         """First tree and end of a range of rounds."""

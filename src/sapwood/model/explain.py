@@ -97,7 +97,7 @@ def explain(
     if background is not None and by is not None:
         raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
     n_threads = cpu.threads(n_jobs)
-    columns = booster._read(X)
+    columns = booster._read(X).filled()
     core = booster._explainer if by is None else explainer(booster, by)
     ask = _Ask(booster, core, columns, interactions, n_threads)
     if background is None:
@@ -107,7 +107,7 @@ def explain(
             start = start + each / _rounds(booster)
         values, base = ask.values(None), np.tile(start, (columns.n_rows, 1))
     else:
-        other = booster._read(background)
+        other = booster._read(background).filled()
         scores = booster.predict(background, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
         if space == "raw":
             means = [cpu.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
@@ -285,7 +285,7 @@ def _rescaled(ask: _Ask, other: ingest.Columns, scores: Floats, own: Floats, cur
     """Values along a curve of the scores: against each row of the background, raw ones times the slope of the chord."""
     values, base = np.zeros(()), np.zeros(())
     for i, score in enumerate(scores):
-        row = [column[i : i + 1] for column in other.table] if isinstance(other.table, list) else other.table[i : i + 1]
+        row = [column[i : i + 1] for column in other.apart()]
         apart = np.abs(own - score) >= CLOSE
         low, high = np.where(apart, score, own - CLOSE), np.where(apart, own, own + CLOSE)
         slope = (curve(high) - curve(low)) / (high - low)

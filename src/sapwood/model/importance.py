@@ -155,7 +155,7 @@ def loss_function_change(ask: Ask) -> Floats:
 def permutation(ask: Ask) -> Floats:
     """How much worse the metric is, on average over repeats, where a column's (a group's) values are dealt out anew."""
     judge = _Judge(ask)
-    table = _list(ask.booster._read(ask.X))
+    table = _list(ask.booster._read(ask.X).filled())
     whole = judge.badness(ask.booster._predict_columns(table, ask.n_jobs))
     used = set(ask.booster.trees.column.tolist())
     result = []
@@ -176,8 +176,8 @@ def sage(ask: Ask) -> Floats:
     of columns are drawn, and each is taken forwards and backwards.
     """
     judge = _Judge(ask)
-    table = _list(ask.booster._read(ask.X))
-    other = _list(ask.booster._read(ask.X if ask.background is None else ask.background))
+    table = _list(ask.booster._read(ask.X).filled())
+    other = _list(ask.booster._read(ask.X if ask.background is None else ask.background).filled())
     n_other = len(other[0])
     if ask.background is None:  # a few rows stand for all
         chosen = np.sort(np.argsort(cpu.draw(ask.seed, SAGE, 0, 0, n_other), kind="stable")[:32])
@@ -351,7 +351,7 @@ def _spread(values: Floats, weights: Floats) -> tuple[float, float]:
 
 def _list(columns: ingest.Columns) -> list[NDArray[Any]]:
     """The columns of a table, one by one."""
-    return columns.table if isinstance(columns.table, list) else list(columns.table.T)
+    return columns.apart()
 
 
 def _groups(ask: Ask) -> list[set[int]]:
@@ -375,7 +375,7 @@ def column_of(booster: "Booster", column: int | str) -> int:
 
 def _pair(ask: Ask) -> tuple[Floats, Floats]:
     """Two rows and their scores."""
-    rows = explain.table_of(ask.booster._read(_need(ask.X, "X")))
+    rows = explain.table_of(ask.booster._read(_need(ask.X, "X")).filled())
     if len(rows) != 2 or ask.booster.n_outputs > 1:
         raise ParameterError(
             "a prediction difference is that of two rows, X of shape (2, n_columns), and of one score."

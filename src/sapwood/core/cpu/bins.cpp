@@ -114,13 +114,13 @@ std::vector<double> between(const std::vector<Key>& sorted) {
 }
 
 // Least significant digit first, 11 bits a pass; digits in which all keys agree are skipped. Sorted into `keys` or `space`: returned.
-template <class Key>
+template <class Key, class Weight = int32_t>
 struct Sorted {
   Key* keys;
-  int32_t* weights;  // null where rows count alike
+  Weight* weights;  // null where rows count alike
 };
-template <class Key>
-Sorted<Key> radix_sort(Sorted<Key> from, Sorted<Key> space, size_t n) {
+template <class Key, class Weight>
+Sorted<Key, Weight> radix_sort(Sorted<Key, Weight> from, Sorted<Key, Weight> space, size_t n) {
   constexpr int DIGITS = sizeof(Key) == 4 ? 3 : 6;
   std::vector<uint32_t> counts(DIGITS * 2048, 0);
   for (size_t i = 0; i < n; i++)
@@ -197,16 +197,16 @@ struct Run {  // equal keys at begin .. end - 1 of a sorted list, and what they 
   size_t begin, end;
   int64_t weight;
 };
-template <class Key>
-Run run_at(const Sorted<Key>& s, size_t n, size_t begin) {
+template <class Key, class Weight>
+Run run_at(const Sorted<Key, Weight>& s, size_t n, size_t begin) {
   Run r{begin, begin, 0};
   for (; r.end < n && s.keys[r.end] == s.keys[begin]; r.end++) r.weight += s.weights == nullptr ? 1 : s.weights[r.end];
   return r;
 }
 
 // Bins of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
-template <class Key>
-std::vector<double> walk(const Sorted<Key>& s, size_t n, int bins) {
+template <class Key, class Weight>
+std::vector<double> walk(const Sorted<Key, Weight>& s, size_t n, int bins) {
   int64_t rest = 0, acc = 0;
   for (size_t i = 0; i < n; i++) rest += s.weights == nullptr ? 1 : s.weights[i];
   std::vector<double> cuts;
@@ -224,34 +224,62 @@ std::vector<double> walk(const Sorted<Key>& s, size_t n, int bins) {
   return cuts;
 }
 
+bool is_finite(double x) { return x - x == 0.0; }  // neither NaN nor infinity
+
 struct ColumnSketch {
   const std::vector<Chunk>& chunks;
   const Weights& weights;
+  const std::vector<int64_t>& live;  // by chunk: rows of positive weight
   int max_bins;
 
   // Every distinct value, if there are few.
   bool few(int column, std::vector<double>& cuts) const {
     Distinct seen(max_bins);
     double block[BLOCK];
-    int64_t global = 0;
+    int64_t first = 0;
     uint64_t last = 0;
-    for (const Chunk& chunk : chunks)
+    auto add = [&](double x) {
+      const uint64_t v = ordered(x);
+      if (v == last) return true;
+      last = v;
+      return seen.add(v);
+    };
+    for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
+      const Chunk& chunk = chunks[k];
+      if (chunk.columns[column].sparse()) {
+        if (!few_stored(chunk.columns[column], first, live[k], add)) return false;
+        continue;
+      }
+      int64_t global = first;
       for (int64_t at = 0; at < chunk.n_rows; at += BLOCK) {
         const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
         load(chunk.columns[column], at, n, block);
-        for (int i = 0; i < n; i++, global++) {
-          if (!(block[i] - block[i] == 0.0) || weights.of(global) == 0) continue;  // NaN and infinities
-          const uint64_t v = ordered(block[i]);
-          if (v == last) continue;
-          last = v;
-          if (!seen.add(v)) return false;
-        }
+        for (int i = 0; i < n; i++, global++)
+          if (is_finite(block[i]) && weights.of(global) > 0 && !add(block[i])) return false;
       }
+    }
     std::sort(seen.found.begin(), seen.found.end());
     cuts = between(seen.found);
     return true;
   }
+
+  template <class Add>
+  bool few_stored(const Column& column, int64_t first, int64_t n_live, Add&& add) const {
+    bool fits = true;
+    each_block(column, [&](const int32_t* rows, const double* x, int n) {
+      for (int i = 0; i < n && fits; i++) {
+        if (weights.of(first + rows[i]) == 0) continue;
+        n_live--;
+        fits = !is_finite(x[i]) || add(x[i]);
+      }
+    });
+    return fits && (n_live == 0 || !is_finite(column.absent) || add(column.absent));
+  }
 };
+
+bool some_sparse(const std::vector<Chunk>& chunks, int column) {
+  return std::any_of(chunks.begin(), chunks.end(), [&](const Chunk& c) { return c.columns[column].sparse(); });
+}
 
 bool is_single(const std::vector<Chunk>& chunks, int column) {  // float32 holds every value
   return std::all_of(chunks.begin(), chunks.end(), [&](const Chunk& chunk) {
@@ -269,6 +297,56 @@ struct Quantiles {
   const Weights& weights;
   const std::vector<Place>& places;
   int max_bins, min_samples_bin, n_threads;
+
+  // Of columns of which only some values are stored: the other rows of the sample are counted, not visited.
+  void find_stored(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts) const {
+    if (columns.empty()) return;
+    int64_t n = 0;
+    for (const Chunk& chunk : chunks) n += chunk.n_rows;
+    std::vector<uint64_t> sampled((size_t)n / 64 + 1, 0);
+    std::vector<size_t> begin(chunks.size() + 1, 0);  // by chunk: its first place
+    std::vector<int64_t> weight(chunks.size(), 0);    // of its places
+    for (const Place& p : places) {
+      sampled[p.global >> 6] |= 1ull << (p.global & 63);
+      begin[p.chunk + 1]++, weight[p.chunk] += weights.of(p.global);
+    }
+    for (size_t k = 0; k < chunks.size(); k++) begin[k + 1] += begin[k];
+    run(n_threads, (int64_t)columns.size(), [&](int64_t j, int) {
+      std::vector<uint64_t> keys;
+      std::vector<int64_t> heavy;
+      int64_t first = 0, unseen = 0;  // rows of the sample without an entry of their own
+      auto add = [&](double x, int64_t w) {
+        if (is_finite(x)) keys.push_back(ordered(x)), heavy.push_back(w);
+      };
+      for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
+        const Column& column = chunks[k].columns[columns[j]];
+        int64_t rows_left = (int64_t)(begin[k + 1] - begin[k]), weight_left = weight[k];
+        if (column.sparse())
+          each_block(column, [&](const int32_t* rows, const double* x, int m) {
+            for (int i = 0; i < m; i++) {
+              const int64_t row = first + rows[i], w = weights.of(row);
+              if ((sampled[row >> 6] >> (row & 63) & 1) == 0) continue;
+              rows_left--, weight_left -= w;
+              add(x[i], w);
+            }
+          });
+        else
+          for (size_t i = begin[k]; i < begin[k + 1]; i++) {
+            double x;
+            load(column, places[i].row, 1, &x);
+            add(x, weights.of(places[i].global));
+            rows_left = 0;
+          }
+        if (rows_left == 0) continue;
+        add(column.absent, weight_left);
+        if (is_finite(column.absent)) unseen += rows_left - 1;
+      }
+      std::vector<uint64_t> other(keys.size());
+      std::vector<int64_t> other_heavy(keys.size());
+      const Sorted<uint64_t, int64_t> mine{keys.data(), heavy.data()}, spare{other.data(), other_heavy.data()};
+      cuts[columns[j]] = cut(radix_sort(mine, spare, keys.size()), keys.size(), unseen);
+    });
+  }
 
   // Columns are gathered several at a time: a line of a row-major table is visited once for all of them.
   template <class Real, class Key>
@@ -293,7 +371,7 @@ struct Quantiles {
           __builtin_prefetch(next.data + later.row * next.stride);
           double x;
           load(column, p.row, 1, &x);
-          if (!(x - x == 0.0)) continue;
+          if (!is_finite(x)) continue;
           const size_t at = filled[k - first]++;
           lane(k - first).keys[at] = ordered((Real)x);
           if (weights.given) lane(k - first).weights[at] = weights.multiple[p.global];
@@ -304,13 +382,14 @@ struct Quantiles {
     });
   }
 
-  template <class Key>
-  std::vector<double> cut(const Sorted<Key>& sorted, size_t n) const {
+  // unseen: rows that share a key with others
+  template <class Key, class Weight>
+  std::vector<double> cut(const Sorted<Key, Weight>& sorted, size_t n, int64_t unseen = 0) const {
     std::vector<Key> values;
     for (size_t i = 0; i < n && (int)values.size() <= max_bins; i++)
       if (values.empty() || sorted.keys[i] != values.back()) values.push_back(sorted.keys[i]);
     if ((int)values.size() <= max_bins) return between(values);
-    int64_t rows = weights.whole ? 0 : (int64_t)n;
+    int64_t rows = weights.whole ? 0 : (int64_t)n + unseen;
     for (size_t i = 0; weights.whole && i < n; i++) rows += sorted.weights[i];
     // A bin of fewer rows only follows their noise.
     return walk(sorted, n, (int)std::min<int64_t>(max_bins, std::max<int64_t>(128, rows / min_samples_bin)));
@@ -328,22 +407,28 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
   std::vector<std::vector<double>> cuts(n_columns);
   std::vector<uint8_t> many(n_columns);
   const bool every = max_bins == EVERY_VALUE;  // then nothing is gained by giving up on a column early
-  const ColumnSketch sketch{chunks, weights, max_bins};
+  std::vector<int64_t> live;
+  for (int64_t first = 0; const Chunk& chunk : chunks) {
+    live.push_back(chunk.n_rows);
+    for (int64_t i = first; weights.given && i < first + chunk.n_rows; i++) live.back() -= weights.of(i) == 0;
+    first += chunk.n_rows;
+  }
+  const ColumnSketch sketch{chunks, weights, live, max_bins};
   run(n_threads, n_columns, [&](int64_t c, int) { many[c] = every || !sketch.few((int)c, cuts[c]); });
-  std::vector<int> singles, doubles;
+  std::vector<int> singles, doubles, stored;
   for (int c = 0; c < n_columns; c++)
-    if (many[c]) (is_single(chunks, c) ? singles : doubles).push_back(c);
-  if (singles.empty() && doubles.empty()) return cuts;
+    if (many[c]) (some_sparse(chunks, c) ? stored : is_single(chunks, c) ? singles : doubles).push_back(c);
+  if (singles.empty() && doubles.empty() && stored.empty()) return cuts;
   const std::vector<Place> places = sample_rows(chunks, weights, every ? n : SAMPLE);
   const Quantiles quantiles{chunks, weights, places, max_bins, min_samples_bin, n_threads};
   quantiles.find<float, uint32_t>(singles, cuts);
   quantiles.find<double, uint64_t>(doubles, cuts);
+  quantiles.find_stored(stored, cuts);
   return cuts;
 }
 
 // -------------------------------------------------------------------------------------------------- codes
 namespace {
-constexpr int64_t FUSE_ROWS = 4096;  // rows from which fewer updates pay for the unfolding of sums
 
 bool any_missing(const Column& column, int64_t first, int n, bool category) {
   if (column.kind != Kind::f32 && column.kind != Kind::f64 && !category) return false;
@@ -379,7 +464,7 @@ Cuts::Cuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
 }
 
 void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16_t* code) {
-  if (column.kind == Kind::f32) {
+  if (column.kind == Kind::f32 && !column.sparse()) {
     float x[BLOCK];
     load_as<float>(column, first, n, x);
     kernels().bin32(x, n, cuts.f.data(), cuts.n, code);
@@ -407,25 +492,49 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
     is_category.push_back(n_categories[c] > 0), any_category |= n_categories[c] > 0;
     n_bins.push_back(is_category[c] ? n_categories[c] : (int)cuts[c].size() + 1);
   }
-  has_missing.assign(n_columns, 0);
-  int64_t rows = 0;
-  for (const Chunk& chunk : chunks) rows += chunk.n_rows;
-  const bool share = !exact && fuse.value_or(rows >= FUSE_ROWS);
-  if (share) find_missing(chunks, n_threads);
-  layout = lay_out(n_bins, has_missing, share, exact);
+  has_missing.assign(n_columns, 0), usual.assign(n_columns, -1);
   std::vector<Cuts> ready(cuts.begin(), cuts.end());
   if (exact) {
+    layout = lay_out(n_bins, has_missing, usual, {}, 0, true);
     rank_chunks(chunks, ready, n_threads);
     return;
   }
-  for (const Chunk& chunk : chunks) encode_shard(chunk, ready, n_threads);
+  std::vector<Thin> thin = thin_out(chunks, ready, fuse, n_threads);
+  for (size_t k = 0; k < chunks.size(); k++) encode_shard(chunks[k], std::move(thin[k]), ready, n_threads);
+}
+
+// Encodes the thin columns and lays out all of them.
+std::vector<Thin> Binned::thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready,
+                                   std::optional<bool> fuse, int n_threads) {
+  usual = usual_codes(chunks, ready);
+  for (int c = 0; c < n_columns; c++)
+    if (is_category[c]) usual[c] = -1;
+  std::vector<Thin> thin;
+  std::vector<int64_t> first;
+  int64_t n = 0;
+  for (const Chunk& chunk : chunks) {
+    thin.emplace_back(chunk, usual, ready, n_threads);
+    first.push_back(n);
+    n += chunk.n_rows;
+  }
+  for (int c = 0; c < n_columns; c++)
+    for (size_t k = 0; k < thin.size() && usual[c] >= 0; k++) {
+      const Entries e = thin[k].of(c);
+      has_missing[c] |= usual[c] == n_bins[c] || std::find(e.codes, e.codes + e.n, n_bins[c]) != e.codes + e.n;
+    }
+  const std::vector<Share> shares = share_slots(thin, first, n, usual, n_bins, has_missing);
+  const int64_t rows = !fuse ? n : *fuse ? INT64_MAX : 0;
+  find_missing(chunks, rows, n_threads);
+  layout = lay_out(n_bins, has_missing, usual, shares, rows, false);
+  return thin;
 }
 
 // Of the columns that may share a slot: there a code for missing values takes room, so it is known beforehand whether there are some.
-void Binned::find_missing(const std::vector<Chunk>& chunks, int n_threads) {
+void Binned::find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads) {
   std::vector<int> columns;
   for (int c = 0; c < n_columns; c++)
-    if (may_fuse(n_bins[c])) columns.push_back(c);
+    if (may_fuse(n_bins[c], rows) && usual[c] < 0) columns.push_back(c);
+  if (columns.empty()) return;
   std::vector<std::vector<uint8_t>> found(n_threads, std::vector<uint8_t>(n_columns, 0));
   for (const Chunk& chunk : chunks)
     run(n_threads, (chunk.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
@@ -478,8 +587,9 @@ void store(const uint16_t* code, int n, void* plane, void* rows, size_t stride) 
 }
 }  // namespace
 
-void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads) {
+void Binned::encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads) {
   Shard shard = new_shard(chunk.n_rows);
+  encode_shares(shard, std::move(thin), n_threads);
   const int64_t n_blocks = (chunk.n_rows + BLOCK - 1) / BLOCK;
   std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
   run(n_threads, n_blocks, [&](int64_t b, int worker) {
@@ -487,11 +597,14 @@ void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, in
     const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
     uint16_t code[BLOCK], part[BLOCK];
     for (const Group& g : layout.groups) {
+      if (g.code_bytes == 0) continue;
       char* rows = (char*)group(shard, g) + (size_t)at * g.stride * g.code_bytes;
       for (int k = 0; k < g.width; k++) {
         const int s = g.first + k;
         const Slot& slot = layout.slots[s];
-        if (slot.fused()) {
+        if (slot.shared) {
+          for (int i = 0; i < n; i++) code[i] = (uint16_t)slot_code(shard, s, at + i);
+        } else if (slot.fused()) {
           memset(code, 0, sizeof code);
           for (const int c : slot.columns) {
             encode_column(chunk, c, at, n, ready, part);
@@ -518,6 +631,75 @@ void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, in
   shards.push_back(std::move(shard));
 }
 
+// The planes of bundles, and lists.
+void Binned::encode_shares(Shard& shard, Thin thin, int n_threads) {
+  const int n_slots = (int)layout.slots.size(), n_lists = n_slots - layout.first_list;
+  run(n_threads, layout.first_list, [&](int64_t s, int) {
+    const Slot& slot = layout.slots[s];
+    if (!slot.shared) return;
+    void* codes = plane(shard, (int)s);
+    memset(codes, 0, (size_t)shard.n_rows * slot.code_bytes);
+    for (const int c : slot.columns) {
+      const Entries e = thin.of(c);
+      const uint32_t first = layout.members[c].first;
+      if (slot.code_bytes == 1)
+        for (int64_t i = 0; i < e.n; i++) ((uint8_t*)codes)[e.rows[i]] = (uint8_t)(first + e.codes[i]);
+      else
+        for (int64_t i = 0; i < e.n; i++) ((uint16_t*)codes)[e.rows[i]] = (uint16_t)(first + e.codes[i]);
+    }
+  });
+  std::vector<std::optional<RowCodes>> lists(n_lists);
+  run(n_threads, n_lists,
+      [&](int64_t k, int) { lists[k].emplace(thin, layout, layout.slots[layout.first_list + k], shard.n_rows); });
+  for (auto& one : lists) shard.lists.push_back(std::move(*one));
+  std::vector<uint8_t> wanted(n_columns, 0);
+  for (int s = layout.first_list; s < n_slots; s++)
+    for (const int c : layout.slots[s].columns) wanted[c] = 1;
+  thin.keep(wanted);
+  shard.thin = std::move(thin);
+}
+
+uint32_t Binned::listed_code(const Shard& s, int column, int64_t row) const {
+  const Entries e = s.thin.of(column);
+  const int32_t* at = std::lower_bound(e.rows, e.rows + e.n, row);
+  return at < e.rows + e.n && *at == row ? e.codes[at - e.rows] : (uint32_t)usual[column];
+}
+
+uint32_t Binned::code(const Shard& s, int column, int64_t row) const {
+  const Member& m = layout.members[column];
+  const Slot& slot = layout.slots[m.slot];
+  if (slot.lists()) return listed_code(s, column, row);
+  const uint32_t code = slot_code(s, m.slot, row);
+  if (slot.shared) return code - m.first < m.n ? code - m.first : (uint32_t)m.usual;
+  return slot.fused() ? code / m.step % m.n : code;
+}
+
+template <class Code>
+void Binned::codes(int column, Code* out) const {
+  const int at = layout.members[column].slot;
+  const Slot& slot = layout.slots[at];
+  std::vector<Code> own(slot.columns.size() > 1 && !slot.lists() ? slot.n_codes : 0);  // by code of the slot
+  if (!own.empty()) layout.each_code(column, [&](uint32_t k, uint32_t code) { own[k] = (Code)code; });
+  for (const Shard& s : shards) {
+    Code* to = out + s.first;
+    if (slot.lists()) {
+      std::fill(to, to + s.n_rows, (Code)usual[column]);
+      const Entries e = s.thin.of(column);
+      for (int64_t i = 0; i < e.n; i++) to[e.rows[i]] = (Code)e.codes[i];
+    } else if (own.empty() && slot.code_bytes == sizeof(Code)) {
+      memcpy(to, plane(s, at), (size_t)s.n_rows * sizeof(Code));
+    } else {
+      for (int64_t i = 0; i < s.n_rows; i++) {
+        const uint32_t code = slot_code(s, at, i);
+        to[i] = own.empty() ? (Code)code : own[code];
+      }
+    }
+  }
+}
+template void Binned::codes(int, uint8_t*) const;
+template void Binned::codes(int, uint16_t*) const;
+template void Binned::codes(int, uint32_t*) const;
+
 // The order of values runs through all chunks, and so do row ids: one shard.
 void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads) {
   int64_t rows = 0;
@@ -540,7 +722,10 @@ void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cut
 
 size_t Binned::n_bytes() const {
   size_t n = 0;
-  for (const Shard& s : shards) n += s.groups.size() + s.planes.size();
+  for (const Shard& s : shards) {
+    n += s.groups.size() + s.planes.size() + s.thin.n_bytes();
+    for (const RowCodes& lists : s.lists) n += lists.offset.size() + lists.codes.size();
+  }
   return n;
 }
 

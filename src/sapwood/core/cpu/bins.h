@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "kernels.h"
+#include "memory.h"
 #include "slots.h"
 #include "table.h"
+#include "thin.h"
 
 namespace sapwood {
 
@@ -25,31 +27,18 @@ constexpr int EVERY_VALUE = 0x7fffffff;  // as max_bins: a bin for every value, 
 std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins,
                                            int min_samples_bin, int n_threads);
 
-class Memory {  // aligned, not cleared, in huge pages where the system offers them; given back as soon as it is freed
- public:
-  Memory() = default;
-  explicit Memory(size_t n_bytes);
-  ~Memory();
-  Memory(Memory&& o) noexcept;
-  Memory& operator=(Memory&& o) noexcept;
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(data_);
-  }
-  size_t size() const { return size_; }
-
- private:
-  void *data_ = nullptr, *mapped_ = nullptr;
-  size_t size_ = 0, mapped_size_ = 0;
-};
-
 // The codes of some consecutive rows, twice:
 //   groups  row-major, up to 32 slots side by side: what histograms read
 //   planes  one slot after the other, padded: what partitions read
+// or, of slots that are lists:
+//   lists   row by row: what histograms read
+//   thin    column by column: what partitions read
 struct Shard {
   int64_t n_rows = 0, first = 0;  // `first`: global position of its first row
   Memory groups, planes;
   std::vector<size_t> plane_at;  // (slots) bytes
+  std::vector<RowCodes> lists;   // (slots that are lists)
+  Thin thin;                     // their columns
 };
 
 class Binned {
@@ -67,6 +56,7 @@ class Binned {
   std::vector<int> n_bins;  // of values; the code n_bins means missing
   std::vector<uint8_t> has_missing, is_category;
   bool any_category = false;
+  std::vector<int> usual;  // the code of what a thin column does not list, or -1
   Layout layout;
   std::vector<Shard> shards;
   size_t n_bytes() const;
@@ -79,13 +69,25 @@ class Binned {
            : bytes == 2 ? ((const uint16_t*)codes)[row]
                         : ((const uint32_t*)codes)[row];
   }
+  uint32_t code(const Shard& s, int column, int64_t row) const;
+  template <class Code>
+  void codes(int column, Code* out) const;  // (n_rows) OUT
+  // What a split of a column looks at: the code of its slot, or of lists the column's own.
+  uint32_t split_code(const Shard& s, int column, int64_t row) const {
+    const int slot = layout.members[column].slot;
+    return layout.slots[slot].lists() ? listed_code(s, column, row) : slot_code(s, slot, row);
+  }
 
  private:
-  void find_missing(const std::vector<Chunk>& chunks, int n_threads);
+  std::vector<Thin> thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, std::optional<bool> fuse,
+                             int n_threads);
+  void find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads);
   Shard new_shard(int64_t n_rows);
   void encode_column(const Chunk& chunk, int c, int64_t at, int n, const std::vector<Cuts>& ready,
                      uint16_t* code) const;
-  void encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads);
+  void encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads);
+  void encode_shares(Shard& shard, Thin thin, int n_threads);
+  uint32_t listed_code(const Shard& s, int column, int64_t row) const;
   void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads);
 };
 

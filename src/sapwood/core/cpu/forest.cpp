@@ -49,6 +49,10 @@ int32_t above(const ForestArrays& a, int64_t s) {
   return a.set_offset[s] < a.set_offset[s + 1] ? a.set_code[a.set_offset[s + 1] - 1] + 1 : 0;
 }
 
+uint8_t code_of(double x, const Cuts& cuts) {
+  return (uint8_t)(x != x ? cuts.n + 1 : std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
+}
+
 }  // namespace
 
 // Every set holds rising codes, and a column is split by sets or by thresholds, not by both.
@@ -144,9 +148,9 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
     for (int u = 0; u < n; u++) {
       const int32_t left = a.left[at + u];
       Walk& w = walk_[at + u];
-      w.threshold = a.threshold[at + u], w.column = left == 0 ? -1 : a.column[at + u];
+      w.threshold = a.threshold[at + u], w.plane = left == 0 ? -1 : plane_of_[a.column[at + u]];
       w.left = left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0);
-      if (left != 0 && a.set[at + u] >= 0) w.set = set_at[a.set[at + u]], w.column = -2 - w.column;
+      if (left != 0 && a.set[at + u] >= 0) w.set = set_at[a.set[at + u]], w.plane = -2 - w.plane;
     }
     if (tree.masked) {
       most_nodes_ = std::max(most_nodes_, n);
@@ -212,14 +216,14 @@ template <bool SETS>
 int32_t Forest::follow(const OneTree& t, const double* row) const {
   const Walk* w = &walk_[t.first_node];
   int32_t u = 0;
-  while (SETS ? w[u].column != -1 : w[u].column >= 0) {
-    if (SETS && w[u].column < 0) {
-      const double x = row[-2 - w[u].column];
+  while (SETS ? w[u].plane != -1 : w[u].plane >= 0) {
+    if (SETS && w[u].plane < 0) {
+      const double x = row[-2 - w[u].plane];
       const bool left = !(x >= 0.0) ? w[u].left & 1 : in_set(w[u].set, x);  // below 0, and NaN: missing
       u = (w[u].left >> 1) + !left;
       continue;
     }
-    const double x = row[w[u].column];
+    const double x = row[w[u].plane];
     const bool right = x != x ? !(w[u].left & 1) : x > w[u].threshold;
     u = (w[u].left >> 1) + right;
   }
@@ -227,7 +231,27 @@ int32_t Forest::follow(const OneTree& t, const double* row) const {
 }
 
 void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
-  for (const int c : used_) load(table.columns[c], row, 1, x + c);
+  if (!table.lists) {
+    for (size_t p = 0; p < used_.size(); p++) load(table.columns[used_[p]], row, 1, x + p);
+    return;
+  }
+  const RowLists& lists = *table.lists;
+  std::fill(x, x + used_.size(), lists.absent);
+  for (int64_t i = lists.offset[row]; i < lists.offset[row + 1]; i++)
+    if (const int p = plane_of_[lists.column[i]]; p >= 0) load(lists.values, i, 1, x + p);
+}
+
+// Codes of n rows of lists, one byte plane a used column: most are that of the absent value.
+void Forest::encode_lists(const RowLists& lists, int64_t row, int n, uint8_t* codes) const {
+  for (size_t p = 0; p < used_.size(); p++) memset(codes + p * BLOCK, code_of(lists.absent, cuts_[p]), n);
+  for (int i = 0; i < n; i++)
+    for (int64_t at = lists.offset[row + i]; at < lists.offset[row + i + 1]; at++) {
+      const int p = plane_of_[lists.column[at]];
+      if (p < 0) continue;
+      double x;
+      load(lists.values, at, 1, &x);
+      codes[(size_t)p * BLOCK + i] = code_of(x, cuts_[p]);
+    }
 }
 
 // What a node of a forest with terms gives a row: x by place in used_.
@@ -241,7 +265,7 @@ double Forest::given(int64_t node, Row&& x) const {
 template <bool SETS>
 void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                      double* out) const {
-  std::vector<double> x(n_columns_);
+  std::vector<double> x(used_.size());
   const int k = n_outputs();
   for (int i = 0; i < n; i++) {
     load_row(table, row + i, x.data());
@@ -249,7 +273,7 @@ void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int6
     for (int j = 0; j < k; j++) s[j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
     for (int64_t t = first; t < last; t++) {
       const int64_t u = trees_[t].first_node + follow<SETS>(trees_[t], x.data());
-      const double v = linear_.coef.empty() ? value_[u] : given(u, [&](int32_t p) { return x[used_[p]]; });
+      const double v = linear_.coef.empty() ? value_[u] : given(u, [&](int32_t p) { return x[p]; });
       s[trees_[t].output] = s[trees_[t].output] + v;
     }
   }
@@ -284,7 +308,8 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     for (int j = 0; j < k; j++)
       for (int i = 0; i < n; i++) mine.score[j * BLOCK + i] = start == nullptr ? base_[j] : start[(at + i) * k + j];
     uint16_t code[BLOCK];
-    for (int first_row = 0; first_row < n; first_row += STRIPE) {
+    if (table.lists) encode_lists(*table.lists, at, n, mine.codes.data());
+    for (int first_row = 0; first_row < n && !table.lists; first_row += STRIPE) {
       const int m = std::min(STRIPE, n - first_row);
       const char* line = nullptr;
       for (int p = 0; p < n_planes; p++) {
@@ -356,7 +381,8 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
 
 void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
                      int n_threads) const {
-  bool masked = maskable_ && table.n_rows >= FEW_ROWS;
+  bool masked = maskable_ && table.n_rows >= FEW_ROWS &&
+                !(table.lists && (set_offset_.size() > 1 || !linear_.coef.empty()));  // lists give codes of cuts only
   for (int64_t t = first; masked && t < last; t++) masked = trees_[t].masked;
   if (masked) return by_blocks(table, first, last, raw, start, out, n_threads);
   constexpr int TOGETHER = 64;
@@ -373,7 +399,7 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
 void Forest::leaves(const Chunk& table, int64_t first, int64_t last, int32_t* out, int n_threads) const {
   constexpr int TOGETHER = 64;
   run(n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
-    std::vector<double> x(n_columns_);
+    std::vector<double> x(used_.size());
     for (int64_t i = b * TOGETHER; i < std::min(table.n_rows, (b + 1) * TOGETHER); i++) {
       load_row(table, i, x.data());
       for (int64_t t = first; t < last; t++)

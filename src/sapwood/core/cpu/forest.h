@@ -45,8 +45,8 @@ class Forest {
       double threshold;
       int64_t set;  // into small_sets_; ~ its number where it holds larger codes
     };
-    int32_t column;  // -1 in leaves, -2 - column where a set decides
-    int32_t left;    // left child * 2 + missing_left; a leaf: its index in `value`
+    int32_t plane;  // place of its column in used_; -1 in leaves, -2 - place where a set decides
+    int32_t left;   // left child * 2 + missing_left; a leaf: its index in `value`
   };
   struct OneTree {
     int64_t first_node;
@@ -70,7 +70,8 @@ class Forest {
                double* out) const;
   void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
                  int n_threads) const;
-  void load_row(const Chunk& table, int64_t row, double* x) const;
+  void load_row(const Chunk& table, int64_t row, double* x) const;  // x (used_) OUT
+  void encode_lists(const RowLists& lists, int64_t row, int n, uint8_t* codes) const;
   template <class Row>
   double given(int64_t node, Row&& x) const;
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "exact.h"
+#include "listed.h"
 
 namespace sapwood {
 namespace {
@@ -15,7 +16,9 @@ using Numbers = std::function<LeafNumbers(size_t)>;
 
 constexpr int64_t CHUNK = 16384;  // rows of a task, at most
 constexpr int64_t SHARED = 4096;  // rows from which workers share a partition
-constexpr int MASK_LEAVES = 64;   // up to so many, leaves are numbered by masks: their cost grows with the leaves
+constexpr int FEW_LEAVE =
+    4;  // the root's rows are kept while a split takes one in so many at most, and one in so many is left
+constexpr int MASK_LEAVES = 64;  // up to so many, leaves are numbered by masks: their cost grows with the leaves
 
 struct Job {  // after a split: the histogram of the smaller child is counted, the larger one's is what remains
   int32_t parent, small, large;
@@ -49,6 +52,7 @@ class Growth {
     plant();
     if (in_.grower.shared_split) grow_levels();
     else grow_nodes();
+    leave_root();
     Tree tree = harvest(numbers, value);
     for (Node& n : nodes_) t_.release(n.hist);
     return tree;
@@ -58,6 +62,7 @@ class Growth {
   // ------------------------------------------------------------------------------------------ rows of a node
   void plant() {
     w_.lists.resize(b_.shards.size());
+    w_.kept.on = false;
     Node root;
     for (int s = 0; s < (int)b_.shards.size(); s++) {
       const int64_t n = in_.chosen == nullptr ? b_.shards[s].n_rows : (int64_t)(*in_.chosen)[s].size();
@@ -174,12 +179,7 @@ class Growth {
   int64_t count_of(const Node& n) const {
     if (!in_.weights.given) return n.n_rows;
     int64_t count = 0;
-    for (const Segment& s : n.segments) {
-      const int32_t* ids = t_.rows(n, s);
-      const int64_t first = b_.shards[s.shard].first;
-      for (int64_t i = s.begin; i < s.end; i++)
-        count += in_.weights.multiple[first + (ids == nullptr ? i : ids[i - s.begin])];
-    }
+    t_.each_row(n, [&](const Shard& s, int64_t row) { count += in_.weights.multiple[s.first + row]; });
     return count;
   }
 
@@ -215,6 +215,7 @@ class Growth {
     int segment;
     size_t split;  // of its node
     int64_t begin, n, bits, right = 0, to_left = 0, to_right = 0;
+    int64_t live = n;  // of its rows
   };
 
   int64_t share(int64_t n) const {  // rows of a task: whole words of bits, and as many tasks for every worker
@@ -227,7 +228,7 @@ class Growth {
     const Candidate& best = n.best;
     const uint32_t low = (uint32_t)best.bin + 1, end = (uint32_t)b_.n_bins[best.column] + (best.missing_left ? 0 : 1);
     const Split own{low, end - low, n.set < 0 ? nullptr : sets_[n.set].right.data()};
-    return b_.layout.slot_of(best.column).fused() ? fused_split(b_.layout, best.column, own, bits) : own;
+    return in_slot(b_.layout, best.column, own, bits);
   }
 
   void partition(const std::vector<int32_t>& batch) {
@@ -260,14 +261,25 @@ class Growth {
       a.bits = w_.bits.as<uint64_t>() + p.bits;
       return a;
     };
-    run(threads, (int64_t)parts_.size(), [&](int64_t k, int) { parts_[k].right = k_.mark(args(parts_[k])); });
+    run(threads, (int64_t)parts_.size(), [&](int64_t k, int) {
+      const Node& n = nodes_[parts_[k].node];
+      const PartitionArgs a = args(parts_[k]);
+      const bool listed = b_.layout.slots[b_.layout.members[n.best.column].slot].lists();
+      const int shard = n.segments[parts_[k].segment].shard;
+      parts_[k].right = listed
+                            ? mark_listed(a, b_.shards[shard].thin.of(n.best.column), (uint32_t)b_.usual[n.best.column])
+                            : k_.mark(a);
+      if (n.buffer < 0 && w_.kept.on) only_live(parts_[k], shard);
+    });
     size_t at = 0;
     for (const int32_t id : batch) {
       Node l, r;
       l.depth = r.depth = nodes_[id].depth + 1;
       l.buffer = r.buffer = nodes_[id].buffer < 0 ? 0 : 1 - nodes_[id].buffer;
       l.sum = nodes_[id].best.left, r.sum = nodes_[id].sum - l.sum;
-      for (int s = 0; s < (int)nodes_[id].segments.size(); s++) {
+      const bool kept = nodes_[id].buffer < 0 && keeps(at, id);
+      if (kept) place_kept(id, at, l, r);
+      for (int s = 0; s < (int)nodes_[id].segments.size() && !kept; s++) {
         const Segment whole = nodes_[id].segments[s];
         const size_t first = at;
         int64_t right = 0;
@@ -291,6 +303,7 @@ class Growth {
     run(threads, (int64_t)parts_.size(), [&](int64_t k, int) {
       const Part& p = parts_[k];
       PartitionArgs a = args(p);
+      if (nodes_[p.node].buffer < 0 && w_.kept.on) return take_out(p, a);
       a.n_right = p.right;
       const int shard = nodes_[p.node].segments[p.segment].shard;
       const Workspace::Lists& lists = w_.lists[shard];
@@ -300,6 +313,95 @@ class Growth {
         a.left_packed = t_.packed_list(shard, to) + p.to_left, a.right_packed = t_.packed_list(shard, to) + p.to_right;
       k_.move(a);
     });
+  }
+
+  // ------------------------------------------------------------------------------------- the root's rows, kept
+  void only_live(Part& p, int shard) {
+    uint64_t* bits = w_.bits.as<uint64_t>() + p.bits;
+    const uint64_t* live = w_.kept.bits(shard, p.begin);
+    p.right = p.live = 0;
+    for (int64_t k = 0; k < (p.n + 63) / 64; k++) {
+      bits[k] &= live[k];
+      p.right += __builtin_popcountll(bits[k]), p.live += __builtin_popcountll(live[k]);
+    }
+  }
+
+  // Whether the root's rows, or what is left of them, stay where they are: if they have done so before, or this split takes few.
+  bool keeps(size_t first, int32_t id) {
+    if (exact_ || w_.kept.on) return w_.kept.on;
+    int64_t right = 0, all = 0;
+    for (size_t k = first; k < parts_.size() && parts_[k].node == id; k++) right += parts_[k].right, all += parts_[k].n;
+    if (std::min(right, all - right) * FEW_LEAVE > all) return false;
+    std::vector<int64_t> n(b_.shards.size(), 0);
+    for (const Segment& s : nodes_[id].segments) n[s.shard] = s.end;
+    w_.kept.begin(n);
+    for (size_t s = 0; s < n.size() && q_.packed != nullptr && t_.root_in_place(); s++)
+      if (Memory& spare = w_.lists[s].spare; spare.size() < (size_t)n[s] * 4 + 64)
+        spare = Memory((size_t)n[s] * 4 + 64);
+    return true;
+  }
+
+  // The smaller child's rows are copied out; the larger one's too, once they are few among those that are kept.
+  void place_kept(int32_t id, size_t& at, Node& l, Node& r) {
+    const size_t first = at;
+    int64_t all = 0;
+    for (; at < parts_.size() && parts_[at].node == id; at++) {
+      r.n_rows += parts_[at].right, l.n_rows += parts_[at].live - parts_[at].right, all += parts_[at].n;
+    }
+    Node &small = r.n_rows < l.n_rows ? r : l, &large = r.n_rows < l.n_rows ? l : r;
+    if (large.n_rows * FEW_LEAVE > all) large.buffer = -1, large.segments = nodes_[id].segments;
+    for (const Segment& whole : nodes_[id].segments) {
+      int64_t n_right = 0, n_left = 0;
+      for (size_t k = first; k < at; k++)
+        if (nodes_[id].segments[parts_[k].segment].shard == whole.shard)
+          n_right += parts_[k].right, n_left += parts_[k].live - parts_[k].right;
+      int64_t& next = w_.kept.taken[whole.shard];
+      for (Node* child : {&small, &large}) {
+        if (child->buffer < 0) continue;
+        const int64_t n = child == &r ? n_right : n_left;
+        int64_t to = next;
+        for (size_t k = first; k < at; k++) {
+          if (nodes_[id].segments[parts_[k].segment].shard != whole.shard) continue;
+          (child == &r ? parts_[k].to_right : parts_[k].to_left) = to;
+          to += child == &r ? parts_[k].right : parts_[k].live - parts_[k].right;
+        }
+        if (n > 0) child->segments.push_back({whole.shard, next, next + n});
+        next += n;
+      }
+    }
+  }
+
+  void take_out(const Part& p, const PartitionArgs& a) {
+    const int shard = nodes_[p.node].segments[p.segment].shard;
+    uint64_t* live = w_.kept.bits(shard, p.begin);
+    auto out = [&](const uint64_t* bits, int64_t to) {
+      copy_out(bits, p.n, a.first, a.rows, a.packed, w_.lists[shard].rows[0].as<int32_t>() + to,
+               a.packed == nullptr ? nullptr : t_.packed_list(shard, 0) + to);
+    };
+    const int32_t left = nodes_[p.node].left;
+    const bool left_goes = nodes_[left].buffer == 0, right_goes = nodes_[left + 1].buffer == 0;
+    if (right_goes) out(a.bits, p.to_right);
+    for (int64_t k = 0; k < (p.n + 63) / 64; k++) a.bits[k] = live[k] & ~a.bits[k];  // who goes left
+    if (left_goes) out(a.bits, p.to_left);
+    for (int64_t k = 0; k < (p.n + 63) / 64; k++) live[k] &= left_goes ? ~a.bits[k] : a.bits[k];
+  }
+
+  // At the end, the leaf that has kept rows gets a list of its own.
+  void leave_root() {
+    for (Node& n : nodes_) {
+      if (n.buffer >= 0 || n.left != 0 || !w_.kept.on || masks_) continue;
+      std::vector<Segment> own;
+      for (const Segment& s : n.segments) {
+        int64_t& next = w_.kept.taken[s.shard];
+        const uint64_t* live = w_.kept.bits(s.shard, 0);
+        int64_t count = 0;
+        for (int64_t k = 0; k < (s.end + 63) / 64; k++) count += __builtin_popcountll(live[k]);
+        copy_out(live, s.end, 0, t_.rows(n, s), nullptr, w_.lists[s.shard].rows[0].as<int32_t>() + next, nullptr);
+        if (count > 0) own.push_back({s.shard, next, next + count});
+        next += count;
+      }
+      n.segments = std::move(own), n.buffer = 0;
+    }
   }
 
   void root_histogram() {
@@ -318,8 +420,10 @@ class Growth {
           [&](int64_t t, int worker) { t_.count_alone(root, root.hist, worker, t_.slices, t, t + 1); });
     else t_.count_together(root, root.hist, nothing);
     t_.unfold(root.hist, 0, t_.n_slots());
-    const int c = columns_[0];
-    for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
+    if (const int c = columns_[0]; b_.usual[c] < 0)
+      for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
+    else root.sum = t_.total(root);
+    t_.complete(root.hist, root.sum, 0, t_.n_slots());
     root.score = s_.score(root.sum, 0);
   }
 
@@ -444,6 +548,7 @@ class Growth {
     constexpr int FEW = 4;  // slots whose histograms, parent and child, stay in L1 from subtraction to search
     for (int at = first; at < last; at += FEW) {
       const int end = std::min(last, at + FEW);
+      t_.complete(nodes_[j.small].hist, nodes_[j.small].sum, at, end);
       if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, at, end);
       t_.unfold(nodes_[j.small].hist, at, end);
       if (j.rest) t_.unfold(nodes_[j.large].hist, at, end);

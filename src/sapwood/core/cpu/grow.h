@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 
+#include "kept.h"
 #include "trainer.h"
 
 namespace sapwood {
@@ -23,8 +24,10 @@ struct Workspace {
     Memory rows[2];
     Memory packed;  // the gradients beside list 0; those beside list 1 overwrite the root's, which are not asked again
     Memory root_packed;  // the root's, where it has only some of the rows
+    Memory spare;        // those beside list 1, where the root's are kept
   };
   std::vector<Lists> lists;
+  Kept kept;
   Memory bits;
   std::vector<Memory> histograms;
   std::vector<int64_t*> free_packed, free_pairs;

@@ -175,6 +175,36 @@ static void histogram_pairs(const void* codes, bool wide_codes, size_t stride, i
   else pairs_of((const uint8_t*)codes, stride, width, rows, n, q, multiple, at, hist);
 }
 
+// Lists: `add(i, r)` gives what is added for row r, the i-th of them.
+template <class Add>
+static void each_list(const uint32_t* offset, const uint16_t* codes, const int32_t* rows, int64_t n, Add&& add) {
+  constexpr int FAR = 2 * AHEAD;  // first where a row's codes are is fetched, then the codes
+  for (int64_t i = 0; i < n; i++) {
+    if (rows != nullptr && i + FAR < n) {
+      __builtin_prefetch(offset + (uint32_t)rows[i + FAR], 0, 2);
+      __builtin_prefetch(codes + offset[(uint32_t)rows[i + AHEAD]], 0, 2);
+    }
+    const size_t r = rows == nullptr ? (size_t)i : (size_t)(uint32_t)rows[i];
+    add(i, r, codes + offset[r], codes + offset[r + 1]);
+  }
+}
+
+static void histogram_lists(const uint32_t* offset, const uint16_t* codes, const int32_t* rows, int64_t n,
+                            const int32_t* packed, int64_t* hist) {
+  each_list(offset, codes, rows, n, [&](int64_t i, size_t, const uint16_t* at, const uint16_t* end) {
+    const int64_t v = ((int64_t)(packed[i] >> 16) << 32) + (packed[i] & 0xffff);
+    for (; at < end; at++) hist[*at] += v;
+  });
+}
+
+static void histogram_lists_pairs(const uint32_t* offset, const uint16_t* codes, const int32_t* rows, int64_t n,
+                                  const Pair* q, const int32_t* multiple, int64_t* hist) {
+  each_list(offset, codes, rows, n, [&](int64_t, size_t r, const uint16_t* at, const uint16_t* end) {
+    const int64_t w = multiple == nullptr ? 1 : multiple[r], g = q[r].g * w, h = q[r].h * w;
+    for (; at < end; at++) hist[2 * *at] += g, hist[2 * *at + 1] += h;
+  });
+}
+
 static void flush(int64_t* packed, int64_t* pairs, int64_t n) {
   for (int64_t i = 0; i < n; i++) {
     pairs[2 * i] += packed[i] >> 32;

@@ -201,6 +201,11 @@ struct Kernels {
   // hist (sums, 2) int64 OUT: sums of g, h; those of slot c begin at at[c]
   void (*histogram_pairs)(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows, int64_t n,
                           const Pair* q, const int32_t* multiple, const size_t* at, int64_t* hist);
+  // Rows of 16-bit codes, any number in each: those of row r at codes[offset[r]] .. codes[offset[r + 1] - 1]; words, then pairs
+  void (*histogram_lists)(const uint32_t* offset, const uint16_t* codes, const int32_t* rows, int64_t n,
+                          const int32_t* packed, int64_t* hist);
+  void (*histogram_lists_pairs)(const uint32_t* offset, const uint16_t* codes, const int32_t* rows, int64_t n,
+                                const Pair* q, const int32_t* multiple, int64_t* hist);
   void (*flush)(int64_t* packed, int64_t* pairs, int64_t n);  // pairs += packed; packed = 0
   void (*add)(int64_t* into, const int64_t* from, int64_t n);
   void (*subtract)(int64_t* into, const int64_t* from, int64_t n);
@@ -211,6 +216,8 @@ struct Kernels {
   // Best split of one column: bins (n_bins [+ 1 missing]) packed words or pairs. Beats `best` or leaves it.
   void (*scan)(const int64_t* hist, bool packed, int n_bins, bool missing, Sums total, const Penalty&, int32_t column,
                Candidate& best);
+  // Of n <= 64 columns of two bins each, side by side: a bit where the only cut may reach the score `bar`.
+  uint64_t (*promising)(const int64_t* hist, bool packed, int n, Sums total, const Penalty&, double bar);
   // One node's part of a level's scores: score (n_bins) += ; with `side` the missing codes join the left.
   void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side,
                      double* score);

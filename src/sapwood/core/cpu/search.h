@@ -67,6 +67,7 @@ class Search {
       counted_ = false;
     }
     if (b_.any_category) categories_.emplace(lim_, q_.scale, penalty_);
+    find_runs();
   }
 
   bool can_split(const Node& n) const {  // quick to refuse; the search decides
@@ -129,25 +130,63 @@ class Search {
     const auto& columns = allowed(id);
     auto slot = [&](int c) { return b_.layout.members[c].slot; };
     auto c = std::lower_bound(columns.begin(), columns.end(), first, [&](int c, int s) { return slot(c) < s; });
-    for (; c != columns.end() && slot(*c) < last; c++) {
-      const Bins bins = bins_of(n, *c);
-      scan_column(n, id, *c, bins, best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
+    auto scan = [&](int c) {
+      scan_column(n, id, c, bins_of(n, c), best, [&](std::vector<int64_t>& count) { count_codes(n, c, count); });
+    };
+    while (c != columns.end() && slot(*c) < last) {
+      const int run = own_columns() || runs_.empty() ? 0 : runs_[c - columns.begin()];
+      if (run > 1) {
+        const int64_t* sums = t_.column(n.hist, *c);
+        for (uint64_t may = k_.promising(sums, n.hist.packed, run, n.sum, penalty_, best.score); may != 0;
+             may &= may - 1)
+          scan(c[__builtin_ctzll(may)]);
+        c += run;
+        continue;
+      }
+      if (!hopeless(n, *c)) scan(*c);
+      c++;
     }
   }
 
-  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` fills (n + 1) counts by bin, where they are asked for.
+  // Of a thin column: one side of every cut lies in what has not the usual code, and that is too little.
+  bool hopeless(const Node& n, int c) const {
+    const int usual = b_.usual[c];
+    if (usual < 0) return false;
+    const int64_t others = n.sum.h - t_.at(n.hist, c, usual).h;
+    return others < 1 || (double)others < penalty_.min_h;
+  }
+
+  // Of columns in the order of slots: how many from each on have two bins and their sums side by side, up to 64.
+  void find_runs() {
+    if (!is_plain(penalty_) || ruled_) return;
+    runs_.assign(by_slot_.size(), 0);
+    for (size_t k = by_slot_.size(); k-- > 0;) {
+      const int c = by_slot_[k];
+      if (b_.usual[c] < 0 || b_.n_bins[c] != 2 || b_.has_missing[c]) continue;
+      const bool joins = k + 1 < by_slot_.size() && runs_[k + 1] > 0 && runs_[k + 1] < 64 &&
+                         b_.layout.members[by_slot_[k + 1]].slot == b_.layout.members[c].slot &&
+                         b_.layout.column_at[by_slot_[k + 1]] == b_.layout.column_at[c] + 2;
+      runs_[k] = joins ? runs_[k + 1] + 1 : 1;
+    }
+    if (std::find(runs_.begin(), runs_.end(), 2) == runs_.end()) runs_.clear();
+  }
+
+  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` fills (n + 1) counts by bin, where
+  // they are asked for.
   template <class CountRows>
   void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
-    Candidate bar = best, found = best;
-    if (c < best.column) bar.score = found.score = std::nextafter(best.score, -INF);
-    if (b_.is_category[c]) found = scan_sets(n, id, c, bins, bar, {});
-    else if (ruled_) found = careful_scan(n, id, c, bins, bar, {});
+    Candidate found = best;
+    if (c < best.column) found.score = std::nextafter(best.score, -INF);
+    const double bar = found.score;
+    if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, {});
+    else if (ruled_) found = careful_scan(n, id, c, bins, found, {});
     else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
       std::vector<int64_t> count;
       count_rows(count);
-      found = b_.is_category[c] ? scan_sets(n, id, c, bins, bar, count) : careful_scan(n, id, c, bins, bar, count);
+      found = best, found.score = bar;
+      found = b_.is_category[c] ? scan_sets(n, id, c, bins, found, count) : careful_scan(n, id, c, bins, found, count);
       if (found.column != c) return;
     }
     if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
@@ -164,17 +203,20 @@ class Search {
 
   void count_codes(const Node& n, int c, std::vector<int64_t>& count) const {
     const int slot = b_.layout.members[c].slot;
+    if (b_.layout.slots[slot].lists()) return count_listed(n, c, count);
     std::vector<int64_t> by_slot(t_.codes(slot), 0);
-    for (const Segment& s : n.segments) {
-      const Shard& shard = b_.shards[s.shard];
-      const int32_t* ids = t_.rows(n, s);
-      for (int64_t i = 0; i < s.end - s.begin; i++) {
-        const int64_t r = ids == nullptr ? s.begin + i : ids[i];
-        by_slot[b_.slot_code(shard, slot, r)] += in_.weights.of(shard.first + r);
-      }
-    }
+    t_.each_row(n, [&](const Shard& shard, int64_t row) {
+      by_slot[b_.slot_code(shard, slot, row)] += in_.weights.of(shard.first + row);
+    });
     count.assign(t_.used(c), 0);
     b_.layout.each_code(c, [&](uint32_t k, uint32_t code) { count[code] += by_slot[k]; });
+  }
+
+  void count_listed(const Node& n, int c, std::vector<int64_t>& count) const {
+    count.assign(t_.used(c), 0);
+    t_.each_row(n, [&](const Shard& shard, int64_t row) {
+      count[b_.split_code(shard, c, row)] += in_.weights.of(shard.first + row);
+    });
   }
 
   // The scan of one column that knows the rules and, where they are counted, the rows of each bin.
@@ -241,7 +283,7 @@ class Search {
     const int n_bins = b_.n_bins[c];
     int first = n_bins, last = -1, missing = 0;
     for (const Node* n : nodes)
-      for (int b = 0; b < t_.used(c) && n->n_rows > 0; b++)
+      for (int b = 0; b < n_bins + b_.has_missing[c] && n->n_rows > 0; b++)
         if (t_.at(n->hist, c, b).h > 0) {
           if (b == n_bins) missing = 1;
           else first = std::min(first, b), last = std::max(last, b);
@@ -411,7 +453,8 @@ class Search {
   const Kernels& k_;
   const Tally& t_;
   const std::vector<int>& columns_;
-  std::vector<int> by_slot_;  // the same in the order of slots
+  std::vector<int> by_slot_;  // the same in the order of slots,
+  std::vector<int> runs_;     // and runs of columns of two bins among them
   Penalty penalty_;
   double unit_ = 1, least_count_ = 1;
   bool counted_ = false;

@@ -13,16 +13,25 @@
 
 namespace sapwood {
 
-struct Member {  // how a slot holds a column: the column's code is slot code / step % n
+struct Member {  // how a slot holds a column: the column's code is slot code / step % n,
   int slot = 0;
   uint32_t step = 1, n = 0;
+  uint32_t first = 0;  // or where it shares the slot: slot code - first, if that is one of its n codes,
+  int usual = -1;      // else the usual code
+};
+
+struct Share {  // thin columns (thin.h) in one slot: a bundle, no two of which have unusual codes in a row; or lists
+  std::vector<int> columns;
+  bool lists = false;
 };
 
 struct Slot {
   std::vector<int> columns;  // its members, by falling step; a single one's codes are the slot's
   int n_codes;
-  size_t code_bytes;  // 1 or 2; 4 in exact tables
-  bool fused() const { return columns.size() > 1; }
+  size_t code_bytes;    // 1 or 2; 4 in exact tables; 0 of lists, which have any number of codes in a row
+  bool shared = false;  // by thin columns: their codes lie one after the other
+  bool fused() const { return columns.size() > 1 && !shared; }
+  bool lists() const { return code_bytes == 0; }
 };
 
 struct Group {  // slots first .. first + width - 1 side by side, rows `stride` codes apart
@@ -35,7 +44,8 @@ struct Layout {
   std::vector<Member> members;  // (columns)
   std::vector<Group> groups;    // of slots; none in exact tables, which have no histograms
   size_t row_bytes = 0;         // over all groups
-  bool wide = false;            // some slot takes more than a byte
+  bool wide = false;            // some slot takes more than a byte, or is lists
+  int first_list = 0;           // slots from here on are lists
   bool in_order = true;         // slot k holds column k
   // Places in a histogram, in sums:
   std::vector<size_t> slot_at;    // (slots)
@@ -47,6 +57,10 @@ struct Layout {
   void each_code(int column, F&& f) const {  // f(slot code, column code) for every code of a column's slot
     const Member& m = members[column];
     const uint32_t end = (uint32_t)slots[m.slot].n_codes;
+    if (slots[m.slot].shared) {
+      for (uint32_t k = 0; k < end; k++) f(k, k - m.first < m.n ? k - m.first : (uint32_t)m.usual);
+      return;
+    }
     for (uint32_t at = 0, code = 0; at < end; code = code + 1 == m.n ? 0 : code + 1)
       for (uint32_t k = 0; k < m.step; k++) f(at++, code);
   }
@@ -55,10 +69,11 @@ struct Layout {
 
 constexpr int MOST_MEMBERS = 8;  // of a slot: 2^8 codes
 
-bool may_fuse(int n_bins);  // whether a column has few enough bins to share a slot
+bool may_fuse(int n_bins, int64_t n_rows);  // whether a column has few enough bins to share a slot by product
 
-// n_bins, missing (columns): bins of values, and whether some are missing. fuse: columns may share slots; exact: a table for trees
-// that look at every value.
-Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, bool fuse, bool exact);
+// n_bins, missing, usual (columns): bins of values, whether some are missing, and thin.h. n_rows: the more, the more sharing by product
+// pays; 0: none. exact: a table for trees that look at every value.
+Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, const std::vector<int>& usual,
+               const std::vector<Share>& shares, int64_t n_rows, bool exact);
 
 }  // namespace sapwood

@@ -170,6 +170,40 @@ static int live(const int64_t* hist, bool packed, int n, int64_t least, int32_t*
   return k;
 }
 
+// Where columns have two bins, calls cost more than cuts: eight columns at a time say whether they need one. is_plain only.
+static uint64_t promising(const int64_t* hist, bool packed, int n, Sums total, const Penalty& p, double bar) {
+  uint64_t found = 0;
+  const double low = bar * MARGIN;
+#ifdef __AVX512DQ__
+  const __m512d lambda = _mm512_set1_pd(p.lambda), least = _mm512_set1_pd(p.min_h > 1.0 ? p.min_h : 1.0);
+  const __m512i firsts = _mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0);  // of pairs
+  for (int k = 0; k < n; k += 8) {
+    const __mmask8 live = n - k >= 8 ? 0xff : (__mmask8)((1u << (n - k)) - 1);
+    __m512i g, h;
+    if (packed) {
+      const __m512i x = _mm512_loadu_si512(hist + 2 * k), y = n - k > 4 ? _mm512_loadu_si512(hist + 2 * k + 8) : x;
+      const __m512i left = _mm512_permutex2var_epi64(x, _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), y);
+      g = _mm512_srai_epi64(left, 32), h = _mm512_and_si512(left, _mm512_set1_epi64(0xffffffff));
+    } else {
+      const __m512i zero = _mm512_setzero_si512();
+      g = _mm512_mask_i64gather_epi64(zero, live, firsts, hist + 4 * k, 8);
+      h = _mm512_mask_i64gather_epi64(zero, live, firsts, hist + 4 * k + 1, 8);
+    }
+    const Fraction f(g, h, total, lambda);
+    __mmask8 may = _mm512_mask_cmp_pd_mask(live, f.hl, least, _CMP_GE_OQ);
+    may = _mm512_mask_cmp_pd_mask(may, f.hr, least, _CMP_GE_OQ);
+    may = _mm512_mask_cmp_pd_mask(may, f.num, _mm512_mul_pd(f.den, _mm512_set1_pd(low)), _CMP_GE_OQ);
+    found |= (uint64_t)may << k;
+  }
+#else
+  for (int k = 0; k < n; k++) {
+    const Sums l = bin_sums(hist, packed, 2 * k), r = total - l;
+    found |= (uint64_t)(admits(l, r, p) && may_beat(l, r, p, low)) << k;
+  }
+#endif
+  return found;
+}
+
 // score (n) += this node's part for cuts 0 .. n-1; -inf is a veto.
 static void scan_level(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& p, bool side,
                        double* score) {

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace sapwood {
@@ -13,11 +15,25 @@ struct Column {
   const char* data;
   int64_t stride;  // bytes
   Kind kind;
+  const int32_t* rows = nullptr;  // (n_stored) IN, rising: whose values `data` has; null: those of all rows
+  int64_t n_stored = 0;
+  double absent = 0.0;  // the value of all other rows
+  bool sparse() const { return rows != nullptr; }
+  Column stored() const { return {data, stride, kind}; }  // its stored values alone, as a column
+};
+
+struct RowLists {         // a table row by row, of which only some values are stored
+  const int64_t* offset;  // (n_rows + 1) IN, into what follows
+  const int32_t* column;  // (n_stored) IN, in any order within a row, none twice
+  Column values;          // (n_stored)
+  double absent;          // the value of all others
+  int n_columns;
 };
 
 struct Chunk {
   int64_t n_rows;
   std::vector<Column> columns;
+  std::optional<RowLists> lists;  // for prediction only: then there are no columns
 };
 
 template <class T, class Real>
@@ -30,8 +46,11 @@ void load_as(const Column& c, int64_t first, int n, Real* out) {
   }
 }
 
+void load_stored(const Column& c, int64_t first, int n, double* out);
+
 // Rows first .. first + n - 1 as float64.
 inline void load(const Column& c, int64_t first, int n, double* out) {
+  if (c.sparse()) return load_stored(c, first, n, out);
   switch (c.kind) {
     case Kind::f32:
       return load_as<float>(c, first, n, out);
@@ -54,6 +73,26 @@ inline void load(const Column& c, int64_t first, int n, double* out) {
     case Kind::u64:
       return load_as<uint64_t>(c, first, n, out);
   }
+}
+
+// The stored values of a sparse column, some at a time: f(rows, values, how many).
+template <class F>
+void each_block(const Column& c, F&& f) {
+  constexpr int64_t STEP = 512;
+  double x[STEP];
+  for (int64_t at = 0; at < c.n_stored; at += STEP) {
+    const int n = (int)std::min(STEP, c.n_stored - at);
+    load(c.stored(), at, n, x);
+    f(c.rows + at, x, n);
+  }
+}
+
+// Rows first .. first + n - 1 of a sparse column.
+inline void load_stored(const Column& c, int64_t first, int n, double* out) {
+  for (int i = 0; i < n; i++) out[i] = c.absent;
+  const int32_t* end = c.rows + c.n_stored;
+  for (const int32_t* at = std::lower_bound(c.rows, end, first); at < end && *at < first + n; at++)
+    load(c.stored(), at - c.rows, 1, out + (*at - first));
 }
 
 // One column's cuts, ready for the search kernels: padded with +inf, and rounded down to float32, which keeps x <= cut for float32 x.

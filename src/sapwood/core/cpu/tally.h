@@ -63,6 +63,7 @@ class Tally {
         w_(work),
         k_(kernels()) {
     w_.privates.resize(std::max<size_t>(w_.privates.size(), in.n_threads));
+    for (const Slot& s : l_.slots) codes_.push_back(s.n_codes);
     std::vector<uint8_t> wanted(n_slots(), 0);
     for (const int c : columns) wanted[l_.members[c].slot] = 1, n_codes += used(c);
     const bool every = (int)columns.size() == b_.n_columns;  // else more narrow tiles, so that some are not wanted
@@ -94,14 +95,28 @@ class Tally {
     if (n.buffer >= 0) return w_.lists[s.shard].rows[n.buffer].as<int32_t>() + s.begin;
     return chosen_ == nullptr ? nullptr : (*chosen_)[s.shard].data() + s.begin;
   }
+  // Whether the root's gradients are read where the rounds keep them, so that list 1 may not overwrite them while rows stay there.
+  bool root_in_place() const { return chosen_ == nullptr || q_.listed; }
   int32_t* packed_list(int shard, int buffer) const {
-    return buffer == 0 ? w_.lists[shard].packed.as<int32_t>() : q_.packed + b_.shards[shard].first;
+    const Workspace::Lists& lists = w_.lists[shard];
+    if (buffer == 1 && w_.kept.on && root_in_place()) return lists.spare.as<int32_t>();
+    return buffer == 0 ? lists.packed.as<int32_t>() : q_.packed + b_.shards[shard].first;
   }
   const int32_t* packed(const Node& n, const Segment& s) const {
     if (q_.packed == nullptr) return nullptr;
     if (n.buffer >= 0) return packed_list(s.shard, n.buffer) + s.begin;
-    const bool in_place = chosen_ == nullptr || q_.listed;
-    return (in_place ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) + s.begin;
+    return (root_in_place() ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) +
+           s.begin;
+  }
+
+  template <class F>
+  void each_row(const Node& n, F&& f) const {  // f(shard, row)
+    const bool some = n.buffer < 0 && w_.kept.on;
+    for (const Segment& s : n.segments) {
+      const int32_t* ids = rows(n, s);
+      for (int64_t i = s.begin; i < s.end; i++)
+        if (!some || w_.kept.has(s.shard, i)) f(b_.shards[s.shard], ids == nullptr ? i : ids[i - s.begin]);
+    }
   }
 
   int n_slots() const { return (int)l_.slots.size(); }
@@ -123,7 +138,7 @@ class Tally {
   }
   int64_t* slot(const Hist& h, int s) const { return h.data + l_.slot_at[s] * (h.packed ? 1 : 2); }
   int64_t* column(const Hist& h, int c) const { return h.data + l_.column_at[c] * (h.packed ? 1 : 2); }
-  int64_t codes(int s) const { return l_.slots[s].n_codes; }
+  int64_t codes(int s) const { return codes_[s]; }
   int64_t used(int c) const { return b_.n_bins[c] + 1; }  // codes of a column
 
   bool fits_packed(int64_t n_rows) const { return q_.packed != nullptr && n_rows <= PACKED_ROWS; }
@@ -144,6 +159,7 @@ class Tally {
     const size_t* at = &l_.slot_at[t.first];
     const int32_t* ids = rows(n, s);
     const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
+    if (g.code_bytes == 0) return count_lists(n, s, t.first, hist + at[0] * (q_.packed == nullptr ? 2 : 1));
     codes += (size_t)begin * g.stride * g.code_bytes;
     if (q_.packed == nullptr)
       k_.histogram_pairs(codes, g.code_bytes == 2, g.stride, t.width, ids, n_rows, q_.search + shard.first + begin,
@@ -151,6 +167,54 @@ class Tally {
     else if (g.code_bytes == 2)
       k_.histogram_wide((const uint16_t*)codes, g.stride, t.width, ids, n_rows, packed(n, s), at, hist);
     else k_.histogram((const uint8_t*)codes, g.stride, t.width, ids, n_rows, packed(n, s), hist + at[0]);
+  }
+
+  void count_lists(const Node& n, const Segment& s, int slot, int64_t* hist) const {
+    const Shard& shard = b_.shards[s.shard];
+    const RowCodes& lists = shard.lists[slot - l_.first_list];
+    const int32_t* ids = rows(n, s);
+    const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
+    const uint32_t* offset = lists.offset.as<uint32_t>() + begin;
+    const uint16_t* codes = lists.codes.as<uint16_t>();
+    if (q_.packed != nullptr) k_.histogram_lists(offset, codes, ids, n_rows, packed(n, s), hist);
+    else
+      k_.histogram_lists_pairs(offset, codes, ids, n_rows, q_.search + shard.first + begin,
+                               weights_.whole ? weights_.multiple.data() + shard.first + begin : nullptr, hist);
+  }
+
+  // Sums of the usual codes of thin columns, in slots first .. last - 1: what the others leave of the node's.
+  void complete(const Hist& h, Sums total, int first, int last) const {
+    const int width = h.packed ? 1 : 2;
+    const int64_t all[2] = {h.packed ? total.g * 4294967296 + total.h : total.g, total.h};
+    touched(first, last, [&](int s) {
+      if (!l_.slots[s].shared) return;
+      for (const int c : l_.slots[s].columns) {
+        int64_t* sums = column(h, c);
+        const Member& m = l_.members[c];
+        for (int k = 0; k < width; k++) {
+          int64_t rest = all[k] + sums[m.usual * width + k];  // of no row until now: 0
+          for (uint32_t b = 0; b < m.n; b++) rest -= sums[b * width + k];
+          sums[m.usual * width + k] = rest;
+        }
+      }
+    });
+  }
+
+  Sums total(const Node& n) const {  // of a node's rows
+    Sums sum;
+    for (const Segment& s : n.segments) {
+      const int32_t *ids = rows(n, s), *words = packed(n, s);
+      const int64_t first = b_.shards[s.shard].first;
+      for (int64_t i = 0; i < s.end - s.begin; i++) {
+        if (words != nullptr) {
+          sum.g += words[i] >> 16, sum.h += words[i] & 0xffff;
+          continue;
+        }
+        const int64_t r = first + (ids == nullptr ? s.begin + i : ids[i]), w = weights_.whole ? weights_.of(r) : 1;
+        sum.g += q_.search[r].g * w, sum.h += q_.search[r].h * w;
+      }
+    }
+    return sum;
   }
 
   // The whole histogram of a node (or of one tile of it) by one worker.
@@ -265,6 +329,7 @@ class Tally {
 
   // The sums of the columns that share slots first .. last - 1, from those of the slots.
   void unfold(const Hist& h, int first, int last) const {
+    if (l_.n_sums == l_.n_slot_sums) return;
     touched(first, last, [&](int s) {
       if (!l_.slots[s].fused()) return;
       const int width = h.packed ? 1 : 2;
@@ -293,6 +358,7 @@ class Tally {
   int n_threads_;
   Workspace& w_;
   const Kernels& k_;
+  std::vector<int> codes_;    // (slots), side by side
   std::vector<int> touched_;  // the slots of the tree and their tile mates: what histograms hold
   std::vector<Segment> strips_;
 };

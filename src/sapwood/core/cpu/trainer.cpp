@@ -441,7 +441,15 @@ void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint
   if (missing_left) keep(n_bins);
 }
 
-Split fused_split(const Layout& layout, int column, const Split& split, uint64_t* bits) {
+Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits) {
+  const Slot& slot = layout.slot_of(column);
+  if (slot.shared && !slot.lists()) {
+    // A bundle's members have no missing values beside their usual code: the codes on one side are a range.
+    const Member& m = layout.members[column];
+    if (goes_right(split, (uint32_t)m.usual)) return {m.first + split.low, (uint32_t)-split.low};  // all but the left
+    return {m.first + split.low, std::min(split.low + split.length, m.n) - split.low};
+  }
+  if (!slot.fused()) return split;
   std::fill_n(bits, SET_WORDS, 0);
   layout.each_code(column,
                    [&](uint32_t k, uint32_t code) { bits[k >> 6] |= (uint64_t)goes_right(split, code) << (k & 63); });
@@ -465,12 +473,12 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
   }
   for (int u = 0; u < t.n_nodes && !places.empty(); u++)
     if (t.left[u] != 0 && t.set[u] >= 0) of[u].set = &bits[places[{t.set[u], t.missing_left[u] != 0}]];
-  auto shares = [&](int u) { return t.left[u] != 0 && b.layout.slot_of(t.column[u]).fused(); };
+  auto shares = [&](int u) { return t.left[u] != 0 && b.layout.slot_of(t.column[u]).columns.size() > 1; };
   size_t n_fused = 0;
   for (int u = 0; u < t.n_nodes; u++) n_fused += shares(u);
   fused.resize(n_fused * SET_WORDS);
   for (int u = 0, k = 0; u < t.n_nodes && n_fused > 0; u++)
-    if (shares(u)) of[u] = fused_split(b.layout, t.column[u], of[u], &fused[SET_WORDS * k++]);
+    if (shares(u)) of[u] = in_slot(b.layout, t.column[u], of[u], &fused[SET_WORDS * k++]);
 }
 
 MaskTree mask_tree(const Binned& b, const TreeView& t) {
@@ -518,7 +526,7 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
         for (int i = 0; i < n; i++) {
           int u = 0;
           while (t.left[u] != 0) {
-            const uint32_t code = b.slot_code(s, b.layout.members[t.column[u]].slot, at + i);
+            const uint32_t code = b.split_code(s, t.column[u], at + i);
             u = t.left[u] + goes_right(m.splits.of[u], code);
           }
           out[i] = name[u];

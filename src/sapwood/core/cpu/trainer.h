@@ -182,8 +182,8 @@ struct Splits {  // of a tree's nodes, over the codes of their slots
   std::vector<uint64_t> bits,
       fused;  // sets of column codes, each once for either side of missing values; of slot codes
 };
-// bits (SET_WORDS) OUT: the codes of a fused slot that go right, where those of its member do by `split`.
-Split fused_split(const Layout& layout, int column, const Split& split, uint64_t* bits);
+// The codes of a column's slot that go right, where those of the column do by `split`. bits (SET_WORDS) OUT, where it takes a set.
+Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits);
 // bits (set_words) OUT: the codes that go right where `left` (n) go left.
 void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits);
 

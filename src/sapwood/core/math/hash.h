@@ -4,7 +4,17 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-enum Purpose : uint64_t { CUTS = 1, ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, HOLDOUT, FOLDS, RANDOM_CUT = 20 };
+enum Purpose : uint64_t {
+  CUTS = 1,
+  ROWS,
+  TREE_COLUMNS,
+  LEVEL_COLUMNS,
+  NODE_COLUMNS,
+  HOLDOUT,
+  FOLDS,
+  RANDOM_CUT = 20,
+  LISTED = 21
+};
 
 inline uint64_t mix(uint64_t x) {
   x ^= x >> 30;

@@ -1,0 +1,137 @@
+"""Tables of which only some values are stored; all others are one and the same.
+
+In: scipy's sparse matrices and arrays, pandas' sparse columns. Out: `Sparse` tables and `Stored` columns for the core.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.errors import DataError
+
+Reader = Callable[[NDArray[Any], str], NDArray[Any]]  # values of any type, and what errors call them -> numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One column: values (n_stored) of some rows (n_stored), which rise; all other rows have the value `absent`."""
+
+    values: NDArray[Any]
+    rows: NDArray[np.int32]
+    n_rows: int
+    absent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sparse:
+    """A table, row by row (CSR) or column by column (CSC).
+
+    Entries offset[i] .. offset[i + 1] - 1 are of row (or column) i, and `index` has their columns (or rows, rising).
+    """
+
+    values: NDArray[Any]
+    index: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    n_rows: int
+    n_columns: int
+    by_rows: bool
+    absent: float
+
+
+_T = TypeVar("_T", Stored, Sparse)
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether something is a sparse matrix or array of scipy."""
+    return hasattr(X, "tocsr") and hasattr(X, "nnz")
+
+
+def read(X: Any, what: str, by_rows: bool, reader: Reader) -> Sparse:
+    """Read a sparse matrix, without a copy where it has the right order already.
+
+    Parameters
+    ----------
+    X : scipy sparse matrix or array
+        Of two dimensions, any format. Entries may be in any order; those of one place are added up.
+    what : str
+        What errors call it.
+    by_rows : bool
+        The order: row by row, or column by column.
+    reader : callable
+        Makes numbers of the core of the stored values.
+
+    Returns
+    -------
+    Sparse
+    """
+    wanted = "csr" if by_rows else "csc"
+    if X.format not in ("csr", "csc"):
+        X = X.tocsr()
+    try:
+        X.check_format(full_check=False)
+        if X.format != wanted or not X.has_canonical_format:
+            X.check_format(full_check=True)  # scipy's own loops trust it; those of the core look for themselves
+    except ValueError as cause:
+        raise DataError(f"{what} ({type(X).__name__}) is not what it should be: {cause}.") from cause
+    if not X.has_canonical_format:
+        # The other order sorts, and leaves entries of one place in theirs: they are added as toarray() adds them.
+        X = X.tocsc() if X.format == "csr" else X.tocsr()
+        X.sum_duplicates()
+    X = X.asformat(wanted)
+    end = int(X.indptr[-1])
+    n_rows, n_columns = X.shape
+    index, offset = X.indices[:end].astype(np.int32, copy=False), X.indptr.astype(np.int64, copy=False)
+    return Sparse(reader(X.data[:end], what), index, offset, n_rows, n_columns, by_rows, 0.0)
+
+
+def of_series(values: Any, where: str, reader: Reader) -> Stored | None:
+    """Read pandas' sparse array; None for any other."""
+    if not hasattr(values, "sp_index"):
+        return None
+    fill = reader(np.array([values.fill_value]), where)
+    rows = values.sp_index.to_int_index().indices
+    return Stored(reader(values.sp_values, where), rows, len(values), float(fill[0]))
+
+
+def choose(table: Sparse, order: Sequence[int]) -> Sparse | list[Stored]:
+    """Some or all columns of a table, in another order; entry i of `order` is the place of the new column i."""
+    if table.by_rows:
+        place = np.empty(table.n_columns, np.int32)
+        place[list(order)] = np.arange(len(order), dtype=np.int32)
+        return replace(table, index=place[table.index])
+    columns = apart(table)
+    return [columns[j] for j in order]
+
+
+def apart(table: Sparse) -> list[Stored]:
+    """The columns of a table, one by one."""
+    if table.by_rows:
+        rows = np.repeat(np.arange(table.n_rows, dtype=np.int32), np.diff(table.offset))
+        order = np.argsort(table.index, kind="stable")
+        offset = np.concatenate([[0], np.cumsum(np.bincount(table.index, minlength=table.n_columns))])
+        table = replace(table, values=table.values[order], index=rows[order], offset=offset, by_rows=False)
+    ends = zip(table.offset[:-1].tolist(), table.offset[1:].tolist(), strict=True)
+    return [Stored(table.values[a:b], table.index[a:b], table.n_rows, table.absent) for a, b in ends]
+
+
+def filled(column: Stored) -> NDArray[np.float64]:
+    """A column with all its values."""
+    values = np.full(column.n_rows, column.absent)
+    values[column.rows] = column.values
+    return values
+
+
+def zeros_missing(table: _T) -> _T:
+    """Zeros, stored or not, become missing values."""
+    return replace(table, values=no_zeros(table.values), absent=table.absent or np.nan)  # 0 alone is false
+
+
+def no_zeros(values: NDArray[Any]) -> NDArray[Any]:
+    """An array with NaN for 0; itself where it has none."""
+    zero = values == 0
+    if not zero.any():
+        return values
+    return np.where(zero, np.nan, values).astype(values.dtype if values.dtype.kind == "f" else np.float64, copy=False)
