@@ -25,6 +25,7 @@ PAGES = [
     "docs/explain.md",
     "docs/metrics.md",
     "docs/mix.md",
+    "docs/sparse.md",
     *sorted(str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/losses/*.md")),
 ]
 TARGETS = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))

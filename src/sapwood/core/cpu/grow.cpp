@@ -517,8 +517,15 @@ class Growth {
   void by_job(bool search, int threads) {
     run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
       const Job& j = jobs_[k];
-      t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, 0, t_.tiles.size());
-      finish(j, 0, t_.n_slots(), search, nodes_[j.small].best, nodes_[j.large].best);
+      const auto lists = std::find_if(t_.tiles.begin(), t_.tiles.end(),
+                                      [&](const TileSpan& t) { return t.first >= b_.layout.first_list; });
+      const size_t n_others = (size_t)(lists - t_.tiles.begin());
+      t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, 0, n_others);
+      finish(j, 0, b_.layout.first_list, search, nodes_[j.small].best, nodes_[j.large].best);
+      for (size_t t = n_others; t < t_.tiles.size(); t++) {  // lists fill the cache, each by itself
+        t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, t, t + 1);
+        finish(j, t_.tiles[t].first, t_.tiles[t].first + 1, search, nodes_[j.small].best, nodes_[j.large].best);
+      }
     });
   }
 

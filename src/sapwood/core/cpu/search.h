@@ -67,7 +67,8 @@ class Search {
       counted_ = false;
     }
     if (b_.any_category) categories_.emplace(lim_, q_.scale, penalty_);
-    find_runs();
+    thin_ = std::any_of(b_.usual.begin(), b_.usual.end(), [](int code) { return code >= 0; });
+    if (thin_) find_runs();
   }
 
   bool can_split(const Node& n) const {  // quick to refuse; the search decides
@@ -130,21 +131,24 @@ class Search {
     const auto& columns = allowed(id);
     auto slot = [&](int c) { return b_.layout.members[c].slot; };
     auto c = std::lower_bound(columns.begin(), columns.end(), first, [&](int c, int s) { return slot(c) < s; });
+    if (thin_) return scan_thin(n, id, columns, c - columns.begin(), last, best);
+    for (; c != columns.end() && slot(*c) < last; c++)
+      scan_column(n, id, *c, bins_of(n, *c), best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
+  }
+
+  // The same where some columns are thin: they are passed over, singly and in runs, where they cannot win.
+  void scan_thin(const Node& n, int32_t id, const std::vector<int>& columns, size_t k, int last, Candidate& best) {
     auto scan = [&](int c) {
       scan_column(n, id, c, bins_of(n, c), best, [&](std::vector<int64_t>& count) { count_codes(n, c, count); });
     };
-    while (c != columns.end() && slot(*c) < last) {
-      const int run = own_columns() || runs_.empty() ? 0 : runs_[c - columns.begin()];
-      if (run > 1) {
-        const int64_t* sums = t_.column(n.hist, *c);
-        for (uint64_t may = k_.promising(sums, n.hist.packed, run, n.sum, penalty_, best.score); may != 0;
-             may &= may - 1)
-          scan(c[__builtin_ctzll(may)]);
-        c += run;
-        continue;
-      }
-      if (!hopeless(n, *c)) scan(*c);
-      c++;
+    while (k < columns.size() && b_.layout.members[columns[k]].slot < last) {
+      const int c = columns[k], run = own_columns() || runs_.empty() ? 0 : runs_[k];
+      if (run > 1)
+        for (uint64_t may = k_.promising(t_.column(n.hist, c), n.hist.packed, run, n.sum, penalty_, best.score);
+             may != 0; may &= may - 1)
+          scan(columns[k + __builtin_ctzll(may)]);
+      else if (!hopeless(n, c)) scan(c);
+      k += std::max(run, 1);
     }
   }
 
@@ -454,6 +458,7 @@ class Search {
   const Tally& t_;
   const std::vector<int>& columns_;
   std::vector<int> by_slot_;  // the same in the order of slots,
+  bool thin_ = false;         // some columns of the table are
   std::vector<int> runs_;     // and runs of columns of two bins among them
   Penalty penalty_;
   double unit_ = 1, least_count_ = 1;

@@ -184,17 +184,19 @@ class Tally {
 
   // Sums of the usual codes of thin columns, in slots first .. last - 1: what the others leave of the node's.
   void complete(const Hist& h, Sums total, int first, int last) const {
-    const int width = h.packed ? 1 : 2;
-    const int64_t all[2] = {h.packed ? total.g * 4294967296 + total.h : total.g, total.h};
     touched(first, last, [&](int s) {
       if (!l_.slots[s].shared) return;
       for (const int c : l_.slots[s].columns) {
         int64_t* sums = column(h, c);
         const Member& m = l_.members[c];
-        for (int k = 0; k < width; k++) {
-          int64_t rest = all[k] + sums[m.usual * width + k];  // of no row until now: 0
-          for (uint32_t b = 0; b < m.n; b++) rest -= sums[b * width + k];
-          sums[m.usual * width + k] = rest;
+        if (h.packed) {
+          int64_t others = 0;
+          for (uint32_t b = 0; b < m.n; b++) others += sums[b];  // the usual one's are 0 until now
+          sums[m.usual] = total.g * 4294967296 + total.h - others;
+        } else {
+          Sums others;
+          for (uint32_t b = 0; b < m.n; b++) others.g += sums[2 * b], others.h += sums[2 * b + 1];
+          sums[2 * m.usual] = total.g - others.g, sums[2 * m.usual + 1] = total.h - others.h;
         }
       }
     });
