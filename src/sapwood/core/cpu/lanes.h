@@ -43,7 +43,7 @@ static void patterns(const PatternArgs& a) {
 static inline double led_on(uint8_t kept, double yes, double no) { return kept ? yes : no; }
 
 static void leaf_columns(const LeafArgs& a) {
-  const int m = (a.n + 7) / 8 * 8;  // whole vectors
+  const int m = (a.n + 7) / 8 * 8;                 // whole vectors
   double* sum = a.scratch;                         // (d, LANES)
   double* before = sum + (size_t)a.d * LANES;      // (d, LANES)
   double* through = before + (size_t)a.d * LANES;  // (d, LANES) a_j
