@@ -9,7 +9,8 @@
 namespace sapwood {
 namespace {
 
-// Bits of a group's pattern. More bits mean fewer groups but larger tables: 10k rows are explained fastest at 8 (benchmarks/explain.py).
+// Bits of a group's pattern: more mean fewer groups, but larger tables. With 7, 8, 9 bits 10k rows took 0.23, 0.22, 0.24 s of processors
+// on trees of depth 6 and 1.5, 1.4, 1.3 s on those of 63 leaves (benchmarks/explain.py).
 constexpr size_t GROUP_BITS = 8;
 constexpr int NEVER = 31;                 // a bit that is wanted but in no mask
 constexpr int32_t SMALL_SET = 512;        // sets of codes below it have a byte for each, others are searched
@@ -21,9 +22,9 @@ void check(bool fine, const char* what) {
 
 template <class T>
 int index_of(std::vector<T>& all, const T& one) {  // its place, a new one if need be
-  const auto at = std::find(all.begin(), all.end(), one);
-  if (at == all.end()) all.push_back(one);
-  return (int)(std::find(all.begin(), all.end(), one) - all.begin());
+  const size_t at = (size_t)(std::find(all.begin(), all.end(), one) - all.begin());
+  if (at == all.size()) all.push_back(one);
+  return (int)at;
 }
 
 }  // namespace
@@ -93,87 +94,112 @@ void Asked::goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* 
                                  : code[i] < member.size() && member[code[i]];
 }
 
-Paths paths_of(const ForestArrays& a, const double* weight, const Asked& asked, int64_t tree) {
-  const int64_t at = a.offset[tree];
-  check(at >= 0 && a.offset[tree + 1] > at && a.offset[tree + 1] <= a.n_nodes, "tree offsets must rise");
-  const int n = (int)(a.offset[tree + 1] - at);
-  const int32_t* left = a.left + at;
-  Paths paths{a.output[tree], 0.0, {}, {}};
-  std::vector<int32_t> parent(n, -1), condition(n, -1);
-  std::map<Condition, int32_t> known;
-  for (int u = 0; u < n; u++) {
-    if (left[u] == 0) continue;
-    check(left[u] > u && left[u] + 1 < n, "a child must follow its parent inside its tree");
-    parent[left[u]] = parent[left[u] + 1] = u;
-    const Condition c = asked.condition(a, at + u);
-    condition[u] = known.try_emplace(c, (int32_t)known.size()).first->second;
-    if ((int)paths.conditions.size() < (int)known.size()) paths.conditions.push_back(c);
-  }
-  auto share = [&](int u) {  // of its parent's weight; a parent without weight has two equal halves
-    const int l = left[parent[u]];
-    const double both = weight[at + l] + weight[at + l + 1];
+namespace {
+
+struct Shape {  // a tree on its way to paths
+  const ForestArrays& a;
+  const double* weight;
+  int64_t at;
+  int n;
+  std::vector<int32_t> parent, condition;  // by node: -1 at the root; which of the tree's conditions
+
+  int left(int u) const { return a.left[at + u]; }
+  int column(int u) const { return a.column[at + u]; }
+  double share(int u) const {  // of its parent's weight; a parent without weight has two equal halves
+    const int64_t l = at + left(parent[u]);
+    const double both = weight[l] + weight[l + 1];
     return both > 0.0 ? weight[at + u] / both : 0.5;
-  };
-  auto columns_to = [&](int u) {  // different columns on the way to a node, from the root down
+  }
+  std::vector<int32_t> columns_to(int u) const {  // different ones, from the root down
     std::vector<int32_t> all, way;
-    for (int v = parent[u]; v >= 0; v = parent[v]) way.push_back(a.column[at + v]);
+    for (int v = parent[u]; v >= 0; v = parent[v]) way.push_back(column(v));
     for (size_t i = way.size(); i-- > 0;) index_of(all, way[i]);
     return all;
-  };
-
-  // Conditions under a node, as long as they fit a group; children follow their parents, so this goes upwards.
-  std::vector<std::vector<int32_t>> under(n);
-  std::vector<uint8_t> fits(n, 1);
-  for (int u = n - 1; u >= 0; u--) {
-    if (left[u] == 0) continue;
-    fits[u] = fits[left[u]] && fits[left[u] + 1];
-    if (!fits[u]) continue;
-    under[u] = {condition[u]};
-    for (const int v : {left[u], left[u] + 1})
-      for (const int32_t c : under[v]) index_of(under[u], c);
-    fits[u] = under[u].size() <= GROUP_BITS;
   }
+};
 
+// By node: the different conditions under it; one more than a group may have where they are too many.
+std::vector<std::vector<int32_t>> conditions_under(const Shape& tree) {
+  std::vector<std::vector<int32_t>> under(tree.n);
+  for (int u = tree.n - 1; u >= 0; u--) {  // children follow their parents
+    if (tree.left(u) == 0) continue;
+    under[u] = {tree.condition[u]};
+    for (const int v : {tree.left(u), tree.left(u) + 1})
+      for (const int32_t c : under[v])
+        if (under[u].size() <= GROUP_BITS) index_of(under[u], c);
+    for (const int v : {tree.left(u), tree.left(u) + 1})
+      if (under[v].size() > GROUP_BITS) under[u] = under[v];
+  }
+  return under;
+}
+
+LeafGroup group_at(const Shape& tree, int u, const std::vector<int32_t>& above, const std::vector<int32_t>& under) {
+  LeafGroup g;
+  g.inside = under, g.columns = above;
+  for (const int32_t c : above) {
+    for (int v = u; tree.parent[v] >= 0; v = tree.parent[v])
+      if (tree.column(tree.parent[v]) == c)
+        g.literals.push_back({tree.condition[tree.parent[v]], v == tree.left(tree.parent[v])});
+    g.ends.push_back((int32_t)g.literals.size());
+  }
+  return g;
+}
+
+// The columns on the path of a leaf; its value times the share of the weight that reaches it.
+double add_leaf(const Shape& tree, int u, const std::vector<int32_t>& group_of, LeafGroup& g) {
+  const int first = (int)g.factors.size();
+  for (int v = u; tree.parent[v] >= 0; v = tree.parent[v]) {
+    const int p = tree.parent[v];
+    const int slot = index_of(g.columns, tree.column(p));
+    auto f = std::find_if(g.factors.begin() + first, g.factors.end(), [&](const Factor& x) { return x.slot == slot; });
+    if (f == g.factors.end()) f = g.factors.insert(f, {slot, 0, 0, 1.0});
+    f->share = f->share * tree.share(v);
+    const bool inside = group_of[p] == group_of[u];
+    const int bit =
+        inside ? (int)g.ends.size() + index_of(g.inside, tree.condition[p]) : slot;  // slots begin with those above
+    if (bit >= NEVER) continue;  // a leaf on its own with so many columns: they are its bits (shap.cpp)
+    const uint32_t one = 1u << bit, want = !inside || v == tree.left(p) ? one : 0;
+    if (f->mask & one && (f->want & one) != want) f->want |= 1u << NEVER;  // the same question, answered both ways
+    f->mask |= one, f->want |= want;
+  }
+  std::sort(g.factors.begin() + first, g.factors.end(),
+            [&](const Factor& x, const Factor& y) { return g.columns[x.slot] < g.columns[y.slot]; });
+  const double value = tree.a.value[tree.at + u];
+  g.leaves.push_back({value, first, (int32_t)g.factors.size()});
+  double reached = value;
+  for (int i = first; i < (int)g.factors.size(); i++) reached = reached * g.factors[i].share;
+  return reached;
+}
+
+}  // namespace
+
+Paths paths_of(const ForestArrays& a, const double* weight, const Asked& asked, int64_t index) {
+  const int64_t at = a.offset[index], end = a.offset[index + 1];
+  check(at >= 0 && end > at && end <= a.n_nodes, "tree offsets must rise");
+  const int n = (int)(end - at);
+  Shape tree{a, weight, at, n, std::vector<int32_t>(n, -1), std::vector<int32_t>(n, -1)};
+  Paths paths{a.output[index], 0.0, {}, {}};
+  std::map<Condition, int32_t> known;
+  for (int u = 0; u < n; u++) {
+    const int left = tree.left(u);
+    if (left == 0) continue;
+    check(left > u && left + 1 < n, "a child must follow its parent inside its tree");
+    tree.parent[left] = tree.parent[left + 1] = u;
+    const auto [place, is_new] = known.try_emplace(asked.condition(a, at + u), (int32_t)known.size());
+    tree.condition[u] = place->second;
+    if (is_new) paths.conditions.push_back(place->first);
+  }
+  const std::vector<std::vector<int32_t>> under = conditions_under(tree);
   std::vector<int32_t> group_of(n, -1);
   for (int u = 0; u < n; u++) {
-    if (parent[u] >= 0) group_of[u] = group_of[parent[u]];
+    if (tree.parent[u] >= 0) group_of[u] = group_of[tree.parent[u]];
     if (group_of[u] < 0) {
-      const std::vector<int32_t> above = columns_to(u);
-      if (left[u] != 0 && (!fits[u] || under[u].size() + above.size() > GROUP_BITS)) continue;
+      const std::vector<int32_t> above = tree.columns_to(u);
+      if (tree.left(u) != 0 && under[u].size() + above.size() > GROUP_BITS) continue;
       group_of[u] = (int32_t)paths.groups.size();
-      LeafGroup g;
-      g.inside = under[u], g.columns = above;
-      for (const int32_t c : above) {
-        for (int v = u; parent[v] >= 0; v = parent[v])
-          if (a.column[at + parent[v]] == c) g.literals.push_back({condition[parent[v]], v == left[parent[v]]});
-        g.ends.push_back((int32_t)g.literals.size());
-      }
-      paths.groups.push_back(std::move(g));
+      paths.groups.push_back(group_at(tree, u, above, under[u]));
     }
-    if (left[u] != 0) continue;
-    LeafGroup& g = paths.groups[group_of[u]];
-    const int first = (int)g.factors.size();
-    for (int v = u; parent[v] >= 0; v = parent[v]) {
-      const int p = parent[v];
-      const int slot = index_of(g.columns, a.column[at + p]);
-      auto f =
-          std::find_if(g.factors.begin() + first, g.factors.end(), [&](const Factor& x) { return x.slot == slot; });
-      if (f == g.factors.end()) f = g.factors.insert(f, {slot, 0, 0, 1.0});
-      f->share = f->share * share(v);
-      const bool inside = group_of[p] == group_of[u];
-      const int bit =
-          inside ? (int)g.ends.size() + index_of(g.inside, condition[p]) : slot;  // slots begin with those above
-      if (bit >= NEVER) continue;  // a leaf on its own with so many columns: they are its bits (shap.cpp)
-      const uint32_t one = 1u << bit, want = !inside || v == left[p] ? one : 0;
-      if (f->mask & one && (f->want & one) != want) f->want |= 1u << NEVER;  // the same question, answered both ways
-      f->mask |= one, f->want |= want;
-    }
-    std::sort(g.factors.begin() + first, g.factors.end(),
-              [&](const Factor& x, const Factor& y) { return g.columns[x.slot] < g.columns[y.slot]; });
-    g.leaves.push_back({a.value[at + u], first, (int32_t)g.factors.size()});
-    double reached = a.value[at + u];
-    for (int i = first; i < (int)g.factors.size(); i++) reached = reached * g.factors[i].share;
-    paths.expected = paths.expected + reached;
+    if (tree.left(u) == 0) paths.expected = paths.expected + add_leaf(tree, u, group_of, paths.groups[group_of[u]]);
   }
   return paths;
 }

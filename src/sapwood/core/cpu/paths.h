@@ -75,6 +75,6 @@ class Asked {
 };
 
 // weight (n_nodes): how much of the data each node has seen
-Paths paths_of(const ForestArrays& a, const double* weight, const Asked& asked, int64_t tree);
+Paths paths_of(const ForestArrays& a, const double* weight, const Asked& asked, int64_t index);
 
 }  // namespace sapwood
