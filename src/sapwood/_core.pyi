@@ -186,6 +186,22 @@ def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], Bytes | In
 def draw(seed: int, purpose: int, a: int, b: int, n: int) -> NDArray[np.uint64]:
     """draw(key(seed, purpose, a, b), i) for i = 0 .. n - 1 (NUMERICS 1)."""
 
+def hash_order(seed: int, which: int, count: Ints | None, n: int) -> Ints:
+    """The rows whose count is not 0, by (draw(key(seed, 40, which, 0), row), row)."""
+
+def encode(
+    codes: Sequence[Ints],
+    n_codes: Sequence[int],
+    mass: NDArray[np.int64],
+    count: Ints | None,
+    order: Ints,
+    mass_unit: float,
+    count_unit: float,
+    priors: Sequence[float],
+    n_threads: int,
+) -> Floats:
+    """Ordered target statistics, (n_columns, n_masses, n_priors, n_rows), of masses (n_masses, n_rows)."""
+
 def math(name: str, x: Floats) -> Floats:
     """One of exp, log, log1p, expm1, sigmoid, elementwise."""
 

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "cpu/bins.h"
+#include "cpu/encode.h"
 #include "cpu/forest.h"
 #include "cpu/pool.h"
 #include "cpu/trainer.h"
@@ -33,6 +34,7 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ints = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Longs = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Longs2 = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 
@@ -644,6 +646,41 @@ nb::object distinct(AnyArray values, int64_t limit) {
   return nb::none();
 }
 
+const int32_t* counts_of(const std::optional<Ints>& count, int64_t n) {
+  if (!count) return nullptr;
+  if ((int64_t)count->shape(0) != n) refuse("there must be one count a row");
+  for (int64_t i = 0; i < n; i++)
+    if (count->data()[i] < 0) refuse("counts must not be negative");
+  return count->data();
+}
+
+nb::ndarray<nb::numpy, int32_t> py_hash_order(uint64_t seed, uint64_t which, std::optional<Ints> count, int64_t n) {
+  if (n < 0 || n > 0x7fffffff) refuse("an order has at most 2^31 - 1 rows");
+  const int32_t* c = counts_of(count, n);
+  return array(freely([&] { return hash_order(seed, which, c, n); }));
+}
+
+nb::ndarray<nb::numpy, double> py_encode(const std::vector<Ints>& codes, const std::vector<int32_t>& n_codes,
+                                         Longs2 mass, std::optional<Ints> count, Ints order, double mass_unit,
+                                         double count_unit, const std::vector<double>& priors, int n_threads) {
+  const int64_t n = (int64_t)mass.shape(1), n_order = (int64_t)order.shape(0);
+  if (codes.size() != n_codes.size()) refuse("there must be one number of codes a column");
+  Encode e{{},        n_codes,    mass.data(), (int64_t)mass.shape(0), counts_of(count, n), order.data(), n_order, n,
+           mass_unit, count_unit, priors};
+  for (size_t c = 0; c < codes.size(); c++) {
+    if ((int64_t)codes[c].shape(0) != n) refuse("there must be one code a row");
+    for (int64_t i = 0; i < n; i++)
+      if (codes[c].data()[i] < -1 || codes[c].data()[i] >= n_codes[c]) refuse("a code is -1 or below n_codes");
+    e.code.push_back(codes[c].data());
+  }
+  for (int64_t i = 0; i < n_order; i++)
+    if (order.data()[i] < 0 || order.data()[i] >= n) refuse("no such row in the order");
+  threads_of(n_threads);
+  std::vector<double> value(codes.size() * mass.shape(0) * priors.size() * (size_t)n, 0.0);
+  freely([&] { encode(e, value.data(), n_threads); });
+  return array(std::move(value), {codes.size(), mass.shape(0), priors.size(), (size_t)n});
+}
+
 nb::ndarray<nb::numpy, uint64_t> py_draw(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b, int64_t n) {
   if (n < 0) refuse("n must not be negative");
   std::vector<uint64_t> out(n);
@@ -767,6 +804,9 @@ NB_MODULE(_core, m) {
   m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);
   m.def("distinct", distinct, nb::arg("values"), nb::arg("limit"));
   m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
+  m.def("hash_order", py_hash_order, nb::arg("seed"), nb::arg("which"), nb::arg("count").none(), nb::arg("n"));
+  m.def("encode", py_encode, nb::arg("codes"), nb::arg("n_codes"), nb::arg("mass"), nb::arg("count").none(),
+        nb::arg("order"), nb::arg("mass_unit"), nb::arg("count_unit"), nb::arg("priors"), nb::arg("n_threads"));
   m.def("math", py_math, nb::arg("name"), nb::arg("x"));
   m.def("isa", [] { return kernels().name; });
   m.def("set_isa", set_isa, nb::arg("name"));
