@@ -105,9 +105,12 @@ class Trainer:
         """Say who is asked from now on; "uniform" until then."""
     def sample(self, seed: int, round: int, subsample: float | None) -> int:
         """Choose the rows of this round, all of them for None, once gradients are there; how many."""
-    def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int) -> list[Tree]:
-        """A tree for every output on its gradients, which are used up; `tree` is the number of the first, and for the
-        limits see sapwood.grow.plan."""
+    def set_taste(self, cosine: bool, weight: Sequence[float], penalty: Sequence[float]) -> None:
+        """What splits are compared by (NUMERICS, Judging splits); weights and penalties of columns, or none."""
+
+    def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int, luck: float = 0.0) -> list[Tree]:
+        """A tree for every output on its gradients, which are used up; `tree` is the number of the first, for the
+        limits see sapwood.grow.plan, for luck sapwood.grow.luck."""
     def leaves(self, output: int) -> Ints:
         """Number of every row's leaf (n_rows) in the tree just grown; leaves are numbered in the order of nodes."""
     def sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
@@ -124,6 +127,8 @@ class Trainer:
         """A new value for each of its leaves, before shrinkage."""
     def search_step(self, output: int, value: Floats) -> float:
         """The factor on the leaf values that minimises the loss."""
+    def assign(self, output: int, number: Ints, n_leaves: int) -> None:
+        """Put every row (n_rows) into a leaf that no tree of this trainer has, for `refit` and `set_leaves`."""
     def set_leaves(self, output: int, number: Ints | None, value: Floats) -> None:
         """Give its leaves other values, after merging them (old number -> new) where numbers are given."""
     def add_scores(self, output: int) -> None:

@@ -38,7 +38,7 @@ def test_reference(kind: str, classes: int | None, weights: str) -> None:
     code, y, borders = rows(1, 300, 7, classes)
     weight = weight_of(weights, 300)
     target = encode.Target(y, borders, weight)
-    order = encode.permutation(3, 1, target)
+    order = encode.permutation(3, 1, 300, weight)
     np.testing.assert_array_equal(order, reference.order(3, 1, weight, 300))
     statistic = encode.Statistic(kind, (0.0, 0.5, 1.0))
     (found,) = encode.ordered([code], [7], target, [statistic], order, 1)
@@ -55,7 +55,7 @@ def test_by_hand() -> None:
     """The formula of the notes: (countInClass + prior) / (totalCount + 1)."""
     code, y = np.array([0, 1, 0, 0, -1], np.int32), np.array([1.0, 0.0, 0.0, 1.0, 1.0])
     target = encode.Target(y, np.array([0.5]))
-    order = encode.permutation(0, 0, target, has_time=True)
+    order = encode.permutation(0, 0, 5, has_time=True)
     (found,) = encode.ordered([code], [2], target, [encode.Statistic("borders", (0.5,))], order, 1)
     np.testing.assert_array_equal(found, [[0.5, 0.5, 1.5 / 2, 1.5 / 3, 0.5]])
     both = (encode.Statistic("borders", (0.5,)), encode.Statistic("counter", (0.0, 1.0)))
@@ -76,7 +76,7 @@ def test_no_label_reaches_its_own_row(seed: int, kind: str, weights: str, row: i
         changed[row] = label if row > 1 else y[row]
         target = encode.Target(changed, borders, weight_of(weights, 120))
         target.span = -9.0, 9.0
-        order = encode.permutation(seed, 0, target, has_time)
+        order = encode.permutation(seed, 0, 120, weight_of(weights, 120), has_time)
         (found,) = encode.ordered([code], [3], target, [encode.Statistic(kind, (0.25,))], order, 1)
         values.append(found[:, row])
     np.testing.assert_array_equal(*values)
@@ -99,7 +99,7 @@ def test_threads_and_order(n: int) -> None:
     codes = [rows(column, n, 5 + 900 * column, 3)[0] for column in range(4)]
     _, y, borders = rows(9, n, 3, 3)
     target = encode.Target(y, borders)
-    order = encode.permutation(7, 2, target)
+    order = encode.permutation(7, 2, n)
     np.testing.assert_array_equal(order, reference.order(7, 2, None, n))
     sizes = [5 + 900 * column for column in range(4)]
     first: list[Any] = []
@@ -116,7 +116,7 @@ def test_rows_of_weight_0_are_new_rows() -> None:
     weight = (np.arange(200) % 3 > 0).astype(np.float64)
     target = encode.Target(y, borders, weight)
     statistics = (encode.Statistic("borders", (0.5,)), encode.Statistic("counter", (0.5,)))
-    (found,) = encode.ordered([code], [5], target, statistics, encode.permutation(0, 0, target), 1)
+    (found,) = encode.ordered([code], [5], target, statistics, encode.permutation(0, 0, 200, weight), 1)
     table = encode.table(code, 5, target, statistics)
     np.testing.assert_array_equal(found[:, weight == 0], table(code)[:, weight == 0])
     kept = weight > 0

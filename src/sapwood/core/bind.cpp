@@ -319,6 +319,17 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
   self.trainer->set_rules(std::move(r));
 }
 
+void set_taste(PyTrainer& self, bool cosine, std::vector<double> weight, std::vector<double> penalty) {
+  const size_t n = (size_t)nb::cast<const Binned&>(self.binned).n_columns;
+  for (const auto& list : {weight, penalty}) {
+    if (!list.empty() && list.size() != n) refuse("there must be one weight and one penalty a column");
+    for (const double x : list)
+      if (!(x >= 0.0 && x < INF)) refuse("weights and penalties of columns must be finite and not negative");
+  }
+  const std::vector<uint8_t> used(penalty.empty() ? 0 : n, 0);
+  self.trainer->set_taste({cosine, std::move(weight), std::move(penalty), used, 0.0});
+}
+
 int output_of(PyTrainer& self, int output) {
   if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
   return output;
@@ -342,14 +353,15 @@ void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std:
   self.trainer->set_sampler(which, std::move(values), share ? share->data() : nullptr, unit ? unit->data() : nullptr);
 }
 
-nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree) {
+nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree, double luck) {
+  if (!(luck >= 0.0 && luck < INF)) refuse("luck must be finite and not negative");
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
   if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
   nb::list trees;
-  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree); })) {
+  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree, luck); })) {
     nb::dict d;
     d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)),
     d["threshold"] = array(std::move(t.threshold));
@@ -410,6 +422,14 @@ void set_leaves(PyTrainer& s, int output, std::optional<Ints> number, Doubles va
   const std::vector<int32_t> map =
       number ? std::vector<int32_t>(number->data(), number->data() + n) : std::vector<int32_t>{};
   freely([&] { s.trainer->set_leaves(output, map, list(value)); });
+}
+
+void assign(PyTrainer& s, int output, Ints number, int64_t n_leaves) {
+  if (n_leaves < 1 || n_leaves > 65536) refuse("rows can be assigned to at most 65,536 leaves");
+  if ((int64_t)number.shape(0) != s.trainer->n_rows()) refuse("every row needs a leaf");
+  for (size_t i = 0; i < number.shape(0); i++)
+    if (number.data()[i] < 0 || number.data()[i] >= n_leaves) refuse("no such leaf");
+  freely([&] { s.trainer->assign(output_of(s, output), number.data(), (size_t)n_leaves); });
 }
 
 // loss, gradient and hessian of rows: score and label (n)
@@ -762,7 +782,8 @@ NB_MODULE(_core, m) {
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
       .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
            nb::arg("forced"))
-      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
+      .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"))
+      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0)
       .def(
           "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
           nb::arg("output"))
@@ -782,6 +803,7 @@ NB_MODULE(_core, m) {
             return freely([&] { return s.trainer->search_step(output, list(value)); });
           },
           nb::arg("output"), nb::arg("value"))
+      .def("assign", assign, nb::arg("output"), nb::arg("number"), nb::arg("n_leaves"))
       .def("set_leaves", set_leaves, nb::arg("output"), nb::arg("number").none(), nb::arg("value"))
       .def(
           "add_scores", [](PyTrainer& s, int output) { s.trainer->add_scores(output_of(s, output)); },

@@ -169,7 +169,7 @@ def label_borders(label: Floats, n_borders: int, weight: Floats | None = None) -
     return cpu.cuts([[np.ascontiguousarray(label)]], weight, n_borders + 1, 1, 1)[0]
 
 
-def permutation(seed: int, which: int, target: Target, has_time: bool = False) -> Codes:
+def permutation(seed: int, which: int, n_rows: int, weight: Floats | None = None, has_time: bool = False) -> Codes:
     """Order the rows that count.
 
     Parameters
@@ -178,8 +178,10 @@ def permutation(seed: int, which: int, target: Target, has_time: bool = False) -
         The seed of the fit.
     which : int
         Number of the permutation.
-    target : Target
-        Its rows of weight 0 are in no order.
+    n_rows : int
+        Number of rows.
+    weight : (n_rows) float64, optional
+        Rows of weight 0 are in no order.
     has_time : bool
         Rows came one after the other: they keep their order.
 
@@ -188,10 +190,10 @@ def permutation(seed: int, which: int, target: Target, has_time: bool = False) -
     (n_live) int32
         Rows, first to last, by a draw of each one's position.
     """
+    live = None if weight is None else (weight > 0).astype(np.int32)
     if has_time:
-        live = np.arange(target.n_rows) if target.count is None else np.flatnonzero(target.count)
-        return live.astype(np.int32)
-    return cpu.hash_order(seed, which, target.count, target.n_rows)
+        return (np.arange(n_rows) if live is None else np.flatnonzero(live)).astype(np.int32)
+    return cpu.hash_order(seed, which, live, n_rows)
 
 
 def table(codes: Codes, n_codes: int, target: Target, statistics: Sequence[Statistic]) -> Table:
@@ -218,7 +220,7 @@ def table(codes: Codes, n_codes: int, target: Target, statistics: Sequence[Stati
     mass, units = [], []
     for statistic in statistics:
         found = np.zeros((target.n_masses(statistic.kind), n_codes + 1), np.int64)
-        rows, unit = target.masses(statistic.kind) if len(found) else ([], 1.0)
+        rows, unit = target.masses(statistic.kind)
         for one, row in zip(found, rows, strict=True):
             np.add.at(one, place, row)
         mass.append(found)

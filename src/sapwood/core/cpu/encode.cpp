@@ -22,8 +22,7 @@ void encode_one(const Encode& e, const int32_t* code, int32_t n_codes, const int
   };
   for (int64_t i = 0; i < e.n_order; i++) {
     const int64_t r = e.order[i], next = e.order[std::min(i + AHEAD, e.n_order - 1)];
-    __builtin_prefetch(code + next), __builtin_prefetch(mass + next);
-    for (size_t p = 0; p < e.priors.size(); p++) __builtin_prefetch(value + (int64_t)p * e.n + next, 1);
+    __builtin_prefetch(code + next), __builtin_prefetch(mass + next), __builtin_prefetch(value + next, 1);
     Cell& c = cell(r);
     write(c, r);
     c.mass += mass[r], c.count += e.count == nullptr ? 1 : e.count[r];

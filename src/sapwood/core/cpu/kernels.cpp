@@ -40,6 +40,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       pack,
       scan,
       scan_level,
+      scan_level_cosine,
       mark,
       move,
       leaves,

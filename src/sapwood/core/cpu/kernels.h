@@ -162,6 +162,9 @@ struct Kernels {
   // One node's part of a level's scores: score (n_bins) += ; with `side` the missing codes join the left.
   void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side,
                      double* score);
+  // The same for cosine scores: their parts `along` and `square` (n_bins) +=.
+  void (*scan_level_cosine)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&,
+                            bool side, double* along, double* square);
   int64_t (*mark)(const PartitionArgs&);  // how many rows go right
   void (*move)(const PartitionArgs&);
   void (*leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits, uint64_t* reach,

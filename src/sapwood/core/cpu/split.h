@@ -139,6 +139,30 @@ static void scan(const int64_t* hist, bool packed, int n_bins, bool has_missing,
   scan_plain(hist, packed, n_bins, missing, total, p, column, best);
 }
 
+// The same for cosine scores, whose parts are summed apart: along, square (n) +=; an infinite `along` is a veto.
+static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& p,
+                              bool side, double* along, double* square) {
+  if (total.h == 0) return;
+  const Angle own = angle_of((double)total.g, (double)total.h, p);
+  Sums l = side ? missing : Sums{};
+  constexpr int FEW = 64;  // cuts between the sums, which follow each other, and the divisions, which do not
+  double gl[FEW], hl[FEW], gr[FEW], hr[FEW];
+  for (int at = 0; at < n; at += FEW) {
+    const int m = n - at < FEW ? n - at : FEW;
+    for (int i = 0; i < m; i++) {
+      l = l + bin_sums(hist, packed, at + i);
+      gl[i] = (double)l.g, hl[i] = (double)l.h, gr[i] = (double)(total.g - l.g), hr[i] = (double)(total.h - l.h);
+    }
+    for (int i = 0; i < m; i++) {
+      const Angle a = angle_of(gl[i], hl[i], p), b = angle_of(gr[i], hr[i], p);
+      const bool empty = (hl[i] == 0.0) | (hr[i] == 0.0), low = (hl[i] < p.min_h) | (hr[i] < p.min_h);
+      const double both = low ? -INF : a.along + b.along, squares = a.square + b.square;
+      along[at + i] = along[at + i] + (empty ? own.along : both);
+      square[at + i] = square[at + i] + (empty ? own.square : squares);
+    }
+  }
+}
+
 // score (n) += this node's part for cuts 0 .. n-1; -inf is a veto.
 static void scan_level(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& p, bool side,
                        double* score) {
