@@ -64,8 +64,12 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
         r = ref.Rows(goal, f, along, label[output, rows], leaf, n_leaves, inside)
         if method == "exact":
             return ref.exact_values(r, p)
-        steps = 1 if method == "sign" else p["leaf_iterations"]
-        v = ref.newton(r, np.zeros(n_leaves), steps, ref.penalty_of(p), by_count=method == "gradient")
+        if p["leaf_iterations"] > 1:
+            return ref.newton(r, np.zeros(n_leaves), p["leaf_iterations"], ref.penalty_of(p), method == "gradient")
+        _, G, H = ref.leaf_sums(r, np.zeros(n_leaves))
+        b = (ref.sum_by_leaf(inside.factor, r) if method == "gradient" else H) + p["reg_lambda"]
+        with np.errstate(all="ignore"):
+            v = np.where(b == 0, 0.0, -ref.soft(G, p["reg_alpha"]) / b)
         return np.where(v > 0, 1.0, -1.0) if method == "sign" else v
 
     base = ref.start(goal, f, label, w)

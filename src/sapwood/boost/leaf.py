@@ -137,9 +137,8 @@ def settle(
     if rule.method == "custom":
         value = _custom(trainer, output, len(value), rule.objective, *rows)
     elif rule.method == "sign":
-        if number is not None or rule.afresh:
-            value = refit(trainer, output, rule)
-        value = np.where(value > 0, 1.0, -1.0)
+        refound = number is not None or rule.afresh
+        value = refit(trainer, output, rule) if refound else np.where(value > 0, 1.0, -1.0)
     elif rule.method == "exact" or rule.iterations > 1 or number is not None or rule.afresh:
         value = refit(trainer, output, rule)
     if rule.direction:
@@ -155,7 +154,9 @@ def settle(
 
 
 def refit(trainer: cpu.Trainer, output: int, rule: Rule) -> Floats:
-    """The values of leaves at the scores of a trainer, by leaf, before the learning rate.
+    """Find the values of leaves at the scores of a trainer, before the learning rate.
+
+    One step for values afresh is not tested, as in plain boosting.
 
     Parameters
     ----------
@@ -170,9 +171,10 @@ def refit(trainer: cpu.Trainer, output: int, rule: Rule) -> Floats:
     -------
     (n_leaves) float64
     """
+    iterations = 0 if rule.afresh and rule.iterations == 1 else rule.iterations
     if rule.method == "sign":
-        return np.where(trainer.refit(output, "newton", 1, *rule.penalty) > 0, 1.0, -1.0)
-    return trainer.refit(output, rule.method, rule.iterations, *rule.penalty)
+        return np.where(trainer.refit(output, "newton", iterations, *rule.penalty) > 0, 1.0, -1.0)
+    return trainer.refit(output, rule.method, iterations, *rule.penalty)
 
 
 def _leaf_values(tree: cpu.Tree) -> Floats:

@@ -408,7 +408,7 @@ nb::ndarray<nb::numpy, double> refit(PyTrainer& s, int output, const std::string
                                      double reg_lambda, double reg_alpha, double max_delta_step) {
   leaves_of(s, output);
   if (method != "newton" && method != "gradient" && method != "exact") refuse("no leaf estimation named " + method);
-  if (iterations < 1 || !(reg_lambda >= 0.0) || !(reg_alpha >= 0.0) || !(max_delta_step >= 0.0))
+  if (iterations < 0 || !(reg_lambda >= 0.0) || !(reg_alpha >= 0.0) || !(max_delta_step >= 0.0))
     refuse("limits must not be negative");
   const LeafRule rule{method == "exact", method == "gradient", iterations, {reg_lambda, reg_alpha, max_delta_step}};
   return array(freely([&] { return s.trainer->refit(output, rule); }));
