@@ -11,19 +11,19 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2400,  # 22 metrics in one file; constraints by name; the samplers' parameters
+    "src/sapwood": 2500,  # 22 metrics in one file; constraints by name; the parameters of samplers and of judging splits
     "src/sapwood/device": 150,
-    "src/sapwood/data": 1100,
+    "src/sapwood/data": 1350,  # target statistics
     "src/sapwood/model": 1200,  # proofs of constraints
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 1550,  # leaf values, pruning, order; dart, forests
-    "src/sapwood/interfaces": 600,
-    "src/sapwood/core": 880,
+    "src/sapwood/boost": 1780,  # leaf values, pruning, order; dart, forests, ordered boosting, automatic rates
+    "src/sapwood/interfaces": 740,  # a transformer beside the estimators
+    "src/sapwood/core": 920,
     "src/sapwood/core/math": 420,  # one way to order floats
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 5850,  # sums and order statistics of leaves; several roots at once; samples; exact trees
+    "src/sapwood/core/cpu": 6050,  # sums and order statistics of leaves; several roots at once; samples; exact trees; judging
     "tools": 350,
     "benchmarks": 820,  # one script a claim; exact.py is the latest
     "examples": 100,

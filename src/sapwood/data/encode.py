@@ -67,8 +67,10 @@ class Target:
     def __init__(self, label: Floats, borders: Floats, weight: Floats | None = None) -> None:
         self.label, self.borders, self.n_rows = label, borders, len(label)
         live = label if weight is None else label[weight > 0]
-        if not len(live) or not np.isfinite(live).all():
-            raise DataError("target statistics need finite labels, and a row of positive weight.")
+        if not len(live):
+            raise DataError("every weight is zero; target statistics need a row that counts.")
+        if not np.isfinite(live).all():
+            raise DataError("some labels are NaN or infinite; target statistics need finite labels.")
         self.span = float(live.min()), float(live.max())
         self.count, self._whole, self.count_unit = _counts(weight)
 
