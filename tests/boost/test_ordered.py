@@ -138,7 +138,7 @@ def test_early_stopping_and_validation() -> None:
         ({"has_time": True, "permutation_count": 4}, "has_time leaves one order; n_permutations=3"),
         ({"objective": "adaptive_huber"}, "adapts to all rows"),
         ({"boosting": "plain", "n_permutations": 2}, "is for boosting='ordered' only"),
-        ({"path_smooth": 3.0}, "path_smooth=3 needs plain leaves"),
+        ({"path_smooth": 3.0}, "path_smooth=3 needs leaves of one Newton step, plain"),
         ({"grow_policy": "symmetric", "max_depth": 16, "min_child_weight": 0.0}, "must not exceed 65536"),
     ],
 )

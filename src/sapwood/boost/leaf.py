@@ -85,7 +85,7 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direct
         )
     if refits and params["path_smooth"] not in ("auto", 0):
         raise ParameterError(
-            f"path_smooth={params['path_smooth']:g} needs plain leaves of one Newton step and no pruning."
+            f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step, plain boosting and no pruning."
         )
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return Rule(
