@@ -124,7 +124,7 @@ class Trainer:
         reg_alpha: float,
         max_delta_step: float,
     ) -> Floats:
-        """A new value for each of its leaves, before shrinkage."""
+        """A new value for each of its leaves, before shrinkage; with 0 iterations by one step that is not tested."""
     def search_step(self, output: int, value: Floats) -> float:
         """The factor on the leaf values that minimises the loss."""
     def assign(self, output: int, number: Ints, n_leaves: int) -> None:
