@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import reference_categories as categories
 import reference_judge as judging
 import reference_rules as rules
 import reference_samplers as samplers
@@ -31,7 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0, "leaf_estimation": "auto", "leaf_iterations": 1, "hessian": "auto", "start": "auto",
     "line_search": "none", "ccp_alpha": 0.0, "pruning": "pre", "sampling": "uniform", "subsample_freq": 1,
     "subsample_by_class": None, "top_rate": 0.2, "other_rate": 0.1, "mvs_reg": "auto", "bagging_temperature": 1.0,
-    **rules.DEFAULTS, **judging.DEFAULTS,
+    **rules.DEFAULTS, **categories.DEFAULTS, **judging.DEFAULTS,
 }  # fmt: skip
 
 
@@ -189,6 +190,7 @@ class Split(NamedTuple):
     missing_left: bool
     gains: Floats
     forced: bool = False
+    set: Ints | None = None  # the codes that go left, of a category split
 
 
 def best_split(
@@ -200,12 +202,32 @@ def best_split(
     A symmetric level of one node follows the rules of the other growers, so one search serves all three.
     """
     best: tuple[float, float, int, int, bool, Floats] | None = None  # what it is compared by, its score, the split
+    sets: list[Ints] = []  # of the best column, if it is one of categories
     forced, found = guard.marks[ids[0]].forced, False
     total = np.array([q.sums[rows].sum(axis=0) for rows in group])[:, None]  # (n_nodes, 1, 3)
     own = guard.scores(total, guard.weights(total, ids)) if guard.ordered else score_of_nodes(total, q, p)
     node_score = np.where(total[..., 1] == 0, 0.0, own)
     parent = judge.level(total)[0] if judge.cosine else in_order(node_score)[0]
     for column in columns:
+        if categories.many(p, column):
+            u = int(draw(p["seed"], rules.RANDOM_CUT, index, ids[0], np.array([column]))[0])
+            left, own, missing_left = categories.candidates(
+                [q.sums[rows] for rows in group], [table[column][rows] for rows in group], n_bins[column], q, p, u
+            )
+            penalty = categories.penalty(p, n_bins[column])
+            every, heavier = np.arange(len(own)), guard.under(penalty)
+            under = heavier.splits(left, total - left, ids, column, every) if guard.ordered else None
+            scores = score_of_splits(left, total, node_score, q, penalty, under)
+            level = in_order(scores)
+            if judge.cosine:
+                level = judge.level(left, total - left, scores, penalty["reg_lambda"])
+            if not len(level):
+                continue
+            top = int(np.argmax(level))
+            rank = judge.favour(level[top], parent, ids[0], int(column))
+            if best is None or rank > best[0]:
+                sets, best = own, (rank, level[top], int(column), top, bool(missing_left[top]), scores[:, top])
+            continue
         left, bins, missing_left = candidates(group, table[column], n_bins[column], q)
         if not len(bins):
             continue
@@ -227,7 +249,7 @@ def best_split(
             u = int(draw(p["seed"], rules.RANDOM_CUT, index, ids[0], np.array([column]))[0])
             level = np.where(bins == guard.random_bin(populated.tolist(), n_bins[column], u), level, -np.inf)
         top = int(np.argmax(level))  # the first of equals: lower bin, then missing left
-        rank = judge.favour(level[top], parent, ids[0], int(column), set(guard.marks[ids[0]].box))
+        rank = judge.favour(level[top], parent, ids[0], int(column))
         if best is None or rank > best[0]:
             best = rank, level[top], int(column), int(bins[top]), bool(missing_left[top]), scores[:, top]
     if best is None or best[0] == -np.inf:
@@ -240,7 +262,10 @@ def best_split(
     enough = by_cosine or gain > p["min_split_gain"]
     if not found and not (score > parent + abs(parent) * 2.0**-40 and enough):
         return None
-    return Split(gain, column, bin, missing, shares if p["grow_policy"] == "symmetric" else np.array([gain]), found)
+    gains = shares if p["grow_policy"] == "symmetric" else np.array([gain])
+    if categories.many(p, column):
+        return Split(gain, column, -1, missing, gains, found, sets[bin])
+    return Split(gain, column, bin, missing, gains, found)
 
 
 def in_order(scores: Floats) -> Floats:
@@ -302,7 +327,7 @@ def score_of_splits(
 # ---- 6. Trees -------------------------------------------------------------------------------------------------------
 
 NODE = np.dtype([("column", "i4"), ("bin", "i4"), ("threshold", "f8"), ("missing_left", "u1"), ("left", "i4"),
-                 ("value", "f8"), ("gain", "f8"), ("cover", "f8"), ("count", "f8")])  # fmt: skip
+                 ("value", "f8"), ("gain", "f8"), ("cover", "f8"), ("count", "f8"), ("set", "i4")])  # fmt: skip
 
 
 class Group(NamedTuple):
@@ -320,10 +345,11 @@ def grow(
 
     A frontier of groups; the policy says which is split next.
     """
-    n_bins = [len(c) + 1 for c in cut]
+    n_bins = [categories.many(p, column) or len(c) + 1 for column, c in enumerate(cut)]
     tree_columns = sample_columns(np.arange(len(cut)), p["colsample_bytree"], p["seed"], TREE_COLUMNS, index, 0)
     members = [rows]  # of every node
-    nodes: list[dict[str, Any]] = [{"column": -1, "bin": -1}]
+    nodes: list[dict[str, Any]] = [{"column": -1, "bin": -1, "set": -1}]
+    sets: dict[int, Ints] = {}  # by node
     frontier: list[Group] = []
     guard, judge = rules.Guard(p, cut, q.gs, q.hs), judging.Judge(p, q.gs, q.hs, index, draw, fold)
 
@@ -349,13 +375,19 @@ def grow(
             break
         for i, gain in zip(ids, split.gains, strict=True):
             code = table[split.column][members[i]]
-            goes_left = np.where(code == n_bins[split.column], split.missing_left, code <= split.bin)
-            threshold = np.append(cut[split.column], np.inf)[split.bin]
+            inside = code <= split.bin if split.set is None else np.isin(code, split.set)
+            goes_left = np.where(code == n_bins[split.column], split.missing_left, inside)
+            threshold = np.append(cut[split.column], np.inf)[split.bin] if split.set is None else 0.0
+            if split.set is not None:
+                sets[i] = split.set
             nodes[i] = {"column": split.column, "bin": split.bin, "threshold": threshold,
-                        "missing_left": split.missing_left, "left": len(nodes), "gain": gain}  # fmt: skip
+                        "missing_left": split.missing_left, "left": len(nodes), "gain": gain,
+                        "l2": nodes[i].get("l2", p["reg_lambda"])}  # fmt: skip
             members += [members[i][goes_left], members[i][~goes_left]]
             guard.inherit(i, len(nodes), split, *(q.sums[rows].sum(axis=0) for rows in members[-2:]))
-            nodes += [{"column": -1, "bin": -1}, {"column": -1, "bin": -1}]
+            judge.paths[len(nodes)] = judge.paths[len(nodes) + 1] = judge.paths[i] | {split.column}
+            l2 = categories.penalty(p, n_bins[split.column])["reg_lambda"] if split.set is not None else p["reg_lambda"]
+            nodes += [{"column": -1, "bin": -1, "set": -1, "l2": l2} for _ in range(2)]
         children = list(range(len(nodes) - 2 * len(ids), len(nodes)))
         for group in [children] if p["grow_policy"] == "symmetric" else [[child] for child in children]:
             meet(group, depth + 1)
@@ -371,14 +403,17 @@ def grow(
     for i, (node, inside) in enumerate(zip(nodes, members, strict=True)):
         G, H, C = (float(v) for v in wide.sums[inside].sum(axis=0))
         node["cover"], node["count"] = H / wide.hs, C / p["count_unit"]
-        step = leaf_value(G, H, wide, p)
+        step = leaf_value(G, H, wide, p | {"reg_lambda": node.get("l2", p["reg_lambda"])})
         if i > 0 and smooth > 0:
             step = (step * node["count"] + node["above"] * smooth) / (node["count"] + smooth)
         if node["column"] < 0:
             node["value"] = guard.cut_leaf(i, ends, step)
         else:
             nodes[node["left"]]["above"] = nodes[node["left"] + 1]["above"] = step
-    return {name: np.array([node.get(name, 0) for node in nodes], NODE[name]) for name in NODE.names or ()}
+    number, arrays = categories.collect(sets)
+    for i, node in enumerate(nodes):
+        node["set"] = number.get(i, -1)
+    return {name: np.array([node.get(name, 0) for node in nodes], NODE[name]) for name in NODE.names or ()} | arrays
 
 
 def leaf_value(G: float, H: float, wide: Quantised, p: dict[str, Any]) -> float:
@@ -602,11 +637,11 @@ def prune(tree: Tree, alpha: float) -> Tree:
             alive[left[node] : left[node] + 2] = alive[node] & split[node]
         split &= alive
     place = np.cumsum(alive) - 1
-    blank = {"column": -1, "bin": -1, "threshold": 0, "missing_left": 0, "left": 0, "gain": 0}
+    blank = {"column": -1, "bin": -1, "threshold": 0, "missing_left": 0, "left": 0, "gain": 0, "set": -1}
     pruned = tree | {"left": place[left].astype(left.dtype)}
     for name, value in blank.items():
         pruned[name] = np.where(split, pruned[name], np.array(value, pruned[name].dtype))
-    return {name: x[alive] for name, x in pruned.items()}
+    return categories.renumbered(tree, {name: pruned[name][alive] for name in NODE.names or ()})
 
 
 # ---- 10. Samplers ---------------------------------------------------------------------------------------------------
@@ -639,8 +674,12 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
     """All trees (round by round, output by output) and the start scores (n_outputs)."""
     w = weights(weight, len(X))
     p = DEFAULTS | params | {"count_unit": math.ldexp(1.0, w.shift)}
-    cut = [cuts(x, w, p["max_bins"], p["min_samples_bin"]) for x in X.T]
-    table = [codes(x, c) for x, c in zip(X.T, cut, strict=True)]
+    numbers = [not categories.many(p, column) for column in range(X.shape[1])]
+    cut = [cuts(x, w, p["max_bins"], p["min_samples_bin"]) if n else x[:0] for x, n in zip(X.T, numbers, strict=True)]
+    table = [
+        codes(x, c) if n else np.where(np.isnan(x), categories.many(p, column), x).astype(np.int64)
+        for column, (x, c, n) in enumerate(zip(X.T, cut, numbers, strict=True))
+    ]
     goal, label = OBJECTIVES[p["objective"]], planes(p["objective"], y)
     f = tuple(p.get(name, default) for name, default in goal.fields.items())
     base = start(goal, f, label, w) if p["start"] == "auto" else np.broadcast_to(np.float64(p["start"]), len(label))
@@ -695,7 +734,8 @@ def leaves(tree: Tree, X: Floats) -> Ints:
     node = np.zeros(len(X), np.int64)
     while np.any(inner := tree["column"][node] >= 0):
         x = X[np.arange(len(X)), tree["column"][node]]
-        goes_left = np.where(np.isnan(x), tree["missing_left"][node] == 1, x <= tree["threshold"][node])
+        inside = categories.among(tree, node, x, x <= tree["threshold"][node])
+        goes_left = np.where(np.isnan(x), tree["missing_left"][node] == 1, inside)
         node = np.where(inner, tree["left"][node] + ~goes_left, node)
     return node
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import reference
+import reference_categories as categories
 from reference import BITS, Floats, Ints, Rows, Tree, Weights
 from reference_objectives import OBJECTIVES, margin
 from reference_samplers import under
@@ -124,8 +125,9 @@ def grow(
 
 def prune(tree: Tree, least: float) -> Tree:
     """NUMERICS 9: from the last split to the root; nodes that stay keep their order."""
-    nodes = [{name: x[i] for name, x in tree.items()} for i in range(len(tree["left"]))]
-    blank = {"column": -1, "bin": -1, "threshold": 0.0, "missing_left": 0, "left": 0, "gain": 0.0}
+    names = reference.NODE.names or ()
+    nodes = [{name: tree[name][i] for name in names} for i in range(len(tree["left"]))]
+    blank = {"column": -1, "bin": -1, "threshold": 0.0, "missing_left": 0, "left": 0, "gain": 0.0, "set": -1}
     for node in reversed(nodes):
         children = [nodes[node["left"]], nodes[node["left"] + 1]] if node["left"] else []
         if children and not any(child["left"] for child in children) and node["gain"] < least:
@@ -136,4 +138,5 @@ def prune(tree: Tree, least: float) -> Tree:
     kept.sort()
     for i in kept:
         nodes[i]["left"] = kept.index(nodes[i]["left"])
-    return {name: np.array([nodes[i][name] for i in kept], x.dtype) for name, x in tree.items()}
+    kept_nodes = {name: np.array([nodes[i][name] for i in kept], tree[name].dtype) for name in names}
+    return categories.renumbered(tree, kept_nodes)

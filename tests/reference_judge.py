@@ -39,21 +39,28 @@ class Judge:
     ) -> None:
         self.p, self.index, self.draw, self.fold = p, index, draw, fold
         self.cosine = p["score_function"] == "cosine"
+        self.paths: dict[int, set[int]] = {0: set()}  # columns above every node
         unit = hs / (gs * gs)
-        self.l, self.price = p["reg_lambda"] * hs, 1.0 / math.sqrt(unit) if self.cosine else 2.0 / unit
+        self.hs, self.l, self.price = hs, p["reg_lambda"] * hs, 1.0 / math.sqrt(unit) if self.cosine else 2.0 / unit
 
-    def angle(self, sums: Ints) -> tuple[Floats, Floats]:
+    def angle(self, sums: Ints, reg_lambda: float | None = None) -> tuple[Floats, Floats]:
         """The parts of N and D that (..., 3) sums of a side have; none where it is empty."""
+        more = self.l if reg_lambda is None else reg_lambda * self.hs
         g, h = sums[..., 0].astype(np.float64), sums[..., 1].astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            a = g / (h + self.l)
+            a = g / (h + more)
             return np.where(h == 0, 0.0, a * g), np.where(h == 0, 0.0, (a * a) * h)
 
-    def level(self, left: Ints, right: Ints | None = None, scores: Floats | None = None) -> Floats:
-        """N / sqrt(D) of every candidate, both summed over nodes in order; a veto of the l2 scores holds here too."""
-        along, square = self.angle(left)
+    def level(
+        self, left: Ints, right: Ints | None = None, scores: Floats | None = None, reg_lambda: float | None = None
+    ) -> Floats:
+        """N / sqrt(D) of every candidate, both summed over nodes in order; a veto of the l2 scores holds here too.
+
+        Sets of categories have a `reg_lambda` of their own.
+        """
+        along, square = self.angle(left, reg_lambda)
         if right is not None:
-            total, (n, d) = self.angle(left + right), self.angle(right)
+            total, (n, d) = self.angle(left + right), self.angle(right, reg_lambda)
             empty = (left[..., 1] == 0) | (right[..., 1] == 0)
             along, square = np.where(empty, total[0], along + n), np.where(empty, total[1], square + d)
         N = D = np.zeros(along.shape[1])
@@ -63,7 +70,7 @@ class Judge:
             s = np.where(D > 0, N / np.sqrt(D), N)
         return s if scores is None else np.where(np.any(scores == -np.inf, axis=0), -np.inf, s)
 
-    def favour(self, s: float, parent: float, node: int, column: int, path: set[int]) -> float:
+    def favour(self, s: float, parent: float, node: int, column: int) -> float:
         """What a column's best score is worth to the user, and luck; -inf: not its price."""
         p = self.p
         if all(p[name] is None for name in ("feature_weights", "first_use_penalties")) and p["deviation"] == 0:
@@ -72,7 +79,7 @@ class Judge:
             return -math.inf
         if p["feature_weights"] is not None:
             s = parent + p["feature_weights"][column] * (s - parent)
-        if p["first_use_penalties"] is not None and column not in p["used"] | path:
+        if p["first_use_penalties"] is not None and column not in p["used"] | self.paths[node]:
             s = s - p["first_use_penalties"][column] * self.price
         if not s > parent + abs(parent) * 2.0**-40:
             return -math.inf

@@ -5,6 +5,7 @@ The splits of a tree enter one by one; scores under bounds, columns and cuts tha
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
@@ -83,6 +84,12 @@ class Guard:
         s = self.scores(left, wL) + self.scores(right, wR)
         return np.where(((d > 0) & (wL > wR)) | ((d < 0) & (wL < wR)), -np.inf, s)
 
+    def under(self, p: dict[str, Any]) -> "Guard":
+        """The same marks, another penalty."""
+        other = copy(self)
+        other.p = p
+        return other
+
     def company(self, columns: Ints, id: int) -> Ints:
         """The columns that share a group with the whole path."""
         groups = self.marks[id].groups
@@ -111,10 +118,12 @@ class Guard:
             if d:
                 below.high = above.out if self.intermediate else middle
                 above.low = below.out if self.intermediate else middle
+        self.marks[child], self.marks[child + 1] = lt, rt
+        if split.set is not None:  # its sides count as one place
+            return
         codes, missing = mark.box.get(split.column, (set(range(len(self.cut[split.column]) + 1)), True))
         lt.box[split.column] = {c for c in codes if c <= split.bin}, missing and bool(split.missing_left)
         rt.box[split.column] = {c for c in codes if c > split.bin}, missing and not split.missing_left
-        self.marks[child], self.marks[child + 1] = lt, rt
 
     def order(self, a: int, b: int) -> int:
         """-1: a's value must not exceed b's; 1: b's must not exceed a's; 0: neither."""

@@ -59,6 +59,7 @@ def test_limits_in_the_words_of_the_core() -> None:
         "max_depth": 3, "max_leaves": 0, "min_child_weight": 1.0, "min_samples_leaf": 0, "reg_lambda": 2.0,
         "reg_alpha": 0.0, "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0,
         "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 0.5,
+        "max_cat_to_onehot": 4, "max_cat_threshold": 32, "cat_smooth": 10.0, "cat_l2": 10.0, "min_data_per_group": 100,
     }  # fmt: skip
 
 

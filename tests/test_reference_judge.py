@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sapwood
+import test_reference_categories
 from sapwood import grow
 from sapwood.errors import ParameterError
 from test_reference import OBJECTIVES, POLICIES, WEIGHTS, assert_same_model, labels, table, weight_of
@@ -48,6 +49,19 @@ def test_beside_other_parameters(taste: int, change: dict[str, Any]) -> None:
     for policy in ("leafwise", "symmetric"):
         params = {"objective": "logistic", "grow_policy": policy, "n_estimators": 2} | TASTES[taste] | change
         assert_same_model(X, labels(rng, X, "logistic"), params)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@each_taste
+def test_categories(taste: dict[str, Any], policy: str) -> None:
+    rng = np.random.default_rng(57)
+    X = test_reference_categories.table(rng, 200)
+    objective, weights = test_reference_categories.BESIDE[policy]
+    for more in ({}, {"min_samples_leaf": 12}):
+        y, w = test_reference_categories.labels(rng, X, objective), weight_of(rng, weights, 200)
+        params = {"grow_policy": policy, "objective": objective} | taste | {"hessian": "auto"} | more
+        trees = test_reference_categories.assert_same(X, y, params, w)
+        assert test_reference_categories.n_sets(trees)
 
 
 @each_taste

@@ -63,7 +63,8 @@ def trainer_of(X: Floats, y: Floats, sampler: str, fields: dict[str, float]) -> 
 
 LIMITS = {"max_depth": 0, "max_leaves": 0, "min_child_weight": 0.0, "min_samples_leaf": 1, "reg_lambda": 0.0,
           "reg_alpha": 0.0, "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "learning_rate": 1.0,
-          "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 1.0}  # fmt: skip
+          "colsample_bytree": 1.0, "colsample_bylevel": 1.0, "colsample_bynode": 1.0, "max_cat_to_onehot": 4,
+          "max_cat_threshold": 32, "cat_smooth": 10.0, "cat_l2": 10.0, "min_data_per_group": 100}  # fmt: skip
 
 
 def test_goss_keeps_exactly_the_top_rows() -> None:

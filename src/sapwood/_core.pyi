@@ -25,6 +25,9 @@ class Tree(TypedDict):
     gain: Floats  # 0 in leaves
     cover: Floats  # sum of hessians
     count: Floats  # sum of weights, as repetition
+    set: Ints  # of a category split (threshold 0, bin -1): which set of codes goes left; else -1
+    set_offset: NDArray[np.int64]  # (n_sets + 1) into set_code
+    set_code: Ints  # rising within a set
 
 EVERY_VALUE: int  # as max_bins: a bin for every value, however many
 
@@ -34,13 +37,20 @@ def cuts(
     """Cut points of every column (NUMERICS 3); the chunks are consecutive rows of one table."""
 
 class Binned:
-    """A table as codes: row-major groups for histograms, columns for partitions. Immutable.
+    """A table as codes: row-major groups for histograms, planes for partitions. Immutable.
 
-    Exact: 32-bit codes in columns, all chunks as one.
+    Exact: 32-bit codes in planes, all chunks as one. Fuse: columns with few codes share slots, which changes no sum;
+    None: where that is faster.
     """
 
     def __init__(
-        self, chunks: Sequence[Table], cuts: Sequence[Floats], n_threads: int, exact: bool = False
+        self,
+        chunks: Sequence[Table],
+        cuts: Sequence[Floats],
+        n_threads: int,
+        exact: bool = False,
+        n_categories: Sequence[int] | None = None,  # of columns that hold int32 codes, negative where missing; else 0
+        fuse: bool | None = None,
     ) -> None: ...
     @property
     def n_rows(self) -> int: ...
@@ -50,6 +60,10 @@ class Binned:
     def n_chunks(self) -> int: ...
     @property
     def n_bytes(self) -> int: ...
+    @property
+    def slots(self) -> list[list[int]]:
+        """The columns of every slot."""
+
     def codes(self, column: int) -> Bytes | NDArray[np.uint16] | NDArray[np.uint32]:
         """Codes of a column, (n_rows), a copy."""
 
@@ -139,7 +153,17 @@ def evaluate(
 ) -> tuple[Floats, Floats, Floats]:
     """Loss, gradient and hessian of every row, by a pointwise objective."""
 
-def apply(binned: Binned, column: Ints, bin: Ints, missing_left: Bytes, left: Ints, n_threads: int) -> Ints:
+def apply(
+    binned: Binned,
+    column: Ints,
+    bin: Ints,
+    missing_left: Bytes,
+    left: Ints,
+    set: Ints,
+    set_offset: NDArray[np.int64],
+    set_code: Ints,
+    n_threads: int,
+) -> Ints:
     """The leaf (node id) of every row of a binned table in one tree."""
 
 class Forest:
@@ -155,6 +179,9 @@ class Forest:
         missing_left: Bytes,
         left: Ints,  # within the tree
         value: Floats,
+        set: Ints,  # as in Tree, but counted over all trees
+        set_offset: NDArray[np.int64],
+        set_code: Ints,
         base: Floats,  # (n_outputs)
         link: str,  # of core/math/types.h
     ) -> None: ...
@@ -185,6 +212,9 @@ def link(name: str, raw: Floats, n_threads: int = 1) -> Floats:
 
 def exact_sum(values: Floats, weight: Floats | None, n_threads: int = 1) -> float: ...
 def weight_sum(weight: Floats, n_threads: int = 1) -> float: ...
+def counts(weight: Floats) -> Ints:
+    """What every row counts (NUMERICS 2): whole weights, or real ones in fixed point."""
+
 def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], Bytes | Ints] | None:
     """Sorted distinct values of a numeric array and every element's index among them; None beyond `limit` of them."""
 

@@ -3,7 +3,7 @@
 In: constraints out of the table of parameters, and the names of columns. Out: constraints by name, or arrays.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -93,8 +93,22 @@ def forced(
     return rows
 
 
-def check(params: Mapping[str, Any], names: Sequence[str], coupled: bool) -> None:
-    """Raise where constraints, by name, do not go with the rest; `coupled`: classes share their probabilities."""
+def check(
+    params: Mapping[str, Any], names: Sequence[str], coupled: bool, categories: Collection[str] = frozenset()
+) -> None:
+    """Raise where constraints, by name, do not go with the rest.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters, constraints by name.
+    names : sequence of str
+        Of the columns.
+    coupled : bool
+        Classes share their probabilities.
+    categories : collection of str, optional
+        The columns that hold categories.
+    """
     monotone, splits, policy = params["monotone_constraints"], params["forced_splits"], params["grow_policy"]
     cosine = params["score_function"] == "cosine"
     for name in ("monotone_constraints", "reg_alpha", "max_delta_step") if cosine else ():
@@ -102,6 +116,16 @@ def check(params: Mapping[str, Any], names: Sequence[str], coupled: bool) -> Non
             raise ParameterError(f"{name} is not for score_function='cosine', which knows reg_lambda only; use 'l2'.")
     if cosine and params["tree_method"] == "exact":
         raise ParameterError("score_function='cosine' is not for tree_method='exact'; use tree_method='hist'.")
+    if categories and params["tree_method"] == "exact":
+        raise ParameterError(
+            f"tree_method='exact' has no categories, and {sorted(categories)[0]!r} holds some; use tree_method='hist'."
+        )
+    for name in [name for name in monotone or () if name in categories]:
+        raise ParameterError(
+            f"monotone_constraints names {name!r}, whose categories have no order; leave it out, or give it as numbers."
+        )
+    for name in [path[-1] for path in (_paths(splits) if splits is not None else ()) if path[-1] in categories]:
+        raise ParameterError(f"forced_splits puts a threshold on {name!r}, which holds categories; leave it out.")
     for name in _NOT_EXACT if params["tree_method"] == "exact" else ():
         if params[name]:
             raise ParameterError(

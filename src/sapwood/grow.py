@@ -18,6 +18,7 @@ MAX_SYMMETRIC_DEPTH = 16  # a symmetric tree has all 2^depth leaves, empty or no
 _SAME = (
     "min_child_weight", "reg_lambda", "reg_alpha", "min_split_gain", "max_delta_step",
     "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+    "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from sapwood.kinds import (
     FRACTION,
     RATE,
     ByColumn,
+    Categorical,
     Choice,
     Device,
     Directions,
@@ -240,6 +241,14 @@ TABLE: tuple[Parameter, ...] = (
         "fewer bins (128 at least), which is faster and no less accurate.",
         ("min_data_in_bin",),
         model=True,
+    ),
+    Parameter(
+        "categorical_features", Categorical(), "auto",
+        "Columns of categories: 'auto', those of text and of categorical types; or names, positions or a mask of "
+        "columns, which may also hold integers; None for none, so that anything but numbers is refused.",
+        ("categorical_feature", "cat_feature", "categorical_column", "cat_column", "cat_features",
+         "enable_categorical"),
+        means={"enable_categorical": _as("auto", None)},
     ),
     Parameter(
         "min_child_weight", _positive, 1.0,
@@ -469,6 +478,33 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "max_cat_to_onehot", Integer(1), 4,
+        "Columns of at most so many categories are split one category against the rest, others by sets of categories.",
+        ("one_hot_max_size",),
+        model=True,
+    ),
+    Parameter(
+        "max_cat_threshold", Integer(1), 32,
+        "Most categories in the smaller of the two sets a split is looked for in.",
+        model=True,
+    ),
+    Parameter(
+        "cat_smooth", _positive, 10.0,
+        "Categories are ordered by gradient / (hessian + cat_smooth) in every node; one with fewer rows there than "
+        "this is in no set, and goes right.",
+        model=True,
+    ),
+    Parameter(
+        "cat_l2", _positive, 10.0,
+        "Added to reg_lambda in splits by a set of categories, and in the values of leaves right below.",
+        model=True,
+    ),
+    Parameter(
+        "min_data_per_group", Integer(1), 100,
+        "Least rows by which one set of categories must exceed the last one looked at, and of the other side.",
+        model=True,
+    ),
+    Parameter(
         "forced_splits", ForcedSplits(), None,
         "Splits at the top of every tree: a dict of feature, threshold and, for further splits, left and right, or a "
         "JSON file of it. One that a node's limits or constraints do not admit is left out with those below it.",
@@ -562,6 +598,11 @@ RECIPES: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 1,
         "reg_lambda": 1.0,
         "path_smooth": 0.0,
+        "max_cat_to_onehot": 3,  # it says 4 and means fewer than 4
+        "max_cat_threshold": 64,
+        "cat_smooth": 0.0,
+        "cat_l2": 0.0,
+        "min_data_per_group": 1,
         "pruning": "post",
         "rate_drop": 0.0,
         "skip_drop": 0.0,
@@ -581,6 +622,11 @@ RECIPES: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 20,
         "reg_lambda": 0.0,
         "path_smooth": 0.0,
+        "max_cat_to_onehot": 3,  # it says 4 and counts missing values as one
+        "max_cat_threshold": 32,
+        "cat_smooth": 10.0,
+        "cat_l2": 10.0,
+        "min_data_per_group": 100,
         "pruning": "pre",
         "rate_drop": 0.1,
         "skip_drop": 0.5,
@@ -638,6 +684,10 @@ ELSEWHERE = {
     "penalties_coefficient": "multiply first_use_penalties by it.",
     "max_features": "draw a share of the columns with colsample_bynode.",
 }
+
+
+# They came after the first models: one that has them at their defaults keeps the bytes that it had without them.
+_LATER = ("max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group")
 
 
 def defaults() -> dict[str, Any]:
@@ -740,6 +790,9 @@ def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
     round are in the trees, and a user's objective is known by its name.
     """
     kept = {name: value for name, value in resolved.items() if name not in _ROWS or _ROWS[name].model}
+    for name in _LATER:
+        if kept[name] == _ROWS[name].default:
+            del kept[name]
     if not isinstance(kept.get("learning_rate"), float):
         kept["learning_rate"] = "scheduled"
     return kept

@@ -138,6 +138,9 @@ class TestPruning:
             "bin": np.zeros_like(nodes["column"]),
             "missing_left": trainer_tree.trees.missing_left,
             "cover": nodes["count"],
+            "set": np.full_like(nodes["column"], -1),
+            "set_offset": np.zeros(1, np.int64),
+            "set_code": np.empty(0, np.int32),
         }
         gone = np.zeros(len(nodes["left"]), np.bool_)
         gone[np.flatnonzero(nodes["left"])[3]] = True

@@ -141,11 +141,16 @@ def cut(tree: cpu.Tree, gone: Mask) -> tuple[cpu.Tree, NDArray[np.int32]]:
     place = np.cumsum(stays) - 1
     is_leaf = (left == 0) | gone
     arrays: Any = tree
-    smaller: Any = {name: arrays[name][kept] for name in arrays}
+    smaller: Any = {name: arrays[name][kept] for name in arrays if name not in ("set_offset", "set_code")}
     ends = is_leaf[kept]
     smaller["left"] = np.where(ends, 0, place[left[kept]]).astype(np.int32)
-    for name, blank in (("column", -1), ("bin", -1), ("threshold", 0), ("missing_left", 0), ("gain", 0)):
+    for name, blank in (("column", -1), ("bin", -1), ("threshold", 0), ("missing_left", 0), ("gain", 0), ("set", -1)):
         smaller[name][ends] = blank
+    used, inverse = np.unique(smaller["set"][smaller["set"] >= 0], return_inverse=True)
+    sets = [tree["set_code"][tree["set_offset"][i] : tree["set_offset"][i + 1]] for i in used]
+    smaller["set"][smaller["set"] >= 0] = inverse
+    smaller["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+    smaller["set_code"] = np.concatenate([np.empty(0, np.int32), *sets], dtype=np.int32)
     leaf_number = np.cumsum(ends) - 1
     owner = np.arange(len(left))  # of every node: the nearest node at or above it that stays
     for node in np.flatnonzero(left):

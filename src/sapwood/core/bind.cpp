@@ -190,7 +190,8 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
   return out;
 }
 
-void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact) {
+void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact,
+                std::optional<std::vector<int>> n_categories, std::optional<bool> fuse) {
   const auto chunks = chunks_of(tables);
   std::vector<std::vector<double>> all;
   for (nb::handle item : cut_list) {
@@ -205,21 +206,39 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
   int64_t n = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
   if (exact && n > 0x7fffffff) refuse("exact trees take at most 2^31 - 1 rows");
+  const std::vector<int> categories = n_categories.value_or(std::vector<int>(all.size(), 0));
+  if (categories.size() != all.size()) refuse("n_categories has one number a column");
+  for (size_t c = 0; c < all.size(); c++) {
+    if (categories[c] == 0) continue;
+    if (categories[c] < 0 || categories[c] > 65534) refuse("a column can have at most 65534 categories");
+    if (exact || !all[c].empty()) refuse("a category column has no cuts, and exact trees none of them");
+    for (const Chunk& chunk : chunks)
+      if (chunk.columns[c].kind != Kind::i32) refuse("the codes of a category column must be int32");
+  }
   threads_of(n_threads);
-  freely([&] { new (self) Binned(chunks, std::move(all), exact, n_threads); });
+  freely([&] { new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads); });
 }
 
 template <class Code>
 nb::object codes_as(const Binned& b, int column) {
   std::vector<Code> out(b.n_rows);
-  for (const Shard& s : b.shards) memcpy(out.data() + s.first, b.column(s, column), (size_t)s.n_rows * sizeof(Code));
+  const int slot = b.layout.members[column].slot;
+  uint8_t own[256];  // by code of a fused slot
+  if (b.layout.slots[slot].fused())
+    b.layout.each_code(column, [&](uint32_t k, uint32_t code) { own[k] = (uint8_t)code; });
+  for (const Shard& s : b.shards) {
+    const void* codes = b.plane(s, slot);
+    if (!b.layout.slots[slot].fused()) memcpy(out.data() + s.first, codes, (size_t)s.n_rows * sizeof(Code));
+    else
+      for (int64_t i = 0; i < s.n_rows; i++) out[s.first + i] = own[((const uint8_t*)codes)[i]];
+  }
   return nb::cast(array(std::move(out)));
 }
 
 nb::object codes(const Binned& b, int column) {
   if (column < 0 || column >= b.n_columns) refuse("no such column");
   if (b.exact) return codes_as<uint32_t>(b, column);
-  return b.wide ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
+  return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
 }
 
 template <class Info>
@@ -280,11 +299,14 @@ Limits limits_of(nb::dict d) {
       take("path_smooth", l.path_smooth), take("learning_rate", l.learning_rate);
   take("colsample_bytree", l.colsample_bytree), take("colsample_bylevel", l.colsample_bylevel),
       take("colsample_bynode", l.colsample_bynode);
-  if (d.size() != 13) refuse("limits hold an unknown name");
-  for (const double x :
-       {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step, l.path_smooth})
+  take("max_cat_to_onehot", l.max_cat_to_onehot), take("max_cat_threshold", l.max_cat_threshold),
+      take("cat_smooth", l.cat_smooth), take("cat_l2", l.cat_l2), take("min_data_per_group", l.min_data_per_group);
+  if (d.size() != 18) refuse("limits hold an unknown name");
+  for (const double x : {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step,
+                         l.path_smooth, l.cat_smooth, l.cat_l2, l.min_data_per_group})
     if (!(x >= 0.0 && x < INF)) refuse("limits must be finite and not negative");
-  if (l.max_depth < 0 || l.max_leaves < 0) refuse("limits must not be negative");
+  if (l.max_depth < 0 || l.max_leaves < 0 || l.max_cat_to_onehot < 0 || l.max_cat_threshold < 1)
+    refuse("limits must not be negative");
   return l;
 }
 
@@ -297,6 +319,7 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
   if (!direction.empty() && (int)direction.size() != b.n_columns) refuse("there must be one direction a column");
   for (const int d : direction) {
     if (d < -1 || d > 1) refuse("a direction is -1, 0 or 1");
+    if (d != 0 && b.is_category[r.direction.size()]) refuse("categories have no order to keep");
     r.direction.push_back((int8_t)d);
   }
   r.intermediate = intermediate && !direction.empty(), r.extra = extra, r.groups = groups;
@@ -310,7 +333,8 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
     if (of.empty()) refuse("every column needs a group");
   for (int32_t i = 0; i < (int32_t)forced.size(); i++) {
     const auto& f = forced[i];
-    if (f.size() != 4 || f[0] < 0 || f[0] >= b.n_columns || f[1] < 0 || f[1] >= b.n_bins[f[0]] - 1)
+    if (f.size() != 4 || f[0] < 0 || f[0] >= b.n_columns || b.is_category[f[0]] || f[1] < 0 ||
+        f[1] >= b.n_bins[f[0]] - 1)
       refuse("a forced split has a column, one of its cuts, and two places");
     for (const int32_t next : {f[2], f[3]})
       if (next != -1 && (next <= i || next >= (int32_t)forced.size())) refuse("no such forced split");
@@ -369,6 +393,8 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
     d["value"] = array(std::move(t.value));
     d["gain"] = array(std::move(t.gain)), d["cover"] = array(std::move(t.cover)),
     d["count"] = array(std::move(t.count));
+    d["set"] = array(std::move(t.set)), d["set_offset"] = array(std::move(t.set_offset)),
+    d["set_code"] = array(std::move(t.set_code));
     trees.append(d);
   }
   return trees;
@@ -452,22 +478,30 @@ void check_scores(PyTrainer& self, const Doubles& start) {
 }
 
 nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin, Bytes missing_left, Ints left,
-                                         int n_threads) {
+                                         Ints set, Longs set_offset, Ints set_code, int n_threads) {
   const size_t n = left.shape(0);
-  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n)
+  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n || set.shape(0) != n ||
+      set_offset.shape(0) < 1)
     refuse("the arrays of a tree must have one length");
   for (size_t u = 0; u < n; u++) {
-    const int32_t l = left.data()[u], c = column.data()[u];
+    const int32_t l = left.data()[u], c = column.data()[u], s = set.data()[u];
     if (l == 0) continue;
-    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns || bin.data()[u] < 0 ||
-        bin.data()[u] >= b.n_bins[c])
-      refuse("not a tree over these bins");
+    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns) refuse("not a tree over these bins");
+    if (s >= 0) {
+      const int64_t *at = set_offset.data() + s, n_codes = (int64_t)set_code.shape(0);
+      if ((size_t)s + 1 >= set_offset.shape(0) || at[0] < 0 || at[0] > at[1] || at[1] > n_codes) refuse("no such set");
+      for (int64_t i = at[0]; i < at[1]; i++)
+        if (set_code.data()[i] < 0 || set_code.data()[i] >= b.n_bins[c]) refuse("a set holds codes of its column");
+      continue;
+    }
+    if (bin.data()[u] < 0 || bin.data()[u] >= b.n_bins[c]) refuse("not a tree over these bins");
     if (bin.data()[u] == b.n_bins[c] - 1 && missing_left.data()[u]) refuse("a split sends nothing to the right");
   }
   threads_of(n_threads);
   std::vector<int32_t> leaf(b.n_rows);
-  freely(
-      [&] { apply(b, {column.data(), bin.data(), missing_left.data(), left.data(), (int)n}, leaf.data(), n_threads); });
+  const TreeView tree{column.data(), bin.data(), missing_left.data(), left.data(),
+                      (int)n,        set.data(), set_offset.data(),   set_code.data()};
+  freely([&] { apply(b, tree, leaf.data(), n_threads); });
   return array(std::move(leaf));
 }
 
@@ -478,13 +512,26 @@ Link link_of(const std::string& name) {
 }
 
 void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold,
-                Bytes missing_left, Ints left, Doubles value, Doubles base, const std::string& link) {
+                Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset, Ints set_code, Doubles base,
+                const std::string& link) {
   const size_t n = left.shape(0), t = output.shape(0);
   if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
-      value.shape(0) != n)
+      value.shape(0) != n || set.shape(0) != n || set_offset.shape(0) < 1)
     refuse("the arrays of a forest must fit together");
-  const ForestArrays a{(int64_t)t,       (int64_t)n,          offset.data(), output.data(), column.data(),
-                       threshold.data(), missing_left.data(), left.data(),   value.data()};
+  const ForestArrays a{(int64_t)t,
+                       (int64_t)n,
+                       offset.data(),
+                       output.data(),
+                       column.data(),
+                       threshold.data(),
+                       missing_left.data(),
+                       left.data(),
+                       value.data(),
+                       set.data(),
+                       (int64_t)set_offset.shape(0) - 1,
+                       (int64_t)set_code.shape(0),
+                       set_offset.data(),
+                       set_code.data()};
   new (self) Forest(n_columns, a, std::vector<double>(base.data(), base.data() + base.shape(0)), link_of(link));
 }
 
@@ -584,6 +631,11 @@ double py_exact_sum(Doubles values, std::optional<Doubles> weight, int n_threads
 double py_weight_sum(Doubles weight, int n_threads) {
   weights_of(weight, (int64_t)weight.shape(0));
   return freely([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
+}
+
+nb::ndarray<nb::numpy, int32_t> py_counts(Doubles weight) {
+  const int64_t n = (int64_t)weight.shape(0);
+  return array(Weights(weights_of(weight, n), n).multiple);
 }
 
 template <class Index>
@@ -739,11 +791,18 @@ NB_MODULE(_core, m) {
   m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("min_samples_bin"),
         nb::arg("n_threads"));
   nb::class_<Binned>(m, "Binned")
-      .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false)
+      .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false,
+           nb::arg("n_categories").none() = nb::none(), nb::arg("fuse").none() = nb::none())
       .def_ro("n_rows", &Binned::n_rows)
       .def_ro("n_columns", &Binned::n_columns)
       .def_prop_ro("n_chunks", [](const Binned& b) { return b.shards.size(); })
       .def_prop_ro("n_bytes", &Binned::n_bytes)
+      .def_prop_ro("slots",
+                   [](const Binned& b) {
+                     std::vector<std::vector<int>> slots;
+                     for (const Slot& s : b.layout.slots) slots.push_back(s.columns);
+                     return slots;
+                   })
       .def("codes", codes, nb::arg("column"));
   nb::class_<PyTrainer>(m, "Trainer")
       .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(),
@@ -810,11 +869,11 @@ NB_MODULE(_core, m) {
           nb::arg("output"));
   m.def("evaluate", py_evaluate, nb::arg("objective"), nb::arg("fields"), nb::arg("score"), nb::arg("label"));
   m.def("apply", py_apply, nb::arg("binned"), nb::arg("column"), nb::arg("bin"), nb::arg("missing_left"),
-        nb::arg("left"), nb::arg("n_threads"));
+        nb::arg("left"), nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("n_threads"));
   nb::class_<Forest>(m, "Forest")
       .def("__init__", new_forest, nb::arg("n_columns"), nb::arg("offset"), nb::arg("output"), nb::arg("column"),
-           nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("base"),
-           nb::arg("link"))
+           nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("set"),
+           nb::arg("set_offset"), nb::arg("set_code"), nb::arg("base"), nb::arg("link"))
       .def("predict", predict, nb::arg("table"), nb::arg("first") = 0, nb::arg("last") = -1, nb::arg("raw") = false,
            nb::arg("init_score").none() = nb::none(), nb::arg("n_threads") = 1)
       .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));
@@ -824,6 +883,7 @@ NB_MODULE(_core, m) {
   m.def("link", py_link, nb::arg("name"), nb::arg("raw"), nb::arg("n_threads") = 1);
   m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1);
   m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);
+  m.def("counts", py_counts, nb::arg("weight"));
   m.def("distinct", distinct, nb::arg("values"), nb::arg("limit"));
   m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
   m.def("hash_order", py_hash_order, nb::arg("seed"), nb::arg("which"), nb::arg("count").none(), nb::arg("n"));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
+#include <stdexcept>
 
 #include "../math/fixed.h"
 #include "../math/hash.h"
@@ -341,6 +342,29 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
 }
 
 // -------------------------------------------------------------------------------------------------- codes
+namespace {
+constexpr int64_t FUSE_ROWS = 4096;  // rows from which fewer updates pay for the unfolding of sums
+
+bool any_missing(const Column& column, int64_t first, int n, bool category) {
+  if (column.kind != Kind::f32 && column.kind != Kind::f64 && !category) return false;
+  bool any = false;
+  if (category) {
+    int32_t x[BLOCK];
+    load_as<int32_t>(column, first, n, x);
+    for (int i = 0; i < n; i++) any |= x[i] < 0;
+  } else if (column.kind == Kind::f32) {
+    float x[BLOCK];
+    load_as<float>(column, first, n, x);
+    for (int i = 0; i < n; i++) any |= x[i] != x[i];
+  } else {
+    double x[BLOCK];
+    load(column, first, n, x);
+    for (int i = 0; i < n; i++) any |= x[i] != x[i];
+  }
+  return any;
+}
+}  // namespace
+
 Cuts::Cuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
   size_t padded = 1;
   while (padded < cuts.size() + 1) padded *= 2;
@@ -366,75 +390,127 @@ void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16
   }
 }
 
-Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_, bool exact_, int n_threads)
+// Codes as they come, checked; the missing ones are the last.
+static void encode_categories(const Column& column, int64_t first, int n, int n_categories, uint16_t* code) {
+  int32_t x[BLOCK];
+  load_as<int32_t>(column, first, n, x);
+  bool fine = true;
+  for (int i = 0; i < n; i++) fine &= x[i] < n_categories, code[i] = (uint16_t)(x[i] < 0 ? n_categories : x[i]);
+  if (!fine) throw std::invalid_argument("a category's code must be below the number of its column's categories");
+}
+
+Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_,
+               const std::vector<int>& n_categories, bool exact_, std::optional<bool> fuse, int n_threads)
     : exact(exact_), cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
-  n_bins.resize(n_columns);
-  has_missing.assign(n_columns, 0);
-  int most = 0;
   for (int c = 0; c < n_columns; c++) {
-    n_bins[c] = (int)cuts[c].size() + 1;
-    most = std::max(most, n_bins[c]);
+    is_category.push_back(n_categories[c] > 0), any_category |= n_categories[c] > 0;
+    n_bins.push_back(is_category[c] ? n_categories[c] : (int)cuts[c].size() + 1);
   }
-  wide = exact || most > 255;
+  has_missing.assign(n_columns, 0);
+  int64_t rows = 0;
+  for (const Chunk& chunk : chunks) rows += chunk.n_rows;
+  const bool share = !exact && fuse.value_or(rows >= FUSE_ROWS);
+  if (share) find_missing(chunks, n_threads);
+  layout = lay_out(n_bins, has_missing, share, exact);
   std::vector<Cuts> ready(cuts.begin(), cuts.end());
   if (exact) {
     rank_chunks(chunks, ready, n_threads);
     return;
   }
-  if (wide) {
-    hist_stride = ((size_t)most + 1 + 7) / 8 * 8;
-    if (hist_stride * 8 % 2048 == 0) hist_stride += 8;
-  }
-  const int n_groups = (n_columns + GROUP - 1) / GROUP;
-  size_t offset = 0;
-  for (int k = 0; k < n_groups; k++) {
-    const int first = (int)((int64_t)n_columns * k / n_groups), last = (int)((int64_t)n_columns * (k + 1) / n_groups);
-    const size_t stride = (size_t)(last - first + 3) / 4 * 4;
-    groups.push_back({first, last - first, stride, offset});
-    offset += stride;
-  }
   for (const Chunk& chunk : chunks) encode_shard(chunk, ready, n_threads);
 }
 
-void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads) {
-  const size_t offset = groups.back().offset + groups.back().stride;  // codes of a row
+// Of the columns that may share a slot: there a code for missing values takes room, so it is known beforehand whether there are some.
+void Binned::find_missing(const std::vector<Chunk>& chunks, int n_threads) {
+  std::vector<int> columns;
+  for (int c = 0; c < n_columns; c++)
+    if (may_fuse(n_bins[c])) columns.push_back(c);
+  std::vector<std::vector<uint8_t>> found(n_threads, std::vector<uint8_t>(n_columns, 0));
+  for (const Chunk& chunk : chunks)
+    run(n_threads, (chunk.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
+      const int64_t at = b * BLOCK;
+      const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
+      for (const int c : columns) {
+        uint8_t& mine = found[worker][c];
+        if (!mine && any_missing(chunk.columns[c], at, n, is_category[c])) mine = 1;
+      }
+    });
+  for (const auto& f : found)
+    for (int c = 0; c < n_columns; c++) has_missing[c] |= f[c];
+}
+
+void Binned::encode_column(const Chunk& chunk, int c, int64_t at, int n, const std::vector<Cuts>& ready,
+                           uint16_t* code) const {
+  if (is_category[c]) encode_categories(chunk.columns[c], at, n, n_bins[c], code);
+  else encode(chunk.columns[c], at, n, ready[c], code);
+}
+
+Shard Binned::new_shard(int64_t rows) {
   Shard shard;
-  shard.n_rows = chunk.n_rows, shard.first = n_rows;
-  n_rows += chunk.n_rows;
-  shard.column_bytes = ((size_t)chunk.n_rows * code_bytes() + BLOCK + 63) / 64 * 64;  // readable a block past the end
-  shard.groups = Memory((size_t)chunk.n_rows * offset * code_bytes() + 64);
-  shard.columns = Memory(shard.column_bytes * n_columns);
-  for (int c = 0; c < n_columns; c++) {
-    char* end = shard.columns.as<char>() + c * shard.column_bytes + (size_t)chunk.n_rows * code_bytes();
-    memset(end, 0, shard.column_bytes - (size_t)chunk.n_rows * code_bytes());
+  shard.n_rows = rows, shard.first = n_rows;
+  n_rows += rows;
+  shard.groups = Memory((size_t)rows * layout.row_bytes + 64);
+  size_t at = 0;
+  for (const Slot& s : layout.slots) {
+    shard.plane_at.push_back(at);
+    at += ((size_t)rows * s.code_bytes + BLOCK + 63) / 64 * 64;  // readable a block past the end
   }
+  shard.planes = Memory(at);
+  for (size_t k = 0; k < layout.slots.size(); k++) {
+    const size_t end = shard.plane_at[k] + (size_t)rows * layout.slots[k].code_bytes;
+    memset(shard.planes.as<char>() + end, 0, (k + 1 < layout.slots.size() ? shard.plane_at[k + 1] : at) - end);
+  }
+  return shard;
+}
+
+namespace {
+// Adds a member's codes to those of its slot.
+void fuse_codes(const uint16_t* code, int n, uint32_t step, uint16_t* slot) {
+  for (int i = 0; i < n; i++) slot[i] = (uint16_t)(slot[i] + step * code[i]);
+}
+
+// Codes of a slot to both its places; `stride`: codes between rows of its group.
+template <class Code>
+void store(const uint16_t* code, int n, void* plane, void* rows, size_t stride) {
+  for (int i = 0; i < n; i++) ((Code*)plane)[i] = (Code)code[i];
+  for (int i = 0; i < n; i++) ((Code*)rows)[i * stride] = (Code)code[i];
+}
+}  // namespace
+
+void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads) {
+  Shard shard = new_shard(chunk.n_rows);
   const int64_t n_blocks = (chunk.n_rows + BLOCK - 1) / BLOCK;
   std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
   run(n_threads, n_blocks, [&](int64_t b, int worker) {
     const int64_t at = b * BLOCK;
     const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
-    uint16_t code[BLOCK];
-    for (const Group& g : groups) {
-      char* rows = shard.groups.as<char>() + ((size_t)chunk.n_rows * g.offset + (size_t)at * g.stride) * code_bytes();
-      for (int c = g.first; c < g.first + g.width; c++) {
-        encode(chunk.columns[c], at, n, ready[c], code);
-        char* column = shard.columns.as<char>() + c * shard.column_bytes + (size_t)at * code_bytes();
-        const uint16_t gone = (uint16_t)n_bins[c];
-        bool any = false;
-        if (wide) {
-          memcpy(column, code, (size_t)n * 2);
-          for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * g.stride + (c - g.first)] = code[i], any |= code[i] == gone;
+    uint16_t code[BLOCK], part[BLOCK];
+    for (const Group& g : layout.groups) {
+      char* rows = (char*)group(shard, g) + (size_t)at * g.stride * g.code_bytes;
+      for (int k = 0; k < g.width; k++) {
+        const int s = g.first + k;
+        const Slot& slot = layout.slots[s];
+        if (slot.fused()) {
+          memset(code, 0, sizeof code);
+          for (const int c : slot.columns) {
+            encode_column(chunk, c, at, n, ready, part);
+            fuse_codes(part, n, layout.members[c].step, code);
+          }
         } else {
-          for (int i = 0; i < n; i++) ((uint8_t*)column)[i] = (uint8_t)code[i], any |= code[i] == gone;
-          for (int i = 0; i < n; i++) ((uint8_t*)rows)[i * g.stride + (c - g.first)] = (uint8_t)code[i];
+          const int c = slot.columns[0];
+          encode_column(chunk, c, at, n, ready, code);
+          bool any = false;
+          for (int i = 0; i < n; i++) any |= code[i] == (uint16_t)n_bins[c];
+          if (any) missing[worker][c] = 1;
         }
-        if (any) missing[worker][c] = 1;
+        char* plane_rows = (char*)plane(shard, s) + (size_t)at * g.code_bytes;
+        if (g.code_bytes == 1) store<uint8_t>(code, n, plane_rows, rows + k, g.stride);
+        else store<uint16_t>(code, n, plane_rows, rows + 2 * k, g.stride);
       }
-      if (g.stride >
-          (size_t)g.width)  // the padding is never read as a code, but it is written, so that bytes are defined
-        for (int i = 0; i < n; i++)
-          for (size_t c = g.width; c < g.stride; c++) memset(rows + (i * g.stride + c) * code_bytes(), 0, code_bytes());
+      // The padding is never read as a code, but it is written, so that bytes are defined.
+      for (int i = 0; i < n && g.stride > (size_t)g.width; i++)
+        memset(rows + (i * g.stride + g.width) * g.code_bytes, 0, (g.stride - g.width) * g.code_bytes);
     }
   });
   for (const auto& m : missing)
@@ -444,12 +520,11 @@ void Binned::encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, in
 
 // The order of values runs through all chunks, and so do row ids: one shard.
 void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads) {
-  for (const Chunk& chunk : chunks) n_rows += chunk.n_rows;
-  Shard shard;
-  shard.n_rows = n_rows, shard.column_bytes = ((size_t)n_rows * 4 + 63) / 64 * 64;
-  shard.columns = Memory(shard.column_bytes * n_columns);
+  int64_t rows = 0;
+  for (const Chunk& chunk : chunks) rows += chunk.n_rows;
+  Shard shard = new_shard(rows);
   run(n_threads, n_columns, [&](int64_t c, int) {
-    uint32_t* code = (uint32_t*)(shard.columns.as<char>() + c * shard.column_bytes);
+    uint32_t* code = (uint32_t*)plane(shard, (int)c);
     double x[BLOCK];
     for (const Chunk& chunk : chunks)
       for (int64_t at = 0; at < chunk.n_rows; at += BLOCK) {
@@ -465,7 +540,7 @@ void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cut
 
 size_t Binned::n_bytes() const {
   size_t n = 0;
-  for (const Shard& s : shards) n += s.groups.size() + s.columns.size();
+  for (const Shard& s : shards) n += s.groups.size() + s.planes.size();
   return n;
 }
 

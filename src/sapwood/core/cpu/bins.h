@@ -1,9 +1,11 @@
 // Cuts and codes: from chunks of a table to a Binned, the immutable form that trees are grown on.
 #pragma once
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "kernels.h"
+#include "slots.h"
 #include "table.h"
 
 namespace sapwood {
@@ -42,46 +44,47 @@ class Memory {  // aligned, not cleared, in huge pages where the system offers t
 };
 
 // The codes of some consecutive rows, twice:
-//   groups   row-major, up to 32 columns side by side: what histograms read
-//   columns  column-major, padded: what partitions read
+//   groups  row-major, up to 32 slots side by side: what histograms read
+//   planes  one slot after the other, padded: what partitions read
 struct Shard {
   int64_t n_rows = 0, first = 0;  // `first`: global position of its first row
-  Memory groups, columns;
-  size_t column_bytes = 0;
-};
-
-struct Group {  // columns first .. first + width - 1, rows `stride` codes apart
-  int first, width;
-  size_t stride, offset;  // offset: codes per row before this group, over all groups of a shard
+  Memory groups, planes;
+  std::vector<size_t> plane_at;  // (slots) bytes
 };
 
 class Binned {
  public:
-  // exact: for trees that look at every value; 32-bit codes in columns only, all chunks in one shard
-  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, bool exact, int n_threads);
+  // exact: for trees that look at every value; 32-bit codes in planes only, all chunks in one shard
+  // n_categories (n_columns): of columns that hold codes, int32, negative where missing; 0 for numbers
+  // fuse: columns with few codes share slots, which changes no sum; not given: where that is faster
+  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, const std::vector<int>& n_categories,
+         bool exact, std::optional<bool> fuse, int n_threads);  // throws std::invalid_argument: a code is too large
   Binned(const Binned&) = delete;
   int64_t n_rows = 0;
   int n_columns = 0;
-  bool wide = false, exact = false;  // codes of more than a byte: 16 bits, or 32 where exact
-  size_t hist_stride = HIST_STRIDE;  // codes of the widest column, padded
+  bool exact = false;
   std::vector<std::vector<double>> cuts;
   std::vector<int> n_bins;  // of values; the code n_bins means missing
-  std::vector<uint8_t> has_missing;
-  std::vector<Group> groups;
+  std::vector<uint8_t> has_missing, is_category;
+  bool any_category = false;
+  Layout layout;
   std::vector<Shard> shards;
   size_t n_bytes() const;
-  const void* group(const Shard& s, const Group& g) const {
-    return s.groups.as<char>() + (size_t)s.n_rows * g.offset * code_bytes();
-  }
-  const void* column(const Shard& s, int c) const { return s.columns.as<char>() + c * s.column_bytes; }
-  size_t code_bytes() const { return exact ? 4 : wide ? 2 : 1; }
-  uint32_t code(const void* column, int64_t row) const {
-    return exact  ? ((const uint32_t*)column)[row]
-           : wide ? ((const uint16_t*)column)[row]
-                  : ((const uint8_t*)column)[row];
+  void* group(const Shard& s, const Group& g) const { return s.groups.as<char>() + (size_t)s.n_rows * g.offset; }
+  void* plane(const Shard& s, int slot) const { return s.planes.as<char>() + s.plane_at[slot]; }
+  uint32_t slot_code(const Shard& s, int slot, int64_t row) const {
+    const void* codes = plane(s, slot);
+    const size_t bytes = layout.slots[slot].code_bytes;
+    return bytes == 1   ? ((const uint8_t*)codes)[row]
+           : bytes == 2 ? ((const uint16_t*)codes)[row]
+                        : ((const uint32_t*)codes)[row];
   }
 
  private:
+  void find_missing(const std::vector<Chunk>& chunks, int n_threads);
+  Shard new_shard(int64_t n_rows);
+  void encode_column(const Chunk& chunk, int c, int64_t at, int n, const std::vector<Cuts>& ready,
+                     uint16_t* code) const;
   void encode_shard(const Chunk& chunk, const std::vector<Cuts>& ready, int n_threads);
   void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads);
 };

@@ -91,7 +91,7 @@ class Exact {
         [&](int64_t k, int worker) { found[k] = scan_shared(nodes, level, columns[k], worth(own), worker); });
     Search::Shared best;
     for (const Search::Shared& s : found)
-      if (s.column >= 0 && (best.column < 0 || s.score > best.score)) best = s;
+      if (s.beats(best)) best = s;
     if (!s_.pays(best, own)) return false;
     std::vector<Sums> left(level.size());
     Sums all_left, all, all_gone;

@@ -44,7 +44,7 @@ class Growth {
     if (in.ordered != nullptr) exact_.emplace(in, work, columns_, s_);
     const bool few = (lim_.max_leaves > 0 && lim_.max_leaves <= MASK_LEAVES) ||
                      (lim_.max_depth > 0 && lim_.max_depth <= 6);  // 2^6 leaves
-    masks_ = few && !b_.wide && !in.weights.given;
+    masks_ = few && !b_.layout.wide && !in.weights.given;
   }
 
   Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
@@ -81,6 +81,7 @@ class Growth {
       if (n > 0) root.segments.push_back({s, 0, n});
       root.n_rows += n;
     }
+    if (b_.any_category) root.count = count_of(root);
     nodes_.push_back(std::move(root));
   }
 
@@ -145,6 +146,7 @@ class Growth {
 
   // Splits the nodes of a batch; where `more` can follow, their children get histograms and (with `search`) best splits.
   void expand(const std::vector<int32_t>& batch, bool more, bool search) {
+    if (b_.any_category) make_sets(batch, search);
     if (masks_ && (!more || deep_enough(nodes_[batch[0]].depth + 1))) return end(batch);
     partition(batch);
     jobs_.clear();
@@ -159,8 +161,44 @@ class Growth {
       if (job.count) jobs_.push_back(job);
       else t_.release(nodes_[id].hist);
     }
+    if (b_.any_category) count_children(batch);
     if (exact_) order_children(search);
     else histograms(search);
+  }
+
+  // What the rows of new nodes count for.
+  void count_children(const std::vector<int32_t>& batch) {
+    for (const int32_t id : batch) {
+      Node &l = nodes_[nodes_[id].left], &r = nodes_[nodes_[id].left + 1];
+      l.count = count_of(l), r.count = nodes_[id].count - l.count;
+    }
+  }
+  int64_t count_of(const Node& n) const {
+    if (!in_.weights.given) return n.n_rows;
+    int64_t count = 0;
+    for (const Segment& s : n.segments) {
+      const int32_t* ids = t_.rows(n, s);
+      const int64_t first = b_.shards[s.shard].first;
+      for (int64_t i = s.begin; i < s.end; i++)
+        count += in_.weights.multiple[first + (ids == nullptr ? i : ids[i - s.begin])];
+    }
+    return count;
+  }
+
+  // Category splits are steps until here (category.h).
+  void make_sets(const std::vector<int32_t>& batch, bool own) {
+    for (const int32_t id : batch) {
+      Node& n = nodes_[id];
+      const int c = n.best.column;
+      if (!b_.is_category[c]) continue;
+      if (own || id == batch[0]) {
+        sets_.push_back({own ? s_.set_of(n, id) : s_.shared_set, {}});
+        Set& s = sets_.back();
+        s.right.resize(set_words((size_t)b_.n_bins[c] + 1));
+        fill_set(s.left.data(), s.left.size(), b_.n_bins[c], n.best.missing_left, s.right.data());
+      }
+      n.set = (int32_t)sets_.size() - 1;
+    }
   }
 
   // The last splits of a tree: nobody will ask for their children's rows.
@@ -177,6 +215,7 @@ class Growth {
   struct Part {
     int32_t node;
     int segment;
+    size_t split;  // of its node
     int64_t begin, n, bits, right = 0, to_left = 0, to_right = 0;
   };
 
@@ -185,16 +224,27 @@ class Growth {
     return ((n + n_tasks - 1) / n_tasks + 63) / 64 * 64;
   }
 
+  // By codes of the column's slot; `bits` has room for a set of them, if it takes one.
+  Split slot_split(const Node& n, uint64_t* bits) const {
+    const Candidate& best = n.best;
+    const uint32_t low = (uint32_t)best.bin + 1, end = (uint32_t)b_.n_bins[best.column] + (best.missing_left ? 0 : 1);
+    const Split own{low, end - low, n.set < 0 ? nullptr : sets_[n.set].right.data()};
+    return b_.layout.slot_of(best.column).fused() ? fused_split(b_.layout, best.column, own, bits) : own;
+  }
+
   void partition(const std::vector<int32_t>& batch) {
-    parts_.clear();
+    parts_.clear(), splits_.clear();
+    fused_.resize(batch.size() * SET_WORDS);
     int64_t words = 0, total = 0;
     for (const int32_t id : batch) {
       const Node& n = nodes_[id];
+      const size_t split = splits_.size();
+      splits_.push_back(slot_split(n, &fused_[split * SET_WORDS]));
       for (int s = 0; s < (int)n.segments.size(); s++)
         for (int64_t at = n.segments[s].begin, step = share(n.segments[s].end - at); at < n.segments[s].end;
              at += step) {
           const int64_t m = std::min(step, n.segments[s].end - at);
-          parts_.push_back({id, s, at, m, words});
+          parts_.push_back({id, s, split, at, m, words});
           words += (m + 63) / 64;
           total += m;
         }
@@ -204,12 +254,11 @@ class Growth {
     auto args = [&](const Part& p) {
       const Node& n = nodes_[p.node];
       const Segment s{n.segments[p.segment].shard, p.begin, p.begin + p.n};
-      const uint32_t low = (uint32_t)n.best.bin + 1,
-                     end = (uint32_t)b_.n_bins[n.best.column] + (n.best.missing_left ? 0 : 1);
+      const int slot = b_.layout.members[n.best.column].slot;
       PartitionArgs a{};
-      a.codes = b_.column(b_.shards[s.shard], n.best.column), a.code_bytes = b_.code_bytes();
+      a.codes = b_.plane(b_.shards[s.shard], slot), a.code_bytes = b_.layout.slots[slot].code_bytes;
       a.rows = t_.rows(n, s), a.packed = exact_ ? nullptr : t_.packed(n, s), a.n = p.n, a.first = (int32_t)p.begin;
-      a.split = {low, end - low};
+      a.split = splits_[p.split];
       a.bits = w_.bits.as<uint64_t>() + p.bits;
       return a;
     };
@@ -263,13 +312,14 @@ class Growth {
     }
     root.hist = t_.acquire(t_.fits_packed(root.n_rows));
     auto nothing = [](int, int, int) {};
-    if (in_.root != nullptr) memcpy(root.hist.data, in_.root, t_.words(root.hist.packed) * 8);
+    if (in_.root != nullptr) memcpy(root.hist.data, in_.root, t_.slot_words(root.hist.packed) * 8);
     else if (t_.count_ns(root.n_rows) < FORK_NS || in_.n_threads == 1)
       t_.count_alone(root, root.hist, 0, t_.tiles, 0, t_.tiles.size());
     else if (root.n_rows < ROW_SPLIT || t_.many_tiles(1))
       run(in_.n_threads, (int64_t)t_.slices.size(),
           [&](int64_t t, int worker) { t_.count_alone(root, root.hist, worker, t_.slices, t, t + 1); });
     else t_.count_together(root, root.hist, nothing);
+    t_.unfold(root.hist, 0, t_.n_slots());
     const int c = columns_[0];
     for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
     root.score = s_.score(root.sum, 0);
@@ -282,14 +332,14 @@ class Growth {
     found_.assign(exact_ ? columns_.size() : t_.n_spans(), Candidate{});
     auto scan = [&](int first, int last, int span) {
       found_[span].score = root.best.score;
-      s_.scan_columns(root, 0, first, last, found_[span]);
+      s_.scan_slots(root, 0, first, last, found_[span]);
     };
     if (exact_)
       run(exact_threads(root.n_rows), (int64_t)columns_.size(), [&](int64_t k, int worker) {
         found_[k].score = root.best.score;
         exact_->scan(root, 0, columns_[k], found_[k], worker);
       });
-    else if (t_.n_codes < FORK_NS) scan(0, b_.n_columns, 0);
+    else if (t_.n_codes < FORK_NS) scan(0, t_.n_slots(), 0);
     else t_.spans(scan);
     for (const Candidate& c : found_)
       if (better(c, root.best)) root.best = c;
@@ -366,7 +416,7 @@ class Growth {
     run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
       const Job& j = jobs_[k];
       t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, 0, t_.tiles.size());
-      finish(j, 0, b_.n_columns, search, nodes_[j.small].best, nodes_[j.large].best);
+      finish(j, 0, t_.n_slots(), search, nodes_[j.small].best, nodes_[j.large].best);
     });
   }
 
@@ -393,13 +443,15 @@ class Growth {
   }
 
   void finish(const Job& j, int first, int last, bool search, Candidate& small, Candidate& large) {
-    constexpr int FEW = 4;  // columns whose histograms, parent and child, stay in L1 from subtraction to search
+    constexpr int FEW = 4;  // slots whose histograms, parent and child, stay in L1 from subtraction to search
     for (int at = first; at < last; at += FEW) {
       const int end = std::min(last, at + FEW);
       if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, at, end);
+      t_.unfold(nodes_[j.small].hist, at, end);
+      if (j.rest) t_.unfold(nodes_[j.large].hist, at, end);
       if (!search) continue;
-      s_.scan_columns(nodes_[j.small], j.small, at, end, small);
-      if (j.rest) s_.scan_columns(nodes_[j.large], j.large, at, end, large);
+      s_.scan_slots(nodes_[j.small], j.small, at, end, small);
+      if (j.rest) s_.scan_slots(nodes_[j.large], j.large, at, end, large);
     }
   }
   void gather(const Job& j, const Candidate& small, const Candidate& large) {
@@ -413,7 +465,7 @@ class Growth {
     Tree t;
     t.column.assign(n, -1), t.bin.assign(n, -1), t.left.assign(n, 0), t.missing_left.assign(n, 0);
     t.threshold.assign(n, 0.0), t.value.assign(n, 0.0), t.gain.assign(n, 0.0), t.cover.assign(n, 0.0),
-        t.count.assign(n, 0.0);
+        t.count.assign(n, 0.0), t.set.assign(n, -1);
     std::vector<int32_t> leaves;
     for (size_t i = 0; i < n; i++)
       if (nodes_[i].left == 0) leaves.push_back((int32_t)i);
@@ -423,8 +475,9 @@ class Growth {
       const Node& node = nodes_[i];
       if (node.left == 0) continue;
       const int c = node.best.column, b = node.best.bin;
-      t.column[i] = c, t.bin[i] = b, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left;
-      t.gain[i] = node.gain, t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
+      t.column[i] = c, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left, t.gain[i] = node.gain;
+      if (node.set >= 0) t.set[i] = place(node.set, t);
+      else t.bin[i] = b, t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
     }
     const bool number = leaves.size() <= 65536 && (in_.chosen == nullptr || masks_);
     const LeafNumbers leaf = number ? numbers(leaves.size()) : LeafNumbers{};
@@ -447,15 +500,30 @@ class Growth {
     return t;
   }
 
+  // Sets are numbered in the order of the nodes that have them first.
+  int32_t place(int32_t set, Tree& t) {
+    Set& s = sets_[set];
+    if (s.number < 0) {
+      s.number = (int32_t)t.set_offset.size() - 1;
+      t.set_code.insert(t.set_code.end(), s.left.begin(), s.left.end());
+      t.set_offset.push_back((int64_t)t.set_code.size());
+    }
+    return s.number;
+  }
+
   // The step of every node before shrinkage: its own, drawn towards its parent's the more, the fewer its rows.
   std::vector<double> steps(const std::vector<Sums>& sums, const std::vector<double>& count) const {
-    std::vector<double> step(nodes_.size());
+    std::vector<double> step(nodes_.size()), lambda(nodes_.size(), lim_.reg_lambda);
     const double smooth = lim_.path_smooth;
     for (size_t i = 0; i < nodes_.size(); i++) {  // parents come first and leave their step with their children
-      const double own = leaf_value(sums[i], q_.fine_scale, lim_.reg_lambda, lim_.reg_alpha, lim_.max_delta_step),
+      const double own = leaf_value(sums[i], q_.fine_scale, lambda[i], lim_.reg_alpha, lim_.max_delta_step),
                    above = step[i];
       step[i] = i == 0 || smooth == 0.0 ? own : (own * count[i] + above * smooth) / (count[i] + smooth);
-      if (nodes_[i].left != 0) step[nodes_[i].left] = step[nodes_[i].left + 1] = step[i];
+      const int32_t left = nodes_[i].left;
+      if (left == 0) continue;
+      step[left] = step[left + 1] = step[i];
+      if (nodes_[i].set >= 0 && b_.n_bins[nodes_[i].best.column] > lim_.max_cat_to_onehot)
+        lambda[left] = lambda[left + 1] = lim_.reg_lambda + lim_.cat_l2;
     }
     return step;
   }
@@ -583,6 +651,14 @@ class Growth {
   std::vector<Node> nodes_;
   std::vector<Job> jobs_;
   std::vector<Part> parts_;
+  struct Set {
+    std::vector<int32_t> left;    // codes, rising
+    std::vector<uint64_t> right;  // a bit a code: the others
+    int32_t number = -1;          // in the tree
+  };
+  std::vector<Set> sets_;
+  std::vector<Split> splits_;    // of the batch in partition,
+  std::vector<uint64_t> fused_;  // and their sets of slot codes
   std::vector<Candidate> found_;
 };
 

@@ -6,7 +6,7 @@
 
 namespace sapwood {
 
-struct Hist {  // sums per column and code: packed words (columns, hist_stride), or pairs (columns, hist_stride, 2)
+struct Hist {  // sums per slot and code, in the places of a Layout: packed words, or pairs
   int64_t* data = nullptr;
   bool packed = false;
 };
@@ -26,7 +26,7 @@ struct Workspace {
   };
   std::vector<Lists> lists;
   Memory bits;
-  std::vector<Memory> slots;
+  std::vector<Memory> histograms;
   std::vector<int64_t*> free_packed, free_pairs;
   std::vector<Private> privates;
   Memory ordered[2], ordered_codes[2];  // exact: (columns, rows), lists by column as `lists` has them by shard

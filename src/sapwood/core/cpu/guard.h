@@ -42,6 +42,11 @@ class Guard {
     if ((d > 0 && wl > wr) || (d < 0 && wl < wr)) return -INF;
     return score_at(l, penalty_, wl) + score_at(r, penalty_, wr);
   }
+  // Of a category split, which has a penalty of its own and no order.
+  double part(Sums l, Sums r, int32_t id, const Penalty& p) const {
+    auto side = [&](Sums s) { return score_at(s, p, bounded_weight(s, p, marks_[id].low, marks_[id].high)); };
+    return side(l) + side(r);
+  }
 
   // Of these columns, those that share a group with the whole path.
   std::vector<int> company(const std::vector<int>& columns, int32_t id) const {
@@ -117,6 +122,7 @@ class Guard {
 
   void box(const Node& n, Mark& l, Mark& r) const {
     const int c = n.best.column;
+    if (b_.is_category[c]) return;  // its sides count as one place, which bounds more leaves than need be
     auto at = std::lower_bound(l.box.begin(), l.box.end(), c, [](const Range& x, int c) { return x.column < c; });
     const size_t k = at - l.box.begin();
     if (at == l.box.end() || at->column != c)

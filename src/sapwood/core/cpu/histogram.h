@@ -1,7 +1,7 @@
-// Histograms: for every column of a tile, the sum of (g, h) per code over a node's rows.
+// Histograms: for every slot of a tile, the sum of (g, h) per code over a node's rows.
 //
-//   a row of a group (uint8)     | c0 c1 c2 ... c15 | c16 ... c31 |      stride bytes
-//   histogram (int64)            | column 0: 264 words | column 1: 264 words | ...      8 columns at a time: one add per row and column
+//   a row of a group (uint8)     | s0 s1 s2 ... s15 | s16 ... s31 |      stride bytes
+//   histogram (int64)            | slot 0: 264 words | slot 1: 264 words | ...      8 slots at a time: one add per row and slot
 //
 // A packed word holds g in its upper and h in its lower 32 bits, so one add serves both; words are flushed into 64-bit pairs
 // before a lane can overflow (PACKED_ROWS). A node's rows are scattered over the table: a strip of them is copied side by side and
@@ -135,9 +135,20 @@ static void histogram_outputs(const uint8_t* const* columns, int width, const in
   }
 }
 
+static void histogram_wide(const uint16_t* __restrict codes, size_t stride, int width, const int32_t* __restrict rows,
+                           int64_t n, const int32_t* __restrict packed, const size_t* __restrict at,
+                           int64_t* __restrict hist) {
+  for (int64_t i = 0; i < n; i++) {
+    if (rows != nullptr && i + AHEAD < n) __builtin_prefetch(codes + (size_t)(uint32_t)rows[i + AHEAD] * stride, 0, 2);
+    const uint16_t* row = codes + (rows == nullptr ? (size_t)i : (size_t)(uint32_t)rows[i]) * stride;
+    const int64_t v = ((int64_t)(packed[i] >> 16) << 32) + (packed[i] & 0xffff);
+    for (int c = 0; c < width; c++) hist[at[c] + row[c]] += v;
+  }
+}
+
 template <class Code>
 static void pairs_of(const Code* __restrict codes, size_t stride, int width, const int32_t* __restrict rows, int64_t n,
-                     const Pair* __restrict q, const int32_t* __restrict multiple, size_t hist_stride,
+                     const Pair* __restrict q, const int32_t* __restrict multiple, const size_t* __restrict at,
                      int64_t* __restrict hist) {
   for (int64_t i = 0; i < n; i++) {
     const size_t r = rows == nullptr ? (size_t)i : (size_t)(uint32_t)rows[i];
@@ -151,7 +162,7 @@ static void pairs_of(const Code* __restrict codes, size_t stride, int width, con
     const int64_t g = q[r].g * w, h = q[r].h * w;
     const Code* row = codes + r * stride;
     for (int c = 0; c < width; c++) {
-      int64_t* word = hist + 2 * (c * hist_stride + row[c]);
+      int64_t* word = hist + 2 * (at[c] + row[c]);
       word[0] += g;
       word[1] += h;
     }
@@ -159,9 +170,9 @@ static void pairs_of(const Code* __restrict codes, size_t stride, int width, con
 }
 
 static void histogram_pairs(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows,
-                            int64_t n, const Pair* q, const int32_t* multiple, size_t hist_stride, int64_t* hist) {
-  if (wide_codes) pairs_of((const uint16_t*)codes, stride, width, rows, n, q, multiple, hist_stride, hist);
-  else pairs_of((const uint8_t*)codes, stride, width, rows, n, q, multiple, hist_stride, hist);
+                            int64_t n, const Pair* q, const int32_t* multiple, const size_t* at, int64_t* hist) {
+  if (wide_codes) pairs_of((const uint16_t*)codes, stride, width, rows, n, q, multiple, at, hist);
+  else pairs_of((const uint8_t*)codes, stride, width, rows, n, q, multiple, at, hist);
 }
 
 static void flush(int64_t* packed, int64_t* pairs, int64_t n) {
@@ -186,6 +197,31 @@ static void subtract_packed(int64_t* into_pairs, const int64_t* packed, int64_t 
     into_pairs[2 * i + 1] -= packed[i] & 0xffffffff;
   }
 }
+
+// One member after the other, the outermost first, so that the rest is soon short:
+//
+//   sums (n, inner)     own[k] = sum of row k      rest[j] = sum of column j, the sums of a slot without that member
+template <int WIDTH>
+static void unfold_of(const UnfoldArgs& a) {
+  int64_t space[2][256 / 2 * WIDTH];
+  const int64_t* sums = a.sums;
+  int inner = WIDTH;
+  for (int m = 1; m < a.n_members; m++) inner *= a.n[m];
+  for (int m = 0; m + 1 < a.n_members; m++) {
+    int64_t *own = a.to[m], *rest = m + 2 < a.n_members ? space[m % 2] : a.to[m + 1];
+    for (int j = 0; j < inner; j++) rest[j] = 0;
+    for (int k = 0; k < a.n[m]; k++) {
+      const int64_t* row = sums + k * inner;
+      int64_t total[WIDTH] = {};
+      for (int j = 0; j < inner; j += WIDTH)
+        for (int w = 0; w < WIDTH; w++) total[w] += row[j + w], rest[j + w] += row[j + w];
+      for (int w = 0; w < WIDTH; w++) own[k * WIDTH + w] = total[w];
+    }
+    sums = rest, inner /= a.n[m + 1];
+  }
+}
+
+static void unfold(const UnfoldArgs& a) { a.width == 1 ? unfold_of<1>(a) : unfold_of<2>(a); }
 
 static void pack(int64_t* packed, const int64_t* pairs, int64_t n) {
   for (int64_t i = 0; i < n; i++) packed[i] = pairs[2 * i] * 4294967296 + pairs[2 * i + 1];

@@ -7,11 +7,11 @@
 
 namespace sapwood {
 
-// Histogram of byte codes: 264 words a column. A stride of 2048 bytes would alias in the L1 cache: 6 to 9 times slower on skewed columns.
+// Histogram of byte codes: 264 words a slot. A stride of 2048 bytes would alias in the L1 cache: 6 to 9 times slower on skewed columns.
 constexpr int HIST_STRIDE = 264;
 static_assert(HIST_STRIDE * 8 % 2048 != 0);
-constexpr int TILE = 16;             // columns histogrammed together: their bins stay in L1
-constexpr int GROUP = 2 * TILE;      // columns stored side by side: a row of a group is half a cache line
+constexpr int TILE = 16;             // slots histogrammed together: their bins stay in L1
+constexpr int GROUP = 2 * TILE;      // slots stored side by side: a row of a group is half a cache line
 constexpr int OUTPUTS = 8;           // outputs whose root histograms are counted together
 constexpr int PACKED_ROWS = 131071;  // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
 constexpr int BLOCK = 512;           // rows handled together in row passes and in prediction
@@ -90,10 +90,15 @@ struct Derived {  // of rows at their scores: OUT
   double *loss, *g, *h;
 };
 
-struct
-    Split {  // which codes go right: code - low < length, unsigned; `low` = bin + 1, and the missing code is the last
+struct Split {  // which codes go right: a range, code - low < length (unsigned; the missing code is the last), or a set
   uint32_t low, length;
+  const uint64_t* set = nullptr;  // a bit a code, SET_WORDS words at least
 };
+inline bool goes_right(const Split& s, uint32_t code) {
+  return s.set != nullptr ? s.set[code >> 6] >> (code & 63) & 1 : code - s.low < s.length;
+}
+constexpr size_t SET_WORDS = 4;  // every byte code has its bit
+inline size_t set_words(size_t n_codes) { return n_codes <= 64 * SET_WORDS ? SET_WORDS : (n_codes + 63) / 64; }
 
 struct PartitionArgs {
   const void* codes;      // codes of the split column, IN
@@ -107,6 +112,14 @@ struct PartitionArgs {
   int64_t n_right;        // how many those are, IN of move
   int32_t *left, *right;  // OUT of move: row ids
   int32_t *left_packed, *right_packed;
+};
+
+struct UnfoldArgs {     // a slot's sums to those of its members
+  const int64_t* sums;  // IN (product of n, width)
+  int width;            // words of a sum: 1 (packed) or 2 (a pair)
+  int n_members;        // by falling step,
+  const int* n;         // their codes,
+  int64_t* const* to;   // and where their sums go, (n, width) each OUT
 };
 
 struct CompactArgs {      // a node's rows in the order of a column -> sums by value
@@ -124,8 +137,9 @@ struct CompactArgs {      // a node's rows in the order of a column -> sums by v
 struct MaskNode {  // a node of a tree over byte codes: split, or leaf where left = 0
   int32_t plane;   // which column plane
   uint8_t low, length;
-  uint16_t left;  // right child = left + 1
-  uint16_t leaf;  // number of the leaf
+  uint16_t left;                  // right child = left + 1
+  uint16_t leaf;                  // number of the leaf
+  const uint64_t* set = nullptr;  // as in Split
 };
 
 struct Kernels {
@@ -148,14 +162,19 @@ struct Kernels {
   // The same for all rows and several outputs: codes of `width` columns, packed of OUTPUTS; hist (width, HIST_STRIDE, OUTPUTS) OUT
   void (*histogram_outputs)(const uint8_t* const* columns, int width, const int32_t* const* packed, int64_t n,
                             int64_t* hist);
-  // hist (width, hist_stride, 2) int64 OUT: sums of g, h
+  // The same of 16-bit codes: those of slot c begin at hist + at[c]
+  void (*histogram_wide)(const uint16_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,
+                         const int32_t* packed, const size_t* at, int64_t* hist);
+  // hist (sums, 2) int64 OUT: sums of g, h; those of slot c begin at at[c]
   void (*histogram_pairs)(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows, int64_t n,
-                          const Pair* q, const int32_t* multiple, size_t hist_stride, int64_t* hist);
+                          const Pair* q, const int32_t* multiple, const size_t* at, int64_t* hist);
   void (*flush)(int64_t* packed, int64_t* pairs, int64_t n);  // pairs += packed; packed = 0
   void (*add)(int64_t* into, const int64_t* from, int64_t n);
   void (*subtract)(int64_t* into, const int64_t* from, int64_t n);
   void (*subtract_packed)(int64_t* into_pairs, const int64_t* packed, int64_t n);  // pairs -= packed
   void (*pack)(int64_t* packed, const int64_t* pairs, int64_t n);                  // packed = pairs
+  // The sums of a fused slot's members, which the slot's are added up to: of `width` words each, 1 (packed) or 2 (pairs).
+  void (*unfold)(const UnfoldArgs&);
   // Best split of one column: bins (n_bins [+ 1 missing]) packed words or pairs. Beats `best` or leaves it.
   void (*scan)(const int64_t* hist, bool packed, int n_bins, bool missing, Sums total, const Penalty&, int32_t column,
                Candidate& best);
@@ -165,6 +184,8 @@ struct Kernels {
   // The same for cosine scores: their parts `along` and `square` (n_bins) +=.
   void (*scan_level_cosine)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&,
                             bool side, double* along, double* square);
+  // codes (n + 8) OUT, rising: those with a hessian of at least `least`; how many
+  int (*live)(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes);
   int64_t (*mark)(const PartitionArgs&);  // how many rows go right
   void (*move)(const PartitionArgs&);
   void (*leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits, uint64_t* reach,

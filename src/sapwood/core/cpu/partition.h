@@ -41,15 +41,45 @@ static inline uint64_t compare64(const uint8_t* codes, uint8_t low, uint8_t leng
 #endif
 }
 
-static int64_t mark_bytes(const PartitionArgs& a, const uint8_t* codes) {
+// 64 byte codes against a set of 256 bits, of which a code finds its byte (code / 8) and its bit there (code % 8).
+static inline uint64_t among64(const uint8_t* codes, const uint64_t* set) {
+#if defined(__AVX512BW__)
+  const __m512i low = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)set)),
+                high = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)set + 1)),
+                powers = _mm512_set1_epi64((int64_t)0x8040201008040201);
+  const __m512i x = _mm512_loadu_si512(codes), at = _mm512_and_si512(_mm512_srli_epi16(x, 3), _mm512_set1_epi8(15));
+  const __m512i byte =
+      _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(low, at), _mm512_movepi8_mask(x), high, at);  // from 128 on
+  return _mm512_test_epi8_mask(byte, _mm512_shuffle_epi8(powers, _mm512_and_si512(x, _mm512_set1_epi8(7))));
+#elif defined(__AVX2__)
+  const __m256i low = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)set)),
+                high = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)set + 1)),
+                powers = _mm256_set1_epi64x((int64_t)0x8040201008040201);
+  auto half = [&](const uint8_t* from) {
+    const __m256i x = _mm256_loadu_si256((const __m256i*)from),
+                  at = _mm256_and_si256(_mm256_srli_epi16(x, 3), _mm256_set1_epi8(15));
+    const __m256i byte = _mm256_blendv_epi8(_mm256_shuffle_epi8(low, at), _mm256_shuffle_epi8(high, at), x);
+    const __m256i bit = _mm256_shuffle_epi8(powers, _mm256_and_si256(x, _mm256_set1_epi8(7)));
+    return (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_and_si256(byte, bit), bit));
+  };
+  return half(codes) | half(codes + 32) << 32;
+#else
+  uint64_t m = 0;
+  for (int i = 0; i < 64; i++) m |= (set[codes[i] >> 6] >> (codes[i] & 63) & 1) << i;
+  return m;
+#endif
+}
+
+// `test` answers for 64 codes at once.
+template <class Test>
+static int64_t mark_bytes(const PartitionArgs& a, const uint8_t* codes, Test test) {
   int64_t right = 0;
-  const uint8_t low = (uint8_t)a.split.low, length = (uint8_t)a.split.length;
   alignas(64) uint8_t gathered[2][64];  // two, so that a compare does not wait for the bytes just stored
   for (int64_t i = 0; i < a.n; i += 64) {
     const int m = (int)(a.n - i < 64 ? a.n - i : 64);
     uint64_t bits;
     if (a.rows == nullptr) {
-      bits = compare64(codes + a.first + i, low, length);  // columns are padded, so reading past the end is safe
+      bits = test(codes + a.first + i);  // columns are padded, so reading past the end is safe
     } else {
       uint8_t* buffer = gathered[(i >> 6) & 1];
       if (m == 64)
@@ -57,7 +87,7 @@ static int64_t mark_bytes(const PartitionArgs& a, const uint8_t* codes) {
         for (int j = 0; j < 64; j++) buffer[j] = codes[a.rows[i + j]];
       else
         for (int j = 0; j < m; j++) buffer[j] = codes[a.rows[i + j]];
-      bits = compare64(buffer, low, length);
+      bits = test(buffer);
     }
     if (m < 64) bits &= (1ull << m) - 1;
     a.bits[i >> 6] = bits;
@@ -66,14 +96,14 @@ static int64_t mark_bytes(const PartitionArgs& a, const uint8_t* codes) {
   return right;
 }
 
-template <class Code>
-static int64_t mark_words(const PartitionArgs& a, const Code* codes) {
+template <class Code, class Test>
+static int64_t mark_words(const PartitionArgs& a, const Code* codes, Test test) {
   int64_t right = 0;
   for (int64_t i = 0; i < a.n; i += 64) {
     uint64_t bits = 0;
     for (int j = 0; j < 64 && i + j < a.n; j++) {
       const int32_t r = a.rows == nullptr ? a.first + (int32_t)(i + j) : a.rows[i + j];
-      bits |= (uint64_t)((uint32_t)codes[r] - a.split.low < a.split.length) << j;
+      bits |= (uint64_t)test(codes[r]) << j;
     }
     a.bits[i >> 6] = bits;
     right += __builtin_popcountll(bits);
@@ -108,8 +138,17 @@ static int64_t mark_bits(const PartitionArgs& a, const uint32_t* words) {
 
 static int64_t mark(const PartitionArgs& a) {
   if (a.code_bytes == 0) return mark_bits(a, (const uint32_t*)a.codes);
-  if (a.code_bytes == 4) return mark_words(a, (const uint32_t*)a.codes);
-  return a.code_bytes == 2 ? mark_words(a, (const uint16_t*)a.codes) : mark_bytes(a, (const uint8_t*)a.codes);
+  const Split s = a.split;
+  auto within = [s](uint32_t code) { return code - s.low < s.length; };
+  auto among = [s](uint32_t code) { return s.set[code >> 6] >> (code & 63) & 1; };
+  if (a.code_bytes == 4) return mark_words(a, (const uint32_t*)a.codes, within);
+  if (a.code_bytes == 2)
+    return s.set != nullptr ? mark_words(a, (const uint16_t*)a.codes, among)
+                            : mark_words(a, (const uint16_t*)a.codes, within);
+  const uint8_t* codes = (const uint8_t*)a.codes;
+  if (s.set != nullptr) return mark_bytes(a, codes, [s](const uint8_t* at) { return among64(at, s.set); });
+  const uint8_t low = (uint8_t)s.low, length = (uint8_t)s.length;
+  return mark_bytes(a, codes, [=](const uint8_t* at) { return compare64(at, low, length); });
 }
 
 #if defined(__AVX2__) && !defined(__AVX512BW__)

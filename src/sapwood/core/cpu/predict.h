@@ -39,12 +39,18 @@ static inline void spread(const uint64_t (*bit)[WORDS], int n_bits, uint8_t* num
 #endif
 }
 
+// 64 codes against a node: bit i = codes[i] goes right.
+static inline uint64_t ask64(const uint8_t* codes, const MaskNode& t) {
+  return t.set != nullptr ? among64(codes, t.set) : compare64(codes, t.low, t.length);
+}
+
 #if defined(__AVX512BW__)
-// 512 codes against a split, one bit a row, without a detour through memory: eight small stores would stall the wide load after them.
-static inline __m512i compare512(const uint8_t* codes, uint8_t low, uint8_t length) {
+// 512 codes, one bit a row, without a detour through memory: eight small stores would stall the wide load after them.
+template <class Test>
+static inline __m512i ask512(const uint8_t* codes, Test test) {
   uint64_t m[WORDS];
 #pragma GCC unroll 8
-  for (int w = 0; w < WORDS; w++) m[w] = compare64(codes + 64 * w, low, length);
+  for (int w = 0; w < WORDS; w++) m[w] = test(codes + 64 * w);
   auto two = [&](int w) { return _mm_insert_epi64(_mm_cvtsi64_si128((int64_t)m[w]), (int64_t)m[w + 1], 1); };
   return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(two(2), two(0))), _mm256_set_m128i(two(6), two(4)),
                             1);
@@ -70,7 +76,11 @@ static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* 
       if (n_bits > 5) take(b5, 5), take(b6, 6), take(b7, 7);
       continue;
     }
-    const __m512i r = compare512(planes[t.plane] + offset, t.low, t.length);
+    const uint8_t* codes = planes[t.plane] + offset;
+    const __m512i r =
+        t.set != nullptr
+            ? ask512(codes, [&](const uint8_t* at) { return among64(at, t.set); })
+            : ask512(codes, [low = t.low, length = t.length](const uint8_t* at) { return compare64(at, low, length); });
     _mm512_storeu_si512(reach + t.left * WORDS, _mm512_andnot_si512(r, mine));
     _mm512_storeu_si512(reach + (t.left + 1) * WORDS, _mm512_and_si512(r, mine));
   }
@@ -89,7 +99,7 @@ static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* 
     const uint8_t* codes = planes[t.plane] + offset;
     uint64_t *left = reach + t.left * WORDS, *right = left + WORDS;
     for (int w = 0; w < WORDS; w++) {
-      const uint64_t r = compare64(codes + 64 * w, t.low, t.length);
+      const uint64_t r = ask64(codes + 64 * w, t);
       left[w] = mine[w] & ~r;
       right[w] = mine[w] & r;
     }
@@ -104,8 +114,8 @@ static void symmetric(const uint8_t* const* planes, const MaskNode* level, int d
   for (int w = 0; w < BLOCK; w += 64) {
     __m512i number = _mm512_setzero_si512();
     for (int d = 0; d < depth; d++)
-      number = _mm512_mask_add_epi8(number, compare64(planes[level[d].plane] + w, level[d].low, level[d].length),
-                                    number, _mm512_set1_epi8((char)(1 << (depth - 1 - d))));
+      number = _mm512_mask_add_epi8(number, ask64(planes[level[d].plane] + w, level[d]), number,
+                                    _mm512_set1_epi8((char)(1 << (depth - 1 - d))));
     _mm512_storeu_si512(leaf + w, number);
   }
 #else
@@ -113,7 +123,12 @@ static void symmetric(const uint8_t* const* planes, const MaskNode* level, int d
   for (int d = 0; d < depth; d++) {
     const uint8_t* codes = planes[level[d].plane];
     const uint8_t low = level[d].low, length = level[d].length, bit = (uint8_t)(1 << (depth - 1 - d));
-    for (int i = 0; i < BLOCK; i++) leaf[i] = (uint8_t)(leaf[i] | ((uint8_t)(codes[i] - low) < length ? bit : 0));
+    const uint64_t* set = level[d].set;
+    if (set != nullptr)
+      for (int i = 0; i < BLOCK; i++)
+        leaf[i] = (uint8_t)(leaf[i] | (set[codes[i] >> 6] >> (codes[i] & 63) & 1 ? bit : 0));
+    else
+      for (int i = 0; i < BLOCK; i++) leaf[i] = (uint8_t)(leaf[i] | ((uint8_t)(codes[i] - low) < length ? bit : 0));
   }
 #endif
 }

@@ -1,5 +1,5 @@
 // Roots: the root histograms of several outputs in one pass. Their trees start from the same rows in the same order, so one vector add
-// serves eight of them: 0.13 ns per row, column and output, against 0.33 one by one.
+// serves eight of them: 0.13 ns per row, slot and output, against 0.33 one by one.
 // Enters: the packed gradients of all outputs. Leaves: for each the sums that Tally would have counted.
 #pragma once
 #include <string.h>
@@ -13,16 +13,16 @@ namespace sapwood {
 
 class Roots {
  public:
-  // packed (n_outputs, n); wanted (n_outputs): whose roots may be counted here.
+  // Slots of bytes only. packed (n_outputs, n); wanted (n_outputs): whose roots may be counted here.
   void count(const Binned& b, const int32_t* packed, const std::vector<uint8_t>& wanted, int n_threads) {
-    const int n_outputs = (int)wanted.size();
+    const int n_outputs = (int)wanted.size(), n_slots = (int)b.layout.slots.size();
     root_.assign(n_outputs, nullptr);
     locals_.resize(n_threads);
-    const int n_slices = std::max(std::min(n_threads, b.n_columns), b.n_columns / 8 / n_threads * n_threads);
+    const int n_slices = std::max(std::min(n_threads, n_slots), n_slots / 8 / n_threads * n_threads);
     for (int first = 0; first + LEAST <= n_outputs && b.n_rows >= LEAST_ROWS; first += OUTPUTS) {
       const int n = std::min(OUTPUTS, n_outputs - first);
       if (std::find(wanted.begin() + first, wanted.begin() + first + n, 0) != wanted.begin() + first + n) continue;
-      const size_t each = (size_t)b.n_columns * HIST_STRIDE * width(b);
+      const size_t each = b.layout.n_slot_sums * width(b);
       if (sums_.size() == 0) sums_ = Memory(each * n_outputs * 8);
       const int32_t* planes[OUTPUTS];
       for (int k = 0; k < OUTPUTS; k++) {  // where fewer are left, the last is counted again
@@ -30,8 +30,8 @@ class Roots {
         planes[k] = packed + output * b.n_rows, root_[output] = sums_.as<int64_t>() + output * each;
       }
       run(n_threads, n_slices, [&](int64_t s, int worker) {
-        const int from = (int)(b.n_columns * s / n_slices), to = (int)(b.n_columns * (s + 1) / n_slices);
-        count_columns(b, planes, from, to, &root_[first], n, locals_[worker]);
+        const int from = (int)(n_slots * s / n_slices), to = (int)(n_slots * (s + 1) / n_slices);
+        count_slots(b, planes, from, to, &root_[first], n, locals_[worker]);
       });
     }
   }
@@ -43,8 +43,8 @@ class Roots {
 
   static int width(const Binned& b) { return b.n_rows > PACKED_ROWS ? 2 : 1; }  // pairs, or packed words
 
-  static void count_columns(const Binned& b, const int32_t* const* planes, int from, int to, int64_t* const* root,
-                            int n, Memory& local) {
+  static void count_slots(const Binned& b, const int32_t* const* planes, int from, int to, int64_t* const* root, int n,
+                          Memory& local) {
     const size_t words = (size_t)(to - from) * HIST_STRIDE, begin = (size_t)from * HIST_STRIDE * width(b);
     if (local.size() < words * OUTPUTS * 8) local = Memory(words * OUTPUTS * 8);
     int64_t* hist = local.as<int64_t>();
@@ -54,7 +54,7 @@ class Roots {
       for (int64_t at = 0; at < s.n_rows; at += PACKED_ROWS) {
         const int32_t* packed[OUTPUTS];
         for (int k = 0; k < OUTPUTS; k++) packed[k] = planes[k] + s.first + at;
-        for (int c = from; c < to; c++) codes[c - from] = (const uint8_t*)b.column(s, c) + at;
+        for (int k = from; k < to; k++) codes[k - from] = (const uint8_t*)b.plane(s, k) + at;
         memset(hist, 0, words * OUTPUTS * 8);
         kernels().histogram_outputs(codes.data(), to - from, packed, std::min<int64_t>(PACKED_ROWS, s.n_rows - at),
                                     hist);
@@ -69,9 +69,9 @@ class Roots {
       }
   }
 
-  Memory sums_;                 // (n_outputs, columns, HIST_STRIDE), words or pairs
+  Memory sums_;                 // (n_outputs, slots, HIST_STRIDE), words or pairs
   std::vector<int64_t*> root_;  // by output
-  std::vector<Memory> locals_;  // by worker: (columns, HIST_STRIDE, OUTPUTS)
+  std::vector<Memory> locals_;  // by worker: (slots, HIST_STRIDE, OUTPUTS)
 };
 
 }  // namespace sapwood

@@ -1,9 +1,12 @@
 // Search: the best split of a node, or of a whole level, from its histogram (NUMERICS 5, 6).
 #pragma once
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "../math/gain.h"
 #include "../math/hash.h"
+#include "category.h"
 #include "guard.h"
 
 namespace sapwood {
@@ -27,19 +30,19 @@ inline std::vector<int> fewer(const std::vector<int>& columns, double fraction, 
   return kept;
 }
 
-struct Bins {  // of one column in one node: what a scan reads
-  const int64_t* sums;
-  bool packed;  // words, else pairs
-  int n;        // bins of values; those of missing ones follow, where they are some
-  bool missing;
-  Sums at(int b) const {
-    return packed ? Sums{sums[b] >> 32, sums[b] & 0xffffffff} : Sums{sums[2 * b], sums[2 * b + 1]};
-  }
-  Sums gone() const { return missing ? at(n) : Sums{}; }
-};
-
 class Search {
  public:
+  struct Shared {  // one split for all nodes of a level: the sum of their scores decides
+    double score = 0;
+    int column = -1, bin = -1;
+    bool missing_left = false;
+    bool beats(const Shared& o) const {
+      if (column < 0 || o.column < 0) return column >= 0;
+      return score > o.score || (score == o.score && column < o.column);
+    }
+  };
+  std::vector<int32_t> shared_set;  // the codes that the last one sends left, if it is one of categories
+
   Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally)
       : in_(in),
         b_(in.binned),
@@ -48,9 +51,11 @@ class Search {
         k_(kernels()),
         t_(tally),
         columns_(columns),
+        by_slot_(columns),
         guard_(in.rules, in.binned, penalty_),
         judge_(in.taste, in.deviation, h_scale(q_.scale) / (g_scale(q_.scale) * g_scale(q_.scale)), in.seed, in.tree),
         ruled_(in.rules.any()) {
+    b_.layout.by_slot(by_slot_);
     const double gs = g_scale(q_.scale), hs = h_scale(q_.scale);
     penalty_.lambda = lim_.reg_lambda * hs, penalty_.alpha = lim_.reg_alpha * gs,
     penalty_.step = lim_.max_delta_step * gs / hs;
@@ -62,6 +67,7 @@ class Search {
       penalty_.min_h = std::max(penalty_.min_h, least_count_ * q_.most_per_count);
       counted_ = false;
     }
+    if (b_.any_category) categories_.emplace(lim_, q_.scale, penalty_);
   }
 
   bool can_split(const Node& n) const {  // quick to refuse; the search decides
@@ -92,7 +98,7 @@ class Search {
     n.best = {}, n.gain = n.rank = 0;
     n.score = score(n.sum, id);
     open(n, id);
-    scan_columns(n, id, 0, b_.n_columns, n.best);
+    scan_slots(n, id, 0, t_.n_slots(), n.best);
     close(n, id);
   }
   void settle(const std::vector<int32_t>& leaves) {
@@ -110,8 +116,9 @@ class Search {
     if ((int)allowed_.size() <= id) allowed_.resize(id + 1);
     const auto level = fewer(columns_, lim_.colsample_bylevel, key(in_.seed, LEVEL_COLUMNS, in_.tree, depth));
     allowed_[id] = fewer(guard_.company(level, id), lim_.colsample_bynode, key(in_.seed, NODE_COLUMNS, in_.tree, id));
+    b_.layout.by_slot(allowed_[id]);
   }
-  const std::vector<int>& allowed(int32_t id) const { return own_columns() ? allowed_[id] : columns_; }
+  const std::vector<int>& allowed(int32_t id) const { return own_columns() ? allowed_[id] : by_slot_; }
   bool own_columns() const {  // of a level or a node
     return lim_.colsample_bylevel < 1.0 || lim_.colsample_bynode < 1.0 || guard_.grouped();
   }
@@ -120,33 +127,38 @@ class Search {
     return {t_.column(n.hist, c), n.hist.packed, b_.n_bins[c], b_.has_missing[c] != 0};
   }
 
-  void scan_columns(const Node& n, int32_t id, int first, int last, Candidate& best) {
+  // The columns of slots first .. last - 1.
+  void scan_slots(const Node& n, int32_t id, int first, int last, Candidate& best) {
     if (!can_split(n)) return;
     const auto& columns = allowed(id);
-    for (auto c = std::lower_bound(columns.begin(), columns.end(), first); c != columns.end() && *c < last; c++) {
+    auto slot = [&](int c) { return b_.layout.members[c].slot; };
+    auto c = std::lower_bound(columns.begin(), columns.end(), first, [&](int c, int s) { return slot(c) < s; });
+    for (; c != columns.end() && slot(*c) < last; c++) {
       const Bins bins = bins_of(n, *c);
       scan_column(n, id, *c, bins, best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
     }
   }
 
-  // The best split of one column, if it beats `best`. `count_rows` fills (n + 1) counts by bin, where they are asked for.
+  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` fills (n + 1) counts by bin, where they are asked for.
   template <class CountRows>
   void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
-    const Candidate bar = judge_.compares() ? Candidate{worth(n.score), -1, -1, false, {}} : best;
-    Candidate found = bar;
-    if (ruled_ || judge_.cosine()) found = careful_scan(n, id, c, bins, bar, {});
+    Candidate bar = best, found = best;
+    if (judge_.compares()) bar = found = {worth(n.score), -1, -1, false, {}};
+    else if (c < best.column) bar.score = found.score = std::nextafter(best.score, -INF);
+    if (b_.is_category[c]) found = scan_sets(n, id, c, bins, bar, {});
+    else if (ruled_ || judge_.cosine()) found = careful_scan(n, id, c, bins, bar, {});
     else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
       std::vector<int64_t> count;
       count_rows(count);
-      found = careful_scan(n, id, c, bins, bar, count);
+      found = b_.is_category[c] ? scan_sets(n, id, c, bins, bar, count) : careful_scan(n, id, c, bins, bar, count);
       if (found.column != c) return;
     }
     if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
     if (judge_.compares() && found.score != INF) {
       found.score = judge_.favour(found.score, n.score, id, c);
-      if (found.score == -INF || (best.column >= 0 && found.score <= best.score)) return;
+      if (found.score == -INF || !better(found, best)) return;
     }
     best = found;
   }
@@ -160,16 +172,18 @@ class Search {
   }
 
   void count_codes(const Node& n, int c, std::vector<int64_t>& count) const {
-    count.assign(t_.used(c), 0);
+    const int slot = b_.layout.members[c].slot;
+    std::vector<int64_t> by_slot(t_.codes(slot), 0);
     for (const Segment& s : n.segments) {
       const Shard& shard = b_.shards[s.shard];
-      const void* codes = b_.column(shard, c);
       const int32_t* ids = t_.rows(n, s);
       for (int64_t i = 0; i < s.end - s.begin; i++) {
         const int64_t r = ids == nullptr ? s.begin + i : ids[i];
-        count[b_.code(codes, r)] += in_.weights.of(shard.first + r);
+        by_slot[b_.slot_code(shard, slot, r)] += in_.weights.of(shard.first + r);
       }
     }
+    count.assign(t_.used(c), 0);
+    b_.layout.each_code(c, [&](uint32_t k, uint32_t code) { count[code] += by_slot[k]; });
   }
 
   // The scan of one column that knows the rules and, where they are counted, the rows of each bin.
@@ -210,6 +224,136 @@ class Search {
     return best;
   }
 
+  // ------------------------------------------------------------------------------------------------- categories
+  using Steps = std::vector<Categories::Step>;
+
+  // A draw for each column of a node or a level, where only one random candidate is looked at.
+  Steps steps(int32_t id, int c, const Bins& bins, Sums total, int64_t count) const {
+    const double rows = (double)count * power_of_two(-in_.weights.shift);
+    const uint64_t random = in_.rules.extra ? draw(key(in_.seed, RANDOM_CUT, in_.tree, id), c) : 0;
+    return categories_->steps(bins, total, rows, in_.rules.extra ? &random : nullptr);
+  }
+
+  double part(Sums l, Sums r, int32_t id, int c) const {
+    const Penalty& p = categories_->penalty(b_.n_bins[c]);
+    if (judge_.cosine()) return Judge::cosine_of(l, r, p);
+    return guard_.ordered() ? guard_.part(l, r, id, p) : split_score(l, r, p);
+  }
+  Angle angle_of_part(Sums l, Sums r, int c) const {
+    const Penalty& p = categories_->penalty(b_.n_bins[c]);
+    const Angle a = Judge::angle(l, p), b = Judge::angle(r, p);
+    return {a.along + b.along, a.square + b.square};
+  }
+  static void add_angle(Angle a, double& along, double& square) { along = along + a.along, square = square + a.square; }
+  bool few(int64_t left, int64_t total) const {  // rows on a side
+    return (double)left < least_count_ || (double)(total - left) < least_count_;
+  }
+
+  // The best set of a category column, as a step; `count` as in careful_scan.
+  Candidate scan_sets(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
+                      const std::vector<int64_t>& count) const {
+    const Steps all = steps(id, c, bins, n.sum, n.count);
+    int64_t total = 0, rows = 0;
+    for (const int64_t x : count) total += x;
+    Sums l;
+    bool missing = false;
+    for (int k = 0; k < (int)all.size(); k++) {
+      if (all[k].fresh) l = {}, rows = 0, missing = false;
+      l = l + bins.at(all[k].code), rows += count.empty() ? 0 : count[all[k].code], missing |= all[k].code == bins.n;
+      if (!all[k].ends || !admits(l, n.sum - l) || (!count.empty() && few(rows, total))) continue;
+      const double s = part(l, n.sum - l, id, c);
+      if (s > best.score) best = {s, c, k, missing, l};
+    }
+    return best;
+  }
+
+  // The codes that a node's best split sends left, if it is one of categories.
+  std::vector<int32_t> set_of(const Node& n, int32_t id) const {
+    const int c = n.best.column;
+    return without_missing(Categories::set(steps(id, c, bins_of(n, c), n.sum, n.count), n.best.bin), c);
+  }
+  std::vector<int32_t> without_missing(std::vector<int32_t> codes, int c) const {
+    if (!codes.empty() && codes.back() == b_.n_bins[c]) codes.pop_back();
+    return codes;
+  }
+
+  // The steps of a level: those of its nodes' sums.
+  Steps level_steps(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c) const {
+    std::vector<int64_t> pairs(2 * t_.used(c), 0);
+    Sums total;
+    int64_t count = 0;
+    for (const int32_t id : level) {
+      const Node& n = nodes[id];
+      if (n.n_rows == 0) continue;
+      const Bins bins = bins_of(n, c);
+      for (int code = 0; code < bins.n_codes(); code++) {
+        const Sums s = bins.at(code);
+        pairs[2 * code] += s.g, pairs[2 * code + 1] += s.h;
+      }
+      total = total + n.sum, count += n.count;
+    }
+    return steps(level[0], c, {pairs.data(), false, b_.n_bins[c], b_.has_missing[c] != 0}, total, count);
+  }
+
+  // The best set of a category column for all nodes of a level.
+  Shared share_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) const {
+    const Steps all = level_steps(nodes, level, c);
+    Shared best = score_sets(nodes, level, c, bar, all, false);
+    if (best.column < 0 || !counted_) return best;
+    const std::vector<int32_t> codes = Categories::set(all, best.bin);
+    for (const int32_t id : level) {
+      const Sums l = sum_of(nodes[id], c, codes);
+      if (l.h > 0 && l.h < nodes[id].sum.h && !surely_enough(l.h, nodes[id].sum.h))
+        return score_sets(nodes, level, c, bar, all, true);
+    }
+    return best;
+  }
+
+  Sums sum_of(const Node& n, int c, const std::vector<int32_t>& codes) const {
+    Sums sum;
+    if (n.n_rows > 0)
+      for (const int32_t code : codes) sum = sum + t_.at(n.hist, c, code);
+    return sum;
+  }
+
+  Shared score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
+                    const Steps& all, bool count_rows) const {
+    std::vector<double> score(all.size(), 0.0), square(judge_.cosine() ? all.size() : 0, 0.0);
+    std::vector<int64_t> count, left(all.size(), 0);
+    int64_t missing = 0, whole = 0;
+    for (const int32_t id : level) {
+      const Node& n = nodes[id];
+      if (n.n_rows == 0 || n.sum.h == 0) continue;
+      const Bins bins = bins_of(n, c);
+      missing += bins.gone().h, whole += n.sum.h;
+      int64_t total = 0, rows = 0;
+      if (count_rows) count_codes(n, c, count);
+      for (const int64_t x : count) total += x;
+      Sums l;
+      for (size_t k = 0; k < all.size(); k++) {
+        if (all[k].fresh) l = {}, rows = 0;
+        l = l + bins.at(all[k].code), rows += count_rows ? count[all[k].code] : 0;
+        const Sums r = n.sum - l;
+        const bool empty = l.h == 0 || r.h == 0;
+        left[k] += l.h;
+        if (!empty && (!admits(l, r) || (count_rows && few(rows, total)))) score[k] = -INF;
+        else if (judge_.cosine())
+          add_angle(empty ? Judge::angle(n.sum, penalty_) : angle_of_part(l, r, c), score[k], square[k]);
+        else score[k] = score[k] + (empty ? n.score : part(l, r, id, c));
+      }
+    }
+    for (size_t k = 0; k < square.size(); k++) score[k] = length({score[k], square[k]});
+    Shared best;
+    best.score = bar;
+    bool side = false;
+    for (int k = 0; k < (int)all.size(); k++) {
+      side = (side && !all[k].fresh) || all[k].code == b_.n_bins[c];
+      if (all[k].ends && score[k] > best.score) best = {score[k], c, k, side};
+    }
+    if (best.column >= 0 && missing == 0) best.missing_left = left[best.bin] >= whole - left[best.bin];
+    return best;
+  }
+
   bool admits(Sums l, Sums r) const {
     return l.h > 0 && r.h > 0 && (double)l.h >= penalty_.min_h && (double)r.h >= penalty_.min_h;
   }
@@ -235,19 +379,11 @@ class Search {
   void close(Node& n, int32_t id) {
     if (n.best.column < 0) return;
     const bool forced = n.best.score == INF;
-    if (forced || judge_.compares())
-      n.best.score = split(n.best.left, n.sum - n.best.left, id, n.best.column, n.best.bin);
+    if (forced || judge_.compares()) n.best.score = score_of(n, id);
     n.gain = gain(n);
     if (!forced && !(n.gain > lim_.min_split_gain)) n.gain = 0;  // not worth it
     n.rank = forced ? INF : n.gain;
   }
-
-  // One split for all nodes of a level: the sum of their scores decides.
-  struct Shared {
-    double score = 0;
-    int column = -1, bin = -1;
-    bool missing_left = false;
-  };
 
   double level_score(const std::vector<Node>& nodes, const std::vector<int32_t>& level) const {
     if (judge_.cosine()) {
@@ -270,13 +406,20 @@ class Search {
   void take(Node& n, int32_t id, const Shared& best, Sums left) const {
     n.best = {best.score, best.column, best.bin, best.missing_left, left};
     const Sums r = n.sum - left;
-    if (left.h > 0 && r.h > 0) n.best.score = split(left, r, id, best.column, best.bin), n.gain = gain(n);
+    if (left.h > 0 && r.h > 0) n.best.score = score_of(n, id), n.gain = gain(n);
+  }
+
+  double score_of(const Node& n, int32_t id) const {  // of its best split
+    const Sums l = n.best.left, r = n.sum - l;
+    return b_.is_category[n.best.column] ? part(l, r, id, n.best.column) : split(l, r, id, n.best.column, n.best.bin);
   }
 
   // How far the loss falls, whatever the split was chosen by.
   double gain(const Node& n) const {
     if (!judge_.cosine()) return 0.5 * (n.best.score - n.score) * unit_;
-    return 0.5 * (split_score(n.best.left, n.sum - n.best.left, penalty_) - node_score(n.sum, penalty_)) * unit_;
+    const int c = n.best.column;
+    const Penalty& p = b_.is_category[c] ? categories_->penalty(b_.n_bins[c]) : penalty_;
+    return 0.5 * (split_score(n.best.left, n.sum - n.best.left, p) - node_score(n.sum, penalty_)) * unit_;
   }
 
   bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
@@ -285,8 +428,10 @@ class Search {
     const std::vector<int> columns = allowed(level[0]);
     std::vector<Shared> found(columns.size());
     const int64_t work = t_.n_codes * (int64_t)level.size();
-    run(work < FORK_NS ? 1 : in_.n_threads, (int64_t)columns.size(),
-        [&](int64_t k, int) { found[k] = scan_shared(nodes, level, columns[k], worth(own)); });
+    run(work < FORK_NS ? 1 : in_.n_threads, (int64_t)columns.size(), [&](int64_t k, int) {
+      const int c = columns[k];
+      found[k] = b_.is_category[c] ? share_sets(nodes, level, c, worth(own)) : scan_shared(nodes, level, c, worth(own));
+    });
     Shared best;
     double top = -INF;
     for (const Shared& s : found) {
@@ -295,18 +440,29 @@ class Search {
       if (rank > top) best = s, top = rank;
     }
     if (best.column < 0 || (!judge_.cosine() && !pays(best, own))) return false;
+    take_all(nodes, level, best);
+    if (!judge_.cosine() || lim_.min_split_gain == 0.0) return true;
     double gained = 0.0;
+    for (const int32_t id : level) gained = gained + nodes[id].gain;
+    return gained > lim_.min_split_gain;
+  }
+
+  void take_all(std::vector<Node>& nodes, const std::vector<int32_t>& level, const Shared& best) {
+    const int c = best.column;
+    if (b_.is_category[c]) {
+      shared_set = Categories::set(level_steps(nodes, level, c), best.bin);
+      for (const int32_t id : level) take(nodes[id], id, best, sum_of(nodes[id], c, shared_set));
+      shared_set = without_missing(std::move(shared_set), c);
+      return;
+    }
     for (const int32_t id : level) {
-      const int c = best.column;
       Sums l;
       if (nodes[id].n_rows > 0) {
         if (best.missing_left && b_.has_missing[c]) l = t_.at(nodes[id].hist, c, b_.n_bins[c]);
         for (int b = 0; b <= best.bin; b++) l = l + t_.at(nodes[id].hist, c, b);
       }
       take(nodes[id], id, best, l);
-      gained = gained + nodes[id].gain;
     }
-    return !judge_.cosine() || lim_.min_split_gain == 0.0 || gained > lim_.min_split_gain;
   }
 
   // The best split of one column for all nodes of a level. Rows are counted only where the best one might leave a side too few.
@@ -419,6 +575,7 @@ class Search {
   const Kernels& k_;
   const Tally& t_;
   const std::vector<int>& columns_;
+  std::vector<int> by_slot_;  // the same in the order of slots
   Penalty penalty_;
   double unit_ = 1, least_count_ = 1;
   bool counted_ = false;
@@ -426,6 +583,7 @@ class Search {
   Judge judge_;
   const bool ruled_;
   std::vector<std::vector<int>> allowed_;  // by node, where levels or nodes have columns of their own
+  std::optional<Categories> categories_;   // where there are some
 };
 
 }  // namespace sapwood

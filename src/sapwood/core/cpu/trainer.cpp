@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 
 #include "../math/gain.h"
@@ -250,7 +251,8 @@ std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64
   taste_.luck = luck;
   if (limits.min_samples_leaf == 0.0) limits.min_samples_leaf = info_.least_rows(field_.data());
   for (int k = 0; k < n_outputs_; k++) flush_scores(k);
-  const bool same = all_rows_ && !multiplied() && !binned_.wide && limits.colsample_bytree >= 1.0;  // all of all rows
+  const bool same =
+      all_rows_ && !multiplied() && !binned_.layout.wide && limits.colsample_bytree >= 1.0;  // all of all rows
   roots_.count(binned_, packed_.as<int32_t>(), same ? is_narrow_ : std::vector<uint8_t>(n_outputs_, 0), n_threads_);
   std::vector<Tree> trees(n_outputs_);
   // As many trees for every worker; the rest, large ones, and exact ones, whose lists take room, are grown by all of them, one
@@ -434,23 +436,56 @@ void Trainer::add_scores(int output) {
 }
 
 // ------------------------------------------------------------------------------------------------- apply
-static Split split_of(const Binned& b, const TreeView& t, int u) {
-  const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)b.n_bins[t.column[u]] + (t.missing_left[u] ? 0 : 1);
-  return {low, end - low};
+void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits) {
+  memset(bits, 0xff, set_words((size_t)n_bins + 1) * 8);
+  auto keep = [&](int32_t code) { bits[code >> 6] &= ~(1ull << (code & 63)); };
+  std::for_each(left, left + n, keep);
+  if (missing_left) keep(n_bins);
+}
+
+Split fused_split(const Layout& layout, int column, const Split& split, uint64_t* bits) {
+  std::fill_n(bits, SET_WORDS, 0);
+  layout.each_code(column,
+                   [&](uint32_t k, uint32_t code) { bits[k >> 6] |= (uint64_t)goes_right(split, code) << (k & 63); });
+  return {0, 0, bits};
+}
+
+Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
+  std::map<std::pair<int32_t, bool>, size_t> places;  // of a set and a side of missing values, in `bits`
+  for (int u = 0; u < t.n_nodes; u++) {
+    if (t.left[u] == 0) continue;
+    const int n_bins = b.n_bins[t.column[u]];
+    const bool side = t.missing_left[u] != 0;
+    if (t.set[u] < 0) {
+      const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)n_bins + (side ? 0 : 1);
+      of[u] = {low, end - low};
+    } else if (places.try_emplace({t.set[u], side}, bits.size()).second) {
+      const int64_t first = t.set_offset[t.set[u]], last = t.set_offset[t.set[u] + 1];
+      bits.resize(bits.size() + set_words((size_t)n_bins + 1));
+      fill_set(t.set_code + first, (size_t)(last - first), n_bins, side, &bits[places[{t.set[u], side}]]);
+    }
+  }
+  for (int u = 0; u < t.n_nodes && !places.empty(); u++)
+    if (t.left[u] != 0 && t.set[u] >= 0) of[u].set = &bits[places[{t.set[u], t.missing_left[u] != 0}]];
+  auto shares = [&](int u) { return t.left[u] != 0 && b.layout.slot_of(t.column[u]).fused(); };
+  size_t n_fused = 0;
+  for (int u = 0; u < t.n_nodes; u++) n_fused += shares(u);
+  fused.resize(n_fused * SET_WORDS);
+  for (int u = 0, k = 0; u < t.n_nodes && n_fused > 0; u++)
+    if (shares(u)) of[u] = fused_split(b.layout, t.column[u], of[u], &fused[SET_WORDS * k++]);
 }
 
 MaskTree mask_tree(const Binned& b, const TreeView& t) {
-  MaskTree m;
-  m.nodes.resize(t.n_nodes);
+  MaskTree m{Splits(b, t), std::vector<MaskNode>(t.n_nodes), {}, 0};
   for (int u = 0; u < t.n_nodes; u++) {
     MaskNode& node = m.nodes[u];
     if (t.left[u] == 0) {
       node.leaf = (uint16_t)m.leaves.size();
       m.leaves.push_back(u);
     } else {
-      const Split s = split_of(b, t, u);
-      node.plane = t.column[u], node.left = (uint16_t)t.left[u], node.low = (uint8_t)s.low,
-      node.length = (uint8_t)s.length;
+      const Split& s = m.splits.of[u];
+      node.plane = b.layout.members[t.column[u]].slot, node.left = (uint16_t)t.left[u], node.low = (uint8_t)s.low,
+      node.length = (uint8_t)s.length, node.set = s.set;
     }
   }
   m.n_bits = bits_for((int)m.leaves.size());
@@ -458,8 +493,8 @@ MaskTree mask_tree(const Binned& b, const TreeView& t) {
 }
 
 std::vector<const uint8_t*> byte_planes(const Binned& b, const Shard& s) {
-  std::vector<const uint8_t*> planes(b.n_columns);
-  for (int c = 0; c < b.n_columns; c++) planes[c] = (const uint8_t*)b.column(s, c);
+  std::vector<const uint8_t*> planes(b.layout.slots.size());
+  for (size_t k = 0; k < planes.size(); k++) planes[k] = (const uint8_t*)b.plane(s, (int)k);
   return planes;
 }
 
@@ -468,7 +503,7 @@ namespace {
 template <class Name>
 void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name, Name* leaf, int n_threads) {
   const MaskTree m = mask_tree(b, t);
-  const bool masks = !b.wide && m.leaves.size() <= 256;
+  const bool masks = !b.layout.wide && m.leaves.size() <= 256;
   for (const Shard& s : b.shards) {
     const auto planes = byte_planes(b, s);
     run(threads_for(s.n_rows, n_threads), pieces(s.n_rows), [&](int64_t task, int) {
@@ -485,10 +520,8 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
         for (int i = 0; i < n; i++) {
           int u = 0;
           while (t.left[u] != 0) {
-            const void* codes = b.column(s, t.column[u]);
-            const uint32_t code = b.code(codes, at + i);
-            const Split p = split_of(b, t, u);
-            u = t.left[u] + (code - p.low < p.length);
+            const uint32_t code = b.slot_code(s, b.layout.members[t.column[u]].slot, at + i);
+            u = t.left[u] + goes_right(m.splits.of[u], code);
           }
           out[i] = name[u];
         }

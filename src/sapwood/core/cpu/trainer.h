@@ -18,12 +18,17 @@ struct Limits {
   double min_child_weight = 0, min_samples_leaf = 0 /* the objective's own */, reg_lambda = 0, reg_alpha = 0,
          min_split_gain = 0, max_delta_step = 0, path_smooth = 0, learning_rate = 0.1;
   double colsample_bytree = 1, colsample_bylevel = 1, colsample_bynode = 1;
+  int max_cat_to_onehot = 4, max_cat_threshold = 32;
+  double cat_smooth = 10, cat_l2 = 10, min_data_per_group = 100;
 };
 
 struct Tree {  // flat arrays over nodes
   std::vector<int32_t> column, bin, left;
   std::vector<double> threshold, value, gain, cover, count;
   std::vector<uint8_t> missing_left;
+  std::vector<int32_t> set;               // of a category split: which codes go left; else -1, and bin is not
+  std::vector<int64_t> set_offset = {0};  // (n_sets + 1) into set_code
+  std::vector<int32_t> set_code;          // rising within a set
 };
 
 struct Gradients {        // of one output, in fixed point
@@ -153,18 +158,35 @@ struct TreeView {  // a tree over codes
   const uint8_t* missing_left;
   const int32_t* left;
   int n_nodes;
+  const int32_t* set;
+  const int64_t* set_offset;
+  const int32_t* set_code;
 };
 inline TreeView view(const Tree& t) {
-  return {t.column.data(), t.bin.data(), t.missing_left.data(), t.left.data(), (int)t.left.size()};
+  return {t.column.data(),    t.bin.data(), t.missing_left.data(), t.left.data(),
+          (int)t.left.size(), t.set.data(), t.set_offset.data(),   t.set_code.data()};
 }
 
+struct Splits {  // of a tree's nodes, over the codes of their slots
+  Splits(const Binned& binned, const TreeView& tree);
+  Splits(Splits&&) = default;  // `of` points into `bits` and `fused`
+  std::vector<Split> of;       // (n_nodes)
+  std::vector<uint64_t> bits,
+      fused;  // sets of column codes, each once for either side of missing values; of slot codes
+};
+// bits (SET_WORDS) OUT: the codes of a fused slot that go right, where those of its member do by `split`.
+Split fused_split(const Layout& layout, int column, const Split& split, uint64_t* bits);
+// bits (set_words) OUT: the codes that go right where `left` (n) go left.
+void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits);
+
 struct MaskTree {  // the same for the mask kernel: byte codes, at most 256 leaves
+  Splits splits;
   std::vector<MaskNode> nodes;
   std::vector<int32_t> leaves;  // node of every leaf number
   int n_bits;
 };
 MaskTree mask_tree(const Binned& binned, const TreeView& tree);
-std::vector<const uint8_t*> byte_planes(const Binned& binned, const Shard& shard);
+std::vector<const uint8_t*> byte_planes(const Binned& binned, const Shard& shard);  // by slot
 
 // leaf (n) OUT: the leaf (node id) of every row in one tree.
 void apply(const Binned& binned, const TreeView& tree, int32_t* leaf, int n_threads);

@@ -1,0 +1,64 @@
+// Slots: where the codes of columns lie, and where their sums do. Logical columns stay what splits, rules and samples speak of.
+// Enters: how many codes every column has. Leaves: slots, groups of slots side by side, places in a histogram.
+//
+//   column     | 0   | 1 | 2 | 3      | 4 |
+//   codes      | 256 | 2 | 3 | 20,000 | 4 |
+//   slot       | 0: c0 | 1: c1 + 2 c2 + 6 c4 | 2: c3, in 16 bits |      one update a row serves columns 1, 2 and 4
+//   histogram  | slot 0: 264 | slot 1: 264 | slot 2: 20,008 | sums of columns 1, 2 and 4, unfolded from slot 1: 8 each |
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include <vector>
+
+namespace sapwood {
+
+struct Member {  // how a slot holds a column: the column's code is slot code / step % n
+  int slot = 0;
+  uint32_t step = 1, n = 0;
+};
+
+struct Slot {
+  std::vector<int> columns;  // its members, by falling step; a single one's codes are the slot's
+  int n_codes;
+  size_t code_bytes;  // 1 or 2; 4 in exact tables
+  bool fused() const { return columns.size() > 1; }
+};
+
+struct Group {  // slots first .. first + width - 1 side by side, rows `stride` codes apart
+  int first, width;
+  size_t code_bytes, stride, offset;  // offset: bytes of a row before this group
+};
+
+struct Layout {
+  std::vector<Slot> slots;      // those of a byte first
+  std::vector<Member> members;  // (columns)
+  std::vector<Group> groups;    // of slots; none in exact tables, which have no histograms
+  size_t row_bytes = 0;         // over all groups
+  bool wide = false;            // some slot takes more than a byte
+  bool in_order = true;         // slot k holds column k
+  // Places in a histogram, in sums:
+  std::vector<size_t> slot_at;    // (slots)
+  std::vector<size_t> column_at;  // (columns) its slot's, or of what is unfolded from it
+  size_t n_slot_sums = 0, n_sums = 0;
+
+  const Slot& slot_of(int column) const { return slots[members[column].slot]; }
+  template <class F>
+  void each_code(int column, F&& f) const {  // f(slot code, column code) for every code of a column's slot
+    const Member& m = members[column];
+    const uint32_t end = (uint32_t)slots[m.slot].n_codes;
+    for (uint32_t at = 0, code = 0; at < end; code = code + 1 == m.n ? 0 : code + 1)
+      for (uint32_t k = 0; k < m.step; k++) f(at++, code);
+  }
+  void by_slot(std::vector<int>& columns) const;  // rising columns in the order of their slots
+};
+
+constexpr int MOST_MEMBERS = 8;  // of a slot: 2^8 codes
+
+bool may_fuse(int n_bins);  // whether a column has few enough bins to share a slot
+
+// n_bins, missing (columns): bins of values, and whether some are missing. fuse: columns may share slots; exact: a table for trees
+// that look at every value.
+Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, bool fuse, bool exact);
+
+}  // namespace sapwood
