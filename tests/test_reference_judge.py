@@ -104,6 +104,19 @@ def test_a_weight_of_0_is_never_split_and_a_price_is_paid_once() -> None:
     assert len(gains) > 1 and gains[0] > 30 > gains[1]  # after the first split, which was worth it, the column is free
 
 
+@each_taste
+def test_ten_and_ten_rounds_are_twenty(taste: dict[str, Any]) -> None:
+    rng = np.random.default_rng(58)
+    X = table(rng, 300)
+    data = sapwood.Dataset(X, labels(rng, X, "squared_error"))
+    params = {"n_estimators": 4, "max_depth": 3} | taste
+    once = sapwood.train(params, data)
+    twice = sapwood.train(
+        params | {"n_estimators": 2}, data, init_model=sapwood.train(params | {"n_estimators": 2}, data)
+    )
+    assert once.fingerprint() == twice.fingerprint()
+
+
 def test_luck_fades() -> None:
     """n / (n + 1) of the strength at first, half of it once rounds times rate are the logarithm of the rows."""
     params = {"random_strength": 3.0}

@@ -119,8 +119,9 @@ class Trainer:
         """Say who is asked from now on; "uniform" until then."""
     def sample(self, seed: int, round: int, subsample: float | None) -> int:
         """Choose the rows of this round, all of them for None, once gradients are there; how many."""
-    def set_taste(self, cosine: bool, weight: Sequence[float], penalty: Sequence[float]) -> None:
-        """What splits are compared by (NUMERICS, Judging splits); weights and penalties of columns, or none."""
+    def set_taste(self, cosine: bool, weight: Sequence[float], penalty: Sequence[float], used: Sequence[int]) -> None:
+        """What splits are compared by (NUMERICS, Judging splits): weights and penalties of columns, or none, and the
+        columns that trees before the first have used."""
 
     def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int, luck: float = 0.0) -> list[Tree]:
         """A tree for every output on its gradients, which are used up; `tree` is the number of the first, for the

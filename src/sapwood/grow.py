@@ -54,7 +54,11 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
 
 
 def rule(
-    trainer: cpu.Trainer, params: Mapping[str, Any], names: Sequence[str], cuts: Sequence[NDArray[np.float64]]
+    trainer: cpu.Trainer,
+    params: Mapping[str, Any],
+    names: Sequence[str],
+    cuts: Sequence[NDArray[np.float64]],
+    used: Sequence[int] = (),
 ) -> None:
     """Tell a trainer which splits its trees may have.
 
@@ -67,6 +71,8 @@ def rule(
         Of the columns.
     cuts : sequence of (n_cuts) float64
         Of the columns.
+    used : sequence of int, optional
+        Columns that the trees of the model have used before.
     """
     trainer.set_rules(
         constraints.directions(params["monotone_constraints"], names),
@@ -79,6 +85,7 @@ def rule(
         params["score_function"] == "cosine",
         constraints.numbers(params["feature_weights"], names, 1.0),
         constraints.numbers(params["first_use_penalties"], names, 0.0),
+        used,
     )
 
 

@@ -403,7 +403,8 @@ def _trainer(
     goal, weight = job.objective, _weight(data, held)
     label = objective.planes(goal, job.label, job.n_outputs)
     trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
-    grow.rule(trainer, job.params, data.feature_names, data.cuts)
+    used = [] if init_model is None else np.unique(init_model.trees.column).tolist()
+    grow.rule(trainer, job.params, data.feature_names, data.cuts, [column for column in used if column >= 0])
     sampling.prepare(trainer, job.params, _classes(job), data.group)
     if init_model is not None:
         base = np.asarray(init_model.base)

@@ -343,15 +343,20 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
   self.trainer->set_rules(std::move(r));
 }
 
-void set_taste(PyTrainer& self, bool cosine, std::vector<double> weight, std::vector<double> penalty) {
+void set_taste(PyTrainer& self, bool cosine, std::vector<double> weight, std::vector<double> penalty,
+               const std::vector<int>& used) {
   const size_t n = (size_t)nb::cast<const Binned&>(self.binned).n_columns;
   for (const auto& list : {weight, penalty}) {
     if (!list.empty() && list.size() != n) refuse("there must be one weight and one penalty a column");
     for (const double x : list)
       if (!(x >= 0.0 && x < INF)) refuse("weights and penalties of columns must be finite and not negative");
   }
-  const std::vector<uint8_t> used(penalty.empty() ? 0 : n, 0);
-  self.trainer->set_taste({cosine, std::move(weight), std::move(penalty), used, 0.0});
+  std::vector<uint8_t> so_far(penalty.empty() ? 0 : n, 0);
+  for (const int c : used) {
+    if (c < 0 || (size_t)c >= n) refuse("no such column");
+    if (!so_far.empty()) so_far[c] = 1;
+  }
+  self.trainer->set_taste({cosine, std::move(weight), std::move(penalty), std::move(so_far), 0.0});
 }
 
 int output_of(PyTrainer& self, int output) {
@@ -841,7 +846,7 @@ NB_MODULE(_core, m) {
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
       .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
            nb::arg("forced"))
-      .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"))
+      .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"), nb::arg("used"))
       .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0)
       .def(
           "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
