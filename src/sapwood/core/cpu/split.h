@@ -140,9 +140,10 @@ static void scan(const int64_t* hist, bool packed, int n_bins, bool has_missing,
 }
 
 // The same for cosine scores, whose parts are summed apart: along, square (n) +=; an infinite `along` is a veto.
-static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& p,
-                              bool side, double* along, double* square) {
+static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& given,
+                              bool side, double* __restrict along, double* __restrict square) {
   if (total.h == 0) return;
+  const Penalty p = given;  // an own copy: stores cannot change it, so that the second loop below becomes vector code
   const Angle own = angle_of((double)total.g, (double)total.h, p);
   Sums l = side ? missing : Sums{};
   constexpr int FEW = 64;  // cuts between the sums, which follow each other, and the divisions, which do not
