@@ -22,6 +22,7 @@ PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
 PAGES = [
     "docs/ensembles.md",
     "docs/metrics.md",
+    "docs/ordered.md",
     *sorted(str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/losses/*.md")),
 ]
 TARGETS = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))

@@ -11,20 +11,20 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2500,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
+    "src/sapwood": 2650,  # 22 metrics in one file; constraints by name; the parameters of samplers, categories, judging
     "src/sapwood/device": 150,
-    "src/sapwood/data": 1640,  # categories in every container, and their dictionaries
+    "src/sapwood/data": 1900,  # categories in every container, and their dictionaries; target statistics
     "src/sapwood/model": 1260,  # proofs of constraints; sets of categories
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 1580,  # leaf values, pruning, order; dart, forests
-    "src/sapwood/interfaces": 600,
-    "src/sapwood/core": 920,  # sets of categories go in and out
+    "src/sapwood/boost": 1800,  # leaf values, pruning, order; dart, forests, ordered boosting, automatic rates
+    "src/sapwood/interfaces": 740,  # a transformer beside the estimators
+    "src/sapwood/core": 980,  # sets of categories go in and out
     "src/sapwood/core/math": 420,  # one way to order floats
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    # sums and order statistics of leaves; several roots at once; samples; exact trees; slots; sets of categories
-    "src/sapwood/core/cpu": 6800,
+    # sums and order statistics of leaves; several roots at once; samples; exact trees; slots; category sets; judging
+    "src/sapwood/core/cpu": 7100,
     "tools": 350,
     "benchmarks": 820,  # one script a claim; exact.py is the latest
     "examples": 100,

@@ -51,6 +51,8 @@ struct GrowInput {
   const int64_t* root;     // the root's histogram as Tally keeps it, or null: to be counted
   const Ordered* ordered;  // exact trees: every value is looked at; null: histograms
   const Rules& rules;
+  const Taste& taste;
+  double deviation;  // of luck, in the units of the search
 };
 
 // `numbers(n_leaves)` gives room for the number of each row's leaf: asked for and filled where that costs no pass of its own (never beyond

@@ -42,6 +42,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       unfold,
       scan,
       scan_level,
+      scan_level_cosine,
       live,
       mark,
       move,

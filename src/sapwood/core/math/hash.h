@@ -5,6 +5,7 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 enum Purpose : uint64_t { CUTS = 1, ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, HOLDOUT, FOLDS, RANDOM_CUT = 20 };
+enum OrderedPurpose : uint64_t { PERMUTATION = 40, LUCK };  // the order of rows; how a column's best split is favoured
 
 inline uint64_t mix(uint64_t x) {
   x ^= x >> 30;
