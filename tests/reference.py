@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import reference_categories as categories
+import reference_judge as judging
 import reference_rules as rules
 import reference_samplers as samplers
 from reference_objectives import OBJECTIVES, Fields, Objective, margin, softmax
@@ -31,7 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "seed": 0, "leaf_estimation": "auto", "leaf_iterations": 1, "hessian": "auto", "start": "auto",
     "line_search": "none", "ccp_alpha": 0.0, "pruning": "pre", "sampling": "uniform", "subsample_freq": 1,
     "subsample_by_class": None, "top_rate": 0.2, "other_rate": 0.1, "mvs_reg": "auto", "bagging_temperature": 1.0,
-    **rules.DEFAULTS, **categories.DEFAULTS,
+    **rules.DEFAULTS, **categories.DEFAULTS, **judging.DEFAULTS,
 }  # fmt: skip
 
 
@@ -194,18 +195,19 @@ class Split(NamedTuple):
 
 def best_split(
     group: list[Ints], ids: list[int], columns: Ints, table: list[Ints], n_bins: list[int], q: Quantised,
-    p: dict[str, Any], guard: rules.Guard, index: int,
+    p: dict[str, Any], guard: rules.Guard, index: int, judge: judging.Judge,
 ) -> Split | None:  # fmt: skip
     """NUMERICS 5 and 6: the best rule for the rows of a group of nodes, if one is worth it.
 
     A symmetric level of one node follows the rules of the other growers, so one search serves all three.
     """
-    best: tuple[float, int, int, bool, Floats] | None = None
+    best: tuple[float, float, int, int, bool, Floats] | None = None  # what it is compared by, its score, the split
     sets: list[Ints] = []  # of the best column, if it is one of categories
     forced, found = guard.marks[ids[0]].forced, False
     total = np.array([q.sums[rows].sum(axis=0) for rows in group])[:, None]  # (n_nodes, 1, 3)
     own = guard.scores(total, guard.weights(total, ids)) if guard.ordered else score_of_nodes(total, q, p)
     node_score = np.where(total[..., 1] == 0, 0.0, own)
+    parent = judge.level(total)[0] if judge.cosine else in_order(node_score)[0]
     for column in columns:
         if categories.many(p, column):
             u = int(draw(p["seed"], rules.RANDOM_CUT, index, ids[0], np.array([column]))[0])
@@ -217,41 +219,49 @@ def best_split(
             under = heavier.splits(left, total - left, ids, column, every) if guard.ordered else None
             scores = score_of_splits(left, total, node_score, q, penalty, under)
             level = in_order(scores)
-            if len(level) and (best is None or level.max() > best[0]):
-                top, sets = int(np.argmax(level)), own
-                best = level[top], int(column), top, bool(missing_left[top]), scores[:, top]
+            if judge.cosine:
+                level = judge.level(left, total - left, scores, penalty["reg_lambda"])
+            if not len(level):
+                continue
+            top = int(np.argmax(level))
+            rank = judge.favour(level[top], parent, ids[0], int(column))
+            if best is None or rank > best[0]:
+                sets, best = own, (rank, level[top], int(column), top, bool(missing_left[top]), scores[:, top])
             continue
         left, bins, missing_left = candidates(group, table[column], n_bins[column], q)
         if not len(bins):
             continue
         under = guard.splits(left, total - left, ids, column, bins) if guard.ordered else None
         scores = score_of_splits(left, total, node_score, q, p, under)
-        level = in_order(scores)
+        level = judge.level(left, total - left, scores) if judge.cosine else in_order(scores)
         if forced is not None and column == forced["feature"]:  # NUMERICS, rules: before all others, worth it or not
             told = np.searchsorted(guard.cut[column], forced["threshold"])
             both = (left[0, :, 1] > 0) & (left[0, :, 1] < total[0, 0, 1])
             level, found = np.where((bins == told) & both, level, -np.inf), True
             if level.max() > -np.inf:
                 top = int(np.argmax(level))
-                best = level[top], int(column), int(bins[top]), bool(missing_left[top]), scores[:, top]
+                best = np.inf, level[top], int(column), int(bins[top]), bool(missing_left[top]), scores[:, top]
                 break
-            level, found = in_order(scores), False
+            level = judge.level(left, total - left, scores) if judge.cosine else in_order(scores)
+            found = False
         if p["extra_trees"]:
             populated = np.unique(np.concatenate([table[column][rows[q.sums[rows, 1] > 0]] for rows in group]))
             u = int(draw(p["seed"], rules.RANDOM_CUT, index, ids[0], np.array([column]))[0])
             level = np.where(bins == guard.random_bin(populated.tolist(), n_bins[column], u), level, -np.inf)
         top = int(np.argmax(level))  # the first of equals: lower bin, then missing left
-        if best is None or level[top] > best[0]:
-            best = level[top], int(column), int(bins[top]), bool(missing_left[top]), scores[:, top]
-    if best is None:
+        rank = judge.favour(level[top], parent, ids[0], int(column))
+        if best is None or rank > best[0]:
+            best = rank, level[top], int(column), int(bins[top]), bool(missing_left[top]), scores[:, top]
+    if best is None or best[0] == -np.inf:
         return None
-    score, column, bin, missing, scores = best
-    parent = in_order(node_score)[0]
+    _, score, column, bin, missing, scores = best
     unit = q.hs / (q.gs * q.gs)
-    gain = 0.5 * (score - parent) * unit
-    if not found and not (score > parent + abs(parent) * 2.0**-40 and gain > p["min_split_gain"]):
-        return None
     shares = 0.5 * (scores - node_score[:, 0]) * unit
+    gain = in_order(shares[:, None])[0] if judge.cosine else 0.5 * (score - parent) * unit
+    by_cosine = judge.cosine and p["grow_policy"] == "symmetric" and p["min_split_gain"] == 0
+    enough = by_cosine or gain > p["min_split_gain"]
+    if not found and not (score > parent + abs(parent) * 2.0**-40 and enough):
+        return None
     gains = shares if p["grow_policy"] == "symmetric" else np.array([gain])
     if categories.many(p, column):
         return Split(gain, column, -1, missing, gains, found, sets[bin])
@@ -341,7 +351,7 @@ def grow(
     nodes: list[dict[str, Any]] = [{"column": -1, "bin": -1, "set": -1}]
     sets: dict[int, Ints] = {}  # by node
     frontier: list[Group] = []
-    guard = rules.Guard(p, cut, q.gs, q.hs)
+    guard, judge = rules.Guard(p, cut, q.gs, q.hs), judging.Judge(p, q.gs, q.hs, index, draw, fold)
 
     def meet(ids: list[int], depth: int) -> None:
         if p["max_depth"] is not None and depth >= p["max_depth"]:
@@ -349,7 +359,7 @@ def grow(
         columns = sample_columns(tree_columns, p["colsample_bylevel"], p["seed"], LEVEL_COLUMNS, index, depth)
         columns = guard.company(columns, ids[0])
         columns = sample_columns(columns, p["colsample_bynode"], p["seed"], NODE_COLUMNS, index, ids[0])
-        split = best_split([members[i] for i in ids], ids, columns, table, n_bins, q, p, guard, index)
+        split = best_split([members[i] for i in ids], ids, columns, table, n_bins, q, p, guard, index, judge)
         if split is not None:
             frontier.append(Group(ids, depth, split))
 
@@ -375,6 +385,7 @@ def grow(
                         "l2": nodes[i].get("l2", p["reg_lambda"])}  # fmt: skip
             members += [members[i][goes_left], members[i][~goes_left]]
             guard.inherit(i, len(nodes), split, *(q.sums[rows].sum(axis=0) for rows in members[-2:]))
+            judge.paths[len(nodes)] = judge.paths[len(nodes) + 1] = judge.paths[i] | {split.column}
             l2 = categories.penalty(p, n_bins[split.column])["reg_lambda"] if split.set is not None else p["reg_lambda"]
             nodes += [{"column": -1, "bin": -1, "set": -1, "l2": l2} for _ in range(2)]
         children = list(range(len(nodes) - 2 * len(ids), len(nodes)))
@@ -674,6 +685,7 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
     base = start(goal, f, label, w) if p["start"] == "auto" else np.broadcast_to(np.float64(p["start"]), len(label))
     scores = np.repeat(base[:, None], len(X), axis=1)
     trees: list[Tree] = []
+    used: set[int] = set()  # columns
     for round in range(p["n_estimators"]):
         if goal.adaptive:
             f = (*f[: len(goal.fields)], knot_spread(goal, f, scores[0], label[0], w))
@@ -688,12 +700,16 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
             leaf_h = np.ones_like(h) if p["leaf_estimation"] == "gradient" else h
             search_h = np.ones_like(h) if p["hessian"] == "none" else leaf_h
             search_g = leaf_g = g
+            all_rows = quantise(g, search_h, w._replace(repeat=(w.repeat > 0).astype(np.int64)), BITS["wide"])
+            chance = judging.deviation(p, round, rate(p["learning_rate"], round), all_rows.sums, w.repeat)
             if weighed and times is not None:
                 search_g, search_h = counted(g, search_h, w, times)
                 leaf_g, leaf_h = counted(g, leaf_h, w, times)
             wide = quantise(leaf_g, leaf_h, plain, BITS["wide"])
             q = quantise(search_g, search_h, plain, BITS[search_precision(search_g, search_h, plain, p["precision"])])
-            tree = grow(rows, table, cut, q, wide, p, round * len(label) + output)
+            chance = chance * math.sqrt((q.gs / all_rows.gs) * (q.gs / all_rows.gs) / (q.hs / all_rows.hs))
+            now = p | {"deviation": chance, "used": used}
+            tree = grow(rows, table, cut, q, wide, now, round * len(label) + output)
             tree = prune(tree, p["ccp_alpha"]) if p["ccp_alpha"] > 0 else tree
             number = np.cumsum(tree["column"] < 0) - 1  # of every leaf
             along = margin(before, output) if p["objective"] == "softmax" else before[output]
@@ -702,6 +718,7 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
             tree["value"][tree["column"] < 0] = rate(p["learning_rate"], round) * leaf_values(step, r, tree, p)
             scores[output] += tree["value"][leaves(tree, X)]
             trees.append(tree)
+        used = used | {int(column) for tree in trees[-len(label) :] for column in tree["column"] if column >= 0}
     return trees, base
 
 

@@ -26,6 +26,7 @@ PAGES = [
     "docs/metrics.md",
     "docs/mix.md",
     "docs/sparse.md",
+    "docs/ordered.md",
     *sorted(str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/losses/*.md")),
 ]
 TARGETS = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))

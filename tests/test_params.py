@@ -243,7 +243,8 @@ def test_suggestions() -> None:
 def test_switches_that_say_what_we_do_anyway() -> None:
     given = {"boosting_type": "GBDT", "force_col_wise": True, "bagging_freq": 1, "tree_method": "hist"}
     assert resolve(given) == resolve({})
-    assert refuse({"boosting": "ordered"}).startswith("boosting='ordered' is unknown; ")
+    assert refuse({"boosting": "sorted"}).startswith("boosting='sorted' is unknown; ")
+    assert resolve({"leaf_estimation_backtracking": "AnyImprovement"}) == resolve({})
     assert refuse({"use_label_encoder": True}).startswith("use_label_encoder=True is not available; ")
 
 
@@ -253,3 +254,5 @@ def test_a_recipe_sets_what_was_not_given() -> None:
     by_leaves = resolve({"recipe": "classic", "max_leaves": 32})
     assert (by_leaves["max_depth"], by_leaves["grow_policy"], by_leaves["max_leaves"]) == ("auto", "leafwise", 32)
     assert resolve({"recipe": "adaboost"})["objective"] == "exponential"
+    assert resolve({"recipe": "catboost"})["subsample"] == 0.8
+    assert resolve({"recipe": "catboost", "sampling": "none"})["subsample"] == 1.0  # the share is that of its sampler

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import reference
 import sapwood
-from sapwood import _core
+from sapwood import _core, grow
 from sapwood.grow import plan
 from test_reference import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, weight_of
 
@@ -64,6 +64,8 @@ def core_train(
         trainer.set_sampler(p["sampling"], {name: p[name] for name in fields[p["sampling"]]})
     direction, groups = p["monotone_constraints"] or [], p["interaction_constraints"] or []
     trainer.set_rules(direction, p["monotone_method"] == "intermediate", groups, p["extra_trees"], [])
+    trainer.set_taste(p["score_function"] == "cosine", p["feature_weights"] or [], p["first_use_penalties"] or [], [])
+    n_live = len(X) if weight is None else int(np.count_nonzero(weight))
     policy, limits = plan(p)
     limits["learning_rate"] = p["learning_rate"]
     trees = []
@@ -71,7 +73,8 @@ def core_train(
         trainer.gradients(p["precision"])
         warm = p["sampling"] == "goss" and round < int(1 / p["learning_rate"])
         trainer.sample(p["seed"], round, None if warm else p["subsample"])
-        trees += trainer.grow(policy, limits, p["seed"], round * n_outputs)
+        luck = grow.luck(p, round, p["learning_rate"], n_live)
+        trees += trainer.grow(policy, limits, p["seed"], round * n_outputs, luck)
         for output in range(n_outputs):
             trainer.add_scores(output)
     return trees, base, trainer.scores()

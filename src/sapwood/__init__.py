@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sapwood.boost import callback
     from sapwood.boost.train import cv, train
     from sapwood.data.dataset import Dataset
+    from sapwood.interfaces.encoder import OrderedTargetEncoder
     from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
     from sapwood.model.booster import Booster
     from sapwood.model.io import load
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Booster",
     "Dataset",
+    "OrderedTargetEncoder",
     "SapwoodClassifier",
     "SapwoodRegressor",
     "__version__",
@@ -35,6 +37,7 @@ __all__ = [
 _HOME = {
     "Booster": "sapwood.model.booster",
     "Dataset": "sapwood.data.dataset",
+    "OrderedTargetEncoder": "sapwood.interfaces.encoder",
     "SapwoodClassifier": "sapwood.interfaces.sklearn",
     "SapwoodRegressor": "sapwood.interfaces.sklearn",
     "cv": "sapwood.boost.train",

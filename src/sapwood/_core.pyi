@@ -137,9 +137,13 @@ class Trainer:
         """Say who is asked from now on; "uniform" until then."""
     def sample(self, seed: int, round: int, subsample: float | None) -> int:
         """Choose the rows of this round, all of them for None, once gradients are there; how many."""
-    def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int) -> list[Tree]:
-        """A tree for every output on its gradients, which are used up; `tree` is the number of the first, and for the
-        limits see sapwood.grow.plan."""
+    def set_taste(self, cosine: bool, weight: Sequence[float], penalty: Sequence[float], used: Sequence[int]) -> None:
+        """What splits are compared by (NUMERICS, Judging splits): weights and penalties of columns, or none, and the
+        columns that trees before the first have used."""
+
+    def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int, luck: float = 0.0) -> list[Tree]:
+        """A tree for every output on its gradients, which are used up; `tree` is the number of the first, for the
+        limits see sapwood.grow.plan, for luck sapwood.grow.luck."""
     def leaves(self, output: int) -> Ints:
         """Number of every row's leaf (n_rows) in the tree just grown; leaves are numbered in the order of nodes."""
     def sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
@@ -153,9 +157,11 @@ class Trainer:
         reg_alpha: float,
         max_delta_step: float,
     ) -> Floats:
-        """A new value for each of its leaves, before shrinkage."""
+        """A new value for each of its leaves, before shrinkage; with 0 iterations by one step that is not tested."""
     def search_step(self, output: int, value: Floats) -> float:
         """The factor on the leaf values that minimises the loss."""
+    def assign(self, output: int, number: Ints, n_leaves: int) -> None:
+        """Put every row (n_rows) into a leaf that no tree of this trainer has, for `refit` and `set_leaves`."""
     def set_leaves(self, output: int, number: Ints | None, value: Floats) -> None:
         """Give its leaves other values, after merging them (old number -> new) where numbers are given."""
     def set_table(self, table: NDArray[Any]) -> None:
@@ -291,6 +297,22 @@ def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], Bytes | In
 
 def draw(seed: int, purpose: int, a: int, b: int, n: int) -> NDArray[np.uint64]:
     """draw(key(seed, purpose, a, b), i) for i = 0 .. n - 1 (NUMERICS 1)."""
+
+def hash_order(seed: int, which: int, count: Ints | None, n: int) -> Ints:
+    """The rows whose count is not 0, by (draw(key(seed, 40, which, 0), row), row)."""
+
+def encode(
+    codes: Sequence[Ints],
+    n_codes: Sequence[int],
+    mass: NDArray[np.int64],
+    count: Ints | None,
+    order: Ints,
+    mass_unit: float,
+    count_unit: float,
+    priors: Sequence[float],
+    n_threads: int,
+) -> Floats:
+    """Ordered target statistics, (n_columns, n_masses, n_priors, n_rows), of masses (n_masses, n_rows)."""
 
 def math(name: str, x: Floats) -> Floats:
     """One of exp, log, log1p, expm1, sigmoid, elementwise."""

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from sapwood.errors import ParameterError, suggest
 
 Group = list[int]  # columns that may share a path
+_NOT_EXACT = (
+    "monotone_constraints", "extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties",
+)  # fmt: skip
 
 
 def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -28,29 +31,26 @@ def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        `monotone_constraints` {name: -1 or 1}, `interaction_constraints` (groups of names, or a word) and
-        `forced_splits` by name; None where there are none.
+        `monotone_constraints` {name: -1 or 1}, `interaction_constraints` (groups of names, or a word),
+        `forced_splits`, `feature_weights` and `first_use_penalties` by name; None where there are none.
     """
-    monotone, groups = params["monotone_constraints"], params["interaction_constraints"]
-    if isinstance(monotone, list):
-        if len(monotone) != len(names):
-            raise ParameterError(
-                f"monotone_constraints has {len(monotone)} directions, the data {len(names)} columns; give one for "
-                "each, or a dict of those that are not 0."
-            )
-        monotone = dict(enumerate(monotone))
-    if monotone is not None:
-        directions = {_column(column, names, "monotone_constraints"): sign for column, sign in monotone.items()}
-        monotone = {names[column]: directions[column] for column in sorted(directions) if directions[column]}
+    groups = params["interaction_constraints"]
     if isinstance(groups, list):
         columns = [sorted({_column(one, names, "interaction_constraints") for one in group}) for group in groups]
         groups = [[names[column] for column in group] for group in columns]
     forced = params["forced_splits"]
     return {
-        "monotone_constraints": monotone or None,
+        "monotone_constraints": _numbers(params, "monotone_constraints", names, 0),
+        "feature_weights": _numbers(params, "feature_weights", names, 1),
+        "first_use_penalties": _numbers(params, "first_use_penalties", names, 0),
         "interaction_constraints": groups,
         "forced_splits": None if forced is None else _named(forced, names),
     }
+
+
+def numbers(given: Mapping[str, float] | None, names: Sequence[str], usual: float) -> list[float]:
+    """The number of every column, or no list where all are as usual; `given` is by name."""
+    return [given.get(name, usual) for name in names] if given else []
 
 
 def directions(monotone: Mapping[str, int] | None, names: Sequence[str]) -> list[int]:
@@ -110,6 +110,12 @@ def check(
         The columns that hold categories.
     """
     monotone, splits, policy = params["monotone_constraints"], params["forced_splits"], params["grow_policy"]
+    cosine = params["score_function"] == "cosine"
+    for name in ("monotone_constraints", "reg_alpha", "max_delta_step") if cosine else ():
+        if params[name]:
+            raise ParameterError(f"{name} is not for score_function='cosine', which knows reg_lambda only; use 'l2'.")
+    if cosine and params["tree_method"] == "exact":
+        raise ParameterError("score_function='cosine' is not for tree_method='exact'; use tree_method='hist'.")
     if categories and params["tree_method"] == "exact":
         raise ParameterError(
             f"tree_method='exact' has no categories, and {sorted(categories)[0]!r} holds some; use tree_method='hist'."
@@ -120,7 +126,7 @@ def check(
         )
     for name in [path[-1] for path in (_paths(splits) if splits is not None else ()) if path[-1] in categories]:
         raise ParameterError(f"forced_splits puts a threshold on {name!r}, which holds categories; leave it out.")
-    for name in ("monotone_constraints", "extra_trees", "forced_splits") if params["tree_method"] == "exact" else ():
+    for name in _NOT_EXACT if params["tree_method"] == "exact" else ():
         if params[name]:
             raise ParameterError(
                 f"{name} is not for tree_method='exact'; use tree_method='hist', if need be with max_bins=65535."
@@ -146,6 +152,20 @@ def check(
     for path in _paths(splits):
         if allowed and not any({names.index(name) for name in path} <= group for group in allowed):
             raise ParameterError(f"forced_splits puts {', '.join(path)} on one path; interaction_constraints do not.")
+
+
+def _numbers(params: Mapping[str, Any], what: str, names: Sequence[str], usual: float) -> dict[str, Any] | None:
+    """A parameter that has a number for every column, by name; those that are as usual are left out."""
+    given = params[what]
+    if isinstance(given, list):
+        if len(given) != len(names):
+            raise ParameterError(
+                f"{what} has {len(given)} {'directions' if what.startswith('mono') else 'numbers'}, the data "
+                f"{len(names)} columns; give one for each, or a dict of those that are not {usual}."
+            )
+        given = dict(enumerate(given))
+    found = {_column(column, names, what): number for column, number in (given or {}).items()}
+    return {names[column]: found[column] for column in sorted(found) if found[column] != usual} or None
 
 
 def _column(given: Any, names: Sequence[str], what: str) -> int:

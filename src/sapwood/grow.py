@@ -1,4 +1,4 @@
-"""What is the rule: the order in which a tree grows, and where it ends.
+"""What is the rule: the order in which a tree grows, where it ends, and how its splits are judged.
 
 In: resolved parameters. Out: a growth policy of the core and the limits it keeps.
 """
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import constraints
+from sapwood import constraints, math
 from sapwood.device import cpu
 from sapwood.errors import ParameterError, suggest
 
@@ -54,7 +54,11 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
 
 
 def rule(
-    trainer: cpu.Trainer, params: Mapping[str, Any], names: Sequence[str], cuts: Sequence[NDArray[np.float64]]
+    trainer: cpu.Trainer,
+    params: Mapping[str, Any],
+    names: Sequence[str],
+    cuts: Sequence[NDArray[np.float64]],
+    used: Sequence[int] = (),
 ) -> None:
     """Tell a trainer which splits its trees may have.
 
@@ -67,6 +71,8 @@ def rule(
         Of the columns.
     cuts : sequence of (n_cuts) float64
         Of the columns.
+    used : sequence of int, optional
+        Columns that the trees of the model have used before.
     """
     trainer.set_rules(
         constraints.directions(params["monotone_constraints"], names),
@@ -75,6 +81,37 @@ def rule(
         params["extra_trees"],
         constraints.forced(params["forced_splits"], names, cuts),
     )
+    trainer.set_taste(
+        params["score_function"] == "cosine",
+        constraints.numbers(params["feature_weights"], names, 1.0),
+        constraints.numbers(params["first_use_penalties"], names, 0.0),
+        used,
+    )
+
+
+def luck(params: Mapping[str, Any], index: int, rate: float, n_rows: int) -> float:
+    """The random strength of a round: it fades once the rounds' rates add up to the logarithm of the rows.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    index : int
+        Number of the round.
+    rate : float
+        Its learning rate.
+    n_rows : int
+        Rows of positive weight.
+
+    Returns
+    -------
+    float
+        In units of the gradients' deviation.
+    """
+    strength: float = params["random_strength"]
+    if strength == 0:
+        return 0.0
+    return strength / (1.0 + float(math.exp(index * rate)) / n_rows)
 
 
 def size(policy: str, max_leaves: int | str | None, max_depth: int | str | None) -> tuple[int | None, int | None]:

@@ -188,13 +188,13 @@ class Goal:
 
 @dataclass(frozen=True)
 class Rate:
-    """A number above 0, one for each round, or a function of the round, counted from 0."""
+    """A number above 0, one for each round, a function of the round, counted from 0, or 'auto'."""
 
     def __str__(self) -> str:
-        return "float, sequence of float, or callable"
+        return "float, sequence of float, callable or 'auto'"
 
     def check(self, given: str, value: Any) -> Any:
-        if callable(value):
+        if callable(value) or (isinstance(value, str) and value == "auto"):
             return value
         value = value.tolist() if isinstance(value, np.ndarray) else value  # one of no dimensions is a number
         if isinstance(value, list | tuple):
@@ -287,6 +287,23 @@ class Directions:
             raise ParameterError(f"{given} has a direction that is not -1 (falling), 0 (free) or 1 (rising).")
         signs = [int(sign) for sign in signs]
         return dict(zip(_columns(given, value), signs, strict=True)) if keyed else signs
+
+
+@dataclass(frozen=True)
+class ByColumn:
+    """A number of at least 0 for every column, or for some by name or position."""
+
+    def __str__(self) -> str:
+        return "dict, sequence of float or None"
+
+    def check(self, given: str, value: Any) -> dict[str | int, float] | list[float] | None:
+        if value is None:
+            return None
+        keyed = isinstance(value, Mapping)
+        if not keyed and not isinstance(value, list | tuple | np.ndarray):
+            raise ParameterError(f"{given} is neither a dict nor a sequence; give a number for each column.")
+        numbers = [Number(0).check(given, one) for one in (value.values() if keyed else value)]
+        return dict(zip(_columns(given, value), numbers, strict=True)) if keyed else numbers
 
 
 @dataclass(frozen=True)

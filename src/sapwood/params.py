@@ -14,6 +14,7 @@ from sapwood.errors import ParameterError, suggest
 from sapwood.kinds import (
     FRACTION,
     RATE,
+    ByColumn,
     Categorical,
     Choice,
     Device,
@@ -115,14 +116,15 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "learning_rate", Rate(), 0.1,
-        "Factor on the values of every tree: a number, one for each round, or a function of the round (from 0).",
+        "Factor on the values of every tree: a number, one for each round, or a function of the round (from 0). 'auto' "
+        "is CatBoost's formula: higher for more rows, lower for more rounds.",
         ("eta", "shrinkage_rate", "shrinkage", "learn_rate", "lr"),
         model=True,
     ),
     Parameter(
         "recipe", Recipe(), None,
-        "A method by name, 'classic' (Friedman's gradient boosting), 'adaboost', 'xgboost' or 'lightgbm': it sets the "
-        "parameters that make it up, unless they are given too. None is Sapwood's own defaults.",
+        "A method by name, 'classic' (Friedman's gradient boosting), 'adaboost', 'xgboost', 'lightgbm' or 'catboost': "
+        "it sets the parameters that make it up, unless they are given too. None is Sapwood's own defaults.",
     ),
     Parameter(
         "objective", Goal(Choice(("auto",), _OBJECTIVES, more=True)), "auto",
@@ -132,9 +134,10 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "boosting", Choice(("plain", "dart", "forest"), _BOOSTING), "plain",
-        "How trees make a model: 'plain', each on what those before it left; 'dart', each without some of those before "
-        "it; 'forest', each on the start alone, unshrunk, all averaged: it needs subsample or a colsample below 1.",
+        "boosting", Choice(("plain", "ordered", "dart", "forest"), _BOOSTING), "plain",
+        "How trees make a model: 'plain', each on what those before it left; 'ordered', the same, but what is left of "
+        "a row is judged by models that have not seen it; 'dart', each without some of those before it; 'forest', each "
+        "on the start alone, unshrunk, all averaged: it needs subsample or a colsample below 1.",
         ("boosting_type", "booster", "boost"),
         model=True,
     ),
@@ -143,6 +146,19 @@ TABLE: tuple[Parameter, ...] = (
         "Trees for each output and round, all on the same gradients, each with its own draw of rows and columns; their "
         "values are divided by their number.",
         ("num_parallel_tree", "n_parallel_tree"),
+        model=True,
+    ),
+    Parameter(
+        "n_permutations", Integer(1, 64), 1,
+        "Ordered: random orders of the rows; each round draws the one its trees are grown on. CatBoost's "
+        "permutation_count counts one more, for the values of leaves, which need no order here.",
+        ("permutation_count",),
+        {"permutation_count": lambda n: max(1, n - 1) if whole(n) else n},
+        model=True,
+    ),
+    Parameter(
+        "has_time", Flag(), False,
+        "Ordered: rows came one after the other, so their own order is the only one.",
         model=True,
     ),
     Parameter(
@@ -272,6 +288,33 @@ TABLE: tuple[Parameter, ...] = (
         "min_split_loss and min_gain_to_split are halved.",
         ("gamma", "min_split_loss", "min_gain_to_split"),
         dict.fromkeys(("gamma", "min_split_loss", "min_gain_to_split"), _half),
+        model=True,
+    ),
+    Parameter(
+        "score_function", Choice(("l2", "cosine"), {"newtonl2": "l2", "newtoncosine": "cosine"}), "l2",
+        "What splits are compared by: the fall of the penalised loss, or the cosine between the negative gradients and "
+        "the values of the leaves. CatBoost's own take no curvature: hessian='none'.",
+        model=True,
+    ),
+    Parameter(
+        "random_strength", _positive, 0.0,
+        "Luck in the choice between columns: a normal deviate of this many times the gradients' deviation is added to "
+        "each one's best score (of l2: to its square root). It fades as rounds times learning_rate exceed the "
+        "logarithm of the number of rows.",
+        model=True,
+    ),
+    Parameter(
+        "feature_weights", ByColumn(), None,
+        "Factors on the gains of columns when splits are compared: a dict by name or position, or one for each column. "
+        "0 is never split.",
+        ("feature_contri", "feature_contrib", "fc", "fp", "feature_penalty"),
+        model=True,
+    ),
+    Parameter(
+        "first_use_penalties", ByColumn(), None,
+        "What the first split of a column in the model costs, in units of the gain (of the score, for cosine): as "
+        "feature_weights are given.",
+        ("first_feature_use_penalties", "cegb_penalty_feature_coupled"),
         model=True,
     ),
     Parameter(
@@ -616,6 +659,24 @@ RECIPES: dict[str, dict[str, Any]] = {
         "sample_type": "weighted",
         "normalize_type": "paper",
     },
+    # Prokhorenkova et al. (2018), with the library's defaults on the CPU, where trees are boosted plainly.
+    "catboost": {
+        "learning_rate": "auto",
+        "grow_policy": "symmetric",
+        "max_depth": 6,
+        "max_leaves": None,
+        "max_bins": 255,
+        "min_samples_bin": 1,
+        "min_child_weight": 0.0,
+        "min_samples_leaf": 1,
+        "reg_lambda": 3.0,
+        "path_smooth": 0.0,
+        "hessian": "none",
+        "score_function": "cosine",
+        "random_strength": 1.0,
+        "sampling": "mvs",
+        "subsample": 0.8,
+    },
 }
 _ROWS = {row.name: row for row in TABLE}
 _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
@@ -623,6 +684,7 @@ _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
 _ANYWAY: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(("force_col_wise", "force_row_wise", "deterministic", "feature_pre_filter"), (True, False)),
     **dict.fromkeys(("allow_writing_files", "use_best_model", "validate_parameters"), (True, False)),
+    "leaf_estimation_backtracking": ("anyimprovement",),
     "use_label_encoder": (False,),
 }
 _MOVED = {("boosting", "goss"): ("sampling", "goss"), ("boosting_type", "goss"): ("sampling", "goss")}
@@ -644,6 +706,7 @@ ELSEWHERE = {
     "criterion": "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
     "warm_start": "continue a model with init_model=model.",
     "importance_type": "ask the model for it: Booster.importance(kind).",
+    "penalties_coefficient": "multiply first_use_penalties by it.",
     "max_features": "draw a share of the columns with colsample_bynode.",
 }
 
@@ -651,7 +714,8 @@ ELSEWHERE = {
 # They came after the first models: one that has them at their defaults keeps the bytes that it had without them.
 _LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
-    "linear_leaves", "linear_lambda", "linear_smooth",
+    "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing",
+    "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
 )  # fmt: skip
 
 
@@ -718,10 +782,13 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
 
 
 def _recipe(name: str | None, found: Collection[str]) -> dict[str, Any]:
-    """What a recipe sets. A classic tree, given max_leaves, grows best first to that many, whatever its depth."""
-    sets = RECIPES[name] if name is not None else {}
-    leaves = name in ("classic", "adaboost") and "max_leaves" in found
-    return {one: value for one, value in sets.items() if not leaves or one not in ("max_depth", "grow_policy")}
+    """What a recipe sets. A classic tree, given max_leaves, grows best first to that many, whatever its depth.
+
+    A share of the rows belongs to the recipe's sampler.
+    """
+    left_out = {"max_depth", "grow_policy"} if name in ("classic", "adaboost") and "max_leaves" in found else set()
+    left_out |= {"subsample"} if "sampling" in found else set()
+    return {one: value for one, value in RECIPES.get(name or "", {}).items() if one not in left_out}
 
 
 def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[int], float]:
@@ -757,8 +824,6 @@ def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
             del kept[name]
     if not isinstance(kept.get("learning_rate"), float):
         kept["learning_rate"] = "scheduled"
-    if not kept["zero_as_missing"]:  # so that models without it keep the bytes that they had before it was there
-        del kept["zero_as_missing"]
     return kept
 
 

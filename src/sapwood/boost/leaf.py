@@ -41,6 +41,7 @@ class Rule:
     by_validation: bool
     direction: Sequence[int]  # of every column; empty where none has one
     first_linear: int  # the first round whose leaves may be linear
+    afresh: bool  # values come from other gradients than the splits
 
 
 def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direction: Sequence[int] = ()) -> Rule:
@@ -71,24 +72,28 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direct
     search = params["line_search"] == "tree"
     if method in ("exact", "sign", "custom") and iterations > 1:
         raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
-    refits = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes
+    afresh = params["boosting"] == "ordered"
+    refits = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes or afresh
     after = refits or (len(direction) > 0 and params["grow_policy"] == "symmetric")  # its empty leaves want values
-    if own is not None and (method == "exact" or iterations > 1 or search or prunes):
+    if own is not None and (method == "exact" or iterations > 1 or search or prunes or afresh):
         raise ParameterError(
             f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
-            "function, in one step, without line search or pruning."
+            "function, in one step, without line search, pruning or ordered boosting."
         )
     if own is not None and own.leaf is not None and (method != "custom" or params["max_delta_step"] > 0):
         raise ParameterError(
             f"objective {own.name!r} has a leaf function: leave leaf_estimation and max_delta_step out."
         )
     if refits and params["path_smooth"] not in ("auto", 0):
-        raise ParameterError(f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step and no pruning.")
+        raise ParameterError(
+            f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step, plain boosting and no pruning."
+        )
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return Rule(
         objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, after, method,
         iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
         0 if params["boosting"] == "forest" else 1,
+        afresh,
     )  # fmt: skip
 
 
@@ -118,7 +123,7 @@ def settle(
     -------
     Tree
     """
-    number = None
+    number = None  # of leaves whose one-step values do not hold
     if rule.least_gain > 0:
         tree, number = prune.cut(tree, prune.by_gain(tree, rule.least_gain))
         trainer.set_leaves(output, number, _leaf_values(tree))
@@ -134,13 +139,12 @@ def settle(
     if rule.method == "custom":
         value = _custom(trainer, output, len(value), rule.objective, *rows)
     elif rule.method == "sign":
-        if number is not None:
-            value = trainer.refit(output, "newton", 1, *rule.penalty)
-        value = np.where(value > 0, 1.0, -1.0)
-    elif rule.method == "exact" or rule.iterations > 1 or number is not None:
-        value = trainer.refit(output, rule.method, rule.iterations, *rule.penalty)
+        refound = number is not None or rule.afresh
+        value = refit(trainer, output, rule) if refound else np.where(value > 0, 1.0, -1.0)
+    elif rule.method == "exact" or rule.iterations > 1 or number is not None or rule.afresh:
+        value = refit(trainer, output, rule)
     if rule.direction:
-        found = number is not None or rule.method in ("exact", "sign", "custom") or rule.iterations > 1
+        found = number is not None or rule.method in ("exact", "sign", "custom") or rule.iterations > 1 or rule.afresh
         value = ordered(tree, value, rule.direction, cut=found)
     if rule.line_search:
         factor = trainer.search_step(output, value)
@@ -149,6 +153,30 @@ def settle(
     tree["value"][tree["left"] == 0] = value
     trainer.set_leaves(output, None, value)
     return tree
+
+
+def refit(trainer: cpu.Trainer, output: int, rule: Rule) -> Floats:
+    """Find the values of leaves at the scores of a trainer, before the learning rate.
+
+    One step for values afresh is not tested, as in plain boosting.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Its rows are in leaves.
+    output : int
+        Which score.
+    rule : Rule
+        How values are found.
+
+    Returns
+    -------
+    (n_leaves) float64
+    """
+    iterations = 0 if rule.afresh and rule.iterations == 1 else rule.iterations
+    if rule.method == "sign":
+        return np.where(trainer.refit(output, "newton", iterations, *rule.penalty) > 0, 1.0, -1.0)
+    return trainer.refit(output, rule.method, iterations, *rule.penalty)
 
 
 def _leaf_values(tree: cpu.Tree) -> Floats:

@@ -51,7 +51,12 @@ class Task:
     def _plan(self) -> tuple[str, dict[str, float]]:
         return grow.plan(self.params, self.rule.path_smooth)
 
-    def trees(self, index: int, copy: int = 0, rate: float | None = None) -> list[cpu.Tree]:
+    @cached_property
+    def _n_live(self) -> int:
+        label, weight = self.rows
+        return len(label) if weight is None else int(np.count_nonzero(weight))
+
+    def trees(self, index: int, copy: int = 0, rate: float | None = None, at: Floats | None = None) -> list[cpu.Tree]:
         """Grow a tree for every output: which way is down, who is asked, what is the rule, what value.
 
         Parameters
@@ -62,6 +67,8 @@ class Task:
             Which of the `n_parallel_trees` of the round: each has its own draws.
         rate : float, optional
             Factor on the values; the learning rate of the round by default.
+        at : (n_outputs, n_rows) float64, optional
+            Scores at which gradients are taken, instead of those of the model.
 
         Returns
         -------
@@ -71,10 +78,16 @@ class Task:
         (policy, limits), rule, seed = self._plan, self.rule, self.params["random_state"]
         number = index * self.params["n_parallel_trees"] + copy
         rate = rule.rate(index) if rate is None else rate
+        if at is not None:
+            scores = self.trainer.scores()
+            self.trainer.set_scores(at)
         objective.gradients(rule.objective, self.trainer, self.params, index, *self.rows)
+        if at is not None:
+            self.trainer.set_scores(scores)
         sampling.rows(self.trainer, self.params, index, rate, copy)
         limits = {**limits, "learning_rate": 1.0 if rule.after else rate}
-        trees = self.trainer.grow(policy, limits, seed, number * rule.n_outputs)
+        luck = grow.luck(self.params, index, rate, self._n_live)
+        trees = self.trainer.grow(policy, limits, seed, number * rule.n_outputs, luck)
         if rule.after:
             judge = self.watches[-1] if self.watches else None
             trees = [

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, metric, objective, sampling
-from sapwood.boost import dart, forest, leaf, linear, plain
+from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -63,7 +63,7 @@ def train(
         With ``early_stopping_rounds``, only the rounds up to the best one. If there is no validation set then,
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training.
     """
-    job = _prepare(params, data, callbacks, init_model)
+    job = _prepare(params, data, callbacks, init_model, watched=valid is not None)
     sets = _valid_sets(valid, data, job)
     before = None if init_model is None else init_model.trees
     first = 0 if init_model is None else init_model.n_rounds
@@ -160,7 +160,7 @@ def cv(
     dict of str to (n_rounds) float64
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
     """
-    job = _prepare(params, data, callbacks)
+    job = _prepare(params, data, callbacks, watched=True)
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job))
@@ -208,7 +208,12 @@ class _Job:
 
 
 def _prepare(
-    given: Mapping[str, Any], data: Dataset, callbacks: Sequence[Callback] | None, init_model: Booster | None = None
+    given: Mapping[str, Any],
+    data: Dataset,
+    callbacks: Sequence[Callback] | None,
+    init_model: Booster | None = None,
+    *,
+    watched: bool,
 ) -> _Job:
     """Check everything that can be checked before work begins: the parameters first, then the data against them."""
     params = resolve(given, fields=objective.field_aliases())
@@ -274,6 +279,11 @@ def _prepare(
         raise ParameterError(f"start={params['start']} and the {what} both say where scores start; give one of them.")
     if init_model is not None:
         _check_model(init_model, data, goal, n_outputs)
+    if isinstance(params["learning_rate"], str):  # "auto"
+        watched = watched or params["early_stopping_rounds"] is not None
+        params["learning_rate"] = rate.automatic(
+            goal.name, data.n_rows, params["n_estimators"], watched, params["start"] == "auto"
+        )
     first, rates = 0 if init_model is None else init_model.n_rounds, params["learning_rate"]
     if isinstance(rates, list) and len(rates) < first + params["n_estimators"]:
         raise ParameterError(
@@ -290,7 +300,7 @@ def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
     """The way of boosting that was asked for."""
     if job.params["boosting"] == "plain":
         return plain.boost if job.params["n_parallel_trees"] == 1 else forest.parallel
-    return {"dart": dart.boost, "forest": forest.boost}[job.params["boosting"]]
+    return {"ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}[job.params["boosting"]]
 
 
 def _classes(job: _Job) -> NDArray[np.float64] | None:
@@ -315,12 +325,17 @@ def _check_boosting(params: Mapping[str, Any], init_model: Booster | None) -> No
                 f"learning_rate={params['learning_rate']} is not for boosting='forest', whose trees are averaged, not "
                 "shrunk; leave it out."
             )
-    for name in sorted(given & dart.PARAMETERS) if kind != "dart" else ():
-        raise ParameterError(f"{name}={params[name]!r} is for boosting='dart' only; this is boosting={kind!r}.")
+    for other, own in (("dart", dart.PARAMETERS), ("ordered", ordered.PARAMETERS)):
+        for name in sorted(given & own) if kind != other else ():
+            raise ParameterError(f"{name}={params[name]!r} is for boosting={other!r} only; this is boosting={kind!r}.")
+    if kind == "ordered":
+        ordered.check(params)
     if init_model is None:
         return
     if kind != "plain" or init_model.params.get("boosting", "plain") != "plain":
-        raise ParameterError("init_model is for boosting='plain' on both sides: dart and forest weigh all trees anew.")
+        raise ParameterError(
+            "init_model is for boosting='plain' on both sides: the others know more of their rounds than the trees."
+        )
     if params["n_parallel_trees"] != init_model.n_parallel_trees:
         raise ParameterError(
             f"n_parallel_trees={params['n_parallel_trees']}, but init_model has {init_model.n_parallel_trees} a round."
@@ -393,7 +408,8 @@ def _trainer(
     goal, weight = job.objective, _weight(data, held)
     label = objective.planes(goal, job.label, job.n_outputs)
     trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
-    grow.rule(trainer, job.params, data.feature_names, data.cuts)
+    used = [] if init_model is None else np.unique(init_model.trees.column).tolist()
+    grow.rule(trainer, job.params, data.feature_names, data.cuts, [column for column in used if column >= 0])
     if data.values is not None:
         trainer.set_table(data.values)
     sampling.prepare(trainer, job.params, _classes(job), data.group)

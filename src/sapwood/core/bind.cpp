@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "cpu/bins.h"
+#include "cpu/encode.h"
 #include "cpu/forest.h"
 #include "cpu/listing.h"
 #include "cpu/pool.h"
@@ -35,6 +36,7 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Ints = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Longs = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Longs2 = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 
@@ -396,6 +398,22 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
   self.trainer->set_rules(std::move(r));
 }
 
+void set_taste(PyTrainer& self, bool cosine, std::vector<double> weight, std::vector<double> penalty,
+               const std::vector<int>& used) {
+  const size_t n = (size_t)nb::cast<const Binned&>(self.binned).n_columns;
+  for (const auto& list : {weight, penalty}) {
+    if (!list.empty() && list.size() != n) refuse("there must be one weight and one penalty a column");
+    for (const double x : list)
+      if (!(x >= 0.0 && x < INF)) refuse("weights and penalties of columns must be finite and not negative");
+  }
+  std::vector<uint8_t> so_far(penalty.empty() ? 0 : n, 0);
+  for (const int c : used) {
+    if (c < 0 || (size_t)c >= n) refuse("no such column");
+    if (!so_far.empty()) so_far[c] = 1;
+  }
+  self.trainer->set_taste({cosine, std::move(weight), std::move(penalty), std::move(so_far), 0.0});
+}
+
 int output_of(PyTrainer& self, int output) {
   if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
   return output;
@@ -419,14 +437,15 @@ void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std:
   self.trainer->set_sampler(which, std::move(values), share ? share->data() : nullptr, unit ? unit->data() : nullptr);
 }
 
-nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree) {
+nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree, double luck) {
+  if (!(luck >= 0.0 && luck < INF)) refuse("luck must be finite and not negative");
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
   if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
   nb::list trees;
-  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree); })) {
+  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree, luck); })) {
     nb::dict d;
     d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)),
     d["threshold"] = array(std::move(t.threshold));
@@ -475,7 +494,7 @@ nb::ndarray<nb::numpy, double> refit(PyTrainer& s, int output, const std::string
                                      double reg_lambda, double reg_alpha, double max_delta_step) {
   leaves_of(s, output);
   if (method != "newton" && method != "gradient" && method != "exact") refuse("no leaf estimation named " + method);
-  if (iterations < 1 || !(reg_lambda >= 0.0) || !(reg_alpha >= 0.0) || !(max_delta_step >= 0.0))
+  if (iterations < 0 || !(reg_lambda >= 0.0) || !(reg_alpha >= 0.0) || !(max_delta_step >= 0.0))
     refuse("limits must not be negative");
   const LeafRule rule{method == "exact", method == "gradient", iterations, {reg_lambda, reg_alpha, max_delta_step}};
   return array(freely([&] { return s.trainer->refit(output, rule); }));
@@ -553,6 +572,14 @@ nb::ndarray<nb::numpy, double> py_linear_values(AnyArray table, Ints node, Doubl
   std::vector<double> out(n);
   freely([&] { linear_values(raw, terms, value.data(), node.data(), (int64_t)n, out.data(), n_threads); });
   return array(std::move(out));
+}
+
+void assign(PyTrainer& s, int output, Ints number, int64_t n_leaves) {
+  if (n_leaves < 1 || n_leaves > 65536) refuse("rows can be assigned to at most 65,536 leaves");
+  if ((int64_t)number.shape(0) != s.trainer->n_rows()) refuse("every row needs a leaf");
+  for (size_t i = 0; i < number.shape(0); i++)
+    if (number.data()[i] < 0 || number.data()[i] >= n_leaves) refuse("no such leaf");
+  freely([&] { s.trainer->assign(output_of(s, output), number.data(), (size_t)n_leaves); });
 }
 
 // loss, gradient and hessian of rows: score and label (n)
@@ -864,6 +891,41 @@ nb::object distinct(AnyArray values, int64_t limit) {
   return nb::none();
 }
 
+const int32_t* counts_of(const std::optional<Ints>& count, int64_t n) {
+  if (!count) return nullptr;
+  if ((int64_t)count->shape(0) != n) refuse("there must be one count a row");
+  for (int64_t i = 0; i < n; i++)
+    if (count->data()[i] < 0) refuse("counts must not be negative");
+  return count->data();
+}
+
+nb::ndarray<nb::numpy, int32_t> py_hash_order(uint64_t seed, uint64_t which, std::optional<Ints> count, int64_t n) {
+  if (n < 0 || n > 0x7fffffff) refuse("an order has at most 2^31 - 1 rows");
+  const int32_t* c = counts_of(count, n);
+  return array(freely([&] { return hash_order(seed, which, c, n); }));
+}
+
+nb::ndarray<nb::numpy, double> py_encode(const std::vector<Ints>& codes, const std::vector<int32_t>& n_codes,
+                                         Longs2 mass, std::optional<Ints> count, Ints order, double mass_unit,
+                                         double count_unit, const std::vector<double>& priors, int n_threads) {
+  const int64_t n = (int64_t)mass.shape(1), n_order = (int64_t)order.shape(0);
+  if (codes.size() != n_codes.size()) refuse("there must be one number of codes a column");
+  Encode e{{},        n_codes,    mass.data(), (int64_t)mass.shape(0), counts_of(count, n), order.data(), n_order, n,
+           mass_unit, count_unit, priors};
+  for (size_t c = 0; c < codes.size(); c++) {
+    if ((int64_t)codes[c].shape(0) != n) refuse("there must be one code a row");
+    for (int64_t i = 0; i < n; i++)
+      if (codes[c].data()[i] < -1 || codes[c].data()[i] >= n_codes[c]) refuse("a code is -1 or below n_codes");
+    e.code.push_back(codes[c].data());
+  }
+  for (int64_t i = 0; i < n_order; i++)
+    if (order.data()[i] < 0 || order.data()[i] >= n) refuse("no such row in the order");
+  threads_of(n_threads);
+  std::vector<double> value(codes.size() * mass.shape(0) * priors.size() * (size_t)n, 0.0);
+  freely([&] { encode(e, value.data(), n_threads); });
+  return array(std::move(value), {codes.size(), mass.shape(0), priors.size(), (size_t)n});
+}
+
 nb::ndarray<nb::numpy, uint64_t> py_draw(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b, int64_t n) {
   if (n < 0) refuse("n must not be negative");
   std::vector<uint64_t> out(n);
@@ -953,7 +1015,8 @@ NB_MODULE(_core, m) {
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
       .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
            nb::arg("forced"))
-      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"))
+      .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"), nb::arg("used"))
+      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0)
       .def(
           "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
           nb::arg("output"))
@@ -973,6 +1036,7 @@ NB_MODULE(_core, m) {
             return freely([&] { return s.trainer->search_step(output, list(value)); });
           },
           nb::arg("output"), nb::arg("value"))
+      .def("assign", assign, nb::arg("output"), nb::arg("number"), nb::arg("n_leaves"))
       .def("set_leaves", set_leaves, nb::arg("output"), nb::arg("number").none(), nb::arg("value"))
       .def("set_table", set_table, nb::arg("table"))
       .def("fit_linear", py_fit_linear, nb::arg("output"), nb::arg("offset"), nb::arg("column"), nb::arg("value"),
@@ -1016,6 +1080,9 @@ NB_MODULE(_core, m) {
   m.def("counts", py_counts, nb::arg("weight"));
   m.def("distinct", distinct, nb::arg("values"), nb::arg("limit"));
   m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
+  m.def("hash_order", py_hash_order, nb::arg("seed"), nb::arg("which"), nb::arg("count").none(), nb::arg("n"));
+  m.def("encode", py_encode, nb::arg("codes"), nb::arg("n_codes"), nb::arg("mass"), nb::arg("count").none(),
+        nb::arg("order"), nb::arg("mass_unit"), nb::arg("count_unit"), nb::arg("priors"), nb::arg("n_threads"));
   m.def("math", py_math, nb::arg("name"), nb::arg("x"));
   m.def("isa", [] { return kernels().name; });
   m.def("set_isa", set_isa, nb::arg("name"));

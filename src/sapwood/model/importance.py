@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Columns = Sequence[int | str]
 
-PERMUTE, SAGE = 40, 41  # purposes of draws (NUMERICS 1)
+PERMUTE, SAGE = 50, 51  # purposes of draws (NUMERICS 1)
 
 # kind -> the measure summed over the splits on a column (None counts them), its factor, and whether to take the average
 SPLITS: dict[str, tuple[str | None, float, bool]] = {

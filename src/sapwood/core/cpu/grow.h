@@ -54,6 +54,8 @@ struct GrowInput {
   const int64_t* root;     // the root's histogram as Tally keeps it, or null: to be counted
   const Ordered* ordered;  // exact trees: every value is looked at; null: histograms
   const Rules& rules;
+  const Taste& taste;
+  double deviation;  // of luck, in the units of the search
 };
 
 // Whether the leaves of a tree will be numbered by masks, all rows in order; else by the row lists of its leaves.

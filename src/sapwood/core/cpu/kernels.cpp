@@ -47,6 +47,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       scan,
       promising,
       scan_level,
+      scan_level_cosine,
       live,
       mark,
       move,

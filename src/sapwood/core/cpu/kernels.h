@@ -221,6 +221,9 @@ struct Kernels {
   // One node's part of a level's scores: score (n_bins) += ; with `side` the missing codes join the left.
   void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side,
                      double* score);
+  // The same for cosine scores: their parts `along` and `square` (n_bins) +=.
+  void (*scan_level_cosine)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&,
+                            bool side, double* along, double* square);
   // codes (n + 8) OUT, rising: those with a hessian of at least `least`; how many
   int (*live)(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes);
   int64_t (*mark)(const PartitionArgs&);  // how many rows go right

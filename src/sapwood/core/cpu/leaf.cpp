@@ -243,7 +243,7 @@ std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int it
   Memory space;
   LeafSums now = leaf_sums(r, d.data(), space);
   std::vector<uint8_t> near(r.n_leaves);
-  for (int round = 0; round < iterations; round++) {
+  for (int round = 0; round < std::max(iterations, 1); round++) {
     const std::vector<double>& hessian = weight != nullptr ? *weight : now.h;
     std::vector<double> to(d);
     bool all_near = true;
@@ -253,7 +253,7 @@ std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int it
       near[k] = close(to[k], d[k]);
       all_near = all_near && near[k];
     }
-    if (all_near) return to;
+    if (all_near || iterations == 0) return to;
     LeafSums then = leaf_sums(r, to.data(), space);
     for (int half = 0; half <= HALVINGS; half++) {
       bool again = false;

@@ -30,7 +30,7 @@ struct LeafPenalty {
 std::vector<double> leaf_weights(const LeafRows& rows);
 LeafSums leaf_sums(const LeafRows& rows, const double* step, Memory& space);  // at score + step[leaf]; `space` to reuse
 
-// At most `iterations` Newton steps with backtracking from `step`; with `weight` (leaf_weights) in the place of hessians.
+// At most `iterations` Newton steps with backtracking from `step`, or (0) one step that is not tested; with `weight` (leaf_weights) in the place of hessians.
 std::vector<double> leaf_newton(const LeafRows& rows, std::vector<double> step, int iterations, const LeafPenalty&,
                                 const std::vector<double>* weight);
 std::vector<double> leaf_knots(const LeafRows& rows);    // what minimises a piecewise linear loss

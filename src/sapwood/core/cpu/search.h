@@ -53,6 +53,7 @@ class Search {
         columns_(columns),
         by_slot_(columns),
         guard_(in.rules, in.binned, penalty_),
+        judge_(in.taste, in.deviation, h_scale(q_.scale) / (g_scale(q_.scale) * g_scale(q_.scale)), in.seed, in.tree),
         ruled_(in.rules.any()) {
     b_.layout.by_slot(by_slot_);
     const double gs = g_scale(q_.scale), hs = h_scale(q_.scale);
@@ -76,9 +77,11 @@ class Search {
   }
   double score(Sums s, int32_t id) const {
     if (s.h <= 0) return 0.0;
+    if (judge_.cosine()) return Judge::cosine_of(s, penalty_);
     return guard_.ordered() ? guard_.score(s, id) : node_score(s, penalty_);
   }
   double split(Sums l, Sums r, int32_t id, int c, int b) const {
+    if (judge_.cosine()) return Judge::cosine_of(l, r, penalty_);
     return guard_.ordered() ? guard_.split(l, r, id, c, b) : split_score(l, r, penalty_);
   }
 
@@ -89,6 +92,7 @@ class Search {
   }
 
   void inherit(const Node& n, int32_t id) {
+    judge_.inherit(id, n.left, n.best.column);
     if (ruled_) guard_.inherit(n, id);
   }
   std::vector<int32_t> tighten(const std::vector<Node>& nodes, int32_t id) { return guard_.tighten(nodes, id); }
@@ -162,7 +166,7 @@ class Search {
 
   // Of columns in the order of slots: how many from each on have two bins and their sums side by side, up to 64.
   void find_runs() {
-    if (!is_plain(penalty_) || ruled_) return;
+    if (!is_plain(penalty_) || ruled_ || judge_.compares() || judge_.cosine()) return;
     runs_.assign(by_slot_.size(), 0);
     for (size_t k = by_slot_.size(); k-- > 0;) {
       const int c = by_slot_[k];
@@ -179,21 +183,26 @@ class Search {
   // they are asked for.
   template <class CountRows>
   void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
-    Candidate found = best;
-    if (c < best.column) found.score = std::nextafter(best.score, -INF);
+    const Candidate first = judge_.compares() ? Candidate{worth(n.score), -1, -1, false, {}} : best;
+    Candidate found = first;
+    if (!judge_.compares() && c < best.column) found.score = std::nextafter(best.score, -INF);
     const double bar = found.score;
     if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, {});
-    else if (ruled_) found = careful_scan(n, id, c, bins, found, {});
+    else if (ruled_ || judge_.cosine()) found = careful_scan(n, id, c, bins, found, {});
     else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
       std::vector<int64_t> count;
       count_rows(count);
-      found = best, found.score = bar;
+      found = first, found.score = bar;
       found = b_.is_category[c] ? scan_sets(n, id, c, bins, found, count) : careful_scan(n, id, c, bins, found, count);
       if (found.column != c) return;
     }
     if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
+    if (judge_.compares() && found.score != INF) {
+      found.score = judge_.favour(found.score, n.score, id, c);
+      if (found.score == -INF || !better(found, best)) return;
+    }
     best = found;
   }
 
@@ -303,13 +312,21 @@ class Search {
   void close(Node& n, int32_t id) {
     if (n.best.column < 0) return;
     const bool forced = n.best.score == INF;
-    if (forced) n.best.score = split(n.best.left, n.sum - n.best.left, id, n.best.column, n.best.bin);
-    n.gain = 0.5 * (n.best.score - n.score) * unit_;
+    if (forced || judge_.compares()) n.best.score = score_of(n, id);
+    n.gain = gain(n);
     if (!forced && !(n.gain > lim_.min_split_gain)) n.gain = 0;  // not worth it
     n.rank = forced ? INF : n.gain;
   }
 
-  static double level_score(const std::vector<Node>& nodes, const std::vector<int32_t>& level) {
+  double level_score(const std::vector<Node>& nodes, const std::vector<int32_t>& level) const {
+    if (judge_.cosine()) {
+      Angle all;
+      for (const int32_t id : level) {
+        const Angle one = Judge::angle(nodes[id].sum, penalty_);
+        all.along = all.along + one.along, all.square = all.square + one.square;
+      }
+      return length(all);
+    }
     double own = 0.0;
     for (const int32_t id : level) own = own + nodes[id].score;
     return own;
@@ -322,9 +339,20 @@ class Search {
   void take(Node& n, int32_t id, const Shared& best, Sums left) const {
     n.best = {best.score, best.column, best.bin, best.missing_left, left};
     const Sums r = n.sum - left;
-    if (left.h == 0 || r.h == 0) return;
-    const int c = best.column;
-    n.gain = 0.5 * ((b_.is_category[c] ? part(left, r, id, c) : split(left, r, id, c, best.bin)) - n.score) * unit_;
+    if (left.h > 0 && r.h > 0) n.best.score = score_of(n, id), n.gain = gain(n);
+  }
+
+  double score_of(const Node& n, int32_t id) const {  // of its best split
+    const Sums l = n.best.left, r = n.sum - l;
+    return b_.is_category[n.best.column] ? part(l, r, id, n.best.column) : split(l, r, id, n.best.column, n.best.bin);
+  }
+
+  // How far the loss falls, whatever the split was chosen by.
+  double gain(const Node& n) const {
+    if (!judge_.cosine()) return 0.5 * (n.best.score - n.score) * unit_;
+    const int c = n.best.column;
+    const Penalty& p = b_.is_category[c] ? categories_->penalty(b_.n_bins[c]) : penalty_;
+    return 0.5 * (split_score(n.best.left, n.sum - n.best.left, p) - node_score(n.sum, penalty_)) * unit_;
   }
 
   bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
@@ -338,13 +366,26 @@ class Search {
       found[k] = b_.is_category[c] ? share_sets(nodes, level, c, worth(own)) : scan_shared(nodes, level, c, worth(own));
     });
     Shared best;
-    for (const Shared& s : found)
-      if (s.beats(best)) best = s;
-    if (!pays(best, own)) return false;
+    double top = -INF;
+    for (const Shared& s : found) {
+      if (s.column < 0) continue;
+      const double rank = judge_.compares() ? judge_.favour(s.score, own, level[0], s.column) : s.score;
+      const bool tie = best.column >= 0 && rank == top && s.column < best.column;
+      if (rank > top || tie) best = s, top = rank;
+    }
+    if (best.column < 0 || (!judge_.cosine() && !pays(best, own))) return false;
+    take_all(nodes, level, best);
+    if (!judge_.cosine() || lim_.min_split_gain == 0.0) return true;
+    double gained = 0.0;
+    for (const int32_t id : level) gained = gained + nodes[id].gain;
+    return gained > lim_.min_split_gain;
+  }
+
+  void take_all(std::vector<Node>& nodes, const std::vector<int32_t>& level, const Shared& best) {
     const int c = best.column;
     if (b_.is_category[c]) {
       take_set(nodes, level, best);
-      return true;
+      return;
     }
     for (const int32_t id : level) {
       Sums l;
@@ -354,7 +395,6 @@ class Search {
       }
       take(nodes[id], id, best, l);
     }
-    return true;
   }
 
   // The best split of one column for all nodes of a level. Rows are counted only where the best one might leave a side too few.
@@ -378,17 +418,27 @@ class Search {
     for (const int32_t id : level)
       if (nodes[id].n_rows > 0 && b_.has_missing[c]) missing += t_.at(nodes[id].hist, c, n_bins).h;
     const int n_right = missing > 0 ? n_bins : n_bins - 1, n_left = missing > 0 ? n_bins - 1 : 0;
-    std::vector<double> right(n_right, 0.0), left(n_left, 0.0);
+    std::vector<double> right(n_right, 0.0), left(n_left, 0.0), right_square, left_square;
+    if (judge_.cosine()) right_square.assign(n_right, 0.0), left_square.assign(n_left, 0.0);
     std::vector<int64_t> count;
     for (const int32_t id : level) {
       const Node& n = nodes[id];
       if (n.n_rows == 0) continue;
       const Bins bins = bins_of(n, c);
-      scan_level(n, id, c, bins, false, right), scan_level(n, id, c, bins, true, left);
+      if (judge_.cosine()) {
+        k_.scan_level_cosine(bins.sums, bins.packed, n_right, bins.gone(), n.sum, penalty_, false, right.data(),
+                             right_square.data());
+        k_.scan_level_cosine(bins.sums, bins.packed, n_left, bins.gone(), n.sum, penalty_, true, left.data(),
+                             left_square.data());
+      } else {
+        scan_level(n, id, c, bins, false, right), scan_level(n, id, c, bins, true, left);
+      }
       if (!count_rows) continue;
       count_codes(n, c, count);
       veto_few(count, right, left);
     }
+    for (size_t b = 0; b < right_square.size(); b++) right[b] = length({right[b], right_square[b]});
+    for (size_t b = 0; b < left_square.size(); b++) left[b] = length({left[b], left_square[b]});
     int first = 0, last = n_right - 1;
     if (in_.rules.extra) {
       std::vector<const Node*> all;
@@ -464,6 +514,7 @@ class Search {
   double unit_ = 1, least_count_ = 1;
   bool counted_ = false;
   Guard guard_;
+  Judge judge_;
   const bool ruled_;
   std::vector<std::vector<int>> allowed_;  // by node, where levels or nodes have columns of their own
   std::optional<Categories> categories_;   // where there are some

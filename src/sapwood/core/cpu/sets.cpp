@@ -31,6 +31,7 @@ Search::Steps Search::level_steps(const std::vector<Node>& nodes, const std::vec
 
 double Search::part(Sums l, Sums r, int32_t id, int c) const {
   const Penalty& p = categories_->penalty(b_.n_bins[c]);
+  if (judge_.cosine()) return Judge::cosine_of(l, r, p);
   return guard_.ordered() ? guard_.part(l, r, id, p) : split_score(l, r, p);
 }
 
@@ -69,7 +70,13 @@ Search::Shared Search::share_sets(const std::vector<Node>& nodes, const std::vec
 
 Search::Shared Search::score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
                                   const Steps& all, bool count_rows) const {
-  std::vector<double> score(all.size(), 0.0);
+  std::vector<double> score(all.size(), 0.0), square(judge_.cosine() ? all.size() : 0, 0.0);
+  const Penalty& p = categories_->penalty(b_.n_bins[c]);
+  auto turn = [&](Angle a, size_t k) { score[k] = score[k] + a.along, square[k] = square[k] + a.square; };
+  auto angle = [&](Sums l, Sums r) -> Angle {
+    const Angle a = Judge::angle(l, p), b = Judge::angle(r, p);
+    return {a.along + b.along, a.square + b.square};
+  };
   std::vector<int64_t> count, left(all.size(), 0);
   int64_t missing = 0, whole = 0;
   for (const int32_t id : level) {
@@ -88,9 +95,11 @@ Search::Shared Search::score_sets(const std::vector<Node>& nodes, const std::vec
       const bool empty = l.h == 0 || r.h == 0;
       left[k] += l.h;
       if (!empty && (!admits(l, r) || (count_rows && few(rows, total)))) score[k] = -INF;
+      else if (judge_.cosine()) turn(empty ? Judge::angle(n.sum, penalty_) : angle(l, r), k);
       else score[k] = score[k] + (empty ? n.score : part(l, r, id, c));
     }
   }
+  for (size_t k = 0; k < square.size(); k++) score[k] = length({score[k], square[k]});
   Shared best;
   best.score = bar;
   bool side = false;

@@ -139,6 +139,47 @@ static void scan(const int64_t* hist, bool packed, int n_bins, bool has_missing,
   scan_plain(hist, packed, n_bins, missing, total, p, column, best);
 }
 
+// The same for cosine scores, whose parts are summed apart: along, square (n) +=; an infinite `along` is a veto.
+static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& given,
+                              bool side, double* __restrict along, double* __restrict square) {
+  if (total.h == 0) return;
+  const Penalty p = given;  // an own copy: stores cannot change it, so that the second loop below becomes vector code
+  const Angle own = angle_of((double)total.g, (double)total.h, p);
+  constexpr int FEW = 64;  // cuts between the sums, which follow each other, and the divisions, which do not
+  alignas(64) double gl[FEW], hl[FEW], gr[FEW], hr[FEW];
+  Sums l = side ? missing : Sums{};
+#ifdef __AVX512DQ__
+  Prefix prefix;
+  const __m512i jg = _mm512_set1_epi64(l.g), jh = _mm512_set1_epi64(l.h), all_g = _mm512_set1_epi64(total.g),
+                all_h = _mm512_set1_epi64(total.h);
+#endif
+  for (int at = 0; at < n; at += FEW) {
+    const int m = n - at < FEW ? n - at : FEW;
+#ifdef __AVX512DQ__
+    for (int i = 0; i < m; i += 8) {
+      __m512i g, h;
+      prefix.next(hist, packed, at + i, g, h);
+      g = _mm512_add_epi64(g, jg), h = _mm512_add_epi64(h, jh);
+      _mm512_store_pd(gl + i, _mm512_cvtepi64_pd(g)), _mm512_store_pd(hl + i, _mm512_cvtepi64_pd(h));
+      _mm512_store_pd(gr + i, _mm512_cvtepi64_pd(_mm512_sub_epi64(all_g, g)));
+      _mm512_store_pd(hr + i, _mm512_cvtepi64_pd(_mm512_sub_epi64(all_h, h)));
+    }
+#else
+    for (int i = 0; i < m; i++) {
+      l = l + bin_sums(hist, packed, at + i);
+      gl[i] = (double)l.g, hl[i] = (double)l.h, gr[i] = (double)(total.g - l.g), hr[i] = (double)(total.h - l.h);
+    }
+#endif
+    for (int i = 0; i < m; i++) {
+      const Angle a = angle_of(gl[i], hl[i], p), b = angle_of(gr[i], hr[i], p);
+      const bool empty = (hl[i] == 0.0) | (hr[i] == 0.0), low = (hl[i] < p.min_h) | (hr[i] < p.min_h);
+      const double both = low ? -INF : a.along + b.along, squares = a.square + b.square;
+      along[at + i] = along[at + i] + (empty ? own.along : both);
+      square[at + i] = square[at + i] + (empty ? own.square : squares);
+    }
+  }
+}
+
 static int live(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes) {
   int k = 0;
 #ifdef __AVX512DQ__

@@ -248,7 +248,8 @@ bool Trainer::narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const {
   return precision_ == "narrow" || (precision_ == "auto" && sum_g >= 64 * rows && sum_h >= 64 * rows);
 }
 
-std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree) {
+std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck) {
+  taste_.luck = luck;
   if (limits.min_samples_leaf == 0.0) limits.min_samples_leaf = info_.least_rows(field_.data());
   for (int k = 0; k < n_outputs_; k++) flush_scores(k);
   const bool same =
@@ -263,11 +264,25 @@ std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64
   run(n_threads_, apart,
       [&](int64_t k, int worker) { trees[k] = grow_one((int)k, grower, limits, seed, tree + k, work_[worker], 1); });
   for (int k = apart; k < n_outputs_; k++) trees[k] = grow_one(k, grower, limits, seed, tree + k, work_[0], n_threads_);
+  for (const Tree& t : trees)
+    for (size_t i = 0; i < t.left.size() && !taste_.used.empty(); i++)
+      if (t.left[i] != 0) taste_.used[t.column[i]] = 1;
   return trees;
 }
 
 bool Trainer::fine_listed(int output, const Limits& limits) const {
   return listed() && (all_rows_ || (is_narrow_[output] && leaves_by_masks(binned_, weights_, limits)));
+}
+
+// sqrt(sum of g^2 / sum of h), in the wide numbers of all rows of positive weight: by how much scores differ by chance.
+double Trainer::deviation(int output) const {
+  const Pair* wide = (unit_search_ && !unit_leaf_ ? apart_ : fine_).as<Pair>() + output * n_;
+  __int128 square = 0, bend = 0;
+  for (int64_t i = 0; i < n_; i++) {
+    const int64_t w = weights_.given ? (weights_.whole ? weights_.multiple[i] : weights_.multiple[i] > 0) : 1;
+    square += (__int128)((int64_t)wide[i].g * wide[i].g) * w, bend += (__int128)wide[i].h * w;
+  }
+  return bend == 0 ? 0.0 : __builtin_sqrt((double)square / (double)bend);
 }
 
 Gradients Trainer::quantised(int output, const Limits& limits) const {
@@ -315,7 +330,13 @@ Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t se
                limits,         grower_info(grower),
                seed,           tree,
                n_threads,      roots_.of(output),
-               ordered_.get(), rules_};
+               ordered_.get(), rules_,
+               taste_,         0.0};
+  if (taste_.luck > 0.0) {  // of g^2 / h: from the units of all rows' wide numbers to those of the search
+    const Scale &from = narrow_[output], &to = q.scale;
+    const int shift = (to.bits - 2 * to.g + to.h) - (WIDE - 2 * from.g + from.h);
+    in.deviation = taste_.luck * deviation(output) * __builtin_sqrt(power_of_two(shift));
+  }
   bool numbered = false;
   auto numbers = [&](size_t n_leaves) {
     numbered = true;
@@ -418,6 +439,20 @@ const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
                         (int)value_[output].size(),
                         n_threads_};
   return linear_[output] = sapwood::fit_linear(rows, rule);
+}
+
+void Trainer::assign(int output, const int32_t* number, size_t n_leaves) {
+  flush_scores(output);
+  const bool wide = n_leaves > 256;
+  const size_t need = (size_t)n_ * (wide ? 2 : 1);
+  if (leaf_[output].size() < need) leaf_[output] = Memory(need);
+  numbers_[output] = {leaf_[output].as<void>(), wide};
+  run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
+    for (int64_t i = t * PIECE; i < std::min(n_, (t + 1) * PIECE); i++)
+      if (wide) leaf_[output].as<uint16_t>()[i] = (uint16_t)number[i];
+      else leaf_[output].as<uint8_t>()[i] = (uint8_t)number[i];
+  });
+  value_[output].assign(n_leaves, 0.0);
 }
 
 void Trainer::add_scores(int output) {

@@ -6,6 +6,7 @@
 
 #include "../registry.h"
 #include "bins.h"
+#include "judge.h"
 #include "leaf.h"
 #include "linear.h"
 #include "roots.h"
@@ -66,13 +67,14 @@ class Trainer {
   std::vector<const char*> gradients(const std::string& precision, bool unit_search, bool unit_leaf,
                                      const double* given_g = nullptr, const double* given_h = nullptr);
   void set_rules(Rules rules) { rules_ = std::move(rules); }
+  void set_taste(Taste taste) { taste_ = std::move(taste); }
   bool node_rules() const { return rules_.intermediate || !rules_.forced.empty(); }  // of single nodes
   // share (n): of rows like each, instead of subsample; unit (n): whole groups are in or out. Both may be null.
   void set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit);
   // The rows of this round, how many; none given: all. After gradients(), which some samplers look at.
   int64_t sample(uint64_t seed, uint64_t round, std::optional<double> subsample);
-  // The trees of a round, one for each output: numbers tree, tree + 1, ...
-  std::vector<Tree> grow(int grower, Limits limits, uint64_t seed, uint64_t tree);
+  // The trees of a round, one for each output: numbers tree, tree + 1, ...; luck: in units of the gradients' deviation
+  std::vector<Tree> grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck);
   // Of the tree last grown for an output, before its values are added; leaves are numbered in the order of nodes.
   size_t n_leaves(int output) const { return value_[output].size(); }
   std::vector<int32_t> leaves(int output) const;  // of every row
@@ -83,6 +85,7 @@ class Trainer {
   // Terms for its leaves, from what the table holds.
   void set_table(RawTable table) { table_ = table; }
   const LinearPart& fit_linear(int output, const LinearRule& rule);
+  void assign(int output, const int32_t* number, size_t n_leaves);  // (n) leaves of no tree of its own, values 0
   void add_scores(int output);
   int n_outputs() const { return n_outputs_; }
   int64_t n_rows() const { return n_; }
@@ -98,6 +101,7 @@ class Trainer {
   const double* weighed_factor();
   bool fine_listed(int output, const Limits& limits) const;
   Gradients quantised(int output, const Limits& limits) const;
+  double deviation(int output) const;
   Tree grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
                 int n_threads);
   void flush_scores(int output);
@@ -154,6 +158,7 @@ class Trainer {
   std::unique_ptr<Workspace[]> work_;  // by worker
   Roots roots_;
   Rules rules_;
+  Taste taste_;
   std::unique_ptr<Ordered> ordered_;  // of an exact Binned
 };
 

@@ -34,6 +34,16 @@ inline double split_score(Sums l, Sums r, const Penalty& p) {
   return ((tl * tl) * br + (tr * tr) * bl) / (bl * br);
 }
 
+// The cosine between a step and the negative gradients is N / sqrt(D), up to their own length: a side's parts of N and D.
+struct Angle {
+  double along = 0, square = 0;
+};
+inline Angle angle_of(double g, double h, const Penalty& p) {
+  const double a = g / (h + p.lambda);
+  return {a * g, (a * a) * h};
+}
+inline double length(Angle a) { return a.square > 0.0 ? a.along / __builtin_sqrt(a.square) : a.along; }
+
 // Whether a plain split score can reach `bar`, without its division.
 inline bool may_beat(Sums l, Sums r, const Penalty& p, double bar) {
   const double gl = (double)l.g, hl = (double)l.h, gr = (double)r.g, hr = (double)r.h, bl = hl + p.lambda,

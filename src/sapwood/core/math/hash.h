@@ -13,7 +13,9 @@ enum Purpose : uint64_t {
   HOLDOUT,
   FOLDS,
   RANDOM_CUT = 20,
-  LISTED = 21
+  LISTED = 21,
+  PERMUTATION = 40,  // the order of rows
+  LUCK               // how a column's best split is favoured
 };
 
 inline uint64_t mix(uint64_t x) {

@@ -1,0 +1,62 @@
+"""Draw prediction shift, and what ordering does about it: python docs/plots/shift.py (needs matplotlib).
+
+In: nothing. Out: shift.svg beside this file, the same bytes every time.
+"""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import NDArray
+
+import sapwood
+from sapwood.data import encode
+
+Floats = NDArray[np.float64]
+ROWS, NEW, CATEGORIES, ROUNDS = 1000, 20_000, 300, 200
+PARAMS = {"objective": "logistic", "max_leaves": 8, "n_estimators": ROUNDS, "path_smooth": 0}
+
+
+def statistics(seed: int) -> dict[str, Floats]:
+    """Loss of new rows by round, with a column of noise encoded in three ways."""
+    rng = np.random.default_rng(seed)
+    code = rng.integers(0, CATEGORIES, ROWS + NEW).astype(np.int32)
+    x = rng.normal(size=(ROWS + NEW, 3))
+    y = (rng.random(ROWS + NEW) < 1 / (1 + np.exp(-x[:, 0]))).astype(np.float64)
+    target, wanted = encode.Target(y[:ROWS], np.array([0.5])), (encode.Statistic(),)
+    table = encode.table(code[:ROWS], CATEGORIES, target, wanted)
+    (ordered,) = encode.ordered([code[:ROWS]], [CATEGORIES], target, wanted, encode.permutation(seed, 0, ROWS), 1)
+    columns = {"greedy": table(code[:ROWS])[0], "ordered": ordered[0], "left out": np.zeros(ROWS)}
+    found = {}
+    for name, column in columns.items():
+        data = sapwood.Dataset(np.c_[column, x[:ROWS]], y[:ROWS])
+        new = sapwood.Dataset(np.c_[table(code[ROWS:])[0], x[ROWS:]], y[ROWS:], reference=data)
+        found[name] = np.array(sapwood.train(PARAMS, data, valid=new).history["valid"]["logloss"])
+    return found
+
+
+def boosting(seed: int) -> dict[str, Floats]:
+    """Loss of new rows by round, from gradients of the model itself and of models that have not seen a row."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(ROWS + NEW, 30))
+    y = (rng.random(ROWS + NEW) < 1 / (1 + np.exp(-x[:, 0] - 0.7 * x[:, 1] * x[:, 2]))).astype(np.float64)
+    data = sapwood.Dataset(x[:ROWS], y[:ROWS])
+    new = sapwood.Dataset(x[ROWS:], y[ROWS:], reference=data)
+    ways = {"plain": {}, "ordered": {"boosting": "ordered"}}
+    return {
+        name: np.array(sapwood.train(PARAMS | more, data, valid=new).history["valid"]["logloss"])
+        for name, more in ways.items()
+    }
+
+
+if __name__ == "__main__":
+    plt.rcParams["svg.hashsalt"] = "sapwood"  # the same ids, and so the same file, every time
+    axes = plt.subplots(1, 2, figsize=(8.5, 3.2), layout="constrained")[1]
+    for axis, make, title in zip(axes, (statistics, boosting), ("a column of noise, encoded", "boosting"), strict=True):
+        runs = [make(seed) for seed in range(5)]
+        for name in runs[0]:
+            axis.plot(np.arange(1, ROUNDS + 1), np.mean([run[name] for run in runs], axis=0), label=name)
+        axis.set(title=title, xlabel="round", ylabel="log loss of new rows")
+        axis.grid(alpha=0.3)
+        axis.legend(fontsize="x-small")
+    axes[0].figure.savefig(Path(__file__).resolve().parent / "shift.svg", metadata={"Date": None})

@@ -1,0 +1,27 @@
+// Ordered target statistics: what the labels of the rows before it say of a row's category (NUMERICS, target statistics).
+#pragma once
+#include <stdint.h>
+
+#include <vector>
+
+namespace sapwood {
+
+// The rows that count, by (draw, row): one random order of them for every `which`. count (n) or null: all rows do.
+std::vector<int32_t> hash_order(uint64_t seed, uint64_t which, const int32_t* count, int64_t n);
+
+struct Encode {
+  std::vector<const int32_t*> code;  // by column: (n) 0 .. n_codes - 1; -1: missing, a category of its own
+  std::vector<int32_t> n_codes;      // by column
+  const int64_t* mass;               // (n_masses, n) what a row adds to the numerator
+  int64_t n_masses;
+  const int32_t* count;  // (n) what it adds to the denominator, or null: 1
+  const int32_t* order;  // (n_order) the rows that count, first to last
+  int64_t n_order, n;
+  double mass_unit, count_unit;
+  std::vector<double> priors;
+};
+
+// value (n_columns, n_masses, n_priors, n) OUT: from the rows before each; from all of them where a row does not count.
+void encode(const Encode& what, double* value, int n_threads);
+
+}  // namespace sapwood

@@ -1,0 +1,292 @@
+"""Categories as numbers: target statistics, ordered in training so that no row's own label reaches its value.
+
+In: codes of categories, labels, weights. Out: float64 columns for training, and tables that give those of new rows.
+
+Prokhorenkova et al. (2018), CatBoost; NUMERICS (Target statistics) has the arithmetic.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device import cpu
+from sapwood.errors import DataError, ParameterError, suggest
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Counts = NDArray[np.int64]
+
+MISSING, UNSEEN = -1, -2  # codes: a category like any other; one that training has not met
+KINDS = ("borders", "buckets", "mean", "counter")
+_BITS = 30  # of a label's place between the lowest and the highest one
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """One way to turn a category into numbers: (countInClass + prior) / (totalCount + 1), one for each prior.
+
+    Parameters
+    ----------
+    kind : {'borders', 'buckets', 'mean', 'counter'}
+        What is counted among the rows of the category: labels above each border; labels between each two borders;
+        labels themselves, placed between the lowest (0) and the highest (1); or the rows, whatever their labels,
+        against those of the most frequent category.
+    priors : sequence of float
+        From 0 to 1: what a category is taken for before it has rows.
+    """
+
+    kind: str = "borders"
+    priors: tuple[float, ...] = (0.5,)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ParameterError(f"statistic {self.kind!r} is unknown; {suggest(str(self.kind), KINDS)}")
+        object.__setattr__(self, "priors", tuple(map(float, self.priors)))
+        if not self.priors or not all(0 <= prior <= 1 for prior in self.priors):
+            raise ParameterError(f"priors={self.priors!r} of statistic {self.kind!r}; give numbers from 0 to 1.")
+
+
+CATBOOST = (Statistic("borders", (0.0, 0.5, 1.0)), Statistic("counter", (0.0,)))  # its defaults on the CPU
+
+
+class Target:
+    """Labels as integers, ready to be counted.
+
+    Parameters
+    ----------
+    label : (n_rows) float64
+        Numbers or class indices.
+    borders : (n_borders) float64
+        Between which labels fall into buckets: 0.5, 1.5, ... for classes. See `label_borders`.
+    weight : (n_rows) float64, optional
+        As repetition (NUMERICS 2). Rows of weight 0 add nothing, and have the values of new rows.
+    """
+
+    def __init__(self, label: Floats, borders: Floats, weight: Floats | None = None) -> None:
+        self.label, self.borders, self.n_rows = label, borders, len(label)
+        live = label if weight is None else label[weight > 0]
+        if not len(live):
+            raise DataError("every weight is zero; target statistics need a row that counts.")
+        if not np.isfinite(live).all():
+            raise DataError("some labels are NaN or infinite; target statistics need finite labels.")
+        self.span = float(live.min()), float(live.max())
+        self.count, self._whole, self.count_unit = _counts(weight)
+
+    @property
+    def n_buckets(self) -> int:
+        """How many buckets the borders make."""
+        return len(self.borders) + 1
+
+    def n_masses(self, kind: str) -> int:
+        """How many numbers a statistic of this kind counts for each category."""
+        return {"borders": len(self.borders), "buckets": self.n_buckets, "mean": 1, "counter": 0}[kind]
+
+    def masses(self, kind: str) -> tuple[Counts, float]:
+        """What every row adds to the numerator, (n_masses, n_rows), and the unit it is counted in."""
+        repeat = np.ones(1, np.int64) if self.count is None else self.count.astype(np.int64)
+        if kind == "mean":
+            low, high = self.span
+            place = np.clip((self.label - low) / (high - low), 0.0, 1.0) if high > low else np.zeros(self.n_rows)
+            if self._whole:
+                return (np.rint(place * 2.0**_BITS).astype(np.int64) * repeat)[None], 2.0**-_BITS
+            return np.rint(place * repeat).astype(np.int64)[None], self.count_unit
+        bucket = np.searchsorted(self.borders, self.label, side="left")
+        number = np.arange(self.n_masses(kind))[:, None]
+        return (bucket > number if kind == "borders" else bucket == number) * repeat, self.count_unit
+
+
+@dataclass(frozen=True)
+class Table:
+    """What new rows of one column are looked up in.
+
+    Attributes
+    ----------
+    statistics : tuple of Statistic
+    mass : tuple of (n_masses, n_codes + 1) int64
+        Of each statistic; the missing category comes last.
+    mass_unit : tuple of float
+    count : (n_codes + 1) int64
+    count_unit : float
+    """
+
+    statistics: tuple[Statistic, ...]
+    mass: tuple[Counts, ...]
+    mass_unit: tuple[float, ...]
+    count: Counts
+    count_unit: float
+
+    @property
+    def n_codes(self) -> int:
+        """Categories, the missing one not counted."""
+        return len(self.count) - 1
+
+    def values(self) -> Floats:
+        """(n_values, n_codes + 2) float64: of every category, the missing one, and one that was never met."""
+        rows: list[Floats] = []
+        total = np.append(self.count, 0) * self.count_unit
+        for statistic, mass, unit in zip(self.statistics, self.mass, self.mass_unit, strict=True):
+            if statistic.kind == "counter":
+                rows += [(total + prior) / (total.max() + 1.0) for prior in statistic.priors]
+            for one in mass:
+                rows += [(np.append(one, 0) * unit + prior) / (total + 1.0) for prior in statistic.priors]
+        return np.array(rows)
+
+    def __call__(self, codes: Codes) -> Floats:
+        """Encode new rows.
+
+        Parameters
+        ----------
+        codes : (n_rows) int32
+            0 .. n_codes - 1, `MISSING` or `UNSEEN`.
+
+        Returns
+        -------
+        (n_values, n_rows) float64
+            From all rows of training.
+        """
+        place = np.where(codes >= 0, codes, self.n_codes - 1 - codes)  # missing comes after the codes, then unseen
+        found: Floats = self.values()[:, place]
+        return found
+
+
+def label_borders(label: Floats, n_borders: int, weight: Floats | None = None) -> Floats:
+    """Find borders that part labels into buckets of about one size.
+
+    Parameters
+    ----------
+    label : (n_rows) float64
+        Labels.
+    n_borders : int
+        How many, at most: fewer where labels have fewer values.
+    weight : (n_rows) float64, optional
+        Weights of the rows.
+
+    Returns
+    -------
+    (n_borders) float64
+        Ascending; the cuts of NUMERICS 3.
+    """
+    return cpu.cuts([[np.ascontiguousarray(label)]], weight, n_borders + 1, 1, 1)[0]
+
+
+def permutation(seed: int, which: int, n_rows: int, weight: Floats | None = None, has_time: bool = False) -> Codes:
+    """Order the rows that count.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the fit.
+    which : int
+        Number of the permutation.
+    n_rows : int
+        Number of rows.
+    weight : (n_rows) float64, optional
+        Rows of weight 0 are in no order.
+    has_time : bool
+        Rows came one after the other: they keep their order.
+
+    Returns
+    -------
+    (n_live) int32
+        Rows, first to last, by a draw of each one's position.
+    """
+    live = None if weight is None else (weight > 0).astype(np.int32)
+    if has_time:
+        return (np.arange(n_rows) if live is None else np.flatnonzero(live)).astype(np.int32)
+    return cpu.hash_order(seed, which, live, n_rows)
+
+
+def table(codes: Codes, n_codes: int, target: Target, statistics: Sequence[Statistic]) -> Table:
+    """Count the labels of every category of a column.
+
+    Parameters
+    ----------
+    codes : (n_rows) int32
+        0 .. n_codes - 1 or `MISSING`.
+    n_codes : int
+        Number of categories.
+    target : Target
+        The labels.
+    statistics : sequence of Statistic
+        What to count.
+
+    Returns
+    -------
+    Table
+    """
+    place, repeat = np.where(codes < 0, n_codes, codes), 1 if target.count is None else target.count
+    count = np.zeros(n_codes + 1, np.int64)
+    np.add.at(count, place, repeat)
+    mass, units = [], []
+    for statistic in statistics:
+        found = np.zeros((target.n_masses(statistic.kind), n_codes + 1), np.int64)
+        rows, unit = target.masses(statistic.kind)
+        for one, row in zip(found, rows, strict=True):
+            np.add.at(one, place, row)
+        mass.append(found)
+        units.append(unit)
+    return Table(tuple(statistics), tuple(mass), tuple(units), count, target.count_unit)
+
+
+def ordered(
+    codes: Sequence[Codes],
+    n_codes: Sequence[int],
+    target: Target,
+    statistics: Sequence[Statistic],
+    order: Codes,
+    n_threads: int,
+) -> Iterator[Floats]:
+    """Encode training rows, each from those before it.
+
+    Parameters
+    ----------
+    codes : sequence of (n_rows) int32
+        Columns; as in `table`.
+    n_codes : sequence of int
+        Categories of each.
+    target : Target
+        The labels.
+    statistics : sequence of Statistic
+        As in `table`; those of a counter look at no label, so at all rows.
+    order : (n_live) int32
+        A `permutation`.
+    n_threads : int
+        Threads; columns are their tasks.
+
+    Yields
+    ------
+    (n_values, n_rows) float64
+        Column by column, the values in the order of `Table`.
+    """
+    kinds = {one.kind for one in statistics} - {"counter"}
+    masses = {kind: target.masses(kind) for kind in kinds}
+    found = {
+        one: cpu.encode(
+            codes, n_codes, masses[one.kind][0], target.count, order, masses[one.kind][1], target.count_unit,
+            one.priors, n_threads,
+        )
+        for one in statistics if one.kind != "counter"
+    }  # fmt: skip
+    for column, (code, n) in enumerate(zip(codes, n_codes, strict=True)):
+        yield np.concatenate(
+            [
+                table(code, n, target, [one])(code)
+                if one.kind == "counter"
+                else found[one][column].reshape(-1, len(code))
+                for one in statistics
+            ]
+        )
+
+
+def _counts(weight: Floats | None) -> tuple[Codes | None, bool, float]:
+    """NUMERICS 2: what rows count for, as integers; whether that is repetition; and the unit of the integers."""
+    if weight is None:
+        return None, True, 1.0
+    if (weight == np.rint(weight)).all() and weight.max() <= 2**20 and weight.sum() <= 2**31:
+        return weight.astype(np.int32), True, 1.0
+    fraction, exponent = np.frexp(weight.max())
+    shift = 30 - int(exponent) + int(fraction == 0.5)
+    counts = np.maximum(np.rint(np.ldexp(weight, shift)), 1.0) * (weight > 0)
+    return counts.astype(np.int32), False, float(np.ldexp(1.0, -shift))

@@ -1,0 +1,149 @@
+"""Ordered boosting: the reference bit for bit, models that have not seen a row, bytes over threads and chunks."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import reference
+import reference_ordered
+import sapwood
+from sapwood.errors import ParameterError
+from test_reference import POLICIES, WEIGHTS, assert_bits, labels, table, weight_of
+
+Floats = NDArray[np.float64]
+SMALL: dict[str, Any] = {"n_estimators": 3, "max_depth": 3, "learning_rate": 0.4, "min_samples_bin": 1}
+
+
+def assert_same(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> None:
+    """Core and reference agree on every array of every tree."""
+    params = reference.DEFAULTS | SMALL | params
+    expected, base = reference_ordered.train(X, y, params, weight)
+    data = sapwood.Dataset(X, y, weight, min_samples_bin=1)
+    ours = params | {"boosting": "ordered", "random_state": params["seed"]}
+    booster = sapwood.train({name: value for name, value in ours.items() if name != "seed"}, data)
+    assert_bits(np.asarray(booster.base), base, "start")
+    for name in ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count"):
+        assert_bits(getattr(booster.trees, name), np.concatenate([tree[name] for tree in expected]), name)
+    assert booster.trees.n_nodes > 2 * booster.trees.n_trees
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("objective", ["squared_error", "logistic", "softmax"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_reference(policy: str, objective: str, weights: str) -> None:
+    rng = np.random.default_rng(61)
+    X = table(rng, 130)
+    assert_same(
+        X, labels(rng, X, objective), {"grow_policy": policy, "objective": objective}, weight_of(rng, weights, 130)
+    )
+
+
+@pytest.mark.parametrize("objective", ["absolute_error", "poisson", "gamma", "quantile", "huber", "exponential"])
+def test_other_losses(objective: str) -> None:
+    rng = np.random.default_rng(62)
+    X = table(rng, 140)
+    assert_same(X, labels(rng, X, objective), {"objective": objective})
+
+
+@pytest.mark.parametrize("change", [{"n_permutations": 3, "n_estimators": 5}, {"leaf_iterations": 3}, {"seed": 9},
+                                    {"leaf_estimation": "gradient"}, {"leaf_estimation": "sign"},
+                                    {"score_function": "cosine"}, {"precision": "wide"}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("n", [64, 129])
+def test_beside_other_parameters(n: int, change: dict[str, Any]) -> None:
+    rng = np.random.default_rng(63)
+    X = table(rng, n)
+    params = {"objective": "logistic", "min_child_weight": 0.0, "reg_lambda": 0.1} | change
+    assert_same(X, labels(rng, X, "logistic"), params)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_rows(n: int) -> None:
+    X = np.arange(2.0 * n).reshape(n, 2)
+    booster = sapwood.train({"boosting": "ordered", "n_estimators": 2}, sapwood.Dataset(X, X[:, 0]))
+    assert np.isfinite(booster.predict(X)).all()
+
+
+def test_threads_and_chunks(isa: str) -> None:
+    rng = np.random.default_rng(64)
+    X = table(rng, 40_000)
+    y = labels(rng, X, "softmax")
+    parts = [(X[:1], y[:1]), (X[1:17_000], y[1:17_000]), (X[17_000:], y[17_000:])]
+    params = {"boosting": "ordered", "objective": "softmax", "n_estimators": 2, "max_depth": 4, "n_permutations": 2}
+    models = {sapwood.train(params | {"n_jobs": n}, data).fingerprint()
+              for n in (1, 2, 3, 7)
+              for data in (sapwood.Dataset(X, y), sapwood.Dataset.from_chunks(parts))}  # fmt: skip
+    assert len(models) == 1
+
+
+def test_no_label_reaches_the_score_that_judges_its_row() -> None:
+    """Along given trees: a label changes the scores by which later rows are judged, and never its own row's."""
+    rng = np.random.default_rng(65)
+    X = table(rng, 60)
+    y = labels(rng, X, "squared_error")
+    order = rng.permutation(60)
+    trees = reference.train(X, y, SMALL)[0]
+
+    def judged(label: Floats) -> Floats:
+        models = reference_ordered.Order(order, np.zeros((1, 60)))
+
+        def mean(s: Floats, output: int, rows: Any, leaf: Any, n_leaves: int, learns: Any) -> Floats:
+            value = np.zeros(n_leaves)
+            np.add.at(value, leaf[learns], (label[rows] - s[output])[learns])
+            return value
+
+        for tree in trees:
+            models.follow([tree], X, 0.1, mean)
+        return models.judge(np.full((1, 60), np.nan))[0]
+
+    before = judged(y)
+    assert np.isfinite(before).all()
+    for place, row in enumerate(order):
+        changed = y.copy()
+        changed[row] += 100.0
+        differ = np.flatnonzero(judged(changed) != before)
+        assert not np.isin(order[: place + 1], differ).any()
+        assert place > 25 or len(differ)
+
+
+def test_held_out_rows_are_in_no_order() -> None:
+    rng = np.random.default_rng(66)
+    X = table(rng, 300)
+    y = labels(rng, X, "logistic")
+    weight = (np.arange(300) % 4 > 0).astype(np.float64)
+    params = SMALL | {"boosting": "ordered", "objective": "logistic", "has_time": True}
+    whole, some = (
+        sapwood.Dataset(*rows, min_samples_bin=1) for rows in ((X, y, weight), (X[weight > 0], y[weight > 0]))
+    )
+    params = {name: value for name, value in params.items() if name != "min_samples_bin"}
+    assert_bits(sapwood.train(params, whole).trees.value, sapwood.train(params, some).trees.value, "values")
+
+
+def test_early_stopping_and_validation() -> None:
+    rng = np.random.default_rng(67)
+    X = table(rng, 400)
+    y = labels(rng, X, "logistic")
+    params = {"boosting": "Ordered", "objective": "logistic", "n_estimators": 40, "early_stopping_rounds": 3}
+    booster = sapwood.train(params, sapwood.Dataset(X, y))
+    assert booster.best_round is not None and booster.n_rounds == booster.best_round
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"n_parallel_trees": 2}, "one tree a round"),
+        ({"line_search": "tree"}, "searches no line"),
+        ({"has_time": True, "permutation_count": 4}, "has_time leaves one order; n_permutations=3"),
+        ({"objective": "adaptive_huber"}, "adapts to all rows"),
+        ({"boosting": "plain", "n_permutations": 2}, "is for boosting='ordered' only"),
+        ({"path_smooth": 3.0}, "path_smooth=3 needs leaves of one Newton step, plain"),
+        ({"grow_policy": "symmetric", "max_depth": 16, "min_child_weight": 0.0}, "must not exceed 65536"),
+    ],
+)
+def test_refuses(params: dict[str, Any], message: str) -> None:
+    rng = np.random.default_rng(68)
+    X = rng.normal(size=(3000, 4))
+    data = sapwood.Dataset(X, rng.normal(size=3000), max_bins=1000)
+    with pytest.raises(ParameterError, match=message):
+        sapwood.train({"boosting": "ordered", "n_estimators": 2} | params, data)

@@ -1,0 +1,39 @@
+"""Prediction shift in miniature (Prokhorenkova et al. 2018): a column of noise with many categories, few rows.
+
+Greedy statistics put each row's label into its own value, which new rows do not have: a model that trusts them is
+worse than one that never saw the column. Ordered ones cost next to nothing.
+"""
+
+import numpy as np
+
+import sapwood
+from sapwood.data import encode
+
+ROWS, NEW, CATEGORIES = 1000, 5000, 300
+
+
+def losses(seed: int) -> dict[str, float]:
+    """Log loss on new rows, by how the column was encoded in training."""
+    rng = np.random.default_rng(seed)
+    code = rng.integers(0, CATEGORIES, ROWS + NEW).astype(np.int32)
+    x = rng.normal(size=(ROWS + NEW, 3))
+    y = (rng.random(ROWS + NEW) < 1 / (1 + np.exp(-x[:, 0]))).astype(np.float64)
+    target, statistics = encode.Target(y[:ROWS], np.array([0.5])), (encode.Statistic(),)
+    table = encode.table(code[:ROWS], CATEGORIES, target, statistics)
+    order = encode.permutation(seed, 0, ROWS)
+    (ordered,) = encode.ordered([code[:ROWS]], [CATEGORIES], target, statistics, order, 1)
+    found = {}
+    for name, column in (("greedy", table(code[:ROWS])), ("ordered", ordered), ("none", np.zeros((1, ROWS)))):
+        data = sapwood.Dataset(np.c_[column[0], x[:ROWS]], y[:ROWS])
+        booster = sapwood.train({"objective": "logistic", "max_leaves": 8, "n_estimators": 60, "n_jobs": 1}, data)
+        p = booster.predict(np.c_[table(code[ROWS:])[0], x[ROWS:]])
+        found[name] = float(-np.mean(np.log(np.where(y[ROWS:] == 1, p, 1 - p))))
+    return found
+
+
+def test_ordered_statistics_do_not_shift() -> None:
+    """Margins chosen after seeing results: greedy is 0.29 worse than no column in the mean, ordered 0.0003."""
+    results = [losses(seed) for seed in range(4)]
+    mean = {name: np.mean([one[name] for one in results]) for name in results[0]}
+    assert mean["greedy"] > mean["none"] + 0.1
+    assert mean["ordered"] < mean["none"] + 0.01

@@ -1,0 +1,82 @@
+"""Symmetric trees against CatBoost: the same splits, level by level, and the same leaf values.
+
+In: real sets of numbers, in CatBoost's own borders. Out: trees that agree; none of its randomness is on.
+
+CatBoost chooses splits by gradients alone (hessian="none") and has labels in float32; ours are exact in it here. Its
+trees have a value for every class, ours are one for each class: with two classes, whose gradients mirror each other,
+both choose the same splits.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import datasets
+import sapwood
+
+catboost = pytest.importorskip("catboost")
+Array = NDArray[np.float64]
+ROUNDS, DEPTH = 10, 5
+TOLERANCE = 2.0**-23  # of leaf values, in labels of size 1: CatBoost's float32. The worst of all results is 0.2 of it.
+GOALS = {"RMSE": "squared_error", "Logloss": "logistic", "MultiClass": "softmax"}
+
+
+def fit(X: Array, y: Array, tmp_path: Path, **more: Any) -> tuple[list[dict[str, Any]], list[Array]]:
+    """CatBoost's trees as its JSON has them, and its borders of every column."""
+    bare: dict[str, Any] = {"random_strength": 0, "bootstrap_type": "No", "boosting_type": "Plain", "rsm": 1}
+    bare |= {"leaf_estimation_iterations": 1, "leaf_estimation_backtracking": "No", "boost_from_average": False}
+    size = {"iterations": ROUNDS, "depth": DEPTH, "border_count": 40}
+    model = catboost.CatBoost(bare | size | {"thread_count": 1, "verbose": 0, "allow_writing_files": False} | more)
+    model.fit(X, y)
+    model.save_model(str(tmp_path / "model.json"), format="json")
+    found = json.loads((tmp_path / "model.json").read_text())
+    borders = [np.array(one["borders"] or []) for one in found["features_info"]["float_features"]]
+    return found["oblivious_trees"], borders
+
+
+@pytest.mark.parametrize("leaf", ["Newton", "Gradient"])
+@pytest.mark.parametrize("score", ["Cosine", "L2"])
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [
+        ("california_housing", "RMSE"),
+        ("protein", "RMSE"),
+        ("bike_sharing", "RMSE"),
+        ("magic", "Logloss"),
+        ("magic", "MultiClass"),
+    ],
+)
+def test_same_trees(name: str, loss: str, score: str, leaf: str, tmp_path: Path) -> None:
+    X, y, _ = getattr(datasets, name)()
+    X, y = np.nan_to_num(X, nan=-1e6), np.float32(y).astype(np.float64)
+    y = y / 2.0 ** round(np.log2(np.abs(y).max()))  # of size 1, and as exact as before
+    theirs, borders = fit(
+        X, y, tmp_path, loss_function=loss, score_function=score, leaf_estimation_method=leaf, learning_rate=0.3
+    )
+    codes = np.stack([np.searchsorted(b, x) for x, b in zip(X.T, borders, strict=True)], axis=1).astype(np.float64)
+    params = {"recipe": "catboost", "objective": GOALS[loss], "score_function": score, "leaf_estimation": leaf}
+    params |= {"max_depth": DEPTH, "n_estimators": ROUNDS, "learning_rate": 0.3, "start": 0.0, "leaf_iterations": 1}
+    params |= {"random_strength": 0, "sampling": "none", "subsample": 1.0, "precision": "wide", "n_jobs": 1}
+    trees = sapwood.train(params, sapwood.Dataset(codes, y, min_samples_bin=1, max_bins=65535)).trees
+    n_outputs = 2 if loss == "MultiClass" else 1
+    assert trees.n_trees == n_outputs * len(theirs) == n_outputs * ROUNDS
+    for index in range(trees.n_trees):
+        other = theirs[index // n_outputs]
+        nodes = slice(trees.offset[index], trees.offset[index + 1])
+        column, threshold, value = trees.column[nodes], trees.threshold[nodes], trees.value[nodes]
+        first = 2 ** np.arange(DEPTH) - 1  # node of every level
+        ours = [(int(c), int(t)) for c, t in zip(column[first], threshold[first], strict=True)]
+        place = [(s["float_feature_index"], s["border"]) for s in other["splits"]]
+        assert ours == [(c, int(np.argmin(np.abs(borders[c] - b)))) for c, b in place], f"tree {index}"
+        at = np.zeros(
+            2**DEPTH, np.intp
+        )  # CatBoost's number of a leaf has the first level in its lowest bit, ours highest
+        for level in range(DEPTH):
+            at = at | (np.arange(2**DEPTH) >> level & 1) << (DEPTH - 1 - level)
+        np.testing.assert_allclose(
+            value[-(2**DEPTH) :][at], other["leaf_values"][index % n_outputs :: n_outputs], rtol=0, atol=TOLERANCE
+        )
