@@ -312,7 +312,7 @@ class Dataset:
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
         self.group = ingest.group(vectors.get("group"), self.n_rows)
-        n_threads = cpu.threads(n_jobs)
+        n_threads = self._n_threads = cpu.threads(n_jobs)
         chunks = [chunk for chunk in chunks if chunk.n_rows]
         self.categories = _learn(chunks, feature_names, self.weight) if known is None else dict(known[1])
         tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
@@ -346,7 +346,7 @@ class Dataset:
 
     def _all_codes(self) -> dict[str, NDArray[Any]]:
         """The codes of all columns by name, those that the core lists together in ``listed.*`` if there are any."""
-        listed: tuple[NDArray[Any], ...] = self.binned.listed(cpu.threads(None))
+        listed: tuple[NDArray[Any], ...] = self.binned.listed(self._n_threads)
         together = set(listed[0].tolist())
         apart = {f"codes.{j}": self._codes(j) for j in range(self.n_columns) if j not in together}
         if not together:
