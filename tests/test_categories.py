@@ -23,6 +23,7 @@ import datasets
 import reference_dictionaries
 import sapwood
 from sapwood import Booster, Dataset, SapwoodClassifier, SapwoodRegressor
+from sapwood.data import container
 from sapwood.errors import DataError, ParameterError
 
 Floats = NDArray[np.float64]
@@ -220,6 +221,30 @@ def test_datasets_of_the_first_format_load(tmp_path: Path) -> None:
     assert data.fingerprint() == Dataset([[1.0, 2.0], [3.0, np.nan]], [0, 1]).fingerprint()
     data.save(tmp_path / "again.sapwood")
     assert (tmp_path / "again.sapwood").read_bytes() == old.read_bytes()
+
+
+FILE_LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "no dictionary": lambda a: a.pop("category.1"),
+    "a dictionary of a column of numbers": lambda a: a.update({"category.2": np.arange(3)}),
+    "a dictionary of no column": lambda a: a.update({"category.3": np.arange(3)}),
+    "fewer values than codes": lambda a: a.update({"category.1": np.arange(3)}),
+    "a value twice": lambda a: a["category.1"].__setitem__(0, a["category.1"][1]),
+    "a code beyond that of missing values": lambda a: a["codes.0"].__setitem__(0, 9),
+    "codes of another type": lambda a: a.update({"codes.0": a["codes.0"].astype(np.uint16)}),
+    "text that is no UTF-8": lambda a: a["category.0"].__setitem__(0, 0xFF),
+}
+
+
+@pytest.mark.parametrize("lie", FILE_LIES)
+def test_lies_in_a_saved_dataset_raise(tmp_path: Path, lie: str) -> None:
+    frame, y = table()
+    Dataset(frame, y, categorical_features=DECLARED).save(tmp_path / "data")
+    arrays, fields = container.unpack((tmp_path / "data").read_bytes(), "dataset", 2, DataError)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    FILE_LIES[lie](arrays)
+    (tmp_path / "lie").write_bytes(container.pack("dataset", 2, arrays, fields))
+    with pytest.raises(DataError):
+        Dataset.load(tmp_path / "lie")
 
 
 def test_fingerprints_know_the_values() -> None:

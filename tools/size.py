@@ -13,7 +13,7 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 BUDGET = {
     "src/sapwood": 2540,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
     "src/sapwood/device": 150,
-    "src/sapwood/data": 1600,  # categories in every container, and their dictionaries
+    "src/sapwood/data": 1640,  # categories in every container, and their dictionaries
     # proofs of constraints; sets of categories; explanations, a dozen importances, effects, influence
     "src/sapwood/model": 2450,
     "src/sapwood/objective": 550,
@@ -25,7 +25,7 @@ BUDGET = {
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
     # order statistics of leaves; several roots at once; samples; exact trees; slots; sets of categories; Shapley values
-    "src/sapwood/core/cpu": 7560,
+    "src/sapwood/core/cpu": 7600,
     "tools": 350,
     "benchmarks": 910,  # one script a claim; explain.py is the latest
     "examples": 100,

@@ -39,6 +39,7 @@ TEXTS = {
     "pandas ordered categories": lambda: frame(pd.Categorical(VALUES, categories=OTHERS, ordered=True)),
     "pandas many unused categories": lambda: frame(pd.Categorical(VALUES, categories=[*map(str, range(500)), *OTHERS])),
     "pandas unused odd categories": lambda: frame(pd.Categorical(VALUES, categories=["a", "b", 0.5, 3, "c"])),
+    "pandas unused numbers": lambda: frame(pd.Categorical(VALUES, categories=["a", 3, "b", "c"])),
     "polars": lambda: pl.DataFrame({"x": VALUES}),
     "polars categories": lambda: pl.DataFrame({"x": VALUES}, schema={"x": pl.Categorical}),
     "polars categories after others": lambda: pl.DataFrame({"x": [*OTHERS, *VALUES]}, schema={"x": pl.Categorical})[5:],
@@ -96,6 +97,13 @@ INTEGERS = {
     "array of objects": (lambda: np.array(NUMBERS, object)[:, None], 2**60),
     "rows": (lambda: [[v] for v in NUMBERS], 2**60),
 }
+
+
+@pytest.mark.parametrize("container", [name for name in TEXTS if name != "rows"])
+def test_no_rows(container):
+    """A chunk may be empty."""
+    column = ingest.read(TEXTS[container]()[:0], min_rows=0, categorical=[0]).table[0]
+    assert Dictionary(("a",)).encode(column, "x").tolist() == []
 
 
 @pytest.mark.parametrize("container", INTEGERS)
@@ -282,6 +290,7 @@ def test_text_and_numbers_are_not_matched():
         Dictionary((1,)).encode(coded(["1"]), "x")
     assert Dictionary(("a",)).encode(coded([None]), "x").tolist() == [-1]
     assert Dictionary(()).encode(coded(["a"]), "x").tolist() == [-1]
+    assert Dictionary(("a",)).encode(Coded(np.array([-1, -1]), [1]), "x").tolist() == [-1, -1]  # nobody has the number
 
 
 KEPT = {

@@ -366,7 +366,7 @@ def test_the_core_checks_sets_itself(chooser: Booster, lie: str) -> None:
     given = arrays(chooser.trees)
     cpu.Forest(3, *(given[name] for name in names), np.zeros(1), "identity")
     CORE_LIES[lie][0](given)
-    with pytest.raises(ValueError, match="set|codes"):
+    with pytest.raises(ValueError, match=r"set|codes"):
         cpu.Forest(3, *(given[name] for name in names), np.zeros(1), "identity")
 
 

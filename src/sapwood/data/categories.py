@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.device import cpu
-from sapwood.errors import DataError, SapwoodError
+from sapwood.errors import DataError, SapwoodError, suggest
 
 MAX_BINS = 65_534  # codes of two bytes, and one of them means missing
 ADVICE = "categories are text or whole numbers of 64 bits; make text of others, for example with astype(str)."
 
 Codes = NDArray[Any]  # signed integers; -1 is missing
+# Which columns are of categories: by their types ("auto"), none, those of these names or positions, or of a mask; or
+# names with their positions, of which a table with names goes by the names.
+Categorical = str | Sequence[str] | Sequence[int] | Sequence[bool] | Mapping[str, int] | None
 
 
 class ColumnTypeError(DataError, TypeError):
@@ -53,15 +56,56 @@ class Coded:
         Coded
         """
         listed = list(values)
-        if len(listed) > len(codes) or not all(map(_plain, listed)):  # then those that rows have, and no others
+        mixed = len(set(map(type, listed))) > 1
+        if mixed or len(listed) > len(codes) or not all(map(_plain, listed)):  # look at those that rows have only
             seen = np.bincount(codes.astype(np.intp) + 1, minlength=len(listed) + 1)[1:].tolist()
             listed = [_checked(value, where) if n else None for value, n in zip(listed, seen, strict=True)]
             kept = np.array([value is not None for value in listed], bool)
             codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[codes]
             listed = [value for value in listed if value is not None]
-        if len(set(map(type, listed))) > 1:
+        if mixed and len(set(map(type, listed))) > 1:
             raise ColumnTypeError(f"{where} has both text and numbers; make text of all, for example with astype(str).")
         return cls(codes, listed)
+
+
+def declared(categorical: Categorical, names: Sequence[str] | None, n_columns: int, what: str) -> Sequence[bool | None]:
+    """Settle which columns of a table are of categories.
+
+    Parameters
+    ----------
+    categorical : "auto", None, sequence of str, int or bool, or mapping of str to int
+        What was said.
+    names : sequence of str or None
+        Of the columns, if they have any.
+    n_columns : int
+        How many there are.
+    what : str
+        What errors call the table.
+
+    Returns
+    -------
+    sequence of bool or None
+        Of each column; None where its type decides.
+    """
+    if categorical is None or isinstance(categorical, str):
+        return [False if categorical is None else None] * n_columns
+    if isinstance(categorical, Mapping):
+        chosen: set[Any] = set(categorical.values() if names is None else categorical)
+        return [(j if names is None else names[j]) in chosen for j in range(n_columns)]
+    given: list[Any] = list(categorical)
+    if given and all(isinstance(one, bool) for one in given):
+        if len(given) != n_columns:
+            raise DataError(f"categorical_features marks {len(given)} columns; {what} has {n_columns}.")
+        return given
+    known = {name: j for j, name in enumerate(names or ())}
+    for one in given:
+        if isinstance(one, str) and one not in known:
+            hint = suggest(one, known) if known else "the table has no names, so give positions."
+            raise DataError(f"categorical_features names a column {one!r}, which {what} has not; {hint}")
+        if not isinstance(one, str) and not 0 <= one < n_columns:
+            raise DataError(f"categorical_features has column {one}; {what} has columns 0..{n_columns - 1}.")
+    places = {known[one] if isinstance(one, str) else one for one in given}
+    return [j in places for j in range(n_columns)]
 
 
 def of_objects(values: Sequence[Any], where: str) -> Coded:
@@ -127,7 +171,8 @@ class Dictionary:
         ndarray of shape (n_rows,), int32
             Codes 0 .. n_bins - 1; -1 for missing values and for those that are not in the dictionary.
         """
-        if self.values and column.values and type(self.values[0]) is not type(column.values[0]):
+        differ = self.values and column.values and type(self.values[0]) is not type(column.values[0])
+        if differ and (column.codes >= 0).any():
             given, known = ("text" if isinstance(some[0], str) else "numbers" for some in (column.values, self.values))
             raise ColumnTypeError(
                 f"{where} has {given}, such as {column.values[0]!r}, but its categories are {known}, such as "
@@ -141,6 +186,11 @@ class Dictionary:
         """What people read for a code."""
         full = code == MAX_BINS - 1 and len(self.values) > MAX_BINS
         return "(rare ones)" if full else write(self.values[code])
+
+
+def known(dictionaries: Mapping[int, Dictionary], names: Sequence[str] | None) -> Categorical:
+    """Say which columns are of categories, for a table that will be matched by `names`, or by position for None."""
+    return sorted(dictionaries) if names is None else {names[column]: column for column in dictionaries}
 
 
 def learn(chunks: Sequence[Coded], counts: NDArray[np.int32] | None, where: str) -> Dictionary:

@@ -318,7 +318,7 @@ def _read(
 ) -> list[ingest.Columns]:
     """The chunks as they are, but of one mind about which columns are of categories."""
     if reference is not None:
-        categorical = ingest.known(reference.categories, reference.feature_names if reference.named else None)
+        categorical = categories.known(reference.categories, reference.feature_names if reference.named else None)
     else:
         categorical = params.resolve({"categorical_features": categorical})["categorical_features"]
     chunks: list[ingest.Columns] = []

@@ -6,7 +6,6 @@ In: arrays, lists, data frames, Arrow. Out: `Columns` that the core reads in pla
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
@@ -15,8 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data.categories import Coded, ColumnTypeError, Dictionary, of_numbers, of_objects
-from sapwood.errors import DataError, suggest
+from sapwood.data.categories import (
+    Categorical,
+    Coded,
+    ColumnTypeError,
+    Dictionary,
+    declared,
+    of_numbers,
+    of_objects,
+)
+from sapwood.errors import DataError
 from sapwood.kinds import LARGEST_SCORE
 
 if TYPE_CHECKING:
@@ -29,7 +36,7 @@ ADVICE = {
     "complex": "Complex data not supported; pass the real and the imaginary part as two columns.",
     "sparse": "sparse columns are not supported yet; make it dense first.",
     "categor|enum|dictionary": "it can only be of categories, as categorical_features must say in training.",
-    "bytes|binary|s[0-9]+$": "bytes are not supported; decode them to text.",
+    "bytes|binary": "bytes are not supported; decode them to text.",
     "str(?!uct)": "text can only be of categories, as categorical_features must say in training.",
     "date|time|duration|period": "dates and times are not supported; convert them to numbers, such as seconds.",
     "": "convert it to numbers.",
@@ -39,11 +46,6 @@ INSTEAD = {
     "dict": ": of a dict of columns, pandas.DataFrame makes one",
     "Dataset": ": a Dataset keeps bins only, so the one it was made of",
 }
-
-
-# Which columns are of categories: by their types, none, those of these names or positions (or a mask), or names and
-# positions both, of which a table with names goes by the names.
-Categorical = str | Sequence[str] | Sequence[int] | Sequence[bool] | Mapping[str, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +119,9 @@ def read(
             "reshape(-1, 1) if it is one column, or with reshape(1, -1) if it is one row."
         )
     _check_shape(X.shape, min_rows)
-    kinds = _kinds(categorical, names, X.shape[1], what)
-    if any(kinds) or (X.dtype.kind in "OUT" and None in kinds):
-        table = [_column(X[:, j], f"column {j} of {what}", kind) for j, kind in enumerate(kinds)]
+    categories = declared(categorical, names, X.shape[1], what)
+    if any(categories) or (X.dtype.kind in "OUT" and None in categories):
+        table = [_column(X[:, j], f"column {j} of {what}", category) for j, category in enumerate(categories)]
         return Columns(table, None, *X.shape)
     return Columns(_readable(X, what), None, *X.shape)
 
@@ -164,23 +166,6 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
         )
     table = columns.table if isinstance(columns.table, list) else list(columns.table.T)
     return replace(columns, table=[table[place[name]] for name in names], names=tuple(names))
-
-
-def known(categories: Mapping[int, Dictionary], names: Sequence[str] | None) -> Categorical:
-    """Say which columns are of categories, for reading a table that will be matched by these names.
-
-    Parameters
-    ----------
-    categories : mapping of int to Dictionary
-        By position.
-    names : sequence of str or None
-        Of all columns; None where columns match by position.
-
-    Returns
-    -------
-    mapping of str to int, or list of int
-    """
-    return sorted(categories) if names is None else {names[column]: column for column in categories}
 
 
 def encode(columns: Columns, categories: Mapping[int, Dictionary], what: str) -> Columns:
@@ -448,35 +433,12 @@ def _from_frame(
             "X.columns = X.columns.astype(str)."
         )
     names = tuple(map(str, labels)) if texts else None
-    categories = _kinds(categorical, names or spare, len(labels), what)
+    categories = declared(categorical, names or spare, len(labels), what)
     table = [
         _from_series(column, f"column {name!r} of {what}", category)
         for name, column, category in zip(labels, frame.iter_columns(), categories, strict=True)
     ]
     return Columns(table, names, *frame.shape)
-
-
-def _kinds(categorical: Categorical, names: Sequence[str] | None, n_columns: int, what: str) -> Sequence[bool | None]:
-    """Whether each column is of categories; None where its type decides."""
-    if categorical is None or isinstance(categorical, str):
-        return [False if categorical is None else None] * n_columns
-    if isinstance(categorical, Mapping):
-        chosen: set[Any] = set(categorical.values() if names is None else categorical)
-        return [(j if names is None else names[j]) in chosen for j in range(n_columns)]
-    given: list[Any] = list(categorical)
-    if given and all(isinstance(one, bool | np.bool_) for one in given):
-        if len(given) != n_columns:
-            raise DataError(f"categorical_features marks {len(given)} columns; {what} has {n_columns}.")
-        return list(map(bool, given))
-    known = {name: j for j, name in enumerate(names or ())}
-    for one in given:
-        if isinstance(one, str) and one not in known:
-            hint = suggest(one, known) if known else "the table has no names, so give positions."
-            raise DataError(f"categorical_features names a column {one!r}, which {what} has not; {hint}")
-        if not isinstance(one, str) and not 0 <= one < n_columns:
-            raise DataError(f"categorical_features has column {one}; {what} has columns 0..{n_columns - 1}.")
-    places = {known[one] if isinstance(one, str) else int(one) for one in given}
-    return [j in places for j in range(n_columns)]
 
 
 def _column(values: NDArray[Any], where: str, category: bool | None) -> NDArray[Any] | Coded:
@@ -499,6 +461,15 @@ def _column(values: NDArray[Any], where: str, category: bool | None) -> NDArray[
 
 def _has_text(values: Iterable[Any]) -> bool:
     return any(issubclass(one, str) for one in set(map(type, values)))
+
+
+def _factorized(native: Any) -> tuple[NDArray[Any], list[Any]] | None:
+    """Codes and values of a pandas series; None where a value has no hash, so that it is no category."""
+    try:
+        codes, values = native.factorize()
+    except TypeError:
+        return None
+    return codes, values.tolist()
 
 
 def _coded(series: "nw.Series[Any]", where: str) -> Coded:
@@ -537,11 +508,9 @@ def _from_series(series: "nw.Series[Any]", where: str, category: bool | None) ->
     dtype = series.dtype
     stored = getattr(series.to_native(), "dtype", None)
     if isinstance(stored, np.dtype):
-        if stored.kind == "O" and category is not False:
-            with suppress(TypeError):  # something in it has no hash, so that it is no category
-                codes, found = series.to_native().factorize()
-                if category or _has_text(found):
-                    return Coded.of(codes, found.tolist(), where)
+        found = _factorized(series.to_native()) if stored.kind == "O" and category is not False else None
+        if found is not None and (category or _has_text(found[1])):
+            return Coded.of(*found, where)
         values = series.to_numpy()
         if stored.kind == "O":  # pandas' NA is no number, unlike None
             values = values.copy()

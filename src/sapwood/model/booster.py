@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import ingest
-from sapwood.data.categories import Dictionary
+from sapwood.data.categories import Dictionary, known
 from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
 from sapwood.model import check, effect, text
@@ -599,7 +599,7 @@ class Booster:
         if isinstance(X, ingest.Columns):  # read before
             return X
         names = self.feature_names if self.named else None
-        columns = ingest.read(X, categorical=ingest.known(self.categories, names))
+        columns = ingest.read(X, categorical=known(self.categories, names))
         return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
 
     def _trees_of(self, rounds: Rounds) -> tuple[int, int]:

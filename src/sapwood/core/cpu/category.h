@@ -42,6 +42,7 @@ class Categories {
   // rows: what `total` counts for; random: a draw that picks one size of sets.
   std::vector<Step> steps(const Bins& bins, Sums total, double rows, const uint64_t* random) const {
     std::vector<Step> all;
+    if (total.h <= 0) return all;
     auto pick = [&](size_t n) { return random == nullptr ? -1 : (int)((unsigned __int128)*random * n >> 64); };
     const int32_t* codes = space(bins.n_codes());
     auto live = [&](int64_t least) {
@@ -105,7 +106,7 @@ class Categories {
   template <class Count>
   int64_t least(const Count& count, double each, int64_t total) const {
     if ((double)count(total) < smooth_) return total + 1;
-    int64_t h = std::max<int64_t>(1, (int64_t)((std::ceil(smooth_) - 0.5) / each * (1.0 - 0x1p-40)) - 2);
+    int64_t h = (int64_t)std::max(1.0, (std::ceil(smooth_) - 0.5) / each * (1.0 - 0x1p-40) - 2.0);
     while ((double)count(h) < smooth_) h++;
     return h;
   }
