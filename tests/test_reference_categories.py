@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 import reference
+import sapwood
 from sapwood import _core
 from sapwood.grow import plan
 from test_reference import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, weight_of
@@ -15,19 +16,16 @@ from test_reference import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, weight_of
 Floats = NDArray[np.float64]
 
 COUNTS = [0, 3, 12, 40, 0, 300]  # categories by column; 0: numbers
+BYTES = [0, 3, 12, 40, 0, 255]  # leaves are then numbered by masks
 LIGHT = {"cat_smooth": 2.0, "cat_l2": 1.5, "min_data_per_group": 5, "max_depth": 4, "max_leaves": 11}
 
 BESIDE = {"depthwise": ("squared_error", "none"), "leafwise": ("logistic", "real"), "symmetric": ("logistic", "whole")}
 
 
-def table(rng: np.random.Generator, n: int, missing: float = 0.1) -> Floats:
+def table(rng: np.random.Generator, n: int, missing: float = 0.1, counts: list[int] = COUNTS) -> Floats:
     """Numbers and codes, the larger the rarer, some missing."""
-    columns = [
-        rng.normal(size=n) if count == 0 else np.floor(count * rng.random(n) ** 2).astype(np.float64)
-        for count in COUNTS
-    ]
-    X = np.column_stack(columns)
-    X[:, 1:][rng.random((n, len(COUNTS) - 1)) < missing] = np.nan
+    X = np.column_stack([rng.normal(size=n) if k == 0 else np.floor(k * rng.random(n) ** 2) for k in counts])
+    X[:, 1:][rng.random((n, len(counts) - 1)) < missing] = np.nan
     return X
 
 
@@ -42,24 +40,22 @@ def labels(rng: np.random.Generator, X: Floats, objective: str) -> Floats:
     return np.searchsorted(np.quantile(signal, np.arange(1, n_classes) / n_classes), signal).astype(np.float64)
 
 
-def columns_of(X: Floats) -> list[NDArray[Any]]:
+def columns_of(X: Floats, counts: list[int]) -> list[NDArray[Any]]:
     """The table as the core takes it: category columns as int32, missing ones negative."""
-    return [
-        x if count == 0 else np.where(np.isnan(x), -1, x).astype(np.int32) for x, count in zip(X.T, COUNTS, strict=True)
-    ]
+    return [x if k == 0 else np.where(np.isnan(x), -1, x).astype(np.int32) for x, k in zip(X.T, counts, strict=True)]
 
 
 def core_train(
     X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None, n_threads: int = 2, n_chunks: int = 1
 ) -> tuple[list[Any], Floats, Floats]:
     """What `reference.train` does, by the core's verbs; the scores (n_outputs, n_rows) of the training rows too."""
-    p = reference.DEFAULTS | params
+    p = reference.DEFAULTS | {"n_categories": COUNTS, "fuse": None} | params
     n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
     bounds = np.linspace(0, len(X), n_chunks + 1).astype(int)
-    chunks = [columns_of(X[a:b]) for a, b in pairwise(bounds)]
+    chunks = [columns_of(X[a:b], p["n_categories"]) for a, b in pairwise(bounds)]
     cuts = _core.cuts(chunks, weight, p["max_bins"], p["min_samples_bin"], n_threads)
-    cuts = [cut if count == 0 else cut[:0] for cut, count in zip(cuts, COUNTS, strict=True)]
-    binned = _core.Binned(chunks, cuts, n_threads, n_categories=COUNTS)
+    cuts = [cut if count == 0 else cut[:0] for cut, count in zip(cuts, p["n_categories"], strict=True)]
+    binned = _core.Binned(chunks, cuts, n_threads, n_categories=p["n_categories"], fuse=p["fuse"])
     trainer = _core.Trainer(binned, y[None], weight, p["objective"], {}, n_outputs, n_threads)
     base = trainer.start()
     trainer.fill_scores(base)
@@ -164,28 +160,84 @@ def test_rules_and_samples(policy: str, rule: dict[str, Any]) -> None:
     assert_same(X, labels(rng, X, objective), params, weight_of(rng, weights, 200))
 
 
+@pytest.mark.parametrize("change", [
+    {"monotone_constraints": [1, 0, 0, 0, -1, 0]}, {"ccp_alpha": 0.02}, {"leaf_iterations": 3}, {"line_search": "tree"},
+    {"hessian": "none"}, {"leaf_estimation": "gradient"},
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("policy", POLICIES)
+def test_whole_models(policy: str, change: dict[str, Any]) -> None:
+    """By `sapwood.train`: what comes after growth knows sets too."""
+    rng = np.random.default_rng(47)
+    X = table(rng, 200)
+    y, counts = labels(rng, X, "logistic"), list(COUNTS)
+    for column in np.flatnonzero(COUNTS):  # codes are ranks, the most frequent category first
+        values, inverse, count = np.unique(X[:, column], return_inverse=True, return_counts=True)
+        there = ~np.isnan(values)
+        rank = np.full(len(values), np.nan)
+        rank[np.lexsort((values, -count, ~there))[: there.sum()]] = np.arange(there.sum())
+        X[:, column], counts[column] = rank[inverse], int(there.sum())
+    params = reference.DEFAULTS | LIGHT | {"objective": "logistic", "grow_policy": policy, "n_estimators": 3} | change
+    expected, base = reference.train(X, y, params | {"n_categories": counts})
+    data = sapwood.Dataset(X, y, categorical_features=np.flatnonzero(COUNTS).tolist(), min_samples_bin=1)
+    booster = sapwood.train(params, data)
+    assert_bits(booster.base, base, "start")
+    for index, tree in enumerate(expected):
+        own = booster.trees.slice(index, index + 1)
+        for name in ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count"):
+            assert_bits(getattr(own, name), tree[name], f"tree {index}, {name}")
+        for node in np.flatnonzero(tree["column"] >= 0):
+            assert (own.set[node] < 0) == (tree["set"][node] < 0)
+            if own.set[node] >= 0:
+                sets = [
+                    arrays["set_code"][slice(*arrays["set_offset"][arrays["set"][node] :][:2])]
+                    for arrays in (vars(own), tree)
+                ]
+                assert_bits(sets[0], sets[1], f"tree {index}, set of node {node}")
+    raw = reference.predict_raw(expected, base, X)
+    assert_bits(booster.predict(X, raw=True), raw[:, 0].copy(), "raw scores")
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_instruction_set(isa: str, policy: str) -> None:
     rng = np.random.default_rng(44)
-    X = table(rng, 600)  # more than a block
-    limits: list[dict[str, Any]] = [{"objective": "logistic", "min_samples_leaf": 9}, {"reg_alpha": 0.5}]
+    limits: list[dict[str, Any]] = [
+        {"objective": "logistic", "min_samples_leaf": 9, "n_categories": BYTES, "fuse": True},
+        {"reg_alpha": 0.5, "n_categories": COUNTS},
+    ]
     for limit in limits:
+        X = table(rng, 600, counts=limit["n_categories"])  # more than a block
         y = labels(rng, X, limit.get("objective", "squared_error"))
         assert_same(X, y, limit | {"grow_policy": policy, "n_estimators": 1})
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize(("weights", "counts"), [("none", BYTES), ("none", COUNTS), ("whole", BYTES), ("real", COUNTS)])
 @pytest.mark.parametrize("policy", POLICIES)
-def test_threads_and_chunks_give_the_same_trees(isa: str, policy: str, weights: str) -> None:
+def test_the_law(isa: str, policy: str, weights: str, counts: list[int]) -> None:
+    """Threads, chunks, and columns that share slots or not: one model."""
     rng = np.random.default_rng(45)
-    X = table(rng, 6000)
+    X = table(rng, 6000, counts=counts)
     y, w = labels(rng, X, "logistic"), weight_of(rng, weights, 6000)
     params = {"objective": "logistic", "grow_policy": policy, "max_depth": 6, "max_leaves": 40, "n_estimators": 3}
     seen = set()
-    for n_threads, n_chunks in ((1, 1), (2, 3), (3, 1), (7, 5)):
-        trees, _, scores = core_train(X, y, params, w, n_threads, n_chunks)
+    for n_threads, n_chunks, fuse in ((1, 1, False), (2, 3, True), (3, 1, True), (7, 5, True)):
+        shape = {"n_categories": counts, "fuse": fuse}
+        trees, _, scores = core_train(X, y, params | shape, w, n_threads, n_chunks)
         seen.add(b"".join(tree[name].tobytes() for tree in trees for name in tree) + scores.tobytes())
     assert len(seen) == 1 and n_sets(trees) > 3
+
+
+def test_as_many_categories_as_there_may_be() -> None:
+    codes = np.random.default_rng(46).integers(0, 65534, 3000).astype(np.int32)
+    codes[:200], codes[200:300] = 65533, -1
+    binned = _core.Binned([[codes]], [np.empty(0)], 2, n_categories=[65534])
+    np.testing.assert_array_equal(binned.codes(0), np.where(codes < 0, 65534, codes))
+    trainer = _core.Trainer(binned, (codes == 65533)[None].astype(np.float64), None, "squared_error", {}, 1, 2)
+    trainer.fill_scores(trainer.start())
+    trainer.gradients("auto")
+    policy, limits = plan(reference.DEFAULTS | {"max_depth": 1})
+    tree = trainer.grow(policy, limits | {"learning_rate": 1.0}, 0, 0)[0]
+    assert tree["set_code"].tolist() == [65533] and tree["missing_left"][0] == 0
+    assert tree["count"].tolist() == [3000, 200, 2800]
 
 
 def test_codes_are_checked() -> None:

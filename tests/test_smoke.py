@@ -145,7 +145,7 @@ def test_estimators() -> None:
 
 
 @pytest.mark.parametrize(
-    "X", [np.zeros((0, 3)), np.zeros((3, 0)), np.zeros(3), np.zeros((2, 2), complex), [["a"], ["b"]]]
+    "X", [np.zeros((0, 3)), np.zeros((3, 0)), np.zeros(3), np.zeros((2, 2), complex), [[b"a"], [b"b"]]]
 )
 def test_bad_tables_raise(X: Any) -> None:
     with pytest.raises(SapwoodError):

@@ -48,6 +48,15 @@ def dataset(objective: str, variant: str) -> sapwood.Dataset:
     return sapwood.Dataset(X, label, weight=weight if variant == "weighted" else None, max_bins=31)
 
 
+def with_categories() -> sapwood.Dataset:
+    """Text with missing values, integers as categories, and numbers."""
+    X = np.stack([uniform(j) for j in range(COLUMNS)], axis=1).astype(object)
+    z = uniform(6) + (X[:, 0] > 0.5) * (X[:, 1] * 7 % 2 > 1) + X[:, 2]
+    X[:, 0] = [None if x < 0.1 else f"v{int(12 * x)}" for x in X[:, 0]]
+    X[:, 1] = np.floor(40 * X[:, 1].astype(np.float64))
+    return sapwood.Dataset(X, z.astype(np.float64), categorical_features=[0, 1])
+
+
 def tasks() -> Iterator[tuple[str, str]]:
     """Name and model hash of every task."""
     params: dict[str, Any]
@@ -72,6 +81,9 @@ def tasks() -> Iterator[tuple[str, str]]:
             }
             name = f"{objective:14}{grower:10}{precision:7}{variant:9}"
             yield name, sapwood.train(params, data).fingerprint()
+    for grower in growers:
+        params = {"grow_policy": grower, "n_estimators": ROUNDS, "max_depth": 4, "min_data_per_group": 10}
+        yield f"categories {grower}", sapwood.train(params, with_categories()).fingerprint()
 
 
 def main() -> int:

@@ -11,19 +11,20 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2400,  # 22 metrics in one file; constraints by name; the samplers' parameters
+    "src/sapwood": 2500,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
     "src/sapwood/device": 150,
-    "src/sapwood/data": 1300,  # sparse tables; lists in files
-    "src/sapwood/model": 1200,  # proofs of constraints
+    "src/sapwood/data": 1900,  # categories in every container, and their dictionaries; sparse tables, lists in files
+    "src/sapwood/model": 1260,  # proofs of constraints; sets of categories
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 1550,  # leaf values, pruning, order; dart, forests
+    "src/sapwood/boost": 1580,  # leaf values, pruning, order; dart, forests
     "src/sapwood/interfaces": 600,
-    "src/sapwood/core": 880,
+    "src/sapwood/core": 980,  # sets of categories go in and out; sparse tables go in
     "src/sapwood/core/math": 420,  # one way to order floats
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 7800,  # leaves; samples; exact trees; slots; category sets; thin columns
+    # order statistics of leaves; several roots at once; samples; exact trees; slots; sets of categories; thin columns
+    "src/sapwood/core/cpu": 8200,
     "tools": 350,
     "benchmarks": 980,  # one script a claim; sparse.py is the latest
     "examples": 100,

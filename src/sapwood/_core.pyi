@@ -188,6 +188,9 @@ class Forest:
         missing_left: Bytes,
         left: Ints,  # within the tree
         value: Floats,
+        set: Ints,  # as in Tree, but counted over all trees
+        set_offset: NDArray[np.int64],
+        set_code: Ints,
         base: Floats,  # (n_outputs)
         link: str,  # of core/math/types.h
     ) -> None: ...
@@ -218,6 +221,9 @@ def link(name: str, raw: Floats, n_threads: int = 1) -> Floats:
 
 def exact_sum(values: Floats, weight: Floats | None, n_threads: int = 1) -> float: ...
 def weight_sum(weight: Floats, n_threads: int = 1) -> float: ...
+def counts(weight: Floats) -> Ints:
+    """What every row counts (NUMERICS 2): whole weights, or real ones in fixed point."""
+
 def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], Bytes | Ints] | None:
     """Sorted distinct values of a numeric array and every element's index among them; None beyond `limit` of them."""
 

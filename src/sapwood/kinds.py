@@ -290,6 +290,34 @@ class Directions:
 
 
 @dataclass(frozen=True)
+class Categorical:
+    """Columns of categories: 'auto' by their types, none, or some by name, position or a mask."""
+
+    def __str__(self) -> str:
+        return "'auto', sequence of str, int or bool, or None"
+
+    def check(self, given: str, value: Any) -> list[Any] | str | None:
+        if isinstance(value, str):  # LightGBM's "0,1,2" and "name:a,b"
+            text = value.removeprefix("name:")
+            if value in ("auto", "from_dtype"):  # the second is scikit-learn's
+                return "auto"
+            if text != value:
+                return text.split(",")
+            if not all(one.strip().isdecimal() for one in value.split(",")):
+                raise ParameterError(f"{given} is unknown; choose 'auto', None, or a list of names or positions.")
+            value = [int(one) for one in value.split(",")]
+        if value is None:
+            return None
+        if not isinstance(value, list | tuple | set | frozenset | range | np.ndarray):
+            raise ParameterError(f"{given} is no list of columns; give names or positions, 'auto' or None.")
+        listed = value.tolist() if isinstance(value, np.ndarray) else list(value)
+        if listed and all(isinstance(one, bool | np.bool_) for one in listed):
+            return [bool(one) for one in listed]
+        columns = _columns(given, listed)
+        return sorted(columns, key=str) if isinstance(value, set | frozenset) else columns
+
+
+@dataclass(frozen=True)
 class Groups:
     """Interaction constraints: groups of columns by name or position, or a word for all groups of a kind."""
 

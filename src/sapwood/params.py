@@ -14,6 +14,7 @@ from sapwood.errors import ParameterError, suggest
 from sapwood.kinds import (
     FRACTION,
     RATE,
+    Categorical,
     Choice,
     Device,
     Directions,
@@ -229,6 +230,14 @@ TABLE: tuple[Parameter, ...] = (
         "zero_as_missing", Flag(), False,
         "Whether zeros are missing values, those that a sparse table does not store among them.",
         model=True,
+    ),
+    Parameter(
+        "categorical_features", Categorical(), "auto",
+        "Columns of categories: 'auto', those of text and of categorical types; or names, positions or a mask of "
+        "columns, which may also hold integers; None for none, so that anything but numbers is refused.",
+        ("categorical_feature", "cat_feature", "categorical_column", "cat_column", "cat_features",
+         "enable_categorical"),
+        means={"enable_categorical": _as("auto", None)},
     ),
     Parameter(
         "min_child_weight", _positive, 1.0,

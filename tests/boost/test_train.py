@@ -248,7 +248,8 @@ def test_bad_data() -> None:
 def test_bad_validation_sets() -> None:
     data, held = parts()
     with pytest.raises(
-        DataError, match=r"'valid' has other columns or cuts; make it with Dataset\(\.\.\., reference=data\)"
+        DataError,
+        match=r"'valid' has other columns, cuts or categories; make it with Dataset\(\.\.\., reference=data\)",
     ):
         train({}, data, valid=Dataset(X[200:], Y[200:]))
     with pytest.raises(DataError, match="'valid_1' must be a Dataset with a label"):

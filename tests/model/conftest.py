@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from model.handmade import FIRST, LOG2, LOG4, LOG5, ROWS, SECOND, grown, leaf
+from model.handmade import BY_AGE, BY_CITY, FIRST, LOG2, LOG4, LOG5, ROWS, SECOND, grown, leaf
+from sapwood.data.categories import Dictionary
 from sapwood.model import Booster, Trees
 
 
@@ -53,4 +54,20 @@ def classifier() -> Booster:
         named=False,
         params={},
         classes=np.array(["grün", "blau", "rot"]),
+    )
+
+
+@pytest.fixture
+def chooser() -> Booster:
+    """Splits by text, by integers as categories, and by a number."""
+    return Booster(
+        Trees.of([(BY_CITY, 0), (BY_AGE, 0)]),
+        base=np.array([10.0]),
+        objective="squared_error",
+        fields={},
+        link="identity",
+        feature_names=["age", "city", "size"],
+        named=True,
+        params={},
+        categories={1: Dictionary(("Rom", "Bern", "Oslo", "Zürich")), 2: Dictionary((7, -1, 2**60))},
     )

@@ -26,8 +26,11 @@ def stump(column: int, threshold: float, left: float, right: float, missing_left
 
 def model(trees: list[Any], **params: Any) -> Booster:
     """A model of such trees over two columns."""
+    no_sets = {"set_offset": np.zeros(1, np.int64), "set_code": np.empty(0, np.int32)}
+    blank = [no_sets | {"set": np.full(len(tree["column"]), -1, np.int32)} for tree in trees]
     return Booster(
-        Trees.of([(tree, 0) for tree in trees]), base=np.zeros(1), objective="squared_error", fields={},
+        Trees.of([(some | tree, 0) for some, tree in zip(blank, trees, strict=True)]),
+        base=np.zeros(1), objective="squared_error", fields={},
         link="identity", feature_names=["a", "b"], named=False, params=params,
     )  # fmt: skip
 

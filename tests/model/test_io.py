@@ -48,6 +48,13 @@ def test_format_is_the_one_that_was_released(regressor: Booster, classifier: Boo
     assert classifier.fingerprint() == "83a12c19cbff1c1e15f5d4e48ee93701f74fb85931a408a996113318f60f9b5f"
 
 
+def test_files_of_the_first_format_load_and_stay_as_they_are(regressor: Booster, X, answers) -> None:
+    raw = (Path(__file__).parent.parent / "golden" / "model-1.sapwood").read_bytes()
+    old = load(raw)
+    assert old.to_bytes() == raw == regressor.to_bytes()
+    np.testing.assert_array_equal(old.predict(X), answers)
+
+
 def test_everything_comes_back(regressor: Booster, classifier: Booster, X, answers) -> None:
     for model in (regressor, classifier):
         back = load(model.to_bytes())
@@ -190,7 +197,7 @@ def tensor_change(name: str, **changes: Any) -> Callable[[dict[str, Any]], None]
 HEADER_LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no metadata": lambda h: h.pop("__metadata__"),
     "metadata of others": lambda h: h["__metadata__"].update(format="pt"),
-    "version 2": entry_change(version=2),
+    "version 3": entry_change(version=3),
     "version 0": entry_change(version=0),
     "version true": entry_change(version=True),
     "version text": entry_change(version="1"),
@@ -362,7 +369,7 @@ def test_lies_about_classes_raise(classifier: Booster, lie: str) -> None:
 def test_errors_say_what_is_wrong(regressor: Booster) -> None:
     arrays, fields = parts(regressor)
     for message, version, changed in (
-        ("version 2; this Sapwood reads versions 1..1. Upgrade", 2, fields),
+        ("version 3; this Sapwood reads versions 1..2. Upgrade", 3, fields),
         ("'named' is a int, not a bool", 1, fields | {"named": 1}),
         (r"fields {} are not the finite \['quantile_alpha'\]", 1, fields | {"objective": "quantile"}),
         ("squared_error has link identity, not 'sigmoid'", 1, fields | {"link": "sigmoid"}),

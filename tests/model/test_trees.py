@@ -3,7 +3,9 @@ import pytest
 
 from sapwood.errors import ModelFormatError
 from sapwood.model import Booster, Trees
-from sapwood.model.trees import DTYPES
+from sapwood.model.trees import DTYPES, SETS
+
+OF_NODES = [name for name in DTYPES if name not in SETS[1:]]  # and of trees; test_categories.py has lies about sets
 
 
 def arrays(trees: Trees) -> dict[str, np.ndarray]:
@@ -87,8 +89,8 @@ def together(*changes):
 LIES = {
     **{f"{name} as float32": (cast(name, "float32"), name) for name in DTYPES},
     **{f"{name} of two dimensions": (shape(name, 1, -1), f"'{name}' is a 2-d") for name in DTYPES},
-    **{f"{name} too short": (shorten(name), "has 7 nodes|'column' has 7|one offset more") for name in DTYPES},
-    **{f"{name} too long": (lengthen(name), "has 9 nodes|'column' has 9|one offset more") for name in DTYPES},
+    **{f"{name} too short": (shorten(name), "has 7 nodes|'column' has 7|one offset more") for name in OF_NODES},
+    **{f"{name} too long": (lengthen(name), "has 9 nodes|'column' has 9|one offset more") for name in OF_NODES},
     "no offsets": (lambda a: a.update(offset=a["offset"][:0], output=a["output"][:0]), "one offset more"),
     "offset starts late": (put("offset", 0, 1), "from 0 to"),
     "offset ends early": (put("offset", 2, 7), "from 0 to"),

@@ -33,13 +33,18 @@ class Tree(NamedTuple):
     left: NDArray[Any]  # -1 in leaves
     right: NDArray[Any]
     value: NDArray[Any]  # of leaves
+    sets: Mapping[int, Any] = {}  # by node, of category splits: the values that go left
 
     @classmethod
     def of_sapwood(cls, booster: Booster, index: int) -> "Tree":
         """The tree of this index, counted from 0 over all rounds and outputs."""
         tree = booster.trees.slice(index, index + 1)
         left = np.where(tree.column < 0, -1, tree.left)
-        return cls(tree.column, tree.threshold, False, tree.missing_left > 0, left, left + 1, tree.value)
+        sets = {}
+        for node in np.flatnonzero(tree.set >= 0).tolist():
+            first, last = tree.set_offset[tree.set[node] :][:2]
+            sets[node] = np.array(booster.categories[int(tree.column[node])].values)[tree.set_code[first:last]]
+        return cls(tree.column, tree.threshold, False, tree.missing_left > 0, left, left + 1, tree.value, sets)
 
     @classmethod
     def of_sklearn(cls, estimator: Any) -> "Tree":
@@ -60,27 +65,32 @@ class Tree(NamedTuple):
     def of_lightgbm(cls, tree: Mapping[str, Any]) -> "Tree":
         """A tree of `dump_model`."""
         rows: list[tuple[Any, ...]] = []
+        sets = {}
 
         def walk(node: Mapping[str, Any]) -> int:
             at = len(rows)
             rows.append((-1, 0.0, False, -1, -1, node.get("leaf_value", 0.0)))
             if "left_child" in node:
-                assert node["decision_type"] == "<="
+                threshold = node["threshold"]
+                if node["decision_type"] == "==":
+                    sets[at], threshold = [float(value) for value in threshold.split("||")], 0.0
                 rows[at] = (
-                    node["split_feature"], node["threshold"], node["default_left"],
+                    node["split_feature"], threshold, node["default_left"],
                     walk(node["left_child"]), walk(node["right_child"]), 0.0,
                 )  # fmt: skip
             return at
 
         walk(tree["tree_structure"])
         column, threshold, missing, left, right, value = map(np.array, zip(*rows, strict=True))
-        return cls(column, threshold, False, missing, left, right, value)
+        return cls(column, threshold, False, missing, left, right, value, sets)
 
     def side(self, node: int, X: Array) -> Side:
         """Which of the rows of a node go left."""
         if self.left[node] < 0:
             return None
         x, at = X[:, self.column[node]], self.threshold[node]
+        if node in self.sets:
+            return np.where(np.isnan(x), self.missing_left[node], np.isin(x, self.sets[node]))
         return np.where(np.isnan(x), self.missing_left[node], x < at if self.strict else x <= at)
 
     def values(self, X: Array) -> Array:

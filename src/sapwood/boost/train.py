@@ -103,6 +103,7 @@ def train(
             transform=None if job.objective.custom is None else job.objective.custom.transform,
             feature_names=data.feature_names,
             named=data.named,
+            categories=data.categories,
             params=model_params(job.params),
             classes=None if init_model is None else init_model.classes,
             best_round=best_round,
@@ -250,8 +251,11 @@ def _prepare(
             raise ParameterError(
                 f"{name}={params[name]!r}, but the data was made with {getattr(data, name)!r}; set it in Dataset(...)."
             )
+    if "categorical_features" in given_names(given):
+        _check_categorical(params["categorical_features"], data)
     params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
-    constraints.check(params, data.feature_names, goal.link in COUPLED)
+    categories = [data.feature_names[column] for column in data.categories]
+    constraints.check(params, data.feature_names, goal.link in COUPLED, categories)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:
         classes = init_model.n_outputs
@@ -320,6 +324,20 @@ def _check_boosting(params: Mapping[str, Any], init_model: Booster | None) -> No
         )
 
 
+def _check_categorical(wanted: Any, data: Dataset) -> None:
+    """Raise unless the data was made with these columns of categories."""
+    names = data.feature_names
+    if isinstance(wanted, list) and wanted and isinstance(wanted[0], bool):
+        wanted = [j for j, marked in enumerate(wanted) if marked]
+    columns = {names.index(one) if one in names else one for one in wanted or ()}
+    if wanted != "auto" and columns != set(data.categories):
+        has = [names[column] for column in data.categories]
+        raise ParameterError(
+            f"categorical_features={wanted!r}, but the columns of categories of the data are {has}; set it in "
+            "Dataset(...)."
+        )
+
+
 def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_outputs: int) -> None:
     """Raise unless training can go on from a model."""
     mine = (goal.name, dict(goal.fields), n_outputs, tuple(data.feature_names))
@@ -327,6 +345,11 @@ def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_out
     for what, wanted, has in zip(("objective", "fields", "number of outputs", "columns"), mine, theirs, strict=True):
         if wanted != has:
             raise DataError(f"init_model differs in its {what}: {has}, where this training has {wanted}.")
+    if dict(model.categories) != data.categories:
+        raise DataError(
+            "init_model knows other categories than the data, or has them in another order; make the data with "
+            "Dataset(..., reference=the data the model was trained on)."
+        )
 
 
 def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Dataset]:
@@ -343,9 +366,10 @@ def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Data
         if not isinstance(one, Dataset) or one.label is None:
             raise DataError(f"validation set {name!r} must be a Dataset with a label.")
         same = len(one.cuts) == len(data.cuts) and all(map(np.array_equal, one.cuts, data.cuts))
-        if not same or one.feature_names != data.feature_names:
+        if not same or one.categories != data.categories or one.feature_names != data.feature_names:
             raise DataError(
-                f"validation set {name!r} has other columns or cuts; make it with Dataset(..., reference=data)."
+                f"validation set {name!r} has other columns, cuts or categories; make it with "
+                "Dataset(..., reference=data)."
             )
         if one.label.shape[1:] != job.label.shape[1:]:
             raise DataError(

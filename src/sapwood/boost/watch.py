@@ -120,10 +120,9 @@ def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: in
         bins = _bins(trees, data.cuts)
         for tree in range(trees.n_trees):
             nodes = slice(trees.offset[tree], trees.offset[tree + 1])
-            names = ("column", "missing_left", "left", "value")
+            names = ("column", "missing_left", "left", "value", "set")
             arrays = {"bin": bins[nodes], **{name: getattr(trees, name)[nodes] for name in names}}
-            arrays |= {"set": np.full(len(bins[nodes]), -1, np.int32), "set_offset": np.zeros(1, np.int64)}
-            arrays |= {"set_code": np.empty(0, np.int32)}
+            arrays |= {"set_offset": trees.set_offset, "set_code": trees.set_code}
             add_tree(scores, data, arrays, int(trees.output[tree]), n_threads)
     return scores
 
@@ -135,14 +134,15 @@ def add_tree(scores: Floats, data: Dataset, tree: Mapping[str, Any], output: int
 
 def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.int32]:
     """The leaf (node) that each row of a dataset comes to."""
-    names = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")
-    return cpu.apply(data.binned, *(tree[name] for name in names), n_threads)
+    sets = tree["set"], tree["set_offset"], tree["set_code"]
+    return cpu.apply(data.binned, tree["column"], tree["bin"], tree["missing_left"], tree["left"], *sets, n_threads)
 
 
 def _bins(trees: Trees, cuts: Sequence[Floats]) -> NDArray[np.int32]:
-    """The bin of every node's threshold among a dataset's cuts; -1 in leaves."""
+    """The bin of every node's threshold among a dataset's cuts; -1 in leaves, and where a set decides."""
     bins = np.full(trees.n_nodes, -1, np.int32)
-    for column in np.unique(trees.column[trees.column >= 0]):
+    ordered = trees.set < 0
+    for column in np.unique(trees.column[ordered & (trees.column >= 0)]):
         nodes = np.flatnonzero(trees.column == column)
         ends = np.append(cuts[column], np.inf)  # a threshold of +inf parts values from missing
         bins[nodes] = np.searchsorted(ends, trees.threshold[nodes])

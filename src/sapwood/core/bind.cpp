@@ -543,13 +543,26 @@ Link link_of(const std::string& name) {
 }
 
 void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold,
-                Bytes missing_left, Ints left, Doubles value, Doubles base, const std::string& link) {
+                Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset, Ints set_code, Doubles base,
+                const std::string& link) {
   const size_t n = left.shape(0), t = output.shape(0);
   if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
-      value.shape(0) != n)
+      value.shape(0) != n || set.shape(0) != n || set_offset.shape(0) < 1)
     refuse("the arrays of a forest must fit together");
-  const ForestArrays a{(int64_t)t,       (int64_t)n,          offset.data(), output.data(), column.data(),
-                       threshold.data(), missing_left.data(), left.data(),   value.data()};
+  const ForestArrays a{(int64_t)t,
+                       (int64_t)n,
+                       offset.data(),
+                       output.data(),
+                       column.data(),
+                       threshold.data(),
+                       missing_left.data(),
+                       left.data(),
+                       value.data(),
+                       set.data(),
+                       (int64_t)set_offset.shape(0) - 1,
+                       (int64_t)set_code.shape(0),
+                       set_offset.data(),
+                       set_code.data()};
   new (self) Forest(n_columns, a, std::vector<double>(base.data(), base.data() + base.shape(0)), link_of(link));
 }
 
@@ -558,6 +571,7 @@ void check_range(const Forest& f, const Chunk& table, int64_t first, int64_t& la
   if (first < 0 || first > last || last > f.n_trees()) refuse("no such range of trees");
   if ((table.lists ? table.lists->n_columns : (int)table.columns.size()) != f.n_columns())
     refuse("the table has another number of columns than the model");
+  if (table.lists && f.has_sets()) refuse("sparse rows have no categories");
 }
 
 nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t first, int64_t last, bool raw,
@@ -650,6 +664,11 @@ double py_exact_sum(Doubles values, std::optional<Doubles> weight, int n_threads
 double py_weight_sum(Doubles weight, int n_threads) {
   weights_of(weight, (int64_t)weight.shape(0));
   return freely([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
+}
+
+nb::ndarray<nb::numpy, int32_t> py_counts(Doubles weight) {
+  const int64_t n = (int64_t)weight.shape(0);
+  return array(Weights(weights_of(weight, n), n).multiple);
 }
 
 template <class Index>
@@ -850,8 +869,8 @@ NB_MODULE(_core, m) {
         nb::arg("left"), nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("n_threads"));
   nb::class_<Forest>(m, "Forest")
       .def("__init__", new_forest, nb::arg("n_columns"), nb::arg("offset"), nb::arg("output"), nb::arg("column"),
-           nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("base"),
-           nb::arg("link"))
+           nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("set"),
+           nb::arg("set_offset"), nb::arg("set_code"), nb::arg("base"), nb::arg("link"))
       .def("predict", predict, nb::arg("table"), nb::arg("first") = 0, nb::arg("last") = -1, nb::arg("raw") = false,
            nb::arg("init_score").none() = nb::none(), nb::arg("n_threads") = 1)
       .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));
@@ -861,6 +880,7 @@ NB_MODULE(_core, m) {
   m.def("link", py_link, nb::arg("name"), nb::arg("raw"), nb::arg("n_threads") = 1);
   m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1);
   m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);
+  m.def("counts", py_counts, nb::arg("weight"));
   m.def("distinct", distinct, nb::arg("values"), nb::arg("limit"));
   m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
   m.def("math", py_math, nb::arg("name"), nb::arg("x"));

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import params
-from sapwood.data import container, ingest, sparse
+from sapwood.data import categories, container, ingest, sparse
+from sapwood.data.categories import Coded, Dictionary
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 
-KIND, VERSION = "dataset", 2  # 2: columns may be listed
+KIND, VERSION = "dataset", 2  # 1: without categories and lists, as data that has none is still written
 LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
 LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
 VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
@@ -34,7 +35,7 @@ class Dataset:
     Parameters
     ----------
     data : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
-        Shape (n_rows, n_columns); numeric and boolean columns, NaN and nulls are missing values.
+        Shape (n_rows, n_columns); columns of numbers, booleans or categories. NaN and nulls are missing values.
     label : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
         Finite numbers: targets, 0 and 1, or class indices; a column for each target where there are several.
     weight : array-like of shape (n_rows,), optional
@@ -54,9 +55,12 @@ class Dataset:
         more while training.
     zero_as_missing : bool
         Zeros are missing values, whether a sparse table stores them or not.
+    categorical_features : "auto", None, or sequence of str, int or bool
+        Columns of categories: "auto" is those of text and of categorical types; else those named, counted or marked,
+        which may also hold integers. Values are matched, never codes: see docs/categories.md.
     reference : Dataset, optional
-        Take cuts, names, tree_method, zero_as_missing and the numbers of bins from this one; columns are matched by
-        name where both have names.
+        Take cuts, categories, names, tree_method, zero_as_missing and the numbers of bins from this one; columns are
+        matched by name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
 
@@ -77,6 +81,11 @@ class Dataset:
     zero_as_missing : bool
     cuts : list of ndarray, float64
         Of each column, ascending; a value's code is the number of cuts below it, a missing value's the number of bins.
+        None for categories.
+    categories : dict of int to Dictionary
+        By position, the values of every column of categories, the most frequent first; ranks are codes.
+    n_bins : list of int
+        Of each column, missing values apart.
     binned : sapwood.device.cpu.Binned
     """
 
@@ -98,11 +107,13 @@ class Dataset:
         min_samples_bin: int = 32,
         tree_method: str = "hist",
         zero_as_missing: bool = False,
+        categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> None:
         bins = _bins(reference, max_bins, min_samples_bin, tree_method, zero_as_missing)
-        chunks = [ingest.read(data, what="data", zero_as_missing=bins["zero_as_missing"])]
+        missing = bins["zero_as_missing"]
+        chunks = _read([data], ["data"], 1, categorical_features, feature_names, reference, missing)
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
         self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
 
@@ -118,6 +129,7 @@ class Dataset:
         min_samples_bin: int = 32,
         tree_method: str = "hist",
         zero_as_missing: bool = False,
+        categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
     ) -> "Dataset":
@@ -127,8 +139,10 @@ class Dataset:
         ----------
         chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
-        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, zero_as_missing, reference, n_jobs
+        init_score, group, feature_names, max_bins, min_samples_bin, tree_method, zero_as_missing
             As for `Dataset`, over all rows.
+        categorical_features, reference, n_jobs
+            As for `Dataset`; positions are those of the first chunk.
 
         Returns
         -------
@@ -138,10 +152,9 @@ class Dataset:
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
         bins = _bins(reference, max_bins, min_samples_bin, tree_method, zero_as_missing)
-        columns = [
-            ingest.read(table, what=f"chunk {i}", min_rows=0, zero_as_missing=bins["zero_as_missing"])
-            for i, (table, _, _) in enumerate(parts)
-        ]
+        missing = bins["zero_as_missing"]
+        tables, what = [part[0] for part in parts], [f"chunk {i}" for i in range(len(parts))]
+        columns = _read(tables, what, 0, categorical_features, feature_names, reference, missing)
         rows = [chunk.n_rows for chunk in columns]
         vectors = {
             "label": _join([part[1] for part in parts], rows, "label"),
@@ -171,11 +184,12 @@ class Dataset:
         """
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
         fields.setdefault("tree_method", "hist"), fields.setdefault("zero_as_missing", False)  # older files have none
-        cuts, codes, listed = _checked(arrays, fields)
+        known = _categories(arrays, fields)
+        cuts, codes, listed = _checked(arrays, fields, known)
         self = cls.__new__(cls)
         self._fill(
-            [_columns(cuts, codes, listed, fields["n_rows"])],
-            cuts,
+            [_columns(cuts, codes, listed, known, fields["n_rows"])],
+            (cuts, known),
             tuple(fields["feature_names"]),
             fields["named"],
             {name: fields[name] for name in BINS},
@@ -197,14 +211,16 @@ class Dataset:
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
             **self._all_codes(),
             **self._vectors(),
+            **categories.pack(self.categories),
         }
         fields = {
             "n_rows": self.n_rows,
             "feature_names": self.feature_names,
             "named": self.named,
-            **{name: getattr(self, name) for name in BINS},
+            **{name: getattr(self, name) for name in BINS if name != "zero_as_missing" or self.zero_as_missing},
         }
-        container.write(path, container.pack(KIND, VERSION, arrays, fields))
+        plain = not self.categories and "listed.column" not in arrays
+        container.write(path, container.pack(KIND, 1 if plain else VERSION, arrays, fields))
 
     def fingerprint(self) -> str:
         """Digest of what training sees.
@@ -212,8 +228,8 @@ class Dataset:
         Returns
         -------
         str
-            SHA-256, 64 hexadecimal digits, of cuts, codes, names, label, weight, init_score and group. The container,
-            the number types and the chunks that the values came in do not matter.
+            SHA-256, 64 hexadecimal digits, of cuts, categories, codes, names, label, weight, init_score and group. The
+            container, the number types and the chunks that the values came in do not matter.
         """
         digest = sha256(json.dumps(self.feature_names).encode())
         codes = self._all_codes()
@@ -226,7 +242,7 @@ class Dataset:
             for cuts, values in zip(self.cuts, codes.values(), strict=True):
                 _feed(digest, cuts)
                 _feed(digest, values)
-        for name, values in self._vectors().items():
+        for name, values in (categories.pack(self.categories) | self._vectors()).items():
             digest.update(name.encode())
             _feed(digest, values)
         return digest.hexdigest()
@@ -234,6 +250,8 @@ class Dataset:
     def __repr__(self) -> str:
         bins = "every value" if self.tree_method == "exact" else f"at most {self.max_bins:,} bins"
         size = f"{self.n_rows:,} rows and {self.n_columns:,} columns of {bins}"
+        if self.categories:
+            size += f" ({len(self.categories):,} of categories)"
         return f"<sapwood.Dataset of {size}, with {', '.join(self._vectors()) or 'no label'}>"
 
     def _bin(
@@ -249,25 +267,25 @@ class Dataset:
         if feature_names is not None:
             chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
         if reference is None:
-            names, n_columns, cuts = chunks[0].names, chunks[0].n_columns, None
+            names, n_columns, known = chunks[0].names, chunks[0].n_columns, None
         else:
             names = reference.feature_names if reference.named else None
-            n_columns, cuts = reference.n_columns, reference.cuts
+            n_columns, known = reference.n_columns, (reference.cuts, reference.categories)
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         spare = tuple(f"f{j}" for j in range(n_columns))
-        self._fill(chunks, cuts, names or spare, names is not None, bins, n_jobs, vectors)
+        self._fill(chunks, known, names or spare, names is not None, bins, n_jobs, vectors)
 
     def _fill(
         self,
         chunks: list[ingest.Columns],
-        cuts: list[NDArray[np.float64]] | None,
+        known: tuple[list[NDArray[np.float64]], Mapping[int, Dictionary]] | None,
         feature_names: tuple[str, ...],
         named: bool,
         bins: Mapping[str, Any],
         n_jobs: int | None,
         vectors: Mapping[str, Any],
     ) -> None:
-        """Set every attribute; without cuts, find them."""
+        """Set every attribute; cuts and categories that are not known are found."""
         self.n_rows, self.n_columns = sum(chunk.n_rows for chunk in chunks), len(feature_names)
         if self.n_rows == 0:
             raise DataError("there are no rows.")
@@ -280,18 +298,26 @@ class Dataset:
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
         self.group = ingest.group(vectors.get("group"), self.n_rows)
         n_threads = cpu.threads(n_jobs)
-        tables = [chunk.table for chunk in chunks if chunk.n_rows]
+        chunks = [chunk for chunk in chunks if chunk.n_rows]
+        self.categories = _learn(chunks, feature_names, self.weight) if known is None else dict(known[1])
+        tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
         exact = self.tree_method == "exact"
         if exact and any(map(ingest.is_sparse, tables)):
             raise ParameterError(
                 "tree_method='exact' keeps every value of every row, and data is sparse; choose 'hist', with "
                 "max_bins=65535 and min_samples_bin=1 if every value matters, or pass data.toarray()."
             )
-        if cuts is None:
+        if exact and self.categories:
+            name = feature_names[min(self.categories)]
+            raise ParameterError(f"tree_method='exact' knows no categories, and {name!r} has some; use 'hist'.")
+        if known is None:
             most = cpu.EVERY_VALUE if exact else self.max_bins
-            cuts = cpu.cuts(tables, self.weight, most, self.min_samples_bin, n_threads)
-        self.cuts = cuts
-        self.binned = cpu.Binned(tables, self.cuts, n_threads, exact)
+            self.cuts = _cuts(tables, self.weight, (most, self.min_samples_bin), n_threads, self.categories)
+        else:
+            self.cuts = known[0]
+        n_categories = [self.categories[j].n_bins if j in self.categories else 0 for j in range(self.n_columns)]
+        self.n_bins = [n or len(own) + 1 for n, own in zip(n_categories, self.cuts, strict=True)]
+        self.binned = cpu.Binned(tables, self.cuts, n_threads, exact, n_categories)
         for array in (*self.cuts, *self._vectors().values()):
             array.flags.writeable = False
 
@@ -310,7 +336,79 @@ class Dataset:
 
     def _codes(self, column: int) -> NDArray[Any]:
         """The codes of a column in the narrowest type that holds them all."""
-        return self.binned.codes(column).astype(_code_type(self.cuts[column]), copy=False)
+        return self.binned.codes(column).astype(_code_type(self.n_bins[column]), copy=False)
+
+
+def _read(
+    tables: Sequence[Any],
+    what: Sequence[str],
+    min_rows: int,
+    categorical: Any,
+    feature_names: Sequence[str] | None,
+    reference: Dataset | None,
+    zero_as_missing: bool,
+) -> list[ingest.Columns]:
+    """The chunks as they are, but of one mind about which columns are of categories."""
+    if reference is not None:
+        categorical = categories.known(reference.categories, reference.feature_names if reference.named else None)
+    else:
+        categorical = params.resolve({"categorical_features": categorical})["categorical_features"]
+    chunks: list[ingest.Columns] = []
+    for table, name in zip(tables, what, strict=True):
+        chunks.append(
+            ingest.read(
+                table,
+                what=name,
+                min_rows=min_rows,
+                categorical=categorical,
+                names=feature_names,
+                zero_as_missing=zero_as_missing,
+            )
+        )
+        if isinstance(categorical, list) and chunks[0].names is not None:  # places are those of the first chunk
+            table = chunks[0].table if isinstance(chunks[0].table, list) else []
+            places = [j for j, one in enumerate(table) if isinstance(one, Coded)]
+            categorical = {chunks[0].names[j]: j for j in places}
+    return chunks
+
+
+def _learn(
+    chunks: Sequence[ingest.Columns], names: Sequence[str], weight: NDArray[np.float64] | None
+) -> dict[int, Dictionary]:
+    """The dictionaries of all columns that are of categories in some chunk."""
+    found = {
+        j
+        for chunk in chunks
+        if isinstance(chunk.table, list)
+        for j, one in enumerate(chunk.table)
+        if isinstance(one, Coded)
+    }
+    counts = cpu.counts(weight) if found and weight is not None else None
+    learned = {}
+    for j in sorted(found):
+        where = f"column {names[j]!r}, which has categories in a chunk,"
+        parts = [ingest.as_categories(chunk.column(j), where) for chunk in chunks]
+        learned[j] = categories.learn(parts, counts, f"column {names[j]!r}")
+    return learned
+
+
+def _cuts(
+    tables: Sequence[Any],
+    weight: NDArray[np.float64] | None,
+    bins: tuple[int, int],
+    n_threads: int,
+    known: Mapping[int, Dictionary],
+) -> list[NDArray[np.float64]]:
+    """Cuts of the columns of numbers; none of the others."""
+    if not known:
+        return cpu.cuts(tables, weight, *bins, n_threads)
+    cuts: list[NDArray[np.float64]] = [np.empty(0)] * len(tables[0])
+    numeric = [j for j in range(len(cuts)) if j not in known]
+    if numeric:
+        found = cpu.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads)
+        for j, own in zip(numeric, found, strict=True):
+            cuts[j] = own
+    return cuts
 
 
 def _bins(reference: Dataset | None, *given: Any) -> dict[str, Any]:
@@ -347,22 +445,36 @@ def _join(pieces: list[Any], rows: list[int], what: str) -> NDArray[np.float64] 
     return np.concatenate(joined)
 
 
-def _code_type(cuts: NDArray[np.float64]) -> Any:
-    most = len(cuts) + 1  # the largest code is that of missing values
-    return np.uint8 if most <= 255 else np.uint16 if most <= 65535 else np.uint32
+def _code_type(n_bins: int) -> Any:
+    return np.uint8 if n_bins <= 255 else np.uint16 if n_bins <= 65535 else np.uint32  # n_bins is the code of missing
 
 
 def _columns(
-    cuts: list[NDArray[np.float64]], codes: dict[int, NDArray[Any]], listed: tuple[NDArray[Any], ...], n_rows: int
+    cuts: list[NDArray[np.float64]],
+    codes: dict[int, NDArray[Any]],
+    listed: tuple[NDArray[Any], ...],
+    known: Mapping[int, Dictionary],
+    n_rows: int,
 ) -> ingest.Columns:
-    """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing."""
+    """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing; or categories."""
     values = [np.append(own, [np.inf, np.nan]) for own in cuts]
-    table: dict[int, Any] = {j: values[j][code] for j, code in codes.items()}
+    table: dict[int, Any] = {j: _coded(code, known[j]) if j in known else values[j][code] for j, code in codes.items()}
     columns, usual, offset, row, code = listed
     for j, most, (first, last) in zip(columns.tolist(), usual.tolist(), pairwise(offset.tolist()), strict=True):
         rows = row[first:last].astype(np.int32)
         table[j] = sparse.Stored(values[j][code[first:last]], rows, n_rows, float(values[j][most]))
     return ingest.Columns([table[j] for j in range(len(cuts))], None, n_rows, len(cuts))
+
+
+def _coded(code: NDArray[Any], dictionary: Dictionary) -> Coded:
+    """A column of categories that has these codes."""
+    return Coded(np.where(code == dictionary.n_bins, -1, code.astype(np.int32)), dictionary.values[: dictionary.n_bins])
+
+
+def _categories(arrays: dict[str, NDArray[Any]], fields: Mapping[str, Any]) -> dict[int, Dictionary]:
+    """The dictionaries of a loaded file, taken out of its arrays."""
+    names = fields.get("feature_names")
+    return categories.unpack(arrays, len(names) if isinstance(names, list) else 0, DataError)
 
 
 def _feed(digest: Any, values: NDArray[Any]) -> None:
@@ -373,7 +485,7 @@ def _feed(digest: Any, values: NDArray[Any]) -> None:
 
 
 def _checked(
-    arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any], known: Mapping[int, Dictionary]
 ) -> tuple[list[NDArray[np.float64]], dict[int, NDArray[Any]], tuple[NDArray[Any], ...]]:
     """Cuts, codes and listed codes of a loaded file, after making sure that every part of it fits every other."""
 
@@ -421,9 +533,12 @@ def _checked(
     cuts = [every[first:last] for first, last in pairwise(offset)]
     need(all(bool((np.diff(own) > 0).all()) for own in cuts), "cuts do not ascend")
     codes = {j: arrays[name] for j, name in columns.items()}
-    for own, code in ((cuts[j], code) for j, code in codes.items()):
-        need(code.dtype == _code_type(own) and code.shape == (n_rows,), "codes are of the wrong type or shape")
-        need(int(code.max()) <= len(own) + 1, "a code is larger than that of missing values")
+    for j, code in codes.items():
+        n_bins = known[j].n_bins if j in known else len(cuts[j]) + 1
+        need(j not in known or len(cuts[j]) == 0, "a column of categories has cuts")
+        need(code.dtype == _code_type(n_bins) and code.shape == (n_rows,), "codes are of the wrong type or shape")
+        need(int(code.max()) <= n_bins, "a code is larger than that of missing values")
+    need(together.isdisjoint(known), "a column of categories is listed")
     lists = tuple(arrays[name] for name in listed) or tuple(
         np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES)
     )

@@ -5,7 +5,7 @@ In: arrays, lists, data frames, Arrow. Out: `Columns` that the core reads in pla
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from numbers import Integral
@@ -15,6 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import sparse
+from sapwood.data.categories import (
+    Categorical,
+    Coded,
+    ColumnTypeError,
+    Dictionary,
+    declared,
+    of_numbers,
+    of_objects,
+)
 from sapwood.errors import DataError
 from sapwood.kinds import LARGEST_SCORE
 
@@ -27,8 +36,9 @@ LARGEST_WEIGHT = 1e100  # weights are multiplied with losses and summed, and bot
 ADVICE = {
     "complex": "Complex data not supported; pass the real and the imaginary part as two columns.",
     "sparse": "make it dense first.",
-    "categor|enum|dictionary": "categories are not supported yet; encode them as numbers.",
-    "str(?!uct)|bytes": "text is not supported yet; encode it as numbers.",
+    "categor|enum|dictionary": "it can only be of categories, as categorical_features must say in training.",
+    "bytes|binary": "bytes are not supported; decode them to text.",
+    "str(?!uct)": "text can only be of categories, as categorical_features must say in training.",
     "date|time|duration|period": "dates and times are not supported; convert them to numbers, such as seconds.",
     "": "convert it to numbers.",
 }
@@ -39,32 +49,41 @@ INSTEAD = {
 }
 
 
-class ColumnTypeError(DataError, TypeError):
-    """A column, or its name, is of a type that cannot be used; a TypeError too because scikit-learn raises that."""
-
-
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A table that the core can read in place.
+    """A table that the core can read in place, but for its columns of categories.
 
     Attributes
     ----------
     table : ndarray of shape (n_rows, n_columns), list of n_columns ndarrays of shape (n_rows,), or Sparse
         float32, float64, integer or bool in native byte order, any strides; NaN is missing. It may share memory with
-        what was read. Columns of a list may be sparse, too.
+        what was read. Columns of a list may also be `Stored`, which are sparse, or `Coded`, of categories.
     names : tuple of str or None
         Unique; None where the table has no names, or names that are not text.
     n_rows, n_columns : int
     """
 
-    table: NDArray[Any] | Sequence[NDArray[Any] | sparse.Stored] | sparse.Sparse
+    table: NDArray[Any] | list[Any] | sparse.Sparse
     names: tuple[str, ...] | None
     n_rows: int
     n_columns: int
 
+    def column(self, place: int) -> NDArray[Any] | Coded:
+        """One column."""
+        if isinstance(self.table, sparse.Sparse):
+            raise ColumnTypeError("a sparse table has no columns of categories.")
+        return self.table[place] if isinstance(self.table, list) else self.table[:, place]
+
 
 def read(
-    X: Any, *, what: str = "X", min_rows: int = 1, by_rows: bool = False, zero_as_missing: bool = False
+    X: Any,
+    *,
+    what: str = "X",
+    min_rows: int = 1,
+    categorical: Categorical = None,
+    names: Sequence[str] | None = None,
+    by_rows: bool = False,
+    zero_as_missing: bool = False,
 ) -> Columns:
     """Read a table, without a copy wherever the core can use its memory.
 
@@ -76,6 +95,11 @@ def read(
         What errors call it.
     min_rows : int
         Fewer rows raise.
+    categorical : "auto", None, sequence of str, int or bool, or mapping of str to int
+        Columns of categories: those of text and of categorical types, none, or those that are named, counted or marked.
+        A mapping has the names and the places of columns that a model knows; places count where the table has no names.
+    names : sequence of str, optional
+        By which `categorical` names the columns of a table without names.
     by_rows : bool
         The order in which a sparse matrix is wanted: by rows for prediction, by columns for everything else.
     zero_as_missing : bool
@@ -85,7 +109,7 @@ def read(
     -------
     Columns
     """
-    columns = _read(X, what, min_rows, by_rows)
+    columns = _read(X, what, min_rows, categorical, names, by_rows)
     if not zero_as_missing:
         return columns
     table = columns.table
@@ -95,7 +119,14 @@ def read(
         return replace(columns, table=sparse.no_zeros(table))
     return replace(
         columns,
-        table=[sparse.zeros_missing(one) if isinstance(one, sparse.Stored) else sparse.no_zeros(one) for one in table],
+        table=[
+            sparse.zeros_missing(one)
+            if isinstance(one, sparse.Stored)
+            else one
+            if isinstance(one, Coded)
+            else sparse.no_zeros(one)
+            for one in table
+        ],
     )
 
 
@@ -106,16 +137,24 @@ def is_sparse(table: Any) -> bool:
     return isinstance(table, sparse.Sparse)
 
 
-def _read(X: Any, what: str, min_rows: int, by_rows: bool) -> Columns:
+def _read(
+    X: Any, what: str, min_rows: int, categorical: Categorical, names: Sequence[str] | None, by_rows: bool
+) -> Columns:
     """A table as it is."""
     if not isinstance(X, np.ndarray):
         if sparse.is_sparse(X) and X.ndim == 2:
             _check_shape(X.shape, min_rows)
+            if any(declared(categorical, names, X.shape[1], what)):
+                raise ColumnTypeError(
+                    f"{what} is sparse ({type(X).__name__}), and has columns of categories; give these in a data frame."
+                )
             return Columns(sparse.read(X, what, by_rows, _readable), None, *X.shape)
         frame = None if isinstance(X, list | tuple) else _frame(X, what)
         if frame is not None:
-            return _from_frame(frame, what, min_rows)
+            return _from_frame(frame, what, min_rows, categorical, names)
         table, X = X, X if sparse.is_sparse(X) else _as_array(X, what)
+        if X.dtype.kind == "U":  # NumPy has made text of the numbers too
+            X = np.array(table, object)
         if X.ndim == 0:
             raise DataError(
                 f"{what} is a {type(table).__name__}, which is no table; give an array, a list of rows, a data frame "
@@ -127,6 +166,10 @@ def _read(X: Any, what: str, min_rows: int, by_rows: bool) -> Columns:
             "reshape(-1, 1) if it is one column, or with reshape(1, -1) if it is one row."
         )
     _check_shape(X.shape, min_rows)
+    categories = declared(categorical, names, X.shape[1], what)
+    if any(categories) or (X.dtype.kind in "OUT" and None in categories):
+        table = [_column(X[:, j], f"column {j} of {what}", category) for j, category in enumerate(categories)]
+        return Columns(table, None, *X.shape)
     return Columns(_readable(X, what), None, *X.shape)
 
 
@@ -171,8 +214,42 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
     order = [place[name] for name in names]
     if isinstance(columns.table, sparse.Sparse):
         return replace(columns, table=sparse.choose(columns.table, order), names=tuple(names))
-    table = columns.table.T if isinstance(columns.table, np.ndarray) else columns.table
+    table = columns.table if isinstance(columns.table, list) else list(columns.table.T)
     return replace(columns, table=[table[j] for j in order], names=tuple(names))
+
+
+def encode(columns: Columns, categories: Mapping[int, Dictionary], what: str) -> Columns:
+    """Turn categories into the codes of their dictionaries, so that the core can read all columns.
+
+    Parameters
+    ----------
+    columns : Columns
+        In the order that the positions are of.
+    categories : mapping of int to Dictionary
+        By position: every column that is `Coded`, and any others.
+    what : str
+        What errors call the table.
+
+    Returns
+    -------
+    Columns
+    """
+    if not categories:
+        return columns
+    if isinstance(columns.table, sparse.Sparse):
+        raise ColumnTypeError(f"{what} is sparse, but some columns are of categories; give a data frame.")
+    table = list(columns.table) if isinstance(columns.table, list) else list(columns.table.T)
+    for column, dictionary in categories.items():
+        where = f"column {columns.names[column]!r} of {what}" if columns.names else f"column {column} of {what}"
+        table[column] = dictionary.encode(as_categories(table[column], where), where)
+    return replace(columns, table=table)
+
+
+def as_categories(column: NDArray[Any] | Coded, where: str) -> Coded:
+    """A column that was read as numbers, because nothing in it said otherwise, as categories."""
+    if isinstance(column, sparse.Stored):
+        raise ColumnTypeError(f"{where} is sparse, and of categories elsewhere; make it dense.")
+    return column if isinstance(column, Coded) else of_numbers(column, None, where)
 
 
 def rename(columns: Columns, names: Sequence[str]) -> Columns:
@@ -341,9 +418,10 @@ def floats(values: Any, what: str) -> NDArray[np.float64]:
         _no_sparse(values, what)
         found = _wrap(values, what)
         if isinstance(found, nw.Series):
-            values = _from_series(found, what)
+            values = _from_series(found, what, False)
         elif isinstance(found, nw.DataFrame):
-            values = np.column_stack([_from_series(column, what) for column in found.iter_columns()])
+            columns: list[Any] = [_from_series(column, what, False) for column in found.iter_columns()]
+            values = np.column_stack(columns)
     return np.array(_readable(_as_array(values, what), what), dtype=np.float64, order="C")
 
 
@@ -391,7 +469,13 @@ def _frame(X: Any, what: str) -> "nw.DataFrame[Any] | None":
         raise DataError(f"{what} ({type(X).__name__}) cannot be read as a stream of Arrow tables: {cause}") from cause
 
 
-def _from_frame(frame: "nw.DataFrame[Any]", what: str, min_rows: int) -> Columns:
+def _from_frame(
+    frame: "nw.DataFrame[Any]",
+    what: str,
+    min_rows: int,
+    categorical: Categorical = None,
+    spare: Sequence[str] | None = None,
+) -> Columns:
     """The columns of a data frame, each in its own array."""
     labels: list[Any] = frame.columns  # pandas' may be of any type
     _check_shape(frame.shape, min_rows)
@@ -404,31 +488,100 @@ def _from_frame(frame: "nw.DataFrame[Any]", what: str, min_rows: int) -> Columns
             "X.columns = X.columns.astype(str)."
         )
     names = tuple(map(str, labels)) if texts else None
+    categories = declared(categorical, names or spare, len(labels), what)
     table = [
-        _from_column(column, f"column {name!r} of {what}")
-        for name, column in zip(labels, frame.iter_columns(), strict=True)
+        _from_column(column, f"column {name!r} of {what}", category)
+        for name, column, category in zip(labels, frame.iter_columns(), categories, strict=True)
     ]
     return Columns(table, names, *frame.shape)
 
 
-def _from_column(series: "nw.Series[Any]", where: str) -> NDArray[Any] | sparse.Stored:
+def _from_column(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded | sparse.Stored:
     """One column of a data frame, sparse where pandas has it so."""
-    stored = sparse.of_series(getattr(series.to_native(), "array", None), where, _readable)
-    return _from_series(series, where) if stored is None else stored
+    stored = None if category else sparse.of_series(getattr(series.to_native(), "array", None), where, _readable)
+    return _from_series(series, where, category) if stored is None else stored
 
 
-def _from_series(series: "nw.Series[Any]", where: str) -> NDArray[Any]:
-    """One column of a data frame as an array of numbers."""
+def _column(values: NDArray[Any], where: str, category: bool | None) -> NDArray[Any] | Coded:
+    """One column of an array."""
+    if category is None:  # text, and nothing else, is of categories
+        category = values.dtype.kind in "UT" or (values.dtype.kind == "O" and _has_text(values.tolist()))
+    if not category:
+        return _readable(values, where)
+    mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    plain = np.asarray(values)
+    if plain.dtype.kind in "OUT":
+        listed = plain.tolist()
+        if mask is not None:
+            listed = [None if gone else value for value, gone in zip(listed, mask.tolist(), strict=True)]
+        return of_objects(listed, where)
+    if plain.dtype.kind not in "biuf":
+        raise _refusal(where, plain.dtype)
+    return of_numbers(plain, mask, where)
+
+
+def _has_text(values: Iterable[Any]) -> bool:
+    return any(issubclass(one, str) for one in set(map(type, values)))
+
+
+def _factorized(native: Any) -> tuple[NDArray[Any], list[Any]] | None:
+    """Codes and values of a pandas series; None where a value has no hash, so that it is no category."""
+    try:
+        codes, values = native.factorize()
+    except TypeError:
+        return None
+    return codes, values.tolist()
+
+
+def _coded(series: "nw.Series[Any]", where: str) -> Coded:
+    """A column of text or of a categorical type, by the codes that its library has or makes."""
+    native = series.to_native()
+    if series.implementation.is_pandas_like():
+        held: Any = getattr(native, "array", None)
+        codes, values = (held.codes, held.categories) if hasattr(held, "categories") else native.factorize()
+        if len(values) > len(codes):  # a few rows out of a large table: no need to look at all it knows
+            used, codes = np.unique(codes, return_inverse=True)
+            values, codes = values[used[used >= 0]], codes - np.count_nonzero(used < 0)
+        return Coded.of(codes, values.tolist(), where)
+    if series.implementation.is_polars():
+        import narwhals as nw
+
+        if series.dtype == nw.String:
+            native = series.cast(nw.Categorical).to_native()
+        # Codes are places in a table that other columns may share, so values are looked up by the codes that occur.
+        found, numbers = native.unique().drop_nulls(), native.to_physical()
+        known = found.to_physical().to_numpy()
+        place = np.full(int(known.max(initial=0)) + 1, -1, np.int32)
+        place[known] = np.arange(len(known))
+        codes = place[numbers.fill_null(0).to_numpy()]
+        if numbers.null_count():
+            codes[numbers.is_null().to_numpy()] = -1
+        return Coded.of(codes, found.cast(str).to_list(), where)
+    arrow = native.unify_dictionaries() if hasattr(native.type, "index_type") else native.dictionary_encode()
+    array = arrow.combine_chunks()
+    return Coded.of(array.indices.cast("int32").fill_null(-1).to_numpy(), array.dictionary.to_pylist(), where)
+
+
+def _from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded:
+    """One column of a data frame."""
     import narwhals as nw
 
     dtype = series.dtype
     stored = getattr(series.to_native(), "dtype", None)
     if isinstance(stored, np.dtype):
+        found = _factorized(series.to_native()) if stored.kind == "O" and category is not False else None
+        if found is not None and (category or _has_text(found[1])):
+            return Coded.of(*found, where)
         values = series.to_numpy()
         if stored.kind == "O":  # pandas' NA is no number, unlike None
             values = values.copy()
             values[series.is_null().to_numpy()] = None
-        return _readable(values, where)
+        return _column(values, where, category)
+    if category is not False and (isinstance(dtype, nw.String | nw.Categorical | nw.Enum)):
+        return _coded(series, where)
+    if category and (dtype == nw.Boolean or dtype.is_numeric()):
+        full = series.fill_null(False if dtype == nw.Boolean else 0).to_numpy()
+        return _column(np.ma.MaskedArray(full, series.is_null().to_numpy()), where, True)
     if dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)):
         if not series.null_count():
             return _readable(series.to_numpy(), where)
@@ -438,7 +591,7 @@ def _from_series(series: "nw.Series[Any]", where: str) -> NDArray[Any]:
     if dtype.is_float() or dtype.is_decimal():
         return _readable(series.to_numpy(), where)
     if dtype == nw.Unknown and series.null_count() == len(series):  # a null type: Arrow, polars
-        return np.full(len(series), np.nan)
+        return _column(np.full(len(series), np.nan), where, category)
     raise _refusal(where, stored or getattr(series.to_native(), "type", dtype))
 
 

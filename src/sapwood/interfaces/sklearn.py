@@ -102,7 +102,8 @@ class _Estimator(BaseEstimator):
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            NumPy, scipy's sparse matrices, pandas, polars, Arrow or lists; NaN is a missing value.
+            NumPy, scipy's sparse matrices, pandas, polars, Arrow or lists; NaN is a missing value. Text and categorical
+            types are categories, and columns that ``categorical_features`` names.
         y : (n_rows,) or (n_rows, n_outputs) array-like
             The target: finite numbers, or classes of any kind; in several columns numbers, or labels of 0 and 1.
         sample_weight : (n_rows,) array-like, optional
@@ -131,7 +132,7 @@ class _Estimator(BaseEstimator):
         self._forget()  # not earlier: the model to continue from may be this one
         settings = resolve(self._by_hand(), fields=objective.field_aliases())
         holdouts = _holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
-        bins = {name: settings[name] for name in (*BINS, "n_jobs")}
+        bins = {name: settings[name] for name in (*BINS, "n_jobs", "categorical_features")}
         try:
             target = _target(type(self), y)
             label = self._learn_target(target, settings, known)

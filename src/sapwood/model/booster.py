@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import ingest
+from sapwood.data.categories import Dictionary, known
 from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError, suggest
 from sapwood.model import check, text
@@ -71,6 +72,8 @@ class Booster:
         Whether the training table brought these names, so that tables to predict are matched by name.
     params : mapping
         The training parameters that can change predictions.
+    categories : mapping of int to Dictionary
+        The values of every column of categories, by its position.
     classes : ndarray or None
         The classes of a classifier: two for one output, else one per output.
     best_round : int or None
@@ -93,6 +96,7 @@ class Booster:
     feature_names: Sequence[str]
     named: bool
     params: Mapping[str, Any]
+    categories: Mapping[int, Dictionary] = field(default_factory=dict)
     classes: NDArray[Any] | None = None
     best_round: int | None = None
     data_fingerprint: str = ""
@@ -105,6 +109,7 @@ class Booster:
             "feature_names": tuple(self.feature_names),
             "fields": MappingProxyType(dict(self.fields)),
             "params": MappingProxyType(dict(self.params)),
+            "categories": MappingProxyType(dict(self.categories)),
             "classes": None if self.classes is None else np.array(self.classes),
         }
         for name, value in frozen.items():
@@ -159,6 +164,7 @@ class Booster:
         ----------
         X : table of shape (n_rows, n_columns)
             A named table is matched by name, in any order, if the training table had names; anything else by position.
+            Categories are matched by value; those that training did not see count as missing.
         raw : bool
             Return raw scores (log-odds, say) instead of predictions.
         rounds : int, (int, int) or None
@@ -185,8 +191,7 @@ class Booster:
             and X.shape[1] == len(self.feature_names)
             and X.flags.aligned
             and rounds is init_score is None
-            and not self.averaged
-            and not self._zero_as_missing
+            and self._direct
             and (n_jobs is None or cpu.threads(n_jobs))  # a wrong number raises though one thread will do
         ):
             return self._forest.predict(X, 0, -1, raw)
@@ -322,7 +327,8 @@ class Booster:
             raise ParameterError(f"tree={tree} does not exist; choose 0..{self.trees.n_trees - 1}, or None for all.")
         which = range(self.trees.n_trees) if tree is None else [tree]
         per_round = self.n_outputs * self.n_parallel_trees
-        return "\n".join(text.tree_text(self.trees, index, per_round, self.feature_names) for index in which)
+        names, known = self.feature_names, self.categories
+        return "\n".join(text.tree_text(self.trees, index, per_round, names, known) for index in which)
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """Return every node as a row of a data frame.
@@ -337,9 +343,11 @@ class Booster:
         data frame
             Columns tree, round, output, node, depth, feature, threshold, missing ("left" or "right"), left, right,
             value, gain, cover, count. Leaves have no feature and missing (None), no threshold and gain (NaN), and
-            children -1; splits have no value (NaN).
+            children -1; splits have no value (NaN). With columns of categories one column more, ``categories``: lists
+            of those that go left, as text, where a split is by them and has no threshold (NaN); else None.
         """
-        return text.frame(self.trees, self.n_outputs * self.n_parallel_trees, self.feature_names, backend)
+        per_round = self.n_outputs * self.n_parallel_trees
+        return text.frame(self.trees, per_round, self.feature_names, self.categories, backend)
 
     def fingerprint(self) -> str:
         """SHA-256 of `to_bytes`, in hex: equal for equal models, on any machine."""
@@ -363,6 +371,11 @@ class Booster:
         return io.decode, (self.to_bytes(), dict(self.history), self.transform)
 
     @cached_property
+    def _direct(self) -> bool:
+        """Whether numbers can go to the core as they are, and what it says is the prediction."""
+        return not (self.averaged or self.categories or self._zero_as_missing)
+
+    @cached_property
     def _forest(self) -> cpu.Forest:
         """The trees as the core predicts with them."""
         t = self.trees
@@ -375,6 +388,9 @@ class Booster:
             t.missing_left,
             t.left,
             t.value,
+            t.set,
+            t.set_offset,
+            t.set_code,
             self.base,
             "identity" if self.link == CUSTOM else self.link,
         )
@@ -402,9 +418,12 @@ class Booster:
         return checked
 
     def _read(self, X: Any, by_rows: bool = False) -> ingest.Columns:
-        """The columns of a table, in the order of training."""
-        columns = ingest.read(X, by_rows=by_rows, zero_as_missing=self._zero_as_missing)
-        return ingest.align(columns, self.feature_names if self.named else None, self.n_columns)
+        """The columns of a table, in the order of training, categories as codes."""
+        names = self.feature_names if self.named else None
+        columns = ingest.read(
+            X, categorical=known(self.categories, names), by_rows=by_rows, zero_as_missing=self._zero_as_missing
+        )
+        return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
 
     @property
     def _zero_as_missing(self) -> bool:
@@ -464,7 +483,10 @@ def _validate(booster: Booster) -> None:
     n_parallel = booster.params.get("n_parallel_trees", 1)
     if type(n_parallel) is not int or n_parallel < 1:
         raise ModelFormatError(f"n_parallel_trees={n_parallel!r} is no number of trees.")
-    booster.trees.validate(booster.n_columns, booster.n_outputs)
+    if not all(0 <= column < booster.n_columns for column in booster.categories):
+        raise ModelFormatError(f"categories are of columns {list(booster.categories)}, of {booster.n_columns} in all.")
+    n_bins = {column: dictionary.n_bins for column, dictionary in booster.categories.items()}
+    booster.trees.validate(booster.n_columns, booster.n_outputs, n_bins)
     if booster.trees.n_trees % (booster.n_outputs * n_parallel):
         raise ModelFormatError(f"{booster.trees.n_trees} trees are no whole number of rounds of {n_parallel} trees.")
     if booster.best_round is not None and not 0 <= booster.best_round <= booster.n_rounds:

@@ -5,7 +5,7 @@ In: a model. Out: a verdict for each constrained column, and one for the groups 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from sapwood.model.booster import Booster
 
 Floats = NDArray[np.float64]
-Side = tuple[float, float, bool]  # values above the first and up to the second, and whether missing ones are inside
+# Values above the first and up to the second, or codes of categories; and whether missing ones are inside.
+Side = tuple[float, float, bool] | tuple[frozenset[int], bool]
 Box = dict[int, Side]
-
-ALL: Side = (-np.inf, np.inf, True)
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Verdict:
 
     holds: bool | None  # None: neither proven nor refuted
     why: str
-    rows: Floats | None = None  # (2, n_columns) that differ in the column only and whose scores are in the wrong order
+    rows: NDArray[Any] | None = None  # (2, n_columns) that differ in it only and whose scores are in the wrong order
 
     def __bool__(self) -> bool:
         return self.holds is True
@@ -66,12 +65,18 @@ def check(booster: "Booster") -> Verdicts:
 
 def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
     """Trees that are monotone one by one sum up to a monotone score; where one is not, the sum may still be."""
+    if column in booster.categories:
+        return Verdict(None, "categories have no order")
     crooked = 0
+    whole: list[Side] = [(-np.inf, np.inf, True)] * booster.n_columns
+    for place, dictionary in booster.categories.items():
+        whole[place] = (frozenset(range(dictionary.n_bins)), True)
     for index in range(booster.trees.n_trees):
-        rows = _crossing(booster.trees.slice(index, index + 1), column, sign, booster.n_columns)
-        if rows is None:
+        pair = _crossing(booster.trees.slice(index, index + 1), column, sign, whole)
+        if pair is None:
             continue
         crooked += 1
+        rows = np.array([_row(box, booster) for box in pair], object if booster.categories else np.float64)
         cuts = np.unique(booster.trees.threshold[booster.trees.column == column])
         cuts = cuts[np.isfinite(cuts)]
         grid = np.repeat(rows[:1], len(cuts) + 1, axis=0)
@@ -88,8 +93,8 @@ def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
     return Verdict(True, f"each of the {booster.trees.n_trees} trees is monotone, and so is their sum")
 
 
-def _crossing(tree: Trees, column: int, sign: int, n_columns: int) -> Floats | None:
-    """Two rows that differ in one column only and come to leaves in the wrong order; None if there are none."""
+def _crossing(tree: Trees, column: int, sign: int, whole: Sequence[Side]) -> tuple[Box, Box] | None:
+    """Boxes with rows that differ in one column only and come to leaves in the wrong order; None if there are none."""
     least, most = tree.value.copy(), tree.value.copy()
     splits = np.flatnonzero(tree.left).tolist()
     for node in splits[::-1]:
@@ -97,25 +102,27 @@ def _crossing(tree: Trees, column: int, sign: int, n_columns: int) -> Floats | N
         least[node], most[node] = least[sides].min(), most[sides].max()
     boxes: dict[int, Box] = {0: {}}
     for node in splits:  # a symmetric tree has nodes that no row can reach
-        for child, side in () if node not in boxes else _children(tree, node, boxes[node].get(tree.column[node], ALL)):
-            boxes[child] = boxes[node] | {int(tree.column[node]): side}
+        c = int(tree.column[node])
+        for child, side in () if node not in boxes else _children(tree, node, boxes[node].get(c, whole[c])):
+            boxes[child] = boxes[node] | {c: side}
     for node in splits:
         left, right = int(tree.left[node]), int(tree.left[node]) + 1
         if tree.column[node] != column or left not in boxes or right not in boxes:
             continue
         rest = {c: side for c, side in boxes[node].items() if c != column}
-        pairs = [(left, boxes[left][column], right, boxes[right][column], rest)]
+        # The column itself is one of numbers.
+        pairs: list[tuple[int, Any, int, Any, Box]] = [(left, boxes[left][column], right, boxes[right][column], rest)]
         while pairs:  # both below one node: the others' columns are shared, their own is left of it and right of it
             a, here, b, there, shared = pairs.pop()
             fine = most[a] <= least[b] if sign > 0 else least[a] >= most[b]
             if fine or here[0] >= here[1] or there[0] >= there[1]:
                 continue
             if not tree.left[a] and not tree.left[b]:
-                return np.array([_row(shared | {column: side}, n_columns) for side in (here, there)])
+                return shared | {column: here}, shared | {column: there}
             inner = a if tree.left[a] else b
             own = here if inner == a else there
             c = int(tree.column[inner])
-            for child, side in _children(tree, inner, own if c == column else shared.get(c, ALL)):
+            for child, side in _children(tree, inner, own if c == column else shared.get(c, whole[c])):
                 rest = shared if c == column else shared | {c: side}
                 if inner == a:
                     pairs.append((child, side if c == column else here, b, there, rest))
@@ -126,8 +133,17 @@ def _crossing(tree: Trees, column: int, sign: int, n_columns: int) -> Floats | N
 
 def _children(tree: Trees, node: int, side: Side) -> Iterator[tuple[int, Side]]:
     """The children of a split that rows can reach, and their part of its column."""
+    left, to_left = int(tree.left[node]), bool(tree.missing_left[node])
+    if len(side) == 2:
+        codes, missing = side
+        chosen = frozenset(tree.codes(node).tolist())
+        for child, some in ((left, codes & chosen), (left + 1, codes - chosen)):
+            inside = missing and to_left == (child == left)
+            if some or inside:
+                yield child, (some, inside)
+        return
     low, high, missing = side
-    at, left, to_left = float(tree.threshold[node]), int(tree.left[node]), bool(tree.missing_left[node])
+    at = float(tree.threshold[node])
     for child, part in (
         (left, (low, min(high, at), missing and to_left)),
         (left + 1, (max(low, at), high, missing and not to_left)),
@@ -136,11 +152,15 @@ def _children(tree: Trees, node: int, side: Side) -> Iterator[tuple[int, Side]]:
             yield child, part
 
 
-def _row(box: Box, n_columns: int) -> Floats:
-    """A row inside a box."""
-    row = np.zeros(n_columns)
-    for column, (low, high, _) in box.items():
-        row[column] = np.nan if low >= high else high if high < np.inf else 0.0 if low == -np.inf else _above(low)
+def _row(box: Box, booster: "Booster") -> list[Any]:
+    """A row inside a box; None is a missing category."""
+    row: list[Any] = [None if column in booster.categories else 0.0 for column in range(booster.n_columns)]
+    for column, side in box.items():
+        if len(side) == 2:
+            row[column] = booster.categories[column].values[min(side[0])] if side[0] else None
+        else:
+            low, high, _ = side
+            row[column] = np.nan if low >= high else high if high < np.inf else 0.0 if low == -np.inf else _above(low)
     return row
 
 

@@ -12,13 +12,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import container
+from sapwood.data import categories, container
 from sapwood.errors import DataError, ModelFormatError
 from sapwood.model.booster import Booster, Link
-from sapwood.model.trees import DTYPES, Trees
+from sapwood.model.trees import DTYPES, SETS, Trees
 
 KIND = "model"
-VERSION = 1
+VERSION = 2  # 1: without categories, as models that have none are still written
 
 # Everything of a booster that is no array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -32,7 +32,7 @@ FIELDS: dict[str, tuple[type, ...]] = {
     "best_round": (int, NoneType),
     "data_fingerprint": (str,),
 }
-ARRAYS = {**DTYPES, "base": np.dtype(np.float64)}
+ARRAYS = {*DTYPES, "base"} - {*SETS}
 
 # dtype of classes in the file -> the JSON type of each; numpy strings get the width they need
 CLASS_TYPES: dict[str, tuple[type, ...]] = {
@@ -61,7 +61,9 @@ def encode(booster: Booster) -> bytes:
     if booster.classes is not None:
         fields["classes"] = encode_classes(booster.classes)
     arrays = {name: getattr(booster.trees, name) for name in DTYPES} | {"base": booster.base}
-    return container.pack(KIND, VERSION, arrays, fields)
+    if booster.categories:
+        return container.pack(KIND, VERSION, arrays | categories.pack(booster.categories), fields)
+    return container.pack(KIND, 1, {name: arrays[name] for name in ARRAYS}, fields)
 
 
 def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link | None = None) -> Booster:
@@ -86,8 +88,8 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
         If a byte has changed, or the content does not describe a model in every detail.
     """
     arrays, fields = container.unpack(raw, KIND, VERSION, ModelFormatError)
-    if set(fields) != set(FIELDS) or set(arrays) != set(ARRAYS):
-        raise ModelFormatError(f"The file has other parts than a model: {sorted(fields)}, {sorted(arrays)}.")
+    if set(fields) != set(FIELDS):
+        raise ModelFormatError(f"The file has other fields than a model: {sorted(fields)}.")
     for name, types in FIELDS.items():
         if type(fields[name]) not in types:
             raise ModelFormatError(f"'{name}' is a {type(fields[name]).__name__}, not a {types[0].__name__}.")
@@ -97,10 +99,13 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
         raise ModelFormatError("'fields' holds something that is no number.")
     if fields["classes"] is not None:
         fields["classes"] = _decode_classes(fields["classes"])
-    if arrays["base"].dtype != ARRAYS["base"]:
-        raise ModelFormatError(f"'base' is an array of {arrays['base'].dtype}; expected {ARRAYS['base']}.")
+    known = categories.unpack(arrays, len(fields["feature_names"]), ModelFormatError)
+    if set(arrays) != (ARRAYS | {*SETS} if known else ARRAYS):
+        raise ModelFormatError(f"The file has other arrays than a model: {sorted(arrays)}.")
     base = arrays.pop("base")
-    return Booster(Trees(**arrays), base=base, history=history or {}, transform=transform, **fields)
+    if base.dtype != np.float64:
+        raise ModelFormatError(f"'base' is an array of {base.dtype}; expected float64.")
+    return Booster(Trees(**arrays), base=base, categories=known, history=history or {}, transform=transform, **fields)
 
 
 def save(booster: Booster, path: str | os.PathLike[str]) -> None:

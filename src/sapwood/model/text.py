@@ -4,18 +4,22 @@ In: trees and the names of columns. Out: a string, or a frame of the library ask
 """
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from sapwood.data.categories import Dictionary
 from sapwood.errors import ParameterError, suggest
 from sapwood.model.trees import Trees
 
 BACKENDS = ("pandas", "polars")
+MANY = 8  # categories that a line of text shows
 
 
-def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str]) -> str:
+def tree_text(
+    trees: Trees, tree: int, per_round: int, names: Sequence[str], categories: Mapping[int, Dictionary]
+) -> str:
     """Write one tree as indented text.
 
     ::
@@ -23,7 +27,7 @@ def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str]) -> 
         tree 0 (round 0, output 0)
           0: age <= 42.5 or missing  [gain 12.5, cover 10.0, count 10.0]
             1: value 0.25  [cover 4.0, count 4.0]
-            2: value -0.5  [cover 6.0, count 6.0]
+            2: city in {'Bern', 'Lyon', ... 31 in all}  [gain 2.0, cover 6.0, count 6.0]
 
     Parameters
     ----------
@@ -34,6 +38,8 @@ def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str]) -> 
         Trees in a round.
     names : sequence of str
         Names of the columns.
+    categories : mapping of int to Dictionary
+        Those of columns that have any.
 
     Returns
     -------
@@ -50,13 +56,15 @@ def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str]) -> 
         if left == 0:
             content = f"value {float(one.value[node])!r}  [{cover}, {count}]"
         else:
-            content = f"{_condition(one, node, names)}  [gain {float(one.gain[node])!r}, {cover}, {count}]"
+            content = f"{_condition(one, node, names, categories)}  [gain {float(one.gain[node])!r}, {cover}, {count}]"
             stack += [(left + 1, indent + 1), (left, indent + 1)]
         lines.append(f"{'  ' * indent}{node}: {content}")
     return "\n".join(lines) + "\n"
 
 
-def frame(trees: Trees, per_round: int, names: Sequence[str], backend: str) -> Any:
+def frame(
+    trees: Trees, per_round: int, names: Sequence[str], categories: Mapping[int, Dictionary], backend: str
+) -> Any:
     """Lay out every node as one row of a data frame.
 
     Parameters
@@ -66,6 +74,8 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], backend: str) -> A
         Trees in a round.
     names : sequence of str
         Names of the columns.
+    categories : mapping of int to Dictionary
+        Those of columns that have any.
     backend : {"pandas", "polars"}
         The library to make the frame with.
 
@@ -85,6 +95,9 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], backend: str) -> A
     tree = np.repeat(np.arange(trees.n_trees), np.diff(trees.offset))
     leaf = trees.left == 0
     side = np.where(trees.missing_left == 1, "left", "right")
+    lists = [
+        _labels(trees, node, categories) if by_set else None for node, by_set in enumerate((trees.set >= 0).tolist())
+    ]
     return library.DataFrame(
         {
             "tree": tree,
@@ -93,7 +106,7 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], backend: str) -> A
             "node": np.arange(trees.n_nodes) - trees.offset[tree],
             "depth": trees.depth(),
             "feature": [None if column < 0 else names[column] for column in trees.column.tolist()],
-            "threshold": np.where(leaf, np.nan, trees.threshold),
+            "threshold": np.where(leaf | (trees.set >= 0), np.nan, trees.threshold),
             "missing": [None if end else to for end, to in zip(leaf.tolist(), side.tolist(), strict=True)],
             "left": np.where(leaf, -1, trees.left),
             "right": np.where(leaf, -1, trees.left + 1),
@@ -101,13 +114,28 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], backend: str) -> A
             "gain": np.where(leaf, np.nan, trees.gain),
             "cover": trees.cover,
             "count": trees.count,
+            **({"categories": lists} if categories else {}),
         }
     )
 
 
-def _condition(tree: Trees, node: int, names: Sequence[str]) -> str:
+def _labels(
+    trees: Trees, node: int, categories: Mapping[int, Dictionary], write: Callable[[Any], str] = str
+) -> list[str]:
+    """The categories that go left at a node."""
+    dictionary = categories[int(trees.column[node])]
+    return [dictionary.label(code, write) for code in trees.codes(node).tolist()]
+
+
+def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping[int, Dictionary]) -> str:
     """What the rows of the left branch have in common."""
     name, threshold = names[tree.column[node]], float(tree.threshold[node])
+    if tree.set[node] >= 0:
+        labels = _labels(tree, node, categories, repr)
+        if not labels:
+            return f"{name} is missing"
+        more = [f"... {len(labels)} in all"] if len(labels) > MANY else []
+        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (" or missing" if tree.missing_left[node] else "")
     if threshold == np.inf:
         return f"{name} is not missing"
     return f"{name} <= {threshold!r}" + (" or missing" if tree.missing_left[node] else "")

@@ -3,8 +3,9 @@
 In: trees as the core grew them, or arrays from a file. Out: read-only arrays, checked to be trees before use.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,13 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "gain": np.dtype(np.float64),
     "cover": np.dtype(np.float64),
     "count": np.dtype(np.float64),
+    "set": np.dtype(np.int32),
+    "set_offset": np.dtype(np.int64),
+    "set_code": np.dtype(np.int32),
 }
 OF_TREES = ("offset", "output")
-OF_NODES = tuple(name for name in DTYPES if name not in OF_TREES)
+SETS = ("set", "set_offset", "set_code")  # only models with categories have any
+OF_NODES = tuple(name for name in DTYPES if name not in (*OF_TREES, *SETS[1:]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +44,10 @@ class Trees:
         node       0   1   2   0   1   2   3   4
         column     4  -1  -1   2   7  -1  -1  -1          -1 marks a leaf
         left       1   0   0   1   3   0   0   0          the right child is left + 1
+        set        0  -1  -1  -1   1  -1  -1  -1          -1: by the threshold; several nodes may share a set
+
+        set_offset     0           2           3          first code of each set, and the end
+        set_code       0   5       1                      rising within a set
     """
 
     offset: NDArray[np.int64]  # (n_trees + 1)
@@ -51,14 +60,19 @@ class Trees:
     gain: NDArray[np.float64]  # 0 in leaves
     cover: NDArray[np.float64]  # sum of hessians
     count: NDArray[np.float64]  # sum of weights
+    set: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # the codes that go left; or none, -1
+    set_offset: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))  # (n_sets + 1)
+    set_code: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # of all sets
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.asarray(getattr(self, field.name), order="C")
+        if not len(self.set):  # not given: no category decides
+            object.__setattr__(self, "set", np.full(len(self.column), -1, np.int32))
+        for one in fields(self):
+            array = np.asarray(getattr(self, one.name), order="C")
             if array.flags.writeable:  # ours alone from here on: the caller may write to what it gave
                 array = array.copy()
                 array.flags.writeable = False
-            object.__setattr__(self, field.name, array)
+            object.__setattr__(self, one.name, array)
 
     @property
     def n_trees(self) -> int:
@@ -85,7 +99,8 @@ class Trees:
         """
         parts: list[dict[str, Any]] = [dict(tree) for tree, _ in grown]
         sizes = [len(part["column"]) for part in parts]
-        nodes = {name: _joined([part[name] for part in parts], name) for name in OF_NODES}
+        nodes = {name: _joined([part[name] for part in parts], name) for name in OF_NODES if name not in SETS}
+        nodes |= _joined_sets([tuple(part[name] for name in SETS) for part in parts])
         output = np.array([output for _, output in grown], DTYPES["output"])
         return cls(offset=np.cumsum([0, *sizes], dtype=DTYPES["offset"]), output=output, **nodes)
 
@@ -94,14 +109,21 @@ class Trees:
         """All trees of several `Trees`, in order."""
         ends = np.cumsum([0, *(part.n_nodes for part in parts)], dtype=DTYPES["offset"])
         offsets = [part.offset[:-1] + start for part, start in zip(parts, ends, strict=False)]
-        arrays = {name: _joined([getattr(part, name) for part in parts], name) for name in ("output", *OF_NODES)}
+        names = [name for name in ("output", *OF_NODES) if name not in SETS]
+        arrays = {name: _joined([getattr(part, name) for part in parts], name) for name in names}
+        arrays |= _joined_sets([(part.set, part.set_offset, part.set_code) for part in parts])
         return cls(offset=_joined([*offsets, ends[-1:]], "offset"), **arrays)
 
     def slice(self, first: int, last: int) -> "Trees":
-        """The trees ``first .. last - 1``; the arrays are views, not copies."""
+        """The trees ``first .. last - 1``, and all sets; the arrays are views, not copies."""
         start, end = self.offset[first], self.offset[last]
         nodes = {name: getattr(self, name)[start:end] for name in OF_NODES}
+        nodes |= {"set_offset": self.set_offset, "set_code": self.set_code}
         return Trees(offset=self.offset[first : last + 1] - start, output=self.output[first:last], **nodes)
+
+    def codes(self, node: int) -> NDArray[np.int32]:
+        """The codes that go left at a node of all nodes, whose split is by a set."""
+        return self.set_code[self.set_offset[self.set[node]] : self.set_offset[self.set[node] + 1]]
 
     def depth(self) -> NDArray[np.int32]:
         """Depth of every node, 0 in the roots, level by level."""
@@ -115,7 +137,7 @@ class Trees:
             depth[left] = depth[left + 1] = depth[splits] + 1
         return depth
 
-    def validate(self, n_columns: int, n_outputs: int) -> None:
+    def validate(self, n_columns: int, n_outputs: int, n_bins: Mapping[int, int] = MappingProxyType({})) -> None:
         """Check that the arrays are trees, whatever wrote them, in time linear in their size.
 
         Parameters
@@ -124,6 +146,8 @@ class Trees:
             Columns of the table the trees read.
         n_outputs : int
             Scores of a row; a round has one tree for each, in order.
+        n_bins : mapping of int to int
+            Bins of the columns of categories, which are split by sets of codes, and no others are.
 
         Raises
         ------
@@ -147,6 +171,7 @@ class Trees:
         _hold(self.output == np.tile(np.arange(n_outputs), rounds), "each round has one tree per output, in order")
         self._validate_links()
         self._validate_numbers(n_columns)
+        self._validate_sets(n_columns, n_bins)
 
     def _validate_links(self) -> None:
         """Children follow their parent within its tree, and every node but the root has exactly one parent."""
@@ -176,10 +201,43 @@ class Trees:
         for name in ("gain", "threshold", "missing_left"):
             _hold(~leaf | (getattr(self, name) == 0), f"'{name}' of a leaf is 0")
 
+    def _validate_sets(self, n_columns: int, n_bins: Mapping[int, int]) -> None:
+        """Columns of categories, and only they, are split by sets, of codes that they have."""
+        offset, code, by_set = self.set_offset, self.set_code, self.set >= 0
+        _hold(len(offset) > 0 and offset[0] == 0 and offset[-1] == len(code), "offsets of sets go from 0 to the codes")
+        _hold(offset[1:] >= offset[:-1], "offsets of sets do not fall")
+        _hold((self.set >= -1) & (self.set < len(offset) - 1), f"sets are below {len(offset) - 1}")
+        begins = np.zeros(len(code) + 1, bool)
+        begins[offset[:-1]] = True
+        _hold(begins[1:-1] | (code[1:] > code[:-1]), "the codes of a set rise")
+        _hold(code >= 0, "no code of a set is negative")
+        bins = np.array([n_bins.get(column, 0) for column in range(n_columns)] + [0])  # the last is that of leaves
+        _hold(by_set == (bins[self.column] > 0), "columns of categories, and no others, are split by sets")
+        _hold(~by_set | (self.threshold == 0), "the threshold of a split by a set is 0")
+        highest = np.where(offset[1:] > offset[:-1], np.append(code, -1)[offset[1:] - 1], -1)[self.set[by_set]]
+        _hold(highest < bins[self.column[by_set]], "the codes of a set are bins of its column")
+        _hold((highest >= 0) | (self.missing_left[by_set] == 1), "an empty set sends missing values left")
+
 
 def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
     """One array of the dtype the name has, of no element where there are no parts."""
     return np.concatenate([np.empty(0, DTYPES[name]), *parts], dtype=DTYPES[name])
+
+
+def _joined_sets(parts: Sequence[tuple[NDArray[Any], ...]]) -> dict[str, NDArray[Any]]:
+    """The sets of several parts, each (set, set_offset, set_code), counted over all of them."""
+    sets, offsets, n_sets, n_codes = [], [], 0, 0
+    for index, offset, _ in parts:
+        sets.append(np.where(index < 0, -1, index + n_sets))
+        offsets.append(offset[:-1] + n_codes)
+        n_sets, n_codes = n_sets + len(offset) - 1, n_codes + offset[-1]
+    codes = _joined([part[2] for part in parts], "set_code")
+    end = np.array([n_codes], DTYPES["set_offset"])
+    return {
+        "set": _joined([one.astype(DTYPES["set"]) for one in sets], "set"),
+        "set_offset": _joined([*offsets, end], "set_offset"),
+        "set_code": codes,
+    }
 
 
 def _hold(law: NDArray[np.bool_] | bool, text: str) -> None:

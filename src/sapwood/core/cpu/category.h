@@ -8,10 +8,11 @@
 // Nothing of this is kept with a candidate: once it has won, the same sums give the same steps again.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "../math/gain.h"
-#include "trainer.h"
+#include "tally.h"
 
 namespace sapwood {
 
@@ -38,41 +39,32 @@ class Categories {
   bool one_by_one(int n_bins) const { return n_bins <= few_; }
   const Penalty& penalty(int n_bins) const { return one_by_one(n_bins) ? plain_ : many_; }
 
-  // at(code) of n_codes (the missing one last, if there is one); rows: what `total` counts for; random: a draw that picks one size.
-  template <class At>
-  std::vector<Step> steps(int n_bins, int n_codes, const At& at, Sums total, double rows,
-                          const uint64_t* random) const {
+  // rows: what `total` counts for; random: a draw that picks one size of sets.
+  std::vector<Step> steps(const Bins& bins, Sums total, double rows, const uint64_t* random) const {
     std::vector<Step> all;
+    if (total.h <= 0) return all;
     auto pick = [&](size_t n) { return random == nullptr ? -1 : (int)((unsigned __int128)*random * n >> 64); };
-    if (one_by_one(n_bins)) {
-      for (int32_t code = 0; code < n_codes; code++)
-        if (at(code).h > 0) all.push_back({code, true, random == nullptr});
-      if (random != nullptr && !all.empty()) all[pick(all.size())].ends = true;
+    const int32_t* codes = space(bins.n_codes());
+    auto live = [&](int64_t least) {
+      return kernels().live(bins.sums, bins.packed, bins.n_codes(), least, space(bins.n_codes()));
+    };
+    if (one_by_one(bins.n)) {
+      const int used = live(1);
+      for (int k = 0; k < used; k++) all.push_back({codes[k], true, random == nullptr});
+      if (random != nullptr && used > 0) all[pick(used)].ends = true;
       return all;
     }
     const double each = rows / (double)total.h;
-    auto count = [each](Sums s) { return (int64_t)((double)s.h * each + 0.5); };
-    thread_local std::vector<Live> live;  // of a column with many categories: too large to allocate for every node
-    live.clear();
-    for (int32_t code = 0; code < n_codes; code++) {
-      const Sums s = at(code);
-      if (s.h > 0 && (double)count(s) >= smooth_) live.push_back({(double)s.g / ((double)s.h + smooth_h_), code});
-    }
-    const int used = (int)live.size(), most = std::min(most_, (used + 1) / 2), only = pick(most);
-    if (used > 2 * most) {
-      std::nth_element(live.begin(), live.begin() + most, live.end());
-      std::nth_element(live.begin() + most, live.end() - most, live.end());
-      std::sort(live.begin(), live.begin() + most), std::sort(live.end() - most, live.end());
-    } else {
-      std::sort(live.begin(), live.end());
-    }
+    auto count = [each](int64_t h) { return (int64_t)((double)h * each + 0.5); };  // rows, as far as hessians tell
+    const int used = live(least(count, each, total.h)), most = std::min(most_, (used + 1) / 2), only = pick(most);
+    const std::vector<Live> order = ends(bins, codes, used, most);
     for (const bool back : {false, true}) {
       Sums l;
       int64_t left = 0, group = 0;
       for (int i = 0; i < most; i++) {
-        const int32_t code = live[back ? used - 1 - i : i].code;
-        const Sums s = at(code);
-        l = l + s, left += count(s), group += count(s);
+        const int32_t code = back ? order[order.size() - 1 - i].code : order[i].code;
+        const Sums s = bins.at(code);
+        l = l + s, left += count(s.h), group += count(s.h);
         all.push_back({code, i == 0, false});
         if ((double)left < rows_ || (double)l.h < plain_.min_h) continue;
         const double right = rows - (double)left;
@@ -102,6 +94,66 @@ class Categories {
     int32_t code;
     bool operator<(const Live& o) const { return ratio < o.ratio || (ratio == o.ratio && code < o.code); }
   };
+
+  // Room for the codes of a column: they may be many, and are asked for in every node.
+  static int32_t* space(int n) {
+    thread_local std::vector<int32_t> codes;
+    if (codes.size() < (size_t)n + 8) codes.resize((size_t)n + 8);
+    return codes.data();
+  }
+
+  // The smallest hessian that counts for cat_smooth rows: from a little below, upwards.
+  template <class Count>
+  int64_t least(const Count& count, double each, int64_t total) const {
+    if ((double)count(total) < smooth_) return total + 1;
+    int64_t h = (int64_t)std::max(1.0, (std::ceil(smooth_) - 0.5) / each * (1.0 - 0x1p-40) - 2.0);
+    while ((double)count(h) < smooth_) h++;
+    return h;
+  }
+
+  template <class Before>
+  struct Top {  // the first `most` of all that are offered; few of many are among the first of those before them
+    int most;
+    Before before;
+    std::vector<Live> best = {};
+    Live bar = {};
+    bool full = false;
+    void offer(const Live& x) {
+      if (full && !before(x, bar)) return;
+      best.push_back(x);
+      if ((int)best.size() < 3 * most) return;
+      std::nth_element(best.begin(), best.begin() + (most - 1), best.end(), before);
+      best.resize(most);
+      bar = best.back(), full = true;
+    }
+    void finish() {
+      std::sort(best.begin(), best.end(), before);
+      best.resize(most);
+    }
+  };
+
+  // `most` codes from either end of the order of ratios, or all of them where they are few.
+  std::vector<Live> ends(const Bins& bins, const int32_t* codes, int used, int most) const {
+    auto live = [&](int32_t code) {
+      const Sums s = bins.at(code);
+      return Live{(double)s.g / ((double)s.h + smooth_h_), code};
+    };
+    if (used <= 4 * most) {
+      std::vector<Live> all;
+      for (int k = 0; k < used; k++) all.push_back(live(codes[k]));
+      std::sort(all.begin(), all.end());
+      return all;
+    }
+    Top front{most, [](const Live& a, const Live& b) { return a < b; }};
+    Top back{most, [](const Live& a, const Live& b) { return b < a; }};
+    for (int k = 0; k < used; k++) {
+      const Live x = live(codes[k]);
+      front.offer(x), back.offer(x);
+    }
+    front.finish(), back.finish();
+    front.best.insert(front.best.end(), back.best.rbegin(), back.best.rend());
+    return front.best;
+  }
 
   const int few_, most_;
   const double smooth_, group_, rows_, smooth_h_;

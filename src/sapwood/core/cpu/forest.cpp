@@ -33,7 +33,7 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
     while (((int64_t)2 << level) - 1 <= u) level++;
     const int64_t first = at + ((int64_t)1 << level) - 1;
     if (a.column[at + u] != a.column[first] || a.threshold[at + u] != a.threshold[first] ||
-        a.missing_left[at + u] != a.missing_left[first])
+        a.missing_left[at + u] != a.missing_left[first] || a.set[at + u] != a.set[first])
       return -1;
   }
   return depth;
@@ -43,7 +43,36 @@ uint8_t code_of(double x, const Cuts& cuts) {
   return (uint8_t)(x != x ? cuts.n + 1 : std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
 }
 
+constexpr int MAX_CODES = 65534;  // of a column of categories, so that the two after them are 16 bits still
+
+constexpr int SMALL_SET = 512;  // sets of codes below it have a bit for each, others are searched
+constexpr int TOP_BYTE = 254;   // so that the code of missing values, one more, is a byte
+
+// Above every code of a set, which is empty where missing values are alone on the left.
+int32_t above(const ForestArrays& a, int64_t s) {
+  return a.set_offset[s] < a.set_offset[s + 1] ? a.set_code[a.set_offset[s + 1] - 1] + 1 : 0;
+}
+
 }  // namespace
+
+// Every set holds rising codes, and a column is split by sets or by thresholds, not by both.
+void Forest::check_sets(const ForestArrays& a) {
+  check(a.n_sets >= 0 && a.set_offset[0] == 0 && a.set_offset[a.n_sets] == a.n_codes, "sets do not cover their codes");
+  for (int64_t s = 0; s < a.n_sets; s++) {
+    check(a.set_offset[s] <= a.set_offset[s + 1] && a.set_offset[s + 1] <= a.n_codes, "offsets of sets must not fall");
+    for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++)
+      check(a.set_code[i] < MAX_CODES && a.set_code[i] > (i > a.set_offset[s] ? a.set_code[i - 1] : -1),
+            "the codes of a set must rise");
+  }
+  top_.assign(n_columns_, -1);
+  for (int64_t u = 0; u < a.n_nodes; u++) {
+    if (a.left[u] == 0 || a.set[u] < 0) continue;
+    check(a.set[u] < a.n_sets, "a split asks for a set that is not there");
+    top_[a.column[u]] = std::max(top_[a.column[u]], above(a, a.set[u]));
+  }
+  for (int64_t u = 0; u < a.n_nodes; u++)
+    check(a.left[u] == 0 || (a.set[u] >= 0) == (top_[a.column[u]] >= 0), "a column is split by sets and by thresholds");
+}
 
 Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, Link link)
     : n_columns_(n_columns), base_(std::move(base)), link_(link) {
@@ -61,9 +90,23 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
       check(c >= 0 && c < n_columns, "a split asks for a column that is not there");
       const double x = a.threshold[at + u];
       check(x == x && x != -INF && (x != INF || !a.missing_left[at + u]), "a split has an impossible threshold");
-      if (x != INF) thresholds[c].push_back(x);
+      if (x != INF && a.set[at + u] < 0) thresholds[c].push_back(x);
     }
   }
+  check_sets(a);
+  set_offset_.assign(a.set_offset, a.set_offset + a.n_sets + 1);
+  set_code_.assign(a.set_code, a.set_code + a.n_codes);
+  std::vector<int64_t> set_at(a.n_sets);
+  for (int64_t s = 0; s < a.n_sets; s++) {
+    const int end = above(a, s);
+    set_at[s] = end <= SMALL_SET ? (int64_t)small_sets_.size() : ~s;
+    if (end > SMALL_SET) continue;
+    small_sets_.push_back((uint64_t)end);
+    small_sets_.resize(small_sets_.size() + (end + 63) / 64, 0);
+    for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++)
+      small_sets_[set_at[s] + 1 + a.set_code[i] / 64] |= 1ull << (a.set_code[i] % 64);
+  }
+  mask_sets_.reserve(std::count_if(a.set, a.set + a.n_nodes, [](int32_t s) { return s >= 0; }));  // nodes point to them
   plane_of_.assign(n_columns, -1);
   for (int64_t u = 0; u < a.n_nodes; u++)
     if (a.left[u] != 0) plane_of_[a.column[u]] = 0;
@@ -73,6 +116,7 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
     std::sort(x.begin(), x.end());
     x.erase(std::unique(x.begin(), x.end()), x.end());
     maskable_ = maskable_ && x.size() <= 254;
+    if (top_[c] > TOP_BYTE) wide_columns_.push_back(c);
     plane_of_[c] = (int)used_.size();
     used_.push_back(c);
     cuts_.emplace_back(x);
@@ -89,24 +133,46 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
                  (int64_t)masks_.size(),
                  (int64_t)leaf_value_.size(),
                  bits_for((n + 1) / 2),
-                 maskable_ && n <= 511};
+                 maskable_ && n <= 511,
+                 (int)wide_.size(),
+                 0};
     for (int u = 0; u < n; u++) {
       const int32_t left = a.left[at + u];
-      walk_[at + u] = {a.threshold[at + u], left == 0 ? -1 : plane_of_[a.column[at + u]],
-                       left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0)};
+      Walk& w = walk_[at + u];
+      w.threshold = a.threshold[at + u], w.plane = left == 0 ? -1 : plane_of_[a.column[at + u]];
+      w.left = left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0);
+      if (left != 0 && a.set[at + u] >= 0) w.set = set_at[a.set[at + u]], w.plane = -2 - w.plane;
     }
     if (tree.masked) {
       most_nodes_ = std::max(most_nodes_, n);
       auto mask = [&](int u) {
         MaskNode m{};
         if (a.left[at + u] == 0) return m;
-        const int p = plane_of_[a.column[at + u]];
+        const int p = plane_of_[a.column[at + u]], top = top_[a.column[at + u]];
+        m.plane = p, m.left = (uint16_t)a.left[at + u];
+        if (top >= 0) {  // codes from `top` on are in no set, the one after it is missing
+          const int32_t s = a.set[at + u];
+          const bool missing_left = a.missing_left[at + u];
+          if (top > TOP_BYTE) {
+            const auto column = std::lower_bound(wide_columns_.begin(), wide_columns_.end(), a.column[at + u]);
+            wide_.push_back({(int)(column - wide_columns_.begin()), s, missing_left});
+            m.plane = (int)used_.size() + tree.n_wide++, m.low = 1, m.length = 1;
+            return m;
+          }
+          auto& right = mask_sets_.emplace_back();
+          right.fill(~0ull);
+          auto to_left = [&](int code) { right[code / 64] &= ~(1ull << (code % 64)); };
+          for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++) to_left(a.set_code[i]);
+          if (missing_left) to_left(top + 1);
+          m.set = right.data();
+          return m;
+        }
         const Cuts& cuts = cuts_[p];
         const double x = a.threshold[at + u];
         const int bin =
             x == INF ? cuts.n : (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
         const int low = bin + 1, end = cuts.n + 1 + (a.missing_left[at + u] ? 0 : 1);
-        m.plane = p, m.low = (uint8_t)low, m.length = (uint8_t)(end - low), m.left = (uint16_t)a.left[at + u];
+        m.low = (uint8_t)low, m.length = (uint8_t)(end - low);
         return m;
       };
       int n_leaves = 0;
@@ -120,15 +186,32 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
         n_leaves += a.left[at + u] == 0;
       }
       for (int d = 0; d < tree.symmetric_depth; d++) masks_.push_back(mask((1 << d) - 1));
+      most_wide_ = std::max(most_wide_, tree.n_wide);
     }
     trees_.push_back(tree);
   }
 }
 
+bool Forest::in_set(int64_t set, double x) const {
+  if (set >= 0) {
+    const uint64_t* bits = &small_sets_[set];
+    return x < (double)bits[0] && (bits[1 + (int64_t)x / 64] >> ((int64_t)x % 64) & 1);
+  }
+  const int32_t *first = set_code_.data() + set_offset_[~set], *last = set_code_.data() + set_offset_[~set + 1];
+  return x < MAX_CODES && std::binary_search(first, last, (int32_t)x);
+}
+
+template <bool SETS>
 int32_t Forest::follow(const OneTree& t, const double* row) const {
   const Walk* w = &walk_[t.first_node];
   int32_t u = 0;
-  while (w[u].plane >= 0) {
+  while (SETS ? w[u].plane != -1 : w[u].plane >= 0) {
+    if (SETS && w[u].plane < 0) {
+      const double x = row[-2 - w[u].plane];
+      const bool left = !(x >= 0.0) ? w[u].left & 1 : in_set(w[u].set, x);  // below 0, and NaN: missing
+      u = (w[u].left >> 1) + !left;
+      continue;
+    }
     const double x = row[w[u].plane];
     const bool right = x != x ? !(w[u].left & 1) : x > w[u].threshold;
     u = (w[u].left >> 1) + right;
@@ -160,6 +243,7 @@ void Forest::encode_lists(const RowLists& lists, int64_t row, int n, uint8_t* co
     }
 }
 
+template <bool SETS>
 void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                      double* out) const {
   std::vector<double> x(used_.size());
@@ -169,7 +253,7 @@ void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int6
     double* s = out + (row + i) * k;
     for (int j = 0; j < k; j++) s[j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
     for (int64_t t = first; t < last; t++)
-      s[trees_[t].output] = s[trees_[t].output] + value_[trees_[t].first_node + follow(trees_[t], x.data())];
+      s[trees_[t].output] = s[trees_[t].output] + value_[trees_[t].first_node + follow<SETS>(trees_[t], x.data())];
   }
 }
 
@@ -177,7 +261,9 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
                        int n_threads) const {
   const int k = n_outputs(), n_planes = (int)used_.size();
   struct alignas(64) Local {
-    std::vector<uint8_t> codes;
+    std::vector<uint8_t> codes;   // (n_planes + most_wide_, BLOCK)
+    std::vector<uint16_t> wide;   // (wide_columns_, BLOCK)
+    std::vector<uint64_t> right;  // a bit a code
     std::vector<const uint8_t*> planes;
     std::vector<uint64_t> reach;
     std::vector<double> score;
@@ -186,8 +272,10 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
   run(n_threads, (table.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
     Local& mine = local[worker];
     if (mine.planes.empty()) {
-      mine.codes.assign((size_t)n_planes * BLOCK + 64, 0);
-      for (int p = 0; p < n_planes; p++) mine.planes.push_back(mine.codes.data() + (size_t)p * BLOCK);
+      mine.codes.assign((size_t)(n_planes + most_wide_) * BLOCK + 64, 0);
+      mine.wide.assign(wide_columns_.size() * BLOCK, 0);
+      mine.right.assign(most_wide_ > 0 ? (MAX_CODES + 2) / 64 : 0, ~0ull);
+      for (int p = 0; p < n_planes + most_wide_; p++) mine.planes.push_back(mine.codes.data() + (size_t)p * BLOCK);
       mine.planes.push_back(nullptr);
       mine.reach.resize((size_t)most_nodes_ * (BLOCK / 64));
       mine.score.resize((size_t)k * BLOCK);
@@ -209,13 +297,41 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
           for (int i = STRIPE; i < 2 * STRIPE; i++)
             __builtin_prefetch(line + (at + first_row + i) * column.stride, 0, 2);
         }
-        encode(column, at + first_row, m, cuts_[p], code);
         uint8_t* plane = mine.codes.data() + (size_t)p * BLOCK + first_row;
+        if (const int top = top_[used_[p]]; top > TOP_BYTE) continue;
+        else if (top >= 0) {
+          double x[STRIPE];
+          load(column, at + first_row, m, x);
+          for (int i = 0; i < m; i++) plane[i] = (uint8_t)(!(x[i] >= 0.0) ? top + 1 : x[i] < top ? (int)x[i] : top);
+          continue;
+        }
+        encode(column, at + first_row, m, cuts_[p], code);
         for (int i = 0; i < m; i++) plane[i] = (uint8_t)code[i];
       }
     }
+    for (size_t c = 0; c < wide_columns_.size(); c++) {
+      const int top = top_[wide_columns_[c]];
+      double x[BLOCK];
+      load(table.columns[wide_columns_[c]], at, n, x);
+      uint16_t* wide = &mine.wide[c * BLOCK];
+      for (int i = 0; i < n; i++) wide[i] = (uint16_t)(!(x[i] >= 0.0) ? top + 1 : x[i] < top ? (int)x[i] : top);
+    }
     for (int64_t t = first; t < last; t++) {
       const OneTree& tree = trees_[t];
+      for (int k = 0; k < tree.n_wide; k++) {
+        const WideNode& node = wide_[tree.first_wide + k];
+        const uint16_t* wide = &mine.wide[(size_t)node.column * BLOCK];
+        uint8_t* plane = mine.codes.data() + (size_t)(n_planes + k) * BLOCK;
+        auto flip = [&] {  // between a table in which all go right and that of the node
+          for (int64_t i = set_offset_[node.set]; i < set_offset_[node.set + 1]; i++)
+            mine.right[set_code_[i] / 64] ^= 1ull << (set_code_[i] % 64);
+          const int missing = top_[wide_columns_[node.column]] + 1;
+          if (node.missing_left) mine.right[missing / 64] ^= 1ull << (missing % 64);
+        };
+        flip();
+        for (int i = 0; i < BLOCK; i++) plane[i] = (uint8_t)(mine.right[wide[i] >> 6] >> (wide[i] & 63) & 1);
+        flip();
+      }
       double* score = &mine.score[tree.output * BLOCK];
       uint8_t leaf[BLOCK];
       if (tree.symmetric_depth >= 0)
@@ -241,7 +357,8 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
   run(table.n_rows <= TOGETHER ? 1 : n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
     const int64_t at = b * TOGETHER;
     const int n = (int)std::min<int64_t>(TOGETHER, table.n_rows - at);
-    by_rows(table, at, n, first, last, start, out);
+    if (set_offset_.size() == 1) by_rows<false>(table, at, n, first, last, start, out);
+    else by_rows<true>(table, at, n, first, last, start, out);
     if (!raw && link_ != Link::identity)
       kernels().link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());
   });
@@ -253,7 +370,9 @@ void Forest::leaves(const Chunk& table, int64_t first, int64_t last, int32_t* ou
     std::vector<double> x(used_.size());
     for (int64_t i = b * TOGETHER; i < std::min(table.n_rows, (b + 1) * TOGETHER); i++) {
       load_row(table, i, x.data());
-      for (int64_t t = first; t < last; t++) out[i * (last - first) + (t - first)] = follow(trees_[t], x.data());
+      for (int64_t t = first; t < last; t++)
+        out[i * (last - first) + (t - first)] =
+            set_offset_.size() == 1 ? follow<false>(trees_[t], x.data()) : follow<true>(trees_[t], x.data());
     }
   });
 }

@@ -1,5 +1,6 @@
 // Forest: a frozen model, ready to predict. Enters: flat trees, then tables. Leaves: scores or leaf ids.
 #pragma once
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,12 +19,17 @@ struct ForestArrays {
   const uint8_t* missing_left;
   const int32_t* left;
   const double* value;
+  const int32_t* set;  // (n_nodes) the set of codes that goes left, or -1: by the threshold
+  int64_t n_sets, n_codes;
+  const int64_t* set_offset;  // (n_sets + 1) into set_code
+  const int32_t* set_code;    // (n_codes)
 };
 
 class Forest {
  public:
   Forest(int n_columns, const ForestArrays& a, std::vector<double> base, Link link);  // throws std::invalid_argument
   int n_columns() const { return n_columns_; }
+  bool has_sets() const { return set_offset_.size() > 1; }
   int n_outputs() const { return (int)base_.size(); }
   int64_t n_trees() const { return (int64_t)trees_.size(); }
   // out (n, n_outputs); start (n, n_outputs) replaces the base scores, or null
@@ -33,9 +39,12 @@ class Forest {
               int n_threads) const;  // (n, last - first) node ids
 
  private:
-  struct Walk {  // a node for following one row: x <= threshold goes left
-    double threshold;
-    int32_t plane;  // place of its column in used_; -1 in leaves
+  struct Walk {  // a node for following one row: x <= threshold goes left, or the codes of a set
+    union {
+      double threshold;
+      int64_t set;  // into small_sets_; ~ its number where it holds larger codes
+    };
+    int32_t plane;  // place of its column in used_; -1 in leaves, -2 - place where a set decides
     int32_t left;   // left child * 2 + missing_left; a leaf: its index in `value`
   };
   struct OneTree {
@@ -44,8 +53,18 @@ class Forest {
     int64_t first_mask, first_value;       // into masks_, leaf_value_; masks_ holds one node a level where symmetric
     int n_bits;                            // of a leaf's number
     bool masked;
+    int first_wide, n_wide;  // into wide_
   };
+  struct WideNode {  // a split by codes of more than a byte, whose answers make a plane
+    int column;      // place in wide_columns_
+    int32_t set;
+    bool missing_left;
+  };
+  void check_sets(const ForestArrays& a);
+  bool in_set(int64_t set, double x) const;
+  template <bool SETS>
   int32_t follow(const OneTree& t, const double* row) const;
+  template <bool SETS>
   void by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                double* out) const;
   void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
@@ -62,7 +81,15 @@ class Forest {
   std::vector<int> used_;      // columns that some split asks for
   std::vector<int> plane_of_;  // column -> place in used_
   std::vector<Cuts> cuts_;     // by place in used_
+  std::vector<int> top_;       // by column: above every code of its sets; -1: split by thresholds
+  std::vector<int64_t> set_offset_;
+  std::vector<int32_t> set_code_;
+  std::vector<uint64_t> small_sets_;  // of each set how many codes it has a bit for, then the bits, 1 goes left
   std::vector<MaskNode> masks_;
+  std::vector<std::array<uint64_t, SET_WORDS>> mask_sets_;
+  std::vector<int> wide_columns_;
+  std::vector<WideNode> wide_;
+  int most_wide_ = 0;               // of a tree
   std::vector<double> leaf_value_;  // by leaf number, 256 a tree
   bool maskable_ = true;
   int most_nodes_ = 1;

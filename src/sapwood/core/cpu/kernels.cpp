@@ -45,6 +45,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       scan,
       promising,
       scan_level,
+      live,
       mark,
       move,
       leaves,

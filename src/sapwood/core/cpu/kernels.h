@@ -188,6 +188,8 @@ struct Kernels {
   // One node's part of a level's scores: score (n_bins) += ; with `side` the missing codes join the left.
   void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side,
                      double* score);
+  // codes (n + 8) OUT, rising: those with a hessian of at least `least`; how many
+  int (*live)(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes);
   int64_t (*mark)(const PartitionArgs&);  // how many rows go right
   void (*move)(const PartitionArgs&);
   void (*leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits, uint64_t* reach,

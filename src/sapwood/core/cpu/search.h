@@ -30,18 +30,6 @@ inline std::vector<int> fewer(const std::vector<int>& columns, double fraction, 
   return kept;
 }
 
-struct Bins {  // of one column in one node: what a scan reads
-  const int64_t* sums;
-  bool packed;  // words, else pairs
-  int n;        // bins of values; those of missing ones follow, where they are some
-  bool missing;
-  Sums at(int b) const {
-    return packed ? Sums{sums[b] >> 32, sums[b] & 0xffffffff} : Sums{sums[2 * b], sums[2 * b + 1]};
-  }
-  Sums gone() const { return missing ? at(n) : Sums{}; }
-  int n_codes() const { return n + missing; }
-};
-
 class Search {
  public:
   struct Shared {  // one split for all nodes of a level: the sum of their scores decides
@@ -258,7 +246,7 @@ class Search {
     auto consider = [&](Sums l, int64_t rows, int b, bool side) {
       const Sums r = n.sum - l;
       if (!admits(l, r)) return;
-      if (!count.empty() && ((double)rows < least_count_ || (double)(total - rows) < least_count_)) return;
+      if (!count.empty() && few(rows, total)) return;
       const double s = split(l, r, id, c, b);
       if (s > best.score) best = {s, c, b, side, l};
     };
@@ -273,128 +261,23 @@ class Search {
     return best;
   }
 
-  // ------------------------------------------------------------------------------------------------- categories
+  // Category columns: sets.cpp.
   using Steps = std::vector<Categories::Step>;
+  Steps steps(int32_t id, int c, const Bins& bins, Sums total, int64_t count) const;
+  Steps level_steps(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c) const;
+  Candidate scan_sets(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
+                      const std::vector<int64_t>& count) const;
+  Shared share_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) const;
+  Shared score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
+                    const Steps& all, bool count_rows) const;
+  void take_set(std::vector<Node>& nodes, const std::vector<int32_t>& level, const Shared& best);
+  std::vector<int32_t> set_of(const Node& n, int32_t id) const;
+  Sums sum_of(const Node& n, int c, const std::vector<int32_t>& codes) const;
+  double part(Sums l, Sums r, int32_t id, int c) const;
 
-  // A draw for each column of a node or a level, where only one random candidate is looked at.
-  template <class At>
-  Steps steps(int32_t id, int c, int n_codes, const At& at, Sums total, int64_t count) const {
-    const double rows = (double)count * power_of_two(-in_.weights.shift);
-    const uint64_t random = in_.rules.extra ? draw(key(in_.seed, RANDOM_CUT, in_.tree, id), c) : 0;
-    return categories_->steps(b_.n_bins[c], n_codes, at, total, rows, in_.rules.extra ? &random : nullptr);
-  }
-  Steps steps(const Node& n, int32_t id, int c, const Bins& bins) const {
-    auto at = [&](int32_t code) { return bins.at(code); };
-    return steps(id, c, bins.n_codes(), at, n.sum, n.count);
-  }
-
-  double part(Sums l, Sums r, int32_t id, int c) const {
-    const Penalty& p = categories_->penalty(b_.n_bins[c]);
-    return guard_.ordered() ? guard_.part(l, r, id, p) : split_score(l, r, p);
-  }
   bool few(int64_t left, int64_t total) const {  // rows on a side
     return (double)left < least_count_ || (double)(total - left) < least_count_;
   }
-
-  // The best set of a category column, as a step; `count` as in careful_scan.
-  Candidate scan_sets(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
-                      const std::vector<int64_t>& count) const {
-    const Steps all = steps(n, id, c, bins);
-    int64_t total = 0, rows = 0;
-    for (const int64_t x : count) total += x;
-    Sums l;
-    bool missing = false;
-    for (int k = 0; k < (int)all.size(); k++) {
-      if (all[k].fresh) l = {}, rows = 0, missing = false;
-      l = l + bins.at(all[k].code), rows += count.empty() ? 0 : count[all[k].code], missing |= all[k].code == bins.n;
-      if (!all[k].ends || !admits(l, n.sum - l) || (!count.empty() && few(rows, total))) continue;
-      const double s = part(l, n.sum - l, id, c);
-      if (s > best.score) best = {s, c, k, missing, l};
-    }
-    return best;
-  }
-
-  // The codes that a node's best split sends left, if it is one of categories.
-  std::vector<int32_t> set_of(const Node& n, int32_t id) const {
-    const int c = n.best.column;
-    return without_missing(Categories::set(steps(n, id, c, bins_of(n, c)), n.best.bin), c);
-  }
-  std::vector<int32_t> without_missing(std::vector<int32_t> codes, int c) const {
-    if (!codes.empty() && codes.back() == b_.n_bins[c]) codes.pop_back();
-    return codes;
-  }
-
-  // The steps of a level: those of its nodes' sums.
-  Steps level_steps(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c) const {
-    std::vector<Sums> sums(t_.used(c));
-    Sums total;
-    int64_t count = 0;
-    for (const int32_t id : level) {
-      const Node& n = nodes[id];
-      if (n.n_rows == 0) continue;
-      const Bins bins = bins_of(n, c);
-      for (int code = 0; code < bins.n_codes(); code++) sums[code] = sums[code] + bins.at(code);
-      total = total + n.sum, count += n.count;
-    }
-    return steps(level[0], c, (int)sums.size(), [&](int32_t code) { return sums[code]; }, total, count);
-  }
-
-  // The best set of a category column for all nodes of a level.
-  Shared share_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) const {
-    const Steps all = level_steps(nodes, level, c);
-    Shared best = score_sets(nodes, level, c, bar, all, false);
-    if (best.column < 0 || !counted_) return best;
-    const std::vector<int32_t> codes = Categories::set(all, best.bin);
-    for (const int32_t id : level) {
-      const Sums l = sum_of(nodes[id], c, codes);
-      if (l.h > 0 && l.h < nodes[id].sum.h && !surely_enough(l.h, nodes[id].sum.h))
-        return score_sets(nodes, level, c, bar, all, true);
-    }
-    return best;
-  }
-
-  Sums sum_of(const Node& n, int c, const std::vector<int32_t>& codes) const {
-    Sums sum;
-    if (n.n_rows > 0)
-      for (const int32_t code : codes) sum = sum + t_.at(n.hist, c, code);
-    return sum;
-  }
-
-  Shared score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
-                    const Steps& all, bool count_rows) const {
-    std::vector<double> score(all.size(), 0.0);
-    std::vector<int64_t> count, left(all.size(), 0);
-    int64_t missing = 0, whole = 0;
-    for (const int32_t id : level) {
-      const Node& n = nodes[id];
-      if (n.n_rows == 0 || n.sum.h == 0) continue;
-      const Bins bins = bins_of(n, c);
-      missing += bins.gone().h, whole += n.sum.h;
-      int64_t total = 0, rows = 0;
-      if (count_rows) count_codes(n, c, count);
-      for (const int64_t x : count) total += x;
-      Sums l;
-      for (size_t k = 0; k < all.size(); k++) {
-        if (all[k].fresh) l = {}, rows = 0;
-        l = l + bins.at(all[k].code), rows += count_rows ? count[all[k].code] : 0;
-        const Sums r = n.sum - l;
-        const bool empty = l.h == 0 || r.h == 0;
-        left[k] += l.h;
-        if (!empty && (!admits(l, r) || (count_rows && few(rows, total)))) score[k] = -INF;
-        else score[k] = score[k] + (empty ? n.score : part(l, r, id, c));
-      }
-    }
-    Shared best;
-    best.score = bar;
-    bool side = false;
-    for (int k = 0; k < (int)all.size(); k++) {
-      side = (side && !all[k].fresh) || all[k].code == b_.n_bins[c];
-      if (all[k].ends && score[k] > best.score) best = {score[k], c, k, side};
-    }
-    if (best.column >= 0 && missing == 0) best.missing_left = left[best.bin] >= whole - left[best.bin];
-    return best;
-  }
-
   bool admits(Sums l, Sums r) const {
     return l.h > 0 && r.h > 0 && (double)l.h >= penalty_.min_h && (double)r.h >= penalty_.min_h;
   }
@@ -460,9 +343,7 @@ class Search {
     if (!pays(best, own)) return false;
     const int c = best.column;
     if (b_.is_category[c]) {
-      shared_set = Categories::set(level_steps(nodes, level, c), best.bin);
-      for (const int32_t id : level) take(nodes[id], id, best, sum_of(nodes[id], c, shared_set));
-      shared_set = without_missing(std::move(shared_set), c);
+      take_set(nodes, level, best);
       return true;
     }
     for (const int32_t id : level) {

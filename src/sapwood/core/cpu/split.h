@@ -173,6 +173,37 @@ static uint64_t promising(const int64_t* hist, bool packed, int n, Sums total, c
   return found;
 }
 
+static int live(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes) {
+  int k = 0;
+#ifdef __AVX512DQ__
+  const __m512i bar = _mm512_set1_epi64(least), low = _mm512_set1_epi64(0xffffffff);
+  const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
+  for (int b = 0; b < n; b += 8) {
+    const __mmask8 all = n - b >= 8 ? 0xff : (__mmask8)((1u << (n - b)) - 1);
+    __m512i h;
+    if (packed) {
+      h = _mm512_and_si512(_mm512_maskz_loadu_epi64(all, hist + b), low);
+    } else {
+      const __mmask16 both = (__mmask16)((1u << 2 * __builtin_popcount(all)) - 1);
+      h = _mm512_permutex2var_epi64(_mm512_maskz_loadu_epi64((__mmask8)both, hist + 2 * b),
+                                    _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1),
+                                    _mm512_maskz_loadu_epi64((__mmask8)(both >> 8), hist + 2 * b + 8));
+    }
+    const __mmask8 in = _mm512_mask_cmpge_epi64_mask(all, h, bar);
+    if (in == 0) continue;  // of a column with many categories a deep node holds few
+    _mm256_storeu_si256((__m256i*)(codes + k),
+                        _mm256_maskz_compress_epi32(in, _mm256_add_epi32(_mm256_set1_epi32(b), lanes)));
+    k += __builtin_popcount(in);
+  }
+#else
+  for (int b = 0; b < n; b++) {
+    codes[k] = b;
+    k += bin_sums(hist, packed, b).h >= least;
+  }
+#endif
+  return k;
+}
+
 // score (n) += this node's part for cuts 0 .. n-1; -inf is a veto.
 static void scan_level(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& p, bool side,
                        double* score) {

@@ -35,6 +35,18 @@ struct Node {
   Hist hist;
 };
 
+struct Bins {  // of one column in one node: what a scan reads
+  const int64_t* sums;
+  bool packed;  // words, else pairs
+  int n;        // bins of values; those of missing ones follow, where they are some
+  bool missing;
+  Sums at(int b) const {
+    return packed ? Sums{sums[b] >> 32, sums[b] & 0xffffffff} : Sums{sums[2 * b], sums[2 * b + 1]};
+  }
+  Sums gone() const { return missing ? at(n) : Sums{}; }
+  int n_codes() const { return n + missing; }
+};
+
 struct TileSpan {  // slots counted together
   int group, first, width;
 };
