@@ -144,7 +144,7 @@ def _read(
     if not isinstance(X, np.ndarray):
         if sparse.is_sparse(X) and X.ndim == 2:
             _check_shape(X.shape, min_rows)
-            if any(declared(categorical, names, X.shape[1], what)):
+            if categorical and any(declared(categorical, names, X.shape[1], what)):
                 raise ColumnTypeError(
                     f"{what} is sparse ({type(X).__name__}), and has columns of categories; give these in a data frame."
                 )
