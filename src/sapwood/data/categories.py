@@ -87,8 +87,10 @@ def declared(categorical: Categorical, names: Sequence[str] | None, n_columns: i
     sequence of bool or None
         Of each column; None where its type decides.
     """
-    if not categorical or isinstance(categorical, str):  # at once: there may be very many columns, and one row
-        return [None if isinstance(categorical, str) else False] * n_columns
+    if categorical is None or isinstance(categorical, str):
+        return [False if categorical is None else None] * n_columns
+    if len(categorical) == 0:  # at once: there may be very many columns, and one row
+        return [False] * n_columns
     if isinstance(categorical, Mapping):
         chosen: set[Any] = set(categorical.values() if names is None else categorical)
         return [(j if names is None else names[j]) in chosen for j in range(n_columns)]

@@ -144,7 +144,8 @@ def _read(
     if not isinstance(X, np.ndarray):
         if sparse.is_sparse(X) and X.ndim == 2:
             _check_shape(X.shape, min_rows)
-            if categorical and any(declared(categorical, names, X.shape[1], what)):
+            some = categorical is not None and not isinstance(categorical, str) and len(categorical) > 0
+            if some and any(declared(categorical, names, X.shape[1], what)):
                 raise ColumnTypeError(
                     f"{what} is sparse ({type(X).__name__}), and has columns of categories; give these in a data frame."
                 )
