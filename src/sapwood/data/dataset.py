@@ -500,11 +500,6 @@ def _columns(
     table: dict[int, Any] = {j: _coded(code, known[j]) if j in known else values[j][code] for j, code in codes.items()}
     columns, usual, offset, row, code = listed
     for j, most, (first, last) in zip(columns.tolist(), usual.tolist(), pairwise(offset.tolist()), strict=True):
-        if j in known:
-            whole = np.full(n_rows, most)
-            whole[row[first:last]] = code[first:last]
-            table[j] = _coded(whole, known[j])
-            continue
         rows = row[first:last].astype(np.int32)
         table[j] = sparse.Stored(values[j][code[first:last]], rows, n_rows, float(values[j][most]))
     return ingest.Columns([table[j] for j in range(len(cuts))], None, n_rows, len(cuts))

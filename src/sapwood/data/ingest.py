@@ -221,7 +221,7 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
     order = [place[name] for name in names]
     if isinstance(columns.table, sparse.Sparse):
         return replace(columns, table=sparse.choose(columns.table, order), names=tuple(names))
-    table = columns.table if isinstance(columns.table, list) else list(columns.table.T)
+    table = columns.apart()
     return replace(columns, table=[table[j] for j in order], names=tuple(names))
 
 
