@@ -76,7 +76,7 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
       n_threads_(n_threads),
       field_(std::move(field)),
       n_(binned.n_rows),
-      work_(std::make_unique<Workspace[]>(n_threads)),
+      work_(std::make_unique<Workspace[]>((size_t)std::max(1, n_threads))),
       ordered_(binned.exact ? std::make_unique<Ordered>(binned, n_threads) : nullptr) {
   n_live_ = n_repeats_ = n_;
   if (weights_.given) {

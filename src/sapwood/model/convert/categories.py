@@ -36,7 +36,8 @@ class Categories:
 
     def dictionary(self) -> Dictionary:
         """Ours."""
-        return Dictionary(tuple(self.values))  # type: ignore[arg-type]  # all of one type
+        values: tuple[Any, ...] = tuple(self.values)  # all of one type
+        return Dictionary(values)
 
     def codes(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         """The codes of some of the numbers; those that no row of the training had decide nothing."""
