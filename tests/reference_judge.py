@@ -73,20 +73,20 @@ class Judge:
     def favour(self, s: float, parent: float, node: int, column: int) -> float:
         """What a column's best score is worth to the user, and luck; -inf: not its price."""
         p = self.p
-        if all(p[name] is None for name in ("feature_weights", "first_use_penalties")) and p["deviation"] == 0:
+        if all(p[name] is None for name in ("feature_weights", "first_use_penalties")) and p.get("deviation", 0.0) == 0:
             return s
         if not s > parent + abs(parent) * 2.0**-40:
             return -math.inf
         if p["feature_weights"] is not None:
             s = parent + p["feature_weights"][column] * (s - parent)
-        if p["first_use_penalties"] is not None and column not in p["used"] | self.paths[node]:
+        if p["first_use_penalties"] is not None and column not in p.get("used", frozenset()) | self.paths[node]:
             s = s - p["first_use_penalties"][column] * self.price
         if not s > parent + abs(parent) * 2.0**-40:
             return -math.inf
-        if p["deviation"] == 0:
+        if p.get("deviation", 0.0) == 0:
             return s
         u = self.draw(p["seed"], LUCK, self.index, node, np.array([column]))
-        return (s if self.cosine else math.sqrt(max(s, 0.0))) + p["deviation"] * self.normal(u)
+        return (s if self.cosine else math.sqrt(max(s, 0.0))) + p.get("deviation", 0.0) * self.normal(u)
 
     def normal(self, u: NDArray[np.uint64]) -> float:
         """Marsaglia's polar method: a point of the square, drawn until it lies in the circle."""

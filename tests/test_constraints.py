@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
 from reference_objectives import OBJECTIVES
 from sapwood import Dataset, SapwoodClassifier, SapwoodRegressor
-from sapwood.errors import ParameterError
+from sapwood.errors import DivergedError, ParameterError
 from sapwood.params import resolve
 from test_reference import LEAVES, labels, table
 
@@ -71,7 +71,10 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any]]:
 @given(tasks())
 def test_monotone_models_are_monotone(task: tuple[Floats, Floats, dict[str, Any]]) -> None:
     X, y, params = task
-    booster = sapwood.train(params, Dataset(X, label=y, n_jobs=1))
+    try:
+        booster = sapwood.train(params, Dataset(X, label=y, n_jobs=1))
+    except DivergedError:  # signs for leaves, exponential loss and a step along them can run away
+        reject()
     for column, sign in enumerate(params["monotone_constraints"]):
         if sign:
             assert (sign * np.diff(along(booster, X, column), axis=1)).min() >= 0

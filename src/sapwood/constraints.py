@@ -120,6 +120,11 @@ def check(
         raise ParameterError(
             f"tree_method='exact' has no categories, and {sorted(categories)[0]!r} holds some; use tree_method='hist'."
         )
+    if monotone and categories and params["monotone_method"] == "intermediate":
+        raise ParameterError(
+            f"monotone_method='intermediate' is not for data with categories, and {sorted(categories)[0]!r} holds "
+            "some; use monotone_method='basic'."
+        )
     for name in [name for name in monotone or () if name in categories]:
         raise ParameterError(
             f"monotone_constraints names {name!r}, whose categories have no order; leave it out, or give it as numbers."

@@ -107,6 +107,33 @@ def test_xgboost_vector_leaves():
     close(sw.load(model).predict(TAME, raw=True), model.predict(xgboost.DMatrix(TAME), output_margin=True), SINGLE)
 
 
+def test_xgboost_estimators_that_stopped_early():
+    xgboost = pytest.importorskip("xgboost")
+    y = LABELS["number"]
+    model = xgboost.XGBRegressor(n_estimators=80, learning_rate=0.8, early_stopping_rounds=3, n_jobs=1)
+    model.fit(X[:300], y[:300], eval_set=[(X[300:], y[300:])], verbose=False)
+    booster = sw.load(model)
+    assert booster.n_rounds == booster.best_round == model.best_iteration + 1 < 80
+    close(booster.predict(X), model.predict(X), SINGLE)
+
+
+def test_what_estimators_say_beside_their_trees_is_refused():
+    xgboost, lightgbm = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
+    model = xgboost.XGBRegressor(n_estimators=2, missing=-999.0, n_jobs=1).fit(np.nan_to_num(X), LABELS["number"])
+    for odd, why in (
+        (model, "missing=-999"),
+        (xgboost.XGBRegressor(), "not fitted"),
+        (lightgbm.LGBMRegressor(), "not fit"),
+    ):
+        with pytest.raises(sw.errors.ModelFormatError, match=why):
+            sw.load(odd)
+
+
+def test_our_own_estimators_load():
+    model = sw.SapwoodRegressor(n_estimators=2).fit(X, LABELS["number"])
+    assert sw.load(model) is model.booster_
+
+
 def test_xgboost_names():
     xgboost = pytest.importorskip("xgboost")
     pandas = pytest.importorskip("pandas")

@@ -65,6 +65,15 @@ def test_onnxruntime_reads_it(objective, more, tmp_path):
     np.testing.assert_allclose(prediction, booster.predict(X).reshape(raw.shape), rtol=5e-6, atol=2e-6)
 
 
+@pytest.mark.parametrize("kind", ["linear_leaves", "zero_as_missing"])
+@pytest.mark.parametrize("suffix", ["c", "json", "onnx"])
+def test_what_no_format_can_say_is_refused(kind, suffix, tmp_path):
+    booster = sw.train({"n_estimators": 2}, sw.Dataset(X, label=Z, **{kind: True}))
+    with pytest.raises(sw.errors.ParameterError, match="no format written here"):
+        booster.export(tmp_path / f"model.{suffix}")
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_they_cannot_have(tmp_path):
     with pytest.raises(sw.errors.ParameterError, match="no place in XGBoost"):
         trained("multilabel").export(tmp_path / "model.json")

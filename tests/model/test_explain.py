@@ -254,7 +254,7 @@ def test_trees_with_categories(grower: str) -> None:
     assert booster.importance("prediction_difference", frame[:2])[1] > 0
     with pytest.raises(ParameterError, match="no order"):
         booster.accumulated_effects(frame, "town")
-    with pytest.raises(ParameterError, match="no splits by categories"):
+    with pytest.raises(ParameterError, match="knows no categories"):
         booster.to_shap()
 
 

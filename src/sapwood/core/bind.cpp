@@ -961,7 +961,7 @@ void set_isa(const std::string& name) {
 NB_MODULE(_core, m) {
   set_poll(interrupted);
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { gate.close(); }));
-  if (const char* isa = getenv("SAPWOOD_ISA")) set_isa(isa);
+  if (const char* isa = getenv("SAPWOOD_ISA"); isa != nullptr && *isa != 0) set_isa(isa);
   m.attr("EVERY_VALUE") = EVERY_VALUE;
   m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("min_samples_bin"),
         nb::arg("n_threads"));

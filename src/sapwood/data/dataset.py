@@ -321,10 +321,10 @@ class Dataset:
             name = feature_names[min(self.categories)]
             raise ParameterError(f"tree_method='exact' knows no categories, and {name!r} has some; use 'hist'.")
         if (exact or self.linear_leaves) and any(map(ingest.is_sparse, tables)):
-            what = "tree_method='exact'" if exact else "linear_leaves"
+            what, instead = ("tree_method='exact'", " (max_bins=65535)") if exact else ("linear_leaves=True", "")
             raise ParameterError(
-                f"{what} keeps every value of every row, and data is sparse; leave it out (max_bins=65535 and "
-                "min_samples_bin=1 give every value a bin), or pass data.toarray()."
+                f"{what} keeps every value of every row, and data is sparse; leave it out{instead}, or pass "
+                "data.toarray()."
             )
         if known is None:
             most = cpu.EVERY_VALUE if exact else self.max_bins

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import ingest
 from sapwood.data.categories import Dictionary, known
+from sapwood.data.sparse import no_zeros
 from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
 from sapwood.model import check, effect, text
@@ -563,7 +564,7 @@ class Booster:
     @cached_property
     def _direct(self) -> bool:
         """Whether numbers can go to the core as they are, and what it says is the prediction."""
-        return not self.averaged and not self.categories and not self._zero_as_missing
+        return not self.averaged and not self.categories and not self.zero_as_missing
 
     @cached_property
     def _forest(self) -> cpu.Forest:
@@ -616,6 +617,8 @@ class Booster:
     def _predict_columns(self, columns: Iterable[NDArray[Any]], n_jobs: int | None, raw: bool = False) -> Floats:
         """Predictions of columns that were read before, categories as codes."""
         table = list(columns)
+        if self.zero_as_missing:
+            table = [column if j in self.categories else no_zeros(column) for j, column in enumerate(table)]
         return self.predict(ingest.Columns(table, None, len(table[0]), len(table)), raw=raw, n_jobs=n_jobs)
 
     def _read(self, X: Any, by_rows: bool = False) -> ingest.Columns:
@@ -624,12 +627,13 @@ class Booster:
             return X
         names = self.feature_names if self.named else None
         columns = ingest.read(
-            X, categorical=known(self.categories, names), by_rows=by_rows, zero_as_missing=self._zero_as_missing
+            X, categorical=known(self.categories, names), by_rows=by_rows, zero_as_missing=self.zero_as_missing
         )
         return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
 
     @property
-    def _zero_as_missing(self) -> bool:
+    def zero_as_missing(self) -> bool:
+        """Whether zeros are missing values, in tables to predict too."""
         return bool(self.params.get("zero_as_missing", False))
 
     def _trees_of(self, rounds: Rounds) -> tuple[int, int]:

@@ -164,8 +164,8 @@ def to_shap(booster: "Booster") -> dict[str, Any]:
     """`Booster.to_shap`."""
     t, k = booster.trees, booster.n_outputs
     refuse_linear(t)
-    if (t.set >= 0).any():
-        raise ParameterError("the shap package knows no splits by categories; booster.explain does.")
+    if (t.set >= 0).any() or booster.zero_as_missing:
+        raise ParameterError("the shap package knows no categories and no zeros as missing; booster.explain does.")
     trees = []
     for first, last, output in zip(t.offset[:-1], t.offset[1:], t.output, strict=True):
         part = slice(first, last)

@@ -52,6 +52,8 @@ def of_object(model: Any) -> Booster:
     -------
     Booster
     """
+    if isinstance(own := getattr(model, "booster_", None), Booster):  # an estimator of ours
+        return own
     for parent in type(model).__mro__:
         read = LIVE.get(parent.__module__.partition(".")[0])
         if read is not None:

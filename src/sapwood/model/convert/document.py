@@ -57,10 +57,11 @@ class Document(dict[str, Any]):
 
     def number(self, name: str) -> float:
         """A number, or a string of one."""
+        value = self._of(name, int | float | str)
         try:
-            return float(self._of(name, int | float | str))
-        except ValueError as cause:
-            raise ModelFormatError(f"'{name}' is no number: {str(self[name])[:60]!r}.") from cause
+            return float(value)
+        except (ValueError, OverflowError) as cause:
+            raise ModelFormatError(f"'{name}' is no number: {str(value)[:60]!r}.") from cause
 
     def count(self, name: str) -> int:
         """A number that is whole and not negative."""

@@ -53,6 +53,8 @@ def of_object(model: Any) -> Booster:
     Booster
     """
     live = getattr(model, "booster_", model)
+    if not hasattr(live, "model_to_string"):
+        raise ModelFormatError(f"the {type(model).__name__} is not fitted.")
     return of_bytes(live.model_to_string().encode())
 
 

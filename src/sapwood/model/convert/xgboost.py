@@ -5,6 +5,7 @@ In: a document, bytes or a live model. Out: a `Booster`; raw scores agree to the
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -59,8 +60,20 @@ def of_object(model: Any) -> Booster:
     Booster
         Without the classes of an estimator where they are just 0, 1, ...
     """
-    live = model.get_booster() if hasattr(model, "get_booster") else model
-    return of_bytes(bytes(live.save_raw("ubj")))
+    if not hasattr(model, "get_booster"):
+        return of_bytes(bytes(model.save_raw("ubj")))
+    if not model.__sklearn_is_fitted__():
+        raise ModelFormatError(f"the {type(model).__name__} is not fitted.")
+    if not math.isnan(model.missing):
+        raise ModelFormatError(
+            f"missing={model.missing} of the estimator is not read; train with NaN for missing values."
+        )
+    whole = of_bytes(bytes(model.get_booster().save_raw("ubj")))
+    best = getattr(model, "best_iteration", None)  # with which it predicts, where it stopped early
+    if best is None:
+        return whole
+    trees = whole.trees.slice(0, (best + 1) * whole.n_outputs * whole.n_parallel_trees)
+    return replace(whole, trees=trees, best_round=best + 1)
 
 
 def of_bytes(raw: bytes) -> Booster:
@@ -122,8 +135,8 @@ def of_document(found: Document) -> Booster:
     if names is not None and len(names) != n_columns:
         raise ModelFormatError(f"{len(names)} names for {n_columns} columns.")
     ours = OBJECTIVES[objective]
-    if objective == "reg:quantileerror" and n_outputs > 1:
-        ours = _uncrossed
+    if objective == "reg:quantileerror" and n_outputs > 1 and found.items_of("version")[:2] >= [3, 3]:
+        ours = _uncrossed  # older versions let them cross
     return Booster(
         frozen(grown),
         base=_base(param, objective, n_outputs),
