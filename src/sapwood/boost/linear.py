@@ -37,6 +37,11 @@ def check(params: Mapping[str, Any], method: str) -> None:
             f"linear_leaves=True needs leaves of one Newton step; those of objective={params['objective']!r} are "
             f"{method!r} here. Choose another objective, or leaf_estimation='newton'."
         )
+    if params["boosting"] == "ordered":
+        raise ParameterError(
+            "boosting='ordered' keeps models whose leaves have one value each, which linear_leaves=True have not; leave "
+            "one of them out."
+        )
     other = {"leaf_iterations": 1, "line_search": "none", "max_delta_step": 0.0, "monotone_constraints": None}
     for name, plain in other.items():
         if params[name] != plain:

@@ -19,7 +19,7 @@ from sapwood.device import cpu
 from sapwood.errors import ParameterError
 
 TURN = 42  # purpose of a draw: the order of a round
-PARAMETERS = frozenset(("n_permutations", "has_time"))
+PARAMETERS = frozenset(("n_permutations",))
 MOST_LEAVES = 65536  # of all models of an order together
 
 

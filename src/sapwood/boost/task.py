@@ -3,7 +3,7 @@
 In: a trainer whose scores are set, parameters, rows to watch. Out: trees that are in no score yet.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,6 +38,8 @@ class Task:
         Validation rows; their scores follow.
     values : (n_rows, n_columns) float32 or float64, or None
         Behind the bins of the training rows: leaves are linear where they are given.
+    read : callable or None
+        Makes of a tree that has grown on other columns than the data's one that has not.
     """
 
     trainer: cpu.Trainer
@@ -46,6 +48,7 @@ class Task:
     rows: leaf.Rows
     watches: Sequence[Watch]
     values: NDArray[Any] | None = None
+    read: Callable[[cpu.Tree], cpu.Tree] | None = None
 
     @cached_property
     def _plan(self) -> tuple[str, dict[str, float]]:
@@ -88,6 +91,8 @@ class Task:
         limits = {**limits, "learning_rate": 1.0 if rule.after else rate}
         luck = grow.luck(self.params, index, rate, self._n_live)
         trees = self.trainer.grow(policy, limits, seed, number * rule.n_outputs, luck)
+        if self.read is not None:
+            trees = [self.read(tree) for tree in trees]
         if rule.after:
             judge = self.watches[-1] if self.watches else None
             trees = [

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, metric, objective, sampling
-from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate
+from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate, statistics
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -74,7 +74,7 @@ def train(
 
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
-    trainer, base = _trainer(job, data, held, init_model)
+    trainer, base, encoded = _trainer(job, data, held, init_model)
     watches: dict[str, Watch] = {
         name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads) for name, one in sets.items()
     }
@@ -94,6 +94,7 @@ def train(
         n_kept = len(weights) if best_round is None else best_round - first
         kept, by = grown[: n_kept * len(grown) // max(1, len(weights))], weights[n_kept - 1] if n_kept else None
         new = Trees.of(kept if by is None else dart.weighted(kept, by))
+        new = new if encoded is None else new.with_shared_sets()
         return Booster(
             new if before is None else Trees.concat([before, new]),
             base=base,
@@ -112,7 +113,8 @@ def train(
         )
 
     rows = job.label, _weight(data, held)
-    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values)
+    read = None if encoded is None else encoded.read
+    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values, read)
     rounds = _loop(job)(task, _rounds(job, first))
     booster = build(_run(job, rounds, first, look, history, build))
     if data.n_rows > 1:
@@ -164,8 +166,8 @@ def cv(
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job))
-    trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
-    watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
+    trainers = [_trainer(job, data, fold == which) for which in range(n_folds)]
+    watches = [HeldOut(data, trainer, fold == which) for which, (trainer, *_) in enumerate(trainers)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
     history: History = {}
 
@@ -178,16 +180,12 @@ def cv(
             deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / n_folds))
         return {"cv": means}
 
-    rounds = zip(
-        *(
-            _loop(job)(
-                Task(trainer, job.params, job.rule, (job.label, _weight(data, fold == which)), [watch], data.values),
-                _rounds(job, 0),
-            )
-            for which, (trainer, watch) in enumerate(zip(trainers, watches, strict=True))
-        ),
-        strict=True,
-    )
+    def task(which: int) -> Task:
+        (trainer, _, encoded), rows = trainers[which], (job.label, _weight(data, fold == which))
+        read = None if encoded is None else encoded.read
+        return Task(trainer, job.params, job.rule, rows, [watches[which]], data.values, read)
+
+    rounds = zip(*(_loop(job)(task(which), _rounds(job, 0)) for which in range(n_folds)), strict=True)
     best = _run(job, rounds, 0, look, history, None)
     lists = {f"{name}_{what}": of[name] for name in spread for what, of in (("mean", history["cv"]), ("std", spread))}
     return {name: np.array(values[:best]) for name, values in lists.items()}
@@ -293,6 +291,7 @@ def _prepare(
         goal, params, n_outputs, constraints.directions(params["monotone_constraints"], data.feature_names)
     )
     linear.check(params, rule.method)
+    statistics.check(params, data, data.label, init_model is not None)
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 
@@ -403,13 +402,17 @@ def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Data
 
 def _trainer(
     job: _Job, data: Dataset, held: NDArray[np.bool_] | None, init_model: Booster | None = None
-) -> tuple[cpu.Trainer, NDArray[np.float64]]:
-    """A trainer whose scores are set and in which held-out rows weigh nothing, and the base of its model."""
+) -> tuple[cpu.Trainer, NDArray[np.float64], statistics.Statistics | None]:
+    """A trainer whose scores are set and in which held-out rows weigh nothing, the base of its model, statistics."""
     goal, weight = job.objective, _weight(data, held)
     label = objective.planes(goal, job.label, job.n_outputs)
-    trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
+    encoded, on, names = None, data, data.feature_names
+    if statistics.chosen(job.params, data):
+        encoded = statistics.Statistics(data, job.params, goal, job.label, weight)
+        on, names = encoded.data, tuple(data.feature_names[j] for j in encoded.origin)
+    trainer = cpu.Trainer(on.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
     used = [] if init_model is None else np.unique(init_model.trees.column).tolist()
-    grow.rule(trainer, job.params, data.feature_names, data.cuts, [column for column in used if column >= 0])
+    grow.rule(trainer, job.params, names, on.cuts, [column for column in used if column >= 0])
     if data.values is not None:
         trainer.set_table(data.values)
     sampling.prepare(trainer, job.params, _classes(job), data.group)
@@ -422,7 +425,7 @@ def _trainer(
         trainer.fill_scores(base)
     else:
         trainer.set_scores(start_scores(data, base, None if init_model is None else init_model.trees, job.n_threads))
-    return trainer, base
+    return trainer, base, encoded
 
 
 def _weight(data: Dataset, held: NDArray[np.bool_] | None) -> NDArray[np.float64] | None:

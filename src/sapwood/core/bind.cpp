@@ -717,7 +717,8 @@ void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, 
                        (int64_t)set_offset.shape(0) - 1,
                        (int64_t)set_code.shape(0),
                        set_offset.data(),
-                       set_code.data()};
+                       set_code.data(),
+                       {}};
   new (self) Explainer(n_columns, n_outputs, a, weight.data());
 }
 
