@@ -39,8 +39,8 @@ def check(params: Mapping[str, Any], method: str) -> None:
         )
     if params["boosting"] == "ordered":
         raise ParameterError(
-            "boosting='ordered' keeps models whose leaves have one value each, which linear_leaves=True have not; leave "
-            "one of them out."
+            "boosting='ordered' keeps models whose leaves have one value each, which those of linear_leaves=True have "
+            "not; leave one of them out."
         )
     other = {"leaf_iterations": 1, "line_search": "none", "max_delta_step": 0.0, "monotone_constraints": None}
     for name, plain in other.items():

@@ -74,7 +74,8 @@ def train(
 
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
-    trainer, base, encoded = _trainer(job, data, held, init_model)
+    trainer, base = _trainer(job, data, held, init_model)
+    encoded = _encoded(job, data, held, trainer)
     watches: dict[str, Watch] = {
         name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads) for name, one in sets.items()
     }
@@ -113,8 +114,7 @@ def train(
         )
 
     rows = job.label, _weight(data, held)
-    read = None if encoded is None else encoded.read
-    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values, read)
+    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values, encoded)
     rounds = _loop(job)(task, _rounds(job, first))
     booster = build(_run(job, rounds, first, look, history, build))
     if data.n_rows > 1:
@@ -166,8 +166,8 @@ def cv(
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job))
-    trainers = [_trainer(job, data, fold == which) for which in range(n_folds)]
-    watches = [HeldOut(data, trainer, fold == which) for which, (trainer, *_) in enumerate(trainers)]
+    trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
+    watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
     history: History = {}
 
@@ -181,9 +181,9 @@ def cv(
         return {"cv": means}
 
     def task(which: int) -> Task:
-        (trainer, _, encoded), rows = trainers[which], (job.label, _weight(data, fold == which))
-        read = None if encoded is None else encoded.read
-        return Task(trainer, job.params, job.rule, rows, [watches[which]], data.values, read)
+        held = fold == which
+        rows, encoded = (job.label, _weight(data, held)), _encoded(job, data, held, trainers[which])
+        return Task(trainers[which], job.params, job.rule, rows, [watches[which]], data.values, encoded)
 
     rounds = zip(*(_loop(job)(task(which), _rounds(job, 0)) for which in range(n_folds)), strict=True)
     best = _run(job, rounds, 0, look, history, None)
@@ -287,9 +287,9 @@ def _prepare(
         raise ParameterError(
             f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
         )
-    rule = leaf.plan(
-        goal, params, n_outputs, constraints.directions(params["monotone_constraints"], data.feature_names)
-    )
+    directions = constraints.directions(params["monotone_constraints"], data.feature_names)
+    afresh = params["boosting"] == "ordered" or bool(statistics.chosen(params, data))
+    rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
     statistics.check(params, data, data.label, init_model is not None)
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
@@ -324,9 +324,8 @@ def _check_boosting(params: Mapping[str, Any], init_model: Booster | None) -> No
                 f"learning_rate={params['learning_rate']} is not for boosting='forest', whose trees are averaged, not "
                 "shrunk; leave it out."
             )
-    for other, own in (("dart", dart.PARAMETERS), ("ordered", ordered.PARAMETERS)):
-        for name in sorted(given & own) if kind != other else ():
-            raise ParameterError(f"{name}={params[name]!r} is for boosting={other!r} only; this is boosting={kind!r}.")
+    for name in sorted(given & dart.PARAMETERS) if kind != "dart" else ():
+        raise ParameterError(f"{name}={params[name]!r} is for boosting='dart' only; this is boosting={kind!r}.")
     if kind == "ordered":
         ordered.check(params)
     if init_model is None:
@@ -400,19 +399,29 @@ def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Data
     return sets
 
 
+def _encoded(
+    job: _Job, data: Dataset, held: NDArray[np.bool_] | None, trainer: cpu.Trainer
+) -> statistics.Statistics | None:
+    """Columns of categories as statistics, where that was asked for."""
+    if not statistics.chosen(job.params, data):
+        return None
+    weight, scores = _weight(data, held), trainer.scores()
+    encoded = statistics.Statistics(data, job.params, job.rule, job.label, weight, scores)
+    for grower in encoded.growers:
+        grow.rule(grower, job.params, encoded.names, encoded.cuts)
+        sampling.prepare(grower, job.params, _classes(job), data.group)
+    return encoded
+
+
 def _trainer(
     job: _Job, data: Dataset, held: NDArray[np.bool_] | None, init_model: Booster | None = None
-) -> tuple[cpu.Trainer, NDArray[np.float64], statistics.Statistics | None]:
-    """A trainer whose scores are set and in which held-out rows weigh nothing, the base of its model, statistics."""
+) -> tuple[cpu.Trainer, NDArray[np.float64]]:
+    """A trainer whose scores are set and in which held-out rows weigh nothing, and the base of its model."""
     goal, weight = job.objective, _weight(data, held)
     label = objective.planes(goal, job.label, job.n_outputs)
-    encoded, on, names = None, data, data.feature_names
-    if statistics.chosen(job.params, data):
-        encoded = statistics.Statistics(data, job.params, goal, job.label, weight)
-        on, names = encoded.data, tuple(data.feature_names[j] for j in encoded.origin)
-    trainer = cpu.Trainer(on.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
+    trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
     used = [] if init_model is None else np.unique(init_model.trees.column).tolist()
-    grow.rule(trainer, job.params, names, on.cuts, [column for column in used if column >= 0])
+    grow.rule(trainer, job.params, data.feature_names, data.cuts, [column for column in used if column >= 0])
     if data.values is not None:
         trainer.set_table(data.values)
     sampling.prepare(trainer, job.params, _classes(job), data.group)
@@ -425,7 +434,7 @@ def _trainer(
         trainer.fill_scores(base)
     else:
         trainer.set_scores(start_scores(data, base, None if init_model is None else init_model.trees, job.n_threads))
-    return trainer, base, encoded
+    return trainer, base
 
 
 def _weight(data: Dataset, held: NDArray[np.bool_] | None) -> NDArray[np.float64] | None:
