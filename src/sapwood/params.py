@@ -150,8 +150,8 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "n_permutations", Integer(1, 64), 1,
-        "Ordered: random orders of the rows; each round draws the one its trees are grown on. CatBoost's "
-        "permutation_count counts one more, for the values of leaves, which need no order here.",
+        "Ordered boosting and statistics: random orders of the rows; each round draws the one its trees are grown on. "
+        "CatBoost's permutation_count counts one more, from which the values of leaves come.",
         ("permutation_count",),
         {"permutation_count": lambda n: max(1, n - 1) if whole(n) else n},
         model=True,
@@ -685,6 +685,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "sampling": "mvs",
         "subsample": 0.8,
         "category_encoding": "ordered",
+        "n_permutations": 3,
         "max_cat_to_onehot": 2,
     },
 }

@@ -24,7 +24,10 @@ from sapwood.errors import ParameterError
 from sapwood.objective import Objective
 from sapwood.params import by_hand
 
-MAX_BINS = 255  # of a statistic
+# Statistics of classes are cut at sixteenths, as CatBoost does; finer cuts part rows by their places in an order, which
+# was worse on four of five sets. Means of numbers lie close together where few labels are extreme: they have quantiles.
+SIXTEENTHS = np.arange(1, 16) / 16
+MAX_BINS = 255  # of means
 PRIORS = (0.0, 0.5, 1.0)
 REFUSED: Mapping[str, Any] = {  # and the values that they must have
     "linear_leaves": False, "interaction_constraints": None, "first_use_penalties": None, "n_parallel_trees": 1,
@@ -149,7 +152,9 @@ class Statistics:
             order = encode.permutation(params["random_state"], which, data.n_rows, weight, params["has_time"])
             blocks = encode.ordered(codes, sizes, target, kinds, order, n_threads)
             values = [one for block in blocks for one in block]
-            cuts = cpu.cuts([values], weight, MAX_BINS, 1, n_threads) if cuts is None else cuts
+            if cuts is None:
+                by_rows = cpu.cuts([values], weight, MAX_BINS, 1, n_threads) if kinds[0].kind == "mean" else None
+                cuts = by_rows or [SIXTEENTHS] * len(values)
             self._data.append(data.exchanged(gone, values, cuts))
         self.cuts = self._data[0].cuts
         self.growers = [

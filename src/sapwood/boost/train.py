@@ -217,6 +217,8 @@ def _prepare(
     params = resolve(given, fields=objective.field_aliases())
     if init_model is not None and not isinstance(init_model, Booster):
         raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster.")
+    if params["has_time"] and "n_permutations" not in by_hand(params):
+        params["n_permutations"] = 1
     _check_boosting(params, init_model)
     if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
         params["objective"] = "squared_error" if init_model is None else init_model.objective
