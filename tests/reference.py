@@ -25,6 +25,7 @@ SAMPLE = 200_000  # rows that cuts are taken from
 BITS = {"narrow": 14, "wide": 30}
 CLOSE = 1e-7  # Newton steps up to this are not tested: the loss is too flat there to tell
 DEFAULTS: dict[str, Any] = {
+    "deviation": 0.0, "used": frozenset(),
     "objective": "squared_error", "n_estimators": 3, "learning_rate": 0.1, "grow_policy": "depthwise", "max_bins": 255,
     "min_samples_bin": 1, "max_depth": None, "max_leaves": None, "reg_lambda": 1.0, "reg_alpha": 0.0,
     "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1,

@@ -271,6 +271,6 @@ def test_what_does_not_fit_together_is_refused() -> None:
         with pytest.raises(ParameterError, match=f"{name} is not for tree_method='exact'; use"):
             sapwood.train({name: rule}, wide)
     with pytest.raises(DataError, match="tree_method is neither"):
-        _checked({}, {"n_rows": 1, "feature_names": ["a"], "named": True, "max_bins": 2,
-                                           "min_samples_bin": 1, "tree_method": "approx"})  # fmt: skip
+        _checked({}, {"n_rows": 1, "feature_names": ["a"], "named": True, "max_bins": 2, "min_samples_bin": 1,
+                      "tree_method": "approx", "linear_leaves": False, "zero_as_missing": False}, {})  # fmt: skip
     assert resolve({"tree_method": "auto"})["tree_method"] == "hist"

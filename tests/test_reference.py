@@ -324,7 +324,7 @@ def test_any_task(task: tuple[Floats, Floats, dict[str, Any], Floats | None]) ->
 def test_a_tree_by_hand() -> None:
     X, y = np.array([[1.0], [2.0], [3.0], [np.nan]]), np.array([0.0, 0.0, 10.0, 10.0])
     trees = assert_same(X, y, {"n_estimators": 1, "learning_rate": 0.5, "reg_lambda": 0.0, "max_depth": 1})
-    tree = {name: list(array) for name, array in trees[0].items()}
+    tree = {name: list(array) for name, array in trees[0].items() if not name.startswith("set")}
     assert tree == {
         "column": [0, -1, -1],
         "bin": [1, -1, -1],

@@ -11,22 +11,22 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2550,  # 22 metrics in one file; constraints by name; the samplers' parameters; those of categories
-    "src/sapwood/device": 150,
-    "src/sapwood/data": 1900,  # categories in every container, and their dictionaries; target statistics
-    "src/sapwood/model": 1260,  # proofs of constraints; sets of categories
+    "src/sapwood": 2800,  # 22 metrics in one file; every parameter, and what the peers call it
+    "src/sapwood/device": 160,
+    "src/sapwood/data": 2300,  # any container, categories and their dictionaries, sparse tables, target statistics
+    "src/sapwood/model": 2650,  # trees and their proofs; explanations, importances, effects, influence
     "src/sapwood/model/convert": 1900,  # one reader or writer a format
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 1740,  # leaf values, pruning, order; dart, forests; linear leaves
-    "src/sapwood/interfaces": 600,
-    "src/sapwood/core": 1000,  # sets of categories and terms of leaves go in and out
-    "src/sapwood/core/math": 470,  # one way to order floats; a ridge
+    "src/sapwood/boost": 2300,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting and statistics
+    "src/sapwood/interfaces": 750,  # the estimators, and the encoder
+    "src/sapwood/core": 1200,
+    "src/sapwood/core/math": 480,  # one way to order floats; a ridge
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 7130,  # order statistics of leaves; samples; exact trees; slots; sets; linear leaves
+    "src/sapwood/core/cpu": 9600,  # histograms, exact trees; slots, bundles, sets; leaf values; samples; Shapley
     "tools": 350,
-    "benchmarks": 900,  # one script a claim; linear.py is the latest
+    "benchmarks": 1250,  # one script a claim
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first

@@ -170,6 +170,11 @@ def test_broken_tables_raise(kind: Any, make: Any) -> None:
 def test_refusals() -> None:
     with pytest.raises(ParameterError, match=r"exact.*sparse.*toarray"):
         Dataset(sp.csr_array(TABLE), tree_method="exact")
+    with pytest.raises(DataError, match=r"sparse.*categories.*data frame"):
+        Dataset(sp.csr_array(TABLE), categorical_features=[1])
+    mixed = pd.DataFrame({"c": ["u", "v", "u", "v"], "x": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(DataError, match=r"sparse.*categories"):
+        sapwood.train({"n_estimators": 1}, Dataset(mixed, [1, 2, 3, 4])).predict(sp.csr_array(TABLE[:, :2]))
     with pytest.raises(DataError, match="y is sparse"):
         Dataset(TABLE, sp.csr_array(TABLE[:, :1]))
     with pytest.raises(DataError, match="Complex"):

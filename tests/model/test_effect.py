@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.typing import NDArray
 
@@ -113,6 +114,25 @@ def test_influence_is_the_derivative(objective: str, extra: dict[str, Any]) -> N
         np.testing.assert_allclose(found[:, i], slope, atol=1e-4 * np.abs(found).max())
         compared += 1
     assert compared >= 3
+
+
+def test_influence_under_sets_of_categories() -> None:
+    """Their leaves have a penalty of their own."""
+    rng = np.random.default_rng(1)
+    town = rng.integers(0, 9, 300)
+    X, y = pl.DataFrame({"town": [f"t{k}" for k in town]}), rng.permutation(9)[town] + rng.normal(size=300)
+    params = {"n_estimators": 1, "max_leaves": 4, "start": 0.0, "precision": "wide", "min_data_per_group": 5}
+
+    def score(weight: Floats) -> Floats:
+        return sapwood.train(params, sapwood.Dataset(X, label=y, weight=weight)).predict(X[:20], raw=True)
+
+    booster = sapwood.train(params, sapwood.Dataset(X, label=y))
+    assert (booster.trees.set >= 0).any()
+    found, step = booster.influence(X[:20], X, y), 2.0**-7
+    for i in (0, 7, 40):
+        bump = step * (np.arange(300) == i)
+        slope = (score(1.0 + bump) - score(1.0 - bump)) / (2 * step)
+        np.testing.assert_allclose(found[:, i], slope, atol=1e-4 * np.abs(found).max())
 
 
 def test_influence_of_several_rounds_finds_the_planted_row() -> None:

@@ -120,7 +120,7 @@ def compare(X: Array, y: Array, params: dict[str, Any], logistic: bool) -> int:
         mine = Tree.of_sapwood(sapwood.train(ours, data), 0)
         g, h = (expit(before) - y, expit(before) * expit(-before)) if logistic else (before - y, np.ones_like(y))
         found = list(differences(X, mine, theirs))
-        for rows, side, other, node, rival in found:
+        for rows, side, other, node, rival, _ in found:
             a = score(g[rows], h[rows], mine, node, side, n_categories, params)
             b = score(g[rows], h[rows], theirs, rival, other, n_categories, params)
             assert abs(a - b) <= TIE * max(a, b), f"{len(rows)} rows have a score of {a!r}, LightGBM's {b!r}"

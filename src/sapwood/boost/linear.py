@@ -38,10 +38,7 @@ def check(params: Mapping[str, Any], method: str) -> None:
             f"{method!r} here. Choose another objective, or leaf_estimation='newton'."
         )
     if params["boosting"] == "ordered":
-        raise ParameterError(
-            "boosting='ordered' keeps models whose leaves have one value each, which those of linear_leaves=True have "
-            "not; leave one of them out."
-        )
+        raise ParameterError("linear_leaves=True is not for boosting='ordered', whose models have values of their own.")
     other = {"leaf_iterations": 1, "line_search": "none", "max_delta_step": 0.0, "monotone_constraints": None}
     for name, plain in other.items():
         if params[name] != plain:

@@ -670,6 +670,7 @@ void check_range(const Forest& f, const Chunk& table, int64_t first, int64_t& la
   if (first < 0 || first > last || last > f.n_trees()) refuse("no such range of trees");
   if ((table.lists ? table.lists->n_columns : (int)table.columns.size()) != f.n_columns())
     refuse("the table has another number of columns than the model");
+  if (table.lists && f.has_sets()) refuse("sparse rows have no categories");
 }
 
 nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t first, int64_t last, bool raw,

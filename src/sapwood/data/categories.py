@@ -89,6 +89,8 @@ def declared(categorical: Categorical, names: Sequence[str] | None, n_columns: i
     """
     if categorical is None or isinstance(categorical, str):
         return [False if categorical is None else None] * n_columns
+    if len(categorical) == 0:  # at once: there may be very many columns, and one row
+        return [False] * n_columns
     if isinstance(categorical, Mapping):
         chosen: set[Any] = set(categorical.values() if names is None else categorical)
         return [(j if names is None else names[j]) in chosen for j in range(n_columns)]

@@ -349,7 +349,7 @@ class Dataset:
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
         self.group = ingest.group(vectors.get("group"), self.n_rows)
-        n_threads = cpu.threads(n_jobs)
+        n_threads = self._n_threads = cpu.threads(n_jobs)
         chunks = [chunk for chunk in chunks if chunk.n_rows]
         self.categories = _learn(chunks, feature_names, self.weight) if known is None else dict(known[1])
         tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
@@ -383,7 +383,7 @@ class Dataset:
 
     def _all_codes(self) -> dict[str, NDArray[Any]]:
         """The codes of all columns by name, those that the core lists together in ``listed.*`` if there are any."""
-        listed: tuple[NDArray[Any], ...] = self.binned.listed(cpu.threads(None))
+        listed: tuple[NDArray[Any], ...] = self.binned.listed(self._n_threads)
         together = set(listed[0].tolist())
         apart = {f"codes.{j}": self._codes(j) for j in range(self.n_columns) if j not in together}
         if not together:
@@ -537,11 +537,6 @@ def _columns(
     table: dict[int, Any] = {j: _coded(code, known[j]) if j in known else values[j][code] for j, code in codes.items()}
     columns, usual, offset, row, code = listed
     for j, most, (first, last) in zip(columns.tolist(), usual.tolist(), pairwise(offset.tolist()), strict=True):
-        if j in known:
-            whole = np.full(n_rows, most)
-            whole[row[first:last]] = code[first:last]
-            table[j] = _coded(whole, known[j])
-            continue
         rows = row[first:last].astype(np.int32)
         table[j] = sparse.Stored(values[j][code[first:last]], rows, n_rows, float(values[j][most]))
     return ingest.Columns([table[j] for j in range(len(cuts))], None, n_rows, len(cuts))

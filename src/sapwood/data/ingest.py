@@ -221,7 +221,7 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
     order = [place[name] for name in names]
     if isinstance(columns.table, sparse.Sparse):
         return replace(columns, table=sparse.choose(columns.table, order), names=tuple(names))
-    table = columns.table.T if isinstance(columns.table, np.ndarray) else columns.table
+    table = columns.apart()
     return replace(columns, table=[table[j] for j in order], names=tuple(names))
 
 
@@ -252,6 +252,8 @@ def encode(columns: Columns, categories: Mapping[int, Dictionary], what: str) ->
 
 def as_categories(column: NDArray[Any] | Coded, where: str) -> Coded:
     """A column that was read as numbers, because nothing in it said otherwise, as categories."""
+    if isinstance(column, sparse.Stored):
+        raise ColumnTypeError(f"{where} is sparse, and of categories elsewhere; make it dense.")
     return column if isinstance(column, Coded) else of_numbers(column, None, where)
 
 

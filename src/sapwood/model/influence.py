@@ -20,6 +20,7 @@ from sapwood.device import cpu
 from sapwood.errors import ParameterError
 from sapwood.model.explain import refuse_linear
 from sapwood.model.trees import Trees
+from sapwood.params import defaults
 
 if TYPE_CHECKING:
     from sapwood.model.booster import Booster
@@ -70,7 +71,7 @@ def _steps(booster: "Booster", tree: Trees, along: Integers, sums: tuple[Floats,
     lies = along >= 0
     G, H, n = (np.bincount(along[lies], np.broadcast_to(x[:, None], along.shape)[lies], tree.n_nodes) for x in sums)
     alpha = booster.params["reg_alpha"]
-    total = H + booster.params["reg_lambda"]
+    total = H + _penalty(booster, tree)
     filled = total > 0
     inverse = np.where(filled, 1.0 / np.where(filled, total, 1.0), 0.0)
     step = -np.sign(G) * np.maximum(np.abs(G) - alpha, 0.0) * inverse
@@ -87,10 +88,20 @@ def _steps(booster: "Booster", tree: Trees, along: Integers, sums: tuple[Floats,
     return np.stack([-share * inverse, -share * step * inverse, alone, pull])
 
 
+def _penalty(booster: "Booster", tree: Trees) -> Floats:
+    """By node: the penalty of its value, which is larger under a split by a set of categories."""
+    params = defaults() | dict(booster.params)  # a model does not keep all that are at their defaults
+    penalty = np.full(tree.n_nodes, float(params["reg_lambda"]))
+    for node in np.flatnonzero(tree.set >= 0):
+        if booster.categories[int(tree.column[node])].n_bins > params["max_cat_to_onehot"]:
+            penalty[tree.left[node] : tree.left[node] + 2] += params["cat_l2"]
+    return penalty
+
+
 def _check(booster: "Booster") -> float:
     """Refuse what is not one Newton step a leaf on all rows; the smoothing of leaves."""
     refuse_linear(booster.trees)
-    params = booster.params
+    params = defaults() | dict(booster.params)
     about = cpu.objectives().get(booster.objective)
     newton = about is not None and (
         params["leaf_estimation"] == "newton"

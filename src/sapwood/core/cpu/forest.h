@@ -31,6 +31,7 @@ class Forest {
  public:
   Forest(int n_columns, const ForestArrays& a, std::vector<double> base, Link link);  // throws std::invalid_argument
   int n_columns() const { return n_columns_; }
+  bool has_sets() const { return set_offset_.size() > 1; }
   int n_outputs() const { return (int)base_.size(); }
   int64_t n_trees() const { return (int64_t)trees_.size(); }
   // out (n, n_outputs); start (n, n_outputs) replaces the base scores, or null

@@ -63,6 +63,7 @@ class Lister {
         for (const Place& p : sample_) each_unusual(s, p, [&](int c, uint32_t) { hits[c]++; });
     for (int c = 0; c < b_.n_columns; c++) {
       const bool thin = l_.slot_of(c).shared;
+      if (b_.is_category[c]) continue;
       usual[c] = thin && (int64_t)sample_.size() - hits[c] >= least ? b_.usual[c] : majority(c, least);
     }
     return usual;

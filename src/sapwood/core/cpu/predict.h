@@ -112,13 +112,19 @@ static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* 
 // A symmetric tree: the bits of a leaf's number are its levels' answers, the first level's the highest.
 static void symmetric(const uint8_t* const* planes, const MaskNode* level, int depth, uint8_t* leaf) {
 #if defined(__AVX512BW__)
-  for (int w = 0; w < BLOCK; w += 64) {
-    __m512i number = _mm512_setzero_si512();
-    for (int d = 0; d < depth; d++)
-      number = _mm512_mask_add_epi8(number, ask64(planes[level[d].plane] + w, level[d]), number,
-                                    _mm512_set1_epi8((char)(1 << (depth - 1 - d))));
-    _mm512_storeu_si512(leaf + w, number);
-  }
+  auto answer = [&](auto ask) {
+    for (int w = 0; w < BLOCK; w += 64) {
+      __m512i number = _mm512_setzero_si512();
+      for (int d = 0; d < depth; d++)
+        number = _mm512_mask_add_epi8(number, ask(planes[level[d].plane] + w, level[d]), number,
+                                      _mm512_set1_epi8((char)(1 << (depth - 1 - d))));
+      _mm512_storeu_si512(leaf + w, number);
+    }
+  };
+  bool sets = false;
+  for (int d = 0; d < depth; d++) sets |= level[d].set != nullptr;
+  if (sets) answer(ask64);
+  else answer([](const uint8_t* at, const MaskNode& t) { return compare64(at, t.low, t.length); });
 #else
   for (int i = 0; i < BLOCK; i++) leaf[i] = 0;
   for (int d = 0; d < depth; d++) {

@@ -429,8 +429,13 @@ void Trainer::set_leaves(int output, const std::vector<int32_t>& number, std::ve
 }
 
 const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
+  if (listed()) spread(output);
   const LinearRows rows{table_,
-                        (weighed_ ? weighed_fine_ : fine_).as<Pair>() + output * n_,
+                        (listed()   ? spread_fine_
+                         : weighed_ ? weighed_fine_
+                                    : fine_)
+                                .as<Pair>() +
+                            output * n_,
                         weighed_ ? weighed_wide_[output] : wide_[output],
                         weights_,
                         used_.empty() ? nullptr : used_.data(),
