@@ -255,6 +255,13 @@ def test_no_second_training_and_no_two_labels() -> None:
         sapwood.train(SMALL, data_of(X, np.array([y, y]).T))
 
 
+def test_linear_leaves_are_not_boosted_in_order() -> None:
+    X, y = rows("squared_error")
+    data = Dataset(X[:, :1].astype(np.float64), y, linear_leaves=True)
+    with pytest.raises(ParameterError, match="linear_leaves=True is not for boosting='ordered'"):
+        sapwood.train({"boosting": "ordered"}, data)
+
+
 def test_noise_is_not_learnt() -> None:
     """Labels that have nothing to do with 200 categories: sets that are chosen by them overfit, ordered ones little."""
     rng = np.random.default_rng(3)
