@@ -25,7 +25,6 @@ SAMPLE = 200_000  # rows that cuts are taken from
 BITS = {"narrow": 14, "wide": 30}
 CLOSE = 1e-7  # Newton steps up to this are not tested: the loss is too flat there to tell
 DEFAULTS: dict[str, Any] = {
-    "deviation": 0.0, "used": frozenset(),
     "objective": "squared_error", "n_estimators": 3, "learning_rate": 0.1, "grow_policy": "depthwise", "max_bins": 255,
     "min_samples_bin": 1, "max_depth": None, "max_leaves": None, "reg_lambda": 1.0, "reg_alpha": 0.0,
     "min_split_gain": 0.0, "max_delta_step": 0.0, "path_smooth": 0.0, "min_child_weight": 0.0, "min_samples_leaf": 1,
@@ -346,6 +345,7 @@ def grow(
 
     A frontier of groups; the policy says which is split next.
     """
+    p = {"deviation": 0.0, "used": frozenset()} | p  # without luck, on a model without trees
     n_bins = [categories.many(p, column) or len(c) + 1 for column, c in enumerate(cut)]
     tree_columns = sample_columns(np.arange(len(cut)), p["colsample_bytree"], p["seed"], TREE_COLUMNS, index, 0)
     members = [rows]  # of every node

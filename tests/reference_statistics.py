@@ -37,7 +37,7 @@ def train(
     Values of leaves come from the last table, splits from the others in turn.
     """
     w = ref.weights(weight, len(y))
-    p = ref.DEFAULTS | params | {"count_unit": math.ldexp(1.0, w.shift), "deviation": 0.0}
+    p = ref.DEFAULTS | params | {"count_unit": math.ldexp(1.0, w.shift)}
     codes = [
         [ref.codes(x, c) if not n else np.where(np.isnan(x), n, x).astype(np.int64)
          for x, c, n in zip(table.T, cut, p["n_categories"], strict=True)]
