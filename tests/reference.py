@@ -345,6 +345,7 @@ def grow(
 
     A frontier of groups; the policy says which is split next.
     """
+    p = {"deviation": 0.0, "used": frozenset()} | p  # without luck, on a model without trees
     n_bins = [categories.many(p, column) or len(c) + 1 for column, c in enumerate(cut)]
     tree_columns = sample_columns(np.arange(len(cut)), p["colsample_bytree"], p["seed"], TREE_COLUMNS, index, 0)
     members = [rows]  # of every node

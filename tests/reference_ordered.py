@@ -51,7 +51,7 @@ class Order:
 def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> tuple[list[ref.Tree], Floats]:
     """All trees and the start scores (n_outputs)."""
     w = ref.weights(weight, len(X))
-    p = ref.DEFAULTS | {"n_permutations": 1} | params | {"count_unit": math.ldexp(1.0, w.shift), "deviation": 0.0}
+    p = ref.DEFAULTS | {"n_permutations": 1} | params | {"count_unit": math.ldexp(1.0, w.shift)}
     cut = [ref.cuts(x, w, p["max_bins"], p["min_samples_bin"]) for x in X.T]
     table = [ref.codes(x, c) for x, c in zip(X.T, cut, strict=True)]
     goal, label = OBJECTIVES[p["objective"]], ref.planes(p["objective"], y)

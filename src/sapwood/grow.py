@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, math
+from sapwood.data.categories import MAX_BINS
 from sapwood.device import cpu
 from sapwood.errors import ParameterError, suggest
 
@@ -48,6 +49,8 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
     rows = 0 if params["min_samples_leaf"] == "auto" else params["min_samples_leaf"]
     limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "min_samples_leaf": rows, "path_smooth": smooth}
     limits |= {name: params[name] for name in _SAME}
+    if params["category_encoding"] == "onehot":
+        limits["max_cat_to_onehot"] = MAX_BINS
     if params["pruning"] == "post":
         limits["min_split_gain"] = 0.0
     return policy, limits

@@ -150,15 +150,15 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "n_permutations", Integer(1, 64), 1,
-        "Ordered: random orders of the rows; each round draws the one its trees are grown on. CatBoost's "
-        "permutation_count counts one more, for the values of leaves, which need no order here.",
+        "Ordered boosting and statistics: random orders of the rows; each round draws the one its trees are grown on. "
+        "CatBoost's permutation_count counts one more, from which the values of leaves come.",
         ("permutation_count",),
         {"permutation_count": lambda n: max(1, n - 1) if whole(n) else n},
         model=True,
     ),
     Parameter(
         "has_time", Flag(), False,
-        "Ordered: rows came one after the other, so their own order is the only one.",
+        "Ordered boosting and statistics: rows came one after the other, so their own order is the only one.",
         model=True,
     ),
     Parameter(
@@ -502,6 +502,14 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "category_encoding", Choice(("auto", "partition", "onehot", "ordered", "both")), "auto",
+        "What is made of columns of categories: 'partition', splits by sets of them that are chosen in every node; "
+        "'onehot', one category against the rest, however many there are; 'ordered', what labels say of each category, "
+        "by the rows before a row in a random order; 'both', sets and that. 'auto' is 'partition', with "
+        "recipe='catboost' 'ordered'.",
+        model=True,
+    ),
+    Parameter(
         "max_cat_to_onehot", Integer(1), 4,
         "Columns of at most so many categories are split one category against the rest, others by sets of categories.",
         ("one_hot_max_size",),
@@ -676,6 +684,9 @@ RECIPES: dict[str, dict[str, Any]] = {
         "random_strength": 1.0,
         "sampling": "mvs",
         "subsample": 0.8,
+        "category_encoding": "ordered",
+        "n_permutations": 3,
+        "max_cat_to_onehot": 2,
     },
 }
 _ROWS = {row.name: row for row in TABLE}
@@ -714,7 +725,7 @@ ELSEWHERE = {
 # They came after the first models: one that has them at their defaults keeps the bytes that it had without them.
 _LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
-    "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing",
+    "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
 )  # fmt: skip
 

@@ -136,7 +136,7 @@ def test_early_stopping_and_validation() -> None:
         ({"line_search": "tree"}, "searches no line"),
         ({"has_time": True, "permutation_count": 4}, "has_time leaves one order; n_permutations=3"),
         ({"objective": "adaptive_huber"}, "adapts to all rows"),
-        ({"boosting": "plain", "n_permutations": 2}, "is for boosting='ordered' only"),
+        ({"boosting": "plain", "n_permutations": 2}, "n_permutations is for boosting='ordered' and"),
         ({"path_smooth": 3.0}, "path_smooth=3 needs leaves of one Newton step, plain"),
         ({"grow_policy": "symmetric", "max_depth": 16, "min_child_weight": 0.0}, "must not exceed 65536"),
     ],

@@ -235,8 +235,6 @@ SET_LIES: dict[str, tuple[Any, str]] = {
     "offsets start late": (put("set_offset", 0, 1), "offsets of sets go from 0"),
     "offsets end early": (put("set_offset", 3, 5), "offsets of sets go from 0"),
     "offsets end late": (put("set_offset", 3, 7), "offsets of sets go from 0"),
-    "nobody goes left": (both([0, 2, 2, 5], [0, 2, 1, 2, 3]), "an empty set sends missing values left"),
-    "nobody goes left at the end": (both([0, 2, 3, 3], [0, 2, 1]), "an empty set sends missing values left"),
     "offsets fall": (put("set_offset", 2, 1), "offsets of sets do not fall"),
     "offsets wrap around": (put("set_offset", 1, -(2**63)), "offsets of sets do not fall"),
     "offsets are huge": (put("set_offset", 1, 2**63 - 1), "offsets of sets do not fall"),

@@ -41,10 +41,12 @@ class Rule:
     by_validation: bool
     direction: Sequence[int]  # of every column; empty where none has one
     first_linear: int  # the first round whose leaves may be linear
-    afresh: bool  # values come from other gradients than the splits
+    afresh: bool  # values come from other gradients, or other rows in the leaves, than the splits
 
 
-def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direction: Sequence[int] = ()) -> Rule:
+def plan(
+    objective: Objective, params: Mapping[str, Any], n_outputs: int, direction: Sequence[int] = (), afresh: bool = False
+) -> Rule:
     """Say what happens to a tree after its growth.
 
     Parameters
@@ -57,6 +59,8 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direct
         Scores of a row.
     direction : sequence of int, optional
         Monotone constraints of every column, where there are any.
+    afresh : bool
+        Values come from other gradients, or other rows in the leaves, than the splits.
 
     Returns
     -------
@@ -72,13 +76,12 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direct
     search = params["line_search"] == "tree"
     if method in ("exact", "sign", "custom") and iterations > 1:
         raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
-    afresh = params["boosting"] == "ordered"
     refits = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes or afresh
     after = refits or (len(direction) > 0 and params["grow_policy"] == "symmetric")  # its empty leaves want values
     if own is not None and (method == "exact" or iterations > 1 or search or prunes or afresh):
         raise ParameterError(
             f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
-            "function, in one step, without line search, pruning or ordered boosting."
+            "function, in one step, without line search, pruning, ordered boosting or ordered statistics."
         )
     if own is not None and own.leaf is not None and (method != "custom" or params["max_delta_step"] > 0):
         raise ParameterError(
@@ -86,7 +89,8 @@ def plan(objective: Objective, params: Mapping[str, Any], n_outputs: int, direct
         )
     if refits and params["path_smooth"] not in ("auto", 0):
         raise ParameterError(
-            f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step, plain boosting and no pruning."
+            f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step, plain boosting, no pruning and "
+            "no ordered statistics."
         )
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return Rule(

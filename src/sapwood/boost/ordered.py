@@ -18,8 +18,6 @@ from sapwood.data import encode
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
 
-TURN = 42  # purpose of a draw: the order of a round
-PARAMETERS = frozenset(("n_permutations", "has_time"))
 MOST_LEAVES = 65536  # of all models of an order together
 
 
@@ -27,8 +25,6 @@ def check(params: Mapping[str, Any]) -> None:
     """Raise unless parameters go with ordered boosting."""
     if params["n_parallel_trees"] > 1 or params["line_search"] != "none":
         raise ParameterError("boosting='ordered' grows one tree a round and output, and searches no line.")
-    if params["has_time"] and params["n_permutations"] > 1:
-        raise ParameterError(f"has_time leaves one order; n_permutations={params['n_permutations']} asks for more.")
 
 
 def boost(task: Task, rounds: range) -> Iterator[Step]:
@@ -50,10 +46,9 @@ def boost(task: Task, rounds: range) -> Iterator[Step]:
     """
     orders = [Order(task, which) for which in range(task.params["n_permutations"])]
     for index in rounds:
-        turn = int(cpu.draw(task.params["random_state"], TURN, index, 0, 1)[0]) % len(orders)
-        trees = task.trees(index, at=orders[turn].scores(task.trainer.scores()))
-        for order in orders:
-            order.follow(task.trainer, task.rule.rate(index))
+        trees = task.trees(index, at=orders[task.turn(index)].scores(task.trainer.scores()))
+        for order, trainer in zip(orders, task.growers, strict=True):
+            order.follow(trainer, task.rule.rate(index))
         for output, tree in enumerate(trees):
             task.trainer.add_scores(output)
             for watch in task.watches:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from sapwood import grow, objective, sampling
 from sapwood.boost import leaf, linear
+from sapwood.boost.statistics import Statistics
 from sapwood.boost.watch import Watch
 from sapwood.device import cpu
 
+TURN = 42  # purpose of a draw: the order of a round
 Floats = NDArray[np.float64]
 Step = tuple[list[cpu.Tree], Floats | None]  # the trees of a round; factors on the trees of all rounds so far, or 1
 
@@ -38,6 +40,8 @@ class Task:
         Validation rows; their scores follow.
     values : (n_rows, n_columns) float32 or float64, or None
         Behind the bins of the training rows: leaves are linear where they are given.
+    encoded : Statistics or None
+        What trees grow on, if not on the columns of the data.
     """
 
     trainer: cpu.Trainer
@@ -46,6 +50,7 @@ class Task:
     rows: leaf.Rows
     watches: Sequence[Watch]
     values: NDArray[Any] | None = None
+    encoded: Statistics | None = None
 
     @cached_property
     def _plan(self) -> tuple[str, dict[str, float]]:
@@ -55,6 +60,16 @@ class Task:
     def _n_live(self) -> int:
         label, weight = self.rows
         return len(label) if weight is None else int(np.count_nonzero(weight))
+
+    @property
+    def growers(self) -> Sequence[cpu.Trainer]:
+        """Trainers that trees grow on, one for each of the `n_permutations` orders."""
+        return [self.trainer] * self.params["n_permutations"] if self.encoded is None else self.encoded.growers
+
+    def turn(self, index: int) -> int:
+        """Which of the `n_permutations` orders of the rows is a round's."""
+        n: int = self.params["n_permutations"]
+        return int(cpu.draw(self.params["random_state"], TURN, index, 0, 1)[0]) % n
 
     def trees(self, index: int, copy: int = 0, rate: float | None = None, at: Floats | None = None) -> list[cpu.Tree]:
         """Grow a tree for every output: which way is down, who is asked, what is the rule, what value.
@@ -78,16 +93,20 @@ class Task:
         (policy, limits), rule, seed = self._plan, self.rule, self.params["random_state"]
         number = index * self.params["n_parallel_trees"] + copy
         rate = rule.rate(index) if rate is None else rate
+        grower = self.growers[self.turn(index)]
         if at is not None:
-            scores = self.trainer.scores()
-            self.trainer.set_scores(at)
-        objective.gradients(rule.objective, self.trainer, self.params, index, *self.rows)
+            scores = grower.scores()
+            grower.set_scores(at)
+        objective.gradients(rule.objective, grower, self.params, index, *self.rows)
         if at is not None:
-            self.trainer.set_scores(scores)
-        sampling.rows(self.trainer, self.params, index, rate, copy)
+            grower.set_scores(scores)
+        sampling.rows(grower, self.params, index, rate, copy)
         limits = {**limits, "learning_rate": 1.0 if rule.after else rate}
         luck = grow.luck(self.params, index, rate, self._n_live)
-        trees = self.trainer.grow(policy, limits, seed, number * rule.n_outputs, luck)
+        trees = grower.grow(policy, limits, seed, number * rule.n_outputs, luck)
+        if self.encoded is not None:
+            trees = self.encoded.settle(trees, self.trainer)
+            self.encoded.follow(rule, rate)
         if rule.after:
             judge = self.watches[-1] if self.watches else None
             trees = [

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, metric, objective, sampling
-from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate
+from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate, statistics
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -75,6 +75,7 @@ def train(
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
     trainer, base = _trainer(job, data, held, init_model)
+    encoded = _encoded(job, data, held, trainer)
     watches: dict[str, Watch] = {
         name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads) for name, one in sets.items()
     }
@@ -94,6 +95,7 @@ def train(
         n_kept = len(weights) if best_round is None else best_round - first
         kept, by = grown[: n_kept * len(grown) // max(1, len(weights))], weights[n_kept - 1] if n_kept else None
         new = Trees.of(kept if by is None else dart.weighted(kept, by))
+        new = new if encoded is None else new.with_shared_sets()
         return Booster(
             new if before is None else Trees.concat([before, new]),
             base=base,
@@ -112,7 +114,7 @@ def train(
         )
 
     rows = job.label, _weight(data, held)
-    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values)
+    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values, encoded)
     rounds = _loop(job)(task, _rounds(job, first))
     booster = build(_run(job, rounds, first, look, history, build))
     if data.n_rows > 1:
@@ -178,16 +180,12 @@ def cv(
             deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / n_folds))
         return {"cv": means}
 
-    rounds = zip(
-        *(
-            _loop(job)(
-                Task(trainer, job.params, job.rule, (job.label, _weight(data, fold == which)), [watch], data.values),
-                _rounds(job, 0),
-            )
-            for which, (trainer, watch) in enumerate(zip(trainers, watches, strict=True))
-        ),
-        strict=True,
-    )
+    def task(which: int) -> Task:
+        held = fold == which
+        rows, encoded = (job.label, _weight(data, held)), _encoded(job, data, held, trainers[which])
+        return Task(trainers[which], job.params, job.rule, rows, [watches[which]], data.values, encoded)
+
+    rounds = zip(*(_loop(job)(task(which), _rounds(job, 0)) for which in range(n_folds)), strict=True)
     best = _run(job, rounds, 0, look, history, None)
     lists = {f"{name}_{what}": of[name] for name in spread for what, of in (("mean", history["cv"]), ("std", spread))}
     return {name: np.array(values[:best]) for name, values in lists.items()}
@@ -219,6 +217,8 @@ def _prepare(
     params = resolve(given, fields=objective.field_aliases())
     if init_model is not None and not isinstance(init_model, Booster):
         raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster.")
+    if params["has_time"] and "n_permutations" not in by_hand(params):
+        params["n_permutations"] = 1
     _check_boosting(params, init_model)
     if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
         params["objective"] = "squared_error" if init_model is None else init_model.objective
@@ -289,10 +289,11 @@ def _prepare(
         raise ParameterError(
             f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
         )
-    rule = leaf.plan(
-        goal, params, n_outputs, constraints.directions(params["monotone_constraints"], data.feature_names)
-    )
+    directions = constraints.directions(params["monotone_constraints"], data.feature_names)
+    afresh = params["boosting"] == "ordered" or bool(statistics.chosen(params, data))
+    rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
+    statistics.check(params, data, data.label, init_model is not None)
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 
@@ -325,9 +326,8 @@ def _check_boosting(params: Mapping[str, Any], init_model: Booster | None) -> No
                 f"learning_rate={params['learning_rate']} is not for boosting='forest', whose trees are averaged, not "
                 "shrunk; leave it out."
             )
-    for other, own in (("dart", dart.PARAMETERS), ("ordered", ordered.PARAMETERS)):
-        for name in sorted(given & own) if kind != other else ():
-            raise ParameterError(f"{name}={params[name]!r} is for boosting={other!r} only; this is boosting={kind!r}.")
+    for name in sorted(given & dart.PARAMETERS) if kind != "dart" else ():
+        raise ParameterError(f"{name}={params[name]!r} is for boosting='dart' only; this is boosting={kind!r}.")
     if kind == "ordered":
         ordered.check(params)
     if init_model is None:
@@ -399,6 +399,20 @@ def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Data
             raise DataError(f"validation set {name!r} and the training data must both have an init_score, or neither.")
         objective.outputs(job.objective, one.label, job.n_outputs)
     return sets
+
+
+def _encoded(
+    job: _Job, data: Dataset, held: NDArray[np.bool_] | None, trainer: cpu.Trainer
+) -> statistics.Statistics | None:
+    """Columns of categories as statistics, where that was asked for."""
+    if not statistics.chosen(job.params, data):
+        return None
+    weight, scores = _weight(data, held), trainer.scores()
+    encoded = statistics.Statistics(data, job.params, job.rule, job.label, weight, scores)
+    for grower in encoded.growers:
+        grow.rule(grower, job.params, encoded.names, encoded.cuts)
+        sampling.prepare(grower, job.params, _classes(job), data.group)
+    return encoded
 
 
 def _trainer(

@@ -5,7 +5,7 @@ In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes 
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +23,7 @@ from sapwood.errors import DataError, ParameterError
 KIND, VERSION = "dataset", 2  # 1: without categories, values and lists, as data that has none is still written
 LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
 LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
+_NO_LISTS: tuple[NDArray[Any], ...] = tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
 VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
 BINS = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing")  # what a dataset settles
 LATER = ("linear_leaves", "zero_as_missing")  # of these: written only where they are on
@@ -231,6 +232,42 @@ class Dataset:
         }
         version = VERSION if self.categories or "listed.column" in arrays or set(LATER) & set(fields) else 1
         container.write(path, container.pack(KIND, version, arrays, fields))
+
+    def exchanged(
+        self, gone: Collection[int], columns: Sequence[NDArray[np.float64]], cuts: Sequence[NDArray[np.float64]]
+    ) -> "Dataset":
+        """The bins of these rows with other columns; labels and all else stay behind.
+
+        Parameters
+        ----------
+        gone : collection of int
+            Columns that are left out; the others keep their order.
+        columns : sequence of (n_rows) float64
+            Columns of numbers that follow them.
+        cuts : sequence of (n_cuts) float64
+            Of these.
+
+        Returns
+        -------
+        Dataset
+        """
+        codes = self._all_codes()
+        listed = tuple(codes.pop(f"listed.{name}", empty) for name, empty in zip(LISTED, _NO_LISTS, strict=True))
+        by_column = {int(name.removeprefix("codes.")): code for name, code in codes.items()}
+        table = _columns(self.cuts, by_column, listed, self.n_rows, self.categories).apart()
+        kept = [j for j in range(self.n_columns) if j not in gone]
+        known = {place: self.categories[j] for place, j in enumerate(kept) if j in self.categories}
+        other, n = Dataset.__new__(Dataset), len(kept) + len(columns)
+        other._fill(
+            [ingest.Columns([*(table[j] for j in kept), *columns], None, self.n_rows, n)],
+            ([*(self.cuts[j] for j in kept), *cuts], known),
+            tuple(f"f{j}" for j in range(n)),
+            False,
+            {name: getattr(self, name) for name in BINS} | {"linear_leaves": False},
+            None,
+            {},
+        )
+        return other
 
     def fingerprint(self) -> str:
         """Digest of what training sees.
@@ -582,9 +619,7 @@ def _checked(
     for j, code in codes.items():
         need(code.dtype == _code_type(n_bins[j]) and code.shape == (n_rows,), "codes are of the wrong type or shape")
         need(int(code.max()) <= n_bins[j], "a code is larger than that of missing values")
-    lists = tuple(arrays[name] for name in listed) or tuple(
-        np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES)
-    )
+    lists = tuple(arrays[name] for name in listed) or _NO_LISTS
     need(_lists_fit(lists, n_bins, n_rows), "its lists of rows do not fit together")
     return cuts, codes, lists
 

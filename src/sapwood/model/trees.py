@@ -4,7 +4,7 @@ In: trees as the core grew them, or arrays from a file. Out: read-only arrays, c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -127,6 +127,19 @@ class Trees:
             offset=self.offset[first : last + 1] - start, output=self.output[first:last], linear=linear, **nodes
         )
 
+    def with_shared_sets(self) -> "Trees":
+        """The same trees, in which sets that are equal are one."""
+        place: dict[bytes, int] = {}
+        ends = zip(self.set_offset[:-1], self.set_offset[1:], strict=True)
+        number = np.array([place.setdefault(self.set_code[a:b].tobytes(), len(place)) for a, b in ends], np.int32)
+        own = [np.frombuffer(one, np.int32) for one in place]
+        return replace(
+            self,
+            set=np.append(number, np.int32(-1))[self.set],
+            set_offset=np.cumsum([0, *map(len, own)], dtype=np.int64),
+            set_code=np.concatenate([np.empty(0, np.int32), *own]),
+        )
+
     def codes(self, node: int) -> NDArray[np.int32]:
         """The codes that go left at a node of all nodes, whose split is by a set."""
         return self.set_code[self.set_offset[self.set[node]] : self.set_offset[self.set[node] + 1]]
@@ -224,7 +237,6 @@ class Trees:
         _hold(~by_set | (self.threshold == 0), "the threshold of a split by a set is 0")
         highest = np.where(offset[1:] > offset[:-1], np.append(code, -1)[offset[1:] - 1], -1)[self.set[by_set]]
         _hold(highest < bins[self.column[by_set]], "the codes of a set are bins of its column")
-        _hold((highest >= 0) | (self.missing_left[by_set] == 1), "an empty set sends missing values left")
 
 
 def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
