@@ -219,7 +219,7 @@ class Dataset:
         arrays = {
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
-            **self._all_codes(),
+            **dict(self._codes(self._listed())),
             **({} if self.values is None else {"values": self.values}),
             **self._vectors(),
             **categories.pack(self.categories),
@@ -251,10 +251,10 @@ class Dataset:
         -------
         Dataset
         """
-        codes = self._all_codes()
-        listed = tuple(codes.pop(f"listed.{name}", empty) for name, empty in zip(LISTED, _NO_LISTS, strict=True))
-        by_column = {int(name.removeprefix("codes.")): code for name, code in codes.items()}
-        table = _columns(self.cuts, by_column, listed, self.n_rows, self.categories).apart()
+        listed = self._listed()
+        apart = {int(name[6:]): code for name, code in self._codes(listed) if name.startswith("codes.")}
+        lists = tuple(listed.values()) or _NO_LISTS
+        table = _columns(self.cuts, apart, lists, self.n_rows, self.categories).apart()
         kept = [j for j in range(self.n_columns) if j not in gone]
         known = {place: self.categories[j] for place, j in enumerate(kept) if j in self.categories}
         other, n = Dataset.__new__(Dataset), len(kept) + len(columns)
@@ -280,16 +280,14 @@ class Dataset:
             matter.
         """
         digest = sha256(json.dumps(self.feature_names).encode())
-        codes = self._all_codes()
-        if "listed.column" in codes:  # there may be very many columns: all cuts at once
+        listed = self._listed()
+        if listed:  # there may be very many columns: all cuts at once
             _feed(digest, np.concatenate(self.cuts))
             _feed(digest, np.array([len(cuts) for cuts in self.cuts], np.int64))
-            for values in codes.values():
-                _feed(digest, values)
-        else:
-            for cuts, values in zip(self.cuts, codes.values(), strict=True):
-                _feed(digest, cuts)
-                _feed(digest, values)
+        for name, values in self._codes(listed):  # one by one: together they are half as large as the dataset
+            if not listed:
+                _feed(digest, self.cuts[int(name.removeprefix("codes."))])
+            _feed(digest, values)
         if self.values is not None:
             for j in range(self.n_columns):
                 _feed(digest, _one_zero(self.values[:, j]))
@@ -381,18 +379,18 @@ class Dataset:
         """Label, weight, init_score and group, those that there are."""
         return {name: values for name in VECTORS if (values := getattr(self, name)) is not None}
 
-    def _all_codes(self) -> dict[str, NDArray[Any]]:
-        """The codes of all columns by name, those that the core lists together in ``listed.*`` if there are any."""
+    def _listed(self) -> dict[str, NDArray[Any]]:
+        """The columns that the core lists, together, by name in a file; nothing where there are none."""
         listed: tuple[NDArray[Any], ...] = self.binned.listed(self._n_threads)
-        together = set(listed[0].tolist())
-        apart = {f"codes.{j}": self._codes(j) for j in range(self.n_columns) if j not in together}
-        if not together:
-            return apart
-        return apart | {f"listed.{name}": array for name, array in zip(LISTED, listed, strict=True)}
+        return {f"listed.{name}": array for name, array in zip(LISTED, listed, strict=True)} if len(listed[0]) else {}
 
-    def _codes(self, column: int) -> NDArray[Any]:
-        """The codes of a column in the narrowest type that holds them all."""
-        return self.binned.codes(column).astype(_code_type(self.n_bins[column]), copy=False)
+    def _codes(self, listed: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
+        """All codes by name: column by column, each in the narrowest type that holds it, and those that are listed."""
+        together = set(listed["listed.column"].tolist()) if listed else set()
+        for j in range(self.n_columns):
+            if j not in together:
+                yield f"codes.{j}", self.binned.codes(j).astype(_code_type(self.n_bins[j]), copy=False)
+        yield from listed.items()
 
 
 def _read(
