@@ -5,7 +5,7 @@ In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes 
 
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
