@@ -53,7 +53,7 @@ bench: $(VENV)/bench ## kernels, then speed and accuracy against the peers; ARGS
 
 # A second build beside the one in .venv, found first through PYTHONPATH: $(call build,name,build type,flags)
 build = $(PIP) install --quiet --no-deps --upgrade --target build/$(1)/site \
-	-C build-dir=build/$(1)/cmake -C cmake.build-type=$(2) -C cmake.define.CMAKE_CXX_FLAGS="$(3)" .
+	--config-settings=build-dir=build/$(1)/cmake --config-settings=cmake.build-type=$(2) --config-settings=cmake.define.CMAKE_CXX_FLAGS="$(3)" .
 RUNTIME = $(shell $(or $(CXX),c++) -print-file-name=$(1))
 
 coverage: $(VENV)/dev ## which C++ lines the suite runs (a build of its own, not optimised)
@@ -77,7 +77,7 @@ tsan: $(VENV)/dev ## the pool, concurrent fits and predictions under ThreadSanit
 clang: $(VENV)/dev ## build with clang (or that of PyPI's ziglang): the smoke suite, and the same model hashes as from gcc
 	command -v clang++ || $(PIP) install --quiet ziglang
 	CXX=$$(command -v clang++ || echo "$$(echo $(CURDIR)/$(VENV)/lib/python3.*/site-packages/ziglang/zig) c++") && \
-	export CXX && $(call build,clang,Release,) -C cmake.define.CMAKE_MODULE_LINKER_FLAGS="$(call RUNTIME,libgcc.a)"
+	export CXX && $(call build,clang,Release,) --config-settings=cmake.define.CMAKE_MODULE_LINKER_FLAGS="$(call RUNTIME,libgcc.a)"
 	PYTHONPATH=build/clang/site $(PY) -m pytest -q $(SMOKE)
 	PYTHONPATH=build/clang/site $(PY) tools/replay.py --check
 
