@@ -21,16 +21,21 @@ DEFAULTS: dict[str, Any] = reference.DEFAULTS | {
 }  # fmt: skip
 
 
+def begin(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None) -> tuple[Any, ...]:
+    """What is there before the first round: weights, parameters, cuts, codes, labels, start scores (n_outputs)."""
+    w = reference.weights(weight, len(X))
+    p = params | {"count_unit": math.ldexp(1.0, w.shift)}
+    cut = [reference.cuts(x, w, p["max_bins"], p["min_samples_bin"]) for x in X.T]
+    table = [reference.codes(x, c) for x, c in zip(X.T, cut, strict=True)]
+    label = reference.planes(p["objective"], y)
+    return w, p, cut, table, label, reference.start(OBJECTIVES[p["objective"]], (), label, w)
+
+
 def train(
     X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None
 ) -> tuple[list[Tree], Floats, Floats]:
     """All trees (round by round, copy by copy, output by output), start scores, and scores (n_outputs, n_rows)."""
-    w = reference.weights(weight, len(X))
-    p = DEFAULTS | params | {"count_unit": math.ldexp(1.0, w.shift)}
-    cut = [reference.cuts(x, w, p["max_bins"], p["min_samples_bin"]) for x in X.T]
-    table = [reference.codes(x, c) for x, c in zip(X.T, cut, strict=True)]
-    label = reference.planes(p["objective"], y)
-    base = reference.start(OBJECTIVES[p["objective"]], (), label, w)
+    w, p, cut, table, label, base = begin(X, y, DEFAULTS | params, weight)
     start = np.repeat(base[:, None], len(X), axis=1)
     rounds: list[list[Tree]] = []
     factors: list[float] = []

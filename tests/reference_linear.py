@@ -11,7 +11,6 @@ import numpy as np
 import reference
 import reference_ensembles
 from reference import BITS, Floats, Ints, Quantised, Tree, Weights
-from reference_objectives import OBJECTIVES
 
 DEFAULTS: dict[str, Any] = reference_ensembles.DEFAULTS | {"linear_lambda": 0.0, "linear_smooth": 20.0}
 DEPENDENT = 2.0**-30
@@ -22,12 +21,7 @@ def train(
     X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None
 ) -> tuple[list[tuple[Tree, Terms]], Floats, Floats]:
     """All trees (round by round, copy by copy, output by output), start scores, and scores (n_outputs, n_rows)."""
-    w = reference.weights(weight, len(X))
-    p = DEFAULTS | params | {"count_unit": math.ldexp(1.0, w.shift)}
-    cut = [reference.cuts(x, w, p["max_bins"], p["min_samples_bin"]) for x in X.T]
-    table = [reference.codes(x, c) for x, c in zip(X.T, cut, strict=True)]
-    label = reference.planes(p["objective"], y)
-    base = reference.start(OBJECTIVES[p["objective"]], (), label, w)
+    w, p, cut, table, label, base = reference_ensembles.begin(X, y, DEFAULTS | params, weight)
     start = np.repeat(base[:, None], len(X), axis=1)
     rounds: list[list[tuple[Tree, Terms]]] = []
     factors: list[float] = []

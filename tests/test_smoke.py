@@ -99,7 +99,7 @@ def test_weights_and_samples(weights: str) -> None:
         {"ccp_alpha": 1e-4},
         {"objective": lambda y, score: (score - y, np.ones_like(score))},
     ],
-    ids=str,
+    ids="-".join,
 )
 def test_every_part_learns_in_parallel(part: dict[str, Any]) -> None:
     X, y = table(20_000)  # enough for two workers to share every pass

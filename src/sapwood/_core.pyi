@@ -289,8 +289,8 @@ def link(name: str, raw: Floats, n_threads: int = 1) -> Floats:
 
 def exact_sum(values: Floats, weight: Floats | None, n_threads: int = 1) -> float: ...
 def weight_sum(weight: Floats, n_threads: int = 1) -> float: ...
-def counts(weight: Floats) -> Ints:
-    """What every row counts (NUMERICS 2): whole weights, or real ones in fixed point."""
+def counts(weight: Floats) -> tuple[Ints, bool, int]:
+    """What every row counts for (NUMERICS 2): C, whether that is W, a repetition, and s: C reads C / 2^s."""
 
 def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], Bytes | Ints] | None:
     """Sorted distinct values of a numeric array and every element's index among them; None beyond `limit` of them."""

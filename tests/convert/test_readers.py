@@ -323,18 +323,23 @@ def test_other_objects_are_refused():
 
 
 # ------------------------------------------------------------------------------------------------------- hostile files
-def small_files() -> dict[str, bytes]:
-    xgboost = xgboost_model("binary:logistic", "two", max_depth=2)
-    return {
-        "xgboost json": bytes(xgboost.save_raw("json")),
-        "xgboost ubjson": bytes(xgboost.save_raw("ubj")),
-        "lightgbm": lightgbm_model("binary", "two", num_leaves=3).model_to_string().encode(),
-    }
+def saved(model: Any, folder: Any) -> bytes:
+    model.save_model(str(folder / "model.json"), format="json")
+    return (folder / "model.json").read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["xgboost json", "xgboost ubjson", "lightgbm"])
-def test_damaged_files_raise_our_error_or_load(kind):
-    raw = small_files()[kind]
+SMALL_FILES = {
+    "xgboost json": lambda _: bytes(xgboost_model("binary:logistic", "two", max_depth=2).save_raw("json")),
+    "xgboost ubjson": lambda _: bytes(xgboost_model("binary:logistic", "two", max_depth=2).save_raw("ubj")),
+    "lightgbm": lambda _: lightgbm_model("binary", "two", num_leaves=3).model_to_string().encode(),
+    "catboost": lambda folder: saved(catboost_model("Logloss", "two", depth=2), folder),
+    "catboost, free trees": lambda folder: saved(catboost_model("RMSE", "number", grow_policy="Depthwise"), folder),
+}
+
+
+@pytest.mark.parametrize("kind", SMALL_FILES)
+def test_damaged_files_raise_our_error_or_load(kind, tmp_path):
+    raw = SMALL_FILES[kind](tmp_path)
     rng = np.random.default_rng(1)
     refused = 0
     for _ in range(400):
@@ -383,6 +388,37 @@ def test_lies_in_a_document_raise(name):
     raw = bytes(xgboost_model("binary:logistic", "two", max_depth=2).save_raw("json"))
     with pytest.raises(sw.errors.ModelFormatError):
         sw.load(lie(raw, LIES[name]))
+
+
+CATBOOST_LIES = {
+    "columns far apart": lambda m: m["features_info"]["float_features"][0].__setitem__("flat_feature_index", 2**30),
+    "a split that is no object": lambda m: m["oblivious_trees"][0]["splits"].__setitem__(0, 7),
+    "a column beyond": lambda m: m["oblivious_trees"][0]["splits"][0].__setitem__("float_feature_index", 99),
+    "a value too few": lambda m: m["oblivious_trees"][0]["leaf_values"].pop(),
+    "a bias that is text": lambda m: m.__setitem__("scale_and_bias", [1, ["x"]]),
+    "trees that are no list": lambda m: m.__setitem__("oblivious_trees", {}),
+    "text columns": lambda m: m["features_info"].__setitem__("text_features", [1]),
+}
+
+
+@pytest.mark.parametrize("name", CATBOOST_LIES)
+def test_lies_in_a_document_of_catboost_raise(name, tmp_path):
+    found = json.loads(saved(catboost_model("Logloss", "two", depth=2), tmp_path))
+    CATBOOST_LIES[name](found)
+    with pytest.raises(sw.errors.ModelFormatError):
+        sw.load(json.dumps(found).encode())
+
+
+def test_small_files_cannot_claim_much():
+    raw = bytes(xgboost_model("binary:logistic", "two", max_depth=2).save_raw("json"))
+    for name in ("num_feature", "num_class", "num_target"):
+        with pytest.raises(sw.errors.ModelFormatError):
+            sw.load(lie(raw, lambda m, name=name: m["learner_model_param"].__setitem__(name, str(2**31 - 1))))
+    many = b"{L\x00\x00\x00\x00\x00\x00\x00\x01x[" + b"[$Z#l\x00\x00\x00\x20" * 3
+    with pytest.raises(sw.errors.ModelFormatError, match="no room"):
+        sw.load(many + b" " * 64)
+    with pytest.raises(sw.errors.ModelFormatError, match="steepness"):
+        sw.load(lightgbm_model("binary", "two").model_to_string().replace("sigmoid:1", "sigmoid:one").encode())
 
 
 def test_deep_documents_raise():

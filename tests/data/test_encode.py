@@ -102,9 +102,10 @@ def test_threads_and_order(n: int) -> None:
     order = encode.permutation(7, 2, n)
     np.testing.assert_array_equal(order, reference.order(7, 2, None, n))
     sizes = [5 + 900 * column for column in range(4)]
+    kinds = (encode.Statistic("borders", (0.0, 0.5, 1.0)), encode.Statistic("counter", (0.0,)))
     first: list[Any] = []
     for n_threads in (1, 2, 3, 7):
-        found = list(encode.ordered(codes, sizes, target, encode.CATBOOST, order, n_threads))
+        found = list(encode.ordered(codes, sizes, target, kinds, order, n_threads))
         first = first or found
         for one, other in zip(first, found, strict=True):
             assert one.shape == (2 * 3 + 1, n)

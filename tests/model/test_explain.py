@@ -374,8 +374,8 @@ def test_refusals(given: dict[str, Any], message: str) -> None:
 
 def test_linear_leaves_are_refused() -> None:
     X, y = rows(100)
-    booster = train(X, y)
-    object.__setattr__(booster.trees, "linear", object())
+    booster = sapwood.train({"n_estimators": 3}, sapwood.Dataset(X, y, linear_leaves=True))
+    assert booster.linear
     for ask in (
         lambda: booster.explain(X),
         lambda: booster.why(X[:1]),

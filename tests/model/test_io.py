@@ -307,7 +307,7 @@ WRONG = {
 LIES: dict[str, Callable[[Parts], Any]] = {
     **{f"{name} is {value!r}": field(name, value) for name, values in WRONG.items() for value in values},
     **{f"no field {name}": lambda p, name=name: p[1].pop(name) for name in FIELDS},
-    **{f"no array {name}": lambda p, name=name: p[0].pop(name) for name in ARRAYS},
+    **{f"no array {name}": lambda p, name=name: p[0].pop(name) for name in sorted(ARRAYS)},
     "another field": field("pickle", "cos\nsystem"),
     "another array": array("more", [1.0]),
     "base of no output": array("base", np.zeros(0)),

@@ -635,33 +635,38 @@ Link link_of(const std::string& name) {
   refuse("no link named " + name);
 }
 
-void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold,
-                Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset, Ints set_code, Doubles base,
-                const std::string& link, std::optional<Longs> linear_offset, std::optional<Ints> linear_column,
-                std::optional<Doubles> linear_coef) {
+ForestArrays arrays_of(const Longs& offset, const Ints& output, const Ints& column, const Doubles& threshold,
+                       const Bytes& missing_left, const Ints& left, const Doubles& value, const Ints& set,
+                       const Longs& set_offset, const Ints& set_code) {
   const size_t n = left.shape(0), t = output.shape(0);
   if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
       value.shape(0) != n || set.shape(0) != n || set_offset.shape(0) < 1)
     refuse("the arrays of a forest must fit together");
-  LinearView linear{};
+  return {(int64_t)t,
+          (int64_t)n,
+          offset.data(),
+          output.data(),
+          column.data(),
+          threshold.data(),
+          missing_left.data(),
+          left.data(),
+          value.data(),
+          set.data(),
+          (int64_t)set_offset.shape(0) - 1,
+          (int64_t)set_code.shape(0),
+          set_offset.data(),
+          set_code.data(),
+          {}};
+}
+
+void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold,
+                Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset, Ints set_code, Doubles base,
+                const std::string& link, std::optional<Longs> linear_offset, std::optional<Ints> linear_column,
+                std::optional<Doubles> linear_coef) {
+  ForestArrays a = arrays_of(offset, output, column, threshold, missing_left, left, value, set, set_offset, set_code);
   if (linear_offset.has_value() != linear_column.has_value() || linear_offset.has_value() != linear_coef.has_value())
     refuse("the terms of leaves come together");
-  if (linear_offset) linear = terms_of(*linear_offset, *linear_column, *linear_coef, n, n_columns);
-  const ForestArrays a{(int64_t)t,
-                       (int64_t)n,
-                       offset.data(),
-                       output.data(),
-                       column.data(),
-                       threshold.data(),
-                       missing_left.data(),
-                       left.data(),
-                       value.data(),
-                       set.data(),
-                       (int64_t)set_offset.shape(0) - 1,
-                       (int64_t)set_code.shape(0),
-                       set_offset.data(),
-                       set_code.data(),
-                       linear};
+  if (linear_offset) a.linear = terms_of(*linear_offset, *linear_column, *linear_coef, left.shape(0), n_columns);
   new (self) Forest(n_columns, a, std::vector<double>(base.data(), base.data() + base.shape(0)), link_of(link));
 }
 
@@ -701,25 +706,9 @@ nb::ndarray<nb::numpy, int32_t> leaves(const Forest& f, nb::handle x, int64_t fi
 void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, Ints output, Ints column,
                    Doubles threshold, Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset,
                    Ints set_code, Doubles weight) {
-  const size_t n = left.shape(0), t = output.shape(0);
-  if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
-      value.shape(0) != n || set.shape(0) != n || weight.shape(0) != n || set_offset.shape(0) < 1)
-    refuse("the arrays of a forest must fit together");
-  const ForestArrays a{(int64_t)t,
-                       (int64_t)n,
-                       offset.data(),
-                       output.data(),
-                       column.data(),
-                       threshold.data(),
-                       missing_left.data(),
-                       left.data(),
-                       value.data(),
-                       set.data(),
-                       (int64_t)set_offset.shape(0) - 1,
-                       (int64_t)set_code.shape(0),
-                       set_offset.data(),
-                       set_code.data(),
-                       {}};
+  if (weight.shape(0) != left.shape(0)) refuse("every node needs a weight");
+  const ForestArrays a =
+      arrays_of(offset, output, column, threshold, missing_left, left, value, set, set_offset, set_code);
   new (self) Explainer(n_columns, n_outputs, a, weight.data());
 }
 
@@ -808,9 +797,10 @@ double py_weight_sum(Doubles weight, int n_threads) {
   return freely([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
 }
 
-nb::ndarray<nb::numpy, int32_t> py_counts(Doubles weight) {
+nb::tuple py_counts(Doubles weight) {
   const int64_t n = (int64_t)weight.shape(0);
-  return array(Weights(weights_of(weight, n), n).multiple);
+  Weights w(weights_of(weight, n), n);
+  return nb::make_tuple(array(std::move(w.multiple)), w.whole, w.shift);
 }
 
 template <class Index>

@@ -436,7 +436,7 @@ def _learn(
         for j, one in enumerate(chunk.table)
         if isinstance(one, Coded)
     }
-    counts = cpu.counts(weight) if found and weight is not None else None
+    counts = cpu.counts(weight)[0] if found and weight is not None else None
     learned = {}
     for j in sorted(found):
         where = f"column {names[j]!r}, which has categories in a chunk,"

@@ -48,9 +48,6 @@ class Statistic:
             raise ParameterError(f"priors={self.priors!r} of statistic {self.kind!r}; give numbers from 0 to 1.")
 
 
-CATBOOST = (Statistic("borders", (0.0, 0.5, 1.0)), Statistic("counter", (0.0,)))  # its defaults on the CPU
-
-
 class Target:
     """Labels as integers, ready to be counted.
 
@@ -284,9 +281,5 @@ def _counts(weight: Floats | None) -> tuple[Codes | None, bool, float]:
     """NUMERICS 2: what rows count for, as integers; whether that is repetition; and the unit of the integers."""
     if weight is None:
         return None, True, 1.0
-    if (weight == np.rint(weight)).all() and weight.max() <= 2**20 and weight.sum() <= 2**31:
-        return weight.astype(np.int32), True, 1.0
-    fraction, exponent = np.frexp(weight.max())
-    shift = 30 - int(exponent) + int(fraction == 0.5)
-    counts = np.maximum(np.rint(np.ldexp(weight, shift)), 1.0) * (weight > 0)
-    return counts.astype(np.int32), False, float(np.ldexp(1.0, -shift))
+    counts, whole, shift = cpu.counts(weight)
+    return counts, whole, float(np.ldexp(1.0, -shift))

@@ -153,7 +153,7 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
 
 def refuse_linear(trees: Trees) -> None:
     """Raise where leaves are more than constants: what is said of columns here goes through splits alone."""
-    if getattr(trees, "linear", None) is not None:
+    if trees.linear is not None:
         raise ParameterError(
             "the model has linear leaves, which explanations by splits would ignore; ask importance('permutation', X, "
             "y) or partial_dependence, or train with constant leaves."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.errors import ModelFormatError
+from sapwood.model.hold import check_types, hold
 
 if TYPE_CHECKING:
     from sapwood.device.cpu import Terms
@@ -85,23 +85,20 @@ class Linear:
         ModelFormatError
             At the first thing that does not hold.
         """
-        for name, dtype in DTYPES.items():
-            array = getattr(self, name)
-            if array.ndim != 1 or array.dtype != dtype:
-                raise ModelFormatError(f"'{name}' is a {array.ndim}-d array of {array.dtype}; expected 1-d {dtype}.")
+        check_types(self, DTYPES)
         offset, column, coef = self.terms
         rises = len(offset) == len(leaf) + 1 and offset[0] == 0 and bool((offset[1:] >= offset[:-1]).all())
-        _hold(rises and len(column) == len(coef) == offset[-1], "offsets rise from 0 to the number of terms")
-        _hold(len(coef) > 0, "some leaf has terms")
+        hold(rises and len(column) == len(coef) == offset[-1], "offsets rise from 0 to the number of terms")
+        hold(len(coef) > 0, "some leaf has terms")
         first = np.zeros(len(column), np.bool_)
         first[offset[:-1][np.diff(offset) > 0]] = True
-        _hold(bool((leaf | (np.diff(offset) == 0)).all()), "only leaves have terms")
-        _hold(bool(((column == -1) == first).all()), "the first term of a leaf, and only that, is its constant")
-        _hold(bool(((column >= -1) & (column < n_columns)).all()), f"columns are below {n_columns}")
-        _hold(not np.isin(column, categories).any(), "columns of categories have no coefficient")
+        hold(leaf | (np.diff(offset) == 0), "only leaves have terms")
+        hold((column == -1) == first, "the first term of a leaf, and only that, is its constant")
+        hold((column >= -1) & (column < n_columns), f"columns are below {n_columns}")
+        hold(not np.isin(column, categories).any(), "columns of categories have no coefficient")
         rising = np.diff(column) > 0
-        _hold(bool((rising | first[1:]).all()), "the columns of a leaf rise")
-        _hold(bool(np.isfinite(coef).all()), "every coefficient is finite")
+        hold(rising | first[1:], "the columns of a leaf rise")
+        hold(bool(np.isfinite(coef).all()), "every coefficient is finite")
 
 
 def encode(linear: Linear | None) -> dict[str, NDArray[Any]]:
@@ -112,9 +109,3 @@ def encode(linear: Linear | None) -> dict[str, NDArray[Any]]:
 def decode(arrays: MutableMapping[str, NDArray[Any]]) -> Linear | None:
     """The terms among the arrays of a file, if it has any, taken out of them."""
     return Linear(*(arrays.pop(name) for name in DTYPES)) if DTYPES.keys() <= arrays.keys() else None
-
-
-def _hold(law: bool, text: str) -> None:
-    """Raise unless the law holds."""
-    if not law:
-        raise ModelFormatError(f"The linear leaves of the model break the rule '{text}'.")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
+from sapwood.model.hold import check_types, hold
 from sapwood.model.linear import Linear
 
 DTYPES: dict[str, np.dtype[Any]] = {
@@ -173,21 +174,18 @@ class Trees:
         ModelFormatError
             At the first thing that does not hold.
         """
-        for name, dtype in DTYPES.items():
-            array = getattr(self, name)
-            if array.ndim != 1 or array.dtype != dtype:
-                raise ModelFormatError(f"'{name}' is a {array.ndim}-d array of {array.dtype}; expected 1-d {dtype}.")
+        check_types(self, DTYPES)
         for name in OF_NODES:
             if len(getattr(self, name)) != self.n_nodes:
                 raise ModelFormatError(f"'{name}' has {len(getattr(self, name))} nodes, 'column' has {self.n_nodes}.")
         if len(self.offset) != len(self.output) + 1:
             raise ModelFormatError(f"{len(self.output)} trees need one offset more; there are {len(self.offset)}.")
         rising = self.offset[1:] > self.offset[:-1]  # compared, not subtracted: huge offsets would wrap around
-        _hold(self.offset[0] == 0 and self.offset[-1] == self.n_nodes, "offsets go from 0 to the number of nodes")
-        _hold(rising, "offsets rise strictly")
+        hold(self.offset[0] == 0 and self.offset[-1] == self.n_nodes, "offsets go from 0 to the number of nodes")
+        hold(rising, "offsets rise strictly")
         rounds, rest = divmod(self.n_trees, n_outputs)
-        _hold(rest == 0, f"the number of trees ({self.n_trees}) is a multiple of the number of outputs ({n_outputs})")
-        _hold(self.output == np.tile(np.arange(n_outputs), rounds), "each round has one tree per output, in order")
+        hold(rest == 0, f"the number of trees ({self.n_trees}) is a multiple of the number of outputs ({n_outputs})")
+        hold(self.output == np.tile(np.arange(n_outputs), rounds), "each round has one tree per output, in order")
         self._validate_links()
         self._validate_numbers(n_columns)
         self._validate_sets(n_columns, n_bins)
@@ -202,41 +200,41 @@ class Trees:
         node = np.arange(self.n_nodes)
         left = root + self.left  # int64: cannot overflow
         leaf = self.left == 0
-        _hold(leaf | (left > node), "children follow their parent")
-        _hold(leaf | (left + 1 < end), "children lie within their tree")
+        hold(leaf | (left > node), "children follow their parent")
+        hold(leaf | (left + 1 < end), "children lie within their tree")
         children = np.concatenate([left[~leaf], left[~leaf] + 1])
-        _hold(np.bincount(children, minlength=self.n_nodes) == (node != root), "a node has one parent, a root none")
+        hold(np.bincount(children, minlength=self.n_nodes) == (node != root), "a node has one parent, a root none")
 
     def _validate_numbers(self, n_columns: int) -> None:
         """Every number is one that growing could have written."""
         leaf = self.left == 0
-        _hold((self.column == -1) == leaf, "leaves, and only they, have column -1")
-        _hold((self.column >= -1) & (self.column < n_columns), f"columns are below {n_columns}")
-        _hold(self.missing_left <= 1, "'missing_left' is 0 or 1")
-        _hold(self.threshold > -np.inf, "no threshold is NaN or -inf")
-        _hold((self.threshold < np.inf) | (self.missing_left == 0), "a threshold of +inf sends missing values right")
+        hold((self.column == -1) == leaf, "leaves, and only they, have column -1")
+        hold((self.column >= -1) & (self.column < n_columns), f"columns are below {n_columns}")
+        hold(self.missing_left <= 1, "'missing_left' is 0 or 1")
+        hold(self.threshold > -np.inf, "no threshold is NaN or -inf")
+        hold((self.threshold < np.inf) | (self.missing_left == 0), "a threshold of +inf sends missing values right")
         for name in ("value", "gain", "cover", "count"):
-            _hold(np.isfinite(getattr(self, name)), f"every '{name}' is finite")
-        _hold((self.cover >= 0) & (self.count >= 0), "no 'cover' or 'count' is negative")
-        _hold(leaf | (self.value == 0), "the value of a split is 0")
+            hold(np.isfinite(getattr(self, name)), f"every '{name}' is finite")
+        hold((self.cover >= 0) & (self.count >= 0), "no 'cover' or 'count' is negative")
+        hold(leaf | (self.value == 0), "the value of a split is 0")
         for name in ("gain", "threshold", "missing_left"):
-            _hold(~leaf | (getattr(self, name) == 0), f"'{name}' of a leaf is 0")
+            hold(~leaf | (getattr(self, name) == 0), f"'{name}' of a leaf is 0")
 
     def _validate_sets(self, n_columns: int, n_bins: Mapping[int, int]) -> None:
         """Columns of categories, and only they, are split by sets, of codes that they have."""
         offset, code, by_set = self.set_offset, self.set_code, self.set >= 0
-        _hold(len(offset) > 0 and offset[0] == 0 and offset[-1] == len(code), "offsets of sets go from 0 to the codes")
-        _hold(offset[1:] >= offset[:-1], "offsets of sets do not fall")
-        _hold((self.set >= -1) & (self.set < len(offset) - 1), f"sets are below {len(offset) - 1}")
+        hold(len(offset) > 0 and offset[0] == 0 and offset[-1] == len(code), "offsets of sets go from 0 to the codes")
+        hold(offset[1:] >= offset[:-1], "offsets of sets do not fall")
+        hold((self.set >= -1) & (self.set < len(offset) - 1), f"sets are below {len(offset) - 1}")
         begins = np.zeros(len(code) + 1, bool)
         begins[offset[:-1]] = True
-        _hold(begins[1:-1] | (code[1:] > code[:-1]), "the codes of a set rise")
-        _hold(code >= 0, "no code of a set is negative")
+        hold(begins[1:-1] | (code[1:] > code[:-1]), "the codes of a set rise")
+        hold(code >= 0, "no code of a set is negative")
         bins = np.array([n_bins.get(column, 0) for column in range(n_columns)] + [0])  # the last is that of leaves
-        _hold(by_set == (bins[self.column] > 0), "columns of categories, and no others, are split by sets")
-        _hold(~by_set | (self.threshold == 0), "the threshold of a split by a set is 0")
+        hold(by_set == (bins[self.column] > 0), "columns of categories, and no others, are split by sets")
+        hold(~by_set | (self.threshold == 0), "the threshold of a split by a set is 0")
         highest = np.where(offset[1:] > offset[:-1], np.append(code, -1)[offset[1:] - 1], -1)[self.set[by_set]]
-        _hold(highest < bins[self.column[by_set]], "the codes of a set are bins of its column")
+        hold(highest < bins[self.column[by_set]], "the codes of a set are bins of its column")
 
 
 def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
@@ -258,10 +256,3 @@ def _joined_sets(parts: Sequence[tuple[NDArray[Any], ...]]) -> dict[str, NDArray
         "set_offset": _joined([*offsets, end], "set_offset"),
         "set_code": codes,
     }
-
-
-def _hold(law: NDArray[np.bool_] | bool, text: str) -> None:
-    """Raise unless the law holds for every element."""
-    if not np.all(law):
-        where = f", first at position {np.argmin(law)}" if np.ndim(law) else ""
-        raise ModelFormatError(f"The trees of the model break the rule '{text}'{where}.")

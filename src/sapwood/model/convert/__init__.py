@@ -3,12 +3,12 @@
 In: bytes of a file, or a live model. Out: a `Booster` with the same raw scores; ModelFormatError on anything else.
 """
 
-import contextlib
 from typing import Any
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
 from sapwood.model.convert import catboost, lightgbm, sklearn, xgboost
+from sapwood.model.convert.document import of_json
 
 # A live model is known by where its class comes from, so no peer is imported to look at it.
 LIVE = {"xgboost": xgboost.of_object, "lightgbm": lightgbm.of_object, "catboost": catboost.of_object,
@@ -28,6 +28,16 @@ def of_bytes(raw: bytes) -> Booster | None:
     Booster or None
         None where no known format begins like this.
     """
+    try:
+        return _of_bytes(raw)
+    except ModelFormatError:
+        raise
+    except (ArithmeticError, LookupError, TypeError, ValueError) as cause:  # values of kinds that no writer gives
+        raise ModelFormatError(f"the parts of the model do not fit together: {str(cause)[:200]}.") from cause
+
+
+def _of_bytes(raw: bytes) -> Booster | None:
+    """The same, raising whatever comes."""
     head = raw[:4096].lstrip()
     if head.startswith((b"tree\n", b"tree\r\n")):
         return lightgbm.of_bytes(raw)
@@ -66,10 +76,5 @@ def of_object(model: Any) -> Booster:
 
 def _of_json(raw: bytes) -> Booster:
     """A JSON document of XGBoost or of CatBoost."""
-    from sapwood.model.convert.document import of_json
-
     found = of_json(raw)
-    with contextlib.suppress(KeyError):
-        found["features_info"]
-        return catboost.of_document(found)
-    return xgboost.of_document(found)
+    return catboost.of_document(found) if "features_info" in found else xgboost.of_document(found)

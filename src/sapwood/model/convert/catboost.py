@@ -91,9 +91,11 @@ def of_document(found: Document) -> Booster:
         )
     if features.get("text_features") or features.get("embedding_features"):
         raise ModelFormatError("the model has text or embedding columns, which are not read.")
-    columns = [Document(one) for one in features.items_of("float_features")]
+    columns = features.parts("float_features")
     place = [one.count("flat_feature_index") for one in columns]
-    n_columns = max(place, default=-1) + 1
+    n_columns = len(columns)
+    if sorted(place) != list(range(n_columns)):
+        raise ModelFormatError("the columns of the model are not numbered one after the other.")
     names = [f"f{j}" for j in range(n_columns)]
     for one, j in zip(columns, place, strict=True):
         names[j] = str(one.get("feature_id") or names[j])
@@ -108,7 +110,7 @@ def of_document(found: Document) -> Booster:
             raise ModelFormatError(f"'scale_and_bias' is {str(other)[:60]}.")
     symmetric = "oblivious_trees" in found
     read = _symmetric if symmetric else _free
-    trees = [read(Document(tree), own) for tree in found.items_of("oblivious_trees" if symmetric else "trees")]
+    trees = [read(tree, own) for tree in found.parts("oblivious_trees" if symmetric else "trees")]
     grown = [(tree, k) for nodes in trees for k, tree in enumerate(nodes.trees())]
     n_outputs = max((k for _, k in grown), default=-1) + 1 or len(base)
     for tree, _ in grown:
@@ -143,8 +145,8 @@ class _Columns:
 
 def _symmetric(tree: Document, columns: _Columns) -> Nodes:
     """An oblivious tree: the first condition is the lowest bit of a leaf's number, so it comes last."""
-    conditions = tree.items_of("splits") if tree.get("splits") else []
-    splits = [columns.split(Document(condition)) for condition in reversed(conditions)]
+    conditions = tree.parts("splits") if tree.get("splits") else []
+    splits = [columns.split(condition) for condition in reversed(conditions)]
     depth = len(splits)
     if depth > 16:
         raise ModelFormatError(f"a tree is {depth} levels deep; CatBoost grows 16 at most.")

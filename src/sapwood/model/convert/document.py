@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 
-DEEPEST = 64  # levels of nesting: peers need fewer than ten, and trees of CatBoost as many as they are deep
-DEEPEST_JSON = 900
+DEEPEST = 64  # levels of nesting: peers need ten, and the trees of CatBoost, at most 16 deep, one for each level
 _NUMBERS: dict[bytes, np.dtype[Any]] = {
     b"i": np.dtype(">i1"),
     b"U": np.dtype(">u1"),
@@ -31,6 +30,13 @@ class Document(dict[str, Any]):
     def part(self, name: str) -> "Document":
         """An object within."""
         return Document(self._of(name, dict))
+
+    def parts(self, name: str) -> "list[Document]":
+        """A list of objects."""
+        found = self.items_of(name)
+        if not all(isinstance(one, dict) for one in found):
+            raise ModelFormatError(f"'{name}' of the model holds something that is no object.")
+        return [Document(one) for one in found]
 
     def text(self, name: str) -> str:
         """A string."""
@@ -94,8 +100,8 @@ def of_json(raw: bytes) -> Document:
     for byte in raw.translate(None, bytes(set(range(256)) - set(b"[{]}"))):
         depth += 1 if byte in b"[{" else -1
         deepest = max(deepest, depth)
-    if deepest > DEEPEST_JSON:
-        raise ModelFormatError(f"the document is nested {deepest} levels deep; at most {DEEPEST_JSON} are read.")
+    if deepest > DEEPEST:
+        raise ModelFormatError(f"the document is nested {deepest} levels deep; at most {DEEPEST} are read.")
     try:
         found = json.loads(raw)
     except ValueError as cause:
@@ -178,6 +184,8 @@ def _array(raw: bytes, at: int, depth: int) -> tuple[Any, int]:
         kind, at = raw[at + 1 : at + 2], at + 2
     if raw[at : at + 1] == b"#":
         length, at = _length(raw, at + 1)
+        if kind in (b"T", b"F", b"Z"):
+            raise ModelFormatError("a list of values that take no room has no place in a model.")
         if kind is not None and kind in _NUMBERS:
             dtype = _NUMBERS[kind]
             return np.frombuffer(raw, dtype, length, at).astype(dtype.newbyteorder("=")), at + length * dtype.itemsize

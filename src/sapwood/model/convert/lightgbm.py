@@ -18,7 +18,7 @@ from sapwood.model.convert.nodes import Nodes, by_round, frozen
 from sapwood.model.convert.objective import described
 
 CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
-NONE, ZERO, NAN = 0, 1, 2
+ZERO, NAN = 1, 2  # 0: nothing is
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "regression": "squared_error",
     "regression_l2": "squared_error",
@@ -227,9 +227,13 @@ def _objective(words: str) -> dict[str, Any]:
     ours = OBJECTIVES[name]
     if "sqrt" in settings:
         ours = lambda raw: np.sign(raw) * raw * raw  # noqa: E731
-    steep = next((float(one[8:]) for one in settings if one.startswith("sigmoid:")), 1.0)
+    given = next((one[8:] for one in settings if one.startswith("sigmoid:")), "1")
+    try:
+        steep = float(given)
+    except ValueError:
+        steep = math.nan
     if not math.isfinite(steep) or steep <= 0:
-        raise ModelFormatError(f"sigmoid {steep} of the objective is no steepness.")
+        raise ModelFormatError(f"sigmoid {given[:60]!r} of the objective is no steepness.")
     if steep != 1.0:
         ours = "sigmoid2" if steep == 2.0 and name == "binary" else lambda raw: 1.0 / (1.0 + np.exp(-steep * raw))
     return described("lightgbm", name, ours)

@@ -92,6 +92,8 @@ def frozen(grown: Sequence[tuple[Mapping[str, NDArray[Any]], int]]) -> Trees:
 
 def by_round(grown: list[tuple[dict[str, NDArray[Any]], int]], n_outputs: int) -> list[tuple[dict[str, Any], int]]:
     """The trees with one for each output in turn, those of an output in the order they had."""
+    if n_outputs > max(1, len(grown)):
+        raise ModelFormatError(f"{len(grown)} trees are too few for {n_outputs} outputs.")
     apart: list[list[Any]] = [[] for _ in range(n_outputs)]
     for tree, output in grown:
         if not 0 <= output < n_outputs:

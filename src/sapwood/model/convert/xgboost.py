@@ -16,7 +16,7 @@ from sapwood.data.categories import MAX_BINS
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories
-from sapwood.model.convert.document import Document, of_json, of_ubjson
+from sapwood.model.convert.document import Document, of_ubjson
 from sapwood.model.convert.nodes import Nodes, below, by_round, frozen
 from sapwood.model.convert.objective import described
 
@@ -44,6 +44,7 @@ OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "rank:ndcg": "identity",
     "rank:map": "identity",
 }
+MOST_COLUMNS = 2**22  # each gets a name, and a small file can claim any number
 LOGITS = ("reg:logistic", "binary:logistic")
 LOGS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
 
@@ -81,11 +82,6 @@ def of_bytes(raw: bytes) -> Booster:
     return of_document(of_ubjson(raw))
 
 
-def of_text(raw: bytes) -> Booster:
-    """Read a JSON file."""
-    return of_document(of_json(raw))
-
-
 def of_document(found: Document) -> Booster:
     """Read the document that both kinds of file hold.
 
@@ -109,12 +105,14 @@ def of_document(found: Document) -> Booster:
     weighted = next((part for part in (model, outer) if part.get("weight_drop")), None)
     drop = None if weighted is None else weighted.array("weight_drop", np.float32)
     n_columns = param.count("num_feature")
+    if n_columns > MOST_COLUMNS:
+        raise ModelFormatError(f"the model speaks of {n_columns:,} columns; at most {MOST_COLUMNS:,} are read.")
     n_outputs = max(1, param.count("num_class"), param.count("num_target") if "num_target" in param else 1)
     objective = learner.part("objective").text("name")
     if objective not in OBJECTIVES:
         raise ModelFormatError(f"objective {objective!r} of XGBoost is not known here.")
     info = model.array("tree_info", np.int64)
-    documents = [Document(tree) for tree in model.items_of("trees") if isinstance(tree, dict)]
+    documents = model.parts("trees")
     categories = _categories(learner, model, documents)
     trees = [_tree(tree, n_columns, categories) for tree in documents]
     if len(trees) != len(info) or (drop is not None and len(drop) != len(info)):
@@ -163,10 +161,10 @@ def _categories(learner: Document, model: Document, trees: list[Document]) -> di
     for tree in trees:
         for column, numbers in _sets(tree).values():
             most[column] = max(most.get(column, -1), int(numbers.max(initial=-1)))
-    kept = model.part("cats").items_of("enc") if model.get("cats") else []
+    kept = model.part("cats").parts("enc") if model.get("cats") else []
     found = {}
     for j, top in most.items():
-        values = _values(Document(kept[j])) if j < len(kept) and isinstance(kept[j], dict) else []
+        values = _values(kept[j]) if j < len(kept) else []
         if top >= MAX_BINS:
             raise ModelFormatError(f"column {j} has category {top}; at most {MAX_BINS:,} are read.")
         found[j] = Categories(range(len(values)), values) if values else Categories(range(top + 1))
