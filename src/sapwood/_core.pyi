@@ -141,9 +141,11 @@ class Trainer:
         """What splits are compared by (NUMERICS, Judging splits): weights and penalties of columns, or none, and the
         columns that trees before the first have used."""
 
-    def grow(self, policy: str, limits: Mapping[str, float], seed: int, tree: int, luck: float = 0.0) -> list[Tree]:
+    def grow(
+        self, policy: str, limits: Mapping[str, float], seed: int, tree: int, luck: float = 0.0, together: bool = False
+    ) -> list[Tree]:
         """A tree for every output on its gradients, which are used up; `tree` is the number of the first, for the
-        limits see sapwood.grow.plan, for luck sapwood.grow.luck."""
+        limits see sapwood.grow.plan, for luck sapwood.grow.luck; `together`: all have the same splits."""
     def leaves(self, output: int) -> Ints:
         """Number of every row's leaf (n_rows) in the tree just grown; leaves are numbered in the order of nodes."""
     def sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:

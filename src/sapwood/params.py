@@ -207,6 +207,13 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "multi_strategy", Choice(("one_tree_per_output", "multi_output_tree")), "one_tree_per_output",
+        "Where a row has several scores (classes, columns of labels): a round grows a tree for each of them, or trees "
+        "with the same splits for all, chosen by the sum of their scores: CatBoost's and XGBoost's trees whose leaves "
+        "hold a vector.",
+        model=True,
+    ),
+    Parameter(
         "max_leaves", Integer(2, also=("auto", None)), "auto",
         "Most leaves of a tree; None for no limit; 'auto' is 31 for leafwise, no limit for the others or where "
         "max_depth is set.",
@@ -727,6 +734,7 @@ _LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
     "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
+    "multi_strategy",
 )  # fmt: skip
 
 

@@ -103,7 +103,8 @@ class Task:
         sampling.rows(grower, self.params, index, rate, copy)
         limits = {**limits, "learning_rate": 1.0 if rule.after else rate}
         luck = grow.luck(self.params, index, rate, self._n_live)
-        trees = grower.grow(policy, limits, seed, number * rule.n_outputs, luck)
+        together = self.params["multi_strategy"] == "multi_output_tree"
+        trees = grower.grow(policy, limits, seed, number * rule.n_outputs, luck, together)
         if self.encoded is not None:
             trees = self.encoded.settle(trees, self.trainer)
             self.encoded.follow(rule, rate)

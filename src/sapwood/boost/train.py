@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, metric, objective, sampling
-from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate, statistics
+from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate, statistics, together
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -294,6 +294,8 @@ def _prepare(
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
     statistics.check(params, data, data.label, init_model is not None)
+    if n_outputs > 1:
+        together.check(params, data)
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 

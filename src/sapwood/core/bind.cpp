@@ -437,15 +437,17 @@ void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std:
   self.trainer->set_sampler(which, std::move(values), share ? share->data() : nullptr, unit ? unit->data() : nullptr);
 }
 
-nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree, double luck) {
+nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree, double luck,
+              bool together) {
   if (!(luck >= 0.0 && luck < INF)) refuse("luck must be finite and not negative");
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
   if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
+  if (together && !self.trainer->grows_together(l)) refuse("trees with vector leaves cannot have these rules or columns");
   nb::list trees;
-  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree, luck); })) {
+  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree, luck, together); })) {
     nb::dict d;
     d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)),
     d["threshold"] = array(std::move(t.threshold));
@@ -1008,7 +1010,8 @@ NB_MODULE(_core, m) {
       .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
            nb::arg("forced"))
       .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"), nb::arg("used"))
-      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0)
+      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0,
+           nb::arg("together") = false)
       .def(
           "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
           nb::arg("output"))

@@ -8,11 +8,10 @@
 
 #include "exact.h"
 #include "listed.h"
+#include "together.h"
 
 namespace sapwood {
 namespace {
-
-using Numbers = std::function<LeafNumbers(size_t)>;
 
 constexpr int64_t CHUNK = 16384;  // rows of a task, at most
 constexpr int64_t SHARED = 4096;  // rows from which workers share a partition
@@ -48,10 +47,14 @@ class Growth {
     masks_ = leaves_by_masks(b_, in.weights, lim_);
   }
 
-  Tree grow(const std::function<LeafNumbers(size_t)>& numbers, std::vector<double>& value) {
+  Tree grow(const Numbers& numbers, std::vector<double>& value) {
     plant();
     if (in_.grower.shared_split) grow_levels();
     else grow_nodes();
+    return finish(numbers, value);
+  }
+
+  Tree finish(const Numbers& numbers, std::vector<double>& value) {
     leave_root();
     Tree tree = harvest(numbers, value);
     for (Node& n : nodes_) t_.release(n.hist);
@@ -59,6 +62,8 @@ class Growth {
   }
 
  private:
+  friend class Together<Growth>;  // which chooses its splits with those of other outputs
+
   // ------------------------------------------------------------------------------------------ rows of a node
   void plant() {
     w_.lists.resize(b_.shards.size());
@@ -188,15 +193,21 @@ class Growth {
     for (const int32_t id : batch) {
       Node& n = nodes_[id];
       const int c = n.best.column;
-      if (!b_.is_category[c]) continue;
-      if (own || id == batch[0]) {
-        sets_.push_back({own ? s_.set_of(n, id) : s_.shared_set, {}});
-        Set& s = sets_.back();
-        s.right.resize(set_words((size_t)b_.n_bins[c] + 1));
-        fill_set(s.left.data(), s.left.size(), b_.n_bins[c], n.best.missing_left, s.right.data());
-      }
+      if (!b_.is_category[c] || n.set >= 0) continue;
+      if (own || id == batch[0]) add_set(n, own ? s_.set_of(n, id) : s_.shared_set);
       n.set = (int32_t)sets_.size() - 1;
     }
+  }
+  void take_set(const std::vector<int32_t>& ids, int code) {  // one category goes left in all these nodes
+    add_set(nodes_[ids[0]], std::vector<int32_t>(code < b_.n_bins[nodes_[ids[0]].best.column], code));
+    for (const int32_t id : ids) nodes_[id].set = (int32_t)sets_.size() - 1;
+  }
+  void add_set(const Node& n, std::vector<int32_t> left) {
+    const int n_bins = b_.n_bins[n.best.column];
+    sets_.push_back({std::move(left), {}});
+    Set& s = sets_.back();
+    s.right.resize(set_words((size_t)n_bins + 1));
+    fill_set(s.left.data(), s.left.size(), n_bins, n.best.missing_left, s.right.data());
   }
 
   // The last splits of a tree: nobody will ask for their children's rows.
@@ -786,6 +797,17 @@ bool leaves_by_masks(const Binned& binned, const Weights& weights, const Limits&
 
 Tree grow_tree(const GrowInput& in, Workspace& work, const Numbers& numbers, std::vector<double>& value) {
   return Growth(in, work).grow(numbers, value);
+}
+
+std::vector<Tree> grow_together(const std::vector<GrowInput>& in, Workspace* work, const std::vector<Numbers>& numbers,
+                                std::vector<std::vector<double>>& value, int n_threads, bool apart) {
+  std::vector<std::unique_ptr<Growth>> outputs;
+  for (size_t k = 0; k < in.size(); k++) outputs.push_back(std::make_unique<Growth>(in[k], work[k]));
+  Together<Growth>(outputs, in, n_threads, apart).grow();
+  std::vector<Tree> trees(in.size());
+  run(apart ? n_threads : 1, (int64_t)in.size(),
+      [&](int64_t k, int) { trees[k] = outputs[k]->finish(numbers[k], value[k]); });
+  return trees;
 }
 
 }  // namespace sapwood

@@ -63,7 +63,11 @@ bool leaves_by_masks(const Binned& binned, const Weights& weights, const Limits&
 
 // `numbers(n_leaves)` gives room for the number of each row's leaf: asked for and filled where that costs no pass of its own (never beyond
 // 65,536 leaves); value OUT: each leaf's value by that number
-Tree grow_tree(const GrowInput& in, Workspace& work, const std::function<LeafNumbers(size_t)>& numbers,
-               std::vector<double>& value);
+using Numbers = std::function<LeafNumbers(size_t)>;
+Tree grow_tree(const GrowInput& in, Workspace& work, const Numbers& numbers, std::vector<double>& value);
+
+// The trees of several outputs, all with the same splits; everything by output. apart: an output is one worker's.
+std::vector<Tree> grow_together(const std::vector<GrowInput>& in, Workspace* work, const std::vector<Numbers>& numbers,
+                                std::vector<std::vector<double>>& value, int n_threads, bool apart);
 
 }  // namespace sapwood

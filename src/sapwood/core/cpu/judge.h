@@ -45,6 +45,20 @@ class Judge {
            deviation_ * normal(draw(key(seed_, LUCK, tree_, id), column));
   }
 
+  // Of the columns' best splits, in any order.
+  template <class Split>
+  Split best(const std::vector<Split>& found, double p, int32_t id) const {
+    Split best;
+    double top = -INF;
+    for (const Split& s : found) {
+      if (s.column < 0) continue;
+      const double rank = compares() ? favour(s.score, p, id, s.column) : s.score;
+      const bool tie = best.column >= 0 && rank == top && s.column < best.column;
+      if (rank > top || tie) best = s, top = rank;
+    }
+    return best;
+  }
+
   // The children of a node come after a split by its column.
   void inherit(int32_t id, int32_t left, int column) {
     if (taste_.penalty.empty()) return;

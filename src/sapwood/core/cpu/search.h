@@ -207,6 +207,9 @@ class Search {
   }
 
   bool counted() const { return counted_; }  // rows are, besides hessians
+  const Penalty& penalty() const { return penalty_; }
+  double unit() const { return unit_; }  // of scores
+  double h_unit() const { return h_scale(q_.scale); }
 
   // count >= H / (largest hessian of one row): that settles most candidates, and the rest are counted.
   bool surely_enough(int64_t left, int64_t total) const {
@@ -365,14 +368,7 @@ class Search {
       const int c = columns[k];
       found[k] = b_.is_category[c] ? share_sets(nodes, level, c, worth(own)) : scan_shared(nodes, level, c, worth(own));
     });
-    Shared best;
-    double top = -INF;
-    for (const Shared& s : found) {
-      if (s.column < 0) continue;
-      const double rank = judge_.compares() ? judge_.favour(s.score, own, level[0], s.column) : s.score;
-      const bool tie = best.column >= 0 && rank == top && s.column < best.column;
-      if (rank > top || tie) best = s, top = rank;
-    }
+    const Shared best = judge_.best(found, own, level[0]);
     if (best.column < 0 || (!judge_.cosine() && !pays(best, own))) return false;
     take_all(nodes, level, best);
     if (!judge_.cosine() || lim_.min_split_gain == 0.0) return true;

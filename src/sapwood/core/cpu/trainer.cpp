@@ -248,7 +248,7 @@ bool Trainer::narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const {
   return precision_ == "narrow" || (precision_ == "auto" && sum_g >= 64 * rows && sum_h >= 64 * rows);
 }
 
-std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck) {
+std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck, bool together) {
   taste_.luck = luck;
   if (limits.min_samples_leaf == 0.0) limits.min_samples_leaf = info_.least_rows(field_.data());
   for (int k = 0; k < n_outputs_; k++) flush_scores(k);
@@ -261,9 +261,14 @@ std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64
   // As many trees for every worker; the rest, large ones, and exact ones, whose lists take room, are grown by all of them, one
   // after the other.
   const int apart = !ordered_ && n_ * binned_.n_columns <= APART ? n_outputs_ / n_threads_ * n_threads_ : 0;
-  run(n_threads_, apart,
-      [&](int64_t k, int worker) { trees[k] = grow_one((int)k, grower, limits, seed, tree + k, work_[worker], 1); });
-  for (int k = apart; k < n_outputs_; k++) trees[k] = grow_one(k, grower, limits, seed, tree + k, work_[0], n_threads_);
+  if (together && n_outputs_ > 1) {
+    trees = grow_as_one(grower, limits, seed, tree, apart > 0);
+  } else {
+    run(n_threads_, apart,
+        [&](int64_t k, int worker) { trees[k] = grow_one((int)k, grower, limits, seed, tree + k, work_[worker], 1); });
+    for (int k = apart; k < n_outputs_; k++)
+      trees[k] = grow_one(k, grower, limits, seed, tree + k, work_[0], n_threads_);
+  }
   for (const Tree& t : trees)
     for (size_t i = 0; i < t.left.size() && !taste_.used.empty(); i++)
       if (t.left[i] != 0) taste_.used[t.column[i]] = 1;
@@ -321,10 +326,8 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
   return q;
 }
 
-Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
-                       int n_threads) {
-  const Gradients q = quantised(output, limits);
-  linear_[output] = {};
+GrowInput Trainer::input(int output, const Gradients& q, int grower, const Limits& limits, uint64_t seed, uint64_t tree,
+                         int n_threads) const {
   GrowInput in{binned_,        q,
                weights_,       all_rows_ ? nullptr : &chosen_,
                limits,         grower_info(grower),
@@ -337,25 +340,65 @@ Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t se
     const int shift = (to.bits - 2 * to.g + to.h) - (WIDE - 2 * from.g + from.h);
     in.deviation = taste_.luck * deviation(output) * __builtin_sqrt(power_of_two(shift));
   }
+  return in;
+}
+
+LeafNumbers Trainer::room(int output, size_t n_leaves) {
+  const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
+  if (leaf_[output].size() < need) leaf_[output] = Memory(need);
+  return numbers_[output] = {leaf_[output].as<void>(), n_leaves > 256};
+}
+
+// Rows outside the sample have a leaf too.
+void Trainer::number_leaves(int output, const Tree& t, int n_threads) {
+  const size_t n_leaves = value_[output].size();
+  const LeafNumbers out = n_leaves <= 65536 ? room(output, n_leaves) : LeafNumbers{};
+  if (n_leaves <= 256) apply_as(binned_, view(t), leaf_numbers<uint8_t>(t), (uint8_t*)out.data, n_threads);
+  else if (n_leaves <= 65536) apply_as(binned_, view(t), leaf_numbers<uint16_t>(t), (uint16_t*)out.data, n_threads);
+  else {
+    far_leaf_[output].resize(n_), far_value_[output] = t.value;
+    apply(binned_, view(t), far_leaf_[output].data(), n_threads);
+  }
+}
+
+Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
+                       int n_threads) {
+  const Gradients q = quantised(output, limits);
+  linear_[output] = {};
   bool numbered = false;
   auto numbers = [&](size_t n_leaves) {
     numbered = true;
-    const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
-    if (leaf_[output].size() < need) leaf_[output] = Memory(need);
-    return numbers_[output] = {leaf_[output].as<void>(), n_leaves > 256};
+    return room(output, n_leaves);
   };
-  Tree t = grow_tree(in, work, numbers, value_[output]);
-  const size_t n_leaves = value_[output].size();
-  if (!numbered) {  // rows outside the sample have a leaf too
-    const LeafNumbers out = n_leaves <= 65536 ? numbers(n_leaves) : LeafNumbers{};
-    if (n_leaves <= 256) apply_as(binned_, view(t), leaf_numbers<uint8_t>(t), (uint8_t*)out.data, n_threads);
-    else if (n_leaves <= 65536) apply_as(binned_, view(t), leaf_numbers<uint16_t>(t), (uint16_t*)out.data, n_threads);
-    else {
-      far_leaf_[output].resize(n_), far_value_[output] = t.value;
-      apply(binned_, view(t), far_leaf_[output].data(), n_threads);
-    }
-  }
+  Tree t = grow_tree(input(output, q, grower, limits, seed, tree, n_threads), work, numbers, value_[output]);
+  if (!numbered) number_leaves(output, t, n_threads);
   return t;
+}
+
+bool Trainer::grows_together(const Limits& limits) const {
+  for (int c = 0; c < binned_.n_columns; c++)
+    if (binned_.is_category[c] && binned_.n_bins[c] > limits.max_cat_to_onehot) return false;  // one by one only
+  return !ordered_ && rules_.direction.empty() && rules_.forced.empty();
+}
+
+std::vector<Tree> Trainer::grow_as_one(int grower, const Limits& limits, uint64_t seed, uint64_t tree, bool apart) {
+  std::vector<Gradients> q;
+  std::vector<GrowInput> in;
+  std::vector<Numbers> numbers;
+  std::vector<uint8_t> numbered(n_outputs_, 0);
+  for (int k = 0; k < n_outputs_; k++) q.push_back(quantised(k, limits)), linear_[k] = {};
+  for (int k = 0; k < n_outputs_; k++) {
+    in.push_back(input(k, q[k], grower, limits, seed, tree, apart ? 1 : n_threads_));
+    numbers.push_back([this, k, &numbered](size_t n_leaves) {
+      numbered[k] = 1;
+      return room(k, n_leaves);
+    });
+  }
+  if (works_ == nullptr) works_ = std::make_unique<Workspace[]>((size_t)std::max(1, n_outputs_));
+  std::vector<Tree> trees = grow_together(in, works_.get(), numbers, value_, n_threads_, apart);
+  for (int k = 0; k < n_outputs_; k++)
+    if (!numbered[k]) number_leaves(k, trees[k], n_threads_);
+  return trees;
 }
 
 // ------------------------------------------------------------------------------------------- leaf values

@@ -46,6 +46,7 @@ struct Gradients {     // of one output, in fixed point
 
 struct Ordered;    // the rows of a table in the order of each column
 struct Workspace;  // buffers that outlive a tree
+struct GrowInput;  // what one tree grows from
 
 struct LeafRule {                        // how leaf values are found once a tree stands
   bool exact = false, gradient = false;  // else Newton steps
@@ -69,12 +70,14 @@ class Trainer {
   void set_rules(Rules rules) { rules_ = std::move(rules); }
   void set_taste(Taste taste) { taste_ = std::move(taste); }
   bool node_rules() const { return rules_.intermediate || !rules_.forced.empty(); }  // of single nodes
+  bool grows_together(const Limits& limits) const;  // whether its trees can have vectors in their leaves
   // share (n): of rows like each, instead of subsample; unit (n): whole groups are in or out. Both may be null.
   void set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit);
   // The rows of this round, how many; none given: all. After gradients(), which some samplers look at.
   int64_t sample(uint64_t seed, uint64_t round, std::optional<double> subsample);
-  // The trees of a round, one for each output: numbers tree, tree + 1, ...; luck: in units of the gradients' deviation
-  std::vector<Tree> grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck);
+  // The trees of a round, one for each output: numbers tree, tree + 1, ...; luck: in units of the gradients' deviation;
+  // together: all with the same splits, as one tree of number `tree`
+  std::vector<Tree> grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck, bool together);
   // Of the tree last grown for an output, before its values are added; leaves are numbered in the order of nodes.
   size_t n_leaves(int output) const { return value_[output].size(); }
   std::vector<int32_t> leaves(int output) const;  // of every row
@@ -102,8 +105,13 @@ class Trainer {
   bool fine_listed(int output, const Limits& limits) const;
   Gradients quantised(int output, const Limits& limits) const;
   double deviation(int output) const;
+  GrowInput input(int output, const Gradients& q, int grower, const Limits& limits, uint64_t seed, uint64_t tree,
+                  int n_threads) const;
+  LeafNumbers room(int output, size_t n_leaves);
+  void number_leaves(int output, const Tree& t, int n_threads);
   Tree grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
                 int n_threads);
+  std::vector<Tree> grow_as_one(int grower, const Limits& limits, uint64_t seed, uint64_t tree, bool apart);
   void flush_scores(int output);
   const double* label(int output) const { return label_ + (label_planes_ ? output * n_ : 0); }
   LeafRows rows_of(int output, bool all, const double* score = nullptr);
@@ -155,7 +163,8 @@ class Trainer {
   std::vector<std::vector<double>> far_value_;
   RawTable table_;
   std::vector<LinearPart> linear_;     // by output: of the tree last grown, where its leaves have terms
-  std::unique_ptr<Workspace[]> work_;  // by worker
+  std::unique_ptr<Workspace[]> work_;  // by worker,
+  std::unique_ptr<Workspace[]> works_;  // or by output, where they grow as one
   Roots roots_;
   Rules rules_;
   Taste taste_;

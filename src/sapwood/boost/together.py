@@ -1,0 +1,42 @@
+"""Trees of several outputs with the same splits: what goes with them.
+
+In: resolved parameters and the data. Out: nothing, or an error that says what to do.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sapwood.boost import statistics
+from sapwood.data.dataset import Dataset
+from sapwood.errors import ParameterError
+
+
+def check(params: Mapping[str, Any], data: Dataset) -> None:
+    """Raise where trees cannot share their splits.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    data : Dataset
+        Training rows.
+    """
+    if params["multi_strategy"] == "one_tree_per_output":
+        return
+    strategy = "multi_strategy='multi_output_tree'"
+    for name in ("monotone_constraints", "forced_splits", "ccp_alpha", "prune_by_validation"):
+        if params[name]:
+            raise ParameterError(
+                f"{name} is for the tree of one output, and {strategy} has one for all; leave out either."
+            )
+    if params["pruning"] == "post" and params["min_split_gain"] > 0:
+        raise ParameterError(f"pruning='post' is for the tree of one output, not for {strategy}; use pruning='pre'.")
+    if params["tree_method"] == "exact":
+        raise ParameterError(f"tree_method='exact' is not for {strategy}; use tree_method='hist'.")
+    encoding, counted = params["category_encoding"], statistics.chosen(params, data)
+    for column, known in data.categories.items() if encoding != "onehot" else ():
+        if known.n_bins > params["max_cat_to_onehot"] and not (encoding == "ordered" and column in counted):
+            raise ParameterError(
+                f"{strategy} splits categories one by one or by statistics, and {data.feature_names[column]!r} has "
+                f"{known.n_bins} of them; choose category_encoding='ordered' or 'onehot'."
+            )
