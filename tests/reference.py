@@ -4,7 +4,7 @@ A table, labels, parameters and weights enter `train`; trees (dicts of arrays, a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -339,8 +339,9 @@ class Group(NamedTuple):
 
 
 def grow(
-    rows: Ints, table: list[Ints], cut: list[Floats], q: Quantised, wide: Quantised, p: dict[str, Any], index: int
-) -> Tree:
+    rows: Ints, table: list[Ints], cut: list[Floats], q: Quantised, wide: Quantised, p: dict[str, Any], index: int,
+    search: Callable[..., Split | None] = best_split,
+) -> Tree:  # fmt: skip
     """NUMERICS 6: one tree on the sampled rows, its values not yet shrunk.
 
     A frontier of groups; the policy says which is split next.
@@ -360,7 +361,7 @@ def grow(
         columns = sample_columns(tree_columns, p["colsample_bylevel"], p["seed"], LEVEL_COLUMNS, index, depth)
         columns = guard.company(columns, ids[0])
         columns = sample_columns(columns, p["colsample_bynode"], p["seed"], NODE_COLUMNS, index, ids[0])
-        split = best_split([members[i] for i in ids], ids, columns, table, n_bins, q, p, guard, index, judge)
+        split = search([members[i] for i in ids], ids, columns, table, n_bins, q, p, guard, index, judge)
         if split is not None:
             frontier.append(Group(ids, depth, split))
 
@@ -671,8 +672,22 @@ def counted(g: Floats, h: Floats, w: Weights, times: Floats) -> tuple[Floats, Fl
 # ---- The loop -------------------------------------------------------------------------------------------------------
 
 
-def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> tuple[list[Tree], Floats]:
-    """All trees (round by round, output by output) and the start scores (n_outputs)."""
+class Ready(NamedTuple):
+    """What the tree of one output grows from; deviation: of its luck, in the units of q."""
+
+    q: Quantised
+    wide: Quantised
+    deviation: float
+
+
+def train(
+    X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None,
+    join: Callable[[list[Ready]], list[Any]] | None = None,
+) -> tuple[list[Tree], Floats]:  # fmt: skip
+    """All trees (round by round, output by output) and the start scores (n_outputs).
+
+    `join`: for every output a search in the place of `best_split`, from what all of them grow from.
+    """
     w = weights(weight, len(X))
     p = DEFAULTS | params | {"count_unit": math.ldexp(1.0, w.shift)}
     numbers = [not categories.many(p, column) for column in range(X.shape[1])]
@@ -697,7 +712,8 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
         weighed = times is not None and p["sampling"] != "uniform"
         asked = w if times is None else w._replace(repeat=np.where(times > 0, w.repeat, 0), factor=w.factor * times)
         plain = asked._replace(factor=np.ones(len(X))) if weighed else w
-        for output, (g, h) in enumerate(zip(every_g, every_h, strict=True)):
+        ready: list[Ready] = []
+        for g, h in zip(every_g, every_h, strict=True):
             leaf_h = np.ones_like(h) if p["leaf_estimation"] == "gradient" else h
             search_h = np.ones_like(h) if p["hessian"] == "none" else leaf_h
             search_g = leaf_g = g
@@ -709,8 +725,11 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
             wide = quantise(leaf_g, leaf_h, plain, BITS["wide"])
             q = quantise(search_g, search_h, plain, BITS[search_precision(search_g, search_h, plain, p["precision"])])
             chance = chance * math.sqrt((q.gs / all_rows.gs) * (q.gs / all_rows.gs) / (q.hs / all_rows.hs))
-            now = p | {"deviation": chance, "used": used}
-            tree = grow(rows, table, cut, q, wide, now, round * len(label) + output)
+            ready.append(Ready(q, wide, chance))
+        searches = [best_split] * len(ready) if join is None else join(ready)
+        for output, (q, wide, chance) in enumerate(ready):
+            now, index = p | {"deviation": chance, "used": used}, round * len(label) + (output if join is None else 0)
+            tree = grow(rows, table, cut, q, wide, now, index, searches[output])
             tree = prune(tree, p["ccp_alpha"]) if p["ccp_alpha"] > 0 else tree
             number = np.cumsum(tree["column"] < 0) - 1  # of every leaf
             along = margin(before, output) if p["objective"] == "softmax" else before[output]

@@ -7,6 +7,7 @@
 #pragma once
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "search.h"
@@ -74,7 +75,9 @@ class Together {
   void grow_levels(int most) {
     Ids level{0};
     for (int depth = 0; !deep_enough(depth) && 2 * (int64_t)level.size() <= most; depth++) {
-      if (choose(level) == 0.0) return;
+      const std::optional<double> gain = choose(level);
+      const bool freely = judge_.cosine() && lim_.min_split_gain == 0.0;  // the angle may close while the loss rises
+      if (!gain || !(freely || *gain > lim_.min_split_gain)) return;
       expand(level, !deep_enough(depth + 1) && 4 * (int64_t)level.size() <= most);
       Ids next;
       for (const int32_t id : level) next.insert(next.end(), {nodes(0)[id].left, nodes(0)[id].left + 1});
@@ -85,7 +88,8 @@ class Together {
   void grow_nodes(int most) {
     std::set<Open, bool (*)(const Open&, const Open&)> frontier(in_.grower.before);
     auto meet = [&](int32_t id) {
-      if (const double gain = choose({id}); gain > 0.0) frontier.insert({gain, id});
+      const std::optional<double> gain = choose({id});
+      if (gain && *gain > lim_.min_split_gain) frontier.insert({*gain, id});
       else release(id);
     };
     if (!deep_enough(0)) meet(0);
@@ -120,8 +124,8 @@ class Together {
   }
 
   // -------------------------------------------------------------------------------------------------- search
-  // Gives these nodes their best split, in all outputs; what it gains, 0: there is none.
-  double choose(const Ids& ids) {
+  // Gives these nodes their best split, in all outputs, if there is one; what it gains.
+  std::optional<double> choose(const Ids& ids) {
     const int64_t n_codes = tally(0).n_codes * (int64_t)(ids.size() * n_outputs());
     const int threads = n_codes < FORK_NS ? 1 : n_threads_;
     search(0).choose_columns(ids[0], nodes(0)[ids[0]].depth);
@@ -136,7 +140,7 @@ class Together {
       found[k] = best_of(cuts, ids, columns[k], worth(own));
     });
     const Shared best = judge_.best(found, own, ids[0]);
-    if (best.column < 0) return 0.0;
+    if (best.column < 0) return {};
     double gained = 0.0;
     for (size_t k = 0; k < n_outputs(); k++) {
       double one = 0.0;
@@ -145,7 +149,7 @@ class Together {
       for (const int32_t id : ids) one = one + nodes(k)[id].gain;
       gained = gained + one;
     }
-    return gained > lim_.min_split_gain ? gained : 0.0;
+    return gained;
   }
 
   double score_of(const Ids& ids) {  // of the nodes as they are
