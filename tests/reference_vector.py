@@ -14,8 +14,19 @@ import reference_categories as categories
 import reference_judge as judging
 import reference_rules as rules
 from reference import (
-    Floats, Ints, Quantised, Ready, Split, Tree, candidates, draw, fold, in_order, score_of_nodes, score_of_splits,
-)  # fmt: skip
+    Floats,
+    Ints,
+    Quantised,
+    Ready,
+    Split,
+    Tree,
+    candidates,
+    draw,
+    fold,
+    in_order,
+    score_of_nodes,
+    score_of_splits,
+)
 from reference import train as train_apart
 
 

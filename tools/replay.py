@@ -40,6 +40,7 @@ PARTS: dict[str, dict[str, Any]] = {  # each beside every grower
     "post": {"pruning": "post", "min_split_gain": 0.5},
     "ccp": {"ccp_alpha": 0.01},
     "custom": {"objective": lambda y, s: (s - y, np.ones_like(s))},
+    "vector": {"objective": "softmax", "multi_strategy": "multi_output_tree"},
     "mix": {"sampling": "goss", "learning_rate": 0.5, "monotone_constraints": {0: 1}, "boosting": "dart"},
 }
 ONE_BY_ONE = ("intermediate", "forced")  # rules of single nodes, which a symmetric tree has not got

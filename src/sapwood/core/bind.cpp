@@ -445,7 +445,8 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
   if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
-  if (together && !self.trainer->grows_together(l)) refuse("trees with vector leaves cannot have these rules or columns");
+  if (together && self.trainer->n_outputs() > 1 && !self.trainer->grows_together(l))
+    refuse("trees with vector leaves cannot have these rules or columns");
   nb::list trees;
   for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree, luck, together); })) {
     nb::dict d;

@@ -166,7 +166,8 @@ class Together {
     return judge_.cosine() ? length(all) : all.along;
   }
 
-  struct Cuts {  // scores of a column's candidates, with missing values right and left; of single categories, all are `right`
+  struct
+      Cuts {  // scores of a column's candidates, with missing values right and left; of single categories, all are `right`
     std::vector<double> right, left;
     Search::Steps steps;
     bool missing = false;  // some node has missing values
@@ -280,26 +281,18 @@ class Together {
     for (size_t k = 0; k < n_outputs(); k++) h = h + (double)side[k].h / search(k).h_unit();
     return h / (double)n_outputs();
   }
-  bool light(const Sides& l, const Sides& all) {  // a side that is not empty weighs too little
-    Sides r(n_outputs());
-    for (size_t k = 0; k < n_outputs(); k++) r[k] = all[k] - l[k];
-    const double left = mean(l), right = mean(r);
+  bool light(double left, double right) const {  // a side that is not empty weighs too little
     return left > 0.0 && right > 0.0 && (left < lim_.min_child_weight || right < lim_.min_child_weight);
-  }
-  Sides sums_of(int32_t id) {
-    Sides all;
-    for (size_t k = 0; k < n_outputs(); k++) all.push_back(nodes(k)[id].sum);
-    return all;
   }
 
   // Whether a split leaves enough on both sides of every node, as far as hessians tell.
   bool enough(const Ids& ids, const Shared& split) {
+    if (lim_.min_child_weight == 0.0 && !counts_) return true;
+    Sides l(n_outputs()), r(n_outputs());
     for (const int32_t id : ids) {
-      Sides l;
-      for (size_t k = 0; k < n_outputs(); k++) l.push_back(left_of(k, id, split));
-      const int64_t all = nodes(0)[id].sum.h;
-      if (light(l, sums_of(id))) return false;
-      if (counts_ && l[0].h > 0 && l[0].h < all && !search(0).surely_enough(l[0].h, all)) return false;
+      for (size_t k = 0; k < n_outputs(); k++) l[k] = left_of(k, id, split), r[k] = nodes(k)[id].sum - l[k];
+      if (light(mean(l), mean(r))) return false;
+      if (counts_ && l[0].h > 0 && r[0].h > 0 && !search(0).surely_enough(l[0].h, l[0].h + r[0].h)) return false;
     }
     return true;
   }
@@ -309,24 +302,31 @@ class Together {
     for (const int32_t id : ids) {
       if (nodes(0)[id].n_rows == 0) continue;
       const std::vector<int64_t> count = rows_of(id, c);
-      const Sides all = sums_of(id);
-      int64_t total = 0, rows = 0;
-      for (const int64_t x : count) total += x;
-      auto consider = [&](double& score, const Sides& l, int64_t rows) {
-        const bool few = rows > 0 && rows < total && search(0).few(rows, total);
-        if (few || light(l, all)) score = -INF;
-      };
-      for (size_t i = 0; i < cuts.steps.size(); i++)
-        consider(cuts.right[i], at(id, c, cuts.steps[i].code), count[cuts.steps[i].code]);
-      if (b_.is_category[c]) continue;
-      Sides l(n_outputs()), with = at(id, c, b_.n_bins[c]);  // the same and missing values
-      for (int b = 0; b < (int)cuts.right.size(); b++) {
-        const Sides more = at(id, c, b);
-        for (size_t k = 0; k < n_outputs(); k++) l[k] = l[k] + more[k], with[k] = with[k] + more[k];
-        rows += count[b];
-        consider(cuts.right[b], l, rows);
-        if (b < (int)cuts.left.size()) consider(cuts.left[b], with, rows + count.back());
+      veto_side(id, c, cuts.steps, count, false, cuts.right);
+      veto_side(id, c, cuts.steps, count, true, cuts.left);
+    }
+  }
+  void veto_side(int32_t id, int c, const Search::Steps& steps, const std::vector<int64_t>& count, bool side,
+                 std::vector<double>& score) {
+    const size_t n = score.size();
+    const bool one = b_.is_category[c];  // alone on the left
+    std::vector<double> left(n, 0.0), right(n, 0.0);
+    for (size_t k = 0; k < n_outputs(); k++) {
+      const Bins bins = search(k).bins_of(nodes(k)[id], c);
+      const double unit = search(k).h_unit();
+      int64_t h = side ? bins.gone().h : 0;
+      for (size_t i = 0; i < n; i++) {
+        h = one ? bins.at(steps[i].code).h : h + bins.at((int)i).h;
+        left[i] = left[i] + (double)h / unit, right[i] = right[i] + (double)(nodes(k)[id].sum.h - h) / unit;
       }
+    }
+    const double outputs = (double)n_outputs();
+    int64_t total = 0, rows = side ? count.back() : 0;
+    for (const int64_t x : count) total += x;
+    for (size_t i = 0; i < n; i++) {
+      rows = one ? count[steps[i].code] : rows + count[i];
+      const bool few = rows > 0 && rows < total && search(0).few(rows, total);
+      if (few || light(left[i] / outputs, right[i] / outputs)) score[i] = -INF;
     }
   }
 
@@ -339,13 +339,6 @@ class Together {
       count[code] = tally(0).at(nodes(0)[id].hist, c, code).h / (int64_t)q.most_per_count;
     return count;
   }
-  Sides at(int32_t id, int c, int code) {
-    Sides sums;
-    for (size_t k = 0; k < n_outputs(); k++)
-      sums.push_back(code < b_.n_bins[c] + b_.has_missing[c] ? tally(k).at(nodes(k)[id].hist, c, code) : Sums{});
-    return sums;
-  }
-
   std::vector<std::unique_ptr<Growth>>& g_;
   const GrowInput& in_;
   const Binned& b_;

@@ -162,8 +162,8 @@ class Trainer {
   std::vector<std::vector<int32_t>> far_leaf_;  // by output: (n) node ids, for a tree with more than 65,536 leaves
   std::vector<std::vector<double>> far_value_;
   RawTable table_;
-  std::vector<LinearPart> linear_;     // by output: of the tree last grown, where its leaves have terms
-  std::unique_ptr<Workspace[]> work_;  // by worker,
+  std::vector<LinearPart> linear_;      // by output: of the tree last grown, where its leaves have terms
+  std::unique_ptr<Workspace[]> work_;   // by worker,
   std::unique_ptr<Workspace[]> works_;  // or by output, where they grow as one
   Roots roots_;
   Rules rules_;
