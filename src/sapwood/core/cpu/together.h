@@ -132,15 +132,19 @@ class Together {
     const std::vector<int>& columns = search(0).allowed(ids[0]);
     const double own = score_of(ids);
     std::vector<Shared> found(columns.size());
-    run(threads, (int64_t)columns.size(), [&](int64_t k, int) {
-      Cuts cuts = score(ids, columns[k]);
-      found[k] = best_of(cuts, ids, columns[k], worth(own));
-      if (found[k].column < 0 || enough(ids, found[k])) return;
-      veto(ids, columns[k], cuts);
-      found[k] = best_of(cuts, ids, columns[k], worth(own));
-    });
-    const Shared best = judge_.best(found, own, ids[0]);
+    auto scan = [&](bool limited) {
+      run(threads, (int64_t)columns.size(), [&](int64_t k, int) {
+        if (limited && (found[k].column < 0 || enough(ids, found[k]))) return;
+        Cuts cuts = score(ids, columns[k]);
+        if (limited) veto(ids, columns[k], cuts);
+        found[k] = best_of(cuts, ids, columns[k], worth(own));
+      });
+      return judge_.best(found, own, ids[0]);
+    };
+    Shared best = scan(false);
+    if (best.column >= 0 && !enough(ids, best)) best = scan(true);  // limits only lower scores: else it is the best
     if (best.column < 0) return {};
+    if (!any_missing(ids, best.column)) best.missing_left = left_heavier(ids, best);
     double gained = 0.0;
     for (size_t k = 0; k < n_outputs(); k++) {
       double one = 0.0;
@@ -166,11 +170,10 @@ class Together {
     return judge_.cosine() ? length(all) : all.along;
   }
 
-  struct
-      Cuts {  // scores of a column's candidates, with missing values right and left; of single categories, all are `right`
-    std::vector<double> right, left;
+  struct Cuts {  // the scores of a column's candidates
+    std::vector<double> right,
+        left;  // by the side of missing values; of single categories all are `right`, and by step
     Search::Steps steps;
-    bool missing = false;  // some node has missing values
   };
 
   bool any_missing(const Ids& ids, int c) {
@@ -183,14 +186,14 @@ class Together {
 
   Cuts score(const Ids& ids, int c) {
     Cuts cuts;
-    cuts.missing = any_missing(ids, c);
     if (b_.is_category[c]) {
       cuts.steps = search(0).level_steps(nodes(0), ids, c);
       cuts.right = sum_scores(ids, c, cuts.steps.size(), false, &cuts.steps);
       return cuts;
     }
-    cuts.right = sum_scores(ids, c, (size_t)(b_.n_bins[c] - !cuts.missing), false, nullptr);
-    if (cuts.missing) cuts.left = sum_scores(ids, c, (size_t)b_.n_bins[c] - 1, true, nullptr);
+    const bool missing = any_missing(ids, c);
+    cuts.right = sum_scores(ids, c, (size_t)(b_.n_bins[c] - !missing), false, nullptr);
+    if (missing) cuts.left = sum_scores(ids, c, (size_t)b_.n_bins[c] - 1, true, nullptr);
     return cuts;
   }
 
@@ -252,15 +255,17 @@ class Together {
       }
       best = Search::best_of(cuts.right, cuts.left, c, bar, first, last);
     }
-    if (best.column < 0 || cuts.missing) return best;
-    Sides l(n_outputs()), r(n_outputs());  // of all nodes: missing values go to the heavier side
+    return best;
+  }
+
+  bool left_heavier(const Ids& ids, const Shared& split) {
+    Sides l(n_outputs()), r(n_outputs());  // of all nodes
     for (const int32_t id : ids)
       for (size_t k = 0; k < n_outputs(); k++) {
-        const Sums part = left_of(k, id, best);
+        const Sums part = left_of(k, id, split);
         l[k] = l[k] + part, r[k] = r[k] + (nodes(k)[id].sum - part);
       }
-    best.missing_left = mean(l) >= mean(r);
-    return best;
+    return mean(l) >= mean(r);
   }
 
   // What goes left in a node; the bin of a split by a single category is its code.
@@ -281,8 +286,9 @@ class Together {
     for (size_t k = 0; k < n_outputs(); k++) h = h + (double)side[k].h / search(k).h_unit();
     return h / (double)n_outputs();
   }
-  bool light(double left, double right) const {  // a side that is not empty weighs too little
-    return left > 0.0 && right > 0.0 && (left < lim_.min_child_weight || right < lim_.min_child_weight);
+  bool poor(double left, double right, bool few) const {  // few: rows on a side; an empty one is no harm
+    if (!(left > 0.0 && right > 0.0)) return false;
+    return few || left < lim_.min_child_weight || right < lim_.min_child_weight;
   }
 
   // Whether a split leaves enough on both sides of every node, as far as hessians tell.
@@ -291,8 +297,7 @@ class Together {
     Sides l(n_outputs()), r(n_outputs());
     for (const int32_t id : ids) {
       for (size_t k = 0; k < n_outputs(); k++) l[k] = left_of(k, id, split), r[k] = nodes(k)[id].sum - l[k];
-      if (light(mean(l), mean(r))) return false;
-      if (counts_ && l[0].h > 0 && r[0].h > 0 && !search(0).surely_enough(l[0].h, l[0].h + r[0].h)) return false;
+      if (poor(mean(l), mean(r), counts_ && !search(0).surely_enough(l[0].h, l[0].h + r[0].h))) return false;
     }
     return true;
   }
@@ -325,8 +330,7 @@ class Together {
     for (const int64_t x : count) total += x;
     for (size_t i = 0; i < n; i++) {
       rows = one ? count[steps[i].code] : rows + count[i];
-      const bool few = rows > 0 && rows < total && search(0).few(rows, total);
-      if (few || light(left[i] / outputs, right[i] / outputs)) score[i] = -INF;
+      if (poor(left[i] / outputs, right[i] / outputs, counts_ && search(0).few(rows, total))) score[i] = -INF;
     }
   }
 
@@ -339,6 +343,7 @@ class Together {
       count[code] = tally(0).at(nodes(0)[id].hist, c, code).h / (int64_t)q.most_per_count;
     return count;
   }
+
   std::vector<std::unique_ptr<Growth>>& g_;
   const GrowInput& in_;
   const Binned& b_;
