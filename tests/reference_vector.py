@@ -20,14 +20,18 @@ from reference import (
     Ready,
     Split,
     Tree,
+    Weights,
     candidates,
     draw,
+    exponent,
     fold,
     in_order,
     score_of_nodes,
     score_of_splits,
 )
 from reference import train as train_apart
+from reference_linear import solve
+from reference_objectives import softmax
 
 
 def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> tuple[list[Tree], Floats]:
@@ -148,3 +152,22 @@ def forbidden(lefts: list[Ints], totals: list[Ints], qs: list[Quantised], p: dic
     for sides in (lefts, rights):
         poor = poor | (mean(sides, qs) < p["min_child_weight"]) | (sides[0][..., 2] < least_count)
     return np.asarray((both & poor).any(axis=0))
+
+
+def joint_values(s: Floats, hit: Floats, leaf: Ints, n_leaves: int, w: Weights, reg_lambda: float) -> Floats:
+    """(n_outputs, n_leaves) Newton steps by the whole hessian, before shrinkage; s, hit (n_outputs, n_rows)."""
+    p, k = softmax(s, np.zeros_like(s))[0], len(s)
+    scale = math.ldexp(1.0, 30 - exponent(w.factor[w.repeat > 0].max()))
+
+    def sums(x: Floats) -> list[float]:
+        total = np.zeros(n_leaves, np.int64)
+        np.add.at(total, leaf, np.rint(w.factor * x * scale).astype(np.int64) * w.repeat)
+        return [int(one) / scale for one in total]
+
+    g = [sums(p[i] - hit[i]) for i in range(k)]
+    pairs = [[sums(p[i] * (1.0 - p[i]) if i == j else p[i] * p[j]) for j in range(i + 1)] for i in range(k)]
+    values = np.zeros((k, n_leaves))
+    for one in range(n_leaves):
+        a = [[pairs[i][j][one] + reg_lambda if i == j else -pairs[i][j][one] for j in range(i + 1)] for i in range(k)]
+        values[:, one] = 0.0 - np.array(solve(a, [g[i][one] for i in range(k)]))
+    return values

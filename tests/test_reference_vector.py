@@ -102,3 +102,23 @@ def test_every_instruction_set(isa: str) -> None:
         for more in ({}, {"score_function": "cosine"}):
             given = {"grow_policy": policy, "objective": "softmax"} | more
             assert_same(X, goals(rng, X, "softmax"), given)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("reg_lambda", [0.0, 3.0])
+def test_joint_values(reg_lambda: float, weights: str) -> None:
+    rng = np.random.default_rng(65)
+    X = table(rng, 140)
+    y, weight = goals(rng, X, "softmax"), weight_of(rng, weights, 140)
+    given = {"objective": "softmax", "multi_strategy": "multi_output_tree", "leaf_estimation": "joint", "n_jobs": 2}
+    given |= {"reg_lambda": reg_lambda, "max_depth": 3, "n_estimators": 3, "learning_rate": 0.5, "max_delta_step": 2.0}
+    booster = sapwood.train(given, sapwood.Dataset(X, y, weight=weight))
+    leaves = booster.predict_leaves(X)[:, ::3]  # by round
+    for index, scores in enumerate([np.tile(booster.base, (140, 1)), *booster.staged_predict(X, raw=True)][:3]):
+        ends = np.flatnonzero(booster.trees.slice(3 * index, 3 * index + 1).left == 0)
+        hit = reference.planes("softmax", y)
+        leaf, w = np.searchsorted(ends, leaves[:, index]), reference.weights(weight, 140)
+        expected = reference_vector.joint_values(scores.T.copy(), hit, leaf, len(ends), w, reg_lambda)
+        for output in range(3):
+            got = booster.trees.slice(3 * index + output, 3 * index + output + 1).value[ends]
+            assert_bits(np.asarray(got), 0.5 * np.clip(expected[output], -2.0, 2.0), f"round {index}, {output}")

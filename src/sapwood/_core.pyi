@@ -153,7 +153,7 @@ class Trainer:
     def refit(
         self,
         output: int,
-        method: str,  # newton | gradient | exact
+        method: str,  # newton | gradient | exact | joint: of all outputs, found when the first is asked for
         iterations: int,
         reg_lambda: float,
         reg_alpha: float,

@@ -373,10 +373,11 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "leaf_estimation", Choice(("auto", "newton", "gradient", "exact", "sign")), "auto",
+        "leaf_estimation", Choice(("auto", "newton", "gradient", "exact", "sign", "joint")), "auto",
         "Value of a leaf: a Newton step, a gradient step (the mean negative gradient), 'exact' (what minimises the "
         "loss: a median, a quantile, or Newton steps until they end; reg_lambda does not draw medians and quantiles), "
-        "or 'sign' (+1 or -1). 'auto' is exact for absolute_error, quantile, mape, hinge and, with hessian='none', "
+        "'sign' (+1 or -1), or 'joint' (a Newton step of all classes of softmax at once, by its whole hessian, as "
+        "CatBoost's; with multi_strategy='multi_output_tree'). 'auto' is exact for absolute_error, quantile, mape, hinge and, with hessian='none', "
         "huber; else newton.",
         ("leaf_estimation_method",),
         model=True,

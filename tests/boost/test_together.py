@@ -26,6 +26,8 @@ PARTS: list[dict[str, Any]] = [
     {"objective": "one_vs_all"},
     {"leaf_estimation": "gradient", "leaf_iterations": 2},
     {"line_search": "tree"},
+    {"leaf_estimation": "joint", "sampling": "mvs", "subsample": 0.7},
+    {"leaf_estimation": "joint", "boosting": "ordered"},
 ]
 
 
@@ -54,7 +56,8 @@ def test_parts_combine(part: dict[str, Any]) -> None:
     booster = sapwood.train(given, sapwood.Dataset(X, y))
     assert same_splits(booster)
     assert sapwood.train(given | {"n_jobs": 3}, sapwood.Dataset(X, y)).fingerprint() == booster.fingerprint()
-    apart = sapwood.train(given | {"multi_strategy": "one_tree_per_output"}, sapwood.Dataset(X, y))
+    other = {"multi_strategy": "one_tree_per_output", "leaf_estimation": "newton"}
+    apart = sapwood.train(given | other, sapwood.Dataset(X, y))
     assert not same_splits(apart)
 
 
@@ -93,6 +96,13 @@ def test_one_output_is_as_ever() -> None:
     assert one == other
 
 
+@pytest.mark.parametrize("given", [{"reg_alpha": 1.0}, {"line_search": "tree"}, {"leaf_iterations": 2}], ids=str)
+def test_joint_values_are_of_one_step(given: dict[str, Any]) -> None:
+    X, y = wine()
+    with pytest.raises(ParameterError, match="joint"):
+        sapwood.train({"objective": "softmax", "leaf_estimation": "joint"} | VECTOR | given, sapwood.Dataset(X, y))
+
+
 @pytest.mark.parametrize(
     "given",
     [
@@ -101,6 +111,8 @@ def test_one_output_is_as_ever() -> None:
         {"ccp_alpha": 0.1},
         {"pruning": "post", "min_split_gain": 0.1},
         {"tree_method": "exact"},
+        {"leaf_estimation": "joint", "objective": "one_vs_all"},
+        {"leaf_estimation": "joint", "multi_strategy": "one_tree_per_output"},
     ],
     ids=str,
 )

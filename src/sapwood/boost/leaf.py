@@ -21,6 +21,7 @@ from sapwood.params import rates
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, Floats | None]  # labels and weights
+FOUND = ("exact", "sign", "custom", "joint")  # not by steps
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Rule:
     rate: Callable[[int], float]  # of a round
     path_smooth: float  # what 'auto' means
     after: bool  # whether anything is left to do after the one Newton step of the core
-    method: str  # newton | gradient | exact | sign | custom
+    method: str  # newton | gradient | exact | sign | custom | joint
     iterations: int
     penalty: tuple[float, float, float]  # reg_lambda, reg_alpha, max_delta_step
     line_search: bool
@@ -74,9 +75,9 @@ def plan(
     least_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
     prunes = least_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
     search = params["line_search"] == "tree"
-    if method in ("exact", "sign", "custom") and iterations > 1:
+    if method in FOUND and iterations > 1:
         raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
-    refits = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes or afresh
+    refits = method in FOUND or iterations > 1 or search or prunes or afresh
     after = refits or (len(direction) > 0 and params["grow_policy"] == "symmetric")  # its empty leaves want values
     if own is not None and (method == "exact" or iterations > 1 or search or prunes or afresh):
         raise ParameterError(
@@ -145,10 +146,10 @@ def settle(
     elif rule.method == "sign":
         refound = number is not None or rule.afresh
         value = refit(trainer, output, rule) if refound else np.where(value > 0, 1.0, -1.0)
-    elif rule.method == "exact" or rule.iterations > 1 or number is not None or rule.afresh:
+    elif rule.method in ("exact", "joint") or rule.iterations > 1 or number is not None or rule.afresh:
         value = refit(trainer, output, rule)
     if rule.direction:
-        found = number is not None or rule.method in ("exact", "sign", "custom") or rule.iterations > 1 or rule.afresh
+        found = number is not None or rule.method in FOUND or rule.iterations > 1 or rule.afresh
         value = ordered(tree, value, rule.direction, cut=found)
     if rule.line_search:
         factor = trainer.search_step(output, value)

@@ -11,7 +11,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.errors import ParameterError
 
 
-def check(params: Mapping[str, Any], data: Dataset) -> None:
+def check(params: Mapping[str, Any], data: Dataset, n_outputs: int) -> None:
     """Raise where trees cannot share their splits.
 
     Parameters
@@ -20,8 +20,18 @@ def check(params: Mapping[str, Any], data: Dataset) -> None:
         Resolved parameters.
     data : Dataset
         Training rows.
+    n_outputs : int
+        Scores of a row; with one there is nothing to share.
     """
-    if params["multi_strategy"] == "one_tree_per_output":
+    joint = params["leaf_estimation"] == "joint"
+    if joint and (params["objective"] != "softmax" or params["multi_strategy"] == "one_tree_per_output"):
+        raise ParameterError(
+            "leaf_estimation='joint' is for objective='softmax' with multi_strategy='multi_output_tree'; use 'newton'."
+        )
+    for name in ("reg_alpha", "line_search") if joint else ():
+        if params[name] not in (0.0, "none"):
+            raise ParameterError(f"{name}={params[name]!r} is not for leaf_estimation='joint'; use 'newton'.")
+    if params["multi_strategy"] == "one_tree_per_output" or n_outputs == 1:
         return
     strategy = "multi_strategy='multi_output_tree'"
     for name in ("monotone_constraints", "forced_splits", "ccp_alpha", "prune_by_validation"):

@@ -294,8 +294,7 @@ def _prepare(
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
     statistics.check(params, data, data.label, init_model is not None)
-    if n_outputs > 1:
-        together.check(params, data)
+    together.check(params, data, n_outputs)
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 

@@ -496,10 +496,15 @@ nb::tuple three(LeafSums sums) {
 nb::ndarray<nb::numpy, double> refit(PyTrainer& s, int output, const std::string& method, int iterations,
                                      double reg_lambda, double reg_alpha, double max_delta_step) {
   leaves_of(s, output);
-  if (method != "newton" && method != "gradient" && method != "exact") refuse("no leaf estimation named " + method);
+  const bool joint = method == "joint";
+  if (method != "newton" && method != "gradient" && method != "exact" && !joint)
+    refuse("no leaf estimation named " + method);
+  if (joint && (s.trainer->pointwise() || s.trainer->n_leaves(output) != s.trainer->n_leaves(0)))
+    refuse("joint leaf values are those of softmax, in trees of the same splits");
   if (iterations < 0 || !(reg_lambda >= 0.0) || !(reg_alpha >= 0.0) || !(max_delta_step >= 0.0))
     refuse("limits must not be negative");
-  const LeafRule rule{method == "exact", method == "gradient", iterations, {reg_lambda, reg_alpha, max_delta_step}};
+  const LeafRule rule{
+      method == "exact", method == "gradient", joint, iterations, {reg_lambda, reg_alpha, max_delta_step}};
   return array(freely([&] { return s.trainer->refit(output, rule); }));
 }
 

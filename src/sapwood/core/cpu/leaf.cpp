@@ -4,6 +4,8 @@
 #include <functional>
 
 #include "../math/gain.h"
+#include "../math/linear.h"
+#include "../math/real.h"
 #include "../registry.h"
 #include "pool.h"
 
@@ -161,6 +163,54 @@ std::vector<double> leaf_weights(const LeafRows& r) {
   std::vector<double> out(r.n_leaves);
   for (int k = 0; k < r.n_leaves; k++) out[k] = (double)sum[k] / scale;
   return out;
+}
+
+std::vector<double> leaf_joint(const LeafRows& r, const double* score, const double* label, int n_outputs,
+                               double lambda) {
+  const int k = n_outputs, width = k + k * (k + 1) / 2;  // of a leaf: its gradient, and the lower half of its hessian
+  const int n_threads = threads_for(r.n, r.n_threads);
+  auto weight = [&](int64_t i) { return r.factor == nullptr ? 1.0 : r.factor[i]; };
+  double top = 0.0;
+  for (int64_t i = 0; i < r.n; i++)
+    if (in_use(r, i)) top = std::max(top, weight(i));
+  const double scale = power_of_two(WIDE - exponent_of(top));
+  std::vector<std::vector<int64_t>> local(n_threads);
+  run(n_threads, pieces(r.n), [&](int64_t t, int worker) {
+    std::vector<int64_t>& mine = local[worker];
+    if (mine.empty()) mine.assign((size_t)r.n_leaves * width, 0);
+    std::vector<double> p(k);
+    for (int64_t row = t * PIECE; row < std::min(r.n, (t + 1) * PIECE); row++) {
+      if (!in_use(r, row)) continue;
+      double most = score[row], total = 0.0;
+      for (int i = 1; i < k; i++) most = std::max(most, score[i * r.n + row]);
+      for (int i = 0; i < k; i++) p[i] = exp(score[i * r.n + row] - most), total = total + p[i];
+      for (double& x : p) x = x / total;
+      const double w = weight(row);
+      const int64_t times = repeat(r, row);
+      int64_t* to = mine.data() + (size_t)leaf_of(r, row) * width;
+      for (int i = 0; i < k; i++) *to++ += rounded(w * (p[i] - (label[row] == (double)i)) * scale) * times;
+      for (int i = 0; i < k; i++) {
+        for (int j = 0; j < i; j++) *to++ -= rounded(w * (p[i] * p[j]) * scale) * times;
+        *to++ += rounded(w * (p[i] * (1.0 - p[i])) * scale) * times;
+      }
+    }
+  });
+  std::vector<double> value((size_t)k * r.n_leaves), a((size_t)k * k), d(k), g(k);
+  for (int leaf = 0; leaf < r.n_leaves; leaf++) {
+    size_t at = (size_t)leaf * width;
+    auto next = [&] {
+      int64_t sum = 0;
+      for (const auto& l : local) sum += l.empty() ? 0 : l[at];
+      at++;
+      return (double)sum / scale;
+    };
+    for (double& x : g) x = next();
+    for (int i = 0; i < k; i++)
+      for (int j = 0; j <= i; j++) a[i * k + j] = next() + (i == j ? lambda : 0.0);
+    solve_ridge(a.data(), d.data(), g.data(), k);
+    for (int i = 0; i < k; i++) value[(size_t)i * r.n_leaves + leaf] = 0.0 - g[i];
+  }
+  return value;
 }
 
 // Two passes: derivatives of all rows and their maxima, then fixed point and sums.

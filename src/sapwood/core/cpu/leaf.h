@@ -33,6 +33,9 @@ LeafSums leaf_sums(const LeafRows& rows, const double* step, Memory& space);  //
 // At most `iterations` Newton steps with backtracking from `step`, or (0) one step that is not tested; with `weight` (leaf_weights) in the place of hessians.
 std::vector<double> leaf_newton(const LeafRows& rows, std::vector<double> step, int iterations, const LeafPenalty&,
                                 const std::vector<double>* weight);
+// One Newton step of all classes at once, by the whole hessian of softmax: (n_outputs, n_leaves); score (n_outputs, n), label (n)
+std::vector<double> leaf_joint(const LeafRows& rows, const double* score, const double* label, int n_outputs,
+                               double lambda);
 std::vector<double> leaf_knots(const LeafRows& rows);    // what minimises a piecewise linear loss
 double knot_spread(const LeafRows& rows, double level);  // quantile of |knot|, over all leaves
 double line_search(const LeafRows& rows,

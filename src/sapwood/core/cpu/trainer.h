@@ -48,8 +48,8 @@ struct Ordered;    // the rows of a table in the order of each column
 struct Workspace;  // buffers that outlive a tree
 struct GrowInput;  // what one tree grows from
 
-struct LeafRule {                        // how leaf values are found once a tree stands
-  bool exact = false, gradient = false;  // else Newton steps
+struct LeafRule {                                       // how leaf values are found once a tree stands
+  bool exact = false, gradient = false, joint = false;  // else Newton steps; joint: of all outputs at once
   int iterations = 1;
   LeafPenalty penalty;
 };
@@ -92,6 +92,7 @@ class Trainer {
   void add_scores(int output);
   int n_outputs() const { return n_outputs_; }
   int64_t n_rows() const { return n_; }
+  bool pointwise() const { return info_.pointwise; }
 
  private:
   bool multiplied() const { return weights_.whole && !weights_.unit; }  // some row counts more than once
@@ -157,6 +158,7 @@ class Trainer {
   std::vector<int64_t> sum_g_, sum_h_;
   std::vector<uint8_t> is_narrow_, pending_;
   std::vector<std::vector<double>> value_;
+  std::vector<double> joint_;                 // (n_outputs, leaves) found at once, with the first output
   std::vector<std::vector<int32_t>> chosen_;  // by shard: row ids of this round
   bool all_rows_ = true;
   std::vector<std::vector<int32_t>> far_leaf_;  // by output: (n) node ids, for a tree with more than 65,536 leaves
