@@ -210,7 +210,7 @@ TABLE: tuple[Parameter, ...] = (
         "multi_strategy", Choice(("one_tree_per_output", "multi_output_tree")), "one_tree_per_output",
         "Where a row has several scores (classes, columns of labels): a round grows a tree for each of them, or trees "
         "with the same splits for all, chosen by the sum of their scores: CatBoost's and XGBoost's trees whose leaves "
-        "hold a vector.",
+        "hold a vector. Columns of labels then weigh by their variances.",
         model=True,
     ),
     Parameter(
@@ -376,9 +376,9 @@ TABLE: tuple[Parameter, ...] = (
         "leaf_estimation", Choice(("auto", "newton", "gradient", "exact", "sign", "joint")), "auto",
         "Value of a leaf: a Newton step, a gradient step (the mean negative gradient), 'exact' (what minimises the "
         "loss: a median, a quantile, or Newton steps until they end; reg_lambda does not draw medians and quantiles), "
-        "'sign' (+1 or -1), or 'joint' (a Newton step of all classes of softmax at once, by its whole hessian, as "
-        "CatBoost's; with multi_strategy='multi_output_tree'). 'auto' is exact for absolute_error, quantile, mape, hinge and, with hessian='none', "
-        "huber; else newton.",
+        "'sign' (+1 or -1), or 'joint' (a Newton step of all classes of softmax at once, by the whole hessian, as "
+        "CatBoost's; with multi_strategy='multi_output_tree'). 'auto' is exact for absolute_error, quantile, mape, "
+        "hinge and, with hessian='none', huber; else newton.",
         ("leaf_estimation_method",),
         model=True,
     ),
