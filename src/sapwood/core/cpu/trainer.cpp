@@ -441,12 +441,12 @@ LeafSums Trainer::sums(int output, const double* step) {
 }
 
 std::vector<double> Trainer::refit(int output, const LeafRule& rule) {
-  const LeafRows rows = rows_of(output, false);
-  std::vector<double> value(rows.n_leaves, 0.0);
+  std::vector<double> value(value_[output].size(), 0.0);
   if (rule.joint) {
-    if (output == 0) joint_ = leaf_joint(rows, score_.as<double>(), label_, n_outputs_, rule.penalty.lambda);
-    std::copy_n(joint_.begin() + (size_t)output * rows.n_leaves, rows.n_leaves, value.begin());
-  } else if (rule.exact && info_.knots) {
+    if (output == 0)
+      joint_ = leaf_joint(rows_of(0, false), score_.as<double>(), label_, n_outputs_, rule.penalty.lambda);
+    std::copy_n(joint_.begin() + (int64_t)(output * value.size()), value.size(), value.begin());
+  } else if (const LeafRows rows = rows_of(output, false); rule.exact && info_.knots) {
     value = leaf_knots(rows);
     if (info_.steps > 0) value = leaf_newton(rows, std::move(value), info_.steps, {}, nullptr);
   } else {
