@@ -210,7 +210,7 @@ TABLE: tuple[Parameter, ...] = (
         "multi_strategy", Choice(("one_tree_per_output", "multi_output_tree")), "one_tree_per_output",
         "Where a row has several scores (classes, columns of labels): a round grows a tree for each of them, or trees "
         "with the same splits for all, chosen by the sum of their scores: CatBoost's and XGBoost's trees whose leaves "
-        "hold a vector. Columns of labels then weigh by their variances.",
+        "hold a vector. Columns of labels then weigh by their variances. recipe='catboost' has the latter.",
         model=True,
     ),
     Parameter(
@@ -679,6 +679,7 @@ RECIPES: dict[str, dict[str, Any]] = {
     "catboost": {
         "learning_rate": "auto",
         "grow_policy": "symmetric",
+        "multi_strategy": "multi_output_tree",
         "max_depth": 6,
         "max_leaves": None,
         "max_bins": 255,

@@ -33,20 +33,18 @@ def check(params: Mapping[str, Any], data: Dataset, n_outputs: int) -> None:
             raise ParameterError(f"{name}={params[name]!r} is not for leaf_estimation='joint'; use 'newton'.")
     if params["multi_strategy"] == "one_tree_per_output" or n_outputs == 1:
         return
-    strategy = "multi_strategy='multi_output_tree'"
+    strategy, apart = "multi_strategy='multi_output_tree'", "multi_strategy='one_tree_per_output'"
     for name in ("monotone_constraints", "forced_splits", "ccp_alpha", "prune_by_validation"):
         if params[name]:
-            raise ParameterError(
-                f"{name} is for the tree of one output, and {strategy} has one for all; leave out either."
-            )
+            raise ParameterError(f"{name} is not for {strategy}, whose tree is that of all outputs; choose {apart}.")
     if params["pruning"] == "post" and params["min_split_gain"] > 0:
-        raise ParameterError(f"pruning='post' is for the tree of one output, not for {strategy}; use pruning='pre'.")
+        raise ParameterError(f"pruning='post' is not for {strategy}; use pruning='pre', or {apart}.")
     if params["tree_method"] == "exact":
-        raise ParameterError(f"tree_method='exact' is not for {strategy}; use tree_method='hist'.")
+        raise ParameterError(f"tree_method='exact' is not for {strategy}; use tree_method='hist', or {apart}.")
     encoding, counted = params["category_encoding"], statistics.chosen(params, data)
     for column, known in data.categories.items() if encoding != "onehot" else ():
         if known.n_bins > params["max_cat_to_onehot"] and not (encoding == "ordered" and column in counted):
             raise ParameterError(
                 f"{strategy} splits categories one by one or by statistics, and {data.feature_names[column]!r} has "
-                f"{known.n_bins} of them; choose category_encoding='ordered' or 'onehot'."
+                f"{known.n_bins} of them; choose category_encoding='ordered' or 'onehot', or {apart}."
             )
