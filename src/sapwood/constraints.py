@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from sapwood.errors import ParameterError, suggest
 
 Group = list[int]  # columns that may share a path
-_NOT_EXACT = (
-    "monotone_constraints", "extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties",
-)  # fmt: skip
+_NOT_EXACT = ("extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties")
 
 
 def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -120,11 +118,6 @@ def check(
         raise ParameterError(
             f"tree_method='exact' has no categories, and {sorted(categories)[0]!r} holds some; use tree_method='hist'."
         )
-    if monotone and categories and params["monotone_method"] == "intermediate":
-        raise ParameterError(
-            f"monotone_method='intermediate' is not for data with categories, and {sorted(categories)[0]!r} holds "
-            "some; use monotone_method='basic'."
-        )
     for name in [name for name in monotone or () if name in categories]:
         raise ParameterError(
             f"monotone_constraints names {name!r}, whose categories have no order; leave it out, or give it as numbers."
@@ -140,11 +133,6 @@ def check(
         raise ParameterError(
             f"monotone_constraints does not hold for the probabilities of objective={params['objective']!r}: what one "
             "class gains another loses; use two classes, or multilabel."
-        )
-    if monotone and policy == "symmetric" and params["monotone_method"] == "intermediate":
-        raise ParameterError(
-            "monotone_method='intermediate' bounds nodes one by one; grow_policy='symmetric' splits a level at once: "
-            "choose monotone_method='basic' or another policy."
         )
     if splits is None:
         return

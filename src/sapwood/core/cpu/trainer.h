@@ -68,7 +68,7 @@ class Trainer {
                                      const double* given_g = nullptr, const double* given_h = nullptr);
   void set_rules(Rules rules) { rules_ = std::move(rules); }
   void set_taste(Taste taste) { taste_ = std::move(taste); }
-  bool node_rules() const { return rules_.intermediate || !rules_.forced.empty(); }  // of single nodes
+  bool node_rules() const { return !rules_.forced.empty(); }  // of single nodes
   // share (n): of rows like each, instead of subsample; unit (n): whole groups are in or out. Both may be null.
   void set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit);
   // The rows of this round, how many; none given: all. After gradients(), which some samplers look at.
