@@ -17,6 +17,7 @@ from sapwood.params import resolve
 from test_monotone import along
 from test_reference import labels, table
 
+
 @settings(max_examples=60)
 @given(
     st.integers(0, 2**32),

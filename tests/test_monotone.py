@@ -40,9 +40,10 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], dict[str, An
     X = table(rng, draw(st.integers(20, 150)))
     objective, leaf = draw(st.sampled_from(POINTWISE)), draw(st.sampled_from(["newton", "newton", *LEAVES]))
     direct, kind = leaf in ("newton", "gradient"), draw(st.sampled_from(["hist", "exact", "categories", "categories"]))
+    directions = draw(st.lists(st.integers(-1, 1), min_size=6, max_size=6))
     params = {
         "objective": objective,
-        "monotone_constraints": draw(st.lists(st.integers(-1, 1), min_size=6, max_size=6)),
+        "monotone_constraints": directions,
         "monotone_method": draw(st.sampled_from(METHODS)),
         "grow_policy": draw(st.sampled_from(POLICIES)),
         "leaf_estimation": leaf,
@@ -66,7 +67,7 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], dict[str, An
     if kind == "categories":
         X[:, 5] = np.where(np.isnan(X[:, 5]), np.nan, rng.integers(0, 12, len(X)))
         bins = {"categorical_features": CATEGORIES}
-        params["monotone_constraints"] = [0 if j in CATEGORIES else d for j, d in enumerate(params["monotone_constraints"])]
+        params["monotone_constraints"] = [0 if j in CATEGORIES else d for j, d in enumerate(directions)]
         params |= {"min_data_per_group": draw(st.integers(1, 9)), "cat_smooth": draw(st.sampled_from([0.0, 2.0]))}
     return X, y, params, bins
 
@@ -157,7 +158,7 @@ def test_leaves_that_a_set_parts_have_no_order() -> None:
 
 
 def test_a_symmetric_level_moves_the_bounds_of_the_next() -> None:
-    """x parts 4 and 9.5 at 6.75, which bounds the 8 that z finds next; then 8 is below 10, and that is all it has to be."""
+    """x parts 4 and 9.5 at 6.75, which bounds the 8 that z finds next; but in the end 8 has to be below 10 only."""
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     data = Dataset(X, label=[0.0, 8.0, 9.0, 10.0])
     params = ONE | {"monotone_constraints": [1, 0], "grow_policy": "symmetric", "max_depth": 2}

@@ -482,8 +482,15 @@ class Booster:
         """
         return influences.influence(self, X, X_train, y_train, sample_weight, n_jobs)
 
-    def check_constraints(self) -> check.Verdicts:
-        """Prove that the model keeps the constraints it was trained with, or show where it does not.
+    def check_constraints(
+        self, monotone_constraints: Any = None, interaction_constraints: Any = None
+    ) -> check.Verdicts:
+        """Prove that the model keeps constraints, or show where it does not.
+
+        Parameters
+        ----------
+        monotone_constraints, interaction_constraints : optional
+            As training takes them. Without either, the constraints that the model was trained with.
 
         Returns
         -------
@@ -491,10 +498,12 @@ class Booster:
             True if everything is proven. ``monotone``: by column, whether raw scores rise or fall along it (``holds``
             True, False, or None where it is neither proven nor refuted), ``why``, and where it is refuted two ``rows``
             that show it. ``interaction``: the same for groups of columns on the paths of trees, or None without such.
+            ``unknown``: why nothing can be said, where a model of another library was read without its constraints.
         """
         if self.linear:
             raise ParameterError("the leaves of this model are linear, and what is proven is proven of constant ones.")
-        return check.check(self)
+        given = {"monotone_constraints": monotone_constraints, "interaction_constraints": interaction_constraints}
+        return check.check(self, given)
 
     def to_text(self, tree: int | None = None) -> str:
         """Show one tree, or all, as indented text; the branch of rows that fulfil a condition comes first."""

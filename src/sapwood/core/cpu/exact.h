@@ -161,7 +161,8 @@ class Exact {
 
   Compact compact(const Line& l, int c, int worker) {
     Workspace::Sheet& sheet = w_.sheets[worker];
-    if (sheet.sums.size() == 0) sheet.sums = Memory(((size_t)n_ + 16) * 16), sheet.values = Memory(((size_t)n_ + 2) * 4);
+    if (sheet.sums.size() == 0)
+      sheet.sums = Memory(((size_t)n_ + 16) * 16), sheet.values = Memory(((size_t)n_ + 2) * 4);
     int64_t* sums = sheet.sums.as<int64_t>();
     const int64_t n_values = b_.has_missing[c] ? before(l, (uint32_t)b_.n_bins[c]) : l.n;
     uint32_t* codes = sheet.values.as<uint32_t>();

@@ -616,8 +616,7 @@ class Growth {
     }
     const std::vector<double> step = steps(sums, t.count);
     s_.settle(leaves);
-    for (size_t k = 0; k < leaves.size(); k++)
-      value[k] = lim_.learning_rate * s_.within(step[leaves[k]], leaves[k]);
+    for (size_t k = 0; k < leaves.size(); k++) value[k] = lim_.learning_rate * s_.within(step[leaves[k]], leaves[k]);
     s_.fill(leaves, value);
     for (size_t k = 0; k < leaves.size(); k++) t.value[leaves[k]] = value[k];
     return t;

@@ -92,14 +92,18 @@ class Guard {
     return changed;
   }
 
-  // Bounds by midpoints, the last ones of leaves and those of all nodes of a level: whatever is cut to them, no two come out in the
-  // wrong order.
+  // Bounds by midpoints, the last ones of leaves and those of all nodes of a level: whatever is cut to them, no two leaves
+  // come out in the wrong order.
   void settle(const std::vector<int32_t>& leaves) {
     if (!rules_.intermediate) return;  // midpoints already
-    for (const int32_t i : leaves) marks_[i].low = -INF, marks_[i].high = INF;
-    for (const int32_t i : leaves)
-      for (const int32_t j : leaves)
-        if (!marks_[i].empty && !marks_[j].empty && order(marks_[i], marks_[j]) < 0) {
+    std::vector<int32_t> full;
+    for (const int32_t i : leaves) {
+      marks_[i].low = -INF, marks_[i].high = INF;
+      if (!marks_[i].empty) full.push_back(i);
+    }
+    for (const int32_t i : full)
+      for (const int32_t j : full)
+        if (order(marks_[i], marks_[j]) < 0) {
           const double middle = 0.5 * (marks_[i].out + marks_[j].out);
           marks_[i].high = std::min(marks_[i].high, middle), marks_[j].low = std::max(marks_[j].low, middle);
         }
@@ -164,8 +168,7 @@ class Guard {
   static bool meet(const Range& x, const Range& y) {
     for (size_t w = 0; w < x.codes.size(); w++)
       if (x.codes[w] & y.codes[w]) return true;
-    return x.codes.empty() &&
-           (std::max(x.low, y.low) <= std::min(x.high, y.high) || (x.missing && y.missing));
+    return x.codes.empty() && (std::max(x.low, y.low) <= std::min(x.high, y.high) || (x.missing && y.missing));
   }
 
   static std::vector<int32_t> joined(const std::vector<int32_t>& path, const std::vector<int32_t>& column) {
