@@ -195,7 +195,7 @@ def ordered(tree: dict[str, NDArray[Any]], v: Floats, direction: Sequence[int], 
         if left[i] == 0:
             return value[i], count[i]
         (a, m), (b, n) = mean(left[i]), mean(left[i] + 1)
-        return (a * m + b * n) / (m + n) if m + n > 0 else 0.0, m + n
+        return (a * m + b * n) / (m + n) if m + n > 0 else 0.5 * (a + b), m + n
 
     def bound(i: int, low: float, high: float) -> None:
         if left[i] == 0:
@@ -203,7 +203,7 @@ def ordered(tree: dict[str, NDArray[Any]], v: Floats, direction: Sequence[int], 
             return
         lt, rt, d = left[i], left[i] + 1, towards(i)
         bounds = {lt: [low, high], rt: [low, high]}
-        if d and count[lt] > 0 and count[rt] > 0:
+        if d and (count[lt] > 0) == (count[rt] > 0):
             middle = min(max(0.5 * (means[lt] + means[rt]), low), high)
             bounds[lt][d > 0] = bounds[rt][d < 0] = middle
         bound(lt, *bounds[lt])

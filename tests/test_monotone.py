@@ -104,6 +104,17 @@ def test_the_constraint_bends_what_would_be_crooked(policy: str, method: str, bi
     assert 0 in bent.trees.column  # the column is still used
 
 
+@pytest.mark.parametrize("seed", [10, 26, 30, 59])
+def test_values_of_rows_in_another_order_where_a_tree_had_none(seed: int) -> None:
+    """Ordered statistics: rows that give leaves their values may come to leaves that had none while the tree grew."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=(60, 2)), rng.integers(0, 9, 60), rng.integers(0, 12, 60)])
+    y = (X[:, 1] + rng.normal(size=60) > 0).astype(np.float64)
+    params = {"objective": "logistic", "monotone_constraints": [1, 0, 0, 0], "grow_policy": "symmetric", "max_depth": 6}
+    params |= {"n_estimators": 3, "min_child_weight": 0.0, "category_encoding": "ordered", "learning_rate": 0.5}
+    assert sapwood.train(params, Dataset(X, y, categorical_features=[2, 3])).check_constraints()
+
+
 # ---- Exact trees ----------------------------------------------------------------------------------------------------
 
 
