@@ -226,6 +226,7 @@ def _prepare(
     link = None if goal.link == "custom" else goal.link
     metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
     params["objective"] = goal.name
+    params |= {name: value for name, value in goal.fields.items() if name in params}
     unmeasured = goal.custom is not None and not goal.custom.measured and params["eval_metric"] is None
     if unmeasured and params["early_stopping_rounds"] is not None:
         raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")

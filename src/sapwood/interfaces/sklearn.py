@@ -37,7 +37,8 @@ def _fields() -> Iterator[Row]:
         for field, (low, high, is_open, default, aliases) in about["fields"].items():
             words = ("above", "below") if is_open else ("at least", "at most")
             limits = f"{words[0]} {low:g}" + (f" and {words[1]} {high:g}" if high < 1e300 else "")
-            doc = f"Of objective={name!r}, {limits}; None is {default:g}."
+            several = " Several in a list: a prediction for each." if field in objective.LEVELS else ""
+            doc = f"Of objective={name!r}, {limits}; None is {default:g}.{several}"
             kind = Number(low, high, low_open=is_open, high_open=is_open)
             yield Row(field, kind, None, doc, tuple(filter(None, aliases.split(","))))
 
@@ -273,7 +274,7 @@ class SapwoodRegressor(RegressorMixin, _Estimator):
     """
 
     def predict(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Predict the target of every row, (n_rows,), or all its targets, (n_rows, n_outputs)."""
+        """Predict the target of every row, (n_rows,), or all its targets or quantiles, (n_rows, n_outputs)."""
         return self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs)
 
     def staged_predict(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[np.float64]]:
