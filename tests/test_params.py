@@ -145,8 +145,6 @@ def test_the_peers_names_and_values(given: dict[str, Any], name: str, value: Any
         ({"max_dept": 3}, "unknown parameter 'max_dept'; did you mean 'max_depth'"),
         ({"eta": 0.1, "learning_rate": 0.2}, "eta=0.1 and learning_rate=0.2 are both learning_rate; give one of them."),
         ({"alpha": 1}, "unknown parameter 'alpha'; it is ambiguous, the L1 penalty in XGBoost and the level"),
-        ({"class_weight": "balanced"}, "unknown parameter 'class_weight'; use sample_weight"),
-        ({"is_unbalance": True}, "unknown parameter 'is_unbalance'; use sample_weight"),
         ({"base_score": 0.5}, "unknown parameter 'base_score'; use start, which is a raw score"),
         ({"boost_from_average": False}, "unknown parameter 'boost_from_average'; start='auto' is the constant"),
         ({"max_features": 0.5}, "unknown parameter 'max_features'; draw a share of the columns with colsample_bynode."),

@@ -251,6 +251,27 @@ class Shares:
 
 
 @dataclass(frozen=True)
+class ClassWeights:
+    """Weights of classes by name, or by a rule; classes are named as in `Shares`."""
+
+    def __str__(self) -> str:
+        return "dict of class to float, 'balanced', 'sqrt_balanced' or None"
+
+    def check(self, given: str, value: Any) -> dict[str, float] | str | None:
+        if value is None:
+            return None
+        if isinstance(value, str):
+            rules = Choice(("balanced", "sqrt_balanced", "none"), {"sqrtbalanced": "sqrt_balanced"})
+            word = rules.check(given, value)
+            return None if word == "none" else word
+        if isinstance(value, list | tuple | np.ndarray):  # CatBoost's: in the order of classes
+            value = dict(enumerate(value))
+        if not isinstance(value, Mapping) or not value:
+            raise ParameterError(f"{given} is no dict of weights; give {{class: weight}}, such as {{0: 1, 1: 10}}.")
+        return {class_name(one): Number(0).check(f"{given}, in which {by!r}", by) for one, by in value.items()}
+
+
+@dataclass(frozen=True)
 class Verbosity:
     """How often to print: False or 0 never, n every n rounds, True one line that is kept up to date."""
 

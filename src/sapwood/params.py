@@ -17,6 +17,7 @@ from sapwood.kinds import (
     ByColumn,
     Categorical,
     Choice,
+    ClassWeights,
     Device,
     Directions,
     Flag,
@@ -425,6 +426,16 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "class_weight", ClassWeights(), None,
+        "Factors on the weights of the rows of each class, in training and in metrics: a dict, 1 for classes it leaves "
+        "out; 'balanced', so that all classes weigh the same, as in scikit-learn, but counting weights; "
+        "'sqrt_balanced', the roots of these. Cuts know nothing of it.",
+        ("class_weights", "auto_class_weights", "scale_pos_weight", "is_unbalance", "unbalance", "unbalanced_sets"),
+        {"scale_pos_weight": lambda by: None if isinstance(by, Real) and by == 1 else {1: by},
+         **dict.fromkeys(("is_unbalance", "unbalance", "unbalanced_sets"), _as("balanced", None))},
+        model=True,
+    ),
+    Parameter(
         "sampling_unit", Choice(("row", "group"), {"object": "row"}), "row",
         "What is drawn (uniform, bayesian): rows, or the groups of the Dataset, whole.",
         ("bagging_by_query",),
@@ -699,16 +710,10 @@ _ANYWAY: dict[str, tuple[Any, ...]] = {
     "use_label_encoder": (False,),
 }
 _MOVED = {("boosting", "goss"): ("sampling", "goss"), ("boosting_type", "goss"): ("sampling", "goss")}
-_WEIGH = (
-    "use sample_weight (the weight of a Dataset), for example "
-    "sklearn.utils.class_weight.compute_sample_weight('balanced', y)."
-)
 # What the peers and scikit-learn have as a parameter and we do not: what to do instead.
 ELSEWHERE = {
     "alpha": "it is ambiguous, the L1 penalty in XGBoost and the level of a quantile or Huber loss elsewhere; use "
     "reg_alpha, quantile_alpha, expectile_alpha, huber_quantile or huber_delta.",
-    **dict.fromkeys(("class_weight", "class_weights", "auto_class_weights"), _WEIGH),
-    **dict.fromkeys(("scale_pos_weight", "is_unbalance"), _WEIGH),
     "base_score": "use start, which is a raw score: log-odds, not a probability; of counts the logarithm.",
     "boost_from_average": "start='auto' is the constant that minimises the loss, start=0 begins at 0.",
     "init": "use start for a constant, init_score for a score of every row.",
@@ -727,6 +732,7 @@ _LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
     "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
+    "class_weight",
 )  # fmt: skip
 
 

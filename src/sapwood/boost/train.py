@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, metric, objective, sampling
-from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate, statistics
+from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate, statistics, weigh
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -64,13 +64,15 @@ def train(
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training.
     """
     job = _prepare(params, data, callbacks, init_model, watched=valid is not None)
-    sets = _valid_sets(valid, data, job)
+    sets = {name: weigh.weighed(one, job.factor) for name, one in _valid_sets(valid, data, job).items()}
+    fingerprint = cache(data.fingerprint)
+    data = weigh.weighed(data, job.factor)
     before = None if init_model is None else init_model.trees
     first = 0 if init_model is None else init_model.n_rounds
     held = None
     if job.params["early_stopping_rounds"] is not None and not sets:
         seed, share = job.params["random_state"], job.params["validation_fraction"]
-        held = sampling.holdout(seed, share, data.n_rows, data.weight, _classes(job))
+        held = sampling.holdout(seed, share, data.n_rows, data.weight, _classes(job.objective, job.label))
 
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
@@ -84,7 +86,6 @@ def train(
     grown: list[tuple[cpu.Tree, int]] = []
     weights: list[Floats | None] = []  # after each round, of all rounds so far; None where they are 1
     history: History = {}
-    fingerprint = cache(data.fingerprint)
 
     def look(step: Step) -> dict[str, dict[str, float]]:
         grown.extend((tree, at % job.n_outputs) for at, tree in enumerate(step[0]))
@@ -165,7 +166,8 @@ def cv(
     job = _prepare(params, data, callbacks, watched=True)
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
-    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job))
+    data = weigh.weighed(data, job.factor)
+    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job.objective, job.label))
     trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
     watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
@@ -203,6 +205,7 @@ class _Job:
     callbacks: list[Callback]
     n_outputs: int
     n_threads: int
+    factor: NDArray[np.float64] | None  # on the weights of the rows of each class
 
 
 def _prepare(
@@ -295,7 +298,8 @@ def _prepare(
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
     statistics.check(params, data, data.label, init_model is not None)
-    return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
+    factor = weigh.factors(params["class_weight"], _classes(goal, data.label), data.weight, max(2, n_outputs))
+    return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads, factor)
 
 
 def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
@@ -305,9 +309,9 @@ def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
     return {"ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}[job.params["boosting"]]
 
 
-def _classes(job: _Job) -> NDArray[np.float64] | None:
+def _classes(goal: objective.Objective, label: Floats) -> Floats | None:
     """The class of every row, by which held-out rows and folds are drawn; None where labels are no classes."""
-    return job.label if job.label.ndim == 1 and job.objective.labels in ("0 or 1", "a class index") else None
+    return label if label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
 
 
 def _rounds(job: _Job, first: int) -> range:
@@ -412,7 +416,7 @@ def _encoded(
     encoded = statistics.Statistics(data, job.params, job.rule, job.label, weight, scores)
     for grower in encoded.growers:
         grow.rule(grower, job.params, encoded.names, encoded.cuts)
-        sampling.prepare(grower, job.params, _classes(job), data.group)
+        sampling.prepare(grower, job.params, _classes(job.objective, job.label), data.group)
     return encoded
 
 
@@ -427,7 +431,7 @@ def _trainer(
     grow.rule(trainer, job.params, data.feature_names, data.cuts, [column for column in used if column >= 0])
     if data.values is not None:
         trainer.set_table(data.values)
-    sampling.prepare(trainer, job.params, _classes(job), data.group)
+    sampling.prepare(trainer, job.params, _classes(job.objective, job.label), data.group)
     if init_model is not None:
         base = np.asarray(init_model.base)
     else:

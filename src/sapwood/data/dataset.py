@@ -269,6 +269,24 @@ class Dataset:
         )
         return other
 
+    def reweighed(self, weight: NDArray[np.float64]) -> "Dataset":
+        """The same rows in the same bins under other weights.
+
+        Parameters
+        ----------
+        weight : (n_rows) float64
+            As for `Dataset`.
+
+        Returns
+        -------
+        Dataset
+            It shares everything else with this one.
+        """
+        other = Dataset.__new__(Dataset)
+        vars(other).update(vars(self))
+        other.weight = ingest.weight(weight, self.n_rows)
+        return other
+
     def fingerprint(self) -> str:
         """Digest of what training sees.
 

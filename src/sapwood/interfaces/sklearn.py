@@ -431,10 +431,12 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         else:
             _settle(settings, "softmax", "labels", ("a class index",))
             settings["n_classes"] = self.n_classes_
-        if settings["subsample_by_class"] is not None:  # of the user's classes: those of train are indices
-            place = {class_name(one): index for index, one in enumerate(self.classes_.tolist())}
-            shares = settings["subsample_by_class"].items()
-            settings["subsample_by_class"] = {place.get(one, one): share for one, share in shares}
+        place = {class_name(one): str(index) for index, one in enumerate(self.classes_.tolist())}
+        for name in ("subsample_by_class", "class_weight"):  # of the user's classes: those of train are indices
+            if isinstance(settings[name], dict):
+                if unknown := [one for one in settings[name] if one not in place]:
+                    raise ParameterError(f"{name} has a class {unknown[0]!r}; {suggest(unknown[0], place)}")
+                settings[name] = {place[one]: value for one, value in settings[name].items()}
         return codes
 
     def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:
