@@ -70,9 +70,7 @@ def not_ours(estimator) -> dict[str, str]:
     if estimator.__sklearn_tags__().target_tags.positive_only:
         return {"check_regressor_multioutput": "gives negative targets to an estimator tagged positive_only"}
     if estimator.recipe == "classic":
-        return {
-            "check_class_weight_classifiers": "a row of weight 0.0001 has its own leaf, whose value no penalty draws"
-        }
+        return {"check_class_weight_classifiers": "a row of weight 0.0001 has a leaf that no penalty draws"}
     return {}
 
 
