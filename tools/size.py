@@ -11,7 +11,7 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2900,  # 22 metrics in one file; every parameter, and what the peers have for it
+    "src/sapwood": 3050,  # 22 metrics in one file; every parameter; what the peers have for it, and what we have not
     "src/sapwood/device": 160,
     "src/sapwood/data": 2300,  # any container, categories and their dictionaries, sparse tables, target statistics
     "src/sapwood/model": 2650,  # trees and their proofs; explanations, importances, effects, influence

@@ -160,6 +160,13 @@ class Metrics:
         return "str, callable, (name, callable, higher_is_better), list of these, or None"
 
     def check(self, given: str, value: Any) -> Any:
+        if isinstance(value, str):  # LightGBM's "auc,logloss", "" and "None"
+            none = value.lower() in ("none", "na", "null", "custom")
+            return "none" if none else value.split(",") if "," in value else value or None
+        if isinstance(value, set | frozenset):
+            value = sorted(value, key=str)
+        if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+            value = list(value)
         for one in value if isinstance(value, list) else [value]:
             if not (one is None or isinstance(one, str | tuple) or callable(one)):
                 raise ParameterError(f"{given} is not a metric; choose {self}.")
@@ -337,7 +344,7 @@ class Categorical:
     def check(self, given: str, value: Any) -> list[Any] | str | None:
         if isinstance(value, str):  # LightGBM's "0,1,2" and "name:a,b"
             text = value.removeprefix("name:")
-            if value in ("auto", "from_dtype"):  # the second is scikit-learn's
+            if value in ("auto", "from_dtype", ""):  # the second is scikit-learn's, the third LightGBM's
                 return "auto"
             if text != value:
                 return text.split(",")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import constraints, grow, metric, objective, sampling
+from sapwood import constraints, grow, metric, objective, peers, sampling
 from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate, statistics, weigh
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
@@ -25,7 +25,7 @@ from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.trees import Trees
-from sapwood.params import RECIPES, by_hand, given_names, model_params, resolve
+from sapwood.params import RECIPES, by_hand, given_names, model_params, names, resolve
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
 History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
@@ -38,6 +38,7 @@ def train(
     valid: Valid | None = None,
     callbacks: Sequence[Callback] | None = None,
     init_model: Booster | None = None,
+    **more: Any,
 ) -> Booster:
     """Train a model.
 
@@ -56,6 +57,8 @@ def train(
     init_model : Booster, optional
         The model to continue from: ``n_estimators`` rounds are added to it. The data must have its cuts. 10 rounds and
         10 more are the same model as 20.
+    **more
+        Further parameters, by name: ``num_boost_round=50`` as in the other libraries.
 
     Returns
     -------
@@ -63,6 +66,7 @@ def train(
         With ``early_stopping_rounds``, only the rounds up to the best one. If there is no validation set then,
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training.
     """
+    params = _together(train, params, more)
     job = _prepare(params, data, callbacks, init_model, watched=valid is not None)
     sets = {name: weigh.weighed(one, job.factor) for name, one in _valid_sets(valid, data, job).items()}
     fingerprint = cache(data.fingerprint)
@@ -141,6 +145,7 @@ def cv(
     *,
     n_folds: int = 5,
     callbacks: Sequence[Callback] | None = None,
+    **more: Any,
 ) -> dict[str, NDArray[np.float64]]:
     """Measure a model on rows it was not trained on, fold by fold.
 
@@ -157,13 +162,18 @@ def cv(
         Number of folds; their sizes differ by at most one row, and so do their shares of every class.
     callbacks : sequence of callables, optional
         As in `train`; they see the means over the folds under the name "cv", and no booster.
+    **more
+        Further parameters, by name.
 
     Returns
     -------
     dict of str to (n_rounds) float64
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
     """
+    params = _together(cv, params, more)
     job = _prepare(params, data, callbacks, watched=True)
+    if not job.metrics:
+        raise ParameterError("cv measures models; give an eval_metric other than 'none'.")
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     data = weigh.weighed(data, job.factor)
@@ -208,6 +218,17 @@ class _Job:
     factor: NDArray[np.float64] | None  # on the weights of the rows of each class
 
 
+def _together(function: Callable[..., Any], params: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters and those given as arguments, in one mapping; an argument that is neither is refused."""
+    known = names() | dict(objective.field_aliases()) | dict.fromkeys(peers.ABSENT, "")
+    peers.refuse_arguments(function, [name for name in more if name not in known], {}, "params")
+    if not isinstance(params, Mapping):
+        raise ParameterError(f"params is a {type(params).__name__}; give a dict of names and values.")
+    if twice := [name for name in more if name in params]:
+        raise ParameterError(f"{twice[0]} is in params and an argument too; give it once.")
+    return {**params, **more}
+
+
 def _prepare(
     given: Mapping[str, Any],
     data: Dataset,
@@ -227,7 +248,11 @@ def _prepare(
         params["objective"] = "squared_error" if init_model is None else init_model.objective
     goal = objective.resolve(params)
     link = None if goal.link == "custom" else goal.link
-    metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
+    metrics: tuple[metric.Metric, ...] = ()
+    if params["eval_metric"] != "none":
+        metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
+    elif params["early_stopping_rounds"] is not None:
+        raise ParameterError("early_stopping_rounds watches a metric; give an eval_metric other than 'none'.")
     params["objective"] = goal.name
     params |= {name: value for name, value in goal.fields.items() if name in params}
     unmeasured = goal.custom is not None and not goal.custom.measured and params["eval_metric"] is None

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import params
+from sapwood import params, peers
 from sapwood.data import categories, container, ingest, sparse
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.device import cpu
@@ -119,7 +119,9 @@ class Dataset:
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
+        **unknown: Any,
     ) -> None:
+        peers.refuse_arguments(Dataset, unknown, params.names(), "the params of sapwood.train")
         bins = _bins(reference, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing)
         zeros = bins["zero_as_missing"]
         chunks = _read([data], ["data"], 1, categorical_features, feature_names, reference, zeros)
@@ -142,6 +144,7 @@ class Dataset:
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
+        **unknown: Any,
     ) -> "Dataset":
         """Make the dataset that the chunks give when put one below the other.
 
@@ -158,6 +161,7 @@ class Dataset:
         -------
         Dataset
         """
+        peers.refuse_arguments(cls.from_chunks, unknown, params.names(), "the params of sapwood.train")
         parts = [_part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")

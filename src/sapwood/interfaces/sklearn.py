@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from sapwood import objective
+from sapwood import objective, peers
 from sapwood.boost import train
 from sapwood.boost.callback import Callback
 from sapwood.data import ingest
@@ -25,7 +25,7 @@ from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.kinds import Number, class_name
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import ELSEWHERE, RECIPES, TABLE, resolve
+from sapwood.params import RECIPES, TABLE, names, resolve
 from sapwood.params import Parameter as Row
 
 OBJECTIVES = cpu.objectives()
@@ -97,6 +97,7 @@ class _Estimator(BaseEstimator):
         eval_set: Pair | Sequence[Pair] | None = None,
         callbacks: Sequence[Callback] | None = None,
         init_model: "Booster | _Estimator | None" = None,
+        **unknown: Any,
     ) -> Self:
         """Train on a table.
 
@@ -126,6 +127,7 @@ class _Estimator(BaseEstimator):
         -------
         self
         """
+        peers.refuse_arguments(self.fit, unknown, names(), f"the constructor, {type(self).__name__}(...)")
         known = getattr(init_model, "classes_", getattr(init_model, "classes", None))
         if isinstance(init_model, _Estimator):
             check_is_fitted(init_model)
@@ -458,7 +460,7 @@ def _known(estimator: type, params: Mapping[str, Any]) -> None:
     """Raise on a name that is no parameter, with the one that was probably meant."""
     for name in params:
         if name not in ROWS:
-            hint = ELSEWHERE.get(name) or (f"did you mean {PEERS[name]!r}?" if name in PEERS else suggest(name, ROWS))
+            hint = f"did you mean {PEERS[name]!r}?" if name in PEERS else peers.unknown(name, ROWS)
             raise ParameterError(f"{estimator.__name__} has no parameter {name!r}; {hint}")
 
 
