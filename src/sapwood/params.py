@@ -254,7 +254,8 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "zero_as_missing", Flag(), False,
-        "Whether zeros are missing values, those that a sparse table does not store among them.",
+        "Whether zeros are missing values, those that a sparse table does not store among them. A category 0 is a name "
+        "and stays one.",
         model=True,
     ),
     Parameter(

@@ -32,7 +32,7 @@ LATER = ("linear_leaves", "zero_as_missing")  # of these: written only where the
 class Dataset:
     """A table turned into bins, ready for training.
 
-    The table is read once, here: changing it afterwards changes nothing.
+    The table is read once, here: changing it afterwards changes nothing. `save` and `load`, pickle and joblib keep it.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Dataset:
         Whether trees will have linear leaves: the values of the table are kept then, 4 bytes each where float32 holds
         them (by their types), else 8.
     zero_as_missing : bool
-        Zeros are missing values, whether a sparse table stores them or not.
+        Zeros are missing values, whether a sparse table stores them or not. A category 0 is a name and stays one.
     categorical_features : "auto", None, or sequence of str, int or bool
         Columns of categories: "auto" is those of text and of categorical types; else those named, counted or marked,
         which may also hold integers. Values are matched, never codes: see docs/categories.md.
@@ -196,7 +196,12 @@ class Dataset:
         Dataset
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
-        arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
+        return cls._unpack(Path(path).read_bytes(), n_jobs)
+
+    @classmethod
+    def _unpack(cls, raw: bytes, n_jobs: int | None = None) -> "Dataset":
+        """The dataset that `_pack` made bytes of."""
+        arrays, fields = container.unpack(raw, KIND, VERSION, DataError)
         fields = {"tree_method": "hist", **dict.fromkeys(LATER, False), **fields}  # older files have none
         known = _categories(arrays, fields)
         cuts, codes, listed = _checked(arrays, fields, known)
@@ -220,6 +225,13 @@ class Dataset:
         path : str or path-like
             An existing file is replaced.
         """
+        container.write(path, self._pack())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dataset._unpack, (self._pack(),)
+
+    def _pack(self) -> bytes:
+        """The dataset as a file holds it."""
         arrays = {
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
@@ -235,7 +247,7 @@ class Dataset:
             **{name: getattr(self, name) for name in BINS if name not in LATER or getattr(self, name)},
         }
         version = VERSION if self.categories or "listed.column" in arrays or set(LATER) & set(fields) else 1
-        container.write(path, container.pack(KIND, version, arrays, fields))
+        return container.pack(KIND, version, arrays, fields)
 
     def exchanged(
         self, gone: Collection[int], columns: Sequence[NDArray[np.float64]], cuts: Sequence[NDArray[np.float64]]

@@ -111,7 +111,7 @@ class _Estimator(BaseEstimator):
         sample_weight : (n_rows,) array-like, optional
             How many rows each row stands for.
         init_score : (n_rows,) or (n_rows, n_outputs) array-like, optional
-            Raw scores to start from; predictions then need those of their rows.
+            Raw scores to start from; predictions then need those of their rows, or are what the trees add to 0.
         group : (n_rows,) or (n_groups,) array-like, optional
             The group of every row, or sizes of groups of consecutive rows; see ``sampling_unit``.
         X_val, y_val, sample_weight_val, init_score_val : optional

@@ -163,7 +163,8 @@ class Booster:
         rounds : int, (int, int) or None
             The first so many rounds, the rounds ``first .. last - 1``, or all. The base score is always included.
         init_score : (n_rows,) or (n_rows, n_outputs), optional
-            Raw scores to start from, in place of the base score.
+            Raw scores to start from, in place of the base score. A model that was trained on an ``init_score`` needs
+            that of these rows: it does not know of it, and without it predicts what its trees add to 0.
         n_jobs : int, optional
             Threads; all available ones by default.
 
