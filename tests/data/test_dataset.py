@@ -443,11 +443,9 @@ def test_a_category_of_0_is_no_zero():
     y = (X[:, 0] == 0) + (X[:, 1] == 0) + 0.1 * rng.normal(size=200)
     settings = {"categorical_features": [0], "zero_as_missing": True}
     params = {"n_estimators": 3, "min_data_per_group": 1, "cat_smooth": 0}
-    data, other = (
-        Dataset(X, y, **settings),
-        Dataset(X + np.array([5.0, 0.0]), y, **settings),
-    )  # no category is called 0 there
+    renamed = X + np.array([5.0, 0.0])  # no category is called 0
+    data, other = Dataset(X, y, **settings), Dataset(renamed, y, **settings)
     assert data.n_bins == other.n_bins == [3, 2]
     models = train(params, data), train(params, other)
-    np.testing.assert_array_equal(models[0].predict(X), models[1].predict(X + np.array([5.0, 0.0])))
+    np.testing.assert_array_equal(models[0].predict(X), models[1].predict(renamed))
     assert models[0].predict(np.array([[0.0, 1.0]])) != models[0].predict(np.array([[np.nan, 1.0]]))
