@@ -181,8 +181,10 @@ Chunk chunk_of(nb::handle table, bool by_rows = false) {
   if (nb::try_cast(table, a)) {
     if (a.ndim() != 2) refuse("a table must have 2 dimensions");
     chunk.n_rows = (int64_t)a.shape(0);
-    for (size_t c = 0; c < a.shape(1); c++)
-      chunk.columns.push_back(column_of(a, (int64_t)c * a.stride(1), a.stride(0)));
+    const Column first = column_of(a, 0, a.stride(0));
+    const int64_t next = a.stride(1) * (int64_t)a.itemsize();
+    chunk.columns.assign(a.shape(1), first);
+    for (size_t c = 0; c < a.shape(1); c++) chunk.columns[c].data += (int64_t)c * next;
     return chunk;
   }
   chunk.n_rows = -1;

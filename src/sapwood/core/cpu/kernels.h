@@ -236,8 +236,10 @@ struct Kernels {
   void (*symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth,
                     uint8_t* leaf);  // (BLOCK) leaf of a symmetric tree
   void (*bin32)(const float* x, int n, const float* cuts, int n_cuts,
-                uint16_t* code);  // cuts padded with +inf to n_padded
+                uint16_t* code);  // cuts padded with +inf: Cuts
   void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);
+  void (*bin32_byte)(const float* x, int n, const float* cuts, int n_cuts, uint8_t* code);  // n_cuts <= 254
+  void (*bin64_byte)(const double* x, int n, const double* cuts, int n_cuts, uint8_t* code);
   void (*rank)(const double* x, int n, const double* cuts, int n_cuts, uint32_t* code);
   int64_t (*compact)(const CompactArgs&);                                            // how many values
   void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
