@@ -608,7 +608,7 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "n_classes", Integer(2, also=(None,)), None,
-        "Number of classes of softmax; None for the largest label plus 1.",
+        "Number of classes of softmax; None for the largest label plus 1, where every class has rows.",
         ("num_class", "num_classes", "classes_count"),
         {"num_class": _instead((1,), None)},  # LightGBM's where there are no classes
         estimator=False,

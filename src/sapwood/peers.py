@@ -180,8 +180,8 @@ def refuse_arguments(function: Callable[..., Any], given: Iterable[str], ours: M
     place : str
         Where parameters go, in words.
     """
-    own = [name for name, one in signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD]
     for name in given:
+        own = [known for known, one in signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD]
         if ours.get(name) in own:
             hint = f"use {ours[name]}."
         elif name in ours:

@@ -76,7 +76,7 @@ def train(
     held = None
     if job.params["early_stopping_rounds"] is not None and not sets:
         seed, share = job.params["random_state"], job.params["validation_fraction"]
-        held = sampling.holdout(seed, share, data.n_rows, data.weight, _classes(job.objective, job.label))
+        held = sampling.holdout(seed, share, data.n_rows, data.weight, job.classes)
 
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
@@ -177,7 +177,7 @@ def cv(
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     data = weigh.weighed(data, job.factor)
-    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job.objective, job.label))
+    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes)
     trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
     watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
@@ -210,12 +210,13 @@ class _Job:
     params: dict[str, Any]
     objective: objective.Objective
     rule: leaf.Rule
-    label: NDArray[np.float64]
+    label: Floats
+    classes: Floats | None  # of the rows, by which held-out rows and folds are drawn; None where labels are no classes
+    factor: Floats | None  # on the weights of the rows of each class
     metrics: tuple[metric.Metric, ...]
     callbacks: list[Callback]
     n_outputs: int
     n_threads: int
-    factor: NDArray[np.float64] | None  # on the weights of the rows of each class
 
 
 def _together(function: Callable[..., Any], params: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
@@ -323,8 +324,9 @@ def _prepare(
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
     statistics.check(params, data, data.label, init_model is not None)
-    factor = weigh.factors(params["class_weight"], _classes(goal, data.label), data.weight, max(2, n_outputs))
-    return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads, factor)
+    classes_of_rows = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
+    factor = weigh.factors(params["class_weight"], classes_of_rows, data.weight, max(2, n_outputs))
+    return _Job(params, goal, rule, data.label, classes_of_rows, factor, metrics, watching, n_outputs, n_threads)
 
 
 def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
@@ -332,11 +334,6 @@ def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
     if job.params["boosting"] == "plain":
         return plain.boost if job.params["n_parallel_trees"] == 1 else forest.parallel
     return {"ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}[job.params["boosting"]]
-
-
-def _classes(goal: objective.Objective, label: Floats) -> Floats | None:
-    """The class of every row, by which held-out rows and folds are drawn; None where labels are no classes."""
-    return label if label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
 
 
 def _rounds(job: _Job, first: int) -> range:
@@ -441,7 +438,7 @@ def _encoded(
     encoded = statistics.Statistics(data, job.params, job.rule, job.label, weight, scores)
     for grower in encoded.growers:
         grow.rule(grower, job.params, encoded.names, encoded.cuts)
-        sampling.prepare(grower, job.params, _classes(job.objective, job.label), data.group)
+        sampling.prepare(grower, job.params, job.classes, data.group)
     return encoded
 
 
@@ -456,7 +453,7 @@ def _trainer(
     grow.rule(trainer, job.params, data.feature_names, data.cuts, [column for column in used if column >= 0])
     if data.values is not None:
         trainer.set_table(data.values)
-    sampling.prepare(trainer, job.params, _classes(job.objective, job.label), data.group)
+    sampling.prepare(trainer, job.params, job.classes, data.group)
     if init_model is not None:
         base = np.asarray(init_model.base)
     else:

@@ -301,6 +301,7 @@ class Dataset:
         other = Dataset.__new__(Dataset)
         vars(other).update(vars(self))
         other.weight = ingest.weight(weight, self.n_rows)
+        other._vectors()["weight"].flags.writeable = False
         return other
 
     def fingerprint(self) -> str:
