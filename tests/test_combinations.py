@@ -27,6 +27,7 @@ VALUES: dict[str, list[Any]] = {
     "interaction_constraints": [[[0, 1], [2]], [[1, "k0"]]], "max_cat_to_onehot": [1, 100], "max_cat_threshold": [1],
     "cat_smooth": [0.0], "cat_l2": [0.0], "min_data_per_group": [1], "early_stopping_rounds": [2],
     "forced_splits": [{"feature": 0, "threshold": 0.0}], "validation_fraction": [0.3], "subsample_by_class": [{0: 0.5}],
+    "class_weight": [{0: 3}, "balanced"],
 }  # fmt: skip
 ELSEWHERE = {"n_estimators", "categorical_features", "eval_metric", "n_jobs", "random_state", "verbose", "device",
              "n_classes"}  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ParameterError, suggest
+from sapwood.params import RECIPES
 
 Group = list[int]  # columns that may share a path
 _NOT_EXACT = ("extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties")
@@ -111,7 +112,12 @@ def check(
     cosine = params["score_function"] == "cosine"
     for name in ("monotone_constraints", "reg_alpha", "max_delta_step") if cosine else ():
         if params[name]:
-            raise ParameterError(f"{name} is not for score_function='cosine', which knows reg_lambda only; use 'l2'.")
+            by_recipe = RECIPES.get(params["recipe"], {}).get("score_function") == "cosine"
+            origin = f" (that of recipe={params['recipe']!r})" if by_recipe else ""
+            raise ParameterError(
+                f"{name} is not for score_function='cosine'{origin}, which knows reg_lambda only; set "
+                "score_function='l2'."
+            )
     if cosine and params["tree_method"] == "exact":
         raise ParameterError("score_function='cosine' is not for tree_method='exact'; use tree_method='hist'.")
     if categories and params["tree_method"] == "exact":

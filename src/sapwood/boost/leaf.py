@@ -238,7 +238,7 @@ def _judged(
     label = np.ascontiguousarray(label)
 
     def loss(steps: Floats) -> Floats:
-        values = cpu.evaluate(goal.core, goal.fields, score + steps, label)[0]
+        values = cpu.evaluate(goal.core, goal.at(output), score + steps, label)[0]
         return values if watch.weight is None else values * watch.weight
 
     return rate * step, watch.reach(tree), loss

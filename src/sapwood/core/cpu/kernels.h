@@ -24,7 +24,8 @@ struct LeafNumbers {  // of rows: bytes for up to 256 leaves, else 16 bits
 struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf values, gradients, fixed point
   int64_t n, plane, first;  // rows; distance between outputs in every array below; position of the first row
   int n_outputs, objective;
-  const double* field;              // the objective's own parameters
+  const double* field;  // (n_outputs, n_fields) IN, the objective's own parameters
+  int n_fields;
   double* score;                    // (n_outputs, n) IN OUT
   const LeafNumbers* leaf;          // (n_outputs) IN, leaf of each row in the tree last grown
   const double* const* value;       // (n_outputs) IN, its leaf values where they are still to be added, or null
