@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood import constraints
 from sapwood.model.trees import Trees
+from sapwood.params import resolve
 
 if TYPE_CHECKING:
     from sapwood.model.booster import Booster
@@ -36,30 +37,37 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What is known of all constraints of a model; true if every one is proven."""
+    """What is known of all constraints of a model; true if they are known and every one is proven."""
 
     monotone: Mapping[str, Verdict]
     interaction: Verdict | None
+    unknown: str = ""  # why nothing can be said
 
     def __bool__(self) -> bool:
-        return all(self.monotone.values()) and (self.interaction is None or bool(self.interaction))
+        return not self.unknown and all(self.monotone.values()) and (self.interaction is None or bool(self.interaction))
 
 
-def check(booster: "Booster") -> Verdicts:
-    """Judge a model by the constraints it was trained with.
+def check(booster: "Booster", given: Mapping[str, Any]) -> Verdicts:
+    """Judge a model by constraints.
 
     Parameters
     ----------
     booster : Booster
+    given : mapping
+        `monotone_constraints` and `interaction_constraints` as training takes them; where both are None, those that the
+        model was trained with.
 
     Returns
     -------
     Verdicts
     """
-    names = booster.feature_names
-    monotone = booster.params.get("monotone_constraints") or {}
-    groups = constraints.groups(booster.params.get("interaction_constraints"), names)
-    verdicts = {name: _monotone(booster, names.index(name), sign) for name, sign in monotone.items()}
+    names, asked = booster.feature_names, {name: one for name, one in given.items() if one is not None}
+    claims = constraints.by_name(resolve(asked), names) if asked else booster.params
+    if "monotone_constraints" not in claims:
+        return Verdicts({}, None, "a model of another library, whose constraints are not read; give them to be checked")
+    groups = constraints.groups(claims.get("interaction_constraints"), names)
+    signs = (claims["monotone_constraints"] or {}).items()
+    verdicts = {name: _monotone(booster, names.index(name), sign) for name, sign in signs}
     return Verdicts(verdicts, _interaction(booster, groups) if groups else None)
 
 
