@@ -166,6 +166,7 @@ LIGHTGBM_KINDS: dict[str, dict[str, Any]] = {
     "dart": {"boosting": "dart"},
     "forest": {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.6},
     "nothing missing": {"use_missing": False},
+    "zeros missing": {"zero_as_missing": True},
 }
 
 
@@ -186,6 +187,37 @@ def test_lightgbm(objective, label, kind):
     close(booster.predict(ROWS), model.predict(ROWS), 1e-15)  # our exp and theirs
     close(booster.importance("lightgbm_gain"), model.feature_importance("gain"), 1e-6)  # six digits in the text
     close(booster.importance("split"), model.feature_importance("split"), 0)
+
+
+@pytest.mark.parametrize("boosting", ["gbdt", "dart"])
+@pytest.mark.parametrize("objective", ["regression", "poisson", "binary", "multiclass"])
+def test_lightgbm_linear_leaves(objective, boosting):
+    """Bit for bit, missing values too; of infinite ones LightGBM makes infinities, and we the leaf's constant value."""
+    model = lightgbm_model(objective, dict(LIGHTGBM)[objective], linear_tree=True, boosting=boosting)
+    booster = sw.load(model)
+    assert booster.linear and (booster.trees.linear.linear_column >= 0).any()
+    rows = ROWS[~np.isinf(ROWS).any(axis=1)]
+    close(booster.predict(rows, raw=True), model.predict(rows, raw_score=True), 0)
+
+
+def test_lightgbm_lies_about_linear_leaves():
+    text = lightgbm_model("regression", "number", linear_tree=True).model_to_string()
+    at = text.index("num_features=", text.index("Tree=1"))
+    end = text.index("\n", at)
+    counts = text[at:end].partition("=")[2].split()
+    for lie in (["-1", *counts[1:]], ["9", *counts[1:]], [str(2**40), *counts[1:]], counts[1:]):
+        with pytest.raises(sw.errors.ModelFormatError):
+            sw.load((text[:at] + "num_features=" + " ".join(lie) + text[end:]).encode())
+    beyond = text[: text.index("leaf_features=", at)] + "leaf_features=" + "6 " * sum(map(int, counts))
+    with pytest.raises(sw.errors.ModelFormatError):
+        sw.load((beyond + text[text.index("\nleaf_coeff", at) :]).encode())
+
+
+def test_zeros_missing_here_and_there_are_refused():
+    text = lightgbm_model("regression", "number", zero_as_missing=True).model_to_string()
+    at = text.index("decision_type=") + len("decision_type=")
+    with pytest.raises(sw.errors.ModelFormatError, match="at some splits"):
+        sw.load((text[:at] + "2" + text[at + 1 :]).encode())
 
 
 @pytest.mark.parametrize("more", [{"reg_sqrt": True}, {"sigmoid": 2.0}, {"sigmoid": 0.7}], ids=str)

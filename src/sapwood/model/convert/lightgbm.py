@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories
-from sapwood.model.convert.nodes import Nodes, by_round, frozen
+from sapwood.model.convert.nodes import Nodes, Terms, by_round, frozen
 from sapwood.model.convert.objective import described
 
 CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
-ZERO, NAN = 1, 2  # 0: nothing is
+NOTHING, ZERO = 0, 1  # 2: NaN
+MOST_TERMS = 2**20  # of a leaf: a damaged count must not become an allocation
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "regression": "squared_error",
     "regression_l2": "squared_error",
@@ -83,7 +84,9 @@ def of_bytes(raw: bytes) -> Booster:
     trees = [_tree(block, n_columns, categories) for block in blocks[1:]]
     grown = [(nodes.trees()[0], k % n_outputs) for k, nodes in enumerate(trees)]
     automatic = names == [f"Column_{j}" for j in range(n_columns)]
-    params = {"boosting": "forest"} if "average_output" in head else {}
+    params: dict[str, Any] = {"boosting": "forest"} if "average_output" in head else {}
+    if _zeros_missing(blocks[1:]):
+        params["zero_as_missing"] = True
     return Booster(
         frozen(by_round(grown, n_outputs)),
         base=np.zeros(n_outputs),
@@ -179,8 +182,6 @@ def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categ
 
 def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categories]) -> Nodes:
     """One tree: splits are numbered 0, 1, ..., leaves -1, -2, ... and placed after the splits here."""
-    if block.get("is_linear", "0") != "0":
-        raise ModelFormatError("the model has linear leaves (linear_tree), which are not read.")
     n_leaves = _whole(block, "num_leaves")
     if n_leaves < 1:
         raise ModelFormatError("a tree has no leaf.")
@@ -192,10 +193,8 @@ def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categorie
         raise ModelFormatError(f"a split is on a column beyond the {n_columns} of the model.")
     of_set = kind & CATEGORY != 0
     missing = kind >> 2 & 3
-    if np.any(~of_set & (missing == ZERO)):
-        raise ModelFormatError("the model takes zeros as missing (zero_as_missing), which is not read yet.")
     # Where nothing counts as missing, LightGBM reads NaN as 0.
-    missing_left = np.where(missing == NAN, kind & DEFAULT_LEFT != 0, threshold >= 0.0) & ~of_set
+    missing_left = np.where(missing == NOTHING, threshold >= 0.0, kind & DEFAULT_LEFT != 0) & ~of_set
 
     def placed(name: str) -> NDArray[np.int64]:
         child = _numbers(block, name, n, np.int64)
@@ -216,7 +215,36 @@ def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categorie
         cover=np.maximum(joined(_numbers(block, "internal_weight", n), _numbers(block, "leaf_weight", n_leaves)), 0.0),
         count=joined(_numbers(block, "internal_count", n), _numbers(block, "leaf_count", n_leaves)),
         sets=_left(block, kind, column, categories),
+        terms=_terms(block, n, n_leaves) if block.get("is_linear", "0") != "0" else {},
     )
+
+
+def _zeros_missing(blocks: list[dict[str, str]]) -> bool:
+    """Whether zeros are missing values (zero_as_missing), which LightGBM says at every split by a number."""
+    kinds = [_numbers(block, "decision_type", _whole(block, "num_leaves") - 1, np.int64) for block in blocks]
+    kind = np.concatenate([np.empty(0, np.int64), *kinds])
+    zero = kind[kind & CATEGORY == 0] >> 2 & 3 == ZERO
+    if zero.any() and not zero.all():
+        raise ModelFormatError("zeros are missing values at some splits of the model and not at others.")
+    return bool(zero.any())
+
+
+def _terms(block: dict[str, str], first: int, n_leaves: int) -> dict[int, Terms]:
+    """The constant and the coefficients of each leaf (linear_tree); the leaves are nodes from `first` on."""
+    size = _numbers(block, "num_features", n_leaves, np.int64)
+    if np.any((size < 0) | (size > MOST_TERMS)):
+        raise ModelFormatError("'num_features' of a tree holds something that is no count.")
+    constant, total = _numbers(block, "leaf_const", n_leaves), int(size.sum())
+    column, factor = _numbers(block, "leaf_features", total, np.int32), _numbers(block, "leaf_coeff", total)
+    found = {}
+    for leaf, end in enumerate(np.cumsum(size).tolist()):
+        own = slice(end - size[leaf], end)
+        order = np.argsort(column[own], kind="stable")
+        found[first + leaf] = (
+            np.concatenate([np.full(1, -1, np.int32), column[own][order]]),
+            np.concatenate([constant[leaf : leaf + 1], factor[own][order]]),
+        )
+    return found
 
 
 def _objective(words: str) -> dict[str, Any]:
