@@ -522,9 +522,58 @@ def test_sklearn_categories():
     close(booster.predict(table), model.predict(table), 0)
 
 
-def test_catboost_categories_are_refused():
+def catboost_frame() -> Any:
+    return frame().astype({"letter": object, "number": str}).fillna({"letter": "none"})
+
+
+@pytest.mark.parametrize("policy", ["SymmetricTree", "Depthwise"])
+def test_catboost_categories_one_hot(policy, tmp_path):
+    """Of which a file saved with the rows holds the texts; a text it does not know answers every question with no."""
     catboost = pytest.importorskip("catboost")
-    table = frame().astype({"letter": object, "number": str}).fillna({"letter": "none"})
-    model = catboost.CatBoostRegressor(iterations=3, verbose=0, allow_writing_files=False, cat_features=[1, 2])
+    rows = catboost.Pool(catboost_frame(), EFFECT, cat_features=[1, 2])
+    params = {"iterations": 8, "depth": 4, "grow_policy": policy, "one_hot_max_size": 99, "verbose": 0}
+    model = catboost.CatBoost(params | {"allow_writing_files": False, "thread_count": 1}).fit(rows)
     with pytest.raises(sw.errors.ModelFormatError, match="hashes"):
-        sw.load(model.fit(table, EFFECT))
+        sw.load(model)
+    model.save_model(str(tmp_path / "model.json"), format="json", pool=rows)
+    booster = sw.load(tmp_path / "model.json")
+    assert len(booster.trees.set_code)
+    table = catboost_frame()
+    table.loc[:5, "letter"] = "new"
+    close(booster.predict(table), model.predict(table), 1e-15)
+
+
+def test_catboost_target_statistics_are_refused():
+    catboost = pytest.importorskip("catboost")
+    model = catboost.CatBoostRegressor(iterations=3, verbose=0, allow_writing_files=False, cat_features=[1, 2])
+    with pytest.raises(sw.errors.ModelFormatError, match="target statistics"):
+        sw.load(model.fit(catboost_frame(), EFFECT))
+
+
+# ------------------------------------------------------------------------------------------------------------ classes
+@pytest.mark.parametrize("label", ["two", "three"])
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm", "catboost"])
+def test_classes(library, label, tmp_path):
+    """Estimators bring their labels (XGBoost's are 0, 1, ...); of the peers' files CatBoost's have them."""
+    peer = pytest.importorskip(library)
+    y = LABELS[label] if library == "xgboost" else np.array(["low", "mid", "top"])[LABELS[label]]
+    make = {"xgboost": "XGBClassifier", "lightgbm": "LGBMClassifier", "catboost": "CatBoostClassifier"}[library]
+    quiet: dict[str, dict[str, Any]] = {
+        "xgboost": {"n_jobs": 1},
+        "lightgbm": {"n_jobs": 1, "verbose": -1},
+        "catboost": {"thread_count": 1, "verbose": 0, "allow_writing_files": False},
+    }
+    model = getattr(peer, make)(n_estimators=5, **quiet[library]).fit(X, y)
+    booster = sw.load(model)
+    booster.save(tmp_path / "model.sapwood")
+    np.testing.assert_array_equal(sw.load(tmp_path / "model.sapwood").classes, model.classes_)
+    p = booster.predict(X)
+    found = booster.classes[p.argmax(axis=1) if p.ndim == 2 else (p > 0.5).astype(int)]
+    np.testing.assert_array_equal(found, model.predict(X).ravel())
+
+
+def test_several_labels_are_no_classes():
+    catboost = pytest.importorskip("catboost")
+    y = np.column_stack([LABELS["two"], 1 - LABELS["two"]])
+    params = {"loss_function": "MultiLogloss", "iterations": 2, "verbose": 0, "allow_writing_files": False}
+    assert sw.load(catboost.CatBoostClassifier(**params).fit(X, y)).classes is None

@@ -4,6 +4,8 @@ In: models that the real libraries train. Out: their numbers and ours, side by s
 """
 
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,8 @@ LABELS = {
 CODE = RNG.integers(0, 9, N)
 FRAME = pandas.DataFrame({"x": X[:, 0], "letter": pandas.Categorical.from_codes(CODE, list("qwertyuio")), "z": X[:, 4]})
 FRAME.loc[::17, "letter"] = None
-LABELS["letters"] = RNG.normal(size=9)[CODE] * 2 + Z[:, 0]
+TEXT = FRAME.assign(letter=FRAME["letter"].astype(object).fillna("none"))
+LABELS["letters"] = LABELS["text"] = np.float32(RNG.normal(size=9)[CODE] * 2 + Z[:, 0]).astype(float)
 FEW, PAIR = slice(0, 60), slice(0, 20)
 
 
@@ -45,7 +48,7 @@ def near(ours: Any, theirs: Any, tolerance: float) -> None:
 
 def table(label: str) -> Any:
     """The rows that go with a label."""
-    return FRAME if label == "letters" else X
+    return {"letters": FRAME, "text": TEXT}.get(label, X)
 
 
 # ------------------------------------------------------------------------------------------------------------ XGBoost
@@ -145,21 +148,26 @@ CATBOOST: dict[str, tuple[str, dict[str, Any]]] = {
     "level by level": ("two", {"loss_function": "Logloss", "grow_policy": "Depthwise"}),
     "leaf by leaf": ("number", {"loss_function": "RMSE", "grow_policy": "Lossguide", "max_leaves": 9}),
     "quantile": ("number", {"loss_function": "Quantile:alpha=0.25;delta=0"}),
+    "one letter or the others": ("text", {"loss_function": "RMSE", "one_hot_max_size": 99, "cat_features": ["letter"]}),
 }
 # Of free trees CatBoost's Shapley values do not add up to its own scores (1.2.10: off by 1.4 for "leaf by leaf"), and
 # the changes of the loss are made from them; those of symmetric trees do.
 SYMMETRIC = [name for name, (_, params) in CATBOOST.items() if "grow_policy" not in params]
-# It adds up the classes before it takes sizes, and those of softmax cancel: interactions of one score only.
-SINGLES = [name for name in SYMMETRIC if CATBOOST[name][0] != "three"]
+# It adds up classes before it takes the size of an interaction, and those of softmax cancel; with categories it names
+# pairs of numbers only, and has no prediction difference.
+SINGLES = [name for name in SYMMETRIC if CATBOOST[name][0] not in ("three", "text")]
 
 
 @cache
 def of_catboost(name: str) -> tuple[Any, Any, Any]:
     label, params = CATBOOST[name]
     params = {"iterations": ROUNDS, "depth": 4, "thread_count": 1, "verbose": 0, "allow_writing_files": False, **params}
-    pool = catboost.Pool(table(label), LABELS[label])
+    pool = catboost.Pool(table(label), LABELS[label], cat_features=params.pop("cat_features", None))
     model = catboost.CatBoost(params).fit(pool)
-    return model, sw.load(model), pool
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "model.json")
+        model.save_model(path, format="json", pool=pool)  # which brings the texts of categories
+        return model, sw.load(path), pool
 
 
 def figure(model: Any, kind: str, pool: Any = None, **more: Any) -> Any:
@@ -188,9 +196,9 @@ METRICS: dict[str, Any] = {  # where CatBoost's is not that of our objective: ha
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_loss_function_change(name: str) -> None:
     model, ours, pool = of_catboost(name)
-    y = LABELS[CATBOOST[name][0]]
+    label = CATBOOST[name][0]
     near(
-        ours.importance("LossFunctionChange", X, y, metric=METRICS.get(name)),
+        ours.importance("LossFunctionChange", table(label), LABELS[label], metric=METRICS.get(name)),
         figure(model, "LossFunctionChange", pool),
         1e-12,
     )
@@ -199,7 +207,7 @@ def test_loss_function_change(name: str) -> None:
 @pytest.mark.parametrize("name", SINGLES)
 def test_interaction(name: str) -> None:
     model, ours, _ = of_catboost(name)
-    pairs = np.zeros((6, 6))
+    pairs = np.zeros((ours.n_columns, ours.n_columns))
     for first, second, score in figure(model, "Interaction"):
         pairs[int(first), int(second)] = score
     near(np.triu(ours.importance("Interaction", percent=True)) * 2, pairs, 1e-12)
@@ -209,15 +217,16 @@ def test_interaction(name: str) -> None:
 def test_prediction_difference(name: str) -> None:
     """With nan_mode="Max" CatBoost takes a missing value for the largest in trees, for the smallest here: none then."""
     model, ours, _ = of_catboost(name)
-    table = Z if name == "counts" else X
-    for rows in (table[:2], table[5:7], table[[9, 3]]):
+    whole = Z if name == "counts" else X
+    for rows in (whole[:2], whole[5:7], whole[[9, 3]]):
         near(ours.importance("PredictionDiff", rows), figure(model, "PredictionDiff", catboost.Pool(rows)), 1e-12)
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_shapley_values_of_catboost(name: str) -> None:
-    model, ours, _ = of_catboost(name)
-    near(ours.explain(X[FEW]).contributions(), figure(model, "ShapValues", catboost.Pool(X[FEW])), 1e-12)
-    pairs = ours.explain(X[PAIR], interactions=True).values
-    theirs = figure(model, "ShapInteractionValues", catboost.Pool(X[PAIR]))[..., :-1, :-1]
+    model, ours, pool = of_catboost(name)
+    rows = table(CATBOOST[name][0])
+    near(ours.explain(rows[FEW]).contributions(), figure(model, "ShapValues", pool)[FEW], 1e-12)
+    pairs = ours.explain(rows[PAIR], interactions=True).values
+    theirs = figure(model, "ShapInteractionValues", pool.slice(np.arange(N)[PAIR]))[..., :-1, :-1]
     near(np.moveaxis(pairs, -1, 1) if pairs.ndim == 4 else pairs, theirs, 1e-12)

@@ -69,10 +69,10 @@ class Document(dict[str, Any]):
         except (ValueError, OverflowError) as cause:
             raise ModelFormatError(f"'{name}' is no number: {str(value)[:60]!r}.") from cause
 
-    def count(self, name: str) -> int:
-        """A number that is whole and not negative."""
+    def count(self, name: str, end: int = 2**31) -> int:
+        """A number that is whole, not negative and below the end."""
         value = self.number(name)
-        if not value.is_integer() or not 0 <= value < 2**31:
+        if not value.is_integer() or not 0 <= value < end:
             raise ModelFormatError(f"'{name}' is no count: {value}.")
         return int(value)
 
@@ -123,6 +123,8 @@ def of_ubjson(raw: bytes) -> Document:
     """
     try:
         found, end = _value(raw, raw[:1], 1, 0)
+    except ModelFormatError:
+        raise
     except (IndexError, struct.error, KeyError, UnicodeDecodeError, ValueError) as cause:
         raise ModelFormatError("the file is not valid UBJSON, or ends too early.") from cause
     if raw[end:].strip(b"N"):

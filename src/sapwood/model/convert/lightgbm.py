@@ -15,7 +15,7 @@ from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories
 from sapwood.model.convert.nodes import Nodes, Terms, by_round, frozen
-from sapwood.model.convert.objective import described
+from sapwood.model.convert.objective import described, with_classes
 
 CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
 NOTHING, ZERO = 0, 1  # 2: NaN
@@ -52,11 +52,12 @@ def of_object(model: Any) -> Booster:
     Returns
     -------
     Booster
+        With the classes of a classifier.
     """
     live = getattr(model, "booster_", model)
     if not hasattr(live, "model_to_string"):
         raise ModelFormatError(f"the {type(model).__name__} is not fitted.")
-    return of_bytes(live.model_to_string().encode())
+    return with_classes(of_bytes(live.model_to_string().encode()), getattr(model, "classes_", None))
 
 
 def of_bytes(raw: bytes) -> Booster:

@@ -98,7 +98,7 @@ def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.
 
 def frozen(grown: Sequence[tuple[Mapping[str, NDArray[Any]], int]]) -> Trees:
     """Trees of ours, as `Trees.of` freezes them, from those of `Nodes.trees` and the output of each."""
-    return Trees.of([(tree, output) for tree, output in grown])
+    return Trees.of([(tree, output) for tree, output in grown]).with_shared_sets()  # a level of one question has one
 
 
 def by_round(grown: list[tuple[dict[str, NDArray[Any]], int]], n_outputs: int) -> list[tuple[dict[str, Any], int]]:
@@ -145,4 +145,5 @@ def rounded_up_to(limit: Floats) -> Floats:
 def below(limit: Floats) -> Floats:
     """The same for ``float32(x) < limit``, where the limit is a float32."""
     single = np.asarray(limit, np.float32)
-    return rounded_up_to(np.nextafter(single, np.float32(-np.inf)).astype(np.float64))
+    with np.errstate(over="ignore"):
+        return rounded_up_to(np.nextafter(single, np.float32(-np.inf)).astype(np.float64))

@@ -18,7 +18,7 @@ from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories
 from sapwood.model.convert.document import Document, of_ubjson
 from sapwood.model.convert.nodes import Nodes, below, by_round, frozen
-from sapwood.model.convert.objective import described
+from sapwood.model.convert.objective import described, with_classes
 
 # objective -> ours, or a link where there is none of ours
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
@@ -59,7 +59,7 @@ def of_object(model: Any) -> Booster:
     Returns
     -------
     Booster
-        Without the classes of an estimator where they are just 0, 1, ...
+        With the classes of a classifier.
     """
     if not hasattr(model, "get_booster"):
         return of_bytes(bytes(model.save_raw("ubj")))
@@ -70,6 +70,8 @@ def of_object(model: Any) -> Booster:
             f"missing={model.missing} of the estimator is not read; train with NaN for missing values."
         )
     whole = of_bytes(bytes(model.get_booster().save_raw("ubj")))
+    if whole.n_outputs == 1 or whole.link == "softmax":  # else one score for each of several labels
+        whole = with_classes(whole, getattr(model, "classes_", None))
     best = getattr(model, "best_iteration", None)  # with which it predicts, where it stopped early
     if best is None:
         return whole
