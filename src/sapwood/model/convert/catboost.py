@@ -3,7 +3,6 @@
 In: a document, bytes or a live model. Out: a `Booster`; raw scores agree to the last bits of a float64 sum.
 """
 
-import json
 import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories
-from sapwood.model.convert.document import Document, of_json
+from sapwood.model.convert.document import Document, of_json, parsed
 from sapwood.model.convert.nodes import Nodes, by_round, frozen, rounded_up_to
 from sapwood.model.convert.objective import described, with_classes
 
@@ -255,10 +254,7 @@ def _loss(found: Document) -> str:
     about = found.get("model_info")
     params = about.get("params") if isinstance(about, dict) else None
     if isinstance(params, str):
-        try:
-            params = json.loads(params)
-        except ValueError as cause:
-            raise ModelFormatError("'params' of the model are no JSON.") from cause
+        params = parsed(params.encode())
     loss = params.get("loss_function") if isinstance(params, dict) else None
     return str(loss.get("type")) if isinstance(loss, dict) else "RMSE"
 

@@ -96,6 +96,11 @@ def of_json(raw: bytes) -> Document:
     -------
     Document
     """
+    return _checked(parsed(raw))
+
+
+def parsed(raw: bytes) -> Any:
+    """The value that JSON from anywhere holds."""
     depth = deepest = 0
     for byte in raw.translate(None, bytes(set(range(256)) - set(b"[{]}"))):
         depth += 1 if byte in b"[{" else -1
@@ -103,10 +108,9 @@ def of_json(raw: bytes) -> Document:
     if deepest > DEEPEST:
         raise ModelFormatError(f"the document is nested {deepest} levels deep; at most {DEEPEST} are read.")
     try:
-        found = json.loads(raw)
+        return json.loads(raw)
     except ValueError as cause:
-        raise ModelFormatError(f"the file is not valid JSON: {cause}.") from cause
-    return _checked(found)
+        raise ModelFormatError(f"not valid JSON: {cause}.") from cause
 
 
 def of_ubjson(raw: bytes) -> Document:
@@ -166,6 +170,8 @@ def _string(raw: bytes, at: int) -> tuple[str, int]:
 
 def _length(raw: bytes, at: int) -> tuple[int, int]:
     """A length, which no file can have more of than bytes."""
+    if raw[at : at + 1] not in _NUMBERS:
+        raise IndexError
     length, at = _value(raw, raw[at : at + 1], at + 1, 0)
     if type(length) is not int or not 0 <= length <= len(raw):
         raise IndexError

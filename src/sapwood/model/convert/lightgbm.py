@@ -3,7 +3,6 @@
 In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since both add float64 in tree order.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,12 +13,13 @@ from numpy.typing import NDArray
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories
+from sapwood.model.convert.document import parsed
 from sapwood.model.convert.nodes import Nodes, Terms, by_round, frozen
 from sapwood.model.convert.objective import described, with_classes
 
 CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
 NOTHING, ZERO = 0, 1  # 2: NaN
-MOST_TERMS = 2**20  # of a leaf: a damaged count must not become an allocation
+MOST_WORDS = 2**24  # of bit sets in a tree
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "regression": "squared_error",
     "regression_l2": "squared_error",
@@ -120,12 +120,20 @@ def _whole(block: dict[str, str], name: str) -> int:
     return int(value)
 
 
-def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64) -> NDArray[Any]:
-    """So many numbers; zeros where an older version wrote none."""
-    if name not in block:
+def _leaves(block: dict[str, str]) -> int:
+    """How many leaves a tree has: as many as values, whatever it claims."""
+    n_leaves = _whole(block, "num_leaves")
+    if n_leaves < 1 or len(block.get("leaf_value", "").split()) != n_leaves:
+        raise ModelFormatError(f"a tree of {n_leaves} leaves has no value for each.")
+    return n_leaves
+
+
+def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64, needed: bool = False) -> NDArray[Any]:
+    """So many numbers; zeros where an older version wrote none and they are not needed."""
+    if name not in block and not needed:
         return np.zeros(n, dtype)
     try:
-        found = np.array(block[name].split(), dtype)
+        found = np.array(block.get(name, "").split(), dtype)
     except (ValueError, OverflowError) as cause:
         raise ModelFormatError(f"'{name}' of a tree holds something that is no {np.dtype(dtype).name}.") from cause
     if len(found) != n:
@@ -136,10 +144,7 @@ def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64) 
 def _pandas(raw: bytes) -> list[list[Any]]:
     """The values behind the codes of a data frame's category columns, in order; none for other tables."""
     line = raw[raw.rfind(b"\npandas_categorical:") :].strip()
-    try:
-        found = json.loads(line.partition(b":")[2]) if line.startswith(b"pandas_categorical:") else None
-    except ValueError as cause:
-        raise ModelFormatError("'pandas_categorical' of the model is no JSON.") from cause
+    found = parsed(line.partition(b":")[2]) if line.startswith(b"pandas_categorical:") else None
     if found is not None and not (isinstance(found, list) and all(isinstance(own, list) for own in found)):
         raise ModelFormatError("'pandas_categorical' of the model is no list of lists.")
     return found or []
@@ -166,10 +171,10 @@ def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categ
     if not np.any(kind & CATEGORY):
         return {}
     n_sets = _whole(block, "num_cat")
-    bounds = _numbers(block, "cat_boundaries", n_sets + 1, np.int64)
-    if bounds[0] != 0 or np.any(np.diff(bounds) < 0) or bounds[-1] > 2**24:
+    bounds = _numbers(block, "cat_boundaries", n_sets + 1, np.int64, needed=True)
+    if bounds[0] != 0 or np.any(np.diff(bounds) < 0) or bounds[-1] > MOST_WORDS:
         raise ModelFormatError("the bounds of the category sets of a tree do not rise from 0.")
-    words = _numbers(block, "cat_threshold", int(bounds[-1]), np.int64).astype(np.uint32)
+    words = _numbers(block, "cat_threshold", int(bounds[-1]), np.int64, needed=True).astype(np.uint32)
     bits = np.unpackbits(words.view(np.uint8), bitorder="little")
     threshold = _numbers(block, "threshold", n)
     found = {}
@@ -183,9 +188,7 @@ def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categ
 
 def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categories]) -> Nodes:
     """One tree: splits are numbered 0, 1, ..., leaves -1, -2, ... and placed after the splits here."""
-    n_leaves = _whole(block, "num_leaves")
-    if n_leaves < 1:
-        raise ModelFormatError("a tree has no leaf.")
+    n_leaves = _leaves(block)
     n = n_leaves - 1
     kind = _numbers(block, "decision_type", n, np.int64)
     column = _numbers(block, "split_feature", n, np.int64)
@@ -222,7 +225,7 @@ def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categorie
 
 def _zeros_missing(blocks: list[dict[str, str]]) -> bool:
     """Whether zeros are missing values (zero_as_missing), which LightGBM says at every split by a number."""
-    kinds = [_numbers(block, "decision_type", _whole(block, "num_leaves") - 1, np.int64) for block in blocks]
+    kinds = [_numbers(block, "decision_type", _leaves(block) - 1, np.int64) for block in blocks]
     kind = np.concatenate([np.empty(0, np.int64), *kinds])
     zero = kind[kind & CATEGORY == 0] >> 2 & 3 == ZERO
     if zero.any() and not zero.all():
@@ -233,10 +236,11 @@ def _zeros_missing(blocks: list[dict[str, str]]) -> bool:
 def _terms(block: dict[str, str], first: int, n_leaves: int) -> dict[int, Terms]:
     """The constant and the coefficients of each leaf (linear_tree); the leaves are nodes from `first` on."""
     size = _numbers(block, "num_features", n_leaves, np.int64)
-    if np.any((size < 0) | (size > MOST_TERMS)):
+    if np.any(size < 0):
         raise ModelFormatError("'num_features' of a tree holds something that is no count.")
-    constant, total = _numbers(block, "leaf_const", n_leaves), int(size.sum())
-    column, factor = _numbers(block, "leaf_features", total, np.int32), _numbers(block, "leaf_coeff", total)
+    constant, total = _numbers(block, "leaf_const", n_leaves, needed=True), sum(size.tolist())  # which cannot overflow
+    column = _numbers(block, "leaf_features", total, np.int32, needed=True)
+    factor = _numbers(block, "leaf_coeff", total, needed=True)
     found = {}
     for leaf, end in enumerate(np.cumsum(size).tolist()):
         own = slice(end - size[leaf], end)
