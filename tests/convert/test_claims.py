@@ -17,6 +17,11 @@ Y = (X[:, 0] > 0).astype(int)
 DEEP = b"[" * 100_000
 KEY = b"{L\x00\x00\x00\x00\x00\x00\x00\x01x"  # of a UBJSON object
 
+PARAMETERS = (  # of CatBoost, a document in a string
+    b'{"features_info": {"float_features": [{"flat_feature_index": 0}]}, "oblivious_trees": [], '
+    b'"scale_and_bias": [1, [0]], "model_info": {"params": "@"}}'
+)
+
 
 @cache
 def xgboost_json() -> bytes:
@@ -84,14 +89,7 @@ CLAIMS: dict[str, Callable[[], bytes]] = {
     "lengths of lengths": lambda: KEY + b"[" + b"#[" * 50_000,
     "lists in lists": lambda: b'{"learner":' + DEEP,
     "lists in binary lists": lambda: KEY + DEEP,
-    "parameters in parameters": lambda: json.dumps(
-        {
-            "features_info": {"float_features": [{"flat_feature_index": 0}]},
-            "oblivious_trees": [],
-            "scale_and_bias": [1, [0]],
-            "model_info": {"params": DEEP.decode()},
-        }
-    ).encode(),
+    "parameters in parameters": lambda: PARAMETERS.replace(b"@", rb"\u005b" * 100_000),
 }
 
 
