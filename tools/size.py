@@ -14,7 +14,7 @@ BUDGET = {
     "src/sapwood": 2800,  # 22 metrics in one file; every parameter, and what the peers call it
     "src/sapwood/device": 160,
     "src/sapwood/data": 2300,  # any container, categories and their dictionaries, sparse tables, target statistics
-    "src/sapwood/model": 2750,  # trees and their proofs; explanations (exact games too), importances, effects, influence
+    "src/sapwood/model": 2750,  # trees and their proofs; explanations, exact games, importances, effects, influence
     "src/sapwood/model/convert": 2100,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
     "src/sapwood/objective": 550,
     "src/sapwood/boost": 2300,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting and statistics
