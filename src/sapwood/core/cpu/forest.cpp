@@ -293,23 +293,36 @@ double Forest::given(int64_t node, Row&& x) const {
 template <bool SETS>
 void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                      double* out) const {
+  std::vector<double> x(used_.size());
+  const int k = n_outputs();
+  for (int i = 0; i < n; i++) {
+    load_row(table, row + i, x.data());
+    double* s = out + (row + i) * k;
+    for (int j = 0; j < k; j++) s[j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
+    for (int64_t t = first; t < last; t++) {
+      const int64_t u = trees_[t].first_node + follow<SETS>(trees_[t], x.data());
+      const double v = linear_.coef.empty() ? value_[u] : given(u, [&](int32_t p) { return x[p]; });
+      s[trees_[t].output] = s[trees_[t].output] + v;
+    }
+  }
+}
+
+void Forest::by_trees(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
+                      double* out) const {
   const int k = n_outputs();
   const size_t stride = used_.size() + 1;
   std::vector<double> x(n * stride, 0.0);  // of each row a place at -1, which leaves ask for, then the columns
   const double* rows = x.data() + 1;
   int32_t leaf[TOGETHER];
-  bool missing = false;
   for (int i = 0; i < n; i++) {
     load_row(table, row + i, x.data() + 1 + i * stride);
     for (int j = 0; j < k; j++) out[(row + i) * k + j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
   }
-  if (n >= ABREAST)
-    for (const double value : x) missing |= value != value;
+  bool missing = false;
+  for (const double value : x) missing |= value != value;
   for (int64_t t = first; t < last; t++) {
     const OneTree& tree = trees_[t];
-    if (SETS || n < ABREAST)
-      for (int i = 0; i < n; i++) leaf[i] = follow<SETS>(tree, rows + i * stride);
-    else if (missing) follow<true>(tree, rows, stride, n, leaf);
+    if (missing) follow<true>(tree, rows, stride, n, leaf);
     else follow<false>(tree, rows, stride, n, leaf);
     for (int i = 0; i < n; i++) {
       const int64_t u = tree.first_node + leaf[i];
@@ -429,7 +442,8 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
   run(table.n_rows <= TOGETHER ? 1 : n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
     const int64_t at = b * TOGETHER;
     const int n = (int)std::min<int64_t>(TOGETHER, table.n_rows - at);
-    if (set_offset_.size() == 1) by_rows<false>(table, at, n, first, last, start, out);
+    if (set_offset_.size() == 1 && n >= ABREAST) by_trees(table, at, n, first, last, start, out);
+    else if (set_offset_.size() == 1) by_rows<false>(table, at, n, first, last, start, out);
     else by_rows<true>(table, at, n, first, last, start, out);
     if (!raw && link_ != Link::identity)
       kernels().link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());

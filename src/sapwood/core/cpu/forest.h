@@ -71,6 +71,8 @@ class Forest {
   template <bool SETS>
   void by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                double* out) const;
+  void by_trees(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
+                double* out) const;
   void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
                  int n_threads) const;
   void load_row(const Chunk& table, int64_t row, double* x) const;  // x (used_) OUT
