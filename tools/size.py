@@ -24,7 +24,7 @@ BUDGET = {
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 9650,  # histograms, exact trees; slots, bundles, sets; leaf values; samples; Shapley; prediction
+    "src/sapwood/core/cpu": 9650,  # histograms, exact trees; slots, bundles, sets; leaves; samples; Shapley; prediction
     "tools": 350,
     "benchmarks": 1330,  # one script a claim
     "examples": 100,
