@@ -1,6 +1,7 @@
 """Explanations against the peers' own: each explains its own model of the same shape, on the same rows, taking turns.
 
-    python benchmarks/explain.py [--rows 10000] [--columns 30] [--trees 500] [--turns 3] [--threads 2] [--share 10]
+    python benchmarks/explain.py [--quick] [--rows 10000] [--columns 30] [--trees 500] [--turns 3] [--threads 2]
+                                 [--share 10]
 
 In: nothing. Out: the best processor and wall time of each, and the ratios. LightGBM explains a `share`-th of the rows
 only, and its time is multiplied.
@@ -64,7 +65,10 @@ def main() -> None:
     defaults = {"rows": 10_000, "columns": 30, "trees": 500, "turns": 3, "threads": 2, "share": 10}
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows and trees, one turn")
     args = parser.parse_args()
+    if args.quick:
+        args.rows, args.trees, args.turns = args.rows // 10, args.trees // 10, 1
     X, y = rows(args.rows, args.columns)
     for shape in SHAPES:
         explain = runners(shape, X, y, args.trees, args.threads)

@@ -14,11 +14,11 @@ BUDGET = {
     "src/sapwood": 3050,  # 22 metrics in one file; every parameter; what the peers have for it, and what we have not
     "src/sapwood/device": 160,
     "src/sapwood/data": 2300,  # any container, categories and their dictionaries, sparse tables, target statistics
-    "src/sapwood/model": 2650,  # trees and their proofs; explanations, importances, effects, influence
-    "src/sapwood/model/convert": 1900,  # one reader or writer a format
+    "src/sapwood/model": 2750,  # trees and their proofs; explanations, exact games, importances, effects, influence
+    "src/sapwood/model/convert": 2100,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
     "src/sapwood/objective": 580,  # several levels; classes without rows named
     "src/sapwood/boost": 2400,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; class weights
-    "src/sapwood/interfaces": 750,  # the estimators, and the encoder
+    "src/sapwood/interfaces": 860,  # the estimators, and the encoder; the registry of skl2onnx
     "src/sapwood/core": 1200,
     "src/sapwood/core/math": 480,  # one way to order floats; a ridge
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
@@ -26,7 +26,7 @@ BUDGET = {
     "src/sapwood/core/sampler": 120,
     "src/sapwood/core/cpu": 10150,  # histograms, exact trees; slots, bundles, sets; bounds; vector leaves; Shapley
     "tools": 350,
-    "benchmarks": 1250,  # one script a claim
+    "benchmarks": 1330,  # one script a claim
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first

@@ -1,5 +1,7 @@
 """Models written for XGBoost and ONNX, and read by them."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,69 @@ def test_onnxruntime_reads_it(objective, more, tmp_path):
     np.testing.assert_allclose(prediction, booster.predict(X).reshape(raw.shape), rtol=5e-6, atol=2e-6)
 
 
+CODES = RNG.integers(0, 12, 300)
+EFFECT = RNG.normal(size=12)[CODES] * 2 + np.nan_to_num(X[:, 0])
+
+
+def letters(codes):
+    """A table with a column of categories, some missing, and one that is never seen in training."""
+    pandas = pytest.importorskip("pandas")
+    text = pandas.Series(codes).map(dict(enumerate("qwertyuiopas"))).where(X[:, 1] < 1)
+    return pandas.DataFrame({"x": X[:, 0].astype(float), "letter": text.astype("category"), "z": X[:, 3].astype(float)})
+
+
+@pytest.mark.parametrize("onehot", [1, 100])
+@pytest.mark.parametrize("objective", ["squared_error", "logistic", "softmax"])
+def test_onnxruntime_reads_categories(objective, onehot, tmp_path):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    y = {"squared_error": EFFECT, "logistic": EFFECT > 0, "softmax": np.digitize(EFFECT, [-1, 1])}[objective]
+    params = {"objective": objective, "n_estimators": 8, "max_leaves": 12, "min_samples_leaf": 2}
+    table = letters(CODES)
+    data = sw.Dataset(table, label=y.astype(float), min_samples_bin=1)
+    booster = sw.train({**params, "max_cat_to_onehot": onehot, "cat_smooth": 1, "min_data_per_group": 2}, data)
+    assert (booster.trees.set >= 0).any()
+    booster.export(tmp_path / "model.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    known = json.loads(session.get_modelmeta().custom_metadata_map["categories"])["1"]
+    places = np.array([known.index(value) if value in known else np.nan for value in table["letter"]])
+    rows = np.column_stack([X[:, 0], places, X[:, 3]]).astype(np.float32)
+    (raw,) = session.run(["raw"], {"X": rows})
+    np.testing.assert_allclose(raw, booster.predict(table, raw=True).reshape(raw.shape), rtol=2e-6, atol=2e-6)
+
+
+PIPES = {
+    "numbers": (sw.SapwoodRegressor, Z),
+    "counts": (lambda **more: sw.SapwoodRegressor(objective="poisson", **more), LABELS["poisson"]),
+    "two": (sw.SapwoodClassifier, np.where(Z > 0, "yes", "no")),
+    "three": (sw.SapwoodClassifier, np.digitize(Z, [-1.0, 1.0]) * 10),
+}
+
+
+@pytest.mark.parametrize("name", PIPES)
+def test_pipelines_through_skl2onnx(name):
+    """Of float32 rows, as the graph reads them: those that another step moves across a cut aside, here none."""
+    skl2onnx = pytest.importorskip("skl2onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    from sapwood.interfaces import onnx
+
+    onnx.register()
+    make, y = PIPES[name]
+    model = make_pipeline(FunctionTransformer(), make(n_estimators=8, max_leaves=12)).fit(X, y)
+    options = {} if name in ("numbers", "counts") else {"zipmap": False}
+    graph = skl2onnx.to_onnx(model, X[:1], options={id(model): options} if options else None)
+    session = runtime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    found = session.run(None, {session.get_inputs()[0].name: X})
+    if options:
+        np.testing.assert_array_equal(found[0], model.predict(X))
+        np.testing.assert_allclose(found[1], model.predict_proba(X), rtol=5e-6, atol=2e-6)
+    else:
+        np.testing.assert_allclose(found[0].ravel(), model.predict(X), rtol=5e-6, atol=2e-6)
+
+
 @pytest.mark.parametrize("kind", ["linear_leaves", "zero_as_missing"])
 @pytest.mark.parametrize("suffix", ["c", "json", "onnx"])
 def test_what_no_format_can_say_is_refused(kind, suffix, tmp_path):
@@ -72,6 +137,21 @@ def test_what_no_format_can_say_is_refused(kind, suffix, tmp_path):
     with pytest.raises(sw.errors.ParameterError, match="no format written here"):
         booster.export(tmp_path / f"model.{suffix}")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_skl2onnx_cannot_have():
+    skl2onnx = pytest.importorskip("skl2onnx")
+    from sapwood.interfaces import onnx
+
+    onnx.register()
+    several = np.column_stack([Z > 0, Z > 1]).astype(int)
+    for model, y, why in (
+        (sw.SapwoodRegressor(n_estimators=2, linear_leaves=True), Z, "linear leaves"),
+        (sw.SapwoodClassifier(n_estimators=2), several, "two or more classes"),
+        (sw.SapwoodClassifier(n_estimators=2, objective="hinge"), Z > 0, "no probabilities"),
+    ):
+        with pytest.raises(sw.errors.ParameterError, match=why):
+            skl2onnx.to_onnx(model.fit(X, y), X[:1])
 
 
 def test_what_they_cannot_have(tmp_path):

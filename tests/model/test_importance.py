@@ -1,7 +1,5 @@
 """Importances: small trees by hand, CatBoost's figures on its own trees, and what must hold of each kind."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,77 +165,3 @@ def test_by_class() -> None:
 def test_refusals(booster: Booster, given: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         booster.importance(**given)
-
-
-# ----------------------------------------------------------------------------------------- CatBoost as a witness
-def from_catboost(path: Path, n_columns: int, objective: str, link: str) -> Booster:
-    """CatBoost's symmetric trees over numbers as ours: its last question is the first of the tree."""
-    model = json.loads(path.read_text())
-    trees = []
-    for tree in model["oblivious_trees"]:
-        questions, weights = tree["splits"][::-1], np.array(tree["leaf_weights"], float)
-        depth = len(questions)
-        totals = [weights.reshape(1 << level, -1).sum(axis=1) for level in range(depth)]
-        nodes = [
-            split(
-                questions[level]["float_feature_index"],
-                questions[level]["border"],
-                (2 << level) - 1 + 2 * k,
-                0.0,
-                total,
-            )
-            for level in range(depth)
-            for k, total in enumerate(totals[level])
-        ]
-        trees.append(grown(*nodes, *map(leaf, tree["leaf_values"], weights)))
-    scale, (bias,) = model["scale_and_bias"]
-    assert scale == 1
-    return Booster(
-        Trees.of([(tree, 0) for tree in trees]), base=np.array([bias]), objective=objective, fields={}, link=link,
-        feature_names=[f"f{j}" for j in range(n_columns)], named=False, params={},
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("goal", ["RMSE", "Logloss"])
-@pytest.mark.parametrize("depth", [2, 5])
-def test_catboost_says_the_same(tmp_path: Path, goal: str, depth: int) -> None:
-    """To 1e-9: sums are in other orders than CatBoost's, whose cuts and tables are float32 as those here."""
-    catboost = pytest.importorskip("catboost")
-    X, y = task(400, seed=8)
-    X = np.round(X, 2).astype(np.float32)
-    y = y if goal == "RMSE" else (y > 0).astype(float)
-    pool = catboost.Pool(X, y)
-    theirs = catboost.CatBoost(
-        {"loss_function": goal, "iterations": 15, "depth": depth, "thread_count": 1, "verbose": 0, "random_seed": 1,
-         "boost_from_average": False, "allow_writing_files": False}
-    ).fit(pool)  # fmt: skip
-    theirs.save_model(tmp_path / "model.json", format="json")
-    objective, link = ("squared_error", "identity") if goal == "RMSE" else ("logistic", "sigmoid")
-    ours = from_catboost(tmp_path / "model.json", 5, objective, link)
-    np.testing.assert_allclose(
-        ours.predict(X, raw=True), theirs.predict(X, prediction_type="RawFormulaVal"), atol=1e-12
-    )
-
-    def figure(kind: str, data: Any = None, **given: Any) -> Any:
-        return np.array(theirs.get_feature_importance(data, type=kind, thread_count=1, **given))
-
-    np.testing.assert_allclose(
-        ours.importance("prediction_values_change", percent=True), figure("PredictionValuesChange"), atol=1e-9
-    )
-    pairs = np.zeros((5, 5))
-    for first, second, score in figure("Interaction"):
-        pairs[int(first), int(second)] = score
-    np.testing.assert_allclose(np.triu(ours.importance("interaction", percent=True)) * 2, pairs, atol=1e-9)
-    metric = "rmse" if goal == "RMSE" else "logloss"
-    np.testing.assert_allclose(
-        ours.importance("loss_function_change", X, y, metric=metric), figure("LossFunctionChange", pool), atol=1e-9
-    )
-    for rows in (X[:2], X[5:7], X[[9, 3]]):
-        np.testing.assert_allclose(
-            ours.importance("PredictionDiff", rows), figure("PredictionDiff", catboost.Pool(rows)), atol=1e-9
-        )
-    told = ours.explain(X[:50])
-    values = figure("ShapValues", catboost.Pool(X[:50]))
-    np.testing.assert_allclose(told.contributions(), values, atol=1e-9)
-    theirs_pairs = figure("ShapInteractionValues", catboost.Pool(X[:20]))[:, :-1, :-1]
-    np.testing.assert_allclose(ours.explain(X[:20], interactions=True).values, theirs_pairs, atol=1e-9)

@@ -347,6 +347,7 @@ class Booster:
         space: str = "raw",
         y: Any = None,
         by: str | None = None,
+        exact: bool = False,
         n_jobs: int | None = None,
     ) -> explaining.Explanation:
         """Say what each column adds to the score of each row: exact Shapley values (TreeSHAP).
@@ -368,6 +369,8 @@ class Booster:
         by : {"count", "cover"}, optional
             What nodes weigh without a background: their rows, as in LightGBM and CatBoost, or their hessians, as in
             XGBoost. Rows by default, if the model has counted them.
+        exact : bool
+            Predictions and losses by all sets of columns, for models of 12 columns at most, instead of along chords.
         n_jobs : int, optional
             Threads; all available ones by default. Their number changes no bit.
 
@@ -378,7 +381,15 @@ class Booster:
             its score (prediction, loss).
         """
         return explaining.explain(
-            self, X, background=background, interactions=interactions, space=space, y=y, by=by, n_jobs=n_jobs
+            self,
+            X,
+            background=background,
+            interactions=interactions,
+            space=space,
+            y=y,
+            by=by,
+            exact=exact,
+            n_jobs=n_jobs,
         )
 
     def to_shap(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.model.game import enumerated
 from sapwood.model.trees import Trees
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def explain(
     space: str = "raw",
     y: Any = None,
     by: str | None = None,
+    exact: bool = False,
     n_jobs: int | None = None,
 ) -> Explanation:
     """`Booster.explain`."""
@@ -96,6 +98,8 @@ def explain(
         raise ParameterError(f"space={space!r} needs rows to compare with: background=(some training rows).")
     if background is not None and by is not None:
         raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
+    if exact and (space == "raw" or interactions):
+        raise ParameterError("exact=True is for values of predictions and losses; those of raw scores are exact as is.")
     n_threads = cpu.threads(n_jobs)
     columns = booster._read(X).filled()
     core = booster._explainer if by is None else explainer(booster, by)
@@ -113,9 +117,12 @@ def explain(
             means = [cpu.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
             values, base = ask.values(other.table), np.tile(means, (columns.n_rows, 1))
         else:
-            curve = _curve(booster, space, y, columns.n_rows, n_threads)
+            curve = _curve(booster, space, y, columns.n_rows, n_threads, exact)
             own = booster.predict(X, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
-            values, base = _rescaled(ask, other, scores, own, curve)
+            if exact:
+                values, base = enumerated(booster, columns, other, curve, n_jobs)
+            else:
+                values, base = _rescaled(ask, other, scores, own, curve)
     single = booster.n_outputs == 1
     return Explanation(
         np.ascontiguousarray(values[:, 0] if single else np.moveaxis(values, 1, -1)),
@@ -295,12 +302,12 @@ def _rescaled(ask: _Ask, other: ingest.Columns, scores: Floats, own: Floats, cur
     return values / len(scores), base / len(scores)
 
 
-def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int) -> Curve:
-    """From raw scores to predictions or losses."""
-    if booster.link in APART:
+def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int, exact: bool) -> Curve:
+    """From raw scores to predictions or losses; for chords each output must depend on its own score alone."""
+    if booster.link == "custom" or (booster.link in APART and not exact):
         raise ParameterError(
             f"space={space!r} needs a link that turns each score into a prediction of its own; the model has the link "
-            f"{booster.link!r}. Explain its raw scores."
+            f"{booster.link!r}. Explain its raw scores, or few columns with exact=True."
         )
     if space != "loss":
         return booster._link(n_threads)

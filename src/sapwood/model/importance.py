@@ -237,12 +237,12 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
 
     Both agree where no tree asks for a column twice.
     """
-    rows, scores = _pair(ask)
+    _, scores = _pair(ask)
     trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
     explain.refuse_linear(trees)
     leaves = ask.booster.predict_leaves(ask.X)
-    for row, up, leaf in zip(rows, _rises(scores), leaves, strict=True):
-        steps: dict[int, dict[float, float]] = {}  # by column: what crossing each of its cuts adds
+    for up, leaf in zip(_rises(scores), leaves, strict=True):
+        steps: dict[int, dict[tuple[bool, float], float]] = {}  # by column: what crossing each of its cuts adds
         for tree, nodes in ask.splits():
             levels = symmetric_levels(ask.booster, tree)
             if levels is None or (trees.set[nodes] >= 0).any():
@@ -253,13 +253,14 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
             values = trees.value[nodes[-(1 << len(levels)) :]]
             at = leaf[tree] - (len(nodes) - len(values))
             for level, node in enumerate(nodes[levels]):
-                change = float(values[at ^ (1 << (len(levels) - 1 - level))] - values[at])
+                bit = 1 << (len(levels) - 1 - level)
+                cut = bool(at & bit), float(trees.threshold[node])  # whether the row is above it, and where it is
                 cuts = steps.setdefault(int(trees.column[node]), {})
-                cuts[float(trees.threshold[node])] = cuts.get(float(trees.threshold[node]), 0.0) + change
+                cuts[cut] = cuts.get(cut, 0.0) + float(values[at ^ bit] - values[at])
         for j, cuts in steps.items():
-            below = [cuts[cut] for cut in sorted(cuts, reverse=True) if row[j] > cut]  # crossed on the way down
-            above = [cuts[cut] for cut in sorted(cuts) if not row[j] > cut]
-            moved = np.concatenate([[0.0], np.cumsum(below), np.cumsum(above)])
+            down = [cuts[cut] for cut in sorted(cuts, reverse=True) if cut[0]]
+            rise = [cuts[cut] for cut in sorted(cuts) if not cut[0]]
+            moved = np.concatenate([[0.0], np.cumsum(down), np.cumsum(rise)])
             result[j] += float(moved.max() if up else -moved.min())
     return result / (ask.booster.n_rounds if ask.booster.averaged else 1)
 

@@ -14,6 +14,8 @@ namespace {
 constexpr int STRIPE =
     64;  // rows binned together: those of a wide row-major table then stay in L2 from column to column
 constexpr int64_t WIDE_ROW = 512;  // bytes
+constexpr int TOGETHER = 128;      // rows that a thread follows down at a time
+constexpr int ABREAST = 8;         // rows that go down a tree together; 16 are no faster
 constexpr int FEW_ROWS = 48;       // below, following each row down is quicker than filling a block of 512
 
 void check(bool fine, const char* what) {
@@ -148,8 +150,8 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
     for (int u = 0; u < n; u++) {
       const int32_t left = a.left[at + u];
       Walk& w = walk_[at + u];
-      w.threshold = a.threshold[at + u], w.plane = left == 0 ? -1 : plane_of_[a.column[at + u]];
-      w.left = left == 0 ? 0 : left * 2 + (a.missing_left[at + u] != 0);
+      w.threshold = left == 0 ? INF : a.threshold[at + u], w.plane = left == 0 ? -1 : plane_of_[a.column[at + u]];
+      w.left = left == 0 ? u * 2 + 1 : left * 2 + (a.missing_left[at + u] != 0);
       if (left != 0 && a.set[at + u] >= 0) w.set = set_at[a.set[at + u]], w.plane = -2 - w.plane;
     }
     if (tree.masked) {
@@ -230,6 +232,32 @@ int32_t Forest::follow(const OneTree& t, const double* row) const {
   return u;
 }
 
+// The same for n rows, `stride` apart, of a tree without sets. Rows go down abreast, so that while one waits for its node the
+// others move: 5 times as fast as one after the other, on trees of 500 leaves. A leaf sends every row to itself.
+template <bool MISSING>
+void Forest::follow(const OneTree& t, const double* rows, size_t stride, int n, int32_t* leaf) const {
+  const Walk* w = &walk_[t.first_node];
+  for (int first = 0; first < n; first += ABREAST) {
+    const double* x[ABREAST];
+    int32_t u[ABREAST] = {};
+    for (int j = 0; j < ABREAST; j++) x[j] = rows + stride * (size_t)std::min(first + j, n - 1);
+    for (int32_t moved = 1; moved != 0;) {
+      moved = 0;
+#pragma GCC unroll 8
+      for (int j = 0; j < ABREAST; j++) {
+        const Walk at = w[u[j]];
+        const double value = x[j][at.plane];
+        bool right = value > at.threshold;
+        if (MISSING) right |= (value != value) & !(at.left & 1);
+        const int32_t next = (at.left >> 1) + right;
+        moved |= next ^ u[j];
+        u[j] = next;
+      }
+    }
+    for (int j = 0; j < ABREAST && first + j < n; j++) leaf[first + j] = u[j];
+  }
+}
+
 void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
   if (!table.lists) {
     for (size_t p = 0; p < used_.size(); p++) load(table.columns[used_[p]], row, 1, x + p);
@@ -275,6 +303,32 @@ void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int6
       const int64_t u = trees_[t].first_node + follow<SETS>(trees_[t], x.data());
       const double v = linear_.coef.empty() ? value_[u] : given(u, [&](int32_t p) { return x[p]; });
       s[trees_[t].output] = s[trees_[t].output] + v;
+    }
+  }
+}
+
+void Forest::by_trees(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
+                      double* out) const {
+  const int k = n_outputs();
+  const size_t stride = used_.size() + 1;
+  std::vector<double> x(n * stride, 0.0);  // of each row a place at -1, which leaves ask for, then the columns
+  const double* rows = x.data() + 1;
+  int32_t leaf[TOGETHER];
+  for (int i = 0; i < n; i++) {
+    load_row(table, row + i, x.data() + 1 + i * stride);
+    for (int j = 0; j < k; j++) out[(row + i) * k + j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
+  }
+  bool missing = false;
+  for (const double value : x) missing |= value != value;
+  for (int64_t t = first; t < last; t++) {
+    const OneTree& tree = trees_[t];
+    if (missing) follow<true>(tree, rows, stride, n, leaf);
+    else follow<false>(tree, rows, stride, n, leaf);
+    for (int i = 0; i < n; i++) {
+      const int64_t u = tree.first_node + leaf[i];
+      const double* own = rows + i * stride;
+      double* s = out + (row + i) * k + tree.output;
+      *s = *s + (linear_.coef.empty() ? value_[u] : given(u, [=](int32_t p) { return own[p]; }));
     }
   }
 }
@@ -383,11 +437,11 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
                 !(table.lists && (set_offset_.size() > 1 || !linear_.coef.empty()));  // lists give codes of cuts only
   for (int64_t t = first; masked && t < last; t++) masked = trees_[t].masked;
   if (masked) return by_blocks(table, first, last, raw, start, out, n_threads);
-  constexpr int TOGETHER = 64;
   run(table.n_rows <= TOGETHER ? 1 : n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
     const int64_t at = b * TOGETHER;
     const int n = (int)std::min<int64_t>(TOGETHER, table.n_rows - at);
-    if (set_offset_.size() == 1) by_rows<false>(table, at, n, first, last, start, out);
+    if (set_offset_.size() == 1 && n >= ABREAST) by_trees(table, at, n, first, last, start, out);
+    else if (set_offset_.size() == 1) by_rows<false>(table, at, n, first, last, start, out);
     else by_rows<true>(table, at, n, first, last, start, out);
     if (!raw && link_ != Link::identity)
       kernels().link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());
@@ -395,7 +449,6 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
 }
 
 void Forest::leaves(const Chunk& table, int64_t first, int64_t last, int32_t* out, int n_threads) const {
-  constexpr int TOGETHER = 64;
   run(n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
     std::vector<double> x(used_.size());
     for (int64_t i = b * TOGETHER; i < std::min(table.n_rows, (b + 1) * TOGETHER); i++) {

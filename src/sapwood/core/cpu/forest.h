@@ -47,7 +47,7 @@ class Forest {
       int64_t set;  // into small_sets_; ~ its number where it holds larger codes
     };
     int32_t plane;  // place of its column in used_; -1 in leaves, -2 - place where a set decides
-    int32_t left;   // left child * 2 + missing_left; a leaf: its index in `value`
+    int32_t left;   // left child * 2 + missing_left; in a leaf itself, which every value and a missing one come back to
   };
   struct OneTree {
     int64_t first_node;
@@ -66,9 +66,13 @@ class Forest {
   bool in_set(int64_t set, double x) const;
   template <bool SETS>
   int32_t follow(const OneTree& t, const double* row) const;
+  template <bool MISSING>
+  void follow(const OneTree& t, const double* rows, size_t stride, int n, int32_t* leaf) const;
   template <bool SETS>
   void by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                double* out) const;
+  void by_trees(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
+                double* out) const;
   void by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
                  int n_threads) const;
   void load_row(const Chunk& table, int64_t row, double* x) const;  // x (used_) OUT

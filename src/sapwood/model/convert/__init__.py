@@ -32,7 +32,8 @@ def of_bytes(raw: bytes) -> Booster | None:
         return _of_bytes(raw)
     except ModelFormatError:
         raise
-    except (ArithmeticError, LookupError, TypeError, ValueError) as cause:  # values of kinds that no writer gives
+    # Values of kinds and sizes that no writer gives.
+    except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as cause:
         raise ModelFormatError(f"the parts of the model do not fit together: {str(cause)[:200]}.") from cause
 
 

@@ -3,19 +3,19 @@
 In: a document, bytes or a live model. Out: a `Booster`; raw scores agree to the last bits of a float64 sum.
 """
 
-import json
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
-from sapwood.model.convert.document import Document, of_json
+from sapwood.model.convert.categories import Categories
+from sapwood.model.convert.document import Document, of_json, parsed
 from sapwood.model.convert.nodes import Nodes, by_round, frozen, rounded_up_to
-from sapwood.model.convert.objective import described
+from sapwood.model.convert.objective import described, with_classes
 
 OBJECTIVES = {
     "RMSE": "squared_error",
@@ -36,6 +36,8 @@ OBJECTIVES = {
     "MultiLogloss": "multilabel",
     "MultiCrossEntropy": "sigmoid",
 }
+CLASSIFIERS = ("Logloss", "MultiClass", "MultiClassOneVsAll")  # losses whose labels are classes
+LABELS: dict[str, Any] = {"Integer": np.int64, "Float": np.float64, "Boolean": np.bool_, "String": np.str_}
 MISSING_LEFT = {"AsIs": False, "AsFalse": True, "AsTrue": False}  # a condition holds for x > border, to the right
 
 
@@ -83,24 +85,8 @@ def of_document(found: Document) -> Booster:
     -------
     Booster
     """
-    features = found.part("features_info")
-    if features.get("categorical_features") or features.get("ctrs"):
-        raise ModelFormatError(
-            "the model has categorical columns; CatBoost keeps hashes of their values and not the values, so it cannot "
-            "be read. Train it on numbers, or train here: sapwood.train({'recipe': 'catboost'}, ...)."
-        )
-    if features.get("text_features") or features.get("embedding_features"):
-        raise ModelFormatError("the model has text or embedding columns, which are not read.")
-    columns = features.parts("float_features")
-    place = [one.count("flat_feature_index") for one in columns]
-    n_columns = len(columns)
-    if sorted(place) != list(range(n_columns)):
-        raise ModelFormatError("the columns of the model are not numbered one after the other.")
-    names = [f"f{j}" for j in range(n_columns)]
-    for one, j in zip(columns, place, strict=True):
-        names[j] = str(one.get("feature_id") or names[j])
-    missing_left = np.array([MISSING_LEFT.get(str(one.get("nan_value_treatment")), False) for one in columns])
-    own = _Columns(np.array(place, np.int64), missing_left)
+    own = _Columns(found.part("features_info"))
+    n_columns = len(own.names)
     match found.items_of("scale_and_bias"):
         case [int() | float() as scale, list() as bias]:
             base = np.array(bias, np.float64)
@@ -115,32 +101,78 @@ def of_document(found: Document) -> Booster:
     n_outputs = max((k for _, k in grown), default=-1) + 1 or len(base)
     for tree, _ in grown:
         tree["value"] = float(scale) * tree["value"]
-    named = names != [str(j) for j in range(n_columns)] and names != [f"f{j}" for j in range(n_columns)]
-    return Booster(
+    named = own.names != [str(j) for j in range(n_columns)] and own.names != [f"f{j}" for j in range(n_columns)]
+    booster = Booster(
         frozen(by_round(grown, n_outputs)),
         base=np.broadcast_to(base if len(base) in (1, n_outputs) else base[:1], (n_outputs,)),
-        feature_names=names,
+        feature_names=own.names,
         named=named,
         params={},
+        categories={j: categories.dictionary() for j, categories in own.categories.items()},
         **_objective(found),
     )
+    return with_classes(booster, _classes(found))
+
+
+class _Split(NamedTuple):
+    column: int
+    threshold: float
+    missing_left: bool
+    left: NDArray[np.int32] | None  # codes of categories; None for a number
 
 
 class _Columns:
-    """Where the columns of a model are in the table, and where missing values of each go."""
+    """The columns of a model: where they are in the table, their names, and what they say of splits."""
 
-    def __init__(self, place: NDArray[np.int64], missing_left: NDArray[np.bool_]) -> None:
-        self.place, self.missing_left = place, missing_left
+    def __init__(self, features: Document) -> None:
+        if any(features.get(kind) for kind in ("ctrs", "text_features", "embedding_features")):
+            raise ModelFormatError(
+                "the model has target statistics of categories, or columns of text or embeddings, which are not read. "
+                "Train it with one_hot_max_size as large as its categories, or train here: sapwood.train({'recipe': "
+                "'catboost'}, ...)."
+            )
+        numbers = features.parts("float_features") if features.get("float_features") else []
+        coded = features.parts("categorical_features") if features.get("categorical_features") else []
+        self.place = [one.count("flat_feature_index") for one in (*numbers, *coded)]
+        self.n_numbers, n_columns = len(numbers), len(self.place)
+        if sorted(self.place) != list(range(n_columns)):
+            raise ModelFormatError("the columns of the model are not numbered one after the other.")
+        self.names = [f"f{j}" for j in range(n_columns)]
+        for one, j in zip((*numbers, *coded), self.place, strict=True):
+            self.names[j] = str(one.get("feature_id") or self.names[j])
+        self.missing_left = [MISSING_LEFT.get(str(one.get("nan_value_treatment")), False) for one in numbers]
+        texts = {}
+        if features.get("cat_features_hash"):
+            texts = {one.count("hash", 2**32): one.text("value") for one in features.parts("cat_features_hash")}
+        self.hashes, self.categories = {}, {}
+        for one, j in zip(coded, self.place[len(numbers) :], strict=True):
+            hashes = (one.array("values", np.int64) % 2**32).tolist() if one.get("values") else []
+            if not texts.keys() >= set(hashes):
+                raise ModelFormatError(
+                    "the model has categorical columns of which the file holds hashes and not the values; save it with "
+                    "them: model.save_model(path, format='json', pool=...) with the pool it was trained on."
+                )
+            self.hashes[j] = hashes
+            self.categories[j] = Categories(range(len(hashes)), [texts[one] for one in hashes])
 
-    def split(self, split: Document) -> tuple[int, float, bool]:
-        """Column, threshold and side of missing values."""
-        if split.get("split_type", "FloatFeature") != "FloatFeature":
-            raise ModelFormatError(f"the model splits by {split['split_type']}, which is not read.")
-        at = split.count("float_feature_index")
-        if at >= len(self.place):
+    def split(self, split: Document) -> _Split:
+        """What a condition says; it holds for numbers above a border, or for one category, which then go right."""
+        kind = split.get("split_type", "FloatFeature")
+        if kind not in ("FloatFeature", "OneHotFeature"):
+            raise ModelFormatError(f"the model splits by {str(kind)[:60]}, which is not read.")
+        of_number = kind == "FloatFeature"
+        at = split.count("float_feature_index") if of_number else split.count("cat_feature_index") + self.n_numbers
+        if at >= (self.n_numbers if of_number else len(self.place)):
             raise ModelFormatError(f"a split is on column {at} of {len(self.place)}.")
-        border = float(rounded_up_to(np.array([split.number("border")]))[0])
-        return int(self.place[at]), border, bool(self.missing_left[at])
+        column = self.place[at]
+        if of_number:
+            border = float(rounded_up_to(np.array([split.number("border")]))[0])
+            return _Split(column, border, self.missing_left[at], None)
+        which = int(split.number("value")) % 2**32
+        if which not in self.hashes[column]:
+            raise ModelFormatError(f"a split is by a category that column {column} does not have.")
+        others = np.arange(len(self.hashes[column]), dtype=np.int32)
+        return _Split(column, 0.0, True, others[others != self.hashes[column].index(which)])
 
 
 def _symmetric(tree: Document, columns: _Columns) -> Nodes:
@@ -165,6 +197,7 @@ def _symmetric(tree: Document, columns: _Columns) -> Nodes:
         per_level = np.array([split[which] for split in splits], dtype)
         return np.concatenate([per_level[level], np.zeros(leaves, dtype)])
 
+    own = [splits[one].left for one in level]
     outputs = len(value) // leaves
     return Nodes(
         left=np.concatenate([2 * at + 1, np.full(leaves, -1)]),
@@ -176,12 +209,14 @@ def _symmetric(tree: Document, columns: _Columns) -> Nodes:
         gain=np.zeros(inner + leaves),
         cover=cover,
         count=cover,
+        sets={node: left for node, left in enumerate(own) if left is not None},
     )
 
 
 def _free(tree: Document, columns: _Columns) -> Nodes:
     """A tree of nested nodes, from the policies Depthwise and Lossguide."""
     rows: list[tuple[int, int, int, float, bool, list[float], float]] = []
+    sets = {}
 
     def add(node: Document) -> int:
         at = len(rows)
@@ -190,7 +225,9 @@ def _free(tree: Document, columns: _Columns) -> Nodes:
             values = [float(one) for one in (value if isinstance(value, list) else [value])]
             rows.append((-1, -1, 0, 0.0, False, values, node.number("weight") if "weight" in node else 0.0))
             return at
-        column, threshold, missing_left = columns.split(node.part("split"))
+        column, threshold, missing_left, codes = columns.split(node.part("split"))
+        if codes is not None:
+            sets[at] = codes
         rows.append((0, 0, 0, 0.0, False, [], 0.0))
         left, right = add(node.part("left")), add(node.part("right"))
         rows[at] = (left, right, column, threshold, missing_left, [], rows[left][6] + rows[right][6])
@@ -201,22 +238,33 @@ def _free(tree: Document, columns: _Columns) -> Nodes:
     value = np.array([row[5] or [0.0] * width for row in rows])
     cover = np.array([row[6] for row in rows])
     left, right, column, threshold, missing = (np.array([row[k] for row in rows]) for k in range(5))
-    return Nodes(left, right, column, threshold.astype(float), missing, value, np.zeros(len(rows)), cover, cover)
+    return Nodes(left, right, column, threshold.astype(float), missing, value, np.zeros(len(rows)), cover, cover, sets)
 
 
 def _objective(found: Document) -> dict[str, Any]:
-    """The loss, which hides in a string of JSON among the training parameters."""
-    name = "RMSE"
-    about = found.get("model_info")
-    if isinstance(about, dict):
-        params = about.get("params")
-        if isinstance(params, str):
-            try:
-                params = json.loads(params)
-            except ValueError as cause:
-                raise ModelFormatError("'params' of the model are no JSON.") from cause
-        if isinstance(params, dict) and isinstance(params.get("loss_function"), dict):
-            name = str(params["loss_function"].get("type"))
+    """The loss."""
+    name = _loss(found)
     if name not in OBJECTIVES:
         raise ModelFormatError(f"loss {name!r} of CatBoost is not known here.")
     return described("catboost", name, OBJECTIVES[name])
+
+
+def _loss(found: Document) -> str:
+    """The name of the loss, which hides in a string of JSON among the training parameters."""
+    about = found.get("model_info")
+    params = about.get("params") if isinstance(about, dict) else None
+    if isinstance(params, str):
+        params = parsed(params.encode())
+    loss = params.get("loss_function") if isinstance(params, dict) else None
+    return str(loss.get("type")) if isinstance(loss, dict) else "RMSE"
+
+
+def _classes(found: Document) -> NDArray[Any] | None:
+    """The classes of a classifier, by the order of its scores."""
+    if _loss(found) not in CLASSIFIERS:
+        return None
+    about = found.part("model_info").get("class_params")
+    if not isinstance(about, dict) or about.get("class_label_type") not in LABELS:
+        return None
+    names = Document(about).items_of("class_names")
+    return np.array(names, LABELS[about["class_label_type"]]) if names else None

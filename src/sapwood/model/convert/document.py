@@ -69,10 +69,10 @@ class Document(dict[str, Any]):
         except (ValueError, OverflowError) as cause:
             raise ModelFormatError(f"'{name}' is no number: {str(value)[:60]!r}.") from cause
 
-    def count(self, name: str) -> int:
-        """A number that is whole and not negative."""
+    def count(self, name: str, end: int = 2**31) -> int:
+        """A number that is whole, not negative and below the end."""
         value = self.number(name)
-        if not value.is_integer() or not 0 <= value < 2**31:
+        if not value.is_integer() or not 0 <= value < end:
             raise ModelFormatError(f"'{name}' is no count: {value}.")
         return int(value)
 
@@ -96,6 +96,11 @@ def of_json(raw: bytes) -> Document:
     -------
     Document
     """
+    return _checked(parsed(raw))
+
+
+def parsed(raw: bytes) -> Any:
+    """The value that JSON from anywhere holds."""
     depth = deepest = 0
     for byte in raw.translate(None, bytes(set(range(256)) - set(b"[{]}"))):
         depth += 1 if byte in b"[{" else -1
@@ -103,10 +108,9 @@ def of_json(raw: bytes) -> Document:
     if deepest > DEEPEST:
         raise ModelFormatError(f"the document is nested {deepest} levels deep; at most {DEEPEST} are read.")
     try:
-        found = json.loads(raw)
+        return json.loads(raw)
     except ValueError as cause:
-        raise ModelFormatError(f"the file is not valid JSON: {cause}.") from cause
-    return _checked(found)
+        raise ModelFormatError(f"not valid JSON: {cause}.") from cause
 
 
 def of_ubjson(raw: bytes) -> Document:
@@ -123,6 +127,8 @@ def of_ubjson(raw: bytes) -> Document:
     """
     try:
         found, end = _value(raw, raw[:1], 1, 0)
+    except ModelFormatError:
+        raise
     except (IndexError, struct.error, KeyError, UnicodeDecodeError, ValueError) as cause:
         raise ModelFormatError("the file is not valid UBJSON, or ends too early.") from cause
     if raw[end:].strip(b"N"):
@@ -164,6 +170,8 @@ def _string(raw: bytes, at: int) -> tuple[str, int]:
 
 def _length(raw: bytes, at: int) -> tuple[int, int]:
     """A length, which no file can have more of than bytes."""
+    if raw[at : at + 1] not in _NUMBERS:
+        raise IndexError
     length, at = _value(raw, raw[at : at + 1], at + 1, 0)
     if type(length) is not int or not 0 <= length <= len(raw):
         raise IndexError

@@ -31,10 +31,15 @@ def export(booster: Booster, path: str | os.PathLike[str], **options: Any) -> No
     **options
         What the writer of that kind takes.
     """
-    for what, there in {"linear leaves": booster.linear, "zeros as missing values": booster.zero_as_missing}.items():
-        if there:
-            raise ParameterError(f"the model has {what}, which no format written here can say; only .save keeps it.")
+    refuse_untold(booster)
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:
         raise ParameterError(f"{Path(path).name!r} has no suffix that says what to write; choose {', '.join(FORMATS)}.")
     container.write(path, FORMATS[suffix](booster, **options))
+
+
+def refuse_untold(booster: Booster) -> None:
+    """Raise where a model has what no format written here can say."""
+    for what, there in {"linear leaves": booster.linear, "zeros as missing values": booster.zero_as_missing}.items():
+        if there:
+            raise ParameterError(f"the model has {what}, which no format written here can say; only .save keeps it.")

@@ -3,7 +3,6 @@
 In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since both add float64 in tree order.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,11 +13,13 @@ from numpy.typing import NDArray
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories
-from sapwood.model.convert.nodes import Nodes, by_round, frozen
-from sapwood.model.convert.objective import described
+from sapwood.model.convert.document import parsed
+from sapwood.model.convert.nodes import Nodes, Terms, by_round, frozen
+from sapwood.model.convert.objective import described, with_classes
 
 CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
-ZERO, NAN = 1, 2  # 0: nothing is
+NOTHING, ZERO = 0, 1  # 2: NaN
+MOST_WORDS = 2**24  # of bit sets in a tree
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "regression": "squared_error",
     "regression_l2": "squared_error",
@@ -51,11 +52,12 @@ def of_object(model: Any) -> Booster:
     Returns
     -------
     Booster
+        With the classes of a classifier.
     """
     live = getattr(model, "booster_", model)
     if not hasattr(live, "model_to_string"):
         raise ModelFormatError(f"the {type(model).__name__} is not fitted.")
-    return of_bytes(live.model_to_string().encode())
+    return with_classes(of_bytes(live.model_to_string().encode()), getattr(model, "classes_", None))
 
 
 def of_bytes(raw: bytes) -> Booster:
@@ -83,7 +85,9 @@ def of_bytes(raw: bytes) -> Booster:
     trees = [_tree(block, n_columns, categories) for block in blocks[1:]]
     grown = [(nodes.trees()[0], k % n_outputs) for k, nodes in enumerate(trees)]
     automatic = names == [f"Column_{j}" for j in range(n_columns)]
-    params = {"boosting": "forest"} if "average_output" in head else {}
+    params: dict[str, Any] = {"boosting": "forest"} if "average_output" in head else {}
+    if _zeros_missing(blocks[1:]):
+        params["zero_as_missing"] = True
     return Booster(
         frozen(by_round(grown, n_outputs)),
         base=np.zeros(n_outputs),
@@ -116,12 +120,20 @@ def _whole(block: dict[str, str], name: str) -> int:
     return int(value)
 
 
-def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64) -> NDArray[Any]:
-    """So many numbers; zeros where an older version wrote none."""
-    if name not in block:
+def _leaves(block: dict[str, str]) -> int:
+    """How many leaves a tree has: as many as values, whatever it claims."""
+    n_leaves = _whole(block, "num_leaves")
+    if n_leaves < 1 or len(block.get("leaf_value", "").split()) != n_leaves:
+        raise ModelFormatError(f"a tree of {n_leaves} leaves has no value for each.")
+    return n_leaves
+
+
+def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64, needed: bool = False) -> NDArray[Any]:
+    """So many numbers; zeros where an older version wrote none and they are not needed."""
+    if name not in block and not needed:
         return np.zeros(n, dtype)
     try:
-        found = np.array(block[name].split(), dtype)
+        found = np.array(block.get(name, "").split(), dtype)
     except (ValueError, OverflowError) as cause:
         raise ModelFormatError(f"'{name}' of a tree holds something that is no {np.dtype(dtype).name}.") from cause
     if len(found) != n:
@@ -132,10 +144,7 @@ def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64) 
 def _pandas(raw: bytes) -> list[list[Any]]:
     """The values behind the codes of a data frame's category columns, in order; none for other tables."""
     line = raw[raw.rfind(b"\npandas_categorical:") :].strip()
-    try:
-        found = json.loads(line.partition(b":")[2]) if line.startswith(b"pandas_categorical:") else None
-    except ValueError as cause:
-        raise ModelFormatError("'pandas_categorical' of the model is no JSON.") from cause
+    found = parsed(line.partition(b":")[2]) if line.startswith(b"pandas_categorical:") else None
     if found is not None and not (isinstance(found, list) and all(isinstance(own, list) for own in found)):
         raise ModelFormatError("'pandas_categorical' of the model is no list of lists.")
     return found or []
@@ -162,10 +171,10 @@ def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categ
     if not np.any(kind & CATEGORY):
         return {}
     n_sets = _whole(block, "num_cat")
-    bounds = _numbers(block, "cat_boundaries", n_sets + 1, np.int64)
-    if bounds[0] != 0 or np.any(np.diff(bounds) < 0) or bounds[-1] > 2**24:
+    bounds = _numbers(block, "cat_boundaries", n_sets + 1, np.int64, needed=True)
+    if bounds[0] != 0 or np.any(np.diff(bounds) < 0) or bounds[-1] > MOST_WORDS:
         raise ModelFormatError("the bounds of the category sets of a tree do not rise from 0.")
-    words = _numbers(block, "cat_threshold", int(bounds[-1]), np.int64).astype(np.uint32)
+    words = _numbers(block, "cat_threshold", int(bounds[-1]), np.int64, needed=True).astype(np.uint32)
     bits = np.unpackbits(words.view(np.uint8), bitorder="little")
     threshold = _numbers(block, "threshold", n)
     found = {}
@@ -179,11 +188,7 @@ def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categ
 
 def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categories]) -> Nodes:
     """One tree: splits are numbered 0, 1, ..., leaves -1, -2, ... and placed after the splits here."""
-    if block.get("is_linear", "0") != "0":
-        raise ModelFormatError("the model has linear leaves (linear_tree), which are not read.")
-    n_leaves = _whole(block, "num_leaves")
-    if n_leaves < 1:
-        raise ModelFormatError("a tree has no leaf.")
+    n_leaves = _leaves(block)
     n = n_leaves - 1
     kind = _numbers(block, "decision_type", n, np.int64)
     column = _numbers(block, "split_feature", n, np.int64)
@@ -192,10 +197,8 @@ def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categorie
         raise ModelFormatError(f"a split is on a column beyond the {n_columns} of the model.")
     of_set = kind & CATEGORY != 0
     missing = kind >> 2 & 3
-    if np.any(~of_set & (missing == ZERO)):
-        raise ModelFormatError("the model takes zeros as missing (zero_as_missing), which is not read yet.")
     # Where nothing counts as missing, LightGBM reads NaN as 0.
-    missing_left = np.where(missing == NAN, kind & DEFAULT_LEFT != 0, threshold >= 0.0) & ~of_set
+    missing_left = np.where(missing == NOTHING, threshold >= 0.0, kind & DEFAULT_LEFT != 0) & ~of_set
 
     def placed(name: str) -> NDArray[np.int64]:
         child = _numbers(block, name, n, np.int64)
@@ -216,7 +219,37 @@ def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categorie
         cover=np.maximum(joined(_numbers(block, "internal_weight", n), _numbers(block, "leaf_weight", n_leaves)), 0.0),
         count=joined(_numbers(block, "internal_count", n), _numbers(block, "leaf_count", n_leaves)),
         sets=_left(block, kind, column, categories),
+        terms=_terms(block, n, n_leaves) if block.get("is_linear", "0") != "0" else {},
     )
+
+
+def _zeros_missing(blocks: list[dict[str, str]]) -> bool:
+    """Whether zeros are missing values (zero_as_missing), which LightGBM says at every split by a number."""
+    kinds = [_numbers(block, "decision_type", _leaves(block) - 1, np.int64) for block in blocks]
+    kind = np.concatenate([np.empty(0, np.int64), *kinds])
+    zero = kind[kind & CATEGORY == 0] >> 2 & 3 == ZERO
+    if zero.any() and not zero.all():
+        raise ModelFormatError("zeros are missing values at some splits of the model and not at others.")
+    return bool(zero.any())
+
+
+def _terms(block: dict[str, str], first: int, n_leaves: int) -> dict[int, Terms]:
+    """The constant and the coefficients of each leaf (linear_tree); the leaves are nodes from `first` on."""
+    size = _numbers(block, "num_features", n_leaves, np.int64)
+    if np.any(size < 0):
+        raise ModelFormatError("'num_features' of a tree holds something that is no count.")
+    constant, total = _numbers(block, "leaf_const", n_leaves, needed=True), sum(size.tolist())  # which cannot overflow
+    column = _numbers(block, "leaf_features", total, np.int32, needed=True)
+    factor = _numbers(block, "leaf_coeff", total, needed=True)
+    found = {}
+    for leaf, end in enumerate(np.cumsum(size).tolist()):
+        own = slice(end - size[leaf], end)
+        order = np.argsort(column[own], kind="stable")
+        found[first + leaf] = (
+            np.concatenate([np.full(1, -1, np.int32), column[own][order]]),
+            np.concatenate([constant[leaf : leaf + 1], factor[own][order]]),
+        )
+    return found
 
 
 def _objective(words: str) -> dict[str, Any]:

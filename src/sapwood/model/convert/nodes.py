@@ -14,6 +14,7 @@ from sapwood.errors import ModelFormatError
 from sapwood.model.trees import DTYPES, Trees
 
 Floats = NDArray[np.float64]
+Terms = tuple[NDArray[np.int32], Floats]
 ROUNDS_TO_INFINITY = 2.0**128 - 2.0**103  # in float32, and everything above
 
 
@@ -31,8 +32,9 @@ class Nodes:
     cover: Floats
     count: Floats
     sets: Mapping[int, NDArray[np.int32]] = field(default_factory=dict)  # category splits: the codes that go left
+    terms: Mapping[int, Terms] = field(default_factory=dict)  # linear leaves: columns, -1 for the constant, and factors
 
-    def trees(self) -> list[dict[str, NDArray[Any]]]:
+    def trees(self) -> list[dict[str, Any]]:
         """One tree for each output, as `Trees.of` takes them."""
         order, left = _breadth_first(self.left, self.right)
         leaf = left == 0
@@ -44,7 +46,9 @@ class Nodes:
         }
         nodes |= self._sets(order)
         values = self.value.reshape(len(self.value), -1)[order]
-        plain = {name: np.asarray(array).astype(DTYPES[name]) for name, array in nodes.items()}
+        plain: dict[str, Any] = {name: np.asarray(array).astype(DTYPES[name]) for name, array in nodes.items()}
+        if self.terms:
+            plain |= {"linear": self._linear(order)}
         return [{**plain, "value": np.where(leaf, values[:, k], 0.0)} for k in range(values.shape[1])]
 
     def _sets(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -60,6 +64,13 @@ class Nodes:
             "set_offset": np.cumsum([0, *map(len, codes)]),
             "set_code": np.concatenate([np.empty(0, np.int32), *codes]),
         }
+
+    def _linear(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats]:
+        """The terms of linear leaves, for nodes in this order."""
+        nothing: Terms = np.empty(0, np.int32), np.empty(0)
+        own = [self.terms.get(node, nothing) for node in order.tolist()]
+        ends = np.cumsum([0, *(len(columns) for columns, _ in own)])
+        return ends, np.concatenate([columns for columns, _ in own]), np.concatenate([factors for _, factors in own])
 
 
 def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -87,7 +98,7 @@ def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.
 
 def frozen(grown: Sequence[tuple[Mapping[str, NDArray[Any]], int]]) -> Trees:
     """Trees of ours, as `Trees.of` freezes them, from those of `Nodes.trees` and the output of each."""
-    return Trees.of([(tree, output) for tree, output in grown])
+    return Trees.of([(tree, output) for tree, output in grown]).with_shared_sets()  # a level of one question has one
 
 
 def by_round(grown: list[tuple[dict[str, NDArray[Any]], int]], n_outputs: int) -> list[tuple[dict[str, Any], int]]:
@@ -134,4 +145,5 @@ def rounded_up_to(limit: Floats) -> Floats:
 def below(limit: Floats) -> Floats:
     """The same for ``float32(x) < limit``, where the limit is a float32."""
     single = np.asarray(limit, np.float32)
-    return rounded_up_to(np.nextafter(single, np.float32(-np.inf)).astype(np.float64))
+    with np.errstate(over="ignore"):
+        return rounded_up_to(np.nextafter(single, np.float32(-np.inf)).astype(np.float64))

@@ -4,10 +4,13 @@ In: the peer's objective, and ours or a link for it. Out: the fields of a `Boost
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from sapwood.device import cpu
-from sapwood.model.booster import CUSTOM
+from sapwood.model.booster import CUSTOM, Booster
 
 
 def described(
@@ -35,3 +38,11 @@ def described(
     if ours in known:
         return {"objective": ours, "fields": dict(fields or {}), "link": known[ours]["link"]}
     return {"objective": f"{library}:{objective}", "fields": {}, "link": ours}
+
+
+def with_classes(booster: Booster, classes: Any) -> Booster:
+    """The model with the labels of its classes, where it has any and its scores are of them."""
+    labels = cpu.objectives().get(booster.objective, {"labels": "a class index"})["labels"]
+    if classes is None or len(classes) != max(booster.n_outputs, 2) or labels not in ("0 or 1", "a class index"):
+        return booster
+    return replace(booster, classes=np.asarray(classes))

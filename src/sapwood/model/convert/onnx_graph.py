@@ -1,9 +1,10 @@
 """A model as an ONNX graph: one tree ensemble of ai.onnx.ml, and its link.
 
-In: a booster of numeric columns. Out: bytes of a model; a float32 table ``X`` goes in, ``prediction`` comes out.
+In: a booster. Out: operators, or the bytes of a model; a float32 table ``X`` goes in, ``prediction`` comes out.
 """
 
-from typing import Any
+import json
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 
 OPSET, ML_OPSET = 17, 3
+ML = "ai.onnx.ml"
 # link -> operators from raw scores (n_rows, n_outputs) to predictions; a number is a constant of the operator before it
 LINKS: dict[str, list[tuple[str, float | None]]] = {
     "identity": [],
@@ -23,37 +25,60 @@ LINKS: dict[str, list[tuple[str, float | None]]] = {
 }
 
 
+class Step(NamedTuple):
+    """An operator that takes what the one before it gave."""
+
+    operator: str
+    attributes: dict[str, Any]
+    number: float | None = None  # a second input
+    domain: str = ""
+
+
+def steps(booster: Booster) -> list[Step]:
+    """The operators from a table to raw scores, the first, and on to predictions.
+
+    Parameters
+    ----------
+    booster : Booster
+        With a link in `LINKS`, constant leaves, and NaN for missing values.
+
+    Returns
+    -------
+    list of Step
+        The first takes a float32 table, (n_rows, n_columns): NaN for missing values, and in columns of categories the
+        place of a value in the dictionary.
+    """
+    if booster.link not in LINKS:
+        raise ParameterError(f"the link {booster.link!r} has no ONNX operators; there are {', '.join(LINKS)}.")
+    links = [Step(name, {"axis": 1} if name == "Softmax" else {}, number) for name, number in LINKS[booster.link]]
+    return [Step("TreeEnsembleRegressor", _ensemble(booster), domain=ML), *links]
+
+
 def write(booster: Booster) -> bytes:
     """Write a model as ONNX.
 
     Parameters
     ----------
     booster : Booster
-        With a link in `LINKS` and numeric columns.
+        As in `steps`.
 
     Returns
     -------
     bytes
-        A model with the input ``X``, (n_rows, n_columns) float32 with NaN for missing values, and the outputs ``raw``
-        and ``prediction``, (n_rows, n_outputs) float32.
+        A model with the input ``X``, as in `steps`, and the outputs ``raw`` and ``prediction``, (n_rows, n_outputs)
+        float32. Its property ``categories`` has the dictionaries, as JSON by column.
     """
     try:
         from onnx import TensorProto, checker, helper
     except ImportError as cause:
         raise ParameterError("ONNX is written through the onnx package: pip install 'sapwood[onnx]'.") from cause
-    if booster.categories:
-        raise ParameterError("a model with categories cannot be written as ONNX, whose trees compare numbers.")
-    if booster.link not in LINKS:
-        raise ParameterError(f"the link {booster.link!r} has no ONNX operators; there are {', '.join(LINKS)}.")
-    nodes = [helper.make_node("TreeEnsembleRegressor", ["X"], ["raw"], domain="ai.onnx.ml", **_ensemble(booster))]
-    constants, here = [], "raw"
-    for step, (operator, number) in enumerate(LINKS[booster.link]):
-        inputs, after = [here], f"step{step}"
-        if number is not None:
-            constants.append(helper.make_tensor(f"number{step}", TensorProto.FLOAT, [1], [number]))
-            inputs.append(f"number{step}")
-        more: dict[str, Any] = {"axis": 1} if operator == "Softmax" else {}
-        nodes.append(helper.make_node(operator, inputs, [after], **more))
+    nodes, constants, here = [], [], "X"
+    for at, step in enumerate(steps(booster)):
+        inputs, after = [here], f"step{at}" if at else "raw"
+        if step.number is not None:
+            constants.append(helper.make_tensor(f"number{at}", TensorProto.FLOAT, [1], [step.number]))
+            inputs.append(f"number{at}")
+        nodes.append(helper.make_node(step.operator, inputs, [after], domain=step.domain, **step.attributes))
         here = after
     nodes.append(helper.make_node("Identity", [here], ["prediction"]))
 
@@ -62,8 +87,11 @@ def write(booster: Booster) -> bytes:
 
     outputs = [table("raw", booster.n_outputs), table("prediction", booster.n_outputs)]
     graph = helper.make_graph(nodes, "sapwood", [table("X", booster.n_columns)], outputs, constants)
-    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+    opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(ML, ML_OPSET)]
     model = helper.make_model(graph, opset_imports=opsets, producer_name="sapwood", ir_version=8)
+    if booster.categories:
+        values = {str(j): own.values for j, own in booster.categories.items()}
+        helper.set_model_props(model, {"categories": json.dumps(values)})
     checker.check_model(model)
     return bytes(model.SerializeToString())
 
@@ -78,16 +106,21 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
     node = np.arange(trees.n_nodes) - np.repeat(trees.offset[:-1], sizes)
     leaf = trees.left == 0
     share = 1.0 / max(1, booster.n_rounds) if booster.averaged else 1.0
+    nodes = {
+        "treeids": tree,
+        "nodeids": node,
+        "featureids": np.where(leaf, 0, trees.column),
+        "modes": np.where(leaf, "LEAF", "BRANCH_LEQ"),
+        "values": np.where(leaf, 0.0, _at_most(trees.threshold)),
+        "truenodeids": trees.left,
+        "falsenodeids": np.where(leaf, 0, trees.left + 1),
+        "missing_value_tracks_true": trees.missing_left,
+    }
+    if (trees.set >= 0).any():
+        nodes = _with_sets(booster, nodes)
     return {
-        "nodes_treeids": tree.tolist(),
-        "nodes_nodeids": node.tolist(),
-        "nodes_featureids": np.where(leaf, 0, trees.column).tolist(),
-        "nodes_modes": np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
-        "nodes_values": np.where(leaf, 0.0, _at_most(trees.threshold)).tolist(),
-        "nodes_truenodeids": trees.left.tolist(),
-        "nodes_falsenodeids": np.where(leaf, 0, trees.left + 1).tolist(),
-        "nodes_missing_value_tracks_true": trees.missing_left.tolist(),
-        "nodes_hitrates": [1.0] * trees.n_nodes,
+        **{f"nodes_{name}": array.tolist() for name, array in nodes.items()},
+        "nodes_hitrates": [1.0] * len(nodes["treeids"]),
         "target_treeids": tree[leaf].tolist(),
         "target_nodeids": node[leaf].tolist(),
         "target_ids": np.repeat(trees.output, sizes)[leaf].tolist(),
@@ -97,6 +130,36 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
         "post_transform": "NONE",
         "aggregate_function": "SUM",
     }
+
+
+def _with_sets(booster: Booster, nodes: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The nodes with every split by a set as a chain of questions "is it this one?", all of which lead to one child.
+
+    ::
+
+        in {1, 4}?  yes: left     becomes     is it 1?  yes: left
+                    no: right                           no: is it 4?  yes: left
+                                                                      no: right
+
+    The shorter of the two sides is asked for; where it is empty, for a code that no value has.
+    """
+    trees, sizes = booster.trees, np.diff(booster.trees.offset)
+    rows: list[tuple[Any, ...]] = list(zip(*(array.tolist() for array in nodes.values()), strict=True))
+    for at in np.flatnonzero(trees.set >= 0).tolist():
+        tree, node, column, _, _, left, right, missing_left = rows[at]
+        inside = trees.codes(at)
+        outside = np.setdiff1d(np.arange(booster.categories[column].n_bins), inside)
+        if len(inside) <= len(outside):
+            codes, yes, no, missing = inside, left, right, missing_left
+        else:
+            codes, yes, no, missing = outside, right, left, 1 - missing_left
+        for code in codes.tolist()[:0:-1]:  # the last first; the first takes the place of the split
+            rows.append((tree, sizes[tree], column, "BRANCH_EQ", float(code), yes, no, 0))
+            no = sizes[tree]
+            sizes[tree] += 1
+        rows[at] = (tree, node, column, "BRANCH_EQ", float(codes[0]) if len(codes) else -1.0, yes, no, missing)
+    rows.sort(key=lambda row: row[0])  # the nodes of a tree stand together, its root first
+    return {name: np.array(column) for name, column in zip(nodes, zip(*rows, strict=True), strict=True)}
 
 
 def _at_most(threshold: NDArray[np.float64]) -> NDArray[np.float32]:

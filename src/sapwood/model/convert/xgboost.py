@@ -18,7 +18,7 @@ from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories
 from sapwood.model.convert.document import Document, of_ubjson
 from sapwood.model.convert.nodes import Nodes, below, by_round, frozen
-from sapwood.model.convert.objective import described
+from sapwood.model.convert.objective import described, with_classes
 
 # objective -> ours, or a link where there is none of ours
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
@@ -59,7 +59,7 @@ def of_object(model: Any) -> Booster:
     Returns
     -------
     Booster
-        Without the classes of an estimator where they are just 0, 1, ...
+        With the classes of a classifier.
     """
     if not hasattr(model, "get_booster"):
         return of_bytes(bytes(model.save_raw("ubj")))
@@ -70,6 +70,8 @@ def of_object(model: Any) -> Booster:
             f"missing={model.missing} of the estimator is not read; train with NaN for missing values."
         )
     whole = of_bytes(bytes(model.get_booster().save_raw("ubj")))
+    if whole.n_outputs == 1 or whole.link == "softmax":  # else one score for each of several labels
+        whole = with_classes(whole, getattr(model, "classes_", None))
     best = getattr(model, "best_iteration", None)  # with which it predicts, where it stopped early
     if best is None:
         return whole
@@ -162,6 +164,8 @@ def _categories(learner: Document, model: Document, trees: list[Document]) -> di
         for column, numbers in _sets(tree).values():
             most[column] = max(most.get(column, -1), int(numbers.max(initial=-1)))
     kept = model.part("cats").parts("enc") if model.get("cats") else []
+    if sum(max(0, top) for top in most.values()) > MOST_COLUMNS:
+        raise ModelFormatError(f"the columns of the model have more than {MOST_COLUMNS:,} categories.")
     found = {}
     for j, top in most.items():
         values = _values(kept[j]) if j < len(kept) else []
@@ -202,7 +206,7 @@ def _sets(tree: Document) -> dict[int, tuple[int, NDArray[np.int64]]]:
 
 def _tree(tree: Document, n_columns: int, categories: dict[int, Categories]) -> Nodes:
     """One tree; vector leaves have one value for each output."""
-    left = tree.array("left_children", np.int64)
+    left, right = tree.array("left_children", np.int64), tree.array("right_children", np.int64)
     n = len(left)
     leaf = left < 0
     condition = tree.array("split_conditions", np.float32)
@@ -216,25 +220,24 @@ def _tree(tree: Document, n_columns: int, categories: dict[int, Categories]) -> 
     width = tree.part("tree_param").count("size_leaf_vector") if "size_leaf_vector" in tree.part("tree_param") else 1
     if width > 1:
         weights = tree.array("leaf_weights" if "leaf_weights" in tree else "base_weights", np.float32)
-        value = _vectors(tree, weights, left, width)
+        value = _vectors(weights, left, right, width)
     else:
         value = condition.astype(np.float64)
-    sizes = {len(array) for array in (condition, column, value, *arrays.values())}
+    sizes = {len(array) for array in (right, condition, column, value, *arrays.values())}
     if sizes != {n}:
         raise ModelFormatError(f"a tree has {n} nodes, but arrays of {sorted(sizes)} of them.")
     if np.any(~leaf & ((column < 0) | (column >= n_columns))):
         raise ModelFormatError(f"a split is on a column beyond the {n_columns} of the model.")
-    sets = {}
-    for node, (own, numbers) in _sets(tree).items():
-        right = categories[own].codes(numbers)
-        sets[node] = np.setdiff1d(np.arange(len(categories[own].numbers), dtype=np.int32), right)
-    of_set = np.isin(np.arange(n), list(sets))
+    # A set goes right there and left here, so the children change places: a complement may be far longer than the file.
+    sets = {node: categories[own].codes(numbers) for node, (own, numbers) in _sets(tree).items()}
+    of_set = np.isin(np.arange(n), list(sets)) & ~leaf
     if "split_type" in tree and np.any((tree.array("split_type", np.int64)[~leaf] == 1) != of_set[~leaf]):
         raise ModelFormatError("a tree has category splits without a set.")
     arrays["cover"] = np.maximum(arrays["cover"], 0.0)
+    arrays["missing_left"] = np.where(of_set, 1 - arrays["missing_left"], arrays["missing_left"])
     return Nodes(
-        left=left,
-        right=tree.array("right_children", np.int64),
+        left=np.where(of_set, right, left),
+        right=np.where(of_set, left, right),
         column=column,
         threshold=np.where(leaf | of_set, 0.0, below(condition)),
         value=value,
@@ -244,15 +247,17 @@ def _tree(tree: Document, n_columns: int, categories: dict[int, Categories]) -> 
     )
 
 
-def _vectors(tree: Document, weights: Any, left: Any, width: int) -> Any:
+def _vectors(weights: Any, left: Any, right: Any, width: int) -> Any:
     """Values of vector leaves, (n_nodes, width): all nodes have some, or only leaves, whose place is in `right`."""
     if len(weights) == len(left) * width:
         return weights.reshape(-1, width).astype(np.float64)
-    at = tree.array("right_children", np.int64)[left < 0]
-    if len(weights) % width or np.any((at < 0) | (at >= len(weights) // width)):
+    leaf = left < 0
+    n_leaves = int(leaf.sum())
+    fit = len(left) == len(right) == 2 * n_leaves - 1 and len(weights) == width * n_leaves
+    if not fit or np.any((right[leaf] < 0) | (right[leaf] >= n_leaves)):
         raise ModelFormatError("the values of vector leaves do not fit the leaves.")
     value = np.zeros((len(left), width))
-    value[left < 0] = weights.reshape(-1, width)[at]
+    value[leaf] = weights.reshape(-1, width)[right[leaf]]
     return value
 
 
