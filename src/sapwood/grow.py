@@ -62,6 +62,7 @@ def rule(
     names: Sequence[str],
     cuts: Sequence[NDArray[np.float64]],
     used: Sequence[int] = (),
+    weights: Sequence[float] = (),
 ) -> None:
     """Tell a trainer which splits its trees may have.
 
@@ -76,9 +77,13 @@ def rule(
         Of the columns.
     used : sequence of int, optional
         Columns that the trees of the model have used before.
+    weights : sequence of float, optional
+        Of columns that follow those with names, and are bound by nothing.
     """
+    directions = constraints.directions(params["monotone_constraints"], names)
+    given = constraints.numbers(params["feature_weights"], names, 1.0)
     trainer.set_rules(
-        constraints.directions(params["monotone_constraints"], names),
+        directions + [0] * len(weights) if directions else [],
         params["monotone_method"] == "intermediate",
         constraints.groups(params["interaction_constraints"], names),
         params["extra_trees"],
@@ -86,7 +91,7 @@ def rule(
     )
     trainer.set_taste(
         params["score_function"] == "cosine",
-        constraints.numbers(params["feature_weights"], names, 1.0),
+        (given or [1.0] * len(names)) + list(weights) if weights else given,
         constraints.numbers(params["first_use_penalties"], names, 0.0),
         used,
     )

@@ -510,6 +510,19 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
+        "max_combination", Integer(1, 8), 1,
+        "Most columns that are joined to one of categories, for category_encoding 'ordered' and 'both': categories and "
+        "numbers above a threshold that met on the paths of trees. 1 joins none.",
+        ("max_ctr_complexity",),
+        model=True,
+    ),
+    Parameter(
+        "model_size_reg", _positive, 0.5,
+        "The gain of a combination of columns that no tree has used yet is multiplied by (1 + its size / the largest "
+        "size) ^ -model_size_reg.",
+        model=True,
+    ),
+    Parameter(
         "max_cat_to_onehot", Integer(1), 4,
         "Columns of at most so many categories are split one category against the rest, others by sets of categories.",
         ("one_hot_max_size",),
@@ -727,6 +740,7 @@ _LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
     "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
+    "max_combination", "model_size_reg",
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from sapwood.data.dataset import BINS, Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
+from sapwood.model.combine import Combinations
 from sapwood.model.trees import Trees
 from sapwood.params import RECIPES, by_hand, given_names, model_params, resolve
 
@@ -77,7 +78,8 @@ def train(
     trainer, base = _trainer(job, data, held, init_model)
     encoded = _encoded(job, data, held, trainer)
     watches: dict[str, Watch] = {
-        name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads) for name, one in sets.items()
+        name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads, encoded)
+        for name, one in sets.items()
     }
     if held is not None:
         watches["holdout"] = HeldOut(data, trainer, held)
@@ -106,6 +108,7 @@ def train(
             feature_names=data.feature_names,
             named=data.named,
             categories=data.categories,
+            combinations=_combinations(encoded, new, data.n_columns),
             params=model_params(job.params),
             classes=None if init_model is None else init_model.classes,
             best_round=best_round,
@@ -120,6 +123,12 @@ def train(
     if data.n_rows > 1:
         _warn_of_no_split(booster, job.params)
     return booster
+
+
+def _combinations(encoded: statistics.Statistics | None, trees: Trees, n_columns: int) -> Combinations:
+    """Those that the trees use: they come in the order of their first use."""
+    n_used = max(0, int(trees.column.max(initial=-1)) + 1 - n_columns)
+    return Combinations.of([] if encoded is None else encoded.combinations[:n_used])
 
 
 def _warn_of_no_split(booster: Booster, params: Mapping[str, Any]) -> None:
@@ -368,6 +377,8 @@ def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_out
             "init_model knows other categories than the data, or has them in another order; make the data with "
             "Dataset(..., reference=the data the model was trained on)."
         )
+    if len(model.combinations):
+        raise DataError("init_model has combinations of columns, which a training cannot go on from; train it anew.")
     if model.linear and data.values is None:
         raise DataError("init_model has linear leaves, which need values; make the data with linear_leaves=True.")
 
@@ -408,11 +419,12 @@ def _encoded(
     if not statistics.chosen(job.params, data):
         return None
     weight, scores = _weight(data, held), trainer.scores()
-    encoded = statistics.Statistics(data, job.params, job.rule, job.label, weight, scores)
-    for grower in encoded.growers:
-        grow.rule(grower, job.params, encoded.names, encoded.cuts)
+
+    def prepare(grower: cpu.Trainer, names: Sequence[str], cuts: Sequence[Floats], weights: Sequence[float]) -> None:
+        grow.rule(grower, job.params, names, cuts, weights=weights)
         sampling.prepare(grower, job.params, _classes(job), data.group)
-    return encoded
+
+    return statistics.Statistics(data, job.params, job.rule, job.label, weight, scores, prepare)
 
 
 def _trainer(

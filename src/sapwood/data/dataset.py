@@ -234,7 +234,7 @@ class Dataset:
         container.write(path, container.pack(KIND, version, arrays, fields))
 
     def exchanged(
-        self, gone: Collection[int], columns: Sequence[NDArray[np.float64]], cuts: Sequence[NDArray[np.float64]]
+        self, gone: Collection[int], columns: Sequence[NDArray[np.float64] | Coded], cuts: Sequence[NDArray[np.float64]]
     ) -> "Dataset":
         """The bins of these rows with other columns; labels and all else stay behind.
 
@@ -242,8 +242,8 @@ class Dataset:
         ----------
         gone : collection of int
             Columns that are left out; the others keep their order.
-        columns : sequence of (n_rows) float64
-            Columns of numbers that follow them.
+        columns : sequence of (n_rows) float64 or Coded
+            Columns of numbers, or of categories that are known by their codes, that follow them.
         cuts : sequence of (n_cuts) float64
             Of these.
 
@@ -257,6 +257,8 @@ class Dataset:
         table = _columns(self.cuts, apart, lists, self.n_rows, self.categories).apart()
         kept = [j for j in range(self.n_columns) if j not in gone]
         known = {place: self.categories[j] for place, j in enumerate(kept) if j in self.categories}
+        coded = {place: one for place, one in enumerate(columns, len(kept)) if isinstance(one, Coded)}
+        known |= {place: Dictionary(tuple(range(len(one.values)))) for place, one in coded.items()}
         other, n = Dataset.__new__(Dataset), len(kept) + len(columns)
         other._fill(
             [ingest.Columns([*(table[j] for j in kept), *columns], None, self.n_rows, n)],

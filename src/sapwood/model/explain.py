@@ -98,8 +98,9 @@ def explain(
         raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
     n_threads = cpu.threads(n_jobs)
     columns = booster._read(X).filled()
+    whole = booster._whole(columns)
     core = booster._explainer if by is None else explainer(booster, by)
-    ask = _Ask(booster, core, columns, interactions, n_threads)
+    ask = _Ask(booster, core, whole, interactions, n_threads)
     if background is None:
         start = booster.base.copy()
         mean = core.expected().reshape(-1, booster.n_outputs)
@@ -107,7 +108,7 @@ def explain(
             start = start + each / _rounds(booster)
         values, base = ask.values(None), np.tile(start, (columns.n_rows, 1))
     else:
-        other = booster._read(background).filled()
+        other = booster._whole(booster._read(background).filled())
         scores = booster.predict(background, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
         if space == "raw":
             means = [cpu.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
@@ -135,7 +136,7 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
     if by not in WEIGHTS:
         raise ParameterError(f"by={by!r} is unknown; {suggest(str(by), WEIGHTS)}")
     return cpu.Explainer(
-        booster.n_columns,
+        booster.n_columns + len(booster.combinations),
         booster.n_outputs,
         trees.offset,
         trees.output,
@@ -275,9 +276,12 @@ class _Ask:
         if self.interactions:
             pairs = self.core.explain(self.columns.table, background, True, *rest)
             pairs = pairs + pairs.swapaxes(-1, -2)
-            diagonal = np.arange(self.booster.n_columns)
+            diagonal = np.arange(values.shape[-1])
             pairs[..., diagonal, diagonal] = values - pairs.sum(axis=-1)
             values = pairs
+        if len(self.booster.combinations):
+            shares = self.booster.combinations.shares(self.booster.n_columns)
+            values = shares.T @ values @ shares if self.interactions else values @ shares
         return values / _rounds(self.booster)
 
 

@@ -109,6 +109,7 @@ def _check(booster: "Booster") -> float:
     )
     fits = {
         "one output": booster.n_outputs == 1,
+        "no combinations of columns": not len(booster.combinations),
         "a built-in objective with leaves of one Newton step": newton and params["leaf_iterations"] == 1,
         "boosting='plain' without parallel trees": params["boosting"] == "plain" and booster.n_parallel_trees == 1,
         "no sampling of rows": params["subsample"] == 1.0 and params["sampling"] == "uniform",
