@@ -15,16 +15,22 @@ from numpy.typing import NDArray
 
 from sapwood import math
 from sapwood.constraints import directions
-from sapwood.data.categories import MAX_BINS, Coded
+from sapwood.data.categories import MAX_BINS, MISSING, UNSEEN, Coded
 from sapwood.data.dataset import Dataset
-from sapwood.data.encode import MISSING, Codes
+from sapwood.data.encode import Codes
 from sapwood.device import cpu
 from sapwood.model.combine import MOST_KEYS, Source, find, join, sizes_of
 
 Sources = tuple[Source, ...]  # rising; one is a column as it is
+Live = slice | NDArray[np.bool_]  # rows that count
 Found = tuple[Sources, NDArray[np.int64]]  # a combination, and the keys of its codes
 
 PLACES = 16  # combinations that trees may grow on at a time
+
+
+def live_rows(weight: NDArray[np.float64] | None) -> Live:
+    """The rows of positive weight."""
+    return slice(None) if weight is None else weight > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +57,7 @@ class Pool:
     """
 
     def __init__(self, data: Dataset, weight: NDArray[np.float64] | None, params: Mapping[str, Any]) -> None:
-        self._data, self._live = data, slice(None) if weight is None else weight > 0
+        self._data, self._live = data, live_rows(weight)
         self._most, self._tried = params["max_combination"], set[Sources]()
         self._direction = directions(params["monotone_constraints"], data.feature_names)
         self._credit: dict[Sources, float] = {}  # of what may be joined: gains of splits below the other part
@@ -97,7 +103,7 @@ class Pool:
                 break
             if sources not in self._tried:
                 self._tried.add(sources)
-                new += self._join(sources)
+                new += joined(self._data, sources, self._live)
         self._credit, self._gain = {}, {}
         return used[: PLACES - len(new)], new
 
@@ -115,19 +121,47 @@ class Pool:
             and prod(sizes_of(sources, self._data.categories)) <= MOST_KEYS
         )
 
-    def _join(self, sources: Sources) -> Iterator[Joined]:
-        """The codes of a combination; nothing if there are too many of them."""
-        key = _keys(self._data, sources)
-        known = np.unique(key[self._live])
-        if len(known) <= MAX_BINS:
-            yield Joined(sources, find(key, known), len(known), known)
+
+def joined(data: Dataset, sources: Sources, live: Live) -> list[Joined]:
+    """Give the states of sources that rows have, those that count, a code each.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training rows.
+    sources : Sources
+    live : slice, or (n_rows) bool
+        The rows that count.
+
+    Returns
+    -------
+    list of Joined
+        One; none if there are too many codes.
+    """
+    key = _keys(data, sources)
+    known = np.unique(key[live])
+    return [Joined(sources, find(key, known), len(known), known)] if len(known) <= MAX_BINS else []
 
 
-def single(data: Dataset, column: int) -> Joined:
-    """A column of categories as it is."""
-    code = data.binned.codes(column).astype(np.int32)
-    size = data.n_bins[column]
-    return Joined(((column, 0.0),), np.where(code == size, np.int32(MISSING), code), size)
+def single(data: Dataset, column: int, live: Live) -> Joined:
+    """A column of categories, for statistics of its own.
+
+    Where rows are missing, the model must tell them from categories that are new, which have the prior: a combination
+    of the one column does.
+
+    Parameters
+    ----------
+    data, live
+        As in `joined`.
+    column : int
+
+    Returns
+    -------
+    Joined
+    """
+    sources, size, code = ((column, 0.0),), data.n_bins[column], data.binned.codes(column).astype(np.int32)
+    apart = joined(data, sources, live) if (code[live] == size).any() else []
+    return apart[0] if apart else Joined(sources, np.where(code == size, np.int32(MISSING), code), size)
 
 
 def extended(data: Dataset, combinations: Sequence[Found]) -> Dataset:
@@ -186,9 +220,10 @@ def _keys(data: Dataset, sources: Sources) -> NDArray[np.int64]:
 
 
 def _states(data: Dataset, column: int, threshold: float) -> NDArray[np.int64]:
-    """The state of every training row in a source, from its bins."""
+    """The state of every row in a source, from its bins; negative where a category was never met."""
     code = data.binned.codes(column).astype(np.int64)
     if column in data.categories:
+        code[data.unseen.get(column, [])] = UNSEEN
         return code  # missing comes last
     above = code > np.searchsorted(data.cuts[column], threshold)
     return np.where(code == data.n_bins[column], 2, above)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sapwood import objective
 from sapwood.boost import leaf
-from sapwood.boost.combine import Found, Joined, Pool, Sources, single, size_weight
+from sapwood.boost.combine import Found, Joined, Pool, Sources, live_rows, single, size_weight
 from sapwood.boost.watch import apply
 from sapwood.data import encode
 from sapwood.data.dataset import Dataset
@@ -169,7 +169,7 @@ class Statistics:
         self._grown = [Grown(((j, 0.0),)) for j in range(data.n_columns)]
         self._data = [data] * len(self._orders)
         self.growers: list[cpu.Trainer] = []
-        self._exchange(gone, [single(data, j) for j in columns], [scores] * len(self._orders[:-1]))
+        self._exchange(gone, [single(data, j, live_rows(weight)) for j in columns], [scores] * len(self._orders[:-1]))
         self._n_single = len(self._grown)
 
     @property
@@ -318,12 +318,12 @@ class Statistics:
 
     def _tell(self) -> None:
         """Tell all trainers the rules of their columns."""
-        names = [self._given.feature_names[one.sources[0][0]] for one in self._grown if one.keys is None]
+        names = [self._given.feature_names[one.sources[0][0]] for one in self._grown if len(one.sources) == 1]
         sizes = [0 if one.values is None else len(one.values) - 2 for one in self._grown]
         weights = [
             1.0 if one.sources in self._used else size_weight(size, max(sizes), self._params["model_size_reg"])
             for one, size in zip(self._grown, sizes, strict=True)
-            if one.keys is not None
+            if len(one.sources) > 1
         ]
         for grower in self.growers:
             self._prepare(grower, names, self._data[0].cuts, weights)

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from math import prod
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data.categories import MAX_BINS, Dictionary
+from sapwood.data.categories import MAX_BINS, MISSING, Dictionary
 from sapwood.data.ingest import Columns
 from sapwood.model.hold import check_types, hold
 
@@ -62,7 +62,7 @@ def find(key: Keys, known: Keys) -> NDArray[np.int32]:
 
 @dataclass(frozen=True, eq=False)
 class Combinations:
-    """Combinations one after the other; the column of number i follows those of the table, at n_columns + i.
+    """Combinations of one source or more; the column of number i follows those of the table, at n_columns + i.
 
     ::
 
@@ -145,7 +145,7 @@ class Combinations:
         Parameters
         ----------
         columns : Columns
-            Categories as codes: -1 is missing, -2 a category that training has not met.
+            Categories as codes; a category that training has not met is told from a missing one.
         categories : mapping of int to Dictionary
             Of the columns that have any.
 
@@ -202,6 +202,8 @@ class Combinations:
 class Labelled(Protocol):
     """Codes that have a meaning."""
 
+    none: ClassVar[str]  # that of codes below 0
+
     def label(self, code: int, write: Callable[[Any], str] = str) -> str:
         """What people read for a code."""
 
@@ -213,6 +215,7 @@ class Labels:
     sources: Sequence[Source]
     known: Keys
     categories: Mapping[int, Dictionary]
+    none: ClassVar[str] = "new"
 
     def label(self, code: int, write: Callable[[Any], str] = str) -> str:
         """What people read for a code: ``('Bern', > 42.5)``."""
@@ -227,7 +230,7 @@ class Labels:
                 words.append(self.categories[column].label(state, write))
             else:
                 words.append(f"{('<=', '>')[state]} {threshold!r}")
-        return f"({', '.join(reversed(words))})"
+        return f"({', '.join(reversed(words))})" if len(words) > 1 else words[0]
 
 
 def sizes_of(sources: Sequence[Source], categories: Mapping[int, Dictionary]) -> list[int]:
@@ -253,6 +256,6 @@ def decode(arrays: MutableMapping[str, NDArray[Any]]) -> Combinations:
 def _states(column: NDArray[Any], threshold: float, dictionary: Dictionary | None) -> NDArray[Any]:
     """The state of every row; negative where a category was never met."""
     if dictionary is not None:
-        return np.where(column == -1, dictionary.n_bins, column.astype(np.int64))
+        return np.where(column == MISSING, dictionary.n_bins, column.astype(np.int64))
     values = column.astype(np.float64)
     return np.where(np.isnan(values), 2, values > threshold).astype(np.int64)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import ingest
+from sapwood.data.categories import MISSING
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.trees import Trees
@@ -39,7 +40,8 @@ class Explanation:
     base_values : (n_rows,) float64, or (n_rows, n_outputs)
         The score where no column is known.
     data : (n_rows, n_columns) float64
-        The rows; categories as their ranks in the model's dictionaries, -1 where missing.
+        The rows; categories as their ranks in the model's dictionaries, -1 where missing, -2 where training had none
+        of it.
     feature_names : tuple of str
     output_names : tuple of str or None
         Classes or targets, where there are several outputs.
@@ -250,7 +252,13 @@ def why(booster: "Booster", row: Any, n: int, output: int | str | None) -> str:
 def _shown(booster: "Booster", column: int, value: float) -> str:
     """What a row has in a column, in words."""
     if column in booster.categories:
-        return "is missing or new" if value < 0 else f"= {booster.categories[column].values[int(value)]}"
+        return (
+            "is missing"
+            if value == MISSING
+            else "is new"
+            if value < 0
+            else f"= {booster.categories[column].values[int(value)]}"
+        )
     return "is missing" if np.isnan(value) else f"= {value:.6g}"
 
 

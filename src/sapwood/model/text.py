@@ -140,11 +140,11 @@ def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping
     """What the rows of the left branch have in common."""
     name, threshold = names[tree.column[node]], float(tree.threshold[node])
     if tree.set[node] >= 0:
-        labels = _labels(tree, node, categories, repr)
+        labels, none = _labels(tree, node, categories, repr), categories[int(tree.column[node])].none
         if not labels:
-            return f"{name} is missing"
+            return f"{name} is {none}"
         more = [f"... {len(labels)} in all"] if len(labels) > MANY else []
-        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (" or missing" if tree.missing_left[node] else "")
+        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (f" or {none}" if tree.missing_left[node] else "")
     if threshold == np.inf:
         return f"{name} is not missing"
     return f"{name} <= {threshold!r}" + (" or missing" if tree.missing_left[node] else "")
