@@ -181,13 +181,11 @@ def test_refusals(name: str) -> None:
         sapwood.train(SMALL | params, data)
 
 
-def test_no_second_training_and_no_two_labels() -> None:
+def test_no_second_training() -> None:
     X, y = rows("squared_error")
     data = data_of(X, y)
     with pytest.raises(ParameterError, match="cannot go on from init_model"):
         sapwood.train(SMALL, data, init_model=sapwood.train({"n_estimators": 1}, data))
-    with pytest.raises(ParameterError, match="one label a row, and there are 2"):
-        sapwood.train(SMALL, data_of(X, np.array([y, y]).T))
 
 
 def test_linear_leaves_are_not_boosted_in_order() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import math
-from sapwood.constraints import directions
+from sapwood.constraints import directions, encodings
 from sapwood.data.categories import MAX_BINS, MISSING, UNSEEN, Coded
 from sapwood.data.dataset import Dataset
 from sapwood.data.encode import Codes
@@ -59,7 +59,10 @@ class Pool:
     def __init__(self, data: Dataset, weight: NDArray[np.float64] | None, params: Mapping[str, Any]) -> None:
         self._data, self._live = data, live_rows(weight)
         self._most, self._tried = params["max_combination"], set[Sources]()
-        self._direction = directions(params["monotone_constraints"], data.feature_names)
+        words = encodings(params, data.feature_names)
+        apart = {j for j in data.categories if words[j] not in ("ordered", "both")}
+        bound = directions(params["monotone_constraints"], data.feature_names)
+        self._never = apart | {j for j, direction in enumerate(bound) if direction}
         self._credit: dict[Sources, float] = {}  # of what may be joined: gains of splits below the other part
         self._gain: dict[Sources, float] = {}  # of what there is
 
@@ -108,16 +111,16 @@ class Pool:
         return used[: PLACES - len(new)], new
 
     def _fits(self, sources: Sources) -> bool:
-        """Whether columns may be joined: not too many, no column twice, some of categories, none that has a direction.
+        """Whether columns may be joined: not too many, no column twice, some of categories.
 
-        A score that rises along a column could not be told from its combinations.
+        Not those that have a direction, which a combination would not keep, and not categories without statistics.
         """
         columns = [column for column, _ in sources]
         return (
             2 <= len(sources) <= self._most
             and len(set(columns)) == len(columns)
             and any(column in self._data.categories for column in columns)
-            and not any(self._direction[column] for column in columns if self._direction)
+            and not self._never.intersection(columns)
             and prod(sizes_of(sources, self._data.categories)) <= MOST_KEYS
         )
 

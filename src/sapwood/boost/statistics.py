@@ -6,7 +6,7 @@ In prediction a statistic is the same for all rows of a category, so that a spli
 categories. The model needs nothing else: it predicts and explains like any other. NUMERICS: Categories by statistics.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,11 +18,13 @@ from sapwood import objective
 from sapwood.boost import leaf
 from sapwood.boost.combine import Found, Joined, Pool, Sources, live_rows, single, size_weight
 from sapwood.boost.watch import apply
+from sapwood.constraints import encodings
 from sapwood.data import encode
 from sapwood.data.dataset import Dataset
 from sapwood.data.encode import Floats, Statistic, Target
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
+from sapwood.kinds import PRIORS
 from sapwood.objective import Objective
 from sapwood.params import by_hand
 
@@ -30,8 +32,7 @@ from sapwood.params import by_hand
 # was worse on four of five sets. Means of numbers lie close together where few labels are extreme: they have quantiles.
 SIXTEENTHS = np.arange(1, 16) / 16
 MAX_BINS = 255  # of means
-PRIORS = (0.0, 0.5, 1.0)
-Prepare = Callable[[cpu.Trainer, Sequence[str], Sequence[Floats], Sequence[float]], None]
+Prepare = Callable[[cpu.Trainer, Sequence[str], Collection[int], Sequence[Floats], Sequence[float]], None]
 REFUSED: Mapping[str, Any] = {  # and the values that they must have
     "linear_leaves": False, "interaction_constraints": None, "first_use_penalties": None, "n_parallel_trees": 1,
     "line_search": "none", "pruning": "pre", "ccp_alpha": 0.0, "prune_by_validation": False,
@@ -52,12 +53,15 @@ def chosen(params: Mapping[str, Any], data: Dataset) -> list[int]:
     -------
     list of int
     """
-    if params["category_encoding"] not in ("ordered", "both"):
-        return []
-    return [j for j, known in data.categories.items() if known.n_bins > params["max_cat_to_onehot"]]
+    words = encodings(params, data.feature_names)
+    return [
+        j
+        for j, known in data.categories.items()
+        if words[j] in ("ordered", "both") and known.n_bins > params["max_cat_to_onehot"]
+    ]
 
 
-def check(params: Mapping[str, Any], data: Dataset, label: Floats, continued: bool) -> None:
+def check(params: Mapping[str, Any], data: Dataset, continued: bool) -> None:
     """Raise where statistics cannot be had with what else was asked for.
 
     Parameters
@@ -66,20 +70,20 @@ def check(params: Mapping[str, Any], data: Dataset, label: Floats, continued: bo
         Resolved parameters.
     data : Dataset
         Training rows.
-    label : (n_rows) or (n_rows, n_outputs) float64
     continued : bool
         There is a model to go on from.
     """
-    if params["boosting"] != "ordered" and params["category_encoding"] not in ("ordered", "both"):
+    asked = {"ordered", "both"}.intersection(encodings(params, data.feature_names))
+    if params["boosting"] != "ordered" and not asked:
         for name in sorted(by_hand(params) & {"has_time", "n_permutations"}):
             raise ParameterError(
                 f"{name} is for boosting='ordered' and category_encoding='ordered' or 'both'; leave it out."
             )
-    if params["category_encoding"] not in ("ordered", "both") and "max_combination" in by_hand(params):
-        raise ParameterError("max_combination is for category_encoding='ordered' or 'both'; leave it out.")
+    for name in sorted(by_hand(params) & {"max_combination", "statistics"}) if not asked else ():
+        raise ParameterError(f"{name} is for category_encoding='ordered' or 'both'; leave it out.")
     if params["max_combination"] == 1 and "model_size_reg" in by_hand(params):
         raise ParameterError("model_size_reg is for combinations; set max_combination to 2 or more, or leave it out.")
-    if params["boosting"] != "ordered" and params["category_encoding"] not in ("ordered", "both"):
+    if params["boosting"] != "ordered" and not asked:
         return
     if params["has_time"] and params["n_permutations"] > 1:
         raise ParameterError(f"has_time leaves one order; n_permutations={params['n_permutations']} asks for more.")
@@ -97,10 +101,6 @@ def check(params: Mapping[str, Any], data: Dataset, label: Floats, continued: bo
         raise ParameterError(
             f"{encoding} cannot go on from init_model: it knows more of its training rows than the trees do; choose "
             "category_encoding='partition'."
-        )
-    if label.ndim > 1:
-        raise ParameterError(
-            f"{encoding} needs one label a row, and there are {label.shape[1]}; choose category_encoding='partition'."
         )
 
 
@@ -127,14 +127,15 @@ class Statistics:
         Resolved parameters.
     rule : Rule
         The objective.
-    label : (n_rows) float64
+    label : (n_rows) or (n_rows, n_labels) float64
+        Statistics are made of each.
     weight : (n_rows) float64 or None
         Rows of weight 0 have the statistics of new rows: no label of theirs counts.
     scores : (n_outputs, n_rows) float64
         At the start.
     prepare : callable
-        Tells a new trainer the rules: it takes the trainer, names and cuts of its columns, and the weights of those
-        that follow the names.
+        Tells a new trainer the rules: it takes the trainer, the names of its columns, which are of categories, cuts,
+        and the weights of those that follow the names.
 
     Attributes
     ----------
@@ -154,7 +155,7 @@ class Statistics:
     ) -> None:
         self._given, self._params, self._rule, self._weight, self._prepare = data, params, rule, weight, prepare
         self._n_threads = cpu.threads(params["n_jobs"])
-        self._target, self._kinds = _target(rule.objective, label, weight)
+        self._targets, self._classes = _targets(rule.objective, label, weight)
         self._planes = objective.planes(rule.objective, label, rule.n_outputs)
         self._orders = [
             encode.permutation(params["random_state"], which, data.n_rows, weight, params["has_time"])
@@ -165,7 +166,8 @@ class Statistics:
         self._pool = Pool(data, weight, params) if params["max_combination"] > 1 else None
         self._stale = False
         columns = chosen(params, data)
-        gone = columns if params["category_encoding"] == "ordered" else []
+        words = encodings(params, data.feature_names)
+        gone = [j for j in columns if words[j] == "ordered"]
         self._grown = [Grown(((j, 0.0),)) for j in range(data.n_columns)]
         self._data = [data] * len(self._orders)
         self.growers: list[cpu.Trainer] = []
@@ -289,21 +291,18 @@ class Statistics:
 
     def _exchange(self, gone: Sequence[int], new: Sequence[Joined], scores: Sequence[Floats]) -> None:
         """Other columns to grow on: all trainers are made anew, with these scores."""
-        codes, sizes, kinds, goal = [one.codes for one in new], [one.size for one in new], self._kinds, self._rule
-        kept = [one for j, one in enumerate(self._grown) if j not in gone]
-        tables = [encode.table(one.codes, one.size, self._target, kinds).values() for one in new]
-        self._grown = kept + [
-            Grown(one.sources, values, one.keys) for one, table in zip(new, tables, strict=True) for values in table
-        ]
+        goal = self._rule
+        self._grown = [one for j, one in enumerate(self._grown) if j not in gone]
+        for one in new:
+            self._grown += [Grown(one.sources, values, one.keys) for values in self._later(one)]
         self._sets = {}
         cuts: list[Floats] | None = None
         for which, order in enumerate(self._orders):
-            blocks = encode.ordered(codes, sizes, self._target, kinds, order, self._n_threads)
-            values = [one for block in blocks for one in block]
+            values = list(self._ordered(new, order))
             if cuts is None:
-                mean = kinds[0].kind == "mean" and values
-                by_rows = cpu.cuts([values], self._weight, MAX_BINS, 1, self._n_threads) if mean else None
-                cuts = by_rows or [SIXTEENTHS] * len(values)
+                by_rows = values and not self._classes
+                found = cpu.cuts([values], self._weight, MAX_BINS, 1, self._n_threads) if by_rows else None
+                cuts = found or [SIXTEENTHS] * len(values)
             self._data[which] = self._data[which].exchanged(gone, values, cuts)
         self.growers = [
             cpu.Trainer(
@@ -316,6 +315,34 @@ class Statistics:
             grower.set_scores(own)
         self._tell()
 
+    def _kinds(self, one: Joined, which: int) -> tuple[Statistic, ...]:
+        """What is said of one of the labels in a column; rows are counted with the first."""
+        given = self._params["statistics"]
+        if isinstance(given, dict):
+            given = given.get(self._given.feature_names[one.sources[0][0]]) if len(one.sources) == 1 else None
+        usual = [("borders" if self._classes else "mean", PRIORS), ("counter", (0.0,))]
+        kinds = [Statistic(kind, tuple(priors)) for kind, priors in given or usual]
+        return tuple(kind for kind in kinds if which == 0 or kind.kind != "counter")
+
+    def _later(self, one: Joined) -> Iterator[Floats]:
+        """What stands for every code of a column in new rows: label after label, values in the order of `Table`."""
+        for which, target in enumerate(self._targets):
+            yield from encode.table(one.codes, one.size, target, self._kinds(one, which)).values()
+
+    def _ordered(self, new: Sequence[Joined], order: encode.Codes) -> Iterator[Floats]:
+        """What stands for columns in training, each row from those before it, column after column as in `_later`."""
+        found: list[list[Floats]] = [[] for _ in new]
+        for which, target in enumerate(self._targets):
+            alike: dict[tuple[Statistic, ...], list[int]] = {}
+            for place, one in enumerate(new):
+                alike.setdefault(self._kinds(one, which), []).append(place)
+            for kinds, places in alike.items():
+                codes, sizes = [new[place].codes for place in places], [new[place].size for place in places]
+                blocks = encode.ordered(codes, sizes, target, kinds, order, self._n_threads) if kinds else ()
+                for place, block in zip(places, blocks, strict=False):
+                    found[place] += list(block)
+        return (one for values in found for one in values)
+
     def _tell(self) -> None:
         """Tell all trainers the rules of their columns."""
         names = [self._given.feature_names[one.sources[0][0]] for one in self._grown if len(one.sources) == 1]
@@ -326,7 +353,7 @@ class Statistics:
             if len(one.sources) > 1
         ]
         for grower in self.growers:
-            self._prepare(grower, names, self._data[0].cuts, weights)
+            self._prepare(grower, names, self._data[0].categories, self._data[0].cuts, weights)
         self._stale = False
 
     def _set(self, key: tuple[int, float]) -> tuple[NDArray[np.int32], bool]:
@@ -339,10 +366,14 @@ class Statistics:
         return self._sets[key]
 
 
-def _target(goal: Objective, label: Floats, weight: Floats | None) -> tuple[Target, list[Statistic]]:
-    """The labels, and what is said of them: of every class; of numbers, their mean. And how frequent a category is."""
-    counter = Statistic("counter", (0.0,))
-    if goal.labels in ("0 or 1", "a class index"):
-        borders = np.arange(0.5, max(1.0, float(label.max())), dtype=np.float64)
-        return Target(label, borders, weight), [Statistic("borders", PRIORS), counter]
-    return Target(label, np.empty(0), weight), [Statistic("mean", PRIORS), counter]
+def _targets(goal: Objective, label: Floats, weight: Floats | None) -> tuple[list[Target], bool]:
+    """The labels, ready to be counted, and whether they are classes; numbers have one border, as in CatBoost."""
+    classes = goal.labels in ("0 or 1", "a class index")
+    targets = []
+    for one in np.ascontiguousarray(label.T).reshape(-1, len(label)):
+        if classes:
+            borders = np.arange(0.5, max(1.0, float(one.max())), dtype=np.float64)
+        else:
+            borders = encode.label_borders(one, 1, weight)
+        targets.append(Target(one, borders, weight))
+    return targets, classes

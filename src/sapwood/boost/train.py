@@ -4,7 +4,7 @@ In: parameters, a `Dataset`, and what to watch. Out: a `Booster`, or a dict of m
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -302,7 +302,7 @@ def _prepare(
     afresh = params["boosting"] == "ordered" or bool(statistics.chosen(params, data))
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
-    statistics.check(params, data, data.label, init_model is not None)
+    statistics.check(params, data, init_model is not None)
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 
@@ -420,8 +420,14 @@ def _encoded(
         return None
     weight, scores = _weight(data, held), trainer.scores()
 
-    def prepare(grower: cpu.Trainer, names: Sequence[str], cuts: Sequence[Floats], weights: Sequence[float]) -> None:
-        grow.rule(grower, job.params, names, cuts, weights=weights)
+    def prepare(
+        grower: cpu.Trainer,
+        names: Sequence[str],
+        categories: Collection[int],
+        cuts: Sequence[Floats],
+        weights: Sequence[float],
+    ) -> None:
+        grow.rule(grower, job.params, names, categories, cuts, weights=weights)
         sampling.prepare(grower, job.params, _classes(job), data.group)
 
     return statistics.Statistics(data, job.params, job.rule, job.label, weight, scores, prepare)
@@ -435,7 +441,8 @@ def _trainer(
     label = objective.planes(goal, job.label, job.n_outputs)
     trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
     used = [] if init_model is None else np.unique(init_model.trees.column).tolist()
-    grow.rule(trainer, job.params, data.feature_names, data.cuts, [column for column in used if column >= 0])
+    used = [column for column in used if column >= 0]
+    grow.rule(trainer, job.params, data.feature_names, data.categories, data.cuts, used)
     if data.values is not None:
         trainer.set_table(data.values)
     sampling.prepare(trainer, job.params, _classes(job), data.group)

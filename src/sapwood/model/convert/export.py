@@ -31,12 +31,7 @@ def export(booster: Booster, path: str | os.PathLike[str], **options: Any) -> No
     **options
         What the writer of that kind takes.
     """
-    beyond = {
-        "linear leaves": booster.linear,
-        "zeros as missing values": booster.zero_as_missing,
-        "combinations of columns": len(booster.combinations) > 0,
-    }
-    for what, there in beyond.items():
+    for what, there in {"linear leaves": booster.linear, "zeros as missing values": booster.zero_as_missing}.items():
         if there:
             raise ParameterError(f"the model has {what}, which no format written here can say; only .save keeps it.")
     suffix = Path(path).suffix.lower()
