@@ -118,6 +118,10 @@ def tasks() -> Iterator[tuple[str, str]]:
     for grower in growers:
         params = {"grow_policy": grower, "n_estimators": ROUNDS, "max_depth": 4, "min_data_per_group": 10}
         yield f"categories {grower}", sapwood.train(params, with_categories()).fingerprint()
+    for grower, most in product(growers, (1, 3)):
+        params = {"grow_policy": grower, "n_estimators": 2 * ROUNDS, "max_depth": 3, "category_encoding": "ordered"}
+        booster = sapwood.train(params | {"max_combination": most}, with_categories())
+        yield f"ordered {most} {grower}", booster.fingerprint()
 
 
 def main() -> int:

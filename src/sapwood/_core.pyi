@@ -315,6 +315,18 @@ def encode(
 ) -> Floats:
     """Ordered target statistics, (n_columns, n_masses, n_priors, n_rows), of masses (n_masses, n_rows)."""
 
+def combine(
+    table: Table,
+    offset: NDArray[np.int64],  # (n + 1) first source of each combination, and the end
+    column: Ints,
+    n_codes: Ints,  # of each source: categories; 0 for a number
+    threshold: Floats,
+    key_offset: NDArray[np.int64],  # (n + 1)
+    key: NDArray[np.int64],  # rising within each
+    n_threads: int,
+) -> Ints:
+    """The code of every combination and row, (n, n_rows); -1 where its key is none of those given."""
+
 def math(name: str, x: Floats) -> Floats:
     """One of exp, log, log1p, expm1, sigmoid, elementwise."""
 

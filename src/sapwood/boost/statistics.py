@@ -195,7 +195,7 @@ class Statistics:
             gone = [j for j, one in enumerate(self._grown) if j >= self._n_single and one.sources not in stay]
             if gone or new:
                 self._exchange(gone, new, [grower.scores() for grower in self.growers])
-        elif self._stale:
+        if self._stale:
             self._tell()
 
     def settle(self, trees: Sequence[cpu.Tree], trainer: cpu.Trainer) -> list[cpu.Tree]:
@@ -375,5 +375,6 @@ def _targets(goal: Objective, label: Floats, weight: Floats | None) -> tuple[lis
             borders = np.arange(0.5, max(1.0, float(one.max())), dtype=np.float64)
         else:
             borders = encode.label_borders(one, 1, weight)
+            borders = borders if len(borders) else one[:1]  # all labels are equal: none is above
         targets.append(Target(one, borders, weight))
     return targets, classes

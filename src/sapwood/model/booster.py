@@ -197,9 +197,9 @@ class Booster:
             and (n_jobs is None or cpu.threads(n_jobs))  # a wrong number raises though one thread will do
         ):
             return self._forest.predict(X, 0, -1, raw)
-        columns = self._whole(self._read(X, by_rows=True))
-        first, last = self._trees_of(rounds)
         n_threads = cpu.threads(n_jobs)
+        columns = self._whole(self._read(X, by_rows=True), n_threads)
+        first, last = self._trees_of(rounds)
         if self.averaged:
             total = self._forest.predict(columns.table, first, last, True, self._zeros(columns.n_rows), n_threads)
             scores = self._mean(total, last - first, self._start(init_score, columns.n_rows))
@@ -645,9 +645,9 @@ class Booster:
         )
         return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
 
-    def _whole(self, columns: ingest.Columns) -> ingest.Columns:
+    def _whole(self, columns: ingest.Columns, n_threads: int = 1) -> ingest.Columns:
         """All columns that trees split."""
-        return self.combinations.added(columns, self.categories)
+        return self.combinations.added(columns, self.categories, n_threads)
 
     @property
     def zero_as_missing(self) -> bool:
