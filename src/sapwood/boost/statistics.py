@@ -179,6 +179,11 @@ class Statistics:
         """Those that trees have used, in the order of their first use, and their keys."""
         return list(self._used.items())
 
+    @property
+    def known(self) -> list[Found]:
+        """These, and those that trees may use next."""
+        return list((self._used | {one.sources: one.keys for one in self._grown if one.keys is not None}).items())
+
     def renew(self, index: int) -> None:
         """Before a round: after 1, 2, 4, ... rounds other combinations take the places of those without use.
 
