@@ -117,7 +117,10 @@ class Booster:
 
     @property
     def internal_names(self) -> tuple[str, ...]:
-        """Names of all columns that trees split: those of a table, and combinations of them."""
+        """Names of all columns that trees split: those of a table, and combinations of them.
+
+        A combination of one column has its name: it is split where missing values are told from new ones.
+        """
         return (*self.feature_names, *self.combinations.names(self.feature_names, self.categories))
 
     @property
