@@ -94,7 +94,7 @@ class Trainer:
         label: Floats,  # (1 or n_outputs, n_rows): values, 0/1, or class indices
         weight: Floats | None,
         objective: str,
-        fields: Mapping[str, float],
+        fields: Mapping[str, float | list[float]],  # a list: a value for each output
         n_outputs: int,
         n_threads: int,
     ) -> None: ...

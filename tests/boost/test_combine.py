@@ -279,7 +279,11 @@ def test_columns_with_a_direction_are_not_joined() -> None:
     booster = fitted("squared_error", monotone_constraints={0: 1}, n_estimators=17)
     assert all(column != 0 for own in booster.combinations.sources() for column, _ in own)
     assert any(len(own) > 1 for own in booster.combinations.sources()) and booster.check_constraints()
-    assert any(column == 0 for own in fitted(n_estimators=17).combinations.sources() for column, _ in own)
+    free = fitted(n_estimators=17)
+    assert any(column == 0 for own in free.combinations.sources() for column, _ in own)
+    told = free.check_constraints(monotone_constraints={0: 1}, interaction_constraints=[[0, 1], [2, 3]])
+    assert told.monotone["f0"].holds is None and told.interaction is not None and told.interaction.holds is False
+    assert free.check_constraints(interaction_constraints=[[0, 1, 2, 3]]).interaction
 
 
 def test_refusals(booster: Booster, tmp_path: Path) -> None:

@@ -182,8 +182,10 @@ Chunk chunk_of(nb::handle table, bool by_rows = false) {
   if (nb::try_cast(table, a)) {
     if (a.ndim() != 2) refuse("a table must have 2 dimensions");
     chunk.n_rows = (int64_t)a.shape(0);
-    for (size_t c = 0; c < a.shape(1); c++)
-      chunk.columns.push_back(column_of(a, (int64_t)c * a.stride(1), a.stride(0)));
+    const Column first = column_of(a, 0, a.stride(0));
+    const int64_t next = a.stride(1) * (int64_t)a.itemsize();
+    chunk.columns.assign(a.shape(1), first);
+    for (size_t c = 0; c < a.shape(1); c++) chunk.columns[c].data += (int64_t)c * next;
     return chunk;
   }
   chunk.n_rows = -1;
@@ -312,12 +314,18 @@ struct PyTrainer {  // keeps what the trainer only points to
   nb::object table = {};
 };
 
-std::vector<double> fields_of(const ObjectiveInfo& o, nb::dict given) {
+// A field is a number, or a list of one for each output.
+std::vector<double> fields_of(const ObjectiveInfo& o, nb::dict given, int output = 0, int n_outputs = 1) {
   std::vector<double> values;
   for (int i = 0; i < o.n_fields; i++) {
     const Field& f = o.fields[i];
     if (!given.contains(f.name)) refuse(std::string("fields lack ") + f.name);
-    const double x = nb::cast<double>(given[f.name]);
+    nb::object one = given[f.name];
+    if (nb::isinstance<nb::list>(one)) {
+      if ((int)nb::len(one) != n_outputs) refuse(std::string(f.name) + " must have a value for each output");
+      one = one[output];
+    }
+    const double x = nb::cast<double>(one);
     if (!(x >= f.low && x <= f.high)) refuse(std::string(f.name) + " is out of range");
     values.push_back(x);
   }
@@ -337,9 +345,11 @@ void new_trainer(PyTrainer* self, nb::object binned, Doubles2 label, std::option
     refuse("objective " + objective + " cannot have that many outputs");
   const double* w = weights_of(weight, b.n_rows);
   threads_of(n_threads);
-  auto trainer = freely([&, f = fields_of(info, fields)]() mutable {
-    return std::make_unique<Trainer>(b, label.data(), planes, w, o, std::move(f), n_outputs, n_threads);
-  });
+  std::vector<double> field;
+  for (int k = 0; k < n_outputs; k++)
+    for (const double x : fields_of(info, fields, k, n_outputs)) field.push_back(x);
+  auto trainer = freely(
+      [&] { return std::make_unique<Trainer>(b, label.data(), planes, w, o, std::move(field), n_outputs, n_threads); });
   new (self) PyTrainer{binned, label, std::move(trainer)};
 }
 
