@@ -27,13 +27,17 @@ VALUES: dict[str, list[Any]] = {
     "interaction_constraints": [[[0, 1], [2]], [[1, "k0"]]], "max_cat_to_onehot": [1, 100], "max_cat_threshold": [1],
     "cat_smooth": [0.0], "cat_l2": [0.0], "min_data_per_group": [1], "early_stopping_rounds": [2],
     "forced_splits": [{"feature": 0, "threshold": 0.0}], "validation_fraction": [0.3], "subsample_by_class": [{0: 0.5}],
-    "class_weight": [{0: 3}, "balanced"],
+    "class_weight": [{0: 3}, "balanced"], "max_combination": [3], "model_size_reg": [0.0, 2.0],
+    "category_encoding": ["auto", "partition", "onehot", "ordered", "both", {"k0": "ordered"}],
+    "statistics": [["mean", ("counter", [0.5])], {"k0": [("buckets", [0.5])]}],
 }  # fmt: skip
 ELSEWHERE = {"n_estimators", "categorical_features", "eval_metric", "n_jobs", "random_state", "verbose", "device",
              "n_classes"}  # fmt: skip
 NEEDS = {  # a name and its value, without which others are refused
     ("boosting", "dart"): {"rate_drop", "skip_drop", "max_drop", "one_drop", "sample_type", "normalize_type"},
     ("linear_leaves", True): {"linear_lambda", "linear_smooth"},
+    ("max_combination", 3): {"model_size_reg"},
+    ("category_encoding", "ordered"): {"max_combination", "statistics", "model_size_reg"},
     ("sampling", "goss"): {"top_rate", "other_rate"},
     ("sampling", "mvs"): {"mvs_reg"},
     ("sampling", "bayesian"): {"bagging_temperature"},

@@ -122,6 +122,10 @@ def tasks() -> Iterator[tuple[str, str]]:
         yield f"rising categories {grower}", sapwood.train(params | RISING, with_categories()).fingerprint()
         del params["min_data_per_group"]
         yield f"rising exact {grower}", sapwood.train(params | RISING, dataset("squared_error", "exact")).fingerprint()
+    for grower, most in product(growers, (1, 3)):
+        params = {"grow_policy": grower, "n_estimators": 2 * ROUNDS, "max_depth": 3, "category_encoding": "ordered"}
+        booster = sapwood.train(params | {"max_combination": most}, with_categories())
+        yield f"ordered {most} {grower}", booster.fingerprint()
 
 
 def main() -> int:

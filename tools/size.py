@@ -11,13 +11,13 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 3050,  # 22 metrics in one file; every parameter; what the peers have for it, and what we have not
+    "src/sapwood": 3130,  # 22 metrics in one file; every parameter; what the peers have for it, and what we have not
     "src/sapwood/device": 160,
-    "src/sapwood/data": 2300,  # any container, categories and their dictionaries, sparse tables, target statistics
-    "src/sapwood/model": 2750,  # trees and their proofs; explanations, exact games, importances, effects, influence
+    "src/sapwood/data": 2350,  # any container, categories and their dictionaries, sparse tables, target statistics
+    "src/sapwood/model": 3000,  # trees and their proofs; combinations; explanations, importances, effects, influence
     "src/sapwood/model/convert": 2100,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
     "src/sapwood/objective": 580,  # several levels; classes without rows named
-    "src/sapwood/boost": 2400,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; class weights
+    "src/sapwood/boost": 2750,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; categories
     "src/sapwood/interfaces": 860,  # the estimators, and the encoder; the registry of skl2onnx
     "src/sapwood/core": 1200,
     "src/sapwood/core/math": 480,  # one way to order floats; a ridge

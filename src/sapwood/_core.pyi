@@ -125,6 +125,7 @@ class Trainer:
         groups: Sequence[Sequence[int]],  # columns that may share a path, every column in one; empty: all may
         extra: bool,
         forced: Sequence[Sequence[int]],  # (column, bin, place of what follows left, right); -1: nothing
+        alone: Sequence[int],  # columns split one category against the rest, however many there are
     ) -> None:
         """Which splits trees may have, beyond their limits (NUMERICS, rules)."""
     def set_sampler(
@@ -315,6 +316,18 @@ def encode(
     n_threads: int,
 ) -> Floats:
     """Ordered target statistics, (n_columns, n_masses, n_priors, n_rows), of masses (n_masses, n_rows)."""
+
+def combine(
+    table: Table,
+    offset: NDArray[np.int64],  # (n + 1) first source of each combination, and the end
+    column: Ints,
+    n_codes: Ints,  # of each source: categories; 0 for a number
+    threshold: Floats,
+    key_offset: NDArray[np.int64],  # (n + 1)
+    key: NDArray[np.int64],  # rising within each
+    n_threads: int,
+) -> Ints:
+    """The code of every combination and row, (n, n_rows); -1 where its key is none of those given."""
 
 def math(name: str, x: Floats) -> Floats:
     """One of exp, log, log1p, expm1, sigmoid, elementwise."""

@@ -18,6 +18,7 @@ from sapwood.kinds import (
     ByColumn,
     Categorical,
     Choice,
+    ChoiceByColumn,
     ClassWeights,
     Device,
     Directions,
@@ -34,6 +35,7 @@ from sapwood.kinds import (
     Seed,
     Shares,
     Start,
+    Statistics,
     Verbosity,
     either,
     whole,
@@ -524,11 +526,31 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "category_encoding", Choice(("auto", "partition", "onehot", "ordered", "both")), "auto",
+        "category_encoding", ChoiceByColumn(("auto", "partition", "onehot", "ordered", "both")), "auto",
         "What is made of columns of categories: 'partition', splits by sets of them that are chosen in every node; "
         "'onehot', one category against the rest, however many there are; 'ordered', what labels say of each category, "
         "by the rows before a row in a random order; 'both', sets and that. 'auto' is 'partition', with "
-        "recipe='catboost' 'ordered'.",
+        "recipe='catboost' 'ordered'. A dict says it for some columns, by name or position; the others are 'auto'.",
+        model=True,
+    ),
+    Parameter(
+        "statistics", Statistics(("borders", "buckets", "mean", "counter")), None,
+        "What 'ordered' and 'both' make of a category, as in OrderedTargetEncoder: a list of kinds, or of pairs (kind, "
+        "priors), or a dict of such lists for some columns. None is borders (classes) or mean (numbers), each with the "
+        "priors 0, 0.5 and 1, and counter; so it is for combinations, unless a list is for all columns.",
+        model=True,
+    ),
+    Parameter(
+        "max_combination", Integer(1, 8), 1,
+        "Most columns that are joined to one of categories, for category_encoding 'ordered' and 'both': categories and "
+        "numbers above a threshold that met on the paths of trees. 1 joins none.",
+        ("max_ctr_complexity",),
+        model=True,
+    ),
+    Parameter(
+        "model_size_reg", _positive, 0.5,
+        "The gain of a combination of columns that no tree has used yet is multiplied by (1 + its size / the largest "
+        "size) ^ -model_size_reg.",
         model=True,
     ),
     Parameter(
@@ -725,7 +747,7 @@ _LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
     "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
-    "class_weight", "multi_strategy",
+    "max_combination", "model_size_reg", "statistics", "class_weight", "multi_strategy",
 )  # fmt: skip
 
 

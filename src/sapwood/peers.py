@@ -92,6 +92,11 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all("fold_permutation_block", "1 none"),
     **_all("random_score_type", "normalwithmodelsizedecrease", "the luck of random_strength fades; leave it out."),
     **_all("class_names target_border", "none", "labels are class indices; SapwoodClassifier takes any classes."),
+    **_all(
+        "simple_ctr combinations_ctr per_feature_ctr",
+        "none",
+        "use statistics, for example {'city': [('borders', (0, 0.5, 1)), 'counter']}; values are cut at sixteenths.",
+    ),
     **_all("penalties_coefficient", "1 1.0", "multiply first_use_penalties by it."),
     **_all("max_features", "1.0 none", "draw a share of the columns with colsample_bynode."),
     **_all(

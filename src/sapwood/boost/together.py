@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sapwood.boost import statistics
+from sapwood.constraints import encodings
 from sapwood.data.dataset import Dataset
 from sapwood.errors import ParameterError
 
@@ -41,9 +42,10 @@ def check(params: Mapping[str, Any], data: Dataset, n_outputs: int) -> None:
         raise ParameterError(f"pruning='post' is not for {strategy}; use pruning='pre', or {apart}.")
     if params["tree_method"] == "exact":
         raise ParameterError(f"tree_method='exact' is not for {strategy}; use tree_method='hist', or {apart}.")
-    encoding, counted = params["category_encoding"], statistics.chosen(params, data)
-    for column, known in data.categories.items() if encoding != "onehot" else ():
-        if known.n_bins > params["max_cat_to_onehot"] and not (encoding == "ordered" and column in counted):
+    words, counted = encodings(params, data.feature_names), statistics.chosen(params, data)
+    for column, known in data.categories.items():
+        apart_or_counted = words[column] == "onehot" or (words[column] == "ordered" and column in counted)
+        if known.n_bins > params["max_cat_to_onehot"] and not apart_or_counted:
             raise ParameterError(
                 f"{strategy} splits categories one by one or by statistics, and {data.feature_names[column]!r} has "
                 f"{known.n_bins} of them; choose category_encoding='ordered' or 'onehot', or {apart}."

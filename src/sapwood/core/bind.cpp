@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "cpu/bins.h"
+#include "cpu/combine.h"
 #include "cpu/encode.h"
 #include "cpu/forest.h"
 #include "cpu/listing.h"
@@ -378,7 +379,7 @@ Limits limits_of(nb::dict d) {
 // forced: rows of column, bin, and the places of what follows left and right, or -1
 void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermediate,
                const std::vector<std::vector<int32_t>>& groups, bool extra,
-               const std::vector<std::vector<int32_t>>& forced) {
+               const std::vector<std::vector<int32_t>>& forced, const std::vector<int>& alone) {
   const Binned& b = nb::cast<const Binned&>(self.binned);
   Rules r;
   if (!direction.empty() && (int)direction.size() != b.n_columns) refuse("there must be one direction a column");
@@ -404,6 +405,11 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
     for (const int32_t next : {f[2], f[3]})
       if (next != -1 && (next <= i || next >= (int32_t)forced.size())) refuse("no such forced split");
     r.forced.push_back({f[0], f[1], f[2], f[3]});
+  }
+  r.alone.resize(alone.empty() ? 0 : b.n_columns, 0);
+  for (const int c : alone) {
+    if (c < 0 || c >= b.n_columns || !b.is_category[c]) refuse("only columns of categories are split one by one");
+    r.alone[c] = 1;
   }
   self.trainer->set_rules(std::move(r));
 }
@@ -721,6 +727,29 @@ nb::ndarray<nb::numpy, int32_t> leaves(const Forest& f, nb::handle x, int64_t fi
   return array(std::move(out), {(size_t)table.n_rows, (size_t)(last - first)});
 }
 
+nb::ndarray<nb::numpy, int32_t> py_combine(nb::handle x, Longs offset, Ints column, Ints n_codes, Doubles threshold,
+                                           Longs key_offset, Longs key, int n_threads) {
+  const Chunk table = chunk_of(x);
+  threads_of(n_threads);
+  const size_t n = offset.shape(0) - 1, n_sources = column.shape(0);
+  auto rise = [n](const Longs& o, size_t end) {
+    bool fine = o.shape(0) == n + 1 && o.data()[0] == 0 && o.data()[n] == (int64_t)end;
+    for (size_t i = 0; fine && i < n; i++) fine = o.data()[i] <= o.data()[i + 1];
+    return fine;
+  };
+  if (offset.shape(0) == 0 || !rise(offset, n_sources) || !rise(key_offset, key.shape(0)))
+    refuse("offsets of combinations must rise from 0 to the end");
+  if (n_codes.shape(0) != n_sources || threshold.shape(0) != n_sources) refuse("every source needs all its parts");
+  for (size_t j = 0; j < n_sources; j++)
+    if (column.data()[j] < 0 || column.data()[j] >= (int64_t)table.columns.size() || n_codes.data()[j] < 0)
+      refuse("no such source of a combination");
+  std::vector<int32_t> code(n * (size_t)table.n_rows);
+  const Combinations c{(int64_t)n,       offset.data(),     column.data(), n_codes.data(),
+                       threshold.data(), key_offset.data(), key.data()};
+  freely([&] { combine(c, table, code.data(), n_threads); });
+  return array(std::move(code), {n, (size_t)table.n_rows});
+}
+
 void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, Ints output, Ints column,
                    Doubles threshold, Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset,
                    Ints set_code, Doubles weight) {
@@ -1024,7 +1053,7 @@ NB_MODULE(_core, m) {
           },
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
       .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
-           nb::arg("forced"))
+           nb::arg("forced"), nb::arg("alone"))
       .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"), nb::arg("used"))
       .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0,
            nb::arg("together") = false)
@@ -1094,6 +1123,8 @@ NB_MODULE(_core, m) {
   m.def("hash_order", py_hash_order, nb::arg("seed"), nb::arg("which"), nb::arg("count").none(), nb::arg("n"));
   m.def("encode", py_encode, nb::arg("codes"), nb::arg("n_codes"), nb::arg("mass"), nb::arg("count").none(),
         nb::arg("order"), nb::arg("mass_unit"), nb::arg("count_unit"), nb::arg("priors"), nb::arg("n_threads"));
+  m.def("combine", py_combine, nb::arg("table"), nb::arg("offset"), nb::arg("column"), nb::arg("n_codes"),
+        nb::arg("threshold"), nb::arg("key_offset"), nb::arg("key"), nb::arg("n_threads"));
   m.def("math", py_math, nb::arg("name"), nb::arg("x"));
   m.def("isa", [] { return kernels().name; });
   m.def("set_isa", set_isa, nb::arg("name"));

@@ -18,7 +18,6 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
 
-MISSING, UNSEEN = -1, -2  # codes: a category like any other; one that training has not met
 KINDS = ("borders", "buckets", "mean", "counter")
 _BITS = 30  # of a label's place between the lowest and the highest one
 
@@ -136,7 +135,7 @@ class Table:
         Parameters
         ----------
         codes : (n_rows) int32
-            0 .. n_codes - 1, `MISSING` or `UNSEEN`.
+            0 .. n_codes - 1, `categories.MISSING` or `categories.UNSEEN`.
 
         Returns
         -------
@@ -201,7 +200,7 @@ def table(codes: Codes, n_codes: int, target: Target, statistics: Sequence[Stati
     Parameters
     ----------
     codes : (n_rows) int32
-        0 .. n_codes - 1 or `MISSING`.
+        0 .. n_codes - 1 or `categories.MISSING`.
     n_codes : int
         Number of categories.
     target : Target

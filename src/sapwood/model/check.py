@@ -75,10 +75,13 @@ def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
     """Trees that are monotone one by one sum up to a monotone score; where one is not, the sum may still be."""
     if column in booster.categories:
         return Verdict(None, "categories have no order")
+    if any(column == own for sources in booster.combinations.sources() for own, _ in sources):
+        return Verdict(None, "it is part of a combination, whose codes have no order")
     crooked = 0
     whole: list[Side] = [(-np.inf, np.inf, True)] * booster.n_columns
     for place, dictionary in booster.categories.items():
         whole[place] = (frozenset(range(dictionary.n_bins)), True)
+    whole += [(frozenset(range(n)), True) for n in booster.combinations.n_bins(booster.n_columns).values()]
     for index in range(booster.trees.n_trees):
         pair = _crossing(booster.trees.slice(index, index + 1), column, sign, whole)
         if pair is None:
@@ -161,9 +164,11 @@ def _children(tree: Trees, node: int, side: Side) -> Iterator[tuple[int, Side]]:
 
 
 def _row(box: Box, booster: "Booster") -> list[Any]:
-    """A row inside a box; None is a missing category."""
+    """A row inside a box, but for combinations; None is a missing category."""
     row: list[Any] = [None if column in booster.categories else 0.0 for column in range(booster.n_columns)]
     for column, side in box.items():
+        if column >= booster.n_columns:
+            continue
         if len(side) == 2:
             row[column] = booster.categories[column].values[min(side[0])] if side[0] else None
         else:
@@ -179,7 +184,9 @@ def _above(cut: float) -> float:
 
 def _interaction(booster: "Booster", groups: Sequence[Sequence[int]]) -> Verdict:
     """Every path has columns of one group."""
-    of = [{g for g, group in enumerate(groups) if column in group} for column in range(booster.n_columns)]
+    own = [{column} for column in range(booster.n_columns)]  # behind each column that trees split
+    own += [{column for column, _ in sources} for sources in booster.combinations.sources()]
+    of = [{g for g, group in enumerate(groups) if columns <= set(group)} for columns in own]
     trees = booster.trees
     for index in range(trees.n_trees):
         tree = trees.slice(index, index + 1)
@@ -188,7 +195,7 @@ def _interaction(booster: "Booster", groups: Sequence[Sequence[int]]) -> Verdict
         for node in np.flatnonzero(tree.left).tolist():
             column = int(tree.column[node])
             for child in (int(tree.left[node]), int(tree.left[node]) + 1):
-                alive[child], path[child] = alive[node] & of[column], path[node] | {column}
+                alive[child], path[child] = alive[node] & of[column], path[node] | own[column]
             if not alive[child]:
                 mixed = ", ".join(booster.feature_names[c] for c in sorted(path[child]))
                 return Verdict(False, f"tree {index} has {mixed} on one path, which no group holds")

@@ -41,7 +41,8 @@ def enumerated(
     (n_rows, n_outputs, n_columns) and (n_rows, n_outputs) float64
         Values and base values.
     """
-    players = np.unique(booster.trees.column[booster.trees.column >= 0]).tolist()
+    split = np.unique(booster.trees.column[booster.trees.column >= 0])
+    players = np.flatnonzero(booster.combinations.shares(booster.n_columns)[split].any(axis=0)).tolist()
     n, n_rows, n_other = len(players), rows.n_rows, background.n_rows
     if n > MOST_PLAYERS:
         raise ParameterError(

@@ -379,7 +379,7 @@ Tree Trainer::grow_one(int output, int grower, Limits limits, uint64_t seed, uin
 
 bool Trainer::grows_together(const Limits& limits) const {
   for (int c = 0; c < binned_.n_columns; c++)
-    if (binned_.is_category[c] && binned_.n_bins[c] > limits.max_cat_to_onehot) return false;  // one by one only
+    if (binned_.is_category[c] && binned_.n_bins[c] > limits.max_cat_to_onehot && !rules_.one_by_one(c)) return false;
   return !ordered_ && rules_.direction.empty() && rules_.forced.empty();
 }
 

@@ -99,6 +99,11 @@ def write(booster: Booster) -> bytes:
 def _ensemble(booster: Booster) -> dict[str, Any]:
     """The attributes of the operator."""
     trees = booster.trees
+    if len(booster.combinations):
+        raise ParameterError(
+            "the model splits combinations of columns, which ONNX does not have; train with max_combination=1 and no "
+            "missing categories, or export to C."
+        )
     if not trees.n_trees:
         raise ParameterError("the model has no trees; an ensemble of ONNX needs one at least.")
     sizes = np.diff(trees.offset)
