@@ -502,11 +502,11 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "category_encoding", Choice(("auto", "partition", "onehot", "ordered", "both")), "auto",
+        "category_encoding", Choice(("auto", "partition", "onehot", "ordered", "both")), "partition",
         "What is made of columns of categories: 'partition', splits by sets of them that are chosen in every node; "
         "'onehot', one category against the rest, however many there are; 'ordered', what labels say of each category, "
-        "by the rows before a row in a random order; 'both', sets and that. 'auto' is 'partition', with "
-        "recipe='catboost' 'ordered'.",
+        "by the rows before a row in a random order; 'both', sets and that; 'auto', for each column 'ordered' where it "
+        "has more than 32 categories and fewer than 100 rows a category, else 'partition'.",
         model=True,
     ),
     Parameter(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sapwood import objective
 from sapwood.boost import leaf
+from sapwood.boost.encoding import of_columns
 from sapwood.boost.watch import apply
 from sapwood.data import encode
 from sapwood.data.dataset import Dataset
@@ -36,7 +37,7 @@ REFUSED: Mapping[str, Any] = {  # and the values that they must have
 
 
 def chosen(params: Mapping[str, Any], data: Dataset) -> list[int]:
-    """The columns that statistics are made of: those of more categories than are split one by one.
+    """The columns that statistics are made of.
 
     Parameters
     ----------
@@ -49,9 +50,7 @@ def chosen(params: Mapping[str, Any], data: Dataset) -> list[int]:
     -------
     list of int
     """
-    if params["category_encoding"] not in ("ordered", "both"):
-        return []
-    return [j for j, known in data.categories.items() if known.n_bins > params["max_cat_to_onehot"]]
+    return [j for j, how in of_columns(params, data).items() if how in ("ordered", "both")]
 
 
 def check(params: Mapping[str, Any], data: Dataset, label: Floats, continued: bool) -> None:
@@ -67,10 +66,10 @@ def check(params: Mapping[str, Any], data: Dataset, label: Floats, continued: bo
     continued : bool
         There is a model to go on from.
     """
-    if params["boosting"] != "ordered" and params["category_encoding"] not in ("ordered", "both"):
+    if params["boosting"] != "ordered" and params["category_encoding"] in ("partition", "onehot"):
         for name in sorted(by_hand(params) & {"has_time", "n_permutations"}):
             raise ParameterError(
-                f"{name} is for boosting='ordered' and category_encoding='ordered' or 'both'; leave it out."
+                f"{name} is for boosting='ordered' and category_encoding='ordered', 'both' or 'auto'; leave it out."
             )
         return
     if params["has_time"] and params["n_permutations"] > 1:
@@ -139,7 +138,7 @@ class Statistics:
         n_threads, goal, (target, kinds) = self._n_threads, rule.objective, _target(rule.objective, label, weight)
         codes, sizes = [_codes(data, j) for j in columns], [data.n_bins[j] for j in columns]
         tables = [encode.table(*of, target, kinds).values() for of in zip(codes, sizes, strict=True)]
-        gone = columns if params["category_encoding"] == "ordered" else []
+        gone = [j for j, how in of_columns(params, data).items() if how == "ordered"]
         kept = [j for j in range(data.n_columns) if j not in gone]
         self._origin = kept + [j for j, table in zip(columns, tables, strict=True) for _ in table]
         self._values = [None] * len(kept) + [one for table in tables for one in table]  # of every category, or None
