@@ -1,9 +1,9 @@
 """The recipe of CatBoost against CatBoost itself: loss and fit time at equal rounds, on data with categories.
 
-    python benchmarks/recipe.py   --data FOLDER --keep FILE     twelve sets, five splits; what FILE has is not run again
-    python benchmarks/recipe.py   ... --kept PEERS.json         with losses of catboost-default that quality.py has kept
-    python benchmarks/recipe.py   ... --only sapwood:boosting=plain sapwood:boosting=ordered,n_permutations=1
-                                                                variants of either, each against the first
+    python benchmarks/recipe.py --data FOLDER --keep FILE     twelve sets, five splits; what FILE has is not run again
+    python benchmarks/recipe.py ... --kept PEERS.json         with losses of catboost-default that quality.py has kept
+    python benchmarks/recipe.py ... --only sapwood:boosting=plain sapwood:boosting=ordered,n_permutations=1
+                                                              variants of either, each against the first
 
 In: a folder as for quality.py. Out: a line of FILE for each fit, so that a run may be broken off and goes on later;
 for each data set the loss and fit time of every contender over those of the first, with standard errors over splits.

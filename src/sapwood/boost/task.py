@@ -105,7 +105,7 @@ class Task:
         luck = grow.luck(self.params, index, rate, self._n_live)
         trees = grower.grow(policy, limits, seed, number * rule.n_outputs, luck)
         if self.encoded is not None:
-            trees = self.encoded.settle(trees, self.trainer)
+            trees = self.encoded.settle(trees, grower, self.trainer)
             self.encoded.follow(rule, rate)
         if rule.after:
             judge = self.watches[-1] if self.watches else None
