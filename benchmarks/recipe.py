@@ -91,23 +91,32 @@ def ratios(runs: dict[tuple[str, str, int], Run], ours: str, base: str, data: st
 
 
 def table(runs: dict[tuple[str, str, int], Run], only: list[str], sets: list[str]) -> None:
-    """Print each contender against the first."""
+    """Print each contender against the first: geometric means over splits, then over sets."""
+
+    def mean(logs: Any) -> float:
+        known = [one for one in logs if np.isfinite(one)]
+        return float(np.mean(known)) if known else np.nan
+
     for ours in only[1:]:
         print(f"\n{ours} / {only[0]}\n{'':22}{'loss':>8}{'+-':>8}{'splits':>8}{'fit time':>10}{'cpu':>8}")
         rows = []
         for data in sets:
-            loss, seconds, cpu = (ratios(runs, ours, only[0], data, what) for what in ("loss", "seconds", "cpu"))
-            if not len(loss):
-                continue
-            error = loss.std(ddof=1) / len(loss) ** 0.5 if len(loss) > 1 else np.nan
-            times = [one.mean() if len(one) and data != "diabetes_readmission" else np.nan for one in (seconds, cpu)]
-            rows.append([loss.mean(), error, *times])
-            shown = [f"{np.exp(t):8.3f}" for t in times]
-            print(f"{data:22}{np.exp(loss.mean()):8.4f}{error:8.4f}{len(loss):8}", *shown)
+            logs = [ratios(runs, ours, only[0], data, what) for what in ("loss", "seconds", "cpu")]
+            if len(logs[0]):
+                error = logs[0].std(ddof=1) / len(logs[0]) ** 0.5 if len(logs[0]) > 1 else np.nan
+                times = [np.nan if data == "diabetes_readmission" else mean(log) for log in logs[1:]]
+                rows.append((mean(logs[0]), error, *times))
+                line(data, rows[-1], str(len(logs[0])))
         if rows:
-            mean, error = np.nanmean(rows, axis=0), np.sqrt(np.sum(np.square([row[1] for row in rows]))) / len(rows)
-            times = [f"{np.exp(t):8.3f}" for t in mean[2:]]
-            print(f"{'geometric mean':22}{np.exp(mean[0]):8.4f}{error:8.4f}{'':8}", *times)
+            loss, errors, seconds, cpu = zip(*rows, strict=True)
+            error = float(np.sqrt(np.sum(np.square(errors)))) / len(rows)  # splits are drawn anew, sets are these
+            line("geometric mean", (mean(loss), error, mean(seconds), mean(cpu)), "")
+
+
+def line(name: str, logs: tuple[float, ...], splits: str) -> None:
+    """Print a row of the table; the error of a logarithm is that of the ratio, nearly."""
+    loss, error, seconds, cpu = logs
+    print(f"{name:22}{np.exp(loss):8.4f}{error:8.4f}{splits:>8}{np.exp(seconds):10.3f}{np.exp(cpu):8.3f}")
 
 
 def main() -> None:
