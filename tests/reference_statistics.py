@@ -4,6 +4,7 @@ Codes of categories, numbers, labels and parameters enter; trees over numbers, a
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from reference_objectives import OBJECTIVES, margin
 from reference_ordered import TURN
 
 Floats = NDArray[np.float64]
+Now = tuple[list[Floats], list[Floats], dict[str, Any]]  # a table for each order, cuts, parameters of columns
 PRIORS = (0.0, 0.5, 1.0)
 
 
@@ -30,23 +32,26 @@ def statistics(
 
 
 def train(
-    tables: list[Floats], cut: list[Floats], y: Floats, params: dict[str, Any], weight: Floats | None
+    renew: Callable[[int, list[ref.Tree]], Now], y: Floats, params: dict[str, Any], weight: Floats | None
 ) -> tuple[list[ref.Tree], Floats]:
     """Trees over the columns of the tables, one table for each order, and the start scores (n_outputs).
 
-    Values of leaves come from the last table, splits from the others in turn.
+    Values of leaves come from the last table, splits from the others in turn. `renew` says before every round, by its
+    number and the trees so far, what trees grow on now.
     """
     w = ref.weights(weight, len(y))
     p = ref.DEFAULTS | params | {"count_unit": math.ldexp(1.0, w.shift)}
-    codes = [
-        [ref.codes(x, c) if not n else np.where(np.isnan(x), n, x).astype(np.int64)
-         for x, c, n in zip(table.T, cut, p["n_categories"], strict=True)]
-        for table in tables
-    ]  # fmt: skip
     goal, label = OBJECTIVES[p["objective"]], ref.planes(p["objective"], y)
     base, every, trees = ref.start(goal, (), label, w), np.arange(len(y)), []
-    scores = [np.repeat(base[:, None], len(y), axis=1) for _ in tables]
+    scores: list[Floats] = []
     for round in range(p["n_estimators"]):
+        tables, cut, more = renew(round, trees)
+        p, scores = p | more, scores or [np.repeat(base[:, None], len(y), axis=1) for _ in tables]
+        codes = [
+            [ref.codes(x, c) if not n else np.where(np.isnan(x), n, x).astype(np.int64)
+             for x, c, n in zip(table.T, cut, p["n_categories"], strict=True)]
+            for table in tables
+        ]  # fmt: skip
         turn = int(ref.draw(p["seed"], TURN, round, 0, np.array([0]))[0]) % (len(tables) - 1)
         grown = []
         for output, (g, h) in enumerate(zip(*ref.gradients(p["objective"], (), scores[turn], label), strict=True)):

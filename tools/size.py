@@ -11,13 +11,13 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2800,  # 22 metrics in one file; every parameter, and what the peers call it
+    "src/sapwood": 2900,  # 22 metrics in one file; every parameter, by column too, and what the peers call it
     "src/sapwood/device": 160,
     "src/sapwood/data": 2300,  # any container, categories and their dictionaries, sparse tables, target statistics
-    "src/sapwood/model": 2650,  # trees and their proofs; explanations, importances, effects, influence
-    "src/sapwood/model/convert": 1900,  # one reader or writer a format
+    "src/sapwood/model": 2950,  # trees and their proofs; combinations; explanations, importances, effects, influence
+    "src/sapwood/model/convert": 2000,  # one reader or writer a format; combinations in C
     "src/sapwood/objective": 550,
-    "src/sapwood/boost": 2300,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting and statistics
+    "src/sapwood/boost": 2700,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting, categories
     "src/sapwood/interfaces": 750,  # the estimators, and the encoder
     "src/sapwood/core": 1200,
     "src/sapwood/core/math": 480,  # one way to order floats; a ridge

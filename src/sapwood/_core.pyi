@@ -125,6 +125,7 @@ class Trainer:
         groups: Sequence[Sequence[int]],  # columns that may share a path, every column in one; empty: all may
         extra: bool,
         forced: Sequence[Sequence[int]],  # (column, bin, place of what follows left, right); -1: nothing
+        alone: Sequence[int],  # columns split one category against the rest, however many there are
     ) -> None:
         """Which splits trees may have, beyond their limits (NUMERICS, rules)."""
     def set_sampler(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ParameterError, suggest
+from sapwood.params import RECIPES
 
 Group = list[int]  # columns that may share a path
 _NOT_EXACT = (
@@ -33,6 +34,7 @@ def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     dict
         `monotone_constraints` {name: -1 or 1}, `interaction_constraints` (groups of names, or a word),
         `forced_splits`, `feature_weights` and `first_use_penalties` by name; None where there are none.
+        `category_encoding` and `statistics` as they are, or by name.
     """
     groups = params["interaction_constraints"]
     if isinstance(groups, list):
@@ -45,7 +47,15 @@ def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         "first_use_penalties": _numbers(params, "first_use_penalties", names, 0),
         "interaction_constraints": groups,
         "forced_splits": None if forced is None else _named(forced, names),
+        **{what: _of_columns(params[what], names, what) for what in ("category_encoding", "statistics")},
     }
+
+
+def encodings(params: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """What is made of every column, if it is one of categories: partition, onehot, ordered or both."""
+    given, usual = params["category_encoding"], RECIPES.get(params["recipe"], {}).get("category_encoding", "partition")
+    words = [given.get(name) for name in names] if isinstance(given, Mapping) else [given] * len(names)
+    return [usual if word is None else word for word in words]
 
 
 def numbers(given: Mapping[str, float] | None, names: Sequence[str], usual: float) -> list[float]:
@@ -109,6 +119,9 @@ def check(
     categories : collection of str, optional
         The columns that hold categories.
     """
+    for what in ("category_encoding", "statistics"):
+        for name in [name for name in params[what] if name not in categories] if isinstance(params[what], dict) else ():
+            raise ParameterError(f"{what} names {name!r}, which is no column of categories; leave it out.")
     monotone, splits, policy = params["monotone_constraints"], params["forced_splits"], params["grow_policy"]
     cosine = params["score_function"] == "cosine"
     for name in ("monotone_constraints", "reg_alpha", "max_delta_step") if cosine else ():
@@ -171,6 +184,13 @@ def _numbers(params: Mapping[str, Any], what: str, names: Sequence[str], usual: 
         given = dict(enumerate(given))
     found = {_column(column, names, what): number for column, number in (given or {}).items()}
     return {names[column]: found[column] for column in sorted(found) if found[column] != usual} or None
+
+
+def _of_columns(given: Any, names: Sequence[str], what: str) -> Any:
+    """A parameter that may be one for all columns, by name where it is by column."""
+    if not isinstance(given, Mapping):
+        return given
+    return {names[_column(column, names, what)]: value for column, value in given.items()}
 
 
 def _column(given: Any, names: Sequence[str], what: str) -> int:

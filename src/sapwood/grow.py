@@ -3,14 +3,13 @@
 In: resolved parameters. Out: a growth policy of the core and the limits it keeps.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, math
-from sapwood.data.categories import MAX_BINS
 from sapwood.device import cpu
 from sapwood.errors import ParameterError, suggest
 
@@ -49,8 +48,6 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
     rows = 0 if params["min_samples_leaf"] == "auto" else params["min_samples_leaf"]
     limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "min_samples_leaf": rows, "path_smooth": smooth}
     limits |= {name: params[name] for name in _SAME}
-    if params["category_encoding"] == "onehot":
-        limits["max_cat_to_onehot"] = MAX_BINS
     if params["pruning"] == "post":
         limits["min_split_gain"] = 0.0
     return policy, limits
@@ -60,8 +57,10 @@ def rule(
     trainer: cpu.Trainer,
     params: Mapping[str, Any],
     names: Sequence[str],
+    categories: Collection[int],
     cuts: Sequence[NDArray[np.float64]],
     used: Sequence[int] = (),
+    weights: Sequence[float] = (),
 ) -> None:
     """Tell a trainer which splits its trees may have.
 
@@ -72,21 +71,28 @@ def rule(
         Resolved parameters, constraints by name.
     names : sequence of str
         Of the columns.
+    categories : collection of int
+        The columns of categories.
     cuts : sequence of (n_cuts) float64
         Of the columns.
     used : sequence of int, optional
         Columns that the trees of the model have used before.
+    weights : sequence of float, optional
+        Of columns that follow those with names, and are bound by nothing.
     """
+    directions = constraints.directions(params["monotone_constraints"], names)
+    given = constraints.numbers(params["feature_weights"], names, 1.0)
     trainer.set_rules(
-        constraints.directions(params["monotone_constraints"], names),
+        directions + [0] * len(weights) if directions else [],
         params["monotone_method"] == "intermediate",
         constraints.groups(params["interaction_constraints"], names),
         params["extra_trees"],
         constraints.forced(params["forced_splits"], names, cuts),
+        [j for j, word in enumerate(constraints.encodings(params, names)) if word == "onehot" and j in categories],
     )
     trainer.set_taste(
         params["score_function"] == "cosine",
-        constraints.numbers(params["feature_weights"], names, 1.0),
+        (given or [1.0] * len(names)) + list(weights) if weights else given,
         constraints.numbers(params["first_use_penalties"], names, 0.0),
         used,
     )

@@ -16,6 +16,7 @@ import numpy as np
 
 from sapwood.errors import ParameterError, suggest
 
+PRIORS = (0.0, 0.5, 1.0)  # of target statistics, CatBoost's
 LARGEST_SCORE = 1e150  # squares of raw scores must stay finite in float64
 
 
@@ -102,6 +103,58 @@ class Choice:
         if not self.more and word not in self.words:
             raise ParameterError(f"{given} is unknown; {suggest(word, self.words)}")
         return word
+
+
+@dataclass(frozen=True)
+class ChoiceByColumn:
+    """One of a few words, or one for each of some columns, by name or position, or None."""
+
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{Choice(self.words)}, dict or None"
+
+    def check(self, given: str, value: Any) -> str | dict[str | int, str] | None:
+        if value is None:
+            return None
+        if not isinstance(value, Mapping):
+            return Choice(self.words).check(given, value)
+        return {column: Choice(self.words).check(given, value[column]) for column in _columns(given, value)}
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What labels say of categories: for all columns, or for some by name or position, a list of kinds.
+
+    A kind is a word, or a pair of a word and priors.
+    """
+
+    kinds: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "sequence, dict or None"
+
+    def check(self, given: str, value: Any) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, Mapping):
+            return {column: self._listed(given, value[column]) for column in _columns(given, value)}
+        return self._listed(given, value)
+
+    def _listed(self, given: str, value: Any) -> list[list[Any]]:
+        """Pairs of a word and its priors."""
+        if isinstance(value, str) or not isinstance(value, list | tuple) or not value:
+            raise ParameterError(f"{given} is no list of statistics; give some of {', '.join(self.kinds)}.")
+        found: list[list[Any]] = []
+        for one in value:
+            kind, priors = one if isinstance(one, list | tuple) and len(one) == 2 else (one, None)
+            word = Choice(self.kinds).check(f"{given}: {kind!r}", kind)
+            if priors is None:
+                priors = (0.0,) if word == "counter" else PRIORS
+            if not isinstance(priors, list | tuple) or not priors or word in (other for other, _ in found):
+                raise ParameterError(f"{given}: give every kind once, with a list of priors or without.")
+            found.append([word, [Number(0, 1).check(f"{given}: prior {prior!r}", prior) for prior in priors]])
+        return found
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sapwood.kinds import (
     ByColumn,
     Categorical,
     Choice,
+    ChoiceByColumn,
     Device,
     Directions,
     Flag,
@@ -32,6 +33,7 @@ from sapwood.kinds import (
     Seed,
     Shares,
     Start,
+    Statistics,
     Verbosity,
     either,
     whole,
@@ -502,11 +504,32 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "category_encoding", Choice(("auto", "partition", "onehot", "ordered", "both")), "partition",
+        "category_encoding", ChoiceByColumn(("auto", "partition", "onehot", "ordered", "both")), None,
         "What is made of columns of categories: 'partition', splits by sets of them that are chosen in every node; "
         "'onehot', one category against the rest, however many there are; 'ordered', what labels say of each category, "
-        "by the rows before a row in a random order; 'both', sets and that; 'auto', for each column 'ordered' where it "
-        "has more than 32 categories and fewer than 100 rows a category, else 'partition'.",
+        "by the rows before a row in a random order; 'both', sets and that; 'auto', 'ordered' for columns of more than "
+        "32 categories and fewer than 100 rows a category, 'partition' for others. None is 'partition', with "
+        "recipe='catboost' 'ordered'. A dict says it for some columns, by name or position.",
+        model=True,
+    ),
+    Parameter(
+        "statistics", Statistics(("borders", "buckets", "mean", "counter")), None,
+        "What 'ordered' and 'both' make of a category, as in OrderedTargetEncoder: a list of kinds, or of pairs (kind, "
+        "priors), or a dict of such lists for some columns. None is borders (classes) or mean (numbers), each with the "
+        "priors 0, 0.5 and 1, and counter; so it is for combinations, unless a list is for all columns.",
+        model=True,
+    ),
+    Parameter(
+        "max_combination", Integer(1, 8), 1,
+        "Most columns that are joined to one of categories, for category_encoding 'ordered' and 'both': categories and "
+        "numbers above a threshold that met on the paths of trees. 1 joins none.",
+        ("max_ctr_complexity",),
+        model=True,
+    ),
+    Parameter(
+        "model_size_reg", _positive, 0.5,
+        "The gain of a combination of columns that no tree has used yet is multiplied by (1 + its size / the largest "
+        "size) ^ -model_size_reg.",
         model=True,
     ),
     Parameter(
@@ -717,6 +740,10 @@ ELSEWHERE = {
     "criterion": "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
     "warm_start": "continue a model with init_model=model.",
     "importance_type": "ask the model for it: Booster.importance(kind).",
+    **dict.fromkeys(
+        ("simple_ctr", "combinations_ctr", "per_feature_ctr"),
+        "use statistics, for example {'city': [('borders', (0, 0.5, 1)), 'counter']}; values are cut at sixteenths.",
+    ),
     "penalties_coefficient": "multiply first_use_penalties by it.",
     "max_features": "draw a share of the columns with colsample_bynode.",
 }
@@ -727,6 +754,7 @@ _LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
     "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
+    "max_combination", "model_size_reg", "statistics",
 )  # fmt: skip
 
 

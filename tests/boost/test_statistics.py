@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import reference
-import reference_encode
-import reference_statistics
 import sapwood
 from sapwood import Booster, Dataset, sampling
 from sapwood.errors import ParameterError
 from sapwood.model.trees import Trees
-from test_reference import POLICIES, WEIGHTS, assert_bits, weight_of
+from test_reference import assert_bits
 
 Floats = NDArray[np.float64]
 N = 300
@@ -43,71 +40,6 @@ def data_of(X: Any, y: Any, weight: Any = None) -> Dataset:
 def fitted(objective: str = "logistic", weight: Any = None, **params: Any) -> Booster:
     X, y = rows(objective)
     return sapwood.train({**SMALL, "objective": objective, **params}, data_of(X, y, weight))
-
-
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("objective", BORDERS)
-@pytest.mark.parametrize("policy", POLICIES)
-def test_reference(policy: str, objective: str, weights: str) -> None:
-    """Trees over numbers by the reference, whose splits by a statistic are read as sets here, are the model's."""
-    (X, y), weight = rows(objective), weight_of(np.random.default_rng(5), weights, N)
-    data = data_of(X, y, weight)
-    params = SMALL | {"objective": objective, "grow_policy": policy, "random_state": 7}
-    booster = sapwood.train(params, data)
-
-    codes = {j: data.binned.codes(j).astype(np.int32) for j in (1, 2, 3)}  # missing is the last
-    three = np.where(codes[2] == data.n_bins[2], np.nan, codes[2])
-    kept = [X[:, 0].astype(np.float64), three]
-    orders = [reference_encode.order(7, which, weight, N) for which in range(3)]
-
-    def stand_in(order: Any) -> list[Floats]:
-        return [
-            one
-            for j in (1, 3)
-            for one in reference_statistics.statistics(codes[j], y, BORDERS[objective], weight, order)
-        ]
-
-    tables = [np.array([*kept, *stand_in(order)]).T for order in orders]
-    w = reference.weights(weight, N)
-    cut = [reference.cuts(kept[0], w, 255, 1), np.empty(0)]
-    if BORDERS[objective]:
-        cut += [np.arange(1, 16) / 16] * (tables[0].shape[1] - 2)
-    else:
-        cut += [reference.cuts(x, w, 255, 1) for x in tables[0].T[2:]]
-    told = {name: value for name, value in params.items() if name in reference.DEFAULTS}
-    told |= {"seed": 7, "n_categories": [0, data.n_bins[2]] + [0] * (tables[0].shape[1] - 2)}
-    expected, base = reference_statistics.train(tables, cut, y, told, weight)
-
-    assert_bits(np.asarray(booster.base), base, "start")
-    for name in ("left", "value", "gain", "cover", "count"):
-        assert_bits(getattr(booster.trees, name), np.concatenate([tree[name] for tree in expected]), name)
-    origin = [0, 2] + [j for j in (1, 3) for _ in range((tables[0].shape[1] - 2) // 2)]
-    later = whole_table(codes, y, objective, weight)
-    by_statistic = 0
-    for at, tree in enumerate(expected):
-        own = booster.trees.slice(at, at + 1)
-        assert own.column.tolist() == [origin[c] if c >= 0 else -1 for c in tree["column"]]
-        for node in np.flatnonzero(tree["column"] >= 2):
-            by_statistic += 1
-            value = later[tree["column"][node] - 2]
-            left = np.flatnonzero(value <= tree["threshold"][node])
-            n_bins = data.n_bins[origin[tree["column"][node]]]
-            assert own.codes(int(node)).tolist() == left[left < n_bins].tolist()
-            assert own.missing_left[node] == (n_bins in left)
-    assert by_statistic > 5
-
-
-def whole_table(codes: dict[int, Any], y: Floats, objective: str, weight: Any) -> list[Floats]:
-    """The statistics of every code, the missing one last, from all rows: of rows of weight 0 that follow them."""
-    found = []
-    for j in (1, 3):
-        every = np.arange(codes[j].max() + 1 if j == 1 else codes[j].max() + 2, dtype=np.int32)
-        code, n = np.append(codes[j], every), len(every)
-        given = np.append(np.ones(N) if weight is None else weight, np.zeros(n))
-        label = np.append(y, np.full(n, y[given[:N] > 0].mean() if objective == "squared_error" else 0.0))
-        values = reference_statistics.statistics(code, label, BORDERS[objective], given, np.flatnonzero(given))
-        found += [one[N:] for one in values]
-    return found
 
 
 @pytest.mark.parametrize("encoding", ["ordered", "both"])
@@ -175,13 +107,14 @@ def test_cross_validation() -> None:
 
 
 def test_new_rows(tmp_path: Path) -> None:
-    """A category that training did not see counts as missing; files and explanations know nothing of statistics."""
+    """Missing is a category, one that training did not see has the prior; explanations know of no statistic."""
     X, _ = rows("logistic")
     booster = fitted()
-    odd = X[:3].copy()
-    odd[0, 1], odd[1, 1], odd[2, 1] = "new", None, float("nan")
+    odd = X[:4].copy()
+    odd[:, 1] = "new", "newer", None, float("nan")
     odd[:, [0, 2, 3]] = X[0, [0, 2, 3]]
-    assert len(set(booster.predict(odd).tolist())) == 1
+    new, newer, missing, nan = booster.predict(odd).tolist()
+    assert new == newer != missing == nan
     booster.save(tmp_path / "model.sapwood")
     assert_bits(sapwood.load(tmp_path / "model.sapwood").predict(X), booster.predict(X), "loaded")
     found = booster.explain(X)
@@ -194,9 +127,11 @@ def test_which_columns_and_how() -> None:
 
     def sets(**params: Any) -> dict[int, set[int]]:
         """Sizes of the sets that columns are split by."""
-        trees = sapwood.train(SMALL | {"n_estimators": 20, "objective": "logistic"} | params, data).trees
+        booster = sapwood.train(SMALL | {"n_estimators": 20, "objective": "logistic"} | params, data)
+        trees, first = booster.trees, [column for ((column, _),) in booster.combinations.sources()]
+        column = np.array([0, 1, 2, 3, *first, -1])[trees.column]  # some are missing in the first
         nodes = np.flatnonzero(trees.set >= 0).tolist()
-        return {j: {len(trees.codes(node)) for node in nodes if trees.column[node] == j} for j in (1, 2, 3)}
+        return {j: {len(trees.codes(node)) for node in nodes if column[node] == j} for j in (1, 2, 3)}
 
     assert sets()[2] == {1} and max(sets()[1]) > 1  # of at most max_cat_to_onehot values: one against the rest
     assert max(sets(max_cat_to_onehot=2)[2]) > 1
@@ -246,13 +181,11 @@ def test_refusals(name: str) -> None:
         sapwood.train(SMALL | params, data)
 
 
-def test_no_second_training_and_no_two_labels() -> None:
+def test_no_second_training() -> None:
     X, y = rows("squared_error")
     data = data_of(X, y)
     with pytest.raises(ParameterError, match="cannot go on from init_model"):
         sapwood.train(SMALL, data, init_model=sapwood.train({"n_estimators": 1}, data))
-    with pytest.raises(ParameterError, match="one label a row, and there are 2"):
-        sapwood.train(SMALL, data_of(X, np.array([y, y]).T))
 
 
 def test_linear_leaves_are_not_boosted_in_order() -> None:

@@ -73,6 +73,25 @@ def test_categories(policy, tmp_path):
     agrees(booster, pandas.DataFrame(table), rows, tmp_path)
 
 
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+def test_combinations(tmp_path):
+    codes = RNG.integers(0, 9, (2, 400))
+    label = np.sin(5.0 * (codes[0] + 2 * codes[1])) + (np.nan_to_num(X[:, 0]) > 0.3) * np.sin(codes[0])
+    towns, kinds = (np.array([f"{name} {code}" for code in range(9)], object) for name in ("town", "kind"))
+    table = {"town": np.where(codes[0] == 3, None, towns[codes[0]]), "kind": kinds[codes[1]], "x": X[:, 0]}
+    pandas = pytest.importorskip("pandas")
+    params = {"category_encoding": "ordered", "max_combination": 3, "n_estimators": 17, "min_samples_leaf": 1}
+    booster = sw.train(params, sw.Dataset(pandas.DataFrame(table), label=label))
+    sources = list(booster.combinations.sources())
+    assert {1, 2, 3} == set(map(len, sources)) and any(threshold for own in sources for _, threshold in own)
+    table["town"][:7] = table["kind"][5:20] = "never seen"
+    coded = [
+        [-1.0 if value is None else booster.categories[j].place.get(value, -2.0) for value in table[name]]
+        for j, name in enumerate(("town", "kind"))
+    ]
+    agrees(booster, pandas.DataFrame(table), np.column_stack([*coded, table["x"]]), tmp_path)
+
+
 def test_what_c_cannot_have(tmp_path):
     booster = sw.train({"n_estimators": 2}, sw.Dataset(X, label=Z))
     with pytest.raises(sw.errors.ParameterError, match="no C identifier"):

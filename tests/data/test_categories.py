@@ -260,7 +260,7 @@ def test_rows_of_no_weight_are_nowhere():
     column = coded(["a", "b", "b"])
     dictionary = learn([column], np.array([1, 0, 0], np.int32), "x")
     assert dictionary.values == ("a",)
-    assert dictionary.encode(column, "x").tolist() == [0, -1, -1]
+    assert dictionary.encode(column, "x").tolist() == [0, -2, -2]
 
 
 def test_rare_values_share_the_last_bin():
@@ -273,7 +273,7 @@ def test_rare_values_share_the_last_bin():
     assert codes[:n].tolist() == list(range(n))
     assert set(codes[n - 1 : n + 1000].tolist()) == {n - 1}
     unseen = categories.of_numbers(np.array([-5, n + 1000]), None, "x")
-    assert dictionary.encode(unseen, "x").tolist() == [-1, -1]
+    assert dictionary.encode(unseen, "x").tolist() == [-2, -2]
     assert (dictionary.label(5), dictionary.label(n - 1)) == ("5", "(rare ones)")
 
 
@@ -289,7 +289,7 @@ def test_text_and_numbers_are_not_matched():
     with pytest.raises(DataError, match=r"x has text, such as '1'.*convert it with astype\(int\)"):
         Dictionary((1,)).encode(coded(["1"]), "x")
     assert Dictionary(("a",)).encode(coded([None]), "x").tolist() == [-1]
-    assert Dictionary(()).encode(coded(["a"]), "x").tolist() == [-1]
+    assert Dictionary(()).encode(coded(["a"]), "x").tolist() == [-2]
     assert Dictionary(("a",)).encode(Coded(np.array([-1, -1]), [1]), "x").tolist() == [-1, -1]  # nobody has the number
 
 

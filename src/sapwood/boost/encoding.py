@@ -1,43 +1,43 @@
-"""What is made of each column of categories.
+"""Which encoding a column of categories has where 'auto' is asked for.
 
-In: parameters, training rows. Out: an encoding for every column of categories.
+In: what was asked for, training rows. Out: an encoding by its name for every column of categories.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from sapwood.data.dataset import Dataset
 
-# Where 'auto' takes statistics: columns of 4 to 64 rows a category lost 1 to 22 % of the loss by them, those of 140 and
-# more won up to 4 % in the mean (docs/categories.md). Few rows with few categories are no reason to leave sets.
+# Columns of 4 to 64 rows a category lost 1 to 22 % of the loss by statistics, those of 140 and more gained up to 4 %
+# (docs/categories.md). Few rows of few categories are no reason to leave sets.
 MANY = 32  # categories; more are many
 ROWS_EACH = 100  # rows a category; fewer are few
+Asked = str | Mapping[str, str] | None
 
 
-def of_columns(params: Mapping[str, Any], data: Dataset) -> dict[int, str]:
-    """The encoding of every column of categories, 'auto' decided.
+def decided(asked: Asked, data: Dataset) -> Asked:
+    """Put an encoding in the place of every 'auto'.
 
     Parameters
     ----------
-    params : mapping
-        Resolved parameters.
+    asked : str, mapping of column to str, or None
+        As `category_encoding`, by name.
     data : Dataset
         Training rows; those of weight 0 do not count.
 
     Returns
     -------
-    dict of int to str
-        By column: 'partition', 'onehot', 'ordered' or 'both'.
+    str, mapping of column to str, or None
+        Without 'auto'.
     """
     n_rows = data.n_rows if data.weight is None else int(np.count_nonzero(data.weight))
-
-    def encoding(n_categories: int) -> str:
-        if n_categories <= params["max_cat_to_onehot"]:
-            return "onehot"
-        if params["category_encoding"] != "auto":
-            return str(params["category_encoding"])
-        return "ordered" if n_categories > MANY and n_categories * ROWS_EACH > n_rows else "partition"
-
-    return {column: encoding(known.n_bins) for column, known in data.categories.items()}
+    best = {
+        data.feature_names[column]: "ordered" if known.n_bins > max(MANY, n_rows / ROWS_EACH) else "partition"
+        for column, known in data.categories.items()
+    }
+    if asked == "auto":
+        return best
+    if isinstance(asked, Mapping):
+        return {name: best[name] if word == "auto" else word for name, word in asked.items()}
+    return asked

@@ -23,7 +23,7 @@ def ordered(tree: cpu.Tree, value: Floats, direction: Sequence[int], cut: bool) 
     value : (n_leaves) float64
         In the order of nodes.
     direction : sequence of int
-        -1, 0 or 1 for every column.
+        -1, 0 or 1 for every column; combinations, which follow, have none.
     cut : bool
         Whether values are cut; if not, only leaves without rows, which no bound of the core fits, get others.
 
@@ -34,7 +34,8 @@ def ordered(tree: cpu.Tree, value: Floats, direction: Sequence[int], cut: bool) 
     left, count = tree["left"], tree["count"]
     is_leaf = left == 0
     side = [
-        direction[c] if c >= 0 and t < np.inf else 0 for c, t in zip(tree["column"], tree["threshold"], strict=True)
+        direction[c] if 0 <= c < len(direction) and t < np.inf else 0
+        for c, t in zip(tree["column"], tree["threshold"], strict=True)
     ]
     values = np.zeros(len(left))
     values[is_leaf] = value

@@ -93,6 +93,8 @@ class Task:
         (policy, limits), rule, seed = self._plan, self.rule, self.params["random_state"]
         number = index * self.params["n_parallel_trees"] + copy
         rate = rule.rate(index) if rate is None else rate
+        if self.encoded is not None:
+            self.encoded.renew(index)
         grower = self.growers[self.turn(index)]
         if at is not None:
             scores = grower.scores()

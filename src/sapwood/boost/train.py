@@ -4,7 +4,7 @@ In: parameters, a `Dataset`, and what to watch. Out: a `Booster`, or a dict of m
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, metric, objective, sampling
-from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate, statistics
+from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -24,6 +24,7 @@ from sapwood.data.dataset import BINS, Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
+from sapwood.model.combine import Combinations
 from sapwood.model.trees import Trees
 from sapwood.params import RECIPES, by_hand, given_names, model_params, resolve
 
@@ -77,7 +78,8 @@ def train(
     trainer, base = _trainer(job, data, held, init_model)
     encoded = _encoded(job, data, held, trainer)
     watches: dict[str, Watch] = {
-        name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads) for name, one in sets.items()
+        name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads, encoded)
+        for name, one in sets.items()
     }
     if held is not None:
         watches["holdout"] = HeldOut(data, trainer, held)
@@ -106,6 +108,7 @@ def train(
             feature_names=data.feature_names,
             named=data.named,
             categories=data.categories,
+            combinations=_combinations(encoded, new, data.n_columns),
             params=model_params(job.params),
             classes=None if init_model is None else init_model.classes,
             best_round=best_round,
@@ -120,6 +123,12 @@ def train(
     if data.n_rows > 1:
         _warn_of_no_split(booster, job.params)
     return booster
+
+
+def _combinations(encoded: statistics.Statistics | None, trees: Trees, n_columns: int) -> Combinations:
+    """Those that the trees use: they come in the order of their first use."""
+    n_used = max(0, int(trees.column.max(initial=-1)) + 1 - n_columns)
+    return Combinations.of([] if encoded is None else encoded.combinations[:n_used])
 
 
 def _warn_of_no_split(booster: Booster, params: Mapping[str, Any]) -> None:
@@ -263,6 +272,7 @@ def _prepare(
     params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
     categories = [data.feature_names[column] for column in data.categories]
     constraints.check(params, data.feature_names, goal.link in COUPLED, categories)
+    params["category_encoding"] = encoding.decided(params["category_encoding"], data)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:
         classes = init_model.n_outputs
@@ -293,7 +303,7 @@ def _prepare(
     afresh = params["boosting"] == "ordered" or bool(statistics.chosen(params, data))
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
-    statistics.check(params, data, data.label, init_model is not None)
+    statistics.check(params, data, init_model is not None)
     return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
 
 
@@ -368,6 +378,8 @@ def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_out
             "init_model knows other categories than the data, or has them in another order; make the data with "
             "Dataset(..., reference=the data the model was trained on)."
         )
+    if len(model.combinations):
+        raise DataError("init_model has combinations of columns, which a training cannot go on from; train it anew.")
     if model.linear and data.values is None:
         raise DataError("init_model has linear leaves, which need values; make the data with linear_leaves=True.")
 
@@ -408,11 +420,18 @@ def _encoded(
     if not statistics.chosen(job.params, data):
         return None
     weight, scores = _weight(data, held), trainer.scores()
-    encoded = statistics.Statistics(data, job.params, job.rule, job.label, weight, scores)
-    for grower in encoded.growers:
-        grow.rule(grower, job.params, encoded.names, encoded.cuts)
+
+    def prepare(
+        grower: cpu.Trainer,
+        names: Sequence[str],
+        categories: Collection[int],
+        cuts: Sequence[Floats],
+        weights: Sequence[float],
+    ) -> None:
+        grow.rule(grower, job.params, names, categories, cuts, weights=weights)
         sampling.prepare(grower, job.params, _classes(job), data.group)
-    return encoded
+
+    return statistics.Statistics(data, job.params, job.rule, job.label, weight, scores, prepare)
 
 
 def _trainer(
@@ -423,7 +442,8 @@ def _trainer(
     label = objective.planes(goal, job.label, job.n_outputs)
     trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
     used = [] if init_model is None else np.unique(init_model.trees.column).tolist()
-    grow.rule(trainer, job.params, data.feature_names, data.cuts, [column for column in used if column >= 0])
+    used = [column for column in used if column >= 0]
+    grow.rule(trainer, job.params, data.feature_names, data.categories, data.cuts, used)
     if data.values is not None:
         trainer.set_table(data.values)
     sampling.prepare(trainer, job.params, _classes(job), data.group)

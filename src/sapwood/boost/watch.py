@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.boost import linear
+from sapwood.boost import combine, linear
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, DivergedError
@@ -42,16 +42,25 @@ class Watch(Protocol):
         """What a tree adds to the score of each row."""
 
 
+class Combines(Protocol):
+    """What knows the combinations of columns in the trees so far."""
+
+    @property
+    def combinations(self) -> list[combine.Found]:
+        """Their sources and keys, in the order of their columns."""
+
+
 class ValidSet:
     """A dataset in the bins of the training data, with scores of its own."""
 
-    def __init__(self, data: Dataset, scores: Floats, n_threads: int) -> None:
+    def __init__(self, data: Dataset, scores: Floats, n_threads: int, encoded: Combines | None = None) -> None:
         assert data.label is not None
         self.label, self.weight, self.values = data.label, data.weight, data.values
         self._data, self._scores, self._n_threads = data, scores, n_threads
+        self._whole, self._encoded = data, encoded  # with combinations
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
-        add_tree(self._scores, self._data, tree, output, self._n_threads)
+        add_tree(self._scores, self._rows(tree), tree, output, self._n_threads)
 
     def scores(self) -> Floats:
         return self._scores
@@ -60,10 +69,16 @@ class ValidSet:
         self._scores = scores
 
     def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
-        return apply(self._data, tree, self._n_threads)
+        return apply(self._rows(tree), tree, self._n_threads)
 
     def added(self, tree: Mapping[str, Any]) -> Floats:
-        return added(self._data, tree, self._n_threads)
+        return added(self._rows(tree), tree, self._n_threads)
+
+    def _rows(self, tree: Mapping[str, Any]) -> Dataset:
+        """The rows with all columns that a tree splits."""
+        if self._encoded is not None and tree["column"].max() >= self._whole.n_columns:
+            self._whole = combine.extended(self._data, self._encoded.combinations)
+        return self._whole
 
 
 class HeldOut:

@@ -368,7 +368,7 @@ Limits limits_of(nb::dict d) {
 // forced: rows of column, bin, and the places of what follows left and right, or -1
 void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermediate,
                const std::vector<std::vector<int32_t>>& groups, bool extra,
-               const std::vector<std::vector<int32_t>>& forced) {
+               const std::vector<std::vector<int32_t>>& forced, const std::vector<int>& alone) {
   const Binned& b = nb::cast<const Binned&>(self.binned);
   Rules r;
   if (!direction.empty() && (int)direction.size() != b.n_columns) refuse("there must be one direction a column");
@@ -394,6 +394,11 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
     for (const int32_t next : {f[2], f[3]})
       if (next != -1 && (next <= i || next >= (int32_t)forced.size())) refuse("no such forced split");
     r.forced.push_back({f[0], f[1], f[2], f[3]});
+  }
+  r.alone.resize(alone.empty() ? 0 : b.n_columns, 0);
+  for (const int c : alone) {
+    if (c < 0 || c >= b.n_columns || !b.is_category[c]) refuse("only columns of categories are split one by one");
+    r.alone[c] = 1;
   }
   self.trainer->set_rules(std::move(r));
 }
@@ -1006,7 +1011,7 @@ NB_MODULE(_core, m) {
           },
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
       .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
-           nb::arg("forced"))
+           nb::arg("forced"), nb::arg("alone"))
       .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"), nb::arg("used"))
       .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0)
       .def(

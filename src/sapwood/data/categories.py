@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sapwood.device import cpu
 from sapwood.errors import DataError, SapwoodError, suggest
 
+MISSING, UNSEEN = -1, -2  # codes of a value that is not there, and of one that training has not met
 MAX_BINS = 65_534  # codes of two bytes, and one of them means missing
 ADVICE = "categories are text or whole numbers of 64 bits; make text of others, for example with astype(str)."
 
@@ -147,6 +148,7 @@ class Dictionary:
     """The categories of a column, the most frequent first: all text, or all integers."""
 
     values: tuple[str, ...] | tuple[int, ...]
+    none: ClassVar[str] = "missing"  # what people read for a code below 0
 
     @property
     def n_bins(self) -> int:
@@ -171,7 +173,8 @@ class Dictionary:
         Returns
         -------
         ndarray of shape (n_rows,), int32
-            Codes 0 .. n_bins - 1; -1 for missing values and for those that are not in the dictionary.
+            Codes 0 .. n_bins - 1; `MISSING`, or `UNSEEN` for values that are not in the dictionary. The core takes
+            both for missing.
         """
         differ = self.values and column.values and type(self.values[0]) is not type(column.values[0])
         if differ and (column.codes >= 0).any():
@@ -180,8 +183,8 @@ class Dictionary:
                 f"{where} has {given}, such as {column.values[0]!r}, but its categories are {known}, such as "
                 f"{self.values[0]!r}; convert it with astype({'int' if known == 'numbers' else 'str'})."
             )
-        place = np.full(len(column.values) + 1, -1, np.int32)  # the last is where -1 points to
-        place[:-1] = [self.place.get(value, -1) for value in column.values]
+        place = np.full(len(column.values) + 1, MISSING, np.int32)  # the last is where -1 points to
+        place[:-1] = [self.place.get(value, UNSEEN) for value in column.values]
         return place[column.codes]
 
     def label(self, code: int, write: Callable[[Any], str] = str) -> str:

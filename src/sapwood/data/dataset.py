@@ -20,7 +20,8 @@ from sapwood.data.categories import Coded, Dictionary
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 
-KIND, VERSION = "dataset", 2  # 1: without categories, values and lists, as data that has none is still written
+# 1: without categories, values and lists, 2: without unseen ones, as data that has none is still written
+KIND, VERSION = "dataset", 3
 LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
 LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
 _NO_LISTS: tuple[NDArray[Any], ...] = tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
@@ -91,6 +92,8 @@ class Dataset:
         None for categories.
     categories : dict of int to Dictionary
         By position, the values of every column of categories, the most frequent first; ranks are codes.
+    unseen : dict of int to (n) int64
+        By position of a column of categories, rows whose value the reference has not met; to trees it is missing.
     n_bins : list of int
         Of each column, missing values apart.
     binned : sapwood.device.cpu.Binned
@@ -195,7 +198,13 @@ class Dataset:
         arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
         fields = {"tree_method": "hist", **dict.fromkeys(LATER, False), **fields}  # older files have none
         known = _categories(arrays, fields)
+        unseen = {j: rows for j in known if (rows := arrays.pop(f"unseen.{j}", None)) is not None}
         cuts, codes, listed = _checked(arrays, fields, known)
+        for j, rows in unseen.items():
+            rises = rows.dtype == np.int64 and rows.ndim == 1 and len(rows) > 0 and bool((np.diff(rows) > 0).all())
+            inside = rises and j in codes and rows[0] >= 0 and rows[-1] < len(codes[j])
+            if not inside or (codes[j][rows] != known[j].n_bins).any():
+                raise DataError("the file is not a valid dataset: rows of unseen categories are not missing ones.")
         self = cls.__new__(cls)
         self._fill(
             [_columns(cuts, codes, listed, fields["n_rows"], known)],
@@ -205,6 +214,7 @@ class Dataset:
             {name: fields[name] for name in BINS},
             n_jobs,
             arrays,
+            unseen,
         )
         return self
 
@@ -223,6 +233,7 @@ class Dataset:
             **({} if self.values is None else {"values": self.values}),
             **self._vectors(),
             **categories.pack(self.categories),
+            **{f"unseen.{j}": rows for j, rows in self.unseen.items()},
         }
         fields = {
             "n_rows": self.n_rows,
@@ -230,11 +241,12 @@ class Dataset:
             "named": self.named,
             **{name: getattr(self, name) for name in BINS if name not in LATER or getattr(self, name)},
         }
-        version = VERSION if self.categories or "listed.column" in arrays or set(LATER) & set(fields) else 1
+        version = 2 if self.categories or "listed.column" in arrays or set(LATER) & set(fields) else 1
+        version = VERSION if self.unseen else version
         container.write(path, container.pack(KIND, version, arrays, fields))
 
     def exchanged(
-        self, gone: Collection[int], columns: Sequence[NDArray[np.float64]], cuts: Sequence[NDArray[np.float64]]
+        self, gone: Collection[int], columns: Sequence[NDArray[np.float64] | Coded], cuts: Sequence[NDArray[np.float64]]
     ) -> "Dataset":
         """The bins of these rows with other columns; labels and all else stay behind.
 
@@ -242,8 +254,8 @@ class Dataset:
         ----------
         gone : collection of int
             Columns that are left out; the others keep their order.
-        columns : sequence of (n_rows) float64
-            Columns of numbers that follow them.
+        columns : sequence of (n_rows) float64 or Coded
+            Columns of numbers, or of categories that are known by their codes, that follow them.
         cuts : sequence of (n_cuts) float64
             Of these.
 
@@ -257,6 +269,8 @@ class Dataset:
         table = _columns(self.cuts, apart, lists, self.n_rows, self.categories).apart()
         kept = [j for j in range(self.n_columns) if j not in gone]
         known = {place: self.categories[j] for place, j in enumerate(kept) if j in self.categories}
+        coded = {place: one for place, one in enumerate(columns, len(kept)) if isinstance(one, Coded)}
+        known |= {place: Dictionary(tuple(range(len(one.values)))) for place, one in coded.items()}
         other, n = Dataset.__new__(Dataset), len(kept) + len(columns)
         other._fill(
             [ingest.Columns([*(table[j] for j in kept), *columns], None, self.n_rows, n)],
@@ -333,8 +347,9 @@ class Dataset:
         bins: Mapping[str, Any],
         n_jobs: int | None,
         vectors: Mapping[str, Any],
+        unseen: dict[int, NDArray[np.int64]] | None = None,
     ) -> None:
-        """Set every attribute; cuts and categories that are not known are found."""
+        """Set every attribute; cuts and categories that are not known are found, and so are unseen ones."""
         self.n_rows, self.n_columns = sum(chunk.n_rows for chunk in chunks), len(feature_names)
         if self.n_rows == 0:
             raise DataError("there are no rows.")
@@ -351,6 +366,7 @@ class Dataset:
         chunks = [chunk for chunk in chunks if chunk.n_rows]
         self.categories = _learn(chunks, feature_names, self.weight) if known is None else dict(known[1])
         tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
+        self.unseen = _unseen(tables, self.categories) if unseen is None else unseen
         exact = self.tree_method == "exact"
         if exact and self.categories:
             name = feature_names[min(self.categories)]
@@ -443,6 +459,12 @@ def _learn(
         parts = [ingest.as_categories(chunk.apart()[j], where) for chunk in chunks]
         learned[j] = categories.learn(parts, counts, f"column {names[j]!r}")
     return learned
+
+
+def _unseen(tables: Sequence[Any], known: Mapping[int, Dictionary]) -> dict[int, NDArray[np.int64]]:
+    """The rows of every column of categories whose value is in no dictionary."""
+    found = {j: np.flatnonzero(np.concatenate([table[j] for table in tables]) == categories.UNSEEN) for j in known}
+    return {j: rows for j, rows in found.items() if len(rows)}
 
 
 def _cuts(

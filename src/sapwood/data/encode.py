@@ -18,7 +18,6 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
 
-MISSING, UNSEEN = -1, -2  # codes: a category like any other; one that training has not met
 KINDS = ("borders", "buckets", "mean", "counter")
 _BITS = 30  # of a label's place between the lowest and the highest one
 

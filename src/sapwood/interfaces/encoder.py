@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sapwood.data import encode
-from sapwood.data.encode import MISSING, UNSEEN, Statistic, Target
+from sapwood.data.categories import MISSING, UNSEEN
+from sapwood.data.encode import Statistic, Target
 from sapwood.device import cpu
 from sapwood.errors import DataError
 from sapwood.kinds import Choice, Flag, Integer, Seed

@@ -25,6 +25,7 @@ from sapwood.model import check, effect, text
 from sapwood.model import explain as explaining
 from sapwood.model import importance as importances
 from sapwood.model import influence as influences
+from sapwood.model.combine import Combinations, Labelled
 from sapwood.model.trees import Trees
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
@@ -62,6 +63,8 @@ class Booster:
         The training parameters that can change predictions.
     categories : mapping of int to Dictionary
         The values of every column of categories, by its position.
+    combinations : Combinations
+        Columns that are made of others before trees look at a row.
     classes : ndarray or None
         The classes of a classifier: two for one output, else one per output.
     best_round : int or None
@@ -85,6 +88,7 @@ class Booster:
     named: bool
     params: Mapping[str, Any]
     categories: Mapping[int, Dictionary] = field(default_factory=dict)
+    combinations: Combinations = field(default_factory=lambda: Combinations.of([]))
     classes: NDArray[Any] | None = None
     best_round: int | None = None
     data_fingerprint: str = ""
@@ -110,6 +114,11 @@ class Booster:
     def n_columns(self) -> int:
         """Columns of a table to predict."""
         return len(self.feature_names)
+
+    @property
+    def internal_names(self) -> tuple[str, ...]:
+        """Names of all columns that trees split: those of a table, and combinations of them."""
+        return (*self.feature_names, *self.combinations.names(self.feature_names, self.categories))
 
     @property
     def n_outputs(self) -> int:
@@ -188,7 +197,7 @@ class Booster:
             and (n_jobs is None or cpu.threads(n_jobs))  # a wrong number raises though one thread will do
         ):
             return self._forest.predict(X, 0, -1, raw)
-        columns = self._read(X, by_rows=True)
+        columns = self._whole(self._read(X, by_rows=True))
         first, last = self._trees_of(rounds)
         n_threads = cpu.threads(n_jobs)
         if self.averaged:
@@ -211,7 +220,7 @@ class Booster:
         (n_rows, n_trees) int32
             Ids of nodes, as in `to_frame`; trees in the order of training.
         """
-        columns = self._read(X, by_rows=True)
+        columns = self._whole(self._read(X, by_rows=True))
         return self._forest.leaves(columns.table, *self._trees_of(rounds), cpu.threads(n_jobs))
 
     def staged_predict(
@@ -234,7 +243,7 @@ class Booster:
         (n_rows,) or (n_rows, n_outputs) float64
             The same bits as ``predict(X, rounds=1)``, ``predict(X, rounds=2)``, ...
         """
-        columns = self._read(X, by_rows=True)  # here, not in the generator: bad input raises at the call
+        columns = self._whole(self._read(X, by_rows=True))  # here, not in the generator: bad input raises at the call
         start = self._start(init_score, columns.n_rows)
         n_threads = cpu.threads(n_jobs)
         link = np.copy if raw else self._link(n_threads)
@@ -502,7 +511,7 @@ class Booster:
             raise ParameterError(f"tree={tree} does not exist; choose 0..{self.trees.n_trees - 1}, or None for all.")
         which = range(self.trees.n_trees) if tree is None else [tree]
         per_round = self.n_outputs * self.n_parallel_trees
-        names, known = self.feature_names, self.categories
+        names, known = self.internal_names, self._labelled
         return "\n".join(text.tree_text(self.trees, index, per_round, names, known) for index in which)
 
     def to_frame(self, backend: str = "pandas") -> Any:
@@ -524,7 +533,7 @@ class Booster:
             them take the value; else None.
         """
         per_round = self.n_outputs * self.n_parallel_trees
-        return text.frame(self.trees, per_round, self.feature_names, self.categories, backend)
+        return text.frame(self.trees, per_round, self.internal_names, self._labelled, backend)
 
     def fingerprint(self) -> str:
         """SHA-256 of `to_bytes`, in hex: equal for equal models, on any machine."""
@@ -571,7 +580,7 @@ class Booster:
         """The trees as the core predicts with them."""
         t = self.trees
         return cpu.Forest(
-            self.n_columns,
+            self.n_columns + len(self.combinations),
             t.offset,
             t.output,
             t.column,
@@ -586,6 +595,11 @@ class Booster:
             "identity" if self.link == CUSTOM else self.link,
             *(t.linear.terms if t.linear is not None else ()),
         )
+
+    @cached_property
+    def _labelled(self) -> dict[int, Labelled]:
+        """What codes mean, by column, those of combinations too."""
+        return {**self.categories, **self.combinations.labelled(self.n_columns, self.categories)}
 
     @cached_property
     def _explainer(self) -> cpu.Explainer:
@@ -630,6 +644,10 @@ class Booster:
             X, categorical=known(self.categories, names), by_rows=by_rows, zero_as_missing=self.zero_as_missing
         )
         return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
+
+    def _whole(self, columns: ingest.Columns) -> ingest.Columns:
+        """All columns that trees split."""
+        return self.combinations.added(columns, self.categories)
 
     @property
     def zero_as_missing(self) -> bool:
@@ -693,7 +711,9 @@ def _validate(booster: Booster) -> None:
     if not all(0 <= column < booster.n_columns for column in booster.categories):
         raise ModelFormatError(f"categories are of columns {list(booster.categories)}, of {booster.n_columns} in all.")
     n_bins = {column: dictionary.n_bins for column, dictionary in booster.categories.items()}
-    booster.trees.validate(booster.n_columns, booster.n_outputs, n_bins)
+    booster.combinations.validate(booster.n_columns, booster.categories)
+    n_bins |= booster.combinations.n_bins(booster.n_columns)
+    booster.trees.validate(booster.n_columns + len(booster.combinations), booster.n_outputs, n_bins)
     if booster.trees.n_trees % (booster.n_outputs * n_parallel):
         raise ModelFormatError(f"{booster.trees.n_trees} trees are no whole number of rounds of {n_parallel} trees.")
     if booster.best_round is not None and not 0 <= booster.best_round <= booster.n_rounds:

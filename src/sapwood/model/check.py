@@ -71,6 +71,7 @@ def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
     whole: list[Side] = [(-np.inf, np.inf, True)] * booster.n_columns
     for place, dictionary in booster.categories.items():
         whole[place] = (frozenset(range(dictionary.n_bins)), True)
+    whole += [(frozenset(range(n)), True) for n in booster.combinations.n_bins(booster.n_columns).values()]
     for index in range(booster.trees.n_trees):
         pair = _crossing(booster.trees.slice(index, index + 1), column, sign, whole)
         if pair is None:
@@ -153,9 +154,11 @@ def _children(tree: Trees, node: int, side: Side) -> Iterator[tuple[int, Side]]:
 
 
 def _row(box: Box, booster: "Booster") -> list[Any]:
-    """A row inside a box; None is a missing category."""
+    """A row inside a box, but for combinations; None is a missing category."""
     row: list[Any] = [None if column in booster.categories else 0.0 for column in range(booster.n_columns)]
     for column, side in box.items():
+        if column >= booster.n_columns:
+            continue
         if len(side) == 2:
             row[column] = booster.categories[column].values[min(side[0])] if side[0] else None
         else:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import ingest
+from sapwood.data.categories import MISSING
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.trees import Trees
@@ -39,7 +40,8 @@ class Explanation:
     base_values : (n_rows,) float64, or (n_rows, n_outputs)
         The score where no column is known.
     data : (n_rows, n_columns) float64
-        The rows; categories as their ranks in the model's dictionaries, -1 where missing.
+        The rows; categories as their ranks in the model's dictionaries, -1 where missing, -2 where training had none
+        of it.
     feature_names : tuple of str
     output_names : tuple of str or None
         Classes or targets, where there are several outputs.
@@ -98,8 +100,9 @@ def explain(
         raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
     n_threads = cpu.threads(n_jobs)
     columns = booster._read(X).filled()
+    whole = booster._whole(columns)
     core = booster._explainer if by is None else explainer(booster, by)
-    ask = _Ask(booster, core, columns, interactions, n_threads)
+    ask = _Ask(booster, core, whole, interactions, n_threads)
     if background is None:
         start = booster.base.copy()
         mean = core.expected().reshape(-1, booster.n_outputs)
@@ -107,7 +110,7 @@ def explain(
             start = start + each / _rounds(booster)
         values, base = ask.values(None), np.tile(start, (columns.n_rows, 1))
     else:
-        other = booster._read(background).filled()
+        other = booster._whole(booster._read(background).filled())
         scores = booster.predict(background, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
         if space == "raw":
             means = [cpu.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
@@ -135,7 +138,7 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
     if by not in WEIGHTS:
         raise ParameterError(f"by={by!r} is unknown; {suggest(str(by), WEIGHTS)}")
     return cpu.Explainer(
-        booster.n_columns,
+        booster.n_columns + len(booster.combinations),
         booster.n_outputs,
         trees.offset,
         trees.output,
@@ -249,7 +252,13 @@ def why(booster: "Booster", row: Any, n: int, output: int | str | None) -> str:
 def _shown(booster: "Booster", column: int, value: float) -> str:
     """What a row has in a column, in words."""
     if column in booster.categories:
-        return "is missing or new" if value < 0 else f"= {booster.categories[column].values[int(value)]}"
+        return (
+            "is missing"
+            if value == MISSING
+            else "is new"
+            if value < 0
+            else f"= {booster.categories[column].values[int(value)]}"
+        )
     return "is missing" if np.isnan(value) else f"= {value:.6g}"
 
 
@@ -275,9 +284,12 @@ class _Ask:
         if self.interactions:
             pairs = self.core.explain(self.columns.table, background, True, *rest)
             pairs = pairs + pairs.swapaxes(-1, -2)
-            diagonal = np.arange(self.booster.n_columns)
+            diagonal = np.arange(values.shape[-1])
             pairs[..., diagonal, diagonal] = values - pairs.sum(axis=-1)
             values = pairs
+        if len(self.booster.combinations):
+            shares = self.booster.combinations.shares(self.booster.n_columns)
+            values = shares.T @ values @ shares if self.interactions else values @ shares
         return values / _rounds(self.booster)
 
 

@@ -70,23 +70,28 @@ class Ask:
 def of_splits(ask: Ask, kind: str) -> Floats:
     """Counts and sums over the splits on each column."""
     measure, factor, averaged = SPLITS[kind]
-    trees, n = ask.booster.trees, ask.booster.n_columns
+    trees, n = ask.booster.trees, len(ask.booster.internal_names)
     nodes = np.concatenate([np.empty(0, np.int64), *(nodes for _, nodes in ask.splits())])
     nodes = nodes[trees.column[nodes] >= 0]
     column = trees.column[nodes]
     measured = None if measure is None else factor * getattr(trees, measure)[nodes]
     # bincount adds in the order of the nodes: the same bits everywhere
-    result = np.bincount(column, measured, n).astype(np.float64)
-    return result / np.maximum(np.bincount(column, minlength=n), 1) if averaged else result
+    result, times = (_shared(ask, np.bincount(column, by, n).astype(np.float64)) for by in (measured, None))
+    return result / np.where(times > 0, times, 1.0) if averaged else result
 
 
 def prediction_values_change(ask: Ask) -> Floats:
+    """`internal`, in which combinations of columns divide their part among them."""
+    return _shared(ask, internal(ask))
+
+
+def internal(ask: Ask) -> Floats:
     """CatBoost's: the sum over pairs of branches of c1 (v1 - m)^2 + c2 (v2 - m)^2, m their mean by the weights c.
 
     In a symmetric tree the pairs are leaves that one level parts; in others the two sides of each split, each with its
-    mean value.
+    mean value. A combination of columns is one of its own.
     """
-    trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
+    trees, result = ask.booster.trees, np.zeros(len(ask.booster.internal_names))
     explain.refuse_linear(trees)
     weight = trees.count if trees.count.any() else trees.cover
     for tree, nodes in ask.splits():
@@ -109,7 +114,7 @@ def prediction_values_change(ask: Ask) -> Floats:
 
 def interaction(ask: Ask) -> Floats:
     """CatBoost's: for two levels of a symmetric tree, |sum of values where they answer alike - sum of the others|."""
-    trees, n = ask.booster.trees, ask.booster.n_columns
+    trees, n = ask.booster.trees, len(ask.booster.internal_names)
     explain.refuse_linear(trees)
     result = np.zeros((n, n))
     for tree, nodes in ask.splits():
@@ -127,7 +132,7 @@ def interaction(ask: Ask) -> Floats:
                 if columns[i] != columns[j]:
                     alike = (leaf >> (depth - 1 - i) & 1) == (leaf >> (depth - 1 - j) & 1)
                     result[columns[i], columns[j]] += abs(float(np.where(alike, -values, values).sum()))
-    return result + result.T
+    return _shared(ask, _shared(ask, result + result.T).T)
 
 
 def shap(ask: Ask) -> Floats:
@@ -157,7 +162,7 @@ def permutation(ask: Ask) -> Floats:
     judge = _Judge(ask)
     table = _list(ask.booster._read(ask.X).filled())
     whole = judge.badness(ask.booster._predict_columns(table, ask.n_jobs))
-    used = set(ask.booster.trees.column.tolist())
+    used = set(np.flatnonzero(of_splits(ask, "weight")).tolist())
     result = []
     for index, group in enumerate(_groups(ask)):
         total = 0.0
@@ -218,11 +223,13 @@ def prediction_difference(ask: Ask) -> Floats:
     rises = _rises(scores)
     result = np.zeros(ask.booster.n_columns)
     trees = ask.booster.trees
-    for j in np.unique(trees.column[trees.column >= 0]):
+    sources = [source for own in ask.booster.combinations.sources() for source in own]
+    for j in np.flatnonzero(of_splits(ask, "weight")).tolist():
         if j in ask.booster.categories:
             values = np.arange(ask.booster.categories[j].n_bins, dtype=np.float64)
         else:
-            values = np.unique(trees.threshold[(trees.column == j) & np.isfinite(trees.threshold)])
+            inside = [threshold for column, threshold in sources if column == j]
+            values = np.unique([*trees.threshold[(trees.column == j) & np.isfinite(trees.threshold)], *inside])
             values = np.append(values, np.nextafter(values[-1], np.inf) if len(values) else 0.0)
         for row, score, up in zip(rows, scores, rises, strict=True):
             changed = np.tile(row, (len(values), 1))
@@ -266,7 +273,7 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
 
 ANSWERS: dict[str, Callable[[Ask], Floats]] = {
     "prediction_values_change": prediction_values_change,
-    "internal": prediction_values_change,  # columns are their own combinations
+    "internal": internal,
     "interaction": interaction,
     "shap": shap,
     "loss_function_change": loss_function_change,
@@ -351,6 +358,13 @@ def _spread(values: Floats, weights: Floats) -> tuple[float, float]:
     mean = (values * weights).sum(axis=1) / np.where(total > 0, total, 1.0)
     mean = np.where(total > 0, mean, values.mean(axis=1))
     return float(((values - mean[:, None]) ** 2 * weights).sum()), float(mean[-1])
+
+
+def _shared(ask: Ask, values: Floats) -> Floats:
+    """What is said of all columns that trees split, by those of a table; the first axis is theirs."""
+    combinations = ask.booster.combinations
+    shared: Floats = combinations.shares(ask.booster.n_columns).T @ values if len(combinations) else values
+    return shared
 
 
 def _list(columns: ingest.Columns) -> list[NDArray[Any]]:

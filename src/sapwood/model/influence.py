@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.constraints import encodings
 from sapwood.data import ingest
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
@@ -92,8 +93,10 @@ def _penalty(booster: "Booster", tree: Trees) -> Floats:
     """By node: the penalty of its value, which is larger under a split by a set of categories."""
     params = defaults() | dict(booster.params)  # a model does not keep all that are at their defaults
     penalty = np.full(tree.n_nodes, float(params["reg_lambda"]))
+    words = encodings(params, booster.feature_names)
     for node in np.flatnonzero(tree.set >= 0):
-        if booster.categories[int(tree.column[node])].n_bins > params["max_cat_to_onehot"]:
+        column = int(tree.column[node])
+        if booster.categories[column].n_bins > params["max_cat_to_onehot"] and words[column] != "onehot":
             penalty[tree.left[node] : tree.left[node] + 2] += params["cat_l2"]
     return penalty
 
@@ -109,6 +112,7 @@ def _check(booster: "Booster") -> float:
     )
     fits = {
         "one output": booster.n_outputs == 1,
+        "no combinations of columns": not len(booster.combinations),
         "a built-in objective with leaves of one Newton step": newton and params["leaf_iterations"] == 1,
         "boosting='plain' without parallel trees": params["boosting"] == "plain" and booster.n_parallel_trees == 1,
         "no sampling of rows": params["subsample"] == 1.0 and params["sampling"] == "uniform",

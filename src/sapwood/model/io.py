@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from sapwood.data import categories, container
 from sapwood.errors import DataError, ModelFormatError
-from sapwood.model import convert, linear
+from sapwood.model import combine, convert, linear
 from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, SETS, Trees
 
 KIND = "model"
-VERSION = 2  # 1: without categories and linear leaves, as models that have none are still written
+# 1: without categories and linear leaves, 2: without combinations, as models that have none are still written
+VERSION = 3
 
 # Everything of a booster that is no array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -63,9 +64,10 @@ def encode(booster: Booster) -> bytes:
         fields["classes"] = encode_classes(booster.classes)
     arrays = {name: getattr(booster.trees, name) for name in DTYPES} | {"base": booster.base}
     extra = linear.encode(booster.trees.linear) | categories.pack(booster.categories)
-    version = VERSION if extra else 1
+    joined = combine.encode(booster.combinations)
+    version = VERSION if joined else 2 if extra else 1
     kept = DTYPES if booster.categories else [name for name in DTYPES if name not in SETS]
-    return container.pack(KIND, version, {name: arrays[name] for name in (*kept, "base")} | extra, fields)
+    return container.pack(KIND, version, {name: arrays[name] for name in (*kept, "base")} | extra | joined, fields)
 
 
 def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link | None = None) -> Booster:
@@ -102,14 +104,16 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
     if fields["classes"] is not None:
         fields["classes"] = _decode_classes(fields["classes"])
     known = categories.unpack(arrays, len(fields["feature_names"]), ModelFormatError)
-    terms = linear.decode(arrays)
+    terms, joined = linear.decode(arrays), combine.decode(arrays)
     if set(arrays) != (ARRAYS | {*SETS} if known else ARRAYS):
         raise ModelFormatError(f"The file has other arrays than a model: {sorted(arrays)}.")
     base = arrays.pop("base")
     if base.dtype != np.float64:
         raise ModelFormatError(f"'base' is an array of {base.dtype}; expected float64.")
     trees = Trees(**arrays, linear=terms)
-    return Booster(trees, base=base, categories=known, history=history or {}, transform=transform, **fields)
+    return Booster(
+        trees, base=base, categories=known, combinations=joined, history=history or {}, transform=transform, **fields
+    )
 
 
 def save(booster: Booster, path: str | os.PathLike[str]) -> None:

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.data.categories import Dictionary
 from sapwood.errors import ParameterError, suggest
+from sapwood.model.combine import Labelled
 from sapwood.model.trees import Trees
 
 BACKENDS = ("pandas", "polars")
 MANY = 8  # categories that a line of text shows
 
 
-def tree_text(
-    trees: Trees, tree: int, per_round: int, names: Sequence[str], categories: Mapping[int, Dictionary]
-) -> str:
+def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str], categories: Mapping[int, Labelled]) -> str:
     """Write one tree as indented text.
 
     ::
@@ -38,8 +36,8 @@ def tree_text(
         Trees in a round.
     names : sequence of str
         Names of the columns.
-    categories : mapping of int to Dictionary
-        Those of columns that have any.
+    categories : mapping of int to Labelled
+        What codes mean, of columns that have any.
 
     Returns
     -------
@@ -62,9 +60,7 @@ def tree_text(
     return "\n".join(lines) + "\n"
 
 
-def frame(
-    trees: Trees, per_round: int, names: Sequence[str], categories: Mapping[int, Dictionary], backend: str
-) -> Any:
+def frame(trees: Trees, per_round: int, names: Sequence[str], categories: Mapping[int, Labelled], backend: str) -> Any:
     """Lay out every node as one row of a data frame.
 
     Parameters
@@ -74,8 +70,8 @@ def frame(
         Trees in a round.
     names : sequence of str
         Names of the columns.
-    categories : mapping of int to Dictionary
-        Those of columns that have any.
+    categories : mapping of int to Labelled
+        What codes mean, of columns that have any.
     backend : {"pandas", "polars"}
         The library to make the frame with.
 
@@ -133,22 +129,22 @@ def _formula(trees: Trees, node: int, names: Sequence[str], then: str = ", or wh
 
 
 def _labels(
-    trees: Trees, node: int, categories: Mapping[int, Dictionary], write: Callable[[Any], str] = str
+    trees: Trees, node: int, categories: Mapping[int, Labelled], write: Callable[[Any], str] = str
 ) -> list[str]:
     """The categories that go left at a node."""
     dictionary = categories[int(trees.column[node])]
     return [dictionary.label(code, write) for code in trees.codes(node).tolist()]
 
 
-def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping[int, Dictionary]) -> str:
+def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping[int, Labelled]) -> str:
     """What the rows of the left branch have in common."""
     name, threshold = names[tree.column[node]], float(tree.threshold[node])
     if tree.set[node] >= 0:
-        labels = _labels(tree, node, categories, repr)
+        labels, none = _labels(tree, node, categories, repr), categories[int(tree.column[node])].none
         if not labels:
-            return f"{name} is missing"
+            return f"{name} is {none}"
         more = [f"... {len(labels)} in all"] if len(labels) > MANY else []
-        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (" or missing" if tree.missing_left[node] else "")
+        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (f" or {none}" if tree.missing_left[node] else "")
     if threshold == np.inf:
         return f"{name} is not missing"
     return f"{name} <= {threshold!r}" + (" or missing" if tree.missing_left[node] else "")

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../math/gain.h"
+#include "rules.h"
 #include "tally.h"
 
 namespace sapwood {
@@ -24,8 +25,9 @@ class Categories {
     bool ends;   // a candidate
   };
 
-  Categories(const Limits& limits, const Scale& scale, const Penalty& plain)
-      : few_(limits.max_cat_to_onehot),
+  Categories(const Limits& limits, const Rules& rules, const Scale& scale, const Penalty& plain)
+      : rules_(rules),
+        few_(limits.max_cat_to_onehot),
         most_(limits.max_cat_threshold),
         smooth_(limits.cat_smooth),
         group_(limits.min_data_per_group),
@@ -36,11 +38,11 @@ class Categories {
     many_.lambda = plain.lambda + limits.cat_l2 * h_scale(scale);
   }
 
-  bool one_by_one(int n_bins) const { return n_bins <= few_; }
-  const Penalty& penalty(int n_bins) const { return one_by_one(n_bins) ? plain_ : many_; }
+  bool one_by_one(int c, int n_bins) const { return n_bins <= few_ || rules_.one_by_one(c); }
+  const Penalty& penalty(int c, int n_bins) const { return one_by_one(c, n_bins) ? plain_ : many_; }
 
-  // rows: what `total` counts for; random: a draw that picks one size of sets.
-  std::vector<Step> steps(const Bins& bins, Sums total, double rows, const uint64_t* random) const {
+  // Of column c. rows: what `total` counts for; random: a draw that picks one size of sets.
+  std::vector<Step> steps(int c, const Bins& bins, Sums total, double rows, const uint64_t* random) const {
     std::vector<Step> all;
     if (total.h <= 0) return all;
     auto pick = [&](size_t n) { return random == nullptr ? -1 : (int)((unsigned __int128)*random * n >> 64); };
@@ -48,7 +50,7 @@ class Categories {
     auto live = [&](int64_t least) {
       return kernels().live(bins.sums, bins.packed, bins.n_codes(), least, space(bins.n_codes()));
     };
-    if (one_by_one(bins.n)) {
+    if (one_by_one(c, bins.n)) {
       const int used = live(1);
       for (int k = 0; k < used; k++) all.push_back({codes[k], true, random == nullptr});
       if (random != nullptr && used > 0) all[pick(used)].ends = true;
@@ -155,6 +157,7 @@ class Categories {
     return front.best;
   }
 
+  const Rules& rules_;
   const int few_, most_;
   const double smooth_, group_, rows_, smooth_h_;
   const Penalty& plain_;

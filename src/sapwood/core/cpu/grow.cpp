@@ -632,7 +632,8 @@ class Growth {
       const int32_t left = nodes_[i].left;
       if (left == 0) continue;
       step[left] = step[left + 1] = step[i];
-      if (nodes_[i].set >= 0 && b_.n_bins[nodes_[i].best.column] > lim_.max_cat_to_onehot)
+      const int c = nodes_[i].best.column;
+      if (nodes_[i].set >= 0 && b_.n_bins[c] > lim_.max_cat_to_onehot && !in_.rules.one_by_one(c))
         lambda[left] = lambda[left + 1] = lim_.reg_lambda + lim_.cat_l2;
     }
     return step;

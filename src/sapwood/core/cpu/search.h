@@ -67,7 +67,7 @@ class Search {
       penalty_.min_h = std::max(penalty_.min_h, least_count_ * q_.most_per_count);
       counted_ = false;
     }
-    if (b_.any_category) categories_.emplace(lim_, q_.scale, penalty_);
+    if (b_.any_category) categories_.emplace(lim_, in_.rules, q_.scale, penalty_);
     thin_ = std::any_of(b_.usual.begin(), b_.usual.end(), [](int code) { return code >= 0; });
     if (thin_) find_runs();
   }
@@ -351,7 +351,7 @@ class Search {
   double gain(const Node& n) const {
     if (!judge_.cosine()) return 0.5 * (n.best.score - n.score) * unit_;
     const int c = n.best.column;
-    const Penalty& p = b_.is_category[c] ? categories_->penalty(b_.n_bins[c]) : penalty_;
+    const Penalty& p = b_.is_category[c] ? categories_->penalty(c, b_.n_bins[c]) : penalty_;
     return 0.5 * (split_score(n.best.left, n.sum - n.best.left, p) - node_score(n.sum, penalty_)) * unit_;
   }
 

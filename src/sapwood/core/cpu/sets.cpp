@@ -8,7 +8,7 @@ namespace sapwood {
 Search::Steps Search::steps(int32_t id, int c, const Bins& bins, Sums total, int64_t count) const {
   const double rows = (double)count * power_of_two(-in_.weights.shift);
   const uint64_t random = in_.rules.extra ? draw(key(in_.seed, RANDOM_CUT, in_.tree, id), c) : 0;
-  return categories_->steps(bins, total, rows, in_.rules.extra ? &random : nullptr);
+  return categories_->steps(c, bins, total, rows, in_.rules.extra ? &random : nullptr);
 }
 
 // The steps of a level: those of its nodes' sums.
@@ -30,7 +30,7 @@ Search::Steps Search::level_steps(const std::vector<Node>& nodes, const std::vec
 }
 
 double Search::part(Sums l, Sums r, int32_t id, int c) const {
-  const Penalty& p = categories_->penalty(b_.n_bins[c]);
+  const Penalty& p = categories_->penalty(c, b_.n_bins[c]);
   if (judge_.cosine()) return Judge::cosine_of(l, r, p);
   return guard_.ordered() ? guard_.part(l, r, id, p) : split_score(l, r, p);
 }
@@ -71,7 +71,7 @@ Search::Shared Search::share_sets(const std::vector<Node>& nodes, const std::vec
 Search::Shared Search::score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
                                   const Steps& all, bool count_rows) const {
   std::vector<double> score(all.size(), 0.0), square(judge_.cosine() ? all.size() : 0, 0.0);
-  const Penalty& p = categories_->penalty(b_.n_bins[c]);
+  const Penalty& p = categories_->penalty(c, b_.n_bins[c]);
   auto turn = [&](Angle a, size_t k) { score[k] = score[k] + a.along, square[k] = square[k] + a.square; };
   auto angle = [&](Sums l, Sums r) -> Angle {
     const Angle a = Judge::angle(l, p), b = Judge::angle(r, p);

@@ -12,6 +12,7 @@ import numpy as np
 
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
+from sapwood.model.combine import sizes_of
 
 LINKS = {
     "identity": "",
@@ -41,10 +42,10 @@ static const int32_t node_left[{n_nodes}] = {{{left}}};     /* the right child f
 static const uint8_t node_missing_left[{n_nodes}] = {{{missing_left}}};
 static const double node_number[{n_nodes}] = {{{number}}}; /* a threshold, or the value of a leaf */
 static const double base[{n_outputs}] = {{{base}}};
-{sets}
+{sets}{combined}
 /* scores ({NAME}_OUTPUTS): before the link */
 void {name}_raw(const double* row, double* s) {{
-  for (int k = 0; k < {n_outputs}; k++) s[k] = {start};
+{whole}  for (int k = 0; k < {n_outputs}; k++) s[k] = {start};
   for (int t = 0; t < {n_trees}; t++) {{
     int32_t u = tree_root[t];
     while (node_column[u] >= 0) {{
@@ -65,7 +66,7 @@ void {name}_predict(const double* row, double* s) {{
 CODED = """
 
    A column of categories is given by the place of its value in {name}_category_<column>, from 0; -1 or NAN where it is
-   missing or not among them"""
+   missing, -2 where it is not among them"""
 SETS = """\
 static const int32_t node_set[{n_nodes}] = {{{node_set}}}; /* -1: by the threshold */
 static const int32_t set_first[{n_sets}] = {{{set_first}}};
@@ -78,6 +79,45 @@ static int goes_right(int32_t u, double x) {{
     if (set_code[i] == (int32_t)x) return 0;
   return 1;
 }}
+"""
+COMBINED = """
+/* columns that are made of others: the place of the states of their sources, read as one number, among those known */
+static const int32_t source_first[{n_first}] = {{{source_first}}};
+static const int32_t source_column[{n_sources}] = {{{source_column}}};
+static const int32_t source_states[{n_sources}] = {{{source_states}}}; /* the last is that of missing values */
+static const double source_threshold[{n_sources}] = {{{source_threshold}}};
+static const int32_t key_first[{n_first}] = {{{key_first}}};
+static const int64_t keys[{n_keys}] = {{{keys}}};
+
+static int64_t state(double x, int32_t j) {{
+  const int32_t last = source_states[j] - 1;
+  if (isnan(x)) return last;
+  if (n_bins[source_column[j]] == 0) return x > source_threshold[j];
+  return x == -1.0 ? last : x >= 0.0 && x < (double)last ? (int64_t)x : -1;
+}}
+
+static void combine(const double* row, double* all) {{
+  for (int c = 0; c < {n_columns}; c++) all[c] = row[c];
+  for (int i = 0; i < {n_combined}; i++) {{
+    int64_t key = 0;
+    for (int32_t j = source_first[i]; j < source_first[i + 1]; j++) {{
+      const int64_t own = state(row[source_column[j]], j);
+      key = key < 0 || own < 0 ? -1 : key * source_states[j] + own;
+    }}
+    int32_t low = key_first[i], high = key_first[i + 1]; /* the first key that is not below it */
+    while (low < high) {{
+      const int32_t middle = low + (high - low) / 2;
+      if (keys[middle] < key) low = middle + 1;
+      else high = middle;
+    }}
+    all[{n_columns} + i] = low < key_first[i + 1] && keys[low] == key ? (double)(low - key_first[i]) : -1.0;
+  }}
+}}
+"""
+WHOLE = """\
+  double all[{n}];
+  combine(row, all);
+  row = all;
 """
 BY_SET = """if (node_set[u] >= 0) right = goes_right(u, x);
       else """
@@ -123,6 +163,8 @@ def write(booster: Booster, name: str = "model") -> str:
         coded=CODED.format(name=name) if booster.categories else "",
         categories="".join(_category(f"{name}_category_{j}", own.values) for j, own in booster.categories.items()),
         sets=_sets(booster) if booster.categories else "",
+        combined=_combined(booster) if len(booster.combinations) else "",
+        whole=WHOLE.format(n=len(booster.internal_names)) if len(booster.combinations) else "",
         n_columns=booster.n_columns,
         n_outputs=n,
         n_trees=trees.n_trees,
@@ -153,15 +195,34 @@ def _category(name: str, values: Sequence[Any]) -> str:
 def _sets(booster: Booster) -> str:
     trees = booster.trees
     n_bins = [booster.categories[j].n_bins if j in booster.categories else 0 for j in range(booster.n_columns)]
+    n_bins += booster.combinations.n_bins(booster.n_columns).values()
     return SETS.format(
         n_nodes=max(1, trees.n_nodes),
         n_sets=len(trees.set_offset),
         n_codes=max(1, len(trees.set_code)),
-        n_columns=booster.n_columns,
+        n_columns=len(n_bins),
         node_set=_listed(trees.set),
         set_first=_listed(trees.set_offset),
         set_code=_listed(trees.set_code),
         n_bins=_listed(n_bins),
+    )
+
+
+def _combined(booster: Booster) -> str:
+    own = booster.combinations
+    sizes = [size for sources in own.sources() for size in sizes_of(sources, booster.categories)]
+    return COMBINED.format(
+        n_columns=booster.n_columns,
+        n_combined=len(own),
+        n_first=len(own) + 1,
+        n_sources=len(sizes),
+        n_keys=len(own.combination_key),
+        source_first=_listed(own.combination_offset),
+        source_column=_listed(own.combination_column),
+        source_states=_listed(sizes),
+        source_threshold=_listed(map(_number, own.combination_threshold)),
+        key_first=_listed(own.combination_key_offset),
+        keys=_listed(own.combination_key),
     )
 
 

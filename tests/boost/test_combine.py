@@ -1,0 +1,299 @@
+"""Combinations of columns: the law, rows that are watched, what models and files of them say, what is refused."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import sapwood
+from sapwood import Booster, Dataset
+from sapwood.boost import combine
+from sapwood.data import container, encode
+from sapwood.errors import DataError, ModelFormatError, ParameterError
+from sapwood.model.combine import Combinations
+from test_reference import assert_bits
+
+Floats = NDArray[np.float64]
+N = 400
+SMALL: dict[str, Any] = {
+    "n_estimators": 9, "max_depth": 3, "min_child_weight": 0.0, "learning_rate": 0.3, "min_samples_leaf": 1,
+    "category_encoding": "ordered", "max_combination": 3,
+}  # fmt: skip
+
+
+def rows(objective: str = "logistic", seed: int = 0) -> tuple[NDArray[Any], Floats]:
+    """A number, two columns of text that matter together only, and one that matters above a threshold of the number."""
+    rng = np.random.default_rng(seed)
+    x, a, b, c = rng.normal(size=N), rng.integers(0, 8, N), rng.integers(0, 8, N), rng.integers(0, 6, N)
+    z = 2.0 * ((5 * a + 3 * b) % 7 < 3) + (x > 0.5) * (c % 2) + 0.3 * rng.normal(size=N)
+    X = np.array([x, *([f"{name}{code}" for code in codes] for name, codes in zip("abc", (a, b, c), strict=True))]).T
+    X = X.astype(object)
+    X[:, 0] = x
+    X[rng.random(N) < 0.05, 1] = None
+    labels = {"logistic": z > 1, "softmax": np.digitize(z, [0.5, 2]), "squared_error": z}
+    return X, labels[objective].astype(np.float64)
+
+
+def data_of(X: Any, y: Any, **more: Any) -> Dataset:
+    return Dataset(X, y, categorical_features=[1, 2, 3], min_samples_bin=1, **more)
+
+
+def fitted(objective: str = "logistic", **params: Any) -> Booster:
+    return sapwood.train(SMALL | {"objective": objective} | params, data_of(*rows(objective)))
+
+
+@pytest.fixture(scope="module")
+def booster() -> Booster:
+    return fitted()
+
+
+@pytest.mark.parametrize("boosting", ["plain", "ordered"])
+@pytest.mark.parametrize("objective", ["logistic", "softmax", "squared_error"])
+def test_bytes_over_threads_and_chunks(objective: str, boosting: str) -> None:
+    X, y = rows(objective)
+    params = SMALL | {"objective": objective, "boosting": boosting, "subsample": 0.8, "grow_policy": "symmetric"}
+    chunks = [(X[a:b], y[a:b]) for a, b in ((0, 7), (7, 180), (180, N))]
+    parts = Dataset.from_chunks(chunks, categorical_features=[1, 2, 3], min_samples_bin=1)
+    models = [sapwood.train(params | {"n_jobs": n}, data) for data in (data_of(X, y), parts) for n in (1, 2, 3, 7)]
+    assert len({model.fingerprint() for model in models}) == 1 and len(models[0].combinations) > 1
+
+
+def test_bytes_over_instruction_sets(isa: str) -> None:
+    from sapwood import _core
+
+    here = fitted().fingerprint()
+    _core.set_isa("portable")
+    assert fitted().fingerprint() == here, isa
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_watched_rows_are_predicted_alike(most: int, tmp_path: Path) -> None:
+    """New categories among them: they are not missing ones, in a dataset from a file too."""
+    X, y = rows()
+    X[300:320, 1], X[320:330, 2] = "new", "newer"
+    data = data_of(X[:300], y[:300])
+    valid = Dataset(X[300:], y[300:], reference=data)
+    valid.save(tmp_path / "valid")
+    booster = sapwood.train(
+        SMALL | {"objective": "logistic", "max_combination": most},
+        data,
+        valid=[valid, Dataset.load(tmp_path / "valid")],
+    )
+    p = booster.predict(X[300:])
+    loss = -np.mean(np.where(y[300:] == 1, np.log(p), np.log(1 - p)))
+    for name in ("valid_0", "valid_1"):
+        assert booster.history[name]["logloss"][-1] == pytest.approx(loss, rel=1e-12)
+
+
+def test_what_matters_together_is_found() -> None:
+    X, y = rows("squared_error", 5)
+    data = data_of(X[:300], y[:300])
+    valid = Dataset(X[300:], y[300:], reference=data)
+    one, two = (
+        sapwood.train(SMALL | {"n_estimators": 60, "learning_rate": 0.1, "max_combination": most}, data, valid=valid)
+        for most in (1, 2)
+    )
+    assert two.history["valid"]["rmse"][-1] < 0.8 * one.history["valid"]["rmse"][-1]
+    assert {"f1+f2"} < set(two.internal_names)
+    assert all(len(own) <= 2 for own in two.combinations.sources())
+
+
+def test_no_own_label() -> None:
+    """Another label of a row changes no value of it in any order."""
+    X, y = rows()
+    data = data_of(X, y)
+    sources = ((0, 0.25), (1, 0.0), (2, 0.0))
+    (one,) = combine.joined(data, sources, slice(None))
+    assert one.keys is not None and len(one.keys) == one.size == len(set(one.codes.tolist())) > 20
+    for which in range(3):
+        order = encode.permutation(0, which, N)
+        for row in (0, 17, 399):
+            values = []
+            for label in (y, np.where(np.arange(N) == row, 1 - y, y)):
+                target = encode.Target(label, np.array([0.5]))
+                kinds = [encode.Statistic("borders", (0.0, 1.0))]
+                values.append(next(encode.ordered([one.codes], [one.size], target, kinds, order, 1)))
+            assert_bits(values[0][:, row], values[1][:, row], "own")
+
+
+def test_held_out_rows_are_strangers_and_the_rest_is_left_out() -> None:
+    """Combinations of rounds that early stopping gives up are not in the model."""
+    X, y = rows("squared_error")
+    params = SMALL | {"n_estimators": 80, "early_stopping_rounds": 5, "validation_fraction": 0.3}
+    booster = sapwood.train(params, data_of(X, y))
+    assert booster.n_rounds < 80
+    assert booster.trees.column.max() == 3 + len(booster.combinations) > 4
+    held = sapwood.sampling.holdout(0, 0.3, N, None, None)
+    measured = booster.history["holdout"]["rmse"][booster.n_rounds - 1]
+    assert measured == pytest.approx(np.sqrt(np.mean((booster.predict(X) - y)[held] ** 2)), rel=1e-12)
+    other = sapwood.train(params, data_of(X, np.where(held, y[::-1], y)))
+    rounds = min(booster.n_rounds, other.n_rounds)
+    assert_bits(booster.predict(X, rounds=rounds), other.predict(X, rounds=rounds), "predictions")
+
+
+def test_tables_of_all_kinds(booster: Booster) -> None:
+    """One row, float32 numbers, other orders of columns: a combination is the same."""
+    X, _ = rows()
+    whole = booster.predict(X, raw=True)
+    assert_bits(np.array([booster.predict(X[i : i + 1], raw=True)[0] for i in range(20)]), whole[:20], "row by row")
+    import pandas as pd
+
+    frame = pd.DataFrame({f"f{j}": X[:, j] for j in range(4)}).astype({"f0": np.float64})
+    assert_bits(booster.predict(frame, raw=True), whole, "frame")
+    assert_bits(booster.predict(frame.astype({"f0": np.float32}), raw=True)[0], whole[0], "float32")
+    stages = list(booster.staged_predict(X, raw=True))
+    assert_bits(stages[-1], whole, "stages")
+    assert booster.predict_leaves(X).shape == (N, booster.trees.n_trees)
+
+
+def test_explanations_and_importances(booster: Booster) -> None:
+    X, _ = rows()
+    score = booster.predict(X, raw=True)
+    for more in ({}, {"background": X[:20]}):
+        told = booster.explain(X, **more)
+        assert told.values.shape == (N, 4)
+        np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, score, atol=1e-12)
+    pairs = booster.explain(X[:50], interactions=True)
+    np.testing.assert_allclose(pairs.values.sum(axis=2), booster.explain(X[:50]).values, atol=1e-12)
+
+    inner, names = booster.importance("internal"), booster.internal_names
+    assert len(inner) == len(names) == 4 + len(booster.combinations)
+    shared = inner[:4].copy()
+    for value, own in zip(inner[4:], booster.combinations.sources(), strict=True):
+        for column, _ in own:
+            shared[column] += value / len(own)
+    np.testing.assert_allclose(booster.importance("prediction_values_change"), shared, rtol=1e-12)
+    assert booster.importance("weight").sum() == pytest.approx(np.count_nonzero(booster.trees.left))
+    assert booster.importance("total_gain").sum() == pytest.approx(booster.trees.gain.sum())
+    assert (booster.importance("permutation", X, rows()[1]) > 0).all()
+    assert (booster.importance("prediction_difference", X[:2]) >= 0).all()
+    assert fitted(grow_policy="symmetric").importance("interaction").shape == (4, 4)
+
+
+def test_words(booster: Booster) -> None:
+    text = booster.to_text()
+    assert re.search(r"\+f2 in {\(.*'b\d'\), .*} or new", text)
+    frame = booster.to_frame()
+    assert set(frame["feature"].dropna()) <= set(booster.internal_names)
+    assert "is new" in booster.why(np.array([[0.0, "b9", "b1", "c1"]], object), n=9)
+
+
+def test_files(booster: Booster) -> None:
+    raw = booster.to_bytes()
+    again = sapwood.load(raw)
+    assert again.to_bytes() == raw
+    assert_bits(again.predict(rows()[0]), booster.predict(rows()[0]), "loaded")
+    assert container.unpack(raw, "model", 3, ModelFormatError)
+    with pytest.raises(ModelFormatError, match="version 3"):
+        container.unpack(raw, "model", 2, ModelFormatError)
+
+
+def put(name: str, place: Any, value: Any) -> Callable[[dict[str, Any]], Any]:
+    return lambda arrays: arrays[f"combination_{name}"].__setitem__(place, value)
+
+
+def turn(name: str, change: Callable[[Any], Any]) -> Callable[[dict[str, Any]], Any]:
+    return lambda arrays: arrays.update({f"combination_{name}": change(arrays[f"combination_{name}"])})
+
+
+LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "a source beyond the columns": put("column", 0, 4),
+    "a negative source": put("column", 0, -1),
+    "no category": put("column", slice(None), 0),
+    "the threshold of a category": put("threshold", 0, 1.5),
+    "a threshold that is no number": put("threshold", slice(None), np.nan),
+    "a key beyond the states": put("key", -1, 2**61),
+    "a negative key": put("key", 0, -1),
+    "keys that do not rise": turn("key", lambda keys: keys[::-1].copy()),
+    "offsets that fall": turn("offset", lambda offset: offset[::-1].copy()),
+    "offsets beyond the end": put("offset", -1, 999),
+    "an empty combination": put("offset", 1, 0),
+    "keys of none": put("key_offset", 1, 0),
+    "key offsets of fewer": turn("key_offset", lambda offset: offset[1:]),
+    "no combination": lambda arrays: [arrays.update({n: arrays[n][:0]}) for n in list(arrays) if "combination" in n],
+    "one fewer than trees split": turn("offset", lambda offset: offset[:-1]),
+    "floats": turn("key", lambda keys: keys.astype(np.float64)),
+    "two axes": turn("offset", lambda offset: offset[None]),
+    "no axis": turn("offset", lambda _: np.array(3)),
+    "a missing array": lambda arrays: arrays.pop("combination_key"),
+    "a source twice": lambda arrays: arrays["combination_column"].__setitem__(slice(None), 1),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_hostile_files_raise(lie: str, booster: Booster) -> None:
+    arrays, fields = container.unpack(booster.to_bytes(), "model", 3, ModelFormatError)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    LIES[lie](arrays)
+    with pytest.raises(ModelFormatError):
+        sapwood.load(container.pack("model", 3, arrays, fields))
+
+
+def test_other_models_keep_their_format() -> None:
+    X, y = rows()
+    X[:, 1] = ["a" if one is None else one for one in X[:, 1]]
+    booster = sapwood.train(SMALL | {"max_combination": 1}, data_of(X, y))  # nothing is missing
+    assert not len(booster.combinations)
+    assert container.unpack(booster.to_bytes(), "model", 2, ModelFormatError)
+    assert "max_combination" not in booster.params
+    assert dataclasses.replace(booster, combinations=Combinations.of([])).to_bytes() == booster.to_bytes()
+
+
+def test_hostile_datasets_raise(tmp_path: Path) -> None:
+    X, y = rows()
+    data, path = data_of(X, y), tmp_path / "valid"
+    X[5:8, 1] = "new"
+    Dataset(X, y, reference=data).save(path)
+    arrays, fields = container.unpack(path.read_bytes(), "dataset", 3, DataError)
+    assert arrays["unseen.1"].tolist() == [5, 6, 7]
+    seen = int(np.flatnonzero(X[:, 1] == "a1")[0])
+    for wrong in ([7, 6], [-1, 5], [5, N], [], [seen], [5.0, 6.0], [[5]]):
+        container.write(path, container.pack("dataset", 3, arrays | {"unseen.1": np.array(wrong or [0][:0])}, fields))
+        with pytest.raises(DataError, match="unseen"):
+            Dataset.load(path)
+
+
+def test_size_has_a_price() -> None:
+    """The larger the price, the smaller the combinations that trees use first."""
+
+    def first(reg: float) -> int:
+        booster = fitted(model_size_reg=reg, n_estimators=3)
+        return max((len(keys) for own, keys in zip(*parts(booster), strict=True) if len(own) > 1), default=0)
+
+    def parts(booster: Booster) -> tuple[list[Any], list[Any]]:
+        return list(booster.combinations.sources()), list(booster.combinations.keys())
+
+    assert combine.size_weight(10, 10, 1.0) == pytest.approx(0.5)
+    assert combine.size_weight(10, 10, 0.0) == 1.0
+    assert first(20.0) < first(0.0)
+
+
+def test_columns_with_a_direction_are_not_joined() -> None:
+    booster = fitted("squared_error", monotone_constraints={0: 1}, n_estimators=17)
+    assert all(column != 0 for own in booster.combinations.sources() for column, _ in own)
+    assert any(len(own) > 1 for own in booster.combinations.sources()) and booster.check_constraints()
+    assert any(column == 0 for own in fitted(n_estimators=17).combinations.sources() for column, _ in own)
+
+
+def test_refusals(booster: Booster, tmp_path: Path) -> None:
+    X, y = rows()
+    data = data_of(X, y)
+    for params, text in (
+        ({"category_encoding": "partition"}, "max_combination is for category_encoding='ordered' or 'both'"),
+        ({"max_combination": 1, "model_size_reg": 1.0}, "model_size_reg is for combinations"),
+        ({"max_combination": 9}, "max_combination=9 is too large; choose 1..8"),
+    ):
+        with pytest.raises(ParameterError, match=text):
+            sapwood.train(SMALL | params, data)
+    with pytest.raises(DataError, match="init_model has combinations"):
+        sapwood.train({"objective": "logistic"}, data, init_model=booster)
+    for suffix in (".json", ".onnx"):
+        with pytest.raises(ParameterError, match="categor"):
+            booster.export(tmp_path / f"model{suffix}")
+    with pytest.raises(ParameterError, match="no combinations of columns"):
+        booster.influence(X[:1], X, y)
