@@ -55,6 +55,8 @@ def build(contender: str, task: str, cats: list[str], rounds: int, seed: int) ->
         count: Run = {"objective": "poisson"} if task == "poisson" else {}
         params = {"recipe": "catboost", "n_estimators": rounds, "random_state": seed} | count | params
         return (sapwood.SapwoodClassifier if classify else sapwood.SapwoodRegressor)(**params)
+    if name != "catboost":
+        raise ValueError(f"contender {contender!r}: choose sapwood or catboost, parameters after a colon")
     import catboost
 
     count = {"loss_function": "Poisson"} if task == "poisson" else {}

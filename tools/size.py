@@ -26,7 +26,7 @@ BUDGET = {
     "src/sapwood/core/sampler": 120,
     "src/sapwood/core/cpu": 9600,  # histograms, exact trees; slots, bundles, sets; leaf values; samples; Shapley
     "tools": 350,
-    "benchmarks": 1250,  # one script a claim
+    "benchmarks": 1400,  # one script a claim; the last is the recipe against CatBoost
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first
