@@ -64,3 +64,13 @@ def test_sets_unless_asked(params: dict[str, Any]) -> None:
 def test_refuses_what_statistics_refuse() -> None:
     with pytest.raises(ParameterError, match="pruning is not for category_encoding="):
         sapwood.train({"category_encoding": "auto", "pruning": "post", "n_estimators": 1}, data_of())
+
+
+def test_bytes_over_threads_and_chunks() -> None:
+    data = data_of()
+    X = np.array([[f"{row % n}" for n in (4, 32, 34, 40)] for row in range(N)], object)
+    chunks = [(X[first:last], data.label[first:last]) for first, last in ((0, 7), (7, 2000), (2000, N))]
+    params = {"category_encoding": "auto", "n_estimators": 3}
+    models = {sapwood.train(params | {"n_jobs": n}, one).fingerprint()
+              for n in (1, 2, 3, 7) for one in (data, sapwood.Dataset.from_chunks(chunks))}  # fmt: skip
+    assert len(models) == 1
