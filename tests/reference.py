@@ -352,7 +352,7 @@ def grow(
     nodes: list[dict[str, Any]] = [{"column": -1, "bin": -1, "set": -1}]
     sets: dict[int, Ints] = {}  # by node
     frontier: list[Group] = []
-    guard, judge = rules.Guard(p, cut, q.gs, q.hs), judging.Judge(p, q.gs, q.hs, index, draw, fold)
+    guard, judge = rules.Guard(p, cut, n_bins, q.gs, q.hs), judging.Judge(p, q.gs, q.hs, index, draw, fold)
 
     def meet(ids: list[int], depth: int) -> None:
         if p["max_depth"] is not None and depth >= p["max_depth"]:
@@ -390,6 +390,8 @@ def grow(
             l2 = categories.penalty(p, n_bins[split.column])["reg_lambda"] if split.set is not None else p["reg_lambda"]
             nodes += [{"column": -1, "bin": -1, "set": -1, "l2": l2} for _ in range(2)]
         children = list(range(len(nodes) - 2 * len(ids), len(nodes)))
+        if p["grow_policy"] == "symmetric":
+            guard.settle(children)
         for group in [children] if p["grow_policy"] == "symmetric" else [[child] for child in children]:
             meet(group, depth + 1)
         if guard.intermediate:
@@ -400,7 +402,7 @@ def grow(
                 for group in stale:
                     meet([i], group.depth)
 
-    smooth, ends = p["path_smooth"], [i for i, node in enumerate(nodes) if node["column"] < 0]
+    smooth, steps = p["path_smooth"], {}
     for i, (node, inside) in enumerate(zip(nodes, members, strict=True)):
         G, H, C = (float(v) for v in wide.sums[inside].sum(axis=0))
         node["cover"], node["count"] = H / wide.hs, C / p["count_unit"]
@@ -408,9 +410,11 @@ def grow(
         if i > 0 and smooth > 0:
             step = (step * node["count"] + node["above"] * smooth) / (node["count"] + smooth)
         if node["column"] < 0:
-            node["value"] = guard.cut_leaf(i, ends, step)
+            steps[i] = step
         else:
             nodes[node["left"]]["above"] = nodes[node["left"] + 1]["above"] = step
+    for i, value in guard.cut_leaves(steps).items():
+        nodes[i]["value"] = value
     number, arrays = categories.collect(sets)
     for i, node in enumerate(nodes):
         node["set"] = number.get(i, -1)
@@ -611,7 +615,8 @@ def leaf_values(step: Floats, r: Rows, tree: Tree, p: dict[str, Any]) -> Floats:
     monotone = any(p["monotone_constraints"] or ())
     if monotone:
         refits = method in ("exact", "sign") or p["leaf_iterations"] > 1 or p["ccp_alpha"] > 0
-        v = rules.ordered(tree, v, p["monotone_constraints"], refits)
+        if refits or p["monotone_method"] == "basic":
+            v = rules.ordered(tree, v, p["monotone_constraints"], refits)
     if p["line_search"] == "none":
         return v
     return (max(line_search(r, v), 0.0) if monotone else line_search(r, v)) * v

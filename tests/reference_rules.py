@@ -34,6 +34,7 @@ class Mark:
     groups: list[set[int]] | None = None  # None: all
     box: Box = field(default_factory=dict)
     forced: dict[str, Any] | None = None
+    empty: bool = False  # without rows
 
 
 def all_groups(p: dict[str, Any], n_columns: int) -> list[set[int]] | None:
@@ -50,8 +51,8 @@ def all_groups(p: dict[str, Any], n_columns: int) -> list[set[int]] | None:
 class Guard:
     """The marks of a tree's nodes."""
 
-    def __init__(self, p: dict[str, Any], cut: list[Floats], gs: float, hs: float) -> None:
-        self.p, self.cut, self.gs, self.hs = p, cut, gs, hs
+    def __init__(self, p: dict[str, Any], cut: list[Floats], n_bins: Sequence[int], gs: float, hs: float) -> None:
+        self.p, self.cut, self.n_bins, self.gs, self.hs = p, cut, n_bins, gs, hs
         self.direction: Sequence[int] = p["monotone_constraints"] or ()
         self.ordered = any(self.direction)
         self.intermediate = self.ordered and p["monotone_method"] == "intermediate"
@@ -104,14 +105,17 @@ class Guard:
 
     def inherit(self, id: int, child: int, split: Any, left: Ints, right: Ints) -> None:
         """Marks of the children, child and child + 1, from the sums of their rows."""
-        mark, sides = self.marks[id], (left, right)
+        mark = self.marks[id]
         lt, rt = replace(mark, box=dict(mark.box)), replace(mark, box=dict(mark.box))
         for m, side in ((lt, "left"), (rt, "right")):
             m.forced = mark.forced.get(side) if split.forced and mark.forced is not None else None
             if mark.groups is not None:
                 m.groups = [group for group in mark.groups if split.column in group]
-        if self.ordered and left[1] > 0 and right[1] > 0:
-            lt.out, rt.out = (float(self.weights(s[None, None], [id])[0, 0]) for s in sides)
+        for m, sums in zip((lt, rt), (left, right), strict=True):
+            m.empty = bool(sums[1] == 0)
+            if self.ordered and not m.empty:
+                m.out = float(self.weights(sums[None, None], [id])[0, 0])
+        if self.ordered and not lt.empty and not rt.empty:
             d = self.towards(split.column, split.bin)
             below, above = (lt, rt) if d > 0 else (rt, lt)
             middle = 0.5 * (lt.out + rt.out)
@@ -119,19 +123,20 @@ class Guard:
                 below.high = above.out if self.intermediate else middle
                 above.low = below.out if self.intermediate else middle
         self.marks[child], self.marks[child + 1] = lt, rt
-        if split.set is not None:  # its sides count as one place
-            return
-        codes, missing = mark.box.get(split.column, (set(range(len(self.cut[split.column]) + 1)), True))
-        lt.box[split.column] = {c for c in codes if c <= split.bin}, missing and bool(split.missing_left)
-        rt.box[split.column] = {c for c in codes if c > split.bin}, missing and not split.missing_left
+        codes, missing = mark.box.get(split.column, (set(range(self.n_bins[split.column])), True))
+        inside = {c for c in codes if (c <= split.bin if split.set is None else c in split.set)}
+        lt.box[split.column] = inside, missing and bool(split.missing_left)
+        rt.box[split.column] = codes - inside, missing and not split.missing_left
 
     def order(self, a: int, b: int) -> int:
         """-1: a's value must not exceed b's; 1: b's must not exceed a's; 0: neither."""
         one, two = self.marks[a].box, self.marks[b].box
         apart = [c for c in one if c in two and not one[c][0] & two[c][0] and not (one[c][1] and two[c][1])]
-        if len(apart) != 1 or not one[apart[0]][0] or not two[apart[0]][0]:
-            return 0
-        return self.direction[apart[0]] * (-1 if max(one[apart[0]][0]) < min(two[apart[0]][0]) else 1)
+        ways = {
+            self.direction[c] * (-1 if max(one[c][0]) < min(two[c][0]) else 1) if one[c][0] and two[c][0] else 0
+            for c in apart
+        }
+        return ways.pop() if len(ways) == 1 else 0
 
     def tighten(self, leaves: Sequence[int], children: Sequence[int]) -> list[int]:
         """Bound leaves by the outputs of new ones; those whose bounds changed."""
@@ -148,18 +153,31 @@ class Guard:
                 changed.append(other)
         return changed
 
-    def cut_leaf(self, leaf: int, leaves: Sequence[int], v: float) -> float:
-        """A leaf's value within its last bounds."""
+    def settle(self, leaves: Sequence[int]) -> None:
+        """Intermediate bounds by midpoints with all leaves that one with rows is ordered with."""
+        full = [leaf for leaf in leaves if not self.marks[leaf].empty] if self.intermediate else []
+        for leaf in full:
+            mark, order = self.marks[leaf], {other: self.order(leaf, other) for other in full}
+            middle = {other: 0.5 * (mark.out + self.marks[other].out) for other in full}
+            mark.low = max((middle[other] for other in full if order[other] > 0), default=-math.inf)
+            mark.high = min((middle[other] for other in full if order[other] < 0), default=math.inf)
+
+    def cut_leaves(self, v: dict[int, float]) -> dict[int, float]:
+        """Values of leaves within their last bounds; those of leaves without rows between the others."""
         if not self.ordered:
             return v
-        low, high = self.marks[leaf].low, self.marks[leaf].high
-        if self.intermediate:
-            low, high = -math.inf, math.inf
-            for other in leaves:
-                middle, o = 0.5 * (self.marks[leaf].out + self.marks[other].out), self.order(leaf, other)
-                low, high = max(low, middle) if o > 0 else low, min(high, middle) if o < 0 else high
-        unit = self.hs / self.gs
-        return low * unit if v < low * unit else high * unit if v > high * unit else v
+        self.settle(list(v))
+        unit, cut = self.hs / self.gs, {}
+        for leaf, value in v.items():
+            low, high = self.marks[leaf].low * unit, self.marks[leaf].high * unit
+            cut[leaf] = low if value < low else high if value > high else value
+        full = [leaf for leaf in v if not self.marks[leaf].empty]
+        for leaf in v if self.intermediate else ():
+            if self.marks[leaf].empty:
+                low = max((cut[other] for other in full if self.order(leaf, other) > 0), default=-math.inf)
+                high = min((cut[other] for other in full if self.order(leaf, other) < 0), default=math.inf)
+                cut[leaf] = low if low > 0 else high if high < 0 else 0.0
+        return cut
 
 
 def ordered(tree: dict[str, NDArray[Any]], v: Floats, direction: Sequence[int], cut: bool) -> Floats:
@@ -177,7 +195,7 @@ def ordered(tree: dict[str, NDArray[Any]], v: Floats, direction: Sequence[int], 
         if left[i] == 0:
             return value[i], count[i]
         (a, m), (b, n) = mean(left[i]), mean(left[i] + 1)
-        return (a * m + b * n) / (m + n) if m + n > 0 else 0.0, m + n
+        return (a * m + b * n) / (m + n) if m + n > 0 else 0.5 * (a + b), m + n
 
     def bound(i: int, low: float, high: float) -> None:
         if left[i] == 0:
@@ -185,7 +203,7 @@ def ordered(tree: dict[str, NDArray[Any]], v: Floats, direction: Sequence[int], 
             return
         lt, rt, d = left[i], left[i] + 1, towards(i)
         bounds = {lt: [low, high], rt: [low, high]}
-        if d and count[lt] > 0 and count[rt] > 0:
+        if d and (count[lt] > 0) == (count[rt] > 0):
             middle = min(max(0.5 * (means[lt] + means[rt]), low), high)
             bounds[lt][d > 0] = bounds[rt][d < 0] = middle
         bound(lt, *bounds[lt])

@@ -401,11 +401,3 @@ def test_real_integers_as_categories() -> None:
         for which in ("auto", hours)
     )
     assert chosen > ordered
-
-
-def test_tighter_bounds_are_refused_beside_categories() -> None:
-    frame, y = table()
-    params = {"monotone_constraints": {"x": 1}, "n_estimators": 3}
-    with pytest.raises(ParameterError, match="monotone_method='intermediate' is not for data with categories"):
-        sapwood.train({**params, "monotone_method": "intermediate"}, Dataset(frame, y))
-    assert sapwood.train(params, Dataset(frame, y)).check_constraints()

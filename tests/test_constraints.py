@@ -1,4 +1,4 @@
-"""Constraints on models: kept whatever grows the trees and finds the values; refused where they cannot be."""
+"""Constraints as they are written: names, positions, the words of the peers; groups; refused where they cannot be."""
 
 import json
 from pathlib import Path
@@ -7,93 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import sapwood
-from reference_objectives import OBJECTIVES
 from sapwood import Dataset, SapwoodClassifier, SapwoodRegressor
-from sapwood.errors import DivergedError, ParameterError
+from sapwood.errors import ParameterError
 from sapwood.params import resolve
-from test_reference import LEAVES, labels, table
-
-Floats = NDArray[np.float64]
-
-POINTWISE = [name for name, goal in OBJECTIVES.items() if goal.labels != "a class index"]
-POLICIES = [("leafwise", "basic"), ("leafwise", "intermediate"), ("depthwise", "basic"), ("depthwise", "intermediate"),
-            ("symmetric", "basic")]  # fmt: skip
-
-
-def along(booster: sapwood.Booster, X: Floats, column: int) -> Floats:
-    """Raw scores (n_rows, n_steps, n_outputs) of rows while one column goes through every value a tree can tell."""
-    cuts = np.unique(booster.trees.threshold[booster.trees.column == column])
-    values = np.unique(np.concatenate([[-1e9], cuts[np.isfinite(cuts)], np.linspace(-3, 3, 40), [1e9]]))
-    grid = np.repeat(X[:, None], len(values), axis=1)
-    grid[:, :, column] = values
-    return booster.predict(grid.reshape(-1, X.shape[1]), raw=True).reshape(len(X), len(values), -1)
-
-
-@st.composite
-def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any]]:
-    """Data, and a training with constraints on some columns: any objective, grower, leaf rule and sample."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    X = table(rng, draw(st.integers(20, 150)))
-    objective, leaf = draw(st.sampled_from(POINTWISE)), draw(st.sampled_from(["newton", *LEAVES]))
-    policy, method = draw(st.sampled_from(POLICIES))
-    direct = leaf in ("newton", "gradient")
-    params = {
-        "objective": objective,
-        "monotone_constraints": draw(st.lists(st.integers(-1, 1), min_size=6, max_size=6)),
-        "monotone_method": method,
-        "grow_policy": policy,
-        "leaf_estimation": leaf,
-        "leaf_iterations": draw(st.sampled_from([1, 1, 3])) if direct else 1,
-        "line_search": draw(st.sampled_from(["none", "none", "tree"])),
-        "ccp_alpha": draw(st.sampled_from([0.0, 0.0, 0.01])),
-        "extra_trees": draw(st.booleans()),
-        "max_depth": draw(st.integers(2, 6)),
-        "max_leaves": draw(st.sampled_from([None, 31])),
-        "min_child_weight": 0.0,
-        "precision": draw(st.sampled_from(["narrow", "wide"])),
-        "subsample": draw(st.sampled_from([1.0, 0.6])),
-        "learning_rate": 0.5,
-        "n_estimators": 4,
-        "n_jobs": 1,
-        "random_state": draw(st.integers(0, 99)),
-    }
-    if direct and params["leaf_iterations"] == 1 and params["ccp_alpha"] == 0 and params["line_search"] == "none":
-        params["path_smooth"] = draw(st.sampled_from([0.0, 5.0]))
-    return X, labels(rng, X, objective), params
-
-
-@settings(max_examples=200)
-@given(tasks())
-def test_monotone_models_are_monotone(task: tuple[Floats, Floats, dict[str, Any]]) -> None:
-    X, y, params = task
-    try:
-        booster = sapwood.train(params, Dataset(X, label=y, n_jobs=1))
-    except DivergedError:  # signs for leaves, exponential loss and a step along them can run away
-        reject()
-    for column, sign in enumerate(params["monotone_constraints"]):
-        if sign:
-            assert (sign * np.diff(along(booster, X, column), axis=1)).min() >= 0
-    verdicts = booster.check_constraints()
-    assert verdicts, verdicts
-
-
-@pytest.mark.parametrize(("policy", "method"), POLICIES)
-def test_the_constraint_bends_what_would_be_crooked(policy: str, method: str) -> None:
-    """Without it the same trees are not monotone, so the property above is no accident."""
-    rng = np.random.default_rng(0)
-    X = table(rng, 400)
-    y = labels(rng, X, "squared_error")
-    params = {"grow_policy": policy, "n_estimators": 10, "max_depth": 4}
-    free = sapwood.train(params, Dataset(X, label=y))
-    assert np.diff(along(free, X, 0), axis=1).min() < 0
-    bent = sapwood.train(params | {"monotone_constraints": {0: 1}, "monotone_method": method}, Dataset(X, label=y))
-    assert np.diff(along(bent, X, 0), axis=1).min() >= 0
-    assert 0 in bent.trees.column  # the column is still used
+from test_monotone import along
+from test_reference import labels, table
 
 
 @settings(max_examples=60)
@@ -201,10 +123,6 @@ def test_forced_splits_from_a_file(tmp_path: Path) -> None:
         ({"monotone_constraints": 1}, "neither a dict nor a sequence"),
         ({"monotone_constraints": {0: 1}, "objective": "softmax"}, "what one class gains"),
         ({"monotone_constraints": {0: 1}, "objective": "one_vs_all"}, "what one class gains"),
-        (
-            {"monotone_constraints": {0: 1}, "monotone_method": "intermediate", "grow_policy": "symmetric"},
-            "one by one",
-        ),
         ({"monotone_method": "advanced"}, "is unknown"),
         ({"interaction_constraints": [0, 1]}, "no list of groups"),
         ({"interaction_constraints": "[[0,"}, "no list of groups"),

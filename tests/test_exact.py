@@ -267,7 +267,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
     with pytest.raises(ParameterError, match="tree_method='exact', but the data was made with 'hist'"):
         sapwood.train({"tree_method": "exact"}, Dataset(X, label=y))
     wide = Dataset(np.tile(X, 6), label=y, tree_method="exact")
-    for name, rule in (("monotone_constraints", {"f0": 1}), ("extra_trees", True), ("forced_splits", FORCED)):
+    for name, rule in (("extra_trees", True), ("forced_splits", FORCED)):
         with pytest.raises(ParameterError, match=f"{name} is not for tree_method='exact'; use"):
             sapwood.train({name: rule}, wide)
     with pytest.raises(DataError, match="tree_method is neither"):

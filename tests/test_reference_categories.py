@@ -154,7 +154,7 @@ RULES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_rules_and_samples(policy: str, rule: dict[str, Any]) -> None:
-    if policy == "symmetric" and "monotone_constraints" in rule:
+    if policy == "symmetric" and "monotone_constraints" in rule and "monotone_method" not in rule:
         pytest.skip("leaves without rows get their values in boost/order.py")
     rng = np.random.default_rng(43)
     X = table(rng, 200)
@@ -166,6 +166,7 @@ def test_rules_and_samples(policy: str, rule: dict[str, Any]) -> None:
 @pytest.mark.parametrize("change", [
     {"monotone_constraints": [1, 0, 0, 0, -1, 0]}, {"ccp_alpha": 0.02}, {"leaf_iterations": 3}, {"line_search": "tree"},
     {"hessian": "none"}, {"leaf_estimation": "gradient"},
+    {"monotone_constraints": [1, 0, 0, 0, -1, 0], "monotone_method": "intermediate", "extra_trees": True},
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("policy", POLICIES)
 def test_whole_models(policy: str, change: dict[str, Any]) -> None:

@@ -36,12 +36,8 @@ RULES: dict[str, dict[str, Any]] = {
 }
 
 
-def suits(policy: str, rule: dict[str, Any]) -> bool:
-    """Symmetric trees have no splits of single nodes."""
-    return policy != "symmetric" or ("forced_splits" not in rule and rule.get("monotone_method") != "intermediate")
-
-
-PAIRS = [(policy, name) for policy in POLICIES for name, rule in RULES.items() if suits(policy, rule)]
+# Symmetric trees have no splits of single nodes.
+PAIRS = [(policy, name) for policy in POLICIES for name in RULES if (policy, name) != ("symmetric", "forced")]
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -91,7 +87,7 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], Floats | Non
     method = SHELF[fields["objective"]].leaf if leaf == "auto" else leaf
     params = fields | {
         "monotone_constraints": draw(st.none() | st.lists(st.integers(-1, 1), min_size=6, max_size=6)),
-        "monotone_method": draw(st.sampled_from(["basic", "intermediate"])) if policy != "symmetric" else "basic",
+        "monotone_method": draw(st.sampled_from(["basic", "intermediate"])),
         "interaction_constraints": draw(st.sampled_from([None, None, [[0, 1, 2], [2, 3, 5]], [[0, 1, 2, 3, 4, 5]]])),
         "extra_trees": draw(st.sampled_from([False, False, True])),
         "leaf_estimation": leaf,

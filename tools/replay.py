@@ -42,7 +42,7 @@ PARTS: dict[str, dict[str, Any]] = {  # each beside every grower
     "custom": {"objective": lambda y, s: (s - y, np.ones_like(s))},
     "mix": {"sampling": "goss", "learning_rate": 0.5, "monotone_constraints": {0: 1}, "boosting": "dart"},
 }
-ONE_BY_ONE = ("intermediate", "forced")  # rules of single nodes, which a symmetric tree has not got
+RISING = {"monotone_constraints": {2: 1, 3: -1}, "monotone_constraints_method": "intermediate"}
 
 
 def uniform(stream: int) -> NDArray[np.float64]:
@@ -105,7 +105,7 @@ def tasks() -> Iterator[tuple[str, str]]:
             name = f"{objective:14}{grower:10}{precision:7}{variant:9}"
             yield name, sapwood.train(params, data).fingerprint()
     for (part, given), grower in product(PARTS.items(), growers):
-        if grower == "symmetric" and part in ONE_BY_ONE:
+        if (grower, part) == ("symmetric", "forced"):  # a rule of single nodes
             continue
         objective = given.get("objective", "squared_error")
         data = dataset(objective if isinstance(objective, str) else "squared_error", part)
@@ -118,6 +118,13 @@ def tasks() -> Iterator[tuple[str, str]]:
     for grower in growers:
         params = {"grow_policy": grower, "n_estimators": ROUNDS, "max_depth": 4, "min_data_per_group": 10}
         yield f"categories {grower}", sapwood.train(params, with_categories()).fingerprint()
+        yield f"rising categories {grower}", sapwood.train(params | RISING, with_categories()).fingerprint()
+        del params["min_data_per_group"]
+        yield f"rising exact {grower}", sapwood.train(params | RISING, dataset("squared_error", "exact")).fingerprint()
+    for grower, most in product(growers, (1, 3)):
+        params = {"grow_policy": grower, "n_estimators": 2 * ROUNDS, "max_depth": 3, "category_encoding": "ordered"}
+        booster = sapwood.train(params | {"max_combination": most}, with_categories())
+        yield f"ordered {most} {grower}", booster.fingerprint()
 
 
 def main() -> int:

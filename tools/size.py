@@ -11,20 +11,20 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 2900,  # 22 metrics in one file; every parameter, by column too, and what the peers call it
+    "src/sapwood": 3130,  # 22 metrics in one file; every parameter; what the peers have for it, and what we have not
     "src/sapwood/device": 160,
-    "src/sapwood/data": 2300,  # any container, categories and their dictionaries, sparse tables, target statistics
-    "src/sapwood/model": 2950,  # trees and their proofs; combinations; explanations, importances, effects, influence
+    "src/sapwood/data": 2350,  # any container, categories and their dictionaries, sparse tables, target statistics
+    "src/sapwood/model": 3000,  # trees and their proofs; combinations; explanations, importances, effects, influence
     "src/sapwood/model/convert": 2000,  # one reader or writer a format; combinations in C
-    "src/sapwood/objective": 550,
-    "src/sapwood/boost": 2700,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting, categories
+    "src/sapwood/objective": 580,  # several levels; classes without rows named
+    "src/sapwood/boost": 2750,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; categories
     "src/sapwood/interfaces": 750,  # the estimators, and the encoder
     "src/sapwood/core": 1200,
     "src/sapwood/core/math": 480,  # one way to order floats; a ridge
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 9600,  # histograms, exact trees; slots, bundles, sets; leaf values; samples; Shapley
+    "src/sapwood/core/cpu": 9760,  # histograms, exact trees; slots, bundles, sets; bounds; leaf values; Shapley; keys
     "tools": 350,
     "benchmarks": 1400,  # one script a claim; the last is the recipe against CatBoost
     "examples": 100,

@@ -94,7 +94,7 @@ class Trainer:
         label: Floats,  # (1 or n_outputs, n_rows): values, 0/1, or class indices
         weight: Floats | None,
         objective: str,
-        fields: Mapping[str, float],
+        fields: Mapping[str, float | list[float]],  # a list: a value for each output
         n_outputs: int,
         n_threads: int,
     ) -> None: ...
@@ -314,6 +314,18 @@ def encode(
     n_threads: int,
 ) -> Floats:
     """Ordered target statistics, (n_columns, n_masses, n_priors, n_rows), of masses (n_masses, n_rows)."""
+
+def combine(
+    table: Table,
+    offset: NDArray[np.int64],  # (n + 1) first source of each combination, and the end
+    column: Ints,
+    n_codes: Ints,  # of each source: categories; 0 for a number
+    threshold: Floats,
+    key_offset: NDArray[np.int64],  # (n + 1)
+    key: NDArray[np.int64],  # rising within each
+    n_threads: int,
+) -> Ints:
+    """The code of every combination and row, (n, n_rows); -1 where its key is none of those given."""
 
 def math(name: str, x: Floats) -> Floats:
     """One of exp, log, log1p, expm1, sigmoid, elementwise."""

@@ -14,9 +14,7 @@ from sapwood.errors import ParameterError, suggest
 from sapwood.params import RECIPES
 
 Group = list[int]  # columns that may share a path
-_NOT_EXACT = (
-    "monotone_constraints", "extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties",
-)  # fmt: skip
+_NOT_EXACT = ("extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties")
 
 
 def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -126,17 +124,17 @@ def check(
     cosine = params["score_function"] == "cosine"
     for name in ("monotone_constraints", "reg_alpha", "max_delta_step") if cosine else ():
         if params[name]:
-            raise ParameterError(f"{name} is not for score_function='cosine', which knows reg_lambda only; use 'l2'.")
+            by_recipe = RECIPES.get(params["recipe"], {}).get("score_function") == "cosine"
+            origin = f" (that of recipe={params['recipe']!r})" if by_recipe else ""
+            raise ParameterError(
+                f"{name} is not for score_function='cosine'{origin}, which knows reg_lambda only; set "
+                "score_function='l2'."
+            )
     if cosine and params["tree_method"] == "exact":
         raise ParameterError("score_function='cosine' is not for tree_method='exact'; use tree_method='hist'.")
     if categories and params["tree_method"] == "exact":
         raise ParameterError(
             f"tree_method='exact' has no categories, and {sorted(categories)[0]!r} holds some; use tree_method='hist'."
-        )
-    if monotone and categories and params["monotone_method"] == "intermediate":
-        raise ParameterError(
-            f"monotone_method='intermediate' is not for data with categories, and {sorted(categories)[0]!r} holds "
-            "some; use monotone_method='basic'."
         )
     for name in [name for name in monotone or () if name in categories]:
         raise ParameterError(
@@ -153,11 +151,6 @@ def check(
         raise ParameterError(
             f"monotone_constraints does not hold for the probabilities of objective={params['objective']!r}: what one "
             "class gains another loses; use two classes, or multilabel."
-        )
-    if monotone and policy == "symmetric" and params["monotone_method"] == "intermediate":
-        raise ParameterError(
-            "monotone_method='intermediate' bounds nodes one by one; grow_policy='symmetric' splits a level at once: "
-            "choose monotone_method='basic' or another policy."
         )
     if splits is None:
         return

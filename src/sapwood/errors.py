@@ -34,7 +34,7 @@ class DivergedError(SapwoodError):
         super().__init__(f"the training diverged: {what} no longer finite; try a smaller learning_rate.")
 
 
-def suggest(name: str, choices: Iterable[str], *, listed: Iterable[str] | None = None) -> str:
+def suggest(name: str, choices: Iterable[str]) -> str:
     """Say which of the choices a name was probably meant to be.
 
     Parameters
@@ -43,16 +43,18 @@ def suggest(name: str, choices: Iterable[str], *, listed: Iterable[str] | None =
         What was given.
     choices : iterable of str
         What exists.
-    listed : iterable of str, optional
-        What to list where nothing is near; all the choices by default.
 
     Returns
     -------
     str
         ``"did you mean 'max_bins'?"`` with up to three names, or ``"choose one of auto, narrow, wide."``.
     """
+    choices = list(choices)
+    return near(name, choices) or f"choose one of {', '.join(sorted(choices))}."
+
+
+def near(name: str, choices: Iterable[str]) -> str:
+    """Name up to three choices that look like a name; empty where none does."""
     spelled = {choice.lower(): choice for choice in choices}  # compared without case, shown as it is spelled
-    near = get_close_matches(name.lower(), spelled)
-    if near:
-        return f"did you mean {' or '.join(repr(spelled[key]) for key in near)}?"
-    return f"choose one of {', '.join(listed if listed is not None else sorted(spelled.values()))}."
+    found = [repr(spelled[key]) for key in get_close_matches(name.lower(), spelled)]
+    return f"did you mean {' or '.join(found)}?" if found else ""

@@ -213,6 +213,13 @@ class Metrics:
         return "str, callable, (name, callable, higher_is_better), list of these, or None"
 
     def check(self, given: str, value: Any) -> Any:
+        if isinstance(value, str):  # LightGBM's "auc,logloss", "" and "None"
+            none = value.lower() in ("none", "na", "null", "custom")
+            return "none" if none else value.split(",") if "," in value else value or None
+        if isinstance(value, set | frozenset):
+            value = sorted(value, key=str)
+        if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+            value = list(value)
         for one in value if isinstance(value, list) else [value]:
             if not (one is None or isinstance(one, str | tuple) or callable(one)):
                 raise ParameterError(f"{given} is not a metric; choose {self}.")
@@ -304,6 +311,27 @@ class Shares:
 
 
 @dataclass(frozen=True)
+class ClassWeights:
+    """Weights of classes by name, or by a rule; classes are named as in `Shares`."""
+
+    def __str__(self) -> str:
+        return "dict of class to float, 'balanced', 'sqrt_balanced' or None"
+
+    def check(self, given: str, value: Any) -> dict[str, float] | str | None:
+        if value is None:
+            return None
+        if isinstance(value, str):
+            rules = Choice(("balanced", "sqrt_balanced", "none"), {"sqrtbalanced": "sqrt_balanced"})
+            word = rules.check(given, value)
+            return None if word == "none" else word
+        if isinstance(value, list | tuple | np.ndarray):  # CatBoost's: in the order of classes
+            value = dict(enumerate(value))
+        if not isinstance(value, Mapping) or not value:
+            raise ParameterError(f"{given} is no dict of weights; give {{class: weight}}, such as {{0: 1, 1: 10}}.")
+        return {class_name(one): Number(0).check(f"{given}, in which {by!r}", by) for one, by in value.items()}
+
+
+@dataclass(frozen=True)
 class Verbosity:
     """How often to print: False or 0 never, n every n rounds, True one line that is kept up to date."""
 
@@ -369,7 +397,7 @@ class Categorical:
     def check(self, given: str, value: Any) -> list[Any] | str | None:
         if isinstance(value, str):  # LightGBM's "0,1,2" and "name:a,b"
             text = value.removeprefix("name:")
-            if value in ("auto", "from_dtype"):  # the second is scikit-learn's
+            if value in ("auto", "from_dtype", ""):  # the second is scikit-learn's, the third LightGBM's
                 return "auto"
             if text != value:
                 return text.split(",")

@@ -256,6 +256,16 @@ def _by_column(metric: Metric) -> Metric:
     return replace(metric, function=measured)
 
 
+def _by_level(metric: Metric, name: str, levels: list[float]) -> Function:
+    """The metric of several predictions of one label, each at its own level: their mean."""
+
+    def measured(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+        columns = zip(prediction.T, levels, strict=True)
+        return fmean(metric.function(y, column, weight, **{name: level}) for column, level in columns)
+
+    return measured
+
+
 _SHARE = Number(0, 1, low_open=True, high_open=True)
 THRESHOLD = Parameter("threshold", _SHARE)
 QUANTILE, EXPECTILE = Parameter("alpha", _SHARE, "quantile_alpha"), Parameter("alpha", _SHARE, "expectile_alpha")
@@ -319,7 +329,7 @@ _KEYS = {"variance_power": "power", "proba_border": "threshold"}  # CatBoost's n
 
 
 def resolve(
-    given: Any, *, default: Any, link: str | None, fields: Mapping[str, float] | None = None
+    given: Any, *, default: Any, link: str | None, fields: Mapping[str, float | list[float]] | None = None
 ) -> tuple[Metric, ...]:
     """Turn ``eval_metric`` into metrics.
 
@@ -333,7 +343,8 @@ def resolve(
     link : str or None
         The objective's link, which says what a prediction is; None for a function, after which every metric is allowed.
     fields : mapping, optional
-        The objective's own fields: ``quantile_alpha`` is the parameter of a pinball without "@", and so on.
+        The objective's own fields: ``quantile_alpha`` is the parameter of a pinball without "@", and so on;
+        of several levels, each of the predictions is measured at its own, and the metric is the mean.
 
     Returns
     -------
@@ -346,7 +357,7 @@ def resolve(
     return metrics
 
 
-def _one(given: Any, link: str | None, fields: Mapping[str, float]) -> Metric:
+def _one(given: Any, link: str | None, fields: Mapping[str, float | list[float]]) -> Metric:
     """One metric, by name or by value."""
     match given:
         case str():
@@ -371,7 +382,7 @@ def _taking_three(function: Function) -> Function:
     return function
 
 
-def _named(given: str, link: str | None, fields: Mapping[str, float]) -> Metric:
+def _named(given: str, link: str | None, fields: Mapping[str, float | list[float]]) -> Metric:
     """One metric by our name or a peer's, with the parameter it was given or the objective's."""
     text = given.lower().removeprefix("neg_")  # scikit-learn's scorers
     head, mark, rest = PEERS.get(text, text).replace(":", "@", 1).partition("@")
@@ -394,8 +405,10 @@ def _named(given: str, link: str | None, fields: Mapping[str, float]) -> Metric:
         metric = replace(metric, name=f"{name}@{number}")
     elif parameter is None or parameter.field not in fields:
         return metric
+    elif isinstance(levels := fields[parameter.field], list):
+        return replace(metric, function=_by_level(metric, parameter.name, levels))
     else:
-        value = fields[parameter.field]
+        value = levels
     return replace(metric, function=partial(metric.function, **{parameter.name: value}))
 
 

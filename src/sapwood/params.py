@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.errors import ParameterError, suggest
+from sapwood import peers
+from sapwood.errors import ParameterError
 from sapwood.kinds import (
     FRACTION,
     RATE,
@@ -18,6 +19,7 @@ from sapwood.kinds import (
     Categorical,
     Choice,
     ChoiceByColumn,
+    ClassWeights,
     Device,
     Directions,
     Flag,
@@ -254,7 +256,8 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "zero_as_missing", Flag(), False,
-        "Whether zeros are missing values, those that a sparse table does not store among them.",
+        "Whether zeros are missing values, those that a sparse table does not store among them. A category 0 is a name "
+        "and stays one.",
         model=True,
     ),
     Parameter(
@@ -412,8 +415,9 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "subsample_freq", Integer(1), 1,
-        "Rounds that share a draw of rows (uniform, bayesian).",
+        "Rounds that share a draw of rows (uniform, bayesian). LightGBM's 0, no draw, is for subsample=1 only.",
         ("bagging_freq",),
+        dict.fromkeys(("subsample_freq", "bagging_freq"), _instead((0,), 1)),
         model=True,
     ),
     Parameter(
@@ -424,6 +428,16 @@ TABLE: tuple[Parameter, ...] = (
         {**dict.fromkeys(("pos_bagging_fraction", "pos_bagging", "pos_sub_row"), lambda share: {1: share}),
          **dict.fromkeys(("neg_bagging_fraction", "neg_bagging", "neg_sub_row"), lambda share: {0: share}),
          "sample_rate_per_class": lambda shares: dict(enumerate(shares)) if isinstance(shares, list) else shares},
+        model=True,
+    ),
+    Parameter(
+        "class_weight", ClassWeights(), None,
+        "Factors on the weights of the rows of each class, in training and in metrics: a dict, 1 for classes it leaves "
+        "out; 'balanced', so that all classes weigh the same, as in scikit-learn, but counting weights; "
+        "'sqrt_balanced', the roots of these. Cuts know nothing of it.",
+        ("class_weights", "auto_class_weights", "scale_pos_weight", "is_unbalance", "unbalance", "unbalanced_sets"),
+        {"scale_pos_weight": lambda by: None if isinstance(by, Real) and by == 1 else {1: by},
+         **dict.fromkeys(("is_unbalance", "unbalance", "unbalanced_sets"), _as("balanced", None))},
         model=True,
     ),
     Parameter(
@@ -575,7 +589,8 @@ TABLE: tuple[Parameter, ...] = (
         "early_stopping_rounds", Integer(1, also=(None,)), None,
         "Stop after so many rounds without a better validation score, and keep the best; None never stops.",
         ("early_stopping_round", "early_stopping", "n_iter_no_change", "od_wait", "stopping_rounds"),
-        {"early_stopping_round": _instead((0, -1), None)},
+        {"early_stopping_round": _instead((0, -1), None),  # LightGBM's; scikit-learn's True stops after 10 rounds
+         "early_stopping": lambda on: (10 if on else None) if isinstance(on, bool) else _instead((0, -1), None)(on)},
         model=True,
     ),
     Parameter(
@@ -586,8 +601,9 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "eval_metric", Metrics(), None,
-        "What to measure on validation rows; early stopping watches the first. None is the objective's own. A callable "
-        "takes (y, prediction, weight) and returns a float, lower being better unless the tuple says otherwise.",
+        "What to measure on validation rows; early stopping watches the first. None is the objective's own, 'none' "
+        "nothing. A callable takes (y, prediction, weight) and returns a float, lower being better unless the tuple "
+        "says otherwise.",
         ("metric", "metrics", "metric_types", "custom_metric"),
     ),
     Parameter(
@@ -615,8 +631,9 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "n_classes", Integer(2, also=(None,)), None,
-        "Number of classes of softmax; None for the largest label plus 1.",
+        "Number of classes of softmax; None for the largest label plus 1, where every class has rows.",
         ("num_class", "num_classes", "classes_count"),
+        {"num_class": _instead((1,), None)},  # LightGBM's where there are no classes
         estimator=False,
     ),
 )  # fmt: skip
@@ -714,39 +731,7 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 _ROWS = {row.name: row for row in TABLE}
 _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
-# Switches of the peers that say what Sapwood does anyway: name -> the values that do. Any other value is an error.
-_ANYWAY: dict[str, tuple[Any, ...]] = {
-    **dict.fromkeys(("force_col_wise", "force_row_wise", "deterministic", "feature_pre_filter"), (True, False)),
-    **dict.fromkeys(("allow_writing_files", "use_best_model", "validate_parameters"), (True, False)),
-    "leaf_estimation_backtracking": ("anyimprovement",),
-    "use_label_encoder": (False,),
-}
 _MOVED = {("boosting", "goss"): ("sampling", "goss"), ("boosting_type", "goss"): ("sampling", "goss")}
-_WEIGH = (
-    "use sample_weight (the weight of a Dataset), for example "
-    "sklearn.utils.class_weight.compute_sample_weight('balanced', y)."
-)
-# What the peers and scikit-learn have as a parameter and we do not: what to do instead.
-ELSEWHERE = {
-    "alpha": "it is ambiguous, the L1 penalty in XGBoost and the level of a quantile or Huber loss elsewhere; use "
-    "reg_alpha, quantile_alpha, expectile_alpha, huber_quantile or huber_delta.",
-    **dict.fromkeys(("class_weight", "class_weights", "auto_class_weights"), _WEIGH),
-    **dict.fromkeys(("scale_pos_weight", "is_unbalance"), _WEIGH),
-    "base_score": "use start, which is a raw score: log-odds, not a probability; of counts the logarithm.",
-    "boost_from_average": "start='auto' is the constant that minimises the loss, start=0 begins at 0.",
-    "init": "use start for a constant, init_score for a score of every row.",
-    "base_margin": "use init_score.",
-    "tol": "use callbacks=[sapwood.callback.early_stopping(rounds, min_delta=tol)].",
-    "criterion": "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
-    "warm_start": "continue a model with init_model=model.",
-    "importance_type": "ask the model for it: Booster.importance(kind).",
-    **dict.fromkeys(
-        ("simple_ctr", "combinations_ctr", "per_feature_ctr"),
-        "use statistics, for example {'city': [('borders', (0, 0.5, 1)), 'counter']}; values are cut at sixteenths.",
-    ),
-    "penalties_coefficient": "multiply first_use_penalties by it.",
-    "max_features": "draw a share of the columns with colsample_bynode.",
-}
 
 
 # They came after the first models: one that has them at their defaults keeps the bytes that it had without them.
@@ -755,6 +740,7 @@ _LATER = (
     "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
     "max_combination", "model_size_reg", "statistics",
+    "class_weight",
 )  # fmt: skip
 
 
@@ -795,10 +781,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
                 raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
             own[fields[name]] = value
             continue
-        if name in _ANYWAY:
-            if (value.lower() if isinstance(value, str) else value) not in _ANYWAY[name]:
-                allowed = ", ".join(map(repr, _ANYWAY[name]))
-                raise ParameterError(f"{name}={value!r} is not available; Sapwood knows {name} as {allowed} only.")
+        if peers.anyway(name, value):
             continue
         row = _row(name, fields)
         ours = row.means.get(name, lambda same: same)(value)
@@ -813,6 +796,11 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
     complete = {row.name: row.kind.check(row.name, row.default) for row in TABLE}
     complete |= _recipe(found["recipe"][1] if "recipe" in found else None, found)
     complete |= {name: checked for name, (_, checked) in found.items()}
+    for name in ("bagging_freq", "subsample_freq"):
+        if whole(given.get(name)) and given[name] == 0 and complete["subsample"] < 1:
+            raise ParameterError(
+                f"{name}=0 draws no rows, but subsample={complete['subsample']:g}; leave one of them out."
+            )
     for name in ("max_bins", "min_samples_bin") if complete["tree_method"] == "exact" else ():
         if name in found and found[name][1] != _ROWS[name].default:
             raise ParameterError(f"{found[name][0]} is not for tree_method='exact', which has no bins; leave it out.")
@@ -837,6 +825,11 @@ def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[
     if isinstance(given, Sequence):
         return lambda index: given[index]
     return lambda _: given
+
+
+def names() -> dict[str, str]:
+    """Every name of a parameter, the peers' too, and ours for it."""
+    return {name: row.name for name, row in _NAMES.items()}
 
 
 def given_names(given: Mapping[str, Any]) -> set[str]:
@@ -868,7 +861,6 @@ def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 def _row(name: str, fields: Collection[str]) -> Parameter:
     """The row of a name, or the error that helps."""
-    if name in _NAMES:
-        return _NAMES[name]
-    hint = ELSEWHERE.get(name) or suggest(str(name), [*_NAMES, *fields], listed=_ROWS)
-    raise ParameterError(f"unknown parameter {name!r}; {hint}")
+    if name not in _NAMES:
+        raise ParameterError(f"unknown parameter {name!r}; {peers.unknown(str(name), [*_NAMES, *fields])}")
+    return _NAMES[name]

@@ -14,8 +14,10 @@ import sapwood
 from sapwood import Booster, Dataset
 from sapwood.boost import combine
 from sapwood.data import container, encode
+from sapwood.data.categories import Dictionary
+from sapwood.data.ingest import Columns
 from sapwood.errors import DataError, ModelFormatError, ParameterError
-from sapwood.model.combine import Combinations
+from sapwood.model.combine import Combinations, join
 from test_reference import assert_bits
 
 Floats = NDArray[np.float64]
@@ -277,7 +279,11 @@ def test_columns_with_a_direction_are_not_joined() -> None:
     booster = fitted("squared_error", monotone_constraints={0: 1}, n_estimators=17)
     assert all(column != 0 for own in booster.combinations.sources() for column, _ in own)
     assert any(len(own) > 1 for own in booster.combinations.sources()) and booster.check_constraints()
-    assert any(column == 0 for own in fitted(n_estimators=17).combinations.sources() for column, _ in own)
+    free = fitted(n_estimators=17)
+    assert any(column == 0 for own in free.combinations.sources() for column, _ in own)
+    told = free.check_constraints(monotone_constraints={0: 1}, interaction_constraints=[[0, 1], [2, 3]])
+    assert told.monotone["f0"].holds is None and told.interaction is not None and told.interaction.holds is False
+    assert free.check_constraints(interaction_constraints=[[0, 1, 2, 3]]).interaction
 
 
 def test_refusals(booster: Booster, tmp_path: Path) -> None:
@@ -297,3 +303,61 @@ def test_refusals(booster: Booster, tmp_path: Path) -> None:
             booster.export(tmp_path / f"model{suffix}")
     with pytest.raises(ParameterError, match="no combinations of columns"):
         booster.influence(X[:1], X, y)
+
+
+def test_codes_are_places_of_tuples() -> None:
+    """Any type of column, on any number of threads, missing and new values among them."""
+    rng = np.random.default_rng(3)
+    table = [rng.normal(size=1000), rng.integers(-2, 5, 1000).astype(np.int32), rng.integers(-2, 4, 1000).astype(float)]
+    table[0][::7] = np.nan
+    table.append(table[0].astype(np.float32))
+    known = {1: Dictionary(tuple("abcde")), 2: Dictionary((1, 2, 3, 4))}
+    sources: list[list[combine.Source]] = [[(1, 0.0)], [(0, 0.5), (1, 0.0)], [(1, 0.0), (2, 0.0), (3, -0.1)]]
+
+    def states(column: int, threshold: float) -> list[int]:
+        values = table[column].astype(np.float64)
+        if column in known:
+            return [known[column].n_bins if value == -1 else int(value) for value in values]
+        return [2 if value != value else int(value > threshold) for value in values]
+
+    found, wanted = [], []
+    for own in sources:
+        tuples = list(zip(*(states(*source) for source in own), strict=True))
+        some = sorted({one for one in tuples[:200] if min(one) >= 0})
+        wanted.append([some.index(one) if one in some else -1 for one in tuples])
+        sizes = [known[column].n_bins + 1 if column in known else 3 for column, _ in own]
+        keys = join(list(np.array(some).T), sizes)
+        assert keys.tolist() == sorted(keys.tolist())
+        found.append((own, keys))
+    columns = Columns(table, None, 1000, 4)
+    for n_threads in (1, 3):
+        whole = Combinations.of(found).added(columns, known, n_threads)
+        assert [column.tolist() for column in whole.apart()[4:]] == wanted and whole.n_columns == 7
+    assert all(-1 in codes and 0 in codes for codes in wanted)
+
+
+@pytest.mark.parametrize("zero_as_missing", [False, True])
+def test_sparse_numbers_are_sources(zero_as_missing: bool) -> None:
+    import pandas as pd
+
+    X, _ = rows()
+    thin = np.where(np.arange(N) % 5 < 3, 0.0, X[:, 0].astype(np.float64))
+    y = (thin > 0.3) * np.array([int(one[1]) % 2 for one in X[:, 2]]) + 0.01 * np.arange(N) / N
+    dense = pd.DataFrame({"x": thin, "b": X[:, 2]})
+    sparse = dense.astype({"x": pd.SparseDtype(np.float64, 0.0)})
+    how: dict[str, Any] = {"zero_as_missing": zero_as_missing, "min_samples_bin": 1}
+    data = Dataset(dense, y, **how)
+    booster = sapwood.train(SMALL, data, valid=Dataset(sparse, y, reference=data))
+    assert any(column == 0 for own in booster.combinations.sources() for column, _ in own)
+    assert booster.fingerprint() == sapwood.train(SMALL, Dataset(sparse, y, **how)).fingerprint()
+    assert_bits(booster.predict(sparse), booster.predict(dense), "sparse")
+    rmse = np.sqrt(np.mean((booster.predict(dense) - y) ** 2))
+    assert booster.history["valid"]["rmse"][-1] == pytest.approx(rmse, rel=1e-12)
+
+
+def test_cross_validation() -> None:
+    X, y = rows("squared_error")
+    one, two = (
+        sapwood.cv(SMALL | {"n_estimators": 40, "max_combination": most}, data_of(X, y), n_folds=3) for most in (1, 2)
+    )
+    assert two["rmse_mean"][-1] < one["rmse_mean"][-1]

@@ -224,6 +224,11 @@ def test_a_validation_set_starts_at_its_own() -> None:
         ({"num_class": 3}, ParameterError, "n_classes=3 is not for objective='squared_error'"),
         ({"max_bins": 63}, ParameterError, "max_bins=63, but the data was made with 255"),
         ({"objective": "binary"}, DataError, "is not 0 or 1"),
+        (
+            {"recipe": "catboost", "monotone_constraints": {0: 1}},
+            ParameterError,
+            r"score_function='cosine' \(that of recipe='catboost'\), .*; set score_function='l2'",
+        ),
     ],
 )
 def test_bad_parameters(params: dict[str, Any], error: type[Exception], message: str) -> None:

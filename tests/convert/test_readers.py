@@ -415,7 +415,7 @@ def test_small_files_cannot_claim_much():
         with pytest.raises(sw.errors.ModelFormatError):
             sw.load(lie(raw, lambda m, name=name: m["learner_model_param"].__setitem__(name, str(2**31 - 1))))
     many = b"{L\x00\x00\x00\x00\x00\x00\x00\x01x[" + b"[$Z#l\x00\x00\x00\x20" * 3
-    with pytest.raises(sw.errors.ModelFormatError, match="no room"):
+    with pytest.raises(sw.errors.ModelFormatError, match="not valid UBJSON"):
         sw.load(many + b" " * 64)
     with pytest.raises(sw.errors.ModelFormatError, match="steepness"):
         sw.load(lightgbm_model("binary", "two").model_to_string().replace("sigmoid:1", "sigmoid:one").encode())

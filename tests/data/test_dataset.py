@@ -1,5 +1,7 @@
 """A table becomes cuts and codes; chunks, references, files and containers change none of them."""
 
+import copy
+import pickle
 import re
 from hashlib import sha256
 
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
+from sapwood.boost import train
 from sapwood.data import container
 from sapwood.data.dataset import KIND, VERSION, Dataset
 from sapwood.errors import DataError, ParameterError
@@ -420,3 +423,29 @@ def test_lying_offsets_of_arrays_under_a_right_digest_raise(saved, tmp_path):
         (tmp_path / "lie").write_bytes(blank.replace(b"0" * 64, sha256(blank).hexdigest().encode(), 1))
         with pytest.raises(DataError, match="arrays of the file cannot be read"):
             Dataset.load(tmp_path / "lie")
+
+
+def test_pickle_and_copy_keep_every_bit(saved):
+    data, _ = saved
+    for other in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data)):
+        assert_same(data, other)
+
+
+@pytest.mark.parametrize("label", [["no", "yes"], np.array(["no", "yes"]), pd.Series(["no", "yes"], dtype="category")])
+def test_a_label_of_text_says_what_to_do(label):
+    with pytest.raises(DataError, match=r"labels are numbers, classes their indices.*SapwoodClassifier takes"):
+        Dataset([[1.0], [2.0]], label)
+
+
+def test_a_category_of_0_is_no_zero():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, size=(200, 2)).astype(float)
+    y = (X[:, 0] == 0) + (X[:, 1] == 0) + 0.1 * rng.normal(size=200)
+    settings = {"categorical_features": [0], "zero_as_missing": True}
+    params = {"n_estimators": 3, "min_data_per_group": 1, "cat_smooth": 0}
+    renamed = X + np.array([5.0, 0.0])  # no category is called 0
+    data, other = Dataset(X, y, **settings), Dataset(renamed, y, **settings)
+    assert data.n_bins == other.n_bins == [3, 2]
+    models = train(params, data), train(params, other)
+    np.testing.assert_array_equal(models[0].predict(X), models[1].predict(renamed))
+    assert models[0].predict(np.array([[0.0, 1.0]])) != models[0].predict(np.array([[np.nan, 1.0]]))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import reference_encode as reference
 from sapwood.data import encode
+from sapwood.data.categories import MISSING, UNSEEN
 from sapwood.errors import DataError, ParameterError
 
 Floats = NDArray[np.float64]
@@ -60,7 +61,7 @@ def test_by_hand() -> None:
     np.testing.assert_array_equal(found, [[0.5, 0.5, 1.5 / 2, 1.5 / 3, 0.5]])
     both = (encode.Statistic("borders", (0.5,)), encode.Statistic("counter", (0.0, 1.0)))
     table = encode.table(code, 2, target, both)
-    new = table(np.array([0, 1, encode.MISSING, encode.UNSEEN], np.int32))
+    new = table(np.array([0, 1, MISSING, UNSEEN], np.int32))
     np.testing.assert_array_equal(new[0], [2.5 / 4, 0.5 / 2, 1.5 / 2, 0.5])
     np.testing.assert_array_equal(new[1:], [[3 / 4, 1 / 4, 1 / 4, 0], [4 / 4, 2 / 4, 2 / 4, 1 / 4]])
 

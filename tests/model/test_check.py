@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import sapwood
 from sapwood import Booster, Dataset
+from sapwood.errors import ParameterError
 from sapwood.model.trees import Trees
 
 Floats = NDArray[np.float64]
@@ -128,4 +129,34 @@ def test_a_free_model_is_found_out() -> None:
 
 
 def test_no_constraints_are_kept() -> None:
-    assert model([stump(0, 1.0, 1.0, -1.0)]).check_constraints()
+    assert model([stump(0, 1.0, 1.0, -1.0)], monotone_constraints=None).check_constraints()
+
+
+def test_constraints_that_were_not_read_are_unknown_until_they_are_given() -> None:
+    foreign = model([stump(0, 1.0, 1.0, -1.0)])
+    verdicts = foreign.check_constraints()
+    assert not verdicts
+    assert not verdicts.monotone
+    assert "give them" in verdicts.unknown
+    assert foreign.check_constraints(monotone_constraints={"a": -1})
+    assert foreign.check_constraints(monotone_constraints=[0, 1])
+    assert foreign.check_constraints({0: 1}).monotone["a"].holds is False
+    assert foreign.check_constraints(interaction_constraints="no_interactions").interaction
+    with pytest.raises(ParameterError, match="names the column 'q'"):
+        foreign.check_constraints({"q": 1})
+
+
+def test_given_constraints_are_judged_instead_of_the_models_own() -> None:
+    rising = model([stump(0, 1.0, -1.0, 1.0)], **RISING)
+    assert rising.check_constraints()
+    assert not rising.check_constraints({"a": -1})
+
+
+def test_a_model_of_another_library() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    params = {"monotone_constraints": "(1,0)", "nthread": 1, "max_depth": 3}
+    read = sapwood.load(xgboost.train(params, xgboost.DMatrix(X, X[:, 0] + X[:, 1]), 5))
+    assert read.check_constraints().unknown
+    assert sapwood.load(read.to_bytes()).check_constraints().unknown
+    assert read.check_constraints({"f0": 1})

@@ -45,21 +45,22 @@ def data_of(name: str) -> tuple[Array, Array]:
     return X[:, whole], y / y.std() if TASKS[name].objective == "squared_error" else y
 
 
-def compare(name: str, theirs: dict[str, Any], ours: dict[str, Any]) -> int:
+def compare(name: str, theirs: dict[str, Any], ours: dict[str, Any], method: str = "hist") -> int:
     """Grow every tree of XGBoost from the scores it was grown from; how many rounds had a tie.
 
     Every value has a bin in both libraries. Scores are of float32 there: a few units in the last place.
     """
     (X, y), task = data_of(name), TASKS[name]
     data = xgboost.DMatrix(X, y, nthread=1)
-    shape = SHAPE | {"tree_method": "hist", "max_bin": 4096, "base_score": 0.5, "objective": PEERS[task.objective][0]}
-    shape["nthread"] = 1
+    shape = SHAPE | {"tree_method": method, "base_score": 0.5, "objective": PEERS[task.objective][0], "nthread": 1}
+    shape |= {"max_bin": 4096} if method == "hist" else {}
+    bins = {"max_bins": 65535, "min_samples_bin": 1} if method == "hist" else {"tree_method": method}
     model = xgboost.train(shape | theirs, data, ROUNDS)
     params = {"objective": task.objective, "n_estimators": 1, "grow_policy": "depthwise", "max_leaves": None}
     params |= SHAPE | {"precision": "wide", "path_smooth": 0.0, "n_jobs": 1} | ours
     before, ties = np.full(len(y), 0.5 if task.objective == "squared_error" else 0.0), 0
     for index, tree in enumerate(xgboost_trees(model)):
-        binned = sapwood.Dataset(X, label=y, init_score=before, max_bins=65535, min_samples_bin=1)
+        binned = sapwood.Dataset(X, label=y, init_score=before, **bins)
         booster = sapwood.train(params, binned)
         after = model.predict(data, output_margin=True, iteration_range=(0, index + 1)).astype(np.float64)
         differ = list(differences(X, Tree.of_sapwood(booster, 0), Tree.of_xgboost(tree)))
@@ -96,6 +97,12 @@ def test_xgboost(name: str, kind: str, penalty: dict[str, float]) -> None:
     theirs, ours = rules(name, kind)
     peers = {"gamma": 2 * penalty["min_split_gain"], "reg_lambda": penalty["reg_lambda"]} if penalty else {}
     assert compare(name, theirs | peers, ours | penalty) <= MOST_TIES
+
+
+@pytest.mark.parametrize("kind", ["monotone", "both"])
+@pytest.mark.parametrize("name", TASKS)
+def test_xgboost_exact(name: str, kind: str) -> None:
+    assert compare(name, *rules(name, kind), method="exact") <= MOST_TIES
 
 
 @pytest.mark.parametrize("kind", ["monotone", "groups"])

@@ -150,9 +150,10 @@ class _EarlyStopping:
 
     def _watched(self, view: Round) -> tuple[float, int]:
         """The value to compare, and +1 where higher is better, -1 where lower is."""
-        if not view.measured:
+        if not view.measured or not view.metrics:
             raise ParameterError(
-                "early stopping needs validation rows: give valid=, or early_stopping_rounds in params."
+                "early stopping needs validation rows and a metric: give valid=, or early_stopping_rounds in params; "
+                "and no eval_metric='none'."
             )
         values = list(view.measured.values())[-1]
         name = self._metric if self._metric is not None else view.metrics[0].name

@@ -25,7 +25,7 @@ Sources = tuple[Source, ...]  # rising; one is a column as it is
 Live = slice | NDArray[np.bool_]  # rows that count
 Found = tuple[Sources, NDArray[np.int64]]  # a combination, and the keys of its codes
 
-PLACES = 16  # combinations that trees may grow on at a time
+PLACES = 16  # combinations that trees may grow on at a time; with 4 of them adult's loss was 0.2 % lower
 
 
 def live_rows(weight: NDArray[np.float64] | None) -> Live:

@@ -40,6 +40,7 @@ class Rule:
     ccp_alpha: float
     by_validation: bool
     direction: Sequence[int]  # of every column; empty where none has one
+    fills: bool  # leaves without rows want values in order, which the core gives to intermediate bounds only
     first_linear: int  # the first round whose leaves may be linear
     afresh: bool  # values come from other gradients, or other rows in the leaves, than the splits
 
@@ -77,7 +78,7 @@ def plan(
     if method in ("exact", "sign", "custom") and iterations > 1:
         raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
     refits = method in ("exact", "sign", "custom") or iterations > 1 or search or prunes or afresh
-    after = refits or (len(direction) > 0 and params["grow_policy"] == "symmetric")  # its empty leaves want values
+    fills = len(direction) > 0 and params["grow_policy"] == "symmetric" and params["monotone_method"] == "basic"
     if own is not None and (method == "exact" or iterations > 1 or search or prunes or afresh):
         raise ParameterError(
             f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
@@ -94,10 +95,9 @@ def plan(
         )
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return Rule(
-        objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, after, method,
-        iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
-        0 if params["boosting"] == "forest" else 1,
-        afresh,
+        objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, refits or fills,
+        method, iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
+        fills, 0 if params["boosting"] == "forest" else 1, afresh,
     )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def settle(
         value = refit(trainer, output, rule)
     if rule.direction:
         found = number is not None or rule.method in ("exact", "sign", "custom") or rule.iterations > 1 or rule.afresh
-        value = ordered(tree, value, rule.direction, cut=found)
+        value = ordered(tree, value, rule.direction, cut=found) if found or rule.fills else value
     if rule.line_search:
         factor = trainer.search_step(output, value)
         value = (max(factor, 0.0) if rule.direction else factor) * value
@@ -238,7 +238,7 @@ def _judged(
     label = np.ascontiguousarray(label)
 
     def loss(steps: Floats) -> Floats:
-        values = cpu.evaluate(goal.core, goal.fields, score + steps, label)[0]
+        values = cpu.evaluate(goal.core, goal.at(output), score + steps, label)[0]
         return values if watch.weight is None else values * watch.weight
 
     return rate * step, watch.reach(tree), loss

@@ -179,6 +179,11 @@ class Statistics:
         """Those that trees have used, in the order of their first use, and their keys."""
         return list(self._used.items())
 
+    @property
+    def known(self) -> list[Found]:
+        """These, and those that trees may use next."""
+        return list((self._used | {one.sources: one.keys for one in self._grown if one.keys is not None}).items())
+
     def renew(self, index: int) -> None:
         """Before a round: after 1, 2, 4, ... rounds other combinations take the places of those without use.
 
@@ -195,7 +200,7 @@ class Statistics:
             gone = [j for j, one in enumerate(self._grown) if j >= self._n_single and one.sources not in stay]
             if gone or new:
                 self._exchange(gone, new, [grower.scores() for grower in self.growers])
-        elif self._stale:
+        if self._stale:
             self._tell()
 
     def settle(self, trees: Sequence[cpu.Tree], grower: cpu.Trainer, trainer: cpu.Trainer) -> list[cpu.Tree]:
@@ -378,5 +383,6 @@ def _targets(goal: Objective, label: Floats, weight: Floats | None) -> tuple[lis
             borders = np.arange(0.5, max(1.0, float(one.max())), dtype=np.float64)
         else:
             borders = encode.label_borders(one, 1, weight)
+            borders = borders if len(borders) else one[:1]  # all labels are equal: none is above
         targets.append(Target(one, borders, weight))
     return targets, classes

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import constraints, grow, metric, objective, sampling
-from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics
+from sapwood import constraints, grow, metric, objective, peers, sampling
+from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, weigh
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -26,7 +26,7 @@ from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.combine import Combinations
 from sapwood.model.trees import Trees
-from sapwood.params import RECIPES, by_hand, given_names, model_params, resolve
+from sapwood.params import RECIPES, by_hand, given_names, model_params, names, resolve
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
 History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
@@ -39,6 +39,7 @@ def train(
     valid: Valid | None = None,
     callbacks: Sequence[Callback] | None = None,
     init_model: Booster | None = None,
+    **more: Any,
 ) -> Booster:
     """Train a model.
 
@@ -57,6 +58,8 @@ def train(
     init_model : Booster, optional
         The model to continue from: ``n_estimators`` rounds are added to it. The data must have its cuts. 10 rounds and
         10 more are the same model as 20.
+    **more
+        Further parameters, by name: ``num_boost_round=50`` as in the other libraries.
 
     Returns
     -------
@@ -64,14 +67,17 @@ def train(
         With ``early_stopping_rounds``, only the rounds up to the best one. If there is no validation set then,
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training.
     """
+    params = _together(train, params, more)
     job = _prepare(params, data, callbacks, init_model, watched=valid is not None)
-    sets = _valid_sets(valid, data, job)
+    sets = {name: weigh.weighed(one, job.factor) for name, one in _valid_sets(valid, data, job).items()}
+    fingerprint = cache(data.fingerprint)
+    data = weigh.weighed(data, job.factor)
     before = None if init_model is None else init_model.trees
     first = 0 if init_model is None else init_model.n_rounds
     held = None
     if job.params["early_stopping_rounds"] is not None and not sets:
         seed, share = job.params["random_state"], job.params["validation_fraction"]
-        held = sampling.holdout(seed, share, data.n_rows, data.weight, _classes(job))
+        held = sampling.holdout(seed, share, data.n_rows, data.weight, job.classes)
 
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
@@ -86,7 +92,6 @@ def train(
     grown: list[tuple[cpu.Tree, int]] = []
     weights: list[Floats | None] = []  # after each round, of all rounds so far; None where they are 1
     history: History = {}
-    fingerprint = cache(data.fingerprint)
 
     def look(step: Step) -> dict[str, dict[str, float]]:
         grown.extend((tree, at % job.n_outputs) for at, tree in enumerate(step[0]))
@@ -149,6 +154,7 @@ def cv(
     *,
     n_folds: int = 5,
     callbacks: Sequence[Callback] | None = None,
+    **more: Any,
 ) -> dict[str, NDArray[np.float64]]:
     """Measure a model on rows it was not trained on, fold by fold.
 
@@ -165,16 +171,22 @@ def cv(
         Number of folds; their sizes differ by at most one row, and so do their shares of every class.
     callbacks : sequence of callables, optional
         As in `train`; they see the means over the folds under the name "cv", and no booster.
+    **more
+        Further parameters, by name.
 
     Returns
     -------
     dict of str to (n_rounds) float64
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
     """
+    params = _together(cv, params, more)
     job = _prepare(params, data, callbacks, watched=True)
+    if not job.metrics:
+        raise ParameterError("cv measures models; give an eval_metric other than 'none'.")
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
-    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, _classes(job))
+    data = weigh.weighed(data, job.factor)
+    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes)
     trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
     watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
@@ -207,11 +219,24 @@ class _Job:
     params: dict[str, Any]
     objective: objective.Objective
     rule: leaf.Rule
-    label: NDArray[np.float64]
+    label: Floats
+    classes: Floats | None  # of the rows, by which held-out rows and folds are drawn; None where labels are no classes
+    factor: Floats | None  # on the weights of the rows of each class
     metrics: tuple[metric.Metric, ...]
     callbacks: list[Callback]
     n_outputs: int
     n_threads: int
+
+
+def _together(function: Callable[..., Any], params: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters and those given as arguments, in one mapping; an argument that is neither is refused."""
+    known = names() | dict(objective.field_aliases()) | dict.fromkeys(peers.ABSENT, "")
+    peers.refuse_arguments(function, [name for name in more if name not in known], {}, "params")
+    if not isinstance(params, Mapping):
+        raise ParameterError(f"params is a {type(params).__name__}; give a dict of names and values.")
+    if twice := [name for name in more if name in params]:
+        raise ParameterError(f"{twice[0]} is in params and an argument too; give it once.")
+    return {**params, **more}
 
 
 def _prepare(
@@ -233,8 +258,13 @@ def _prepare(
         params["objective"] = "squared_error" if init_model is None else init_model.objective
     goal = objective.resolve(params)
     link = None if goal.link == "custom" else goal.link
-    metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
+    metrics: tuple[metric.Metric, ...] = ()
+    if params["eval_metric"] != "none":
+        metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
+    elif params["early_stopping_rounds"] is not None:
+        raise ParameterError("early_stopping_rounds watches a metric; give an eval_metric other than 'none'.")
     params["objective"] = goal.name
+    params |= {name: value for name, value in goal.fields.items() if name in params}
     unmeasured = goal.custom is not None and not goal.custom.measured and params["eval_metric"] is None
     if unmeasured and params["early_stopping_rounds"] is not None:
         raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")
@@ -304,7 +334,9 @@ def _prepare(
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
     statistics.check(params, data, init_model is not None)
-    return _Job(params, goal, rule, data.label, metrics, watching, n_outputs, n_threads)
+    classes_of_rows = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
+    factor = weigh.factors(params["class_weight"], classes_of_rows, data.weight, max(2, n_outputs))
+    return _Job(params, goal, rule, data.label, classes_of_rows, factor, metrics, watching, n_outputs, n_threads)
 
 
 def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
@@ -312,11 +344,6 @@ def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
     if job.params["boosting"] == "plain":
         return plain.boost if job.params["n_parallel_trees"] == 1 else forest.parallel
     return {"ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}[job.params["boosting"]]
-
-
-def _classes(job: _Job) -> NDArray[np.float64] | None:
-    """The class of every row, by which held-out rows and folds are drawn; None where labels are no classes."""
-    return job.label if job.label.ndim == 1 and job.objective.labels in ("0 or 1", "a class index") else None
 
 
 def _rounds(job: _Job, first: int) -> range:
@@ -429,7 +456,7 @@ def _encoded(
         weights: Sequence[float],
     ) -> None:
         grow.rule(grower, job.params, names, categories, cuts, weights=weights)
-        sampling.prepare(grower, job.params, _classes(job), data.group)
+        sampling.prepare(grower, job.params, job.classes, data.group)
 
     return statistics.Statistics(data, job.params, job.rule, job.label, weight, scores, prepare)
 
@@ -446,7 +473,7 @@ def _trainer(
     grow.rule(trainer, job.params, data.feature_names, data.categories, data.cuts, used)
     if data.values is not None:
         trainer.set_table(data.values)
-    sampling.prepare(trainer, job.params, _classes(job), data.group)
+    sampling.prepare(trainer, job.params, job.classes, data.group)
     if init_model is not None:
         base = np.asarray(init_model.base)
     else:

@@ -49,6 +49,10 @@ class Combines(Protocol):
     def combinations(self) -> list[combine.Found]:
         """Their sources and keys, in the order of their columns."""
 
+    @property
+    def known(self) -> list[combine.Found]:
+        """These, and those that trees may use next."""
+
 
 class ValidSet:
     """A dataset in the bins of the training data, with scores of its own."""
@@ -58,9 +62,10 @@ class ValidSet:
         self.label, self.weight, self.values = data.label, data.weight, data.values
         self._data, self._scores, self._n_threads = data, scores, n_threads
         self._whole, self._encoded = data, encoded  # with combinations
+        self._place: dict[combine.Sources, int] = {}  # of their columns
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
-        add_tree(self._scores, self._rows(tree), tree, output, self._n_threads)
+        add_tree(self._scores, *self._rows(tree), output, self._n_threads)
 
     def scores(self) -> Floats:
         return self._scores
@@ -69,16 +74,26 @@ class ValidSet:
         self._scores = scores
 
     def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
-        return apply(self._rows(tree), tree, self._n_threads)
+        return apply(*self._rows(tree), self._n_threads)
 
     def added(self, tree: Mapping[str, Any]) -> Floats:
-        return added(self._rows(tree), tree, self._n_threads)
+        return added(*self._rows(tree), self._n_threads)
 
-    def _rows(self, tree: Mapping[str, Any]) -> Dataset:
-        """The rows with all columns that a tree splits."""
-        if self._encoded is not None and tree["column"].max() >= self._whole.n_columns:
-            self._whole = combine.extended(self._data, self._encoded.combinations)
-        return self._whole
+    def _rows(self, tree: Mapping[str, Any]) -> tuple[Dataset, Mapping[str, Any]]:
+        """The rows with all columns that a tree splits, and the tree over these.
+
+        Combinations that may be used next are there too, so that the table need not be made anew for each.
+        """
+        n, column = self._data.n_columns, tree["column"]
+        if self._encoded is None or column.max() < n:
+            return self._data, tree
+        used = [sources for sources, _ in self._encoded.combinations]
+        if any(used[one - n] not in self._place for one in np.unique(column[column >= n])):
+            known = self._encoded.known
+            self._whole = combine.extended(self._data, known)
+            self._place = {sources: n + i for i, (sources, _) in enumerate(known)}
+        place = np.array([*range(n), *(self._place.get(one, -1) for one in used)], np.int32)
+        return self._whole, {**tree, "column": np.where(column < 0, column, place[column])}
 
 
 class HeldOut:

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "cpu/bins.h"
+#include "cpu/combine.h"
 #include "cpu/encode.h"
 #include "cpu/forest.h"
 #include "cpu/listing.h"
@@ -181,8 +182,10 @@ Chunk chunk_of(nb::handle table, bool by_rows = false) {
   if (nb::try_cast(table, a)) {
     if (a.ndim() != 2) refuse("a table must have 2 dimensions");
     chunk.n_rows = (int64_t)a.shape(0);
-    for (size_t c = 0; c < a.shape(1); c++)
-      chunk.columns.push_back(column_of(a, (int64_t)c * a.stride(1), a.stride(0)));
+    const Column first = column_of(a, 0, a.stride(0));
+    const int64_t next = a.stride(1) * (int64_t)a.itemsize();
+    chunk.columns.assign(a.shape(1), first);
+    for (size_t c = 0; c < a.shape(1); c++) chunk.columns[c].data += (int64_t)c * next;
     return chunk;
   }
   chunk.n_rows = -1;
@@ -311,12 +314,18 @@ struct PyTrainer {  // keeps what the trainer only points to
   nb::object table = {};
 };
 
-std::vector<double> fields_of(const ObjectiveInfo& o, nb::dict given) {
+// A field is a number, or a list of one for each output.
+std::vector<double> fields_of(const ObjectiveInfo& o, nb::dict given, int output = 0, int n_outputs = 1) {
   std::vector<double> values;
   for (int i = 0; i < o.n_fields; i++) {
     const Field& f = o.fields[i];
     if (!given.contains(f.name)) refuse(std::string("fields lack ") + f.name);
-    const double x = nb::cast<double>(given[f.name]);
+    nb::object one = given[f.name];
+    if (nb::isinstance<nb::list>(one)) {
+      if ((int)nb::len(one) != n_outputs) refuse(std::string(f.name) + " must have a value for each output");
+      one = one[output];
+    }
+    const double x = nb::cast<double>(one);
     if (!(x >= f.low && x <= f.high)) refuse(std::string(f.name) + " is out of range");
     values.push_back(x);
   }
@@ -336,9 +345,11 @@ void new_trainer(PyTrainer* self, nb::object binned, Doubles2 label, std::option
     refuse("objective " + objective + " cannot have that many outputs");
   const double* w = weights_of(weight, b.n_rows);
   threads_of(n_threads);
-  auto trainer = freely([&, f = fields_of(info, fields)]() mutable {
-    return std::make_unique<Trainer>(b, label.data(), planes, w, o, std::move(f), n_outputs, n_threads);
-  });
+  std::vector<double> field;
+  for (int k = 0; k < n_outputs; k++)
+    for (const double x : fields_of(info, fields, k, n_outputs)) field.push_back(x);
+  auto trainer = freely(
+      [&] { return std::make_unique<Trainer>(b, label.data(), planes, w, o, std::move(field), n_outputs, n_threads); });
   new (self) PyTrainer{binned, label, std::move(trainer)};
 }
 
@@ -706,6 +717,29 @@ nb::ndarray<nb::numpy, int32_t> leaves(const Forest& f, nb::handle x, int64_t fi
   std::vector<int32_t> out((size_t)table.n_rows * (size_t)(last - first));
   freely([&] { f.leaves(table, first, last, out.data(), n_threads); });
   return array(std::move(out), {(size_t)table.n_rows, (size_t)(last - first)});
+}
+
+nb::ndarray<nb::numpy, int32_t> py_combine(nb::handle x, Longs offset, Ints column, Ints n_codes, Doubles threshold,
+                                           Longs key_offset, Longs key, int n_threads) {
+  const Chunk table = chunk_of(x);
+  threads_of(n_threads);
+  const size_t n = offset.shape(0) - 1, n_sources = column.shape(0);
+  auto rise = [n](const Longs& o, size_t end) {
+    bool fine = o.shape(0) == n + 1 && o.data()[0] == 0 && o.data()[n] == (int64_t)end;
+    for (size_t i = 0; fine && i < n; i++) fine = o.data()[i] <= o.data()[i + 1];
+    return fine;
+  };
+  if (offset.shape(0) == 0 || !rise(offset, n_sources) || !rise(key_offset, key.shape(0)))
+    refuse("offsets of combinations must rise from 0 to the end");
+  if (n_codes.shape(0) != n_sources || threshold.shape(0) != n_sources) refuse("every source needs all its parts");
+  for (size_t j = 0; j < n_sources; j++)
+    if (column.data()[j] < 0 || column.data()[j] >= (int64_t)table.columns.size() || n_codes.data()[j] < 0)
+      refuse("no such source of a combination");
+  std::vector<int32_t> code(n * (size_t)table.n_rows);
+  const Combinations c{(int64_t)n,       offset.data(),     column.data(), n_codes.data(),
+                       threshold.data(), key_offset.data(), key.data()};
+  freely([&] { combine(c, table, code.data(), n_threads); });
+  return array(std::move(code), {n, (size_t)table.n_rows});
 }
 
 void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, Ints output, Ints column,
@@ -1080,6 +1114,8 @@ NB_MODULE(_core, m) {
   m.def("hash_order", py_hash_order, nb::arg("seed"), nb::arg("which"), nb::arg("count").none(), nb::arg("n"));
   m.def("encode", py_encode, nb::arg("codes"), nb::arg("n_codes"), nb::arg("mass"), nb::arg("count").none(),
         nb::arg("order"), nb::arg("mass_unit"), nb::arg("count_unit"), nb::arg("priors"), nb::arg("n_threads"));
+  m.def("combine", py_combine, nb::arg("table"), nb::arg("offset"), nb::arg("column"), nb::arg("n_codes"),
+        nb::arg("threshold"), nb::arg("key_offset"), nb::arg("key"), nb::arg("n_threads"));
   m.def("math", py_math, nb::arg("name"), nb::arg("x"));
   m.def("isa", [] { return kernels().name; });
   m.def("set_isa", set_isa, nb::arg("name"));

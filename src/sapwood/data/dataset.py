@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import params
+from sapwood import params, peers
 from sapwood.data import categories, container, ingest, sparse
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.device import cpu
@@ -33,7 +33,7 @@ LATER = ("linear_leaves", "zero_as_missing")  # of these: written only where the
 class Dataset:
     """A table turned into bins, ready for training.
 
-    The table is read once, here: changing it afterwards changes nothing.
+    The table is read once, here: changing it afterwards changes nothing. `save` and `load`, pickle and joblib keep it.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class Dataset:
         Whether trees will have linear leaves: the values of the table are kept then, 4 bytes each where float32 holds
         them (by their types), else 8.
     zero_as_missing : bool
-        Zeros are missing values, whether a sparse table stores them or not.
+        Zeros are missing values, whether a sparse table stores them or not. A category 0 is a name and stays one.
     categorical_features : "auto", None, or sequence of str, int or bool
         Columns of categories: "auto" is those of text and of categorical types; else those named, counted or marked,
         which may also hold integers. Values are matched, never codes: see docs/categories.md.
@@ -122,7 +122,9 @@ class Dataset:
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
+        **unknown: Any,
     ) -> None:
+        peers.refuse_arguments(Dataset, unknown, params.names(), "the params of sapwood.train")
         bins = _bins(reference, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing)
         zeros = bins["zero_as_missing"]
         chunks = _read([data], ["data"], 1, categorical_features, feature_names, reference, zeros)
@@ -145,6 +147,7 @@ class Dataset:
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
+        **unknown: Any,
     ) -> "Dataset":
         """Make the dataset that the chunks give when put one below the other.
 
@@ -161,6 +164,7 @@ class Dataset:
         -------
         Dataset
         """
+        peers.refuse_arguments(cls.from_chunks, unknown, params.names(), "the params of sapwood.train")
         parts = [_part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
@@ -195,7 +199,12 @@ class Dataset:
         Dataset
             Equal to the saved one in every bit; a damaged or foreign file raises `DataError`.
         """
-        arrays, fields = container.unpack(Path(path).read_bytes(), KIND, VERSION, DataError)
+        return cls._unpack(Path(path).read_bytes(), n_jobs)
+
+    @classmethod
+    def _unpack(cls, raw: bytes, n_jobs: int | None = None) -> "Dataset":
+        """The dataset that `_pack` made bytes of."""
+        arrays, fields = container.unpack(raw, KIND, VERSION, DataError)
         fields = {"tree_method": "hist", **dict.fromkeys(LATER, False), **fields}  # older files have none
         known = _categories(arrays, fields)
         unseen = {j: rows for j in known if (rows := arrays.pop(f"unseen.{j}", None)) is not None}
@@ -226,6 +235,13 @@ class Dataset:
         path : str or path-like
             An existing file is replaced.
         """
+        container.write(path, self._pack())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Dataset._unpack, (self._pack(),)
+
+    def _pack(self) -> bytes:
+        """The dataset as a file holds it."""
         arrays = {
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
@@ -243,7 +259,7 @@ class Dataset:
         }
         version = 2 if self.categories or "listed.column" in arrays or set(LATER) & set(fields) else 1
         version = VERSION if self.unseen else version
-        container.write(path, container.pack(KIND, version, arrays, fields))
+        return container.pack(KIND, version, arrays, fields)
 
     def exchanged(
         self, gone: Collection[int], columns: Sequence[NDArray[np.float64] | Coded], cuts: Sequence[NDArray[np.float64]]
@@ -281,6 +297,25 @@ class Dataset:
             None,
             {},
         )
+        return other
+
+    def reweighed(self, weight: NDArray[np.float64]) -> "Dataset":
+        """The same rows in the same bins under other weights.
+
+        Parameters
+        ----------
+        weight : (n_rows) float64
+            As for `Dataset`.
+
+        Returns
+        -------
+        Dataset
+            It shares everything else with this one.
+        """
+        other = Dataset.__new__(Dataset)
+        vars(other).update(vars(self))
+        other.weight = ingest.weight(weight, self.n_rows)
+        other._vectors()["weight"].flags.writeable = False
         return other
 
     def fingerprint(self) -> str:

@@ -135,7 +135,7 @@ class Table:
         Parameters
         ----------
         codes : (n_rows) int32
-            0 .. n_codes - 1, `MISSING` or `UNSEEN`.
+            0 .. n_codes - 1, `categories.MISSING` or `categories.UNSEEN`.
 
         Returns
         -------
@@ -200,7 +200,7 @@ def table(codes: Codes, n_codes: int, target: Target, statistics: Sequence[Stati
     Parameters
     ----------
     codes : (n_rows) int32
-        0 .. n_codes - 1 or `MISSING`.
+        0 .. n_codes - 1 or `categories.MISSING`.
     n_codes : int
         Number of categories.
     target : Target

@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
 from importlib.util import find_spec
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -459,8 +460,8 @@ def _frame(X: Any, what: str) -> "nw.DataFrame[Any] | None":
         return found.collect()
     if isinstance(found, nw.Series):
         raise DataError(
-            f"Expected a 2-D table as {what}, got a series ({type(X).__name__}). Reshape your data: a data frame of "
-            "one column, for example with to_frame()."
+            f"Expected a 2-D table as {what}, got a series ({type(X).__name__}). Reshape your data: to_frame() "
+            "makes one column of it, to_frame().T one row."
         )
     if isinstance(found, nw.DataFrame):
         return found
@@ -638,7 +639,8 @@ def _from_objects(values: NDArray[Any], where: str) -> NDArray[np.float64]:
     if values.ndim == 2:
         columns = [_from_objects(values[:, j], f"column {j} of {where}") for j in range(values.shape[1])]
         return np.column_stack(columns)
-    odd = next((value for value in values.flat if isinstance(value, str | bytes | complex)), None)
+    strange = str | bytes | complex | date | time | timedelta
+    odd = next((value for value in values.flat if isinstance(value, strange)), None)
     if odd is not None:
         raise _refusal(where, f"object with {type(odd).__name__}")
     try:
@@ -674,6 +676,11 @@ def _inexact(where: str) -> DataError:
 def _refusal(where: str, dtype: Any) -> DataError:
     name = str(dtype.name if isinstance(dtype, np.dtype) else dtype).lower()
     advice = next(text for words, text in ADVICE.items() if re.search(words, name))
+    if where == "y" and "of categories" in advice:
+        advice = (
+            "labels are numbers, classes their indices, such as numpy.unique(y, return_inverse=True)[1]; "
+            "SapwoodClassifier takes classes of any kind."
+        )
     return ColumnTypeError(f"{where} has dtype {dtype}, which is neither numeric nor boolean: {advice}")
 
 

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from sapwood import objective
+from sapwood import objective, peers
 from sapwood.boost import train
 from sapwood.boost.callback import Callback
 from sapwood.data import ingest
@@ -25,7 +25,7 @@ from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.kinds import Number, class_name
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import ELSEWHERE, RECIPES, TABLE, resolve
+from sapwood.params import RECIPES, TABLE, names, resolve
 from sapwood.params import Parameter as Row
 
 OBJECTIVES = cpu.objectives()
@@ -37,7 +37,8 @@ def _fields() -> Iterator[Row]:
         for field, (low, high, is_open, default, aliases) in about["fields"].items():
             words = ("above", "below") if is_open else ("at least", "at most")
             limits = f"{words[0]} {low:g}" + (f" and {words[1]} {high:g}" if high < 1e300 else "")
-            doc = f"Of objective={name!r}, {limits}; None is {default:g}."
+            several = " Several in a list: a prediction for each." if field in objective.LEVELS else ""
+            doc = f"Of objective={name!r}, {limits}; None is {default:g}.{several}"
             kind = Number(low, high, low_open=is_open, high_open=is_open)
             yield Row(field, kind, None, doc, tuple(filter(None, aliases.split(","))))
 
@@ -96,6 +97,7 @@ class _Estimator(BaseEstimator):
         eval_set: Pair | Sequence[Pair] | None = None,
         callbacks: Sequence[Callback] | None = None,
         init_model: "Booster | _Estimator | None" = None,
+        **unknown: Any,
     ) -> Self:
         """Train on a table.
 
@@ -109,7 +111,7 @@ class _Estimator(BaseEstimator):
         sample_weight : (n_rows,) array-like, optional
             How many rows each row stands for.
         init_score : (n_rows,) or (n_rows, n_outputs) array-like, optional
-            Raw scores to start from; predictions then need those of their rows.
+            Raw scores to start from; predictions then need those of their rows, or are what the trees add to 0.
         group : (n_rows,) or (n_groups,) array-like, optional
             The group of every row, or sizes of groups of consecutive rows; see ``sampling_unit``.
         X_val, y_val, sample_weight_val, init_score_val : optional
@@ -125,6 +127,7 @@ class _Estimator(BaseEstimator):
         -------
         self
         """
+        peers.refuse_arguments(self.fit, unknown, names(), f"the constructor, {type(self).__name__}(...)")
         known = getattr(init_model, "classes_", getattr(init_model, "classes", None))
         if isinstance(init_model, _Estimator):
             check_is_fitted(init_model)
@@ -273,7 +276,7 @@ class SapwoodRegressor(RegressorMixin, _Estimator):
     """
 
     def predict(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Predict the target of every row, (n_rows,), or all its targets, (n_rows, n_outputs)."""
+        """Predict the target of every row, (n_rows,), or all its targets or quantiles, (n_rows, n_outputs)."""
         return self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs)
 
     def staged_predict(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[np.float64]]:
@@ -430,10 +433,12 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         else:
             _settle(settings, "softmax", "labels", ("a class index",))
             settings["n_classes"] = self.n_classes_
-        if settings["subsample_by_class"] is not None:  # of the user's classes: those of train are indices
-            place = {class_name(one): index for index, one in enumerate(self.classes_.tolist())}
-            shares = settings["subsample_by_class"].items()
-            settings["subsample_by_class"] = {place.get(one, one): share for one, share in shares}
+        place = {class_name(one): str(index) for index, one in enumerate(self.classes_.tolist())}
+        for name in ("subsample_by_class", "class_weight"):  # of the user's classes: those of train are indices
+            if isinstance(settings[name], dict):
+                if unknown := [one for one in settings[name] if one not in place]:
+                    raise ParameterError(f"{name} has a class {unknown[0]!r}; {suggest(unknown[0], place)}")
+                settings[name] = {place[one]: value for one, value in settings[name].items()}
         return codes
 
     def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:
@@ -455,7 +460,7 @@ def _known(estimator: type, params: Mapping[str, Any]) -> None:
     """Raise on a name that is no parameter, with the one that was probably meant."""
     for name in params:
         if name not in ROWS:
-            hint = ELSEWHERE.get(name) or (f"did you mean {PEERS[name]!r}?" if name in PEERS else suggest(name, ROWS))
+            hint = f"did you mean {PEERS[name]!r}?" if name in PEERS else peers.unknown(name, ROWS)
             raise ParameterError(f"{estimator.__name__} has no parameter {name!r}; {hint}")
 
 

@@ -51,8 +51,8 @@ class Booster:
         Raw score before the first tree.
     objective : str
         Name of the objective: one of the core's, or what a user calls their own.
-    fields : mapping of str to float
-        The objective's own parameters.
+    fields : mapping of str to float or list of float
+        The objective's own parameters; a list has a level for each output.
     link : str
         From raw scores to predictions: the core's name of it, or ``custom`` where `transform` does that.
     feature_names : sequence of str
@@ -82,7 +82,7 @@ class Booster:
     _: KW_ONLY
     base: Floats
     objective: str
-    fields: Mapping[str, float]
+    fields: Mapping[str, float | list[float]]
     link: str
     feature_names: Sequence[str]
     named: bool
@@ -117,7 +117,10 @@ class Booster:
 
     @property
     def internal_names(self) -> tuple[str, ...]:
-        """Names of all columns that trees split: those of a table, and combinations of them."""
+        """Names of all columns that trees split: those of a table, and combinations of them.
+
+        A combination of one column has its name: it is split where missing values are told from new ones.
+        """
         return (*self.feature_names, *self.combinations.names(self.feature_names, self.categories))
 
     @property
@@ -172,7 +175,8 @@ class Booster:
         rounds : int, (int, int) or None
             The first so many rounds, the rounds ``first .. last - 1``, or all. The base score is always included.
         init_score : (n_rows,) or (n_rows, n_outputs), optional
-            Raw scores to start from, in place of the base score.
+            Raw scores to start from, in place of the base score. A model that was trained on an ``init_score`` needs
+            that of these rows: it does not know of it, and without it predicts what its trees add to 0.
         n_jobs : int, optional
             Threads; all available ones by default.
 
@@ -197,9 +201,9 @@ class Booster:
             and (n_jobs is None or cpu.threads(n_jobs))  # a wrong number raises though one thread will do
         ):
             return self._forest.predict(X, 0, -1, raw)
-        columns = self._whole(self._read(X, by_rows=True))
-        first, last = self._trees_of(rounds)
         n_threads = cpu.threads(n_jobs)
+        columns = self._whole(self._read(X, by_rows=True), n_threads)
+        first, last = self._trees_of(rounds)
         if self.averaged:
             total = self._forest.predict(columns.table, first, last, True, self._zeros(columns.n_rows), n_threads)
             scores = self._mean(total, last - first, self._start(init_score, columns.n_rows))
@@ -491,8 +495,15 @@ class Booster:
         """
         return influences.influence(self, X, X_train, y_train, sample_weight, n_jobs)
 
-    def check_constraints(self) -> check.Verdicts:
-        """Prove that the model keeps the constraints it was trained with, or show where it does not.
+    def check_constraints(
+        self, monotone_constraints: Any = None, interaction_constraints: Any = None
+    ) -> check.Verdicts:
+        """Prove that the model keeps constraints, or show where it does not.
+
+        Parameters
+        ----------
+        monotone_constraints, interaction_constraints : optional
+            As training takes them. Without either, the constraints that the model was trained with.
 
         Returns
         -------
@@ -500,10 +511,12 @@ class Booster:
             True if everything is proven. ``monotone``: by column, whether raw scores rise or fall along it (``holds``
             True, False, or None where it is neither proven nor refuted), ``why``, and where it is refuted two ``rows``
             that show it. ``interaction``: the same for groups of columns on the paths of trees, or None without such.
+            ``unknown``: why nothing can be said, where a model of another library was read without its constraints.
         """
         if self.linear:
             raise ParameterError("the leaves of this model are linear, and what is proven is proven of constant ones.")
-        return check.check(self)
+        given = {"monotone_constraints": monotone_constraints, "interaction_constraints": interaction_constraints}
+        return check.check(self, given)
 
     def to_text(self, tree: int | None = None) -> str:
         """Show one tree, or all, as indented text; the branch of rows that fulfil a condition comes first."""
@@ -645,9 +658,9 @@ class Booster:
         )
         return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
 
-    def _whole(self, columns: ingest.Columns) -> ingest.Columns:
+    def _whole(self, columns: ingest.Columns, n_threads: int = 1) -> ingest.Columns:
         """All columns that trees split."""
-        return self.combinations.added(columns, self.categories)
+        return self.combinations.added(columns, self.categories, n_threads)
 
     @property
     def zero_as_missing(self) -> bool:
@@ -697,12 +710,14 @@ def _validate(booster: Booster) -> None:
         raise ModelFormatError(f"objective {booster.objective} has link {' or '.join(links)}, not {booster.link!r}.")
     if booster.transform is not None and booster.link != CUSTOM:
         raise ModelFormatError(f"transform is for the link {CUSTOM!r}; the model has link {booster.link!r}.")
-    if set(booster.fields) != set(own_fields) or not all(map(math.isfinite, booster.fields.values())):
-        raise ModelFormatError(f"fields {dict(booster.fields)} are not the finite {own_fields} of the objective.")
     if not booster.feature_names or len(set(booster.feature_names)) < booster.n_columns:
         raise ModelFormatError("feature_names must be one different name for each of at least one column.")
     if booster.base.ndim != 1 or not booster.n_outputs or not np.isfinite(booster.base).all():
         raise ModelFormatError(f"base must be one finite score for each output; it is {booster.base}.")
+    levels = [one if isinstance(one, list) else [one] for one in booster.fields.values()]
+    finite = all(len(one) in (1, booster.n_outputs) and all(map(math.isfinite, one)) for one in levels)
+    if set(booster.fields) != set(own_fields) or not finite:
+        raise ModelFormatError(f"fields {dict(booster.fields)} are not the finite {own_fields} of the objective.")
     if booster.link in COUPLED and booster.n_outputs == 1:
         raise ModelFormatError(f"link {booster.link} does not fit a single output.")
     n_parallel = booster.params.get("n_parallel_trees", 1)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood import constraints
 from sapwood.model.trees import Trees
+from sapwood.params import resolve
 
 if TYPE_CHECKING:
     from sapwood.model.booster import Booster
@@ -36,30 +37,37 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What is known of all constraints of a model; true if every one is proven."""
+    """What is known of all constraints of a model; true if they are known and every one is proven."""
 
     monotone: Mapping[str, Verdict]
     interaction: Verdict | None
+    unknown: str = ""  # why nothing can be said
 
     def __bool__(self) -> bool:
-        return all(self.monotone.values()) and (self.interaction is None or bool(self.interaction))
+        return not self.unknown and all(self.monotone.values()) and (self.interaction is None or bool(self.interaction))
 
 
-def check(booster: "Booster") -> Verdicts:
-    """Judge a model by the constraints it was trained with.
+def check(booster: "Booster", given: Mapping[str, Any]) -> Verdicts:
+    """Judge a model by constraints.
 
     Parameters
     ----------
     booster : Booster
+    given : mapping
+        `monotone_constraints` and `interaction_constraints` as training takes them; where both are None, those that the
+        model was trained with.
 
     Returns
     -------
     Verdicts
     """
-    names = booster.feature_names
-    monotone = booster.params.get("monotone_constraints") or {}
-    groups = constraints.groups(booster.params.get("interaction_constraints"), names)
-    verdicts = {name: _monotone(booster, names.index(name), sign) for name, sign in monotone.items()}
+    names, asked = booster.feature_names, {name: one for name, one in given.items() if one is not None}
+    claims = constraints.by_name(resolve(asked), names) if asked else booster.params
+    if "monotone_constraints" not in claims:
+        return Verdicts({}, None, "a model of another library, whose constraints are not read; give them to be checked")
+    groups = constraints.groups(claims.get("interaction_constraints"), names)
+    signs = (claims["monotone_constraints"] or {}).items()
+    verdicts = {name: _monotone(booster, names.index(name), sign) for name, sign in signs}
     return Verdicts(verdicts, _interaction(booster, groups) if groups else None)
 
 
@@ -67,6 +75,8 @@ def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
     """Trees that are monotone one by one sum up to a monotone score; where one is not, the sum may still be."""
     if column in booster.categories:
         return Verdict(None, "categories have no order")
+    if any(column == own for sources in booster.combinations.sources() for own, _ in sources):
+        return Verdict(None, "it is part of a combination, whose codes have no order")
     crooked = 0
     whole: list[Side] = [(-np.inf, np.inf, True)] * booster.n_columns
     for place, dictionary in booster.categories.items():
@@ -174,7 +184,9 @@ def _above(cut: float) -> float:
 
 def _interaction(booster: "Booster", groups: Sequence[Sequence[int]]) -> Verdict:
     """Every path has columns of one group."""
-    of = [{g for g, group in enumerate(groups) if column in group} for column in range(booster.n_columns)]
+    own = [{column} for column in range(booster.n_columns)]  # behind each column that trees split
+    own += [{column for column, _ in sources} for sources in booster.combinations.sources()]
+    of = [{g for g, group in enumerate(groups) if columns <= set(group)} for columns in own]
     trees = booster.trees
     for index in range(trees.n_trees):
         tree = trees.slice(index, index + 1)
@@ -183,7 +195,7 @@ def _interaction(booster: "Booster", groups: Sequence[Sequence[int]]) -> Verdict
         for node in np.flatnonzero(tree.left).tolist():
             column = int(tree.column[node])
             for child in (int(tree.left[node]), int(tree.left[node]) + 1):
-                alive[child], path[child] = alive[node] & of[column], path[node] | {column}
+                alive[child], path[child] = alive[node] & of[column], path[node] | own[column]
             if not alive[child]:
                 mixed = ", ".join(booster.feature_names[c] for c in sorted(path[child]))
                 return Verdict(False, f"tree {index} has {mixed} on one path, which no group holds")

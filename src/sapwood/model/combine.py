@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data.categories import MAX_BINS, MISSING, Dictionary
+from sapwood.data.categories import MAX_BINS, Dictionary
 from sapwood.data.ingest import Columns
+from sapwood.device import cpu
 from sapwood.model.hold import check_types, hold
 
 Source = tuple[int, float]  # a column, and the threshold where it is one of numbers; 0 where it is one of categories
@@ -139,7 +140,7 @@ class Combinations:
             row[columns] = 1 / len(columns)
         return shares
 
-    def added(self, columns: Columns, categories: Mapping[int, Dictionary]) -> Columns:
+    def added(self, columns: Columns, categories: Mapping[int, Dictionary], n_threads: int = 1) -> Columns:
         """A table with the columns of all combinations; the same where there are none.
 
         Parameters
@@ -148,6 +149,8 @@ class Combinations:
             Categories as codes; a category that training has not met is told from a missing one.
         categories : mapping of int to Dictionary
             Of the columns that have any.
+        n_threads : int
+            Threads.
 
         Returns
         -------
@@ -155,10 +158,11 @@ class Combinations:
         """
         if not len(self):
             return columns
-        table, new = columns.filled().apart(), []
-        for own, known in zip(self.sources(), self.keys(), strict=True):
-            states = [_states(table[column], threshold, categories.get(column)) for column, threshold in own]
-            new.append(find(join(states, sizes_of(own, categories)), known))
+        table = columns.filled().apart()
+        n_codes = [categories[j].n_bins if j in categories else 0 for j in self.combination_column.tolist()]
+        sources = self.combination_offset, self.combination_column, np.array(n_codes, np.int32)
+        keys = self.combination_key_offset, self.combination_key
+        new = cpu.combine(table, *sources, self.combination_threshold, *keys, n_threads)
         return replace(columns, table=[*table, *new], n_columns=columns.n_columns + len(new))
 
     def validate(self, n_columns: int, categories: Mapping[int, Dictionary]) -> None:
@@ -251,11 +255,3 @@ def decode(arrays: MutableMapping[str, NDArray[Any]]) -> Combinations:
     check_types(found, DTYPES)  # before anything is counted
     hold(len(found) > 0, "the arrays of combinations hold some")
     return found
-
-
-def _states(column: NDArray[Any], threshold: float, dictionary: Dictionary | None) -> NDArray[Any]:
-    """The state of every row; negative where a category was never met."""
-    if dictionary is not None:
-        return np.where(column == MISSING, dictionary.n_bins, column.astype(np.int64))
-    values = column.astype(np.float64)
-    return np.where(np.isnan(values), 2, values > threshold).astype(np.int64)

@@ -317,14 +317,15 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int) 
     if space != "loss":
         return booster._link(n_threads)
     about = cpu.objectives().get(booster.objective)
-    if about is None or not about["pointwise"] or about["adaptive"]:
+    fields = {name: one for name, one in booster.fields.items() if not isinstance(one, list)}
+    if about is None or not about["pointwise"] or about["adaptive"] or len(fields) < len(booster.fields):
         raise ParameterError(
             f"the loss of objective {booster.objective!r} cannot be explained; explain its raw scores."
         )
     label = labels_of(booster, y, n_rows).reshape(n_rows, -1)
     if label.shape[1] != booster.n_outputs:
         raise DataError(f"y has {label.shape[1]} columns; the model has {booster.n_outputs} outputs.")
-    fields, flat = dict(booster.fields), np.ascontiguousarray(label.ravel())
+    flat = np.ascontiguousarray(label.ravel())
 
     def loss(scores: Floats) -> Floats:
         return cpu.evaluate(booster.objective, fields, np.ascontiguousarray(scores).ravel(), flat)[0].reshape(

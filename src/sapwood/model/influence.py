@@ -38,10 +38,11 @@ def influence(booster: "Booster", X: Any, X_train: Any, y_train: Any, weight: An
     w = np.ones(n_rows) if w is None else w
     asked, trained = (booster.predict_leaves(table, n_jobs=n_jobs) for table in (X, X_train))
     scores = np.full(n_rows, booster.base[0])
+    fields = {name: one for name, one in booster.fields.items() if not isinstance(one, list)}  # of one output
     result = np.zeros((len(asked), n_rows))
     for t in range(booster.trees.n_trees):
         tree = booster.trees.slice(t, t + 1)
-        _, g, h = cpu.evaluate(booster.objective, dict(booster.fields), scores, label)
+        _, g, h = cpu.evaluate(booster.objective, fields, scores, label)
         paths = _paths(tree)
         along = paths[trained[:, t]]
         steps = _steps(booster, tree, along, (w * g, w * h, w), smooth)

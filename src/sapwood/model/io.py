@@ -99,7 +99,8 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
             raise ModelFormatError(f"'{name}' is a {type(fields[name]).__name__}, not a {types[0].__name__}.")
     if not all(type(name) is str for name in fields["feature_names"]):
         raise ModelFormatError("'feature_names' holds something that is no string.")
-    if not all(type(value) in (int, float) for value in fields["fields"].values()):
+    own = [one for value in fields["fields"].values() for one in (value if type(value) is list else [value])]
+    if not all(type(value) in (int, float) for value in own):
         raise ModelFormatError("'fields' holds something that is no number.")
     if fields["classes"] is not None:
         fields["classes"] = _decode_classes(fields["classes"])

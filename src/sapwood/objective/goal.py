@@ -18,7 +18,8 @@ from sapwood.objective.custom import CORE, Custom
 
 Floats = NDArray[np.float64]
 LARGEST = 1e150  # squares of labels must stay finite in float64
-MANY = 100  # classes that may be inferred from the largest label without a look at how many there are
+LEVELS = ("quantile_alpha", "expectile_alpha")  # fields that may have several values: one label, an output for each
+SHOWN = 5  # classes that an error names
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,12 @@ class Objective:
     leaf: str  # what leaf_estimation="auto" means
     path_smooth: float  # ... and path_smooth="auto"
     pointwise: bool
-    fields: Mapping[str, float]
+    fields: Mapping[str, float | list[float]]  # a list: a level for each output
     custom: Custom | None = None
+
+    def at(self, output: int) -> dict[str, float]:
+        """The values of the fields for one output."""
+        return {name: one[output] if isinstance(one, list) else one for name, one in self.fields.items()}
 
     def predict(self, raw: Floats, n_threads: int) -> Floats:
         """Predictions from raw scores (n_rows, n_outputs); (n_rows) where there is one."""
@@ -75,10 +80,16 @@ def resolve(params: Mapping[str, Any]) -> Objective:
         raise ParameterError(f"objective={name!r} is unknown; {suggest(name, known)}")
     entry = known[name]
     _refuse_fields(params, name, entry["fields"])
-    fields = {}
+    fields: dict[str, float | list[float]] = {}
     for field, (low, high, is_open, default, _) in entry["fields"].items():
         kind = Number(low, high, low_open=is_open, high_open=is_open)
-        fields[field] = kind.check(f"{field}={params.get(field, default)!r}", params.get(field, default))
+        value = params.get(field, default)
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        if isinstance(value, list | tuple) and len(value) and field in LEVELS:
+            levels = [kind.check(f"{field}={value!r}, in which {one!r}", one) for one in value]
+            fields[field] = levels if len(levels) > 1 else levels[0]
+        else:
+            fields[field] = kind.check(f"{field}={value!r}", value)
     words = {what: entry[what] for what in ("link", "metric", "labels", "leaf", "path_smooth", "pointwise")}
     return Objective(name, name, fields=fields, **words)
 
@@ -105,7 +116,7 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
     Returns
     -------
     int
-        The number of classes, or of the columns of the label, or what a custom objective says; else 1.
+        The number of classes, of levels, or of the columns of the label, or what a custom objective says; else 1.
     """
     if objective.custom is not None:
         return objective.custom.n_outputs or n_classes or (label.shape[1] if label.ndim == 2 else 1)
@@ -114,13 +125,10 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
         if label.ndim == 2:
             raise DataError(f"objective={objective.name!r} takes one class a row; for a 2-D target use 'multilabel'.")
         top = n_classes if n_classes is not None else max(2, int(label.max(where=finite, initial=0)) + 1)
-        if n_classes is None and top > MANY and top > 2 * (occur := len(np.unique(label[finite]))):
-            raise DataError(
-                f"labels run to {label.max(where=finite, initial=0):g}, but only {occur} classes occur; number them "
-                "from 0 (SapwoodClassifier does), or give n_classes."
-            )
         whole = finite & (label == np.floor(label))
         _require(whole & (label >= 0) & (label < top), label, objective, f"one of 0..{top - 1}")
+        if n_classes is None:
+            _require_every_class(label, top)
         return top
     valid = {
         "a number": finite,
@@ -132,6 +140,10 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
     _require(valid & finite, label, objective, objective.labels)
     _require(np.abs(label) <= LARGEST, label, objective, f"a number up to {LARGEST:g} in size")
     n_outputs = label.shape[1] if label.ndim == 2 else 1
+    if levels := [(name, one) for name, one in objective.fields.items() if isinstance(one, list)]:
+        if n_outputs > 1:
+            raise DataError(f"{levels[0][0]} with several values takes one target; the label has {n_outputs} columns.")
+        return len(levels[0][1])
     if n_outputs > 1 and cpu.objectives()[objective.core]["adaptive"]:
         raise DataError(f"objective={objective.name!r} adapts to one target; the label has {n_outputs} columns.")
     return n_outputs
@@ -143,6 +155,19 @@ def _require(valid: NDArray[np.bool_], label: Floats, objective: Objective, allo
         at = np.unravel_index(int(valid.argmin()), label.shape)
         where = f"row {at[0]}" if label.ndim == 1 else f"row {at[0]}, column {at[1]}"
         raise DataError(f"label {label[at]:g} in {where} is not {allowed}, as objective={objective.name!r} needs.")
+
+
+def _require_every_class(label: Floats, n_classes: int) -> None:
+    """Raise where a class has no row: labels that count from 1 would train a class 0 in vain."""
+    found = cpu.distinct(label, 65_535)
+    occur = np.unique(label) if found is None else found[0]
+    if len(occur) <= occur[-1]:
+        gaps = np.setdiff1d(np.arange(min(n_classes, len(occur) + SHOWN)), occur)[:SHOWN]
+        named = ", ".join(map(str, gaps)) + (", ..." if n_classes - len(occur) > len(gaps) else "")
+        raise DataError(
+            f"labels run from {occur[0]:g} to {occur[-1]:g}, but no row has class {named}; number the classes from 0 "
+            f"without gaps (SapwoodClassifier does), or say that they are meant: n_classes={n_classes}."
+        )
 
 
 def planes(objective: Objective, label: Floats, n_outputs: int) -> Floats:

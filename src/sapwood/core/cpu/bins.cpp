@@ -463,16 +463,26 @@ Cuts::Cuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
   }
 }
 
-void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16_t* code) {
+template <class Bin32, class Bin64, class Code>
+static void encode_by(const Column& column, int64_t first, int n, const Cuts& cuts, Bin32 bin32, Bin64 bin64,
+                      Code* code) {
   if (column.kind == Kind::f32 && !column.sparse()) {
     float x[BLOCK];
     load_as<float>(column, first, n, x);
-    kernels().bin32(x, n, cuts.f.data(), cuts.n, code);
+    bin32(x, n, cuts.f.data(), cuts.n, code);
   } else {
     double x[BLOCK];
     load(column, first, n, x);
-    kernels().bin64(x, n, cuts.d.data(), cuts.n, code);
+    bin64(x, n, cuts.d.data(), cuts.n, code);
   }
+}
+
+void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16_t* code) {
+  encode_by(column, first, n, cuts, kernels().bin32, kernels().bin64, code);
+}
+
+void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint8_t* code) {
+  encode_by(column, first, n, cuts, kernels().bin32_byte, kernels().bin64_byte, code);
 }
 
 // Codes as they come, checked; the missing ones are the last.

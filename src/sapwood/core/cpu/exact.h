@@ -78,7 +78,7 @@ class Exact {
     const Compact x = compact(l, c, worker);
     if (x.bins.n <= x.lead) return;  // all missing
     s_.scan_column(n, id, c, x.bins, best, [&](std::vector<int64_t>& count) { count_rows(l, x, count); });
-    if (best.column == c) best.bin = x.code(best.bin);
+    if (best.column == c) best.bin = x.bins.code(best.bin);
   }
 
   // One split for all nodes of a level.
@@ -117,9 +117,7 @@ class Exact {
 
   struct Compact {  // its values and their sums
     Bins bins;
-    const uint32_t* values;  // (bins.n - lead) codes
-    int lead;                // 1: bin 0 is the empty one
-    int code(int bin) const { return bin < lead ? 0 : (int)values[bin - lead]; }
+    int lead;  // 1: bin 0 is the empty one
   };
 
   static Segment segment(const Node& n) { return n.segments.empty() ? Segment{0, 0, 0} : n.segments[0]; }
@@ -163,17 +161,20 @@ class Exact {
 
   Compact compact(const Line& l, int c, int worker) {
     Workspace::Sheet& sheet = w_.sheets[worker];
-    if (sheet.sums.size() == 0) sheet.sums = Memory(((size_t)n_ + 16) * 16), sheet.values = Memory((size_t)n_ * 4);
+    if (sheet.sums.size() == 0)
+      sheet.sums = Memory(((size_t)n_ + 16) * 16), sheet.values = Memory(((size_t)n_ + 2) * 4);
     int64_t* sums = sheet.sums.as<int64_t>();
     const int64_t n_values = b_.has_missing[c] ? before(l, (uint32_t)b_.n_bins[c]) : l.n;
-    Compact x{{sums, q_.packed != nullptr && l.n <= PACKED_ROWS, 0, n_values < l.n}, sheet.values.as<uint32_t>(), 0};
+    uint32_t* codes = sheet.values.as<uint32_t>();
+    Compact x{{sums, q_.packed != nullptr && l.n <= PACKED_ROWS, 0, n_values < l.n, codes}, 0};
     x.lead = n_values == 0 || l.codes[0] > 0;
     CompactArgs a{};
     a.rows = l.rows, a.codes = l.codes, a.n = n_values;
     a.packed = q_.packed, a.pairs = q_.search, a.multiple = in_.weights.whole ? in_.weights.multiple.data() : nullptr;
-    a.words = x.bins.packed, a.sums = sums + x.lead * (a.words ? 1 : 2), a.values = sheet.values.as<uint32_t>();
-    sums[0] = sums[1] = 0;
+    a.words = x.bins.packed, a.sums = sums + x.lead * (a.words ? 1 : 2), a.values = codes + x.lead;
+    sums[0] = sums[1] = 0, codes[0] = 0;
     x.bins.n = x.lead + (int)k_.compact(a);
+    codes[x.bins.n] = (uint32_t)b_.n_bins[c] - 1;
     const Sums gone = sum(l, n_values, l.n);
     if (a.words) sums[x.bins.n] = (int64_t)((uint64_t)gone.g << 32) + gone.h;
     else sums[2 * x.bins.n] = gone.g, sums[2 * x.bins.n + 1] = gone.h;
@@ -208,6 +209,8 @@ class Exact {
       own_right.assign(x.bins.n, 0.0), own_left.assign(left.empty() ? 0 : x.bins.n, 0.0);
       s_.scan_level(nodes[id], id, c, x.bins, false, own_right),
           s_.scan_level(nodes[id], id, c, x.bins, true, own_left);
+      if (missing > 0)  // values against missing ones, at the last code
+        own_right.push_back(s_.level_part(nodes[id], nodes[id].sum - x.bins.gone(), id, c, n_bins - 1));
       if (s_.counted()) {
         count_rows(l, x, count);
         s_.veto_few(count, own_right, own_left);
@@ -219,8 +222,8 @@ class Exact {
 
   static void spread(const Compact& x, const std::vector<double>& own, std::vector<double>& score) {
     for (int k = 0; k < (int)own.size(); k++) {
-      const size_t end = k + 1 < (int)own.size() ? std::min<size_t>(x.code(k + 1), score.size()) : score.size();
-      for (size_t b = x.code(k); b < end; b++) score[b] = score[b] + own[k];
+      const size_t end = k + 1 < (int)own.size() ? std::min<size_t>(x.bins.code(k + 1), score.size()) : score.size();
+      for (size_t b = x.bins.code(k); b < end; b++) score[b] = score[b] + own[k];
     }
   }
 

@@ -307,7 +307,6 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     const int n = (int)std::min<int64_t>(BLOCK, table.n_rows - at);
     for (int j = 0; j < k; j++)
       for (int i = 0; i < n; i++) mine.score[j * BLOCK + i] = start == nullptr ? base_[j] : start[(at + i) * k + j];
-    uint16_t code[BLOCK];
     if (table.lists) encode_lists(*table.lists, at, n, mine.codes.data());
     for (int first_row = 0; first_row < n && !table.lists; first_row += STRIPE) {
       const int m = std::min(STRIPE, n - first_row);
@@ -328,8 +327,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
           for (int i = 0; i < m; i++) plane[i] = (uint8_t)(!(x[i] >= 0.0) ? top + 1 : x[i] < top ? (int)x[i] : top);
           continue;
         }
-        encode(column, at + first_row, m, cuts_[p], code);
-        for (int i = 0; i < m; i++) plane[i] = (uint8_t)code[i];
+        encode(column, at + first_row, m, cuts_[p], plane);
         if (linear_.coef.empty()) continue;
         double value[STRIPE];
         load(column, at + first_row, m, value);

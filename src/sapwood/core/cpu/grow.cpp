@@ -95,7 +95,7 @@ class Growth {
     const int most = lim_.max_leaves > 0 ? lim_.max_leaves : 0x7fffffff;
     if (most < 2 || nodes_[0].n_rows < 2) return;
     root_histogram();
-    search_root();
+    search(0);
     std::set<Open, bool (*)(const Open&, const Open&)> frontier(in_.grower.before);
     if (nodes_[0].rank > 0) frontier.insert({nodes_[0].rank, 0});
     // Intermediate bounds of a node depend on the splits before it, so levels are not split at once.
@@ -120,7 +120,8 @@ class Growth {
         for (const int32_t id : s_.tighten(nodes_, batch[0])) {
           Node& n = nodes_[id];
           if (frontier.erase({n.rank, id}) == 0) continue;
-          s_.search_again(n, id);
+          n.best = {}, n.gain = n.rank = 0, n.score = s_.score(n.sum, id);
+          search(id);
           if (n.rank > 0) frontier.insert({n.rank, id});
           else t_.release(n.hist);
         }
@@ -138,6 +139,10 @@ class Growth {
     root_histogram();
     std::vector<int32_t> level{0};
     for (int depth = 0; !deep_enough(depth) && 2 * (int64_t)level.size() <= most; depth++) {
+      if (in_.rules.intermediate) {  // the splits of the level before have moved the bounds of all its nodes
+        s_.settle(level);
+        for (const int32_t id : level) nodes_[id].score = s_.score(nodes_[id].sum, id);
+      }
       if (!(exact_ ? exact_->share_split(nodes_, level) : s_.share_split(nodes_, level))) return;
       const bool more = !deep_enough(depth + 1) && 4 * (int64_t)level.size() <= most;
       expand(level, more, false);
@@ -205,8 +210,13 @@ class Growth {
       t_.release(nodes_[id].hist);
       nodes_[id].left = (int32_t)nodes_.size();
       nodes_.resize(nodes_.size() + 2);
-      s_.inherit(nodes_[id], id);
+      inherit(id);
     }
+  }
+
+  void inherit(int32_t id) {
+    const Node& n = nodes_[id];
+    s_.inherit(n, id, n.set < 0 ? nullptr : sets_[n.set].right.data());
   }
 
   // --------------------------------------------------------------------------------------------- partition
@@ -295,7 +305,7 @@ class Growth {
         l.n_rows += middle - whole.begin, r.n_rows += whole.end - middle;
       }
       nodes_[id].left = (int32_t)nodes_.size();
-      s_.inherit(nodes_[id], id);
+      inherit(id);
       l.score = s_.score(l.sum, nodes_[id].left), r.score = s_.score(r.sum, nodes_[id].left + 1);
       nodes_.push_back(std::move(l));
       nodes_.push_back(std::move(r));
@@ -427,25 +437,26 @@ class Growth {
     root.score = s_.score(root.sum, 0);
   }
 
-  void search_root() {
-    Node& root = nodes_[0];
-    s_.open(root, 0);
-    if (!s_.can_split(root) || deep_enough(0)) return;
+  // The best split of a node that has its sums: of the root, or of any under other bounds.
+  void search(int32_t id) {
+    Node& n = nodes_[id];
+    s_.open(n, id);
+    if (!s_.can_split(n) || deep_enough(n.depth)) return;
     found_.assign(exact_ ? columns_.size() : t_.n_spans(), Candidate{});
     auto scan = [&](int first, int last, int span) {
-      found_[span].score = root.best.score;
-      s_.scan_slots(root, 0, first, last, found_[span]);
+      found_[span].score = n.best.score;
+      s_.scan_slots(n, id, first, last, found_[span]);
     };
     if (exact_)
-      run(exact_threads(root.n_rows), (int64_t)columns_.size(), [&](int64_t k, int worker) {
-        found_[k].score = root.best.score;
-        exact_->scan(root, 0, columns_[k], found_[k], worker);
+      run(exact_threads(n.n_rows), (int64_t)columns_.size(), [&](int64_t k, int worker) {
+        found_[k].score = n.best.score;
+        exact_->scan(n, id, columns_[k], found_[k], worker);
       });
     else if (t_.n_codes < FORK_NS) scan(0, t_.n_slots(), 0);
     else t_.spans(scan);
     for (const Candidate& c : found_)
-      if (better(c, root.best)) root.best = c;
-    s_.close(root, 0);
+      if (better(c, n.best)) n.best = c;
+    s_.close(n, id);
   }
 
   int exact_threads(int64_t n_rows) const {  // a row's way through one column takes about 4 ns
@@ -605,8 +616,9 @@ class Growth {
     }
     const std::vector<double> step = steps(sums, t.count);
     s_.settle(leaves);
-    for (size_t k = 0; k < leaves.size(); k++)
-      value[k] = t.value[leaves[k]] = lim_.learning_rate * s_.within(step[leaves[k]], leaves[k]);
+    for (size_t k = 0; k < leaves.size(); k++) value[k] = lim_.learning_rate * s_.within(step[leaves[k]], leaves[k]);
+    s_.fill(leaves, value);
+    for (size_t k = 0; k < leaves.size(); k++) t.value[leaves[k]] = value[k];
     return t;
   }
 

@@ -15,12 +15,14 @@ class Guard {
   struct Range {  // codes of one column: low .. high, and perhaps the missing one
     int32_t column, low, high;
     bool missing;
+    std::vector<uint64_t> codes;  // of categories instead: a bit a code, the missing one last
   };
   struct Mark {                              // of a node; values in the units of the search
     double low = -INF, high = INF, out = 0;  // bounds of its value, and the value it has as long as it is a leaf
     std::vector<int32_t> groups;             // those that hold the whole path; the root's empty list is all
     std::vector<Range> box;                  // by rising column: where its rows lie; only columns of the path
     int32_t forced = -1;
+    bool empty = false;  // without rows, as nodes of symmetric trees may be
   };
 
   Guard(const Rules& rules, const Binned& binned, const Penalty& penalty)
@@ -60,8 +62,8 @@ class Guard {
     return kept;
   }
 
-  // What the children of a node that was just split take over.
-  void inherit(const Node& n, int32_t id) {
+  // What the children of a node that was just split take over. `right`: the codes that a split by categories sends there, or null
+  void inherit(const Node& n, int32_t id, const uint64_t* right) {
     marks_.resize(n.left + 2);
     Mark l = marks_[id], r = l;
     const int c = n.best.column;
@@ -69,7 +71,7 @@ class Guard {
     l.forced = f != nullptr ? f->left : -1, r.forced = f != nullptr ? f->right : -1;
     if (grouped()) l.groups = r.groups = joined(l.groups, rules_.groups_of[c]);
     if (ordered()) bound(n, id, l, r);
-    if (rules_.intermediate) box(n, l, r);
+    if (rules_.intermediate) box(n, right, l, r);
     marks_[n.left] = std::move(l), marks_[n.left + 1] = std::move(r);
   }
 
@@ -90,16 +92,36 @@ class Guard {
     return changed;
   }
 
-  // The last bounds of leaves: whatever their values are cut from, no two of them come out in the wrong order.
+  // Bounds by midpoints, the last ones of leaves and those of all nodes of a level: whatever is cut to them, no two leaves
+  // come out in the wrong order.
   void settle(const std::vector<int32_t>& leaves) {
     if (!rules_.intermediate) return;  // midpoints already
-    for (const int32_t i : leaves) marks_[i].low = -INF, marks_[i].high = INF;
-    for (const int32_t i : leaves)
-      for (const int32_t j : leaves)
+    std::vector<int32_t> full;
+    for (const int32_t i : leaves) {
+      marks_[i].low = -INF, marks_[i].high = INF;
+      if (!marks_[i].empty) full.push_back(i);
+    }
+    for (const int32_t i : full)
+      for (const int32_t j : full)
         if (order(marks_[i], marks_[j]) < 0) {
           const double middle = 0.5 * (marks_[i].out + marks_[j].out);
           marks_[i].high = std::min(marks_[i].high, middle), marks_[j].low = std::max(marks_[j].low, middle);
         }
+  }
+
+  // Leaves without rows get values between those of the others: 0 where that lies there.
+  void fill(const std::vector<int32_t>& leaves, std::vector<double>& value) const {
+    if (!rules_.intermediate) return;
+    for (size_t k = 0; k < leaves.size(); k++) {
+      if (!marks_[leaves[k]].empty) continue;
+      double low = -INF, high = INF;
+      for (size_t j = 0; j < leaves.size(); j++) {
+        const int o = marks_[leaves[j]].empty ? 0 : order(marks_[leaves[j]], marks_[leaves[k]]);
+        if (o < 0) low = std::max(low, value[j]);
+        if (o > 0) high = std::min(high, value[j]);
+      }
+      value[k] = low > 0 ? low : high < 0 ? high : 0.0;
+    }
   }
 
  private:
@@ -110,25 +132,43 @@ class Guard {
 
   void bound(const Node& n, int32_t id, Mark& l, Mark& r) const {
     const Sums left = n.best.left, right = n.sum - left;
-    if (left.h == 0 || right.h == 0) return;  // a side without rows bounds nobody
-    l.out = weight(left, id), r.out = weight(right, id);
+    if (left.h == 0) l.empty = true;
+    else l.out = weight(left, id);
+    if (right.h == 0) r.empty = true;
+    else r.out = weight(right, id);
     const int d = direction(n.best.column, n.best.bin);
-    if (d == 0) return;
+    if (d == 0 || l.empty || r.empty) return;  // a side without rows bounds nobody
     Mark &below = d > 0 ? l : r, &above = d > 0 ? r : l;
     const double middle = 0.5 * (l.out + r.out);
     below.high = rules_.intermediate ? above.out : middle;
     above.low = rules_.intermediate ? below.out : middle;
   }
 
-  void box(const Node& n, Mark& l, Mark& r) const {
+  void box(const Node& n, const uint64_t* right, Mark& l, Mark& r) const {
     const int c = n.best.column;
-    if (b_.is_category[c]) return;  // its sides count as one place, which bounds more leaves than need be
     auto at = std::lower_bound(l.box.begin(), l.box.end(), c, [](const Range& x, int c) { return x.column < c; });
     const size_t k = at - l.box.begin();
     if (at == l.box.end() || at->column != c)
-      for (Mark* m : {&l, &r}) m->box.insert(m->box.begin() + k, Range{c, 0, b_.n_bins[c] - 1, true});
-    l.box[k].high = std::min(l.box[k].high, n.best.bin), r.box[k].low = std::max(r.box[k].low, n.best.bin + 1);
-    (n.best.missing_left ? r : l).box[k].missing = false;
+      for (Mark* m : {&l, &r}) m->box.insert(m->box.begin() + k, whole(c));
+    Range &a = l.box[k], &b = r.box[k];
+    for (size_t w = 0; w < a.codes.size(); w++) a.codes[w] &= ~right[w], b.codes[w] &= right[w];
+    if (!a.codes.empty()) return;
+    a.high = std::min(a.high, n.best.bin), b.low = std::max(b.low, n.best.bin + 1);
+    (n.best.missing_left ? b : a).missing = false;
+  }
+
+  Range whole(int c) const {
+    Range all{c, 0, b_.n_bins[c] - 1, true, {}};
+    if (!b_.is_category[c]) return all;
+    all.codes.resize(set_words((size_t)b_.n_bins[c] + 1));
+    for (int code = 0; code <= b_.n_bins[c]; code++) all.codes[code >> 6] |= 1ull << (code & 63);
+    return all;
+  }
+
+  static bool meet(const Range& x, const Range& y) {
+    for (size_t w = 0; w < x.codes.size(); w++)
+      if (x.codes[w] & y.codes[w]) return true;
+    return x.codes.empty() && (std::max(x.low, y.low) <= std::min(x.high, y.high) || (x.missing && y.missing));
   }
 
   static std::vector<int32_t> joined(const std::vector<int32_t>& path, const std::vector<int32_t>& column) {
@@ -138,19 +178,21 @@ class Guard {
     return both;
   }
 
-  // -1: a's value must not exceed b's, since there are two points, one in each, that differ in one constrained column
-  // only; 1: the other way round; 0: neither. Two leaves are apart in the column that parted them, at least.
+  // -1: a's value must not exceed b's, since there are two points, one in each, that differ in constrained columns only, in all of
+  // them the way that values rise; 1: the other way round; 0: neither. Two leaves are apart in the column that parted them, at least.
   int order(const Mark& a, const Mark& b) const {
-    int found = 0, apart = 0;
+    int found = 0;
     for (auto x = a.box.begin(), y = b.box.begin(); x != a.box.end() && y != b.box.end();) {
       if (x->column != y->column) {
         x->column < y->column ? x++ : y++;
         continue;
       }
-      const bool meet = std::max(x->low, y->low) <= std::min(x->high, y->high) || (x->missing && y->missing);
-      if (!meet && ++apart > 1) return 0;
-      if (!meet && x->low <= x->high && y->low <= y->high)
-        found = rules_.direction[x->column] * (x->high < y->low ? -1 : 1);
+      if (!meet(*x, *y)) {
+        const bool values = x->low <= x->high && y->low <= y->high;
+        const int o = values ? rules_.direction[x->column] * (x->high < y->low ? -1 : 1) : 0;
+        if (o == 0 || o == -found) return 0;
+        found = o;
+      }
       x++, y++;
     }
     return found;

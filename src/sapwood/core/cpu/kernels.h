@@ -24,7 +24,8 @@ struct LeafNumbers {  // of rows: bytes for up to 256 leaves, else 16 bits
 struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf values, gradients, fixed point
   int64_t n, plane, first;  // rows; distance between outputs in every array below; position of the first row
   int n_outputs, objective;
-  const double* field;              // the objective's own parameters
+  const double* field;  // (n_outputs, n_fields) IN, the objective's own parameters
+  int n_fields;
   double* score;                    // (n_outputs, n) IN OUT
   const LeafNumbers* leaf;          // (n_outputs) IN, leaf of each row in the tree last grown
   const double* const* value;       // (n_outputs) IN, its leaf values where they are still to be added, or null
@@ -235,8 +236,10 @@ struct Kernels {
   void (*symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth,
                     uint8_t* leaf);  // (BLOCK) leaf of a symmetric tree
   void (*bin32)(const float* x, int n, const float* cuts, int n_cuts,
-                uint16_t* code);  // cuts padded with +inf to n_padded
+                uint16_t* code);  // cuts padded with +inf: Cuts
   void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);
+  void (*bin32_byte)(const float* x, int n, const float* cuts, int n_cuts, uint8_t* code);  // n_cuts <= 254
+  void (*bin64_byte)(const double* x, int n, const double* cuts, int n_cuts, uint8_t* code);
   void (*rank)(const double* x, int n, const double* cuts, int n_cuts, uint32_t* code);
   int64_t (*compact)(const CompactArgs&);                                            // how many values
   void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)

@@ -36,9 +36,10 @@ static void softmax_block(const double* score, int64_t plane, int n_outputs, int
 
 template <class Objective>
 static void derive(const GradientArgs& a, const double* p, int k, int64_t at, int n, double* g, double* h) {
-  const double *score = a.score + k * a.plane + at, *label = a.label + k * a.label_plane + at;
+  const double *score = a.score + k * a.plane + at, *label = a.label + k * a.label_plane + at,
+               *field = a.field + k * a.n_fields;
   if constexpr (Objective::pointwise) {
-    for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], a.field, g[i], h[i]);
+    for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], field, g[i], h[i]);
   } else {
     const double factor = a.n_outputs > 1 ? (double)a.n_outputs / (double)(a.n_outputs - 1) : 1.0;
     for (int i = 0; i < n; i++) Objective::of_share(p[k * BLOCK + i], label[i] == (double)k, factor, g[i], h[i]);

@@ -17,7 +17,7 @@ struct Rules {
   std::vector<std::vector<int32_t>> groups_of;  // (n_columns) the groups of a column, rising
   bool extra = false;                           // one random cut per column and node
   std::vector<Forced> forced;                   // the first is the root's
-  std::vector<uint8_t> alone;                   // (n_columns) 1: one category against the rest, however many; empty: none
+  std::vector<uint8_t> alone;                   // (n_columns) 1: split one category against the rest; empty: none is
   bool one_by_one(int column) const { return !alone.empty() && alone[column]; }
   bool any() const { return !direction.empty() || !groups.empty() || extra || !forced.empty(); }
 };

@@ -91,21 +91,15 @@ class Search {
     choose_columns(id, n.depth);
   }
 
-  void inherit(const Node& n, int32_t id) {
+  void inherit(const Node& n, int32_t id, const uint64_t* right) {
     judge_.inherit(id, n.left, n.best.column);
-    if (ruled_) guard_.inherit(n, id);
+    if (ruled_) guard_.inherit(n, id, right);
   }
   std::vector<int32_t> tighten(const std::vector<Node>& nodes, int32_t id) { return guard_.tighten(nodes, id); }
-  void search_again(Node& n, int32_t id) {  // under other bounds
-    n.best = {}, n.gain = n.rank = 0;
-    n.score = score(n.sum, id);
-    open(n, id);
-    scan_slots(n, id, 0, t_.n_slots(), n.best);
-    close(n, id);
-  }
   void settle(const std::vector<int32_t>& leaves) {
     if (guard_.ordered()) guard_.settle(leaves);
   }
+  void fill(const std::vector<int32_t>& leaves, std::vector<double>& value) const { guard_.fill(leaves, value); }
   double within(double value, int32_t id) const {  // a leaf's value, cut to its bounds
     if (!guard_.ordered()) return value;
     const double real = h_scale(q_.scale) / g_scale(q_.scale), low = guard_[id].low * real,
@@ -256,7 +250,7 @@ class Search {
       const Sums r = n.sum - l;
       if (!admits(l, r)) return;
       if (!count.empty() && few(rows, total)) return;
-      const double s = split(l, r, id, c, b);
+      const double s = split(l, r, id, c, bins.code(b));
       if (s > best.score) best = {s, c, b, side, l};
     };
     Sums l;
@@ -267,6 +261,8 @@ class Search {
         consider(l + missing, rows_left + (count.empty() ? 0 : count[n_bins]), b, true);
       if (missing.h > 0 || b < n_bins - 1) consider(l, rows_left, b, false);
     }
+    // Above the last value of a node of an exact tree there may be more of the column: only beyond them no order is asked.
+    if (bins.codes != nullptr && missing.h > 0 && last == n_bins - 1) consider(l, rows_left, n_bins, false);
     return best;
   }
 
@@ -479,10 +475,12 @@ class Search {
     Sums l = side ? bins.gone() : Sums{};
     for (int b = 0; b < n_cuts; b++) {
       l = l + bins.at(b);
-      const Sums r = n.sum - l;
-      const double s = l.h == 0 || r.h == 0 ? n.score : admits(l, r) ? split(l, r, id, c, b) : -INF;
-      score[b] = score[b] + s;
+      score[b] = score[b] + level_part(n, l, id, c, bins.code(b));
     }
+  }
+  double level_part(const Node& n, Sums l, int32_t id, int c, int code) const {
+    const Sums r = n.sum - l;
+    return l.h == 0 || r.h == 0 ? n.score : admits(l, r) ? split(l, r, id, c, code) : -INF;
   }
 
   // count (bins + 1) of one node, missing last; a veto where a side that holds rows holds too few.
@@ -494,7 +492,7 @@ class Search {
     };
     const int64_t gone = count.back();
     for (size_t b = 0; b < right.size(); b++) {
-      rows_left += count[b];
+      rows_left += b + 1 < count.size() ? count[b] : 0;
       if (poor(rows_left)) right[b] = -INF;
       if (b < left.size() && poor(rows_left + gone)) left[b] = -INF;
     }

@@ -39,6 +39,7 @@ struct Chunk {
 template <class T, class Real>
 void load_as(const Column& c, int64_t first, int n, Real* out) {
   const char* at = c.data + first * c.stride;
+#pragma GCC unroll 8
   for (int i = 0; i < n; i++) {
     T v;
     __builtin_memcpy(&v, at + i * c.stride, sizeof v);
@@ -105,7 +106,8 @@ struct Cuts {
   explicit Cuts(const std::vector<double>& cuts);
 };
 
-// Codes of rows first .. first + n - 1 of a column (n <= BLOCK).
+// Codes of rows first .. first + n - 1 of a column (n <= BLOCK); as bytes, of at most 254 cuts.
 void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16_t* code);
+void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint8_t* code);
 
 }  // namespace sapwood

@@ -40,6 +40,8 @@ struct Bins {  // of one column in one node: what a scan reads
   bool packed;  // words, else pairs
   int n;        // bins of values; those of missing ones follow, where they are some
   bool missing;
+  const uint32_t* codes = nullptr;  // (n + 1) exact: of each bin, then the last of the column; null: their numbers
+  int code(int b) const { return codes == nullptr ? b : (int)codes[b]; }
   Sums at(int b) const {
     return packed ? Sums{sums[b] >> 32, sums[b] & 0xffffffff} : Sums{sums[2 * b], sums[2 * b + 1]};
   }

@@ -74,7 +74,8 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
       objective_(objective),
       n_outputs_(n_outputs),
       n_threads_(n_threads),
-      field_(std::move(field)),
+      n_fields_(info_.n_fields + 1),  // the last is for what adapts
+      field_((size_t)n_outputs * n_fields_),
       n_(binned.n_rows),
       work_(std::make_unique<Workspace[]>((size_t)std::max(1, n_threads))),
       ordered_(binned.exact ? std::make_unique<Ordered>(binned, n_threads) : nullptr) {
@@ -92,7 +93,8 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
     if (!factor_.empty()) factor_at_ = factor_.data();
     weights_.real = nullptr;
   }
-  field_.resize(info_.n_fields + 1);  // the last is for what adapts
+  for (int k = 0; k < n_outputs_; k++)
+    std::copy_n(field.begin() + k * info_.n_fields, info_.n_fields, field_.begin() + k * n_fields_);
   const size_t all = (size_t)n_ * n_outputs_;
   score_ = Memory(all * 8);
   packed_ = Memory(all * 4);
@@ -126,7 +128,7 @@ std::vector<double> Trainer::start() {
     }
     const double mean = exact_sum(y, weight, n_, n_threads_) / total;
     if (info_.mean_start) {
-      out.push_back(info_.start(mean, field_.data()));
+      out.push_back(info_.start(mean, field(k)));
       continue;
     }
     const std::vector<double> zero(n_, 0.0);
@@ -187,7 +189,7 @@ bool Trainer::pass(bool pending) {
     GradientArgs a{};
     a.n = std::min(PIECE, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
     a.score = score_.as<double>() + at, a.leaf = numbers_.data(), a.first = at, a.value = value.data(),
-    a.label = label_ + at, a.label_plane = label_planes_ ? n_ : 0, a.field = field_.data();
+    a.label = label_ + at, a.label_plane = label_planes_ ? n_ : 0, a.field = field_.data(), a.n_fields = n_fields_;
     if (given_g_ != nullptr) a.given_g = given_g_ + at, a.given_h = given_h_ + at;
     a.unit_search = unit_search_, a.unit_leaf = unit_leaf_;
     a.factor = factor_at_ == nullptr ? nullptr : factor_at_ + at;
@@ -250,7 +252,6 @@ bool Trainer::narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const {
 
 std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck) {
   taste_.luck = luck;
-  if (limits.min_samples_leaf == 0.0) limits.min_samples_leaf = info_.least_rows(field_.data());
   for (int k = 0; k < n_outputs_; k++) flush_scores(k);
   const bool same =
       all_rows_ && !multiplied() && !binned_.layout.wide && limits.colsample_bytree >= 1.0;  // all of all rows
@@ -321,8 +322,9 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
   return q;
 }
 
-Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
+Tree Trainer::grow_one(int output, int grower, Limits limits, uint64_t seed, uint64_t tree, Workspace& work,
                        int n_threads) {
+  if (limits.min_samples_leaf == 0.0) limits.min_samples_leaf = info_.least_rows(field(output));
   const Gradients q = quantised(output, limits);
   linear_[output] = {};
   GrowInput in{binned_,        q,
@@ -362,7 +364,7 @@ Tree Trainer::grow_one(int output, int grower, const Limits& limits, uint64_t se
 // Softmax along one score is logistic loss of the margin to the other scores, all at the start of the round.
 LeafRows Trainer::rows_of(int output, bool all, const double* score) {
   LeafRows r{objective_,
-             field_.data(),
+             field(output),
              score != nullptr ? score : score_.as<double>() + output * n_,
              label(output),
              weights_,

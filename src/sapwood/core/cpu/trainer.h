@@ -55,7 +55,7 @@ struct LeafRule {                        // how leaf values are found once a tre
 
 class Trainer {
  public:
-  // label (n), or (n_outputs, n) where `label_planes`; field: the values of the objective's own parameters
+  // label (n), or (n_outputs, n) where `label_planes`; field (n_outputs, n_fields): the objective's own parameters
   Trainer(const Binned& binned, const double* label, bool label_planes, const double* weight, int objective,
           std::vector<double> field, int n_outputs, int n_threads);
   ~Trainer();
@@ -68,7 +68,7 @@ class Trainer {
                                      const double* given_g = nullptr, const double* given_h = nullptr);
   void set_rules(Rules rules) { rules_ = std::move(rules); }
   void set_taste(Taste taste) { taste_ = std::move(taste); }
-  bool node_rules() const { return rules_.intermediate || !rules_.forced.empty(); }  // of single nodes
+  bool node_rules() const { return !rules_.forced.empty(); }  // of single nodes
   // share (n): of rows like each, instead of subsample; unit (n): whole groups are in or out. Both may be null.
   void set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit);
   // The rows of this round, how many; none given: all. After gradients(), which some samplers look at.
@@ -102,10 +102,10 @@ class Trainer {
   bool fine_listed(int output, const Limits& limits) const;
   Gradients quantised(int output, const Limits& limits) const;
   double deviation(int output) const;
-  Tree grow_one(int output, int grower, const Limits& limits, uint64_t seed, uint64_t tree, Workspace& work,
-                int n_threads);
+  Tree grow_one(int output, int grower, Limits limits, uint64_t seed, uint64_t tree, Workspace& work, int n_threads);
   void flush_scores(int output);
   const double* label(int output) const { return label_ + (label_planes_ ? output * n_ : 0); }
+  const double* field(int output) const { return field_.data() + output * n_fields_; }
   LeafRows rows_of(int output, bool all, const double* score = nullptr);
 
   const Binned& binned_;
@@ -117,7 +117,8 @@ class Trainer {
   bool zeros_ = false;
   const ObjectiveInfo& info_;
   int objective_, n_outputs_, n_threads_;
-  std::vector<double> field_;
+  int n_fields_;
+  std::vector<double> field_;  // (n_outputs, n_fields)
   int64_t n_;
   Memory score_, packed_, fine_, coarse_, apart_;
   std::vector<Memory> leaf_;  // by output: of each row, in the tree last grown

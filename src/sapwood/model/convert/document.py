@@ -184,8 +184,8 @@ def _array(raw: bytes, at: int, depth: int) -> tuple[Any, int]:
         kind, at = raw[at + 1 : at + 2], at + 2
     if raw[at : at + 1] == b"#":
         length, at = _length(raw, at + 1)
-        if kind in (b"T", b"F", b"Z"):
-            raise ModelFormatError("a list of values that take no room has no place in a model.")
+        if kind in (b"T", b"F", b"Z"):  # values that take no room: lists of lists of them would take any memory
+            raise IndexError
         if kind is not None and kind in _NUMBERS:
             dtype = _NUMBERS[kind]
             return np.frombuffer(raw, dtype, length, at).astype(dtype.newbyteorder("=")), at + length * dtype.itemsize

@@ -1,0 +1,62 @@
+"""Weights of classes: factors on the weights of rows.
+
+In: `class_weight`, classes and weights of the training rows. Out: a factor for each class, and datasets weighed by it.
+"""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data.dataset import Dataset
+from sapwood.device import cpu
+from sapwood.errors import ParameterError, suggest
+
+Floats = NDArray[np.float64]
+
+
+def factors(given: Any, classes: Floats | None, weight: Floats | None, n_classes: int) -> Floats | None:
+    """The factor of every class (NUMERICS 2).
+
+    Parameters
+    ----------
+    given : dict, 'balanced', 'sqrt_balanced' or None
+        `class_weight`; keys are the digits of class indices, and a class without one has 1.
+    classes : (n_rows) float64 or None
+        The class of every row; None where labels are no classes.
+    weight : (n_rows) float64, optional
+        Weights of the rows.
+    n_classes : int
+        How many classes there are.
+
+    Returns
+    -------
+    (n_classes) float64, or None where nothing is to be done
+    """
+    if given is None:
+        return None
+    if classes is None:
+        raise ParameterError(
+            f"class_weight={given!r} needs one class a row; weigh rows by sample_weight (the weight of a Dataset)."
+        )
+    if isinstance(given, str):
+        rows = np.ones(len(classes)) if weight is None else weight
+        sums = [cpu.weight_sum(np.where(classes == k, rows, 0.0)) for k in range(n_classes)]
+        fair = cpu.weight_sum(rows) / sum(one > 0 for one in sums)
+        even = [fair / one if one > 0 else 1.0 for one in sums]
+        return np.array(even if given == "balanced" else [sqrt(one) for one in even])
+    names = [str(k) for k in range(n_classes)]
+    for one in given:
+        if one not in names:
+            raise ParameterError(f"class_weight has a class {one!r}; {suggest(one, names)}")
+    return np.array([given.get(name, 1.0) for name in names])
+
+
+def weighed(data: Dataset, factor: Floats | None) -> Dataset:
+    """A dataset whose rows count as often as their class says, times their own weight."""
+    if factor is None:
+        return data
+    assert data.label is not None
+    by_class = factor[data.label.astype(np.intp)]
+    return data.reweighed(by_class if data.weight is None else by_class * data.weight)

@@ -1,0 +1,196 @@
+"""What users of the peers write that is no parameter here, and what to write instead.
+
+In: a name, and the value it was given. Out: whether Sapwood does that anyway, or the error that helps.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from inspect import signature
+from typing import Any
+
+from sapwood.errors import ParameterError, near
+
+ANY = "*"
+_SEED = "every draw has one seed, random_state."
+_GPU = "choose where training runs with device."
+_FILES = "params holds no files: make a Dataset of the table, and write the model with Booster.save."
+_PREDICT = "ask the model for it: Booster.predict."
+_GONE = "Sapwood has no such thing; leave it out."
+
+
+def _all(names: str, values: str, hint: str = _GONE) -> dict[str, tuple[str, str]]:
+    """Several names of which the same is to say."""
+    return dict.fromkeys(names.split(), (values, hint))
+
+
+# Names that the peers and scikit-learn have: the values that say what Sapwood does anyway, in lower case, and what to
+# do about any other.
+ABSENT: dict[str, tuple[str, str]] = {
+    "alpha": (
+        "",
+        "it is ambiguous, the L1 penalty in XGBoost and the level of a quantile or Huber loss elsewhere; use "
+        "reg_alpha, quantile_alpha, expectile_alpha, huber_quantile or huber_delta.",
+    ),
+    # How the work is done, which changes no model here.
+    **_all("force_col_wise force_row_wise deterministic feature_pre_filter two_round histogram_pool_size", ANY),
+    **_all("is_enable_sparse is_sparse enable_sparse sparse enable_bundle is_enable_bundle bundle", ANY),
+    **_all("use_quantized_grad max_cached_hist_node used_ram_limit pinned_memory_size single_precision_histogram", ANY),
+    **_all("allow_writing_files train_dir name validate_parameters allow_const_label", ANY),
+    **_all("saved_feature_importance_type refit_decay_rate gpu_ram_part gpu_use_dp use_label_encoder", ANY),
+    **_all("leaf_estimation_backtracking", "anyimprovement"),
+    # What is done.
+    **_all("task", "train training", "train with sapwood.train, predict with Booster.predict."),
+    **_all("predictor", "auto cpu_predictor", _GPU),
+    **_all("gpu_id gpu_platform_id gpu_device_id", "-1 none", _GPU),
+    **_all("devices num_gpu", "none", _GPU),
+    **_all("tree_learner tree tree_type tree_learner_type", "serial", "all rows are on this machine; leave it out."),
+    **_all("num_machines", "1", "all rows are on this machine; leave it out."),
+    **_all("updater process_type refresh_leaf", "none default 1 grow_quantile_histmaker", "tree_method says how."),
+    **_all("silent", "true 1 none", "print progress with verbose=1."),
+    **_all("logging_level", "silent none", "print progress with verbose=1."),
+    **_all("metric_freq output_freq", "1", "print progress every so many rounds with verbose."),
+    # Seeds.
+    **_all(
+        "bagging_seed bagging_fraction_seed feature_fraction_seed drop_seed extra_seed objective_seed", "none", _SEED
+    ),
+    **_all("data_random_seed data_seed seed_per_iteration", "none false", _SEED),
+    # Rows and columns.
+    **_all("bin_construct_sample_cnt subsample_for_bin", "200000", "cuts come from 200,000 rows, or all where fewer."),
+    **_all("use_missing", "true 1", "NaN is a missing value; put a number in its place first."),
+    "missing": ("nan none", "NaN is the missing value; put it in the place of yours first, or set zero_as_missing."),
+    **_all("nan_mode", "", "each split finds the better side for missing values; leave it out."),
+    **_all("feature_types", "none", "name columns of categories in categorical_features."),
+    **_all("ignored_features ignore_column", "none [] ()", "drop these columns from the table first."),
+    **_all("text_features embedding_features", "none [] ()", "make numbers of these columns first."),
+    **_all(
+        "max_bin_by_feature per_float_feature_quantization input_borders", "none [] ()", "max_bins is of all columns."
+    ),
+    **_all("feature_border_type", "", "there is one way to choose cuts; say how many with max_bins."),
+    **_all("header", "false 0", _FILES),
+    **_all("data train train_data valid test valid_data input_model output_model model_output model_input", "", _FILES),
+    **_all("snapshot_file snapshot_interval", "none", "keep a model with Booster.save; continue with init_model."),
+    **_all("save_snapshot", "false none", "keep a model with Booster.save; continue with init_model."),
+    # The model.
+    **_all(
+        "base_score", "none", "use start, which is a raw score: log-odds, not a probability; of counts the logarithm."
+    ),
+    **_all(
+        "boost_from_average",
+        "true 1 none",
+        "start='auto' is the constant that minimises the loss, start=0 begins at 0.",
+    ),
+    **_all("init", "none", "use start for a constant, init_score for a score of every row."),
+    **_all("base_margin baseline", "", "use init_score."),
+    **_all("warm_start", "false", "continue a model with init_model=model."),
+    **_all("sigmoid", "1 1.0", "raw scores are log-odds; leave it out."),
+    **_all("reg_sqrt", "false 0", "train on the root of the label, and square predictions."),
+    **_all("poisson_max_delta_step", "", "limit leaf values with max_delta_step."),
+    **_all("langevin posterior_sampling approx_on_full_history", "false none"),
+    **_all("model_shrink_rate", "0 0.0 none", "shrink trees with learning_rate."),
+    **_all(
+        "fold_len_multiplier", "2 2.0", "the models of ordered boosting know twice as many rows each; leave it out."
+    ),
+    **_all("fold_permutation_block", "1 none"),
+    **_all("random_score_type", "normalwithmodelsizedecrease", "the luck of random_strength fades; leave it out."),
+    **_all("class_names target_border", "none", "labels are class indices; SapwoodClassifier takes any classes."),
+    **_all(
+        "simple_ctr combinations_ctr per_feature_ctr",
+        "none",
+        "use statistics, for example {'city': [('borders', (0, 0.5, 1)), 'counter']}; values are cut at sixteenths.",
+    ),
+    **_all("penalties_coefficient", "1 1.0", "multiply first_use_penalties by it."),
+    **_all("max_features", "1.0 none", "draw a share of the columns with colsample_bynode."),
+    **_all(
+        "criterion",
+        "",
+        "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
+    ),
+    **_all("min_samples_split", "2", "set the least rows of a leaf, min_samples_leaf."),
+    **_all("min_impurity_decrease", "0 0.0", "use min_split_gain."),
+    **_all(
+        "min_weight_fraction_leaf", "0 0.0", "set the least rows of a leaf, min_samples_leaf; a weight counts as rows."
+    ),
+    **_all("sampling_frequency", "pertree", "rows are drawn once a round (PerTree), or every subsample_freq rounds."),
+    # Early stopping and metrics.
+    **_all("od_type", "iter none", "early_stopping_rounds counts rounds (Iter)."),
+    **_all("od_pval", "0 0.0 none", "early_stopping_rounds counts rounds."),
+    **_all("best_model_min_trees", "1 none", "early stopping keeps the best round, whichever it is."),
+    **_all(
+        "tol early_stopping_min_delta",
+        "0 0.0",
+        "use callbacks=[sapwood.callback.early_stopping(rounds, min_delta=tol)].",
+    ),
+    **_all("use_best_model", "true 1 none", "early stopping keeps the rounds up to the best."),
+    **_all("first_metric_only", "true 1", "early stopping watches the first metric."),
+    **_all("scoring", "loss none", "use eval_metric."),
+    **_all("disable_default_eval_metric", "false 0", "use eval_metric='none'."),
+    **_all("is_provide_training_metric training_metric", "false 0", "watch the training rows: valid={'train': data}."),
+    **_all("importance_type", "", "ask the model for it: Booster.importance(kind)."),
+    **_all("predict_raw_score raw_score predict_leaf_index predict_contrib", "false 0", _PREDICT),
+    "callbacks": ("none", "give them to sapwood.train or fit: callbacks=[...]."),
+}
+
+# Arguments of the peers' functions: ours.
+ARGUMENTS = {
+    **dict.fromkeys(("train_set", "dtrain", "pool"), "use data."),
+    **dict.fromkeys(("valid_sets", "valid_names", "evals", "eval_set"), "use valid, a Dataset or {name: Dataset}."),
+    **dict.fromkeys(("evals_result",), "see the history of the Booster."),
+    **dict.fromkeys(("feval", "obj", "fobj"), "give the function in params, as eval_metric or objective."),
+    **dict.fromkeys(("xgb_model", "keep_training_booster"), "continue a model with init_model=booster."),
+    **dict.fromkeys(("nfold", "folds", "fold_count", "n_splits", "cv"), "use n_folds, a number."),
+    **dict.fromkeys(("stratified", "shuffle"), "folds are drawn at random, and classes are spread over them evenly."),
+    **dict.fromkeys(("as_pandas", "return_cvbooster", "eval_train_metric"), "cv returns a dict of arrays by round."),
+    **dict.fromkeys(("base_margin", "baseline"), "use init_score."),
+    **dict.fromkeys(("qid", "group_id"), "use group."),
+    **dict.fromkeys(("feature_name",), "use feature_names."),
+    **dict.fromkeys(("feature_types",), "use categorical_features."),
+    **dict.fromkeys(("params",), "give max_bins and what else a Dataset has as arguments."),
+    **dict.fromkeys(("free_raw_data",), "the table is read once and not kept; leave it out."),
+    **dict.fromkeys(("eval_sample_weight", "sample_weight_eval_set"), "use X_val, y_val and sample_weight_val."),
+    **dict.fromkeys(("eval_init_score", "base_margin_eval_set"), "use X_val, y_val and init_score_val."),
+    **dict.fromkeys(("eval_names",), "validation sets are called valid, or valid_0, valid_1, ..."),
+    **dict.fromkeys(("missing",), ABSENT["missing"][1]),
+}  # fmt: skip
+
+
+def anyway(name: str, value: Any) -> bool:
+    """Whether a value says what Sapwood does anyway; an error where Sapwood knows the name and cannot do that."""
+    if name not in ABSENT:
+        return False
+    values, hint = ABSENT[name]
+    if values == ANY or str(value).lower() in values.split():
+        return True
+    what = f"{name}={value!r} is not available" if values else f"unknown parameter {name!r}"
+    raise ParameterError(f"{what}; {hint}")
+
+
+def unknown(name: str, known: Iterable[str]) -> str:
+    """What to say of a name that is no parameter, in words."""
+    if name in ABSENT:
+        values, hint = ABSENT[name]
+        return "Sapwood needs no such switch; leave it out." if values == ANY else hint
+    return near(name, known) or "nothing has a name like it; help(sapwood.SapwoodRegressor) lists all parameters."
+
+
+def refuse_arguments(function: Callable[..., Any], given: Iterable[str], ours: Mapping[str, str], place: str) -> None:
+    """Raise on arguments that a function does not have.
+
+    Parameters
+    ----------
+    function : callable
+        It was called.
+    given : iterable of str
+        What it was given beyond its arguments.
+    ours : mapping of str to str
+        Names of parameters, the peers' too, and ours for them.
+    place : str
+        Where parameters go, in words.
+    """
+    for name in given:
+        own = [known for known, one in signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD]
+        if ours.get(name) in own:
+            hint = f"use {ours[name]}."
+        elif name in ours:
+            hint = f"{ours[name]} goes into {place}."
+        else:
+            hint = ARGUMENTS.get(name) or near(name, own) or f"it has {', '.join(own)}."
+        raise TypeError(f"{function.__name__}() has no argument {name!r}; {hint}")
