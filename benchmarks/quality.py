@@ -81,9 +81,12 @@ def load(folder: str | None, name: str, seed: int) -> tuple[np.ndarray, np.ndarr
 
 
 def loss(task: str, y: np.ndarray, out: np.ndarray) -> float:
-    """Root mean squared error, or log loss."""
+    """Root mean squared error, mean Poisson deviance, or log loss."""
     if task == "regression":
         return float(np.sqrt(np.mean((y - out) ** 2)))
+    if task == "poisson":
+        mean = np.clip(np.asarray(out, np.float64), 1e-9, None)
+        return float(2 * np.mean(np.where(y > 0, y * np.log(np.maximum(y, 1e-300) / mean), 0.0) - y + mean))
     p = np.clip(np.asarray(out, np.float64), 1e-9, 1.0)
     p = p / p.sum(axis=1, keepdims=True)
     return float(-np.log(p[np.arange(len(y)), y.astype(int)]).mean())

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 DEFAULTS: dict[str, Any] = {
-    "category_encoding": "auto",
+    "category_encoding": None,
     "max_cat_to_onehot": 4, "max_cat_threshold": 32, "cat_smooth": 10.0, "cat_l2": 10.0, "min_data_per_group": 100,
 }  # fmt: skip
 

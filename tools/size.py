@@ -17,7 +17,7 @@ BUDGET = {
     "src/sapwood/model": 3000,  # trees and their proofs; combinations; explanations, importances, effects, influence
     "src/sapwood/model/convert": 2100,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
     "src/sapwood/objective": 580,  # several levels; classes without rows named
-    "src/sapwood/boost": 2750,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; categories
+    "src/sapwood/boost": 2800,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; categories
     "src/sapwood/interfaces": 860,  # the estimators, and the encoder; the registry of skl2onnx
     "src/sapwood/core": 1200,
     "src/sapwood/core/math": 480,  # one way to order floats; a ridge
@@ -26,7 +26,7 @@ BUDGET = {
     "src/sapwood/core/sampler": 120,
     "src/sapwood/core/cpu": 10150,  # histograms, exact trees; slots, bundles, sets; bounds; vector leaves; Shapley
     "tools": 350,
-    "benchmarks": 1330,  # one script a claim
+    "benchmarks": 1400,  # one script a claim; the last is the recipe against CatBoost
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first

@@ -52,8 +52,8 @@ def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 def encodings(params: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     """What is made of every column, if it is one of categories: partition, onehot, ordered or both."""
     given, usual = params["category_encoding"], RECIPES.get(params["recipe"], {}).get("category_encoding", "partition")
-    words = [given.get(name, "auto") for name in names] if isinstance(given, Mapping) else [given] * len(names)
-    return [usual if word == "auto" else word for word in words]
+    words = [given.get(name) for name in names] if isinstance(given, Mapping) else [given] * len(names)
+    return [usual if word is None else word for word in words]
 
 
 def numbers(given: Mapping[str, float] | None, names: Sequence[str], usual: float) -> list[float]:

@@ -107,14 +107,16 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChoiceByColumn:
-    """One of a few words, or one for each of some columns, by name or position."""
+    """One of a few words, or one for each of some columns, by name or position, or None."""
 
     words: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{Choice(self.words)} or dict"
+        return f"{Choice(self.words)}, dict or None"
 
-    def check(self, given: str, value: Any) -> str | dict[str | int, str]:
+    def check(self, given: str, value: Any) -> str | dict[str | int, str] | None:
+        if value is None:
+            return None
         if not isinstance(value, Mapping):
             return Choice(self.words).check(given, value)
         return {column: Choice(self.words).check(given, value[column]) for column in _columns(given, value)}

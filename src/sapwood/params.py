@@ -526,11 +526,12 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "category_encoding", ChoiceByColumn(("auto", "partition", "onehot", "ordered", "both")), "auto",
+        "category_encoding", ChoiceByColumn(("auto", "partition", "onehot", "ordered", "both")), None,
         "What is made of columns of categories: 'partition', splits by sets of them that are chosen in every node; "
         "'onehot', one category against the rest, however many there are; 'ordered', what labels say of each category, "
-        "by the rows before a row in a random order; 'both', sets and that. 'auto' is 'partition', with "
-        "recipe='catboost' 'ordered'. A dict says it for some columns, by name or position; the others are 'auto'.",
+        "by the rows before a row in a random order; 'both', sets and that; 'auto', 'ordered' for columns of more than "
+        "32 categories and fewer than 100 rows a category, 'partition' for others. None is 'partition', with "
+        "recipe='catboost' 'ordered'. A dict says it for some columns, by name or position.",
         model=True,
     ),
     Parameter(

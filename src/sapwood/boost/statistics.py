@@ -203,13 +203,15 @@ class Statistics:
         if self._stale:
             self._tell()
 
-    def settle(self, trees: Sequence[cpu.Tree], trainer: cpu.Trainer) -> list[cpu.Tree]:
+    def settle(self, trees: Sequence[cpu.Tree], grower: cpu.Trainer, trainer: cpu.Trainer) -> list[cpu.Tree]:
         """Put rows into the leaves of trees just grown, one for each output, in every order.
 
         Parameters
         ----------
         trees : sequence of Tree
             As they have grown.
+        grower : Trainer
+            The one of `growers` that they have grown on: its rows are in their leaves.
         trainer : Trainer
             Of the model: its rows are where the last order has them.
 
@@ -218,10 +220,11 @@ class Statistics:
         list of Tree
             Over the columns of the given data, and combinations of them.
         """
+        others = [pair for pair in zip((*self.growers, trainer), self._data, strict=True) if pair[0] is not grower]
         for output, tree in enumerate(trees):
             is_leaf = tree["left"] == 0
             number, n_leaves = np.cumsum(is_leaf, dtype=np.int32) - 1, int(is_leaf.sum())
-            for one, data in zip((*self.growers, trainer), self._data, strict=True):
+            for one, data in others:
                 one.assign(output, number[apply(data, tree, self._n_threads)], n_leaves)
             if self._pool is not None:
                 self._pool.watch(tree, self._behind(tree))

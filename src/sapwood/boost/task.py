@@ -108,7 +108,7 @@ class Task:
         together = self.params["multi_strategy"] == "multi_output_tree"
         trees = grower.grow(policy, limits, seed, number * rule.n_outputs, luck, together)
         if self.encoded is not None:
-            trees = self.encoded.settle(trees, self.trainer)
+            trees = self.encoded.settle(trees, grower, self.trainer)
             self.encoded.follow(rule, rate)
         if rule.after:
             judge = self.watches[-1] if self.watches else None

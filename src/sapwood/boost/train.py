@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, metric, objective, peers, sampling
-from sapwood.boost import dart, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
+from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
@@ -302,6 +302,7 @@ def _prepare(
     params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
     categories = [data.feature_names[column] for column in data.categories]
     constraints.check(params, data.feature_names, goal.link in COUPLED, categories)
+    params["category_encoding"] = encoding.decided(params["category_encoding"], data)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:
         classes = init_model.n_outputs
