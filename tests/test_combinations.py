@@ -11,7 +11,8 @@ import sapwood as sw
 from sapwood.device import cpu
 from sapwood.errors import SapwoodError
 from sapwood.kinds import Choice, Flag
-from sapwood.params import RECIPES, TABLE
+from sapwood.params import TABLE
+from sapwood.recipes import RECIPES
 
 VALUES: dict[str, list[Any]] = {
     "learning_rate": [0.01, 0.1, 1.0, "auto"], "recipe": list(RECIPES), "objective": sorted(cpu.objectives()),

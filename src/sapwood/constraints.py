@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ParameterError, suggest
-from sapwood.params import RECIPES
+from sapwood.recipes import RECIPES
 
 Group = list[int]  # columns that may share a path
 _NOT_EXACT = ("extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties")

@@ -40,6 +40,7 @@ from sapwood.kinds import (
     either,
     whole,
 )
+from sapwood.recipes import RECIPES
 
 
 @dataclass(frozen=True)
@@ -646,102 +647,9 @@ TABLE: tuple[Parameter, ...] = (
     ),
 )  # fmt: skip
 
-_EVERY_VALUE = {"max_bins": 65535, "min_samples_bin": 1, "precision": "wide"}
-_BARE = {
-    "reg_lambda": 0.0,
-    "min_child_weight": 0.0,
-    "min_samples_leaf": 1,
-    "path_smooth": 0.0,
-    "grow_policy": "depthwise",
-}
-RECIPES: dict[str, dict[str, Any]] = {
-    # Friedman (2001): trees of 8 leaves fit the negative gradient by least squares; leaf values minimise the loss.
-    "classic": {"hessian": "none", "max_depth": 3, **_BARE, **_EVERY_VALUE},
-    # Freund and Schapire (1997), as Friedman, Hastie and Tibshirani (2000) read it: stumps on exponential loss.
-    "adaboost": {
-        "objective": "exponential",
-        "learning_rate": 1.0,
-        "start": 0.0,
-        "max_depth": 1,
-        **_BARE,
-        **_EVERY_VALUE,
-    },
-    # Chen and Guestrin (2016), with the library's defaults; but 255 bins, where it has 256: they fit a byte.
-    "xgboost": {
-        "learning_rate": 0.3,
-        "grow_policy": "depthwise",
-        "max_depth": 6,
-        "max_leaves": None,
-        "max_bins": 255,
-        "min_samples_bin": 1,
-        "min_child_weight": 1.0,
-        "min_samples_leaf": 1,
-        "reg_lambda": 1.0,
-        "path_smooth": 0.0,
-        "max_cat_to_onehot": 3,  # it says 4 and means fewer than 4
-        "max_cat_threshold": 64,
-        "cat_smooth": 0.0,
-        "cat_l2": 0.0,
-        "min_data_per_group": 1,
-        "pruning": "post",
-        "rate_drop": 0.0,
-        "skip_drop": 0.0,
-        "max_drop": None,
-        "sample_type": "uniform",
-        "normalize_type": "tree",
-    },
-    # Ke et al. (2017), with the library's defaults.
-    "lightgbm": {
-        "learning_rate": 0.1,
-        "grow_policy": "leafwise",
-        "max_leaves": 31,
-        "max_depth": None,
-        "max_bins": 255,
-        "min_samples_bin": 3,
-        "min_child_weight": 1e-3,
-        "min_samples_leaf": 20,
-        "reg_lambda": 0.0,
-        "path_smooth": 0.0,
-        "linear_smooth": 0.0,
-        "max_cat_to_onehot": 3,  # it says 4 and counts missing values as one
-        "max_cat_threshold": 32,
-        "cat_smooth": 10.0,
-        "cat_l2": 10.0,
-        "min_data_per_group": 100,
-        "pruning": "pre",
-        "rate_drop": 0.1,
-        "skip_drop": 0.5,
-        "max_drop": 50,
-        "sample_type": "weighted",
-        "normalize_type": "paper",
-    },
-    # Prokhorenkova et al. (2018), with the library's defaults on the CPU, where trees are boosted plainly.
-    "catboost": {
-        "learning_rate": "auto",
-        "grow_policy": "symmetric",
-        "multi_strategy": "multi_output_tree",
-        "max_depth": 6,
-        "max_leaves": None,
-        "max_bins": 255,
-        "min_samples_bin": 1,
-        "min_child_weight": 0.0,
-        "min_samples_leaf": 1,
-        "reg_lambda": 3.0,
-        "path_smooth": 0.0,
-        "hessian": "none",
-        "score_function": "cosine",
-        "random_strength": 1.0,
-        "sampling": "mvs",
-        "subsample": 0.8,
-        "category_encoding": "ordered",
-        "n_permutations": 3,
-        "max_cat_to_onehot": 2,
-    },
-}
 _ROWS = {row.name: row for row in TABLE}
 _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
 _MOVED = {("boosting", "goss"): ("sampling", "goss"), ("boosting_type", "goss"): ("sampling", "goss")}
-
 
 # They came after the first models: one that has them at their defaults keeps the bytes that it had without them.
 _LATER = (

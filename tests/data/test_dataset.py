@@ -14,7 +14,8 @@ from numpy.testing import assert_array_equal
 
 from sapwood.boost import train
 from sapwood.data import container
-from sapwood.data.dataset import KIND, VERSION, Dataset
+from sapwood.data.dataset import Dataset
+from sapwood.data.saved import KIND, VERSION
 from sapwood.errors import DataError, ParameterError
 
 NAN, INF = np.nan, np.inf

@@ -20,13 +20,15 @@ from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, 
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
-from sapwood.data.dataset import BINS, Dataset
+from sapwood.data.dataset import Dataset
+from sapwood.data.saved import BINS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.combine import Combinations
 from sapwood.model.trees import Trees
-from sapwood.params import RECIPES, by_hand, given_names, model_params, names, resolve
+from sapwood.params import by_hand, given_names, model_params, names, resolve
+from sapwood.recipes import RECIPES
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
 History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
@@ -98,11 +100,14 @@ def train(
         weights.append(step[1])
         return {name: measure(watch, job.metrics, job.objective, job.n_threads) for name, watch in watches.items()}
 
-    def build(best_round: int | None = None) -> Booster:
+    def build(best_round: int | None = None, last: bool = False) -> Booster:
         n_kept = len(weights) if best_round is None else best_round - first
         kept, by = grown[: n_kept * len(grown) // max(1, len(weights))], weights[n_kept - 1] if n_kept else None
         new = Trees.of(kept if by is None else dart.weighted(kept, by))
         new = new if encoded is None else new.with_shared_sets()
+        if last:  # their many small arrays go before the model is checked, which takes room too
+            kept.clear()
+            grown.clear()
         return Booster(
             new if before is None else Trees.concat([before, new]),
             base=base,
@@ -124,7 +129,7 @@ def train(
     rows = job.label, _weight(data, held)
     task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values, encoded)
     rounds = _loop(job)(task, _rounds(job, first))
-    booster = build(_run(job, rounds, first, look, history, build))
+    booster = build(_run(job, rounds, first, look, history, build), last=True)
     if data.n_rows > 1:
         _warn_of_no_split(booster, job.params)
     return booster

@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,19 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import params, peers
-from sapwood.data import categories, container, ingest, sparse
+from sapwood.data import categories, chunked, container, ingest, saved
 from sapwood.data.categories import Coded, Dictionary
+from sapwood.data.saved import BINS, LATER, LISTED, VECTORS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
-
-# 1: without categories, values and lists, 2: without unseen ones, as data that has none is still written
-KIND, VERSION = "dataset", 3
-LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
-LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
-_NO_LISTS: tuple[NDArray[Any], ...] = tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
-VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
-BINS = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing")  # what a dataset settles
-LATER = ("linear_leaves", "zero_as_missing")  # of these: written only where they are on
 
 
 class Dataset:
@@ -126,8 +117,8 @@ class Dataset:
     ) -> None:
         peers.refuse_arguments(Dataset, unknown, params.names(), "the params of sapwood.train")
         bins = _bins(reference, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing)
-        zeros = bins["zero_as_missing"]
-        chunks = _read([data], ["data"], 1, categorical_features, feature_names, reference, zeros)
+        categorical = _categorical(categorical_features, reference)
+        chunks = chunked.read([data], ["data"], 1, categorical, feature_names, bins["zero_as_missing"])
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
         self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
 
@@ -165,17 +156,17 @@ class Dataset:
         Dataset
         """
         peers.refuse_arguments(cls.from_chunks, unknown, params.names(), "the params of sapwood.train")
-        parts = [_part(chunk) for chunk in chunks]
+        parts = [chunked.part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
         bins = _bins(reference, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing)
         tables, what = [part[0] for part in parts], [f"chunk {i}" for i in range(len(parts))]
-        zeros = bins["zero_as_missing"]
-        columns = _read(tables, what, 0, categorical_features, feature_names, reference, zeros)
+        categorical = _categorical(categorical_features, reference)
+        columns = chunked.read(tables, what, 0, categorical, feature_names, bins["zero_as_missing"])
         rows = [chunk.n_rows for chunk in columns]
         vectors = {
-            "label": _join([part[1] for part in parts], rows, "label"),
-            "weight": _join([part[2] for part in parts], rows, "weight"),
+            "label": chunked.join([part[1] for part in parts], rows, "label"),
+            "weight": chunked.join([part[2] for part in parts], rows, "weight"),
             "init_score": init_score,
             "group": group,
         }
@@ -204,19 +195,12 @@ class Dataset:
     @classmethod
     def _unpack(cls, raw: bytes, n_jobs: int | None = None) -> "Dataset":
         """The dataset that `_pack` made bytes of."""
-        arrays, fields = container.unpack(raw, KIND, VERSION, DataError)
+        arrays, fields = container.unpack(raw, saved.KIND, saved.VERSION, DataError)
         fields = {"tree_method": "hist", **dict.fromkeys(LATER, False), **fields}  # older files have none
-        known = _categories(arrays, fields)
-        unseen = {j: rows for j in known if (rows := arrays.pop(f"unseen.{j}", None)) is not None}
-        cuts, codes, listed = _checked(arrays, fields, known)
-        for j, rows in unseen.items():
-            rises = rows.dtype == np.int64 and rows.ndim == 1 and len(rows) > 0 and bool((np.diff(rows) > 0).all())
-            inside = rises and j in codes and rows[0] >= 0 and rows[-1] < len(codes[j])
-            if not inside or (codes[j][rows] != known[j].n_bins).any():
-                raise DataError("the file is not a valid dataset: rows of unseen categories are not missing ones.")
+        table, cuts, known, unseen = saved.read(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
-            [_columns(cuts, codes, listed, fields["n_rows"], known)],
+            [table],
             (cuts, known),
             tuple(fields["feature_names"]),
             fields["named"],
@@ -258,8 +242,8 @@ class Dataset:
             **{name: getattr(self, name) for name in BINS if name not in LATER or getattr(self, name)},
         }
         version = 2 if self.categories or "listed.column" in arrays or set(LATER) & set(fields) else 1
-        version = VERSION if self.unseen else version
-        return container.pack(KIND, version, arrays, fields)
+        version = saved.VERSION if self.unseen else version
+        return container.pack(saved.KIND, version, arrays, fields)
 
     def exchanged(
         self, gone: Collection[int], columns: Sequence[NDArray[np.float64] | Coded], cuts: Sequence[NDArray[np.float64]]
@@ -281,8 +265,8 @@ class Dataset:
         """
         listed = self._listed()
         apart = {int(name[6:]): code for name, code in self._codes(listed) if name.startswith("codes.")}
-        lists = tuple(listed.values()) or _NO_LISTS
-        table = _columns(self.cuts, apart, lists, self.n_rows, self.categories).apart()
+        lists = tuple(listed.values()) or saved.NO_LISTS
+        table = saved.columns(self.cuts, apart, lists, self.n_rows, self.categories).apart()
         kept = [j for j in range(self.n_columns) if j not in gone]
         known = {place: self.categories[j] for place, j in enumerate(kept) if j in self.categories}
         coded = {place: one for place, one in enumerate(columns, len(kept)) if isinstance(one, Coded)}
@@ -399,9 +383,9 @@ class Dataset:
         self.group = ingest.group(vectors.get("group"), self.n_rows)
         n_threads = self._n_threads = cpu.threads(n_jobs)
         chunks = [chunk for chunk in chunks if chunk.n_rows]
-        self.categories = _learn(chunks, feature_names, self.weight) if known is None else dict(known[1])
+        self.categories = chunked.learn(chunks, feature_names, self.weight) if known is None else dict(known[1])
         tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
-        self.unseen = _unseen(tables, self.categories) if unseen is None else unseen
+        self.unseen = chunked.unseen(tables, self.categories) if unseen is None else unseen
         exact = self.tree_method == "exact"
         if exact and self.categories:
             name = feature_names[min(self.categories)]
@@ -414,7 +398,7 @@ class Dataset:
             )
         if known is None:
             most = cpu.EVERY_VALUE if exact else self.max_bins
-            self.cuts = _cuts(tables, self.weight, (most, self.min_samples_bin), n_threads, self.categories)
+            self.cuts = chunked.cuts(tables, self.weight, (most, self.min_samples_bin), n_threads, self.categories)
         else:
             self.cuts = known[0]
         n_categories = [self.categories[j].n_bins if j in self.categories else 0 for j in range(self.n_columns)]
@@ -422,7 +406,7 @@ class Dataset:
         self.binned = cpu.Binned(tables, self.cuts, n_threads, exact, n_categories)
         self.values = vectors.get("values")
         if self.linear_leaves and self.values is None:
-            self.values = _values(tables, self.n_rows, self.n_columns, self.categories)
+            self.values = chunked.values(tables, self.n_rows, self.n_columns, self.categories)
         for array in (*self.cuts, *self._vectors().values(), *([] if self.values is None else [self.values])):
             array.flags.writeable = False
 
@@ -440,85 +424,15 @@ class Dataset:
         together = set(listed["listed.column"].tolist()) if listed else set()
         for j in range(self.n_columns):
             if j not in together:
-                yield f"codes.{j}", self.binned.codes(j).astype(_code_type(self.n_bins[j]), copy=False)
+                yield f"codes.{j}", self.binned.codes(j).astype(saved.code_type(self.n_bins[j]), copy=False)
         yield from listed.items()
 
 
-def _read(
-    tables: Sequence[Any],
-    what: Sequence[str],
-    min_rows: int,
-    categorical: Any,
-    feature_names: Sequence[str] | None,
-    reference: Dataset | None,
-    zero_as_missing: bool,
-) -> list[ingest.Columns]:
-    """The chunks as they are, but of one mind about which columns are of categories."""
+def _categorical(given: Any, reference: Dataset | None) -> Any:
+    """`categorical_features`: checked, or the reference's."""
     if reference is not None:
-        categorical = categories.known(reference.categories, reference.feature_names if reference.named else None)
-    else:
-        categorical = params.resolve({"categorical_features": categorical})["categorical_features"]
-    chunks: list[ingest.Columns] = []
-    for table, name in zip(tables, what, strict=True):
-        chunks.append(
-            ingest.read(
-                table,
-                what=name,
-                min_rows=min_rows,
-                categorical=categorical,
-                names=feature_names,
-                zero_as_missing=zero_as_missing,
-            )
-        )
-        if isinstance(categorical, list) and chunks[0].names is not None:  # places are those of the first chunk
-            places = [j for j, one in enumerate(chunks[0].apart()) if isinstance(one, Coded)]
-            categorical = {chunks[0].names[j]: j for j in places}
-    return chunks
-
-
-def _learn(
-    chunks: Sequence[ingest.Columns], names: Sequence[str], weight: NDArray[np.float64] | None
-) -> dict[int, Dictionary]:
-    """The dictionaries of all columns that are of categories in some chunk."""
-    found = {
-        j
-        for chunk in chunks
-        if isinstance(chunk.table, list)
-        for j, one in enumerate(chunk.table)
-        if isinstance(one, Coded)
-    }
-    counts = cpu.counts(weight)[0] if found and weight is not None else None
-    learned = {}
-    for j in sorted(found):
-        where = f"column {names[j]!r}, which has categories in a chunk,"
-        parts = [ingest.as_categories(chunk.apart()[j], where) for chunk in chunks]
-        learned[j] = categories.learn(parts, counts, f"column {names[j]!r}")
-    return learned
-
-
-def _unseen(tables: Sequence[Any], known: Mapping[int, Dictionary]) -> dict[int, NDArray[np.int64]]:
-    """The rows of every column of categories whose value is in no dictionary."""
-    found = {j: np.flatnonzero(np.concatenate([table[j] for table in tables]) == categories.UNSEEN) for j in known}
-    return {j: rows for j, rows in found.items() if len(rows)}
-
-
-def _cuts(
-    tables: Sequence[Any],
-    weight: NDArray[np.float64] | None,
-    bins: tuple[int, int],
-    n_threads: int,
-    known: Mapping[int, Dictionary],
-) -> list[NDArray[np.float64]]:
-    """Cuts of the columns of numbers; none of the others."""
-    if not known:
-        return cpu.cuts(tables, weight, *bins, n_threads)
-    cuts: list[NDArray[np.float64]] = [np.empty(0)] * len(tables[0])
-    numeric = [j for j in range(len(cuts)) if j not in known]
-    if numeric:
-        found = cpu.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads)
-        for j, own in zip(numeric, found, strict=True):
-            cuts[j] = own
-    return cuts
+        return categories.known(reference.categories, reference.feature_names if reference.named else None)
+    return params.resolve({"categorical_features": given})["categorical_features"]
 
 
 def _bins(reference: Dataset | None, *given: Any) -> dict[str, Any]:
@@ -529,83 +443,9 @@ def _bins(reference: Dataset | None, *given: Any) -> dict[str, Any]:
     return {name: settings[name] for name in BINS}
 
 
-def _part(chunk: Any) -> tuple[Any, Any, Any]:
-    """Table, label and weight of a chunk."""
-    if not isinstance(chunk, tuple):
-        return chunk, None, None
-    if not 1 <= len(chunk) <= 3:
-        raise DataError(f"a chunk is a table, (table, label) or (table, label, weight), not {len(chunk)} things.")
-    table, label, weight = (*chunk, None, None)[:3]
-    return table, label, weight
-
-
-def _join(pieces: list[Any], rows: list[int], what: str) -> NDArray[np.float64] | None:
-    """One vector of the pieces that came with chunks of so many rows; labels may have several columns."""
-    if all(piece is None for piece in pieces):
-        return None
-    joined: list[NDArray[np.float64]] = []
-    for i, (piece, n_rows) in enumerate(zip(pieces, rows, strict=True)):
-        if piece is None:
-            raise DataError(f"chunk {i} has no {what}, but others have; give all of them one, or none.")
-        values = ingest.floats(piece, f"{what} of chunk {i}")
-        wanted = (n_rows, *(joined[0] if joined else values).shape[1:]) if what == "label" else (n_rows,)
-        if values.shape != wanted:
-            raise DataError(f"the {what} of chunk {i} must be of shape {wanted}, got {values.shape}.")
-        joined.append(values)
-    return np.concatenate(joined)
-
-
-def _code_type(n_bins: int) -> Any:
-    return np.uint8 if n_bins <= 255 else np.uint16 if n_bins <= 65535 else np.uint32  # n_bins is the code of missing
-
-
-def _values(
-    tables: Sequence[Any], n_rows: int, n_columns: int, categories: Mapping[int, Dictionary]
-) -> NDArray[np.float32 | np.float64]:
-    """The tables of all chunks as one, row by row, in float32 where that holds every type in them; 0 for categories."""
-    numeric = [j for j in range(n_columns) if j not in categories]
-    chunks = [[table[:, j] if isinstance(table, np.ndarray) else table[j] for j in numeric] for table in tables]
-    kinds = {column.dtype for chunk in chunks for column in chunk}
-    values = np.zeros((n_rows, n_columns), np.result_type(np.float32, *kinds))
-    first = 0
-    for chunk in chunks:
-        for j, column in zip(numeric, chunk, strict=True):
-            values[first : first + len(column), j] = column
-        first += len(chunk[0]) if chunk else 0
-    return values
-
-
 def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
     """A column as float64 in which equal values, and missing ones, have equal bits."""
     return np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)
-
-
-def _columns(
-    cuts: list[NDArray[np.float64]],
-    codes: dict[int, NDArray[Any]],
-    listed: tuple[NDArray[Any], ...],
-    n_rows: int,
-    known: Mapping[int, Dictionary],
-) -> ingest.Columns:
-    """A table that has these codes: a bin's upper cut, infinity for the last bin, NaN for missing; or categories."""
-    values = [np.append(own, [np.inf, np.nan]) for own in cuts]
-    table: dict[int, Any] = {j: _coded(code, known[j]) if j in known else values[j][code] for j, code in codes.items()}
-    columns, usual, offset, row, code = listed
-    for j, most, (first, last) in zip(columns.tolist(), usual.tolist(), pairwise(offset.tolist()), strict=True):
-        rows = row[first:last].astype(np.int32)
-        table[j] = sparse.Stored(values[j][code[first:last]], rows, n_rows, float(values[j][most]))
-    return ingest.Columns([table[j] for j in range(len(cuts))], None, n_rows, len(cuts))
-
-
-def _coded(code: NDArray[Any], dictionary: Dictionary) -> Coded:
-    """A column of categories that has these codes."""
-    return Coded(np.where(code == dictionary.n_bins, -1, code.astype(np.int32)), dictionary.values[: dictionary.n_bins])
-
-
-def _categories(arrays: dict[str, NDArray[Any]], fields: Mapping[str, Any]) -> dict[int, Dictionary]:
-    """The dictionaries of a loaded file, taken out of its arrays."""
-    names = fields.get("feature_names")
-    return categories.unpack(arrays, len(names) if isinstance(names, list) else 0, DataError)
 
 
 def _feed(digest: Any, values: NDArray[Any]) -> None:
@@ -613,84 +453,3 @@ def _feed(digest: Any, values: NDArray[Any]) -> None:
     little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
     digest.update(f"{little.dtype.str}{little.shape}".encode())
     digest.update(little.data)
-
-
-def _checked(
-    arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any], known: Mapping[int, Dictionary]
-) -> tuple[list[NDArray[np.float64]], dict[int, NDArray[Any]], tuple[NDArray[Any], ...]]:
-    """Cuts, codes and listed codes of a loaded file, after making sure that every part of it fits every other."""
-
-    def need(true: bool, what: str) -> None:
-        if not true:
-            raise DataError(f"the file is not a valid dataset: {what}.")
-
-    need(
-        set(fields) == {"n_rows", "feature_names", "named", *BINS},
-        "its fields are not those of a dataset",
-    )
-    n_rows, names, max_bins = fields["n_rows"], fields["feature_names"], fields["max_bins"]
-    need(type(n_rows) is int and n_rows > 0, "n_rows is not a positive integer")
-    need(type(max_bins) is int and 2 <= max_bins <= 65535, "max_bins is not in 2..65535")
-    least = fields["min_samples_bin"]
-    need(type(least) is int and least >= 1, "min_samples_bin is not a positive integer")
-    need(fields["tree_method"] in ("hist", "exact"), "tree_method is neither 'hist' nor 'exact'")
-    need(type(fields["named"]) is bool, "named is not a boolean")
-    need(type(fields["zero_as_missing"]) is bool, "zero_as_missing is not a boolean")
-    need(isinstance(names, list) and len(names) > 0, "there are no feature names")
-    need(all(isinstance(name, str) for name in names) and len(set(names)) == len(names), "names are not unique strings")
-
-    need(type(fields["linear_leaves"]) is bool, "linear_leaves is not a boolean")
-    kept = ["values"] if fields["linear_leaves"] else []
-    listed = [f"listed.{name}" for name in LISTED] if "listed.column" in arrays else []
-    found = arrays["listed.column"] if listed else np.empty(0, np.int32)
-    together = set(found.tolist())
-    columns = {j: f"codes.{j}" for j in range(len(names)) if j not in together}
-    reals = ["cuts", *(name for name in VECTORS if name in arrays and name != "group")]
-    wanted = {"cuts", "offset", *columns.values(), *listed, *kept}
-    need(set(arrays) - set(VECTORS) == wanted, "arrays are missing, or there are too many")
-    need(
-        all(arrays[name].dtype == np.float64 for name in reals),
-        "not all reals are float64",
-    )
-    need("group" not in arrays or arrays["group"].shape == (n_rows,), "groups are not of rows")
-    every, offset = arrays["cuts"], arrays["offset"]
-    need(every.ndim == 1 and bool(np.isfinite(every).all()), "cuts are not finite numbers")
-    need(offset.dtype == np.int64 and offset.shape == (len(names) + 1,), "offsets are of the wrong type or shape")
-    steps = np.diff(offset)
-    need(offset[0] == 0 and offset[-1] == len(every) and bool((steps >= 0).all()), "offsets do not fit the cuts")
-    need(
-        fields["tree_method"] == "exact" or bool((steps < max_bins).all()),
-        "a column has more cuts than max_bins allows",
-    )
-
-    cuts = [every[first:last] for first, last in pairwise(offset)]
-    for values in (arrays[name] for name in kept):
-        need(values.dtype in (np.float32, np.float64), "values are not of a real type")
-        need(values.shape == (n_rows, len(names)), "values are not of rows and columns")
-    need(all(bool((np.diff(own) > 0).all()) for own in cuts), "cuts do not ascend")
-    need(all(len(cuts[j]) == 0 for j in known), "a column of categories has cuts")
-    n_bins = np.array([known[j].n_bins if j in known else len(own) + 1 for j, own in enumerate(cuts)])
-    codes = {j: arrays[name] for j, name in columns.items()}
-    for j, code in codes.items():
-        need(code.dtype == _code_type(n_bins[j]) and code.shape == (n_rows,), "codes are of the wrong type or shape")
-        need(int(code.max()) <= n_bins[j], "a code is larger than that of missing values")
-    lists = tuple(arrays[name] for name in listed) or _NO_LISTS
-    need(_lists_fit(lists, n_bins, n_rows), "its lists of rows do not fit together")
-    return cuts, codes, lists
-
-
-def _lists_fit(lists: tuple[NDArray[Any], ...], missing: NDArray[np.int64], n_rows: int) -> bool:
-    """Whether listed codes are in order, and within the columns; `missing` is the largest code of each."""
-    column, usual, offset, row, code = lists
-    if any(one.dtype != wanted or one.ndim != 1 for one, wanted in zip(lists, LISTED_TYPES, strict=True)):
-        return False
-    if len(usual) != len(column) or len(offset) != len(column) + 1 or len(row) != len(code):
-        return False
-    if offset[0] != 0 or offset[-1] != len(row) or (np.diff(offset) < 0).any() or (np.diff(column) <= 0).any():
-        return False
-    if len(column) and not (column[0] >= 0 and column[-1] < len(missing)):
-        return False
-    of = np.repeat(np.arange(len(column)), np.diff(offset))  # the list that an entry is in
-    rising = (np.diff(row.astype(np.int64)) > 0) | (np.diff(of) > 0)
-    largest = missing[column]
-    return bool(rising.all() and (row < n_rows).all() and (usual <= largest).all() and (code <= largest[of]).all())

@@ -19,14 +19,16 @@ from sapwood import objective, peers
 from sapwood.boost import train
 from sapwood.boost.callback import Callback
 from sapwood.data import ingest
-from sapwood.data.dataset import BINS, Dataset
+from sapwood.data.dataset import Dataset
+from sapwood.data.saved import BINS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.kinds import Number, class_name
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import RECIPES, TABLE, names, resolve
+from sapwood.params import TABLE, names, resolve
 from sapwood.params import Parameter as Row
+from sapwood.recipes import RECIPES
 
 OBJECTIVES = cpu.objectives()
 

@@ -238,8 +238,10 @@ class Trees:
 
 
 def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
-    """One array of the dtype the name has, of no element where there are no parts."""
-    return np.concatenate([np.empty(0, DTYPES[name]), *parts], dtype=DTYPES[name])
+    """One array of the dtype the name has, of no element where there are no parts; read-only, so nobody copies it."""
+    joined = np.concatenate([np.empty(0, DTYPES[name]), *parts], dtype=DTYPES[name])
+    joined.flags.writeable = False
+    return joined
 
 
 def _joined_sets(parts: Sequence[tuple[NDArray[Any], ...]]) -> dict[str, NDArray[Any]]:

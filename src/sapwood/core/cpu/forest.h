@@ -64,11 +64,9 @@ class Forest {
   };
   void check_sets(const ForestArrays& a);
   bool in_set(int64_t set, double x) const;
-  template <bool SETS>
   int32_t follow(const OneTree& t, const double* row) const;
   template <bool MISSING>
-  void follow(const OneTree& t, const double* rows, size_t stride, int n, int32_t* leaf) const;
-  template <bool SETS>
+  static void follow(const Walk* const* tree, const double* const* row, int32_t* leaf);
   void by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                double* out) const;
   void by_trees(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,

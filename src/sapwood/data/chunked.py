@@ -1,0 +1,129 @@
+"""Tables that come in chunks of rows: read alike, joined, and what they tell together.
+
+In: tables, or their columns. Out: columns of one mind about categories; dictionaries, cuts, values of all chunks.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data import categories, ingest
+from sapwood.data.categories import Coded, Dictionary
+from sapwood.device import cpu
+from sapwood.errors import DataError
+
+
+def read(
+    tables: Sequence[Any],
+    what: Sequence[str],
+    min_rows: int,
+    categorical: Any,
+    feature_names: Sequence[str] | None,
+    zero_as_missing: bool,
+) -> list[ingest.Columns]:
+    """The chunks as they are, but of one mind about which columns are of categories."""
+    chunks: list[ingest.Columns] = []
+    for table, name in zip(tables, what, strict=True):
+        chunks.append(
+            ingest.read(
+                table,
+                what=name,
+                min_rows=min_rows,
+                categorical=categorical,
+                names=feature_names,
+                zero_as_missing=zero_as_missing,
+            )
+        )
+        if isinstance(categorical, list) and chunks[0].names is not None:  # places are those of the first chunk
+            places = [j for j, one in enumerate(chunks[0].apart()) if isinstance(one, Coded)]
+            categorical = {chunks[0].names[j]: j for j in places}
+    return chunks
+
+
+def part(chunk: Any) -> tuple[Any, Any, Any]:
+    """Table, label and weight of a chunk."""
+    if not isinstance(chunk, tuple):
+        return chunk, None, None
+    if not 1 <= len(chunk) <= 3:
+        raise DataError(f"a chunk is a table, (table, label) or (table, label, weight), not {len(chunk)} things.")
+    table, label, weight = (*chunk, None, None)[:3]
+    return table, label, weight
+
+
+def join(pieces: list[Any], rows: list[int], what: str) -> NDArray[np.float64] | None:
+    """One vector of the pieces that came with chunks of so many rows; labels may have several columns."""
+    if all(piece is None for piece in pieces):
+        return None
+    joined: list[NDArray[np.float64]] = []
+    for i, (piece, n_rows) in enumerate(zip(pieces, rows, strict=True)):
+        if piece is None:
+            raise DataError(f"chunk {i} has no {what}, but others have; give all of them one, or none.")
+        values = ingest.floats(piece, f"{what} of chunk {i}")
+        wanted = (n_rows, *(joined[0] if joined else values).shape[1:]) if what == "label" else (n_rows,)
+        if values.shape != wanted:
+            raise DataError(f"the {what} of chunk {i} must be of shape {wanted}, got {values.shape}.")
+        joined.append(values)
+    return np.concatenate(joined)
+
+
+def learn(
+    chunks: Sequence[ingest.Columns], names: Sequence[str], weight: NDArray[np.float64] | None
+) -> dict[int, Dictionary]:
+    """The dictionaries of all columns that are of categories in some chunk."""
+    found = {
+        j
+        for chunk in chunks
+        if isinstance(chunk.table, list)
+        for j, one in enumerate(chunk.table)
+        if isinstance(one, Coded)
+    }
+    counts = cpu.counts(weight)[0] if found and weight is not None else None
+    learned = {}
+    for j in sorted(found):
+        where = f"column {names[j]!r}, which has categories in a chunk,"
+        parts = [ingest.as_categories(chunk.apart()[j], where) for chunk in chunks]
+        learned[j] = categories.learn(parts, counts, f"column {names[j]!r}")
+    return learned
+
+
+def unseen(tables: Sequence[Any], known: Mapping[int, Dictionary]) -> dict[int, NDArray[np.int64]]:
+    """The rows of every column of categories whose value is in no dictionary."""
+    found = {j: np.flatnonzero(np.concatenate([table[j] for table in tables]) == categories.UNSEEN) for j in known}
+    return {j: rows for j, rows in found.items() if len(rows)}
+
+
+def cuts(
+    tables: Sequence[Any],
+    weight: NDArray[np.float64] | None,
+    bins: tuple[int, int],
+    n_threads: int,
+    known: Mapping[int, Dictionary],
+) -> list[NDArray[np.float64]]:
+    """Cuts of the columns of numbers; none of the others."""
+    if not known:
+        return cpu.cuts(tables, weight, *bins, n_threads)
+    all_cuts: list[NDArray[np.float64]] = [np.empty(0)] * len(tables[0])
+    numeric = [j for j in range(len(all_cuts)) if j not in known]
+    if numeric:
+        found = cpu.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads)
+        for j, own in zip(numeric, found, strict=True):
+            all_cuts[j] = own
+    return all_cuts
+
+
+def values(
+    tables: Sequence[Any], n_rows: int, n_columns: int, categories: Mapping[int, Dictionary]
+) -> NDArray[np.float32 | np.float64]:
+    """The tables of all chunks as one, row by row, in float32 where that holds every type in them; 0 for categories."""
+    numeric = [j for j in range(n_columns) if j not in categories]
+    chunks = [[table[:, j] if isinstance(table, np.ndarray) else table[j] for j in numeric] for table in tables]
+    kinds = {column.dtype for chunk in chunks for column in chunk}
+    table = np.zeros((n_rows, n_columns), np.result_type(np.float32, *kinds))
+    first = 0
+    for chunk in chunks:
+        for j, column in zip(numeric, chunk, strict=True):
+            table[first : first + len(column), j] = column
+        first += len(chunk[0]) if chunk else 0
+    return table
