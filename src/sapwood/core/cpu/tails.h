@@ -158,9 +158,15 @@ class Tails {
     const std::vector<int>& columns = search(0).allowed(batch[0]);
     const double own = score_of(batch);
     std::vector<Shared> found(columns.size());
-    run(n_codes < FORK_NS ? 1 : n_threads_, (int64_t)columns.size(),
-        [&](int64_t k, int) { found[k] = best_of(batch, columns[k], worth(own)); });
-    const Shared best = judge_.best(found, own, batch[0]);
+    auto scan = [&](bool limited) {
+      run(n_codes < FORK_NS ? 1 : n_threads_, (int64_t)columns.size(), [&](int64_t k, int) {
+        if (limited && (found[k].column < 0 || enough(batch, found[k]))) return;
+        found[k] = best_of(batch, columns[k], worth(own), limited);
+      });
+      return judge_.best(found, own, batch[0]);
+    };
+    Shared best = scan(false);
+    if (best.column >= 0 && !enough(batch, best)) best = scan(true);  // limits only lower scores: else it is the best
     if (best.column < 0) return {};
     return take(batch, best);
   }
@@ -195,7 +201,7 @@ class Tails {
   }
 
   // (n) of the first cuts, or of the steps; model after model of each node, then output after output.
-  std::vector<double> scores(const Ids& batch, int c, size_t n, bool side, const Steps* steps) {
+  std::vector<double> scores(const Ids& batch, int c, size_t n, bool side, const Steps* steps, bool limited) {
     std::vector<double> all(n, 0.0), squares(n, 0.0), one, square;
     std::vector<Sums> left(steps != nullptr ? n : 0), tail(left.size());
     const Kernels& kernel = kernels();
@@ -226,24 +232,25 @@ class Tails {
       }
     }
     for (size_t i = 0; i < n; i++) all[i] = score(Angle{all[i], squares[i]});
-    for (const int32_t id : batch) veto(id, c, side, steps, all);
+    for (const int32_t id : batch)
+      if (limited) veto(id, c, side, steps, all);
     return all;
   }
   const Penalty& penalty(size_t k, int c) {
     return b_.is_category[c] ? search(k).categories_->penalty(c, b_.n_bins[c]) : search(k).penalty();
   }
 
-  Shared best_of(const Ids& batch, int c, double bar) {
+  Shared best_of(const Ids& batch, int c, double bar, bool limited) {
     const int n_bins = b_.n_bins[c];
     const bool missing = any_missing(batch, c);
     Shared best;
     if (!b_.is_category[c]) {
-      const std::vector<double> right = scores(batch, c, (size_t)(n_bins - !missing), false, nullptr),
-                                left = scores(batch, c, (size_t)(missing ? n_bins - 1 : 0), true, nullptr);
+      const std::vector<double> right = scores(batch, c, (size_t)(n_bins - !missing), false, nullptr, limited),
+                                left = scores(batch, c, (size_t)(missing ? n_bins - 1 : 0), true, nullptr, limited);
       best = Search::best_of(right, left, c, bar, 0, (int)right.size() - 1);
     } else {
-      const Steps steps = search(0).level_steps(nodes(0), last(batch), c);
-      const std::vector<double> all = scores(batch, c, steps.size(), false, &steps);
+      const Steps steps = steps_of(batch, c);
+      const std::vector<double> all = scores(batch, c, steps.size(), false, &steps, limited);
       bool side = false;
       best.score = bar;
       for (int i = 0; i < (int)steps.size(); i++) {
@@ -263,18 +270,33 @@ class Tails {
     return false;
   }
 
-  bool left_heavier(const Ids& batch, const Shared& split) {
-    const int c = split.column;
-    const Steps steps = b_.is_category[c] ? search(0).level_steps(nodes(0), last(batch), c) : Steps{};
+  // The steps of a column, from rows of all models: none where it holds numbers.
+  Steps steps_of(const Ids& batch, int c) {
+    return b_.is_category[c] ? search(0).level_steps(nodes(0), last(batch), c) : Steps{};
+  }
+  // What goes left of some parts.
+  Sums left_of(size_t k, const Ids& parts, const Shared& split, const Steps& steps) {
+    const bool set = b_.is_category[split.column];
     std::vector<Sums> left((size_t)split.bin + 1);
+    Sums all;
+    for (const int32_t part : parts) {
+      fill(k, part, split.column, set ? &steps : nullptr, split.missing_left && !set, left);
+      all = all + left.back();
+    }
+    return all;
+  }
+  Sums sum_of(size_t k, const Ids& parts) {
+    Sums all;
+    for (const int32_t part : parts) all = all + nodes(k)[part].sum;
+    return all;
+  }
+
+  bool left_heavier(const Ids& batch, const Shared& split) {
+    const Steps steps = steps_of(batch, split.column);
     double l = 0.0, r = 0.0;
     for (size_t k = 0; k < n_outputs(); k++) {
-      int64_t sides[2] = {0, 0};
-      for (const int32_t part : last(batch)) {
-        fill(k, part, c, steps.empty() ? nullptr : &steps, false, left);
-        sides[0] += left.back().h, sides[1] += nodes(k)[part].sum.h - left.back().h;
-      }
-      l = l + (double)sides[0] / search(k).h_unit(), r = r + (double)sides[1] / search(k).h_unit();
+      const Sums left = left_of(k, last(batch), split, steps), right = sum_of(k, last(batch)) - left;
+      l = l + (double)left.h / search(k).h_unit(), r = r + (double)right.h / search(k).h_unit();
     }
     return l >= r;
   }
@@ -282,8 +304,7 @@ class Tails {
   double take(const Ids& batch, const Shared& best) {
     const int c = best.column;
     const bool set = b_.is_category[c];
-    const Steps steps = set ? search(0).level_steps(nodes(0), last(batch), c) : Steps{};
-    std::vector<Sums> left((size_t)best.bin + 1);
+    const Steps steps = steps_of(batch, c);
     double gained = 0.0;
     for (const int32_t id : batch) branches_[id].gain.clear();
     for (size_t k = 0; k < n_outputs(); k++) {
@@ -292,10 +313,8 @@ class Tails {
         const Ids& part = branches_[id].parts;
         Angle before, after;
         for (size_t m = 0; m < part.size(); m += 2) {
-          for (const size_t at : {m, m + 1}) {
-            fill(k, part[at], c, set ? &steps : nullptr, best.missing_left && !set, left);
-            nodes(k)[part[at]].best = {best.score, c, best.bin, best.missing_left, left.back()};
-          }
+          for (const size_t at : {m, m + 1})
+            nodes(k)[part[at]].best = {best.score, c, best.bin, best.missing_left, left_of(k, {part[at]}, best, steps)};
           const Node &body = nodes(k)[part[m]], &tail = nodes(k)[part[m + 1]];
           const Penalty& p = penalty(k, c);
           before = before + own(k, id, m);
@@ -316,9 +335,30 @@ class Tails {
   }
 
   // -------------------------------------------------------------------------------------------------- limits
+  // Whether a split leaves enough on both sides of every node, as far as hessians tell.
+  bool enough(const Ids& batch, const Shared& split) {
+    if (lim_.min_child_weight == 0.0 && !counts_) return true;
+    const Steps steps = steps_of(batch, split.column);
+    for (const int32_t id : batch) {
+      double l = 0.0, r = 0.0;
+      bool few = false;
+      for (size_t k = 0; k < n_outputs(); k++) {
+        const Sums left = left_of(k, last({id}), split, steps), all = sum_of(k, last({id}));
+        l = l + (double)left.h / search(k).h_unit(), r = r + (double)(all - left).h / search(k).h_unit();
+        few = few || (k == 0 && counts_ && !search(0).surely_enough(left.h, all.h));
+      }
+      if (poor(l, r, few)) return false;
+    }
+    return true;
+  }
+  bool poor(double left, double right, bool few) const {  // sums over outputs; an empty side is no harm
+    const double outputs = (double)n_outputs();
+    if (!(left > 0.0 && right > 0.0)) return false;
+    return few || left / outputs < lim_.min_child_weight || right / outputs < lim_.min_child_weight;
+  }
+
   // Takes out the candidates that leave a side of a node too little, of all rows as the last model has them.
   void veto(int32_t id, int c, bool side, const Steps* steps, std::vector<double>& out) {
-    if (lim_.min_child_weight == 0.0 && !counts_) return;
     const size_t n = out.size();
     std::vector<double> left(n, 0.0), right(n, 0.0);
     std::vector<Sums> body(n), tail(n);
@@ -338,16 +378,12 @@ class Tails {
       search(0).count_codes(nodes(0)[one], c, more);
       for (size_t b = 0; b < more.size(); b++) count[b] += more[b];
     }
-    const double outputs = (double)n_outputs();
     int64_t total = 0, rows = side ? count.back() : 0;
     for (const int64_t x : count) total += x;
     for (size_t i = 0; i < n; i++) {
       if (steps != nullptr && (*steps)[i].fresh) rows = 0;
       rows += count[steps != nullptr ? (*steps)[i].code : (int)i];
-      if (!(left[i] > 0.0 && right[i] > 0.0)) continue;
-      if ((counts_ && search(0).few(rows, total)) || left[i] / outputs < lim_.min_child_weight ||
-          right[i] / outputs < lim_.min_child_weight)
-        out[i] = -INF;
+      if (poor(left[i], right[i], counts_ && search(0).few(rows, total))) out[i] = -INF;
     }
   }
 
