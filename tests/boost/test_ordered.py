@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 import reference
 import reference_ordered
 import sapwood
+from sapwood import grow
 from sapwood.boost import ordered
+from sapwood.device import cpu
 from sapwood.errors import ParameterError
+from sapwood.params import resolve
 from test_reference import POLICIES, WEIGHTS, assert_bits, labels, table, weight_of
 
 Floats = NDArray[np.float64]
@@ -182,3 +185,18 @@ def test_refuses(params: dict[str, Any], message: str) -> None:
     data = sapwood.Dataset(X, rng.normal(size=3000), max_bins=1000)
     with pytest.raises(ParameterError, match=message):
         sapwood.train({"boosting": "ordered", "n_estimators": 2} | params, data)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "ends", "message"),
+    [(1, [4, 4, 10], "two for every model"), (1, [4, 9], "two for every model"), (1, [4, 2, 6, 10], "must rise"),
+     (2, [4, 10], "cannot have these rules or chunks")],
+)  # fmt: skip
+def test_the_core_refuses(chunks: int, ends: list[int], message: str) -> None:
+    y = np.arange(10.0)
+    binned = cpu.Binned([[part] for part in np.split(y, chunks)], [y[:-1] + 0.5], 1)
+    trainer = cpu.Trainer(binned, y[None], None, "squared_error", {}, 1, 1)
+    policy, limits = grow.plan(resolve({}))
+    trainer.gradients("auto")
+    with pytest.raises(ValueError, match=message):
+        trainer.grow(policy, limits | {"learning_rate": 1.0}, 0, 0, ends=ends)
