@@ -105,6 +105,27 @@ def test_threads_and_chunks(isa: str) -> None:
     assert len(models) == 1
 
 
+@pytest.mark.parametrize("sampling", ["mvs", "goss", "bayesian"])
+def test_samples_luck_and_real_weights(sampling: str, isa: str) -> None:
+    rng = np.random.default_rng(71)
+    X = table(rng, 3000)
+    y, weight = labels(rng, X, "logistic"), rng.random(3000)
+    params = {
+        "boosting": "ordered",
+        "objective": "logistic",
+        "n_estimators": 3,
+        "sampling": sampling,
+        "score_function": "cosine",
+        "random_strength": 1.0,
+        "learning_rate": 0.5,
+    } | ({"subsample": 0.7} if sampling == "mvs" else {})
+    cut = [slice(0, 1300), slice(1300, 3000)]
+    parts = sapwood.Dataset.from_chunks([(X[one], y[one], weight[one]) for one in cut])
+    models = [sapwood.train(params | {"n_jobs": n}, data)
+              for n in (1, 7) for data in (sapwood.Dataset(X, y, weight), parts)]  # fmt: skip
+    assert len({model.fingerprint() for model in models}) == 1 and models[0].trees.n_nodes > 9
+
+
 def test_no_label_reaches_the_score_that_judges_its_row() -> None:
     """Along given trees: a label changes the scores at which later rows are tails, and never where its own row is."""
     rng = np.random.default_rng(65)
