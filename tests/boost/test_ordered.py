@@ -217,6 +217,7 @@ def test_the_core_refuses(chunks: int, ends: list[int], message: str) -> None:
     binned = cpu.Binned([[part] for part in np.split(y, chunks)], [y[:-1] + 0.5], 1)
     trainer = cpu.Trainer(binned, y[None], None, "squared_error", {}, 1, 1)
     policy, limits = grow.plan(resolve({}))
+    trainer.fill_scores(np.zeros(1))
     trainer.gradients("auto")
     with pytest.raises(ValueError, match=message):
         trainer.grow(policy, limits | {"learning_rate": 1.0}, 0, 0, ends=ends)
