@@ -119,6 +119,7 @@ def tasks() -> Iterator[tuple[str, str]]:
     for grower in growers:
         params = {"grow_policy": grower, "n_estimators": ROUNDS, "max_depth": 4, "min_data_per_group": 10}
         yield f"categories {grower}", sapwood.train(params, with_categories()).fingerprint()
+        yield f"tails {grower}", sapwood.train(params | {"boosting": "ordered"}, with_categories()).fingerprint()
         yield f"rising categories {grower}", sapwood.train(params | RISING, with_categories()).fingerprint()
         del params["min_data_per_group"]
         yield f"rising exact {grower}", sapwood.train(params | RISING, dataset("squared_error", "exact")).fingerprint()

@@ -11,20 +11,20 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 3130,  # 22 metrics in one file; every parameter; what the peers have for it, and what we have not
+    "src/sapwood": 3140,  # 22 metrics in one file; every parameter; what the peers have for it, and what we have not
     "src/sapwood/device": 160,
     "src/sapwood/data": 2350,  # any container, categories and their dictionaries, sparse tables, target statistics
     "src/sapwood/model": 3000,  # trees and their proofs; combinations; explanations, importances, effects, influence
     "src/sapwood/model/convert": 2100,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
     "src/sapwood/objective": 580,  # several levels; classes without rows named
-    "src/sapwood/boost": 2800,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; categories
+    "src/sapwood/boost": 2960,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; categories
     "src/sapwood/interfaces": 860,  # the estimators, and the encoder; the registry of skl2onnx
-    "src/sapwood/core": 1200,
-    "src/sapwood/core/math": 480,  # one way to order floats; a ridge
+    "src/sapwood/core": 1230,
+    "src/sapwood/core/math": 490,  # one way to order floats; a ridge; fits of bodies on tails
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 10150,  # histograms, exact trees; slots, bundles, sets; bounds; vector leaves; Shapley
+    "src/sapwood/core/cpu": 10850,  # histograms, exact trees; slots, bundles, sets; bounds; vectors, tails; Shapley
     "tools": 350,
     "benchmarks": 1400,  # one script a claim; the last is the recipe against CatBoost
     "examples": 100,

@@ -143,10 +143,23 @@ class Trainer:
         columns that trees before the first have used."""
 
     def grow(
-        self, policy: str, limits: Mapping[str, float], seed: int, tree: int, luck: float = 0.0, together: bool = False
+        self,
+        policy: str,
+        limits: Mapping[str, float],
+        seed: int,
+        tree: int,
+        luck: float = 0.0,
+        together: bool = False,
+        ends: Sequence[int] = (),
     ) -> list[Tree]:
         """A tree for every output on its gradients, which are used up; `tree` is the number of the first, for the
-        limits see sapwood.grow.plan, for luck sapwood.grow.luck; `together`: all have the same splits."""
+        limits see sapwood.grow.plan, for luck sapwood.grow.luck; `together`: all have the same splits.
+
+        With `ends` the rows are those of several models, the body of each and then its tail, which end there: splits
+        are chosen by both (NUMERICS, Ordered boosting), and no leaf has a value or rows.
+        """
+    def do_as(self, other: Trainer) -> None:
+        """Take the rules, the taste and the sampler of a trainer with the same columns, but for what it has by row."""
     def leaves(self, output: int) -> Ints:
         """Number of every row's leaf (n_rows) in the tree just grown; leaves are numbered in the order of nodes."""
     def sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:

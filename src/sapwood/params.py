@@ -140,9 +140,9 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "boosting", Choice(("plain", "ordered", "dart", "forest"), _BOOSTING), "plain",
-        "How trees make a model: 'plain', each on what those before it left; 'ordered', the same, but what is left of "
-        "a row is judged by models that have not seen it; 'dart', each without some of those before it; 'forest', each "
-        "on the start alone, unshrunk, all averaged: it needs subsample or a colsample below 1.",
+        "How trees make a model: 'plain', each on what those before it left; 'ordered', the same, but splits are "
+        "judged by rows that the values on their sides have not seen; 'dart', each without some of those before it; "
+        "'forest', each on the start alone, unshrunk, all averaged: it needs subsample or a colsample below 1.",
         ("boosting_type", "booster", "boost"),
         model=True,
     ),

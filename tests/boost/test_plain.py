@@ -39,7 +39,7 @@ def test_a_round_asks_four_questions_in_order() -> None:
     rounds = []
     for index in (7, 8):
         rounds += [("gradients", "wide", False, False), ("sample", 5, index, 0.5)]
-        rounds += [("grow", policy, limits, 5, 2 * index, 0.0, False)]
+        rounds += [("grow", policy, limits, 5, 2 * index, 0.0, False, [])]
         for output in range(2):
             rounds += [
                 ("add_scores", output),

@@ -175,6 +175,11 @@ class Statistics:
         self._n_single = len(self._grown)
 
     @property
+    def tables(self) -> list[Dataset]:
+        """What the growers grow on."""
+        return self._data[:-1]
+
+    @property
     def combinations(self) -> list[Found]:
         """Those that trees have used, in the order of their first use, and their keys."""
         return list(self._used.items())

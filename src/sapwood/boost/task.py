@@ -3,7 +3,7 @@
 In: a trainer whose scores are set, parameters, rows to watch. Out: trees that are in no score yet.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from sapwood import grow, objective, sampling
 from sapwood.boost import leaf, linear
 from sapwood.boost.statistics import Statistics
-from sapwood.boost.watch import Watch
+from sapwood.boost.watch import Watch, apply
+from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 
 TURN = 42  # purpose of a draw: the order of a round
 Floats = NDArray[np.float64]
+Models = tuple[cpu.Trainer, list[int]]  # the bodies and tails of several models one after the other, and their ends
 Step = tuple[list[cpu.Tree], Floats | None]  # the trees of a round; factors on the trees of all rounds so far, or 1
 
 
@@ -42,6 +44,8 @@ class Task:
         Behind the bins of the training rows: leaves are linear where they are given.
     encoded : Statistics or None
         What trees grow on, if not on the columns of the data.
+    data : Dataset, optional
+        The training rows, where splits are chosen by models of some of them.
     """
 
     trainer: cpu.Trainer
@@ -51,6 +55,7 @@ class Task:
     watches: Sequence[Watch]
     values: NDArray[Any] | None = None
     encoded: Statistics | None = None
+    data: Dataset | None = None
 
     @cached_property
     def _plan(self) -> tuple[str, dict[str, float]]:
@@ -66,12 +71,22 @@ class Task:
         """Trainers that trees grow on, one for each of the `n_permutations` orders."""
         return [self.trainer] * self.params["n_permutations"] if self.encoded is None else self.encoded.growers
 
+    @property
+    def tables(self) -> Sequence[Dataset]:
+        """What these trainers have the rows of."""
+        if self.encoded is not None:
+            return self.encoded.tables
+        assert self.data is not None
+        return [self.data] * int(self.params["n_permutations"])
+
     def turn(self, index: int) -> int:
         """Which of the `n_permutations` orders of the rows is a round's."""
         n: int = self.params["n_permutations"]
         return int(cpu.draw(self.params["random_state"], TURN, index, 0, 1)[0]) % n
 
-    def trees(self, index: int, copy: int = 0, rate: float | None = None, at: Floats | None = None) -> list[cpu.Tree]:
+    def trees(
+        self, index: int, copy: int = 0, rate: float | None = None, models: Callable[[], Models] | None = None
+    ) -> list[cpu.Tree]:
         """Grow a tree for every output: which way is down, who is asked, what is the rule, what value.
 
         Parameters
@@ -82,8 +97,8 @@ class Task:
             Which of the `n_parallel_trees` of the round: each has its own draws.
         rate : float, optional
             Factor on the values; the learning rate of the round by default.
-        at : (n_outputs, n_rows) float64, optional
-            Scores at which gradients are taken, instead of those of the model.
+        models : callable, optional
+            Gives the rows of several models, by which splits are chosen instead.
 
         Returns
         -------
@@ -95,21 +110,21 @@ class Task:
         rate = rule.rate(index) if rate is None else rate
         if self.encoded is not None:
             self.encoded.renew(index)
-        grower = self.growers[self.turn(index)]
-        if at is not None:
-            scores = grower.scores()
-            grower.set_scores(at)
+        grower, ends = (self.growers[self.turn(index)], []) if models is None else models()
         objective.gradients(rule.objective, grower, self.params, index, *self.rows)
-        if at is not None:
-            grower.set_scores(scores)
         sampling.rows(grower, self.params, index, rate, copy)
         limits = {**limits, "learning_rate": 1.0 if rule.after else rate}
         luck = grow.luck(self.params, index, rate, self._n_live)
         together = self.params["multi_strategy"] == "multi_output_tree"
-        trees = grower.grow(policy, limits, seed, number * rule.n_outputs, luck, together)
+        trees = grower.grow(policy, limits, seed, number * rule.n_outputs, luck, together, ends)
+        if models is not None:
+            self._place(trees, self.tables[self.turn(index)])
         if self.encoded is not None:
             trees = self.encoded.settle(trees, grower, self.trainer)
             self.encoded.follow(rule, rate)
+        if models is not None:
+            for output, tree in enumerate(trees):
+                self._count(tree, output)
         if rule.after:
             judge = self.watches[-1] if self.watches else None
             trees = [
@@ -120,6 +135,30 @@ class Task:
             for output, tree in enumerate(trees):
                 linear.fit(self.trainer, output, tree, rate, self.params)
         return trees
+
+    def _place(self, trees: Sequence[cpu.Tree], table: Dataset) -> None:
+        """Thresholds for trees that have grown on codes, and their leaves for the rows of the model."""
+        for output, tree in enumerate(trees):
+            for node in np.flatnonzero(tree["bin"] >= 0):
+                tree["threshold"][node] = np.append(table.cuts[tree["column"][node]], np.inf)[tree["bin"][node]]
+            is_leaf = tree["left"] == 0
+            number = np.cumsum(is_leaf, dtype=np.int32) - 1
+            if self.encoded is None:
+                reach = apply(table, tree, cpu.threads(self.params["n_jobs"]))
+                self.trainer.assign(output, number[reach], int(is_leaf.sum()))
+
+    def _count(self, tree: cpu.Tree, output: int) -> None:
+        """Cover and count of the nodes of a tree whose leaves the rows of the model are in, at its scores."""
+        left, weight = tree["left"], self.rows[1]
+        leaf, n_leaves = self.trainer.leaves(output), int((left == 0).sum())
+        counts, _, shift = (np.ones(len(leaf), np.int32), True, 0) if weight is None else cpu.counts(weight)
+        total = np.zeros(n_leaves, np.int64)
+        np.add.at(total, leaf, counts)
+        tree["count"][left == 0] = np.ldexp(total.astype(np.float64), -shift)
+        tree["cover"][left == 0] = self.trainer.sums(output, np.zeros(n_leaves))[2]
+        for node in np.flatnonzero(left)[::-1]:
+            for name in (tree["count"], tree["cover"]):
+                name[node] = name[left[node]] + name[left[node] + 1]
 
     def reach(self, tree: cpu.Tree, output: int) -> NDArray[np.int32]:
         """The leaf (node) that each training row comes to in the tree just grown for an output."""

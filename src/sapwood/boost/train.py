@@ -127,7 +127,7 @@ def train(
         )
 
     rows = job.label, _weight(data, held)
-    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values, encoded)
+    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values, encoded, data)
     rounds = _loop(job)(task, _rounds(job, first))
     booster = build(_run(job, rounds, first, look, history, build), last=True)
     if data.n_rows > 1:
@@ -209,7 +209,7 @@ def cv(
     def task(which: int) -> Task:
         held = fold == which
         rows, encoded = (job.label, _weight(data, held)), _encoded(job, data, held, trainers[which])
-        return Task(trainers[which], job.params, job.rule, rows, [watches[which]], data.values, encoded)
+        return Task(trainers[which], job.params, job.rule, rows, [watches[which]], data.values, encoded, data)
 
     rounds = zip(*(_loop(job)(task(which), _rounds(job, 0)) for which in range(n_folds)), strict=True)
     best = _run(job, rounds, 0, look, history, None)

@@ -454,7 +454,7 @@ void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std:
 }
 
 nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree, double luck,
-              bool together) {
+              bool together, const std::vector<int64_t>& ends) {
   if (!(luck >= 0.0 && luck < INF)) refuse("luck must be finite and not negative");
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
@@ -463,8 +463,14 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
     refuse("symmetric trees need a depth of 1..16");
   if (together && self.trainer->n_outputs() > 1 && !self.trainer->grows_together(l))
     refuse("trees with vector leaves cannot have these rules or columns");
+  if (!ends.empty()) {
+    if (!self.trainer->grows_tails()) refuse("the rows of several models cannot have these rules or chunks");
+    if (ends.size() % 2 != 0 || ends.front() < 0 || ends.back() != self.trainer->n_rows() ||
+        !std::is_sorted(ends.begin(), ends.end()))
+      refuse("ends must rise to the number of rows, two for every model");
+  }
   nb::list trees;
-  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree, luck, together); })) {
+  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree, luck, together, ends); })) {
     nb::dict d;
     d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)),
     d["threshold"] = array(std::move(t.threshold));
@@ -1056,7 +1062,9 @@ NB_MODULE(_core, m) {
            nb::arg("forced"), nb::arg("alone"))
       .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"), nb::arg("used"))
       .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0,
-           nb::arg("together") = false)
+           nb::arg("together") = false, nb::arg("ends") = std::vector<int64_t>{})
+      .def(
+          "do_as", [](PyTrainer& s, const PyTrainer& other) { s.trainer->do_as(*other.trainer); }, nb::arg("other"))
       .def(
           "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
           nb::arg("output"))

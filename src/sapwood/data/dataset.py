@@ -283,6 +283,30 @@ class Dataset:
         )
         return other
 
+    def taken(self, rows: NDArray[np.int64]) -> cpu.Binned:
+        """The codes of some rows, in any order and as often as they are given; cuts lie between the codes.
+
+        Parameters
+        ----------
+        rows : (n) int64
+            Their positions.
+
+        Returns
+        -------
+        Binned
+        """
+        columns: list[NDArray[Any]] = []
+        for j, n in enumerate(self.n_bins):
+            code: NDArray[Any] = self.binned.codes(j)[rows]
+            if j in self.categories:
+                code = np.where(code == n, -1, code.astype(np.int32))
+            elif (code == n).any():
+                code = np.where(code == n, np.nan, code).astype(np.float32)
+            columns.append(code)
+        n_categories = [self.n_bins[j] if j in self.categories else 0 for j in range(self.n_columns)]
+        between = [np.arange(0.5, len(own), dtype=np.float64) for own in self.cuts]
+        return cpu.Binned([columns], between, self._n_threads, False, n_categories)
+
     def reweighed(self, weight: NDArray[np.float64]) -> "Dataset":
         """The same rows in the same bins under other weights.
 

@@ -8,6 +8,7 @@
 
 #include "exact.h"
 #include "listed.h"
+#include "tails.h"
 #include "together.h"
 
 namespace sapwood {
@@ -62,7 +63,8 @@ class Growth {
   }
 
  private:
-  friend class Together<Growth>;  // which chooses its splits with those of other outputs
+  friend class Together<Growth>;  // which chooses its splits with those of other outputs,
+  friend class Tails<Growth>;     // or with those of other models
 
   // ------------------------------------------------------------------------------------------ rows of a node
   void plant() {
@@ -91,6 +93,26 @@ class Growth {
     }
     if (b_.any_category) root.count = count_of(root);
     nodes_.push_back(std::move(root));
+  }
+
+  // Of one shard: many roots, which have its rows up to `ends`. What is kept by path is then kept elsewhere.
+  void plant(const std::vector<int64_t>& ends) {
+    plant();
+    nodes_.clear();
+    paths_ = false;
+    int64_t begin = 0;
+    for (int64_t end : ends) {
+      if (in_.chosen != nullptr) {
+        const std::vector<int32_t>& rows = in_.chosen->front();
+        end = std::lower_bound(rows.begin(), rows.end(), (int32_t)end) - rows.begin();
+      }
+      Node root;
+      if (end > begin) root.segments.push_back({0, begin, end});
+      root.n_rows = end - begin;
+      if (b_.any_category) root.count = count_of(root);
+      nodes_.push_back(std::move(root));
+      begin = end;
+    }
   }
 
   // ------------------------------------------------------------------------------------------------ frontier
@@ -204,7 +226,10 @@ class Growth {
     }
   }
   void take_set(const std::vector<int32_t>& ids, int code) {  // one category goes left in all these nodes
-    add_set(nodes_[ids[0]], std::vector<int32_t>(code < b_.n_bins[nodes_[ids[0]].best.column], code));
+    take_set(ids, std::vector<int32_t>(code < b_.n_bins[nodes_[ids[0]].best.column], code));
+  }
+  void take_set(const std::vector<int32_t>& ids, std::vector<int32_t> left) {
+    add_set(nodes_[ids[0]], std::move(left));
     for (const int32_t id : ids) nodes_[id].set = (int32_t)sets_.size() - 1;
   }
   void add_set(const Node& n, std::vector<int32_t> left) {
@@ -227,7 +252,7 @@ class Growth {
 
   void inherit(int32_t id) {
     const Node& n = nodes_[id];
-    s_.inherit(n, id, n.set < 0 ? nullptr : sets_[n.set].right.data());
+    if (paths_) s_.inherit(n, id, n.set < 0 ? nullptr : sets_[n.set].right.data());
   }
 
   // --------------------------------------------------------------------------------------------- partition
@@ -349,7 +374,7 @@ class Growth {
 
   // Whether the root's rows, or what is left of them, stay where they are: if they have done so before, or this split takes few.
   bool keeps(size_t first, int32_t id) {
-    if (exact_ || w_.kept.on) return w_.kept.on;
+    if (exact_ || w_.kept.on || !paths_) return w_.kept.on;
     int64_t right = 0, all = 0;
     for (size_t k = first; k < parts_.size() && parts_[k].node == id; k++) right += parts_[k].right, all += parts_[k].n;
     if (std::min(right, all - right) * FEW_LEAVE > all) return false;
@@ -425,8 +450,8 @@ class Growth {
     }
   }
 
-  void root_histogram() {
-    Node& root = nodes_[0];
+  void root_histogram(int32_t id = 0) {
+    Node& root = nodes_[id];
     if (exact_) {
       root.sum = exact_->plant(), root.score = s_.score(root.sum, 0);
       return;
@@ -594,10 +619,7 @@ class Growth {
   // ------------------------------------------------------------------------------------------------ harvest
   Tree harvest(const Numbers& numbers, std::vector<double>& value) {
     const size_t n = nodes_.size();
-    Tree t;
-    t.column.assign(n, -1), t.bin.assign(n, -1), t.left.assign(n, 0), t.missing_left.assign(n, 0);
-    t.threshold.assign(n, 0.0), t.value.assign(n, 0.0), t.gain.assign(n, 0.0), t.cover.assign(n, 0.0),
-        t.count.assign(n, 0.0), t.set.assign(n, -1);
+    Tree t = blank(n);
     std::vector<int32_t> leaves;
     for (size_t i = 0; i < n; i++)
       if (nodes_[i].left == 0) leaves.push_back((int32_t)i);
@@ -605,11 +627,7 @@ class Growth {
     std::vector<int64_t> counts(n, 0);
     for (size_t i = 0; i < n; i++) {
       const Node& node = nodes_[i];
-      if (node.left == 0) continue;
-      const int c = node.best.column, b = node.best.bin;
-      t.column[i] = c, t.left[i] = node.left, t.missing_left[i] = node.best.missing_left, t.gain[i] = node.gain;
-      if (node.set >= 0) t.set[i] = place(node.set, t);
-      else t.bin[i] = b, t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
+      if (node.left != 0) write(node, i, node.left, node.gain, t);
     }
     const bool number = leaves.size() <= 65536 && (in_.chosen == nullptr || masks_);
     const LeafNumbers leaf = number ? numbers(leaves.size()) : LeafNumbers{};
@@ -631,6 +649,20 @@ class Growth {
     s_.fill(leaves, value);
     for (size_t k = 0; k < leaves.size(); k++) t.value[leaves[k]] = value[k];
     return t;
+  }
+
+  static Tree blank(size_t n) {
+    Tree t;
+    t.column.assign(n, -1), t.bin.assign(n, -1), t.left.assign(n, 0), t.missing_left.assign(n, 0);
+    t.threshold.assign(n, 0.0), t.value.assign(n, 0.0), t.gain.assign(n, 0.0), t.cover.assign(n, 0.0),
+        t.count.assign(n, 0.0), t.set.assign(n, -1);
+    return t;
+  }
+  void write(const Node& node, size_t i, int32_t left, double gain, Tree& t) {  // its split
+    const int c = node.best.column, b = node.best.bin;
+    t.column[i] = c, t.left[i] = left, t.missing_left[i] = node.best.missing_left, t.gain[i] = gain;
+    if (node.set >= 0) t.set[i] = place(node.set, t);
+    else t.bin[i] = b, t.threshold[i] = b < b_.n_bins[c] - 1 ? b_.cuts[c][b] : INF;
   }
 
   // Sets are numbered in the order of the nodes that have them first.
@@ -786,6 +818,7 @@ class Growth {
   Search s_;
   std::optional<Exact> exact_;
   bool masks_ = false;
+  bool paths_ = true;  // nodes come from one root, and may be known by what lies above them
   std::vector<Node> nodes_;
   std::vector<Job> jobs_;
   std::vector<Part> parts_;
@@ -821,6 +854,13 @@ std::vector<Tree> grow_together(const std::vector<GrowInput>& in, Workspace* wor
   run(apart ? n_threads : 1, (int64_t)in.size(),
       [&](int64_t k, int) { trees[k] = outputs[k]->finish(numbers[k], value[k]); });
   return trees;
+}
+
+std::vector<Tree> grow_tails(const std::vector<GrowInput>& in, Workspace* work, const std::vector<int64_t>& ends,
+                             int n_threads) {
+  std::vector<std::unique_ptr<Growth>> outputs;
+  for (size_t k = 0; k < in.size(); k++) outputs.push_back(std::make_unique<Growth>(in[k], work[k]));
+  return Tails<Growth>(outputs, in, n_threads).grow(ends);
 }
 
 }  // namespace sapwood

@@ -70,4 +70,8 @@ Tree grow_tree(const GrowInput& in, Workspace& work, const Numbers& numbers, std
 std::vector<Tree> grow_together(const std::vector<GrowInput>& in, Workspace* work, const std::vector<Numbers>& numbers,
                                 std::vector<std::vector<double>>& value, int n_threads, bool apart);
 
+// The splits of trees over the rows of several models, bodies and tails, which end where `ends` says; all outputs with the same, no values.
+std::vector<Tree> grow_tails(const std::vector<GrowInput>& in, Workspace* work, const std::vector<int64_t>& ends,
+                             int n_threads);
+
 }  // namespace sapwood

@@ -48,6 +48,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       promising,
       scan_level,
       scan_level_cosine,
+      scan_tails,
       live,
       mark,
       move,

@@ -172,6 +172,13 @@ struct LeafArgs {         // what a leaf adds to the columns on its path, for n 
 };
 constexpr int LANES = 64;
 
+struct TailArgs {  // a column in the two parts of a node that one model has
+  const int64_t *body, *tail;
+  bool body_packed, tail_packed;
+  Sums body_joined, tail_joined;  // missing values, where they go left
+  Sums body_total, tail_total;
+};
+
 struct Kernels {
   const char* name;
   void (*gradients)(const GradientArgs&);
@@ -225,6 +232,8 @@ struct Kernels {
   // The same for cosine scores: their parts `along` and `square` (n_bins) +=.
   void (*scan_level_cosine)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&,
                             bool side, double* along, double* square);
+  // One model's part of the scores of ordered boosting, of a node: along, square (n_bins) +=.
+  void (*scan_tails)(const TailArgs&, int n_bins, const Penalty&, double* along, double* square);
   // codes (n + 8) OUT, rising: those with a hessian of at least `least`; how many
   int (*live)(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes);
   int64_t (*mark)(const PartitionArgs&);  // how many rows go right

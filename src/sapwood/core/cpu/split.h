@@ -139,23 +139,20 @@ static void scan(const int64_t* hist, bool packed, int n_bins, bool has_missing,
   scan_plain(hist, packed, n_bins, missing, total, p, column, best);
 }
 
-// The same for cosine scores, whose parts are summed apart: along, square (n) +=; an infinite `along` is a veto.
-static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& given,
-                              bool side, double* __restrict along, double* __restrict square) {
-  if (total.h == 0) return;
-  const Penalty p = given;  // an own copy: stores cannot change it, so that the second loop below becomes vector code
-  const Angle own = angle_of((double)total.g, (double)total.h, p);
-  constexpr int FEW = 64;  // cuts between the sums, which follow each other, and the divisions, which do not
+struct Sides {  // sums left and right of some cuts: they follow each other, the divisions after them do not
+  static constexpr int FEW = 64;
   alignas(64) double gl[FEW], hl[FEW], gr[FEW], hr[FEW];
-  Sums l = side ? missing : Sums{};
+  Sums l;  // left of the first cut
 #ifdef __AVX512DQ__
   Prefix prefix;
-  const __m512i jg = _mm512_set1_epi64(l.g), jh = _mm512_set1_epi64(l.h), all_g = _mm512_set1_epi64(total.g),
-                all_h = _mm512_set1_epi64(total.h);
 #endif
-  for (int at = 0; at < n; at += FEW) {
-    const int m = n - at < FEW ? n - at : FEW;
+  explicit Sides(Sums joined) : l(joined) {}
+
+  // Of the next m cuts, from `at` on.
+  void next(const int64_t* hist, bool packed, int at, int m, Sums total) {
 #ifdef __AVX512DQ__
+    const __m512i jg = _mm512_set1_epi64(l.g), jh = _mm512_set1_epi64(l.h), all_g = _mm512_set1_epi64(total.g),
+                  all_h = _mm512_set1_epi64(total.h);
     for (int i = 0; i < m; i += 8) {
       __m512i g, h;
       prefix.next(hist, packed, at + i, g, h);
@@ -170,12 +167,43 @@ static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums miss
       gl[i] = (double)l.g, hl[i] = (double)l.h, gr[i] = (double)(total.g - l.g), hr[i] = (double)(total.h - l.h);
     }
 #endif
+  }
+};
+
+// The same for cosine scores, whose parts are summed apart: along, square (n) +=; an infinite `along` is a veto.
+static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& given,
+                              bool side, double* __restrict along, double* __restrict square) {
+  if (total.h == 0) return;
+  const Penalty p = given;  // an own copy: stores cannot change it, so that the second loop below becomes vector code
+  const Angle own = angle_of((double)total.g, (double)total.h, p);
+  Sides s(side ? missing : Sums{});
+  for (int at = 0; at < n; at += Sides::FEW) {
+    const int m = n - at < Sides::FEW ? n - at : Sides::FEW;
+    s.next(hist, packed, at, m, total);
     for (int i = 0; i < m; i++) {
-      const Angle a = angle_of(gl[i], hl[i], p), b = angle_of(gr[i], hr[i], p);
-      const bool empty = (hl[i] == 0.0) | (hr[i] == 0.0), low = (hl[i] < p.min_h) | (hr[i] < p.min_h);
+      const Angle a = angle_of(s.gl[i], s.hl[i], p), b = angle_of(s.gr[i], s.hr[i], p);
+      const bool empty = (s.hl[i] == 0.0) | (s.hr[i] == 0.0), low = (s.hl[i] < p.min_h) | (s.hr[i] < p.min_h);
       const double both = low ? -INF : a.along + b.along, squares = a.square + b.square;
       along[at + i] = along[at + i] + (empty ? own.along : both);
       square[at + i] = square[at + i] + (empty ? own.square : squares);
+    }
+  }
+}
+
+// Of a node in one model: what values from its body are on its tail.
+static void scan_tails(const TailArgs& t, int n, const Penalty& given, double* __restrict along,
+                       double* __restrict square) {
+  const Penalty p = given;
+  Sides body(t.body_joined), tail(t.tail_joined);
+  for (int at = 0; at < n; at += Sides::FEW) {
+    const int m = n - at < Sides::FEW ? n - at : Sides::FEW;
+    body.next(t.body, t.body_packed, at, m, t.body_total);
+    tail.next(t.tail, t.tail_packed, at, m, t.tail_total);
+    for (int i = 0; i < m; i++) {
+      const Angle a = fit_of(body.gl[i], body.hl[i], tail.gl[i], tail.hl[i], p),
+                  b = fit_of(body.gr[i], body.hr[i], tail.gr[i], tail.hr[i], p);
+      along[at + i] = along[at + i] + (a.along + b.along);
+      square[at + i] = square[at + i] + (a.square + b.square);
     }
   }
 }

@@ -250,9 +250,11 @@ bool Trainer::narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const {
   return precision_ == "narrow" || (precision_ == "auto" && sum_g >= 64 * rows && sum_h >= 64 * rows);
 }
 
-std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck, bool together) {
+std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck, bool together,
+                                const std::vector<int64_t>& ends) {
   taste_.luck = luck;
   for (int k = 0; k < n_outputs_; k++) flush_scores(k);
+  if (!ends.empty()) return grow_models(grower, limits, seed, tree, together, ends);
   const bool same =
       all_rows_ && !multiplied() && !binned_.layout.wide && limits.colsample_bytree >= 1.0;  // all of all rows
   roots_.count(binned_, packed_.as<int32_t>(), same ? is_narrow_ : std::vector<uint8_t>(n_outputs_, 0), n_threads_);
@@ -402,6 +404,38 @@ std::vector<Tree> Trainer::grow_as_one(int grower, Limits limits, uint64_t seed,
   std::vector<Tree> trees = grow_together(in, works_.get(), numbers, value_, n_threads_, apart);
   for (int k = 0; k < n_outputs_; k++)
     if (!numbered[k]) number_leaves(k, trees[k], n_threads_);
+  return trees;
+}
+
+bool Trainer::grows_tails() const {
+  return binned_.shards.size() == 1 && !ordered_ && !rules_.any() && taste_.penalty.empty();
+}
+
+void Trainer::do_as(const Trainer& other) {
+  rules_ = other.rules_, taste_ = other.taste_;
+  sampler_ = other.sampler_, sampler_field_ = other.sampler_field_;
+}
+
+std::vector<Tree> Trainer::grow_models(int grower, Limits limits, uint64_t seed, uint64_t tree, bool together,
+                                       const std::vector<int64_t>& ends) {
+  roots_.count(binned_, nullptr, std::vector<uint8_t>(n_outputs_, 0), n_threads_);  // none: there are many
+  if (works_ == nullptr) works_ = std::make_unique<Workspace[]>((size_t)std::max(1, n_outputs_));
+  std::vector<Tree> trees;
+  const int step = together ? n_outputs_ : 1;
+  for (int first = 0; first < n_outputs_; first += step) {
+    Limits own = limits;
+    for (int k = first; k < first + step && limits.min_samples_leaf == 0.0; k++)
+      own.min_samples_leaf = std::max(own.min_samples_leaf, info_.least_rows(field(k)));
+    std::vector<Gradients> q;
+    std::vector<GrowInput> in;
+    for (int k = first; k < first + step; k++) {
+      if (listed() && !fine_listed(k, own)) spread(k);
+      q.push_back(quantised(k, own));
+    }
+    for (int k = first; k < first + step; k++)
+      in.push_back(input(k, q[k - first], grower, own, seed, tree + first, n_threads_));
+    for (Tree& t : grow_tails(in, works_.get(), ends, n_threads_)) trees.push_back(std::move(t));
+  }
   return trees;
 }
 

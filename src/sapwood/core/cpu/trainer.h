@@ -71,13 +71,17 @@ class Trainer {
   void set_taste(Taste taste) { taste_ = std::move(taste); }
   bool node_rules() const { return !rules_.forced.empty(); }  // of single nodes
   bool grows_together(const Limits& limits) const;            // whether its trees can have vectors in their leaves
+  bool grows_tails() const;                                   // whether its rows can be those of several models
+  void do_as(const Trainer& other);                           // its rules, taste and sampler, but for what is by row
   // share (n): of rows like each, instead of subsample; unit (n): whole groups are in or out. Both may be null.
   void set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit);
   // The rows of this round, how many; none given: all. After gradients(), which some samplers look at.
   int64_t sample(uint64_t seed, uint64_t round, std::optional<double> subsample);
   // The trees of a round, one for each output: numbers tree, tree + 1, ...; luck: in units of the gradients' deviation;
-  // together: all with the same splits, as one tree of number `tree`
-  std::vector<Tree> grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck, bool together);
+  // together: all with the same splits, as one tree of number `tree`; ends: of models' bodies and tails, whose rows these are, for
+  // trees without values; empty: the rows are of one
+  std::vector<Tree> grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck, bool together,
+                         const std::vector<int64_t>& ends = {});
   // Of the tree last grown for an output, before its values are added; leaves are numbered in the order of nodes.
   size_t n_leaves(int output) const { return value_[output].size(); }
   std::vector<int32_t> leaves(int output) const;  // of every row
@@ -112,6 +116,8 @@ class Trainer {
   void number_leaves(int output, const Tree& t, int n_threads);
   Tree grow_one(int output, int grower, Limits limits, uint64_t seed, uint64_t tree, Workspace& work, int n_threads);
   std::vector<Tree> grow_as_one(int grower, Limits limits, uint64_t seed, uint64_t tree, bool apart);
+  std::vector<Tree> grow_models(int grower, Limits limits, uint64_t seed, uint64_t tree, bool together,
+                                const std::vector<int64_t>& ends);
   void flush_scores(int output);
   const double* label(int output) const { return label_ + (label_planes_ ? output * n_ : 0); }
   const double* field(int output) const { return field_.data() + output * n_fields_; }
