@@ -13,9 +13,9 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 BUDGET = {
     "src/sapwood": 3140,  # 22 metrics in one file; every parameter; what the peers have for it, and what we have not
     "src/sapwood/device": 160,
-    "src/sapwood/data": 2350,  # any container, categories and their dictionaries, sparse tables, target statistics
-    "src/sapwood/model": 3000,  # trees and their proofs; combinations; explanations, importances, effects, influence
-    "src/sapwood/model/convert": 2100,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
+    "src/sapwood/data": 2450,  # any container, categories and their dictionaries, sparse tables, target statistics
+    "src/sapwood/model": 3100,  # trees and their proofs; combinations; explanations, importances, effects, influence
+    "src/sapwood/model/convert": 2200,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
     "src/sapwood/objective": 580,  # several levels; classes without rows named
     "src/sapwood/boost": 2960,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; categories
     "src/sapwood/interfaces": 860,  # the estimators, and the encoder; the registry of skl2onnx
@@ -26,7 +26,7 @@ BUDGET = {
     "src/sapwood/core/sampler": 120,
     "src/sapwood/core/cpu": 10850,  # histograms, exact trees; slots, bundles, sets; bounds; vectors, tails; Shapley
     "tools": 350,
-    "benchmarks": 1400,  # one script a claim; the last is the recipe against CatBoost
+    "benchmarks": 1500,  # one script a claim; the last is the recipe against CatBoost
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first

@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from collections.abc import Callable
+from math import factorial
 from pathlib import Path
 from typing import Any
 
@@ -361,3 +362,22 @@ def test_cross_validation() -> None:
         sapwood.cv(SMALL | {"n_estimators": 40, "max_combination": most}, data_of(X, y), n_folds=3) for most in (1, 2)
     )
     assert two["rmse_mean"][-1] < one["rmse_mean"][-1]
+
+
+def test_exact_values_of_combinations(booster: Booster) -> None:
+    """Raw values by all sets of columns, against those of mixed rows one by one."""
+    X, _ = rows()
+    told = booster.explain(X[:2], background=X[50:53], exact=True)
+    worth = np.zeros((2, 16))
+    for known in range(16):
+        for other in X[50:53]:
+            mixed = np.array([[own[j] if known >> j & 1 else other[j] for j in range(4)] for own in X[:2]], object)
+            worth[:, known] += booster.predict(mixed, raw=True) / 3
+    by_hand = np.zeros((2, 4))
+    for j in range(4):
+        for known in range(16):
+            if not known >> j & 1:
+                chance = factorial(known.bit_count()) * factorial(3 - known.bit_count()) / 24
+                by_hand[:, j] += chance * (worth[:, known | 1 << j] - worth[:, known])
+    np.testing.assert_allclose(told.values, by_hand, atol=1e-12)
+    assert np.abs(told.values - booster.explain(X[:2], background=X[50:53]).values).max() > 1e-3  # shared equally

@@ -38,3 +38,11 @@ def test_in_training() -> None:
     held = sapwood.train({"learning_rate": "auto", "n_estimators": 10, "early_stopping_rounds": 3}, data)
     assert held.params["learning_rate"] == automatic("squared_error", 200, 10, True, True)
     assert automatic("poisson", 200, 10, False, True) == 0.03
+
+
+def test_estimators_have_the_rate_of_train() -> None:
+    """Without validation rows there is none to watch."""
+    X = np.random.default_rng(0).normal(size=(500, 2))
+    ours = sapwood.SapwoodRegressor(learning_rate="auto", n_estimators=50).fit(X, X[:, 0]).booster_
+    plain = sapwood.train({"learning_rate": "auto", "n_estimators": 50}, sapwood.Dataset(X, X[:, 0]))
+    assert ours.params["learning_rate"] == plain.params["learning_rate"]

@@ -117,6 +117,20 @@ def test_xgboost_estimators_that_stopped_early():
     close(booster.predict(X), model.predict(X), SINGLE)
 
 
+def test_files_of_xgboost_estimators_that_stopped_early(tmp_path):
+    xgboost = pytest.importorskip("xgboost")
+    model = xgboost.XGBClassifier(n_estimators=60, learning_rate=1.0, early_stopping_rounds=3, n_jobs=1)
+    y = LABELS["two"]
+    model.fit(X[: N // 2], y[: N // 2], eval_set=[(X[N // 2 :], y[N // 2 :])], verbose=False)
+    for name in ("m.json", "m.ubj"):
+        model.save_model(tmp_path / name)
+        ours = sw.load(tmp_path / name)
+        assert ours.best_round == model.best_iteration + 1 < model.get_booster().num_boosted_rounds()
+        np.testing.assert_allclose(ours.predict(X), model.predict_proba(X)[:, 1], atol=1e-6)
+    with pytest.raises(sw.errors.ParameterError, match="another library"):
+        ours.influence(X[:1], X, y)
+
+
 def test_what_estimators_say_beside_their_trees_is_refused():
     xgboost, lightgbm = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
     model = xgboost.XGBRegressor(n_estimators=2, missing=-999.0, n_jobs=1).fit(np.nan_to_num(X), LABELS["number"])

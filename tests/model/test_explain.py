@@ -323,6 +323,9 @@ def test_the_shap_package_agrees(grower: str) -> None:
     pairs = booster.explain(X[:20], interactions=True)
     np.testing.assert_allclose(theirs.shap_interaction_values(X[:20]), pairs.values, **NEAR)
     assert told.to_shap().values is told.values
+    against = shap.TreeExplainer(booster.to_shap(), data=X[50:80]).shap_values(X[:20])  # it writes to its arrays
+    told = booster.explain(X[:20], background=X[50:80])
+    np.testing.assert_allclose(against, told.values, rtol=0, atol=1e-6)  # shap adds up in float32 here
 
 
 def test_named_tables_and_shapes() -> None:

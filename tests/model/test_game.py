@@ -60,7 +60,7 @@ def test_a_column_that_no_split_asks_for_has_no_value() -> None:
 
 def test_refusals() -> None:
     booster = train(SCORE > 0, "logistic", n_estimators=1)
-    with pytest.raises(ParameterError, match="exact as is"):
+    with pytest.raises(ParameterError, match="exact as they are"):
         booster.explain(ROWS, background=OTHERS, exact=True)
     wide = RNG.normal(size=(200, 13))
     many = sapwood.train({"n_estimators": 60}, sapwood.Dataset(wide, label=np.abs(wide).sum(axis=1)))

@@ -70,7 +70,8 @@ def train(
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training.
     """
     params = _together(train, params, more)
-    job = _prepare(params, data, callbacks, init_model, watched=valid is not None)
+    given = valid is not None and (isinstance(valid, Dataset) or len(valid) > 0)
+    job = _prepare(params, data, callbacks, init_model, watched=given)
     sets = {name: weigh.weighed(one, job.factor) for name, one in _valid_sets(valid, data, job).items()}
     fingerprint = cache(data.fingerprint)
     data = weigh.weighed(data, job.factor)

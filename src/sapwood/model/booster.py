@@ -364,6 +364,9 @@ class Booster:
     ) -> explaining.Explanation:
         """Say what each column adds to the score of each row: exact Shapley values (TreeSHAP).
 
+        What a combination of columns adds is divided among them in equal shares, as in CatBoost; with ``exact=True``
+        and a background it, too, is by the definition.
+
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
@@ -382,7 +385,8 @@ class Booster:
             What nodes weigh without a background: their rows, as in LightGBM and CatBoost, or their hessians, as in
             XGBoost. Rows by default, if the model has counted them.
         exact : bool
-            Predictions and losses by all sets of columns, for models of 12 columns at most, instead of along chords.
+            Predictions, losses and combinations of columns by all sets of columns, for models of 12 columns at most,
+            instead of along chords or in equal shares.
         n_jobs : int, optional
             Threads; all available ones by default. Their number changes no bit.
 

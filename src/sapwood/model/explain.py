@@ -100,8 +100,10 @@ def explain(
         raise ParameterError(f"space={space!r} needs rows to compare with: background=(some training rows).")
     if background is not None and by is not None:
         raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
-    if exact and (space == "raw" or interactions):
-        raise ParameterError("exact=True is for values of predictions and losses; those of raw scores are exact as is.")
+    if exact and (interactions or background is None):
+        raise ParameterError("exact=True is for values, not for interactions, against a background; give one.")
+    if exact and space == "raw" and not len(booster.combinations):
+        raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
     n_threads = cpu.threads(n_jobs)
     columns = booster._read(X).filled()
     whole = booster._whole(columns)
@@ -116,7 +118,7 @@ def explain(
     else:
         other = booster._whole(booster._read(background).filled())
         scores = booster.predict(background, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
-        if space == "raw":
+        if space == "raw" and not exact:
             means = [cpu.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
             values, base = ask.values(other.table), np.tile(means, (columns.n_rows, 1))
         else:
@@ -188,9 +190,9 @@ def to_shap(booster: "Booster") -> dict[str, Any]:
             "children_right": right,
             "children_default": np.where(t.missing_left[part] == 1, left, right),
             "features": np.maximum(t.column[part], 0),
-            "thresholds": t.threshold[part],
+            "thresholds": t.threshold[part].copy(),  # shap writes to what it is given
             "values": value,
-            "node_sample_weight": t.count[part],
+            "node_sample_weight": t.count[part].copy(),
         }
         trees.append(nodes)
     base = booster.base[0] if k == 1 else booster.base
@@ -315,7 +317,9 @@ def _rescaled(ask: _Ask, other: ingest.Columns, scores: Floats, own: Floats, cur
 
 
 def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int, exact: bool) -> Curve:
-    """From raw scores to predictions or losses; for chords each output must depend on its own score alone."""
+    """From raw scores to what is explained; for chords each output must depend on its own score alone."""
+    if space == "raw":
+        return lambda scores: scores
     if booster.link == "custom" or (booster.link in APART and not exact):
         raise ParameterError(
             f"space={space!r} needs a link that turns each score into a prediction of its own; the model has the link "

@@ -105,6 +105,10 @@ def _penalty(booster: "Booster", tree: Trees) -> Floats:
 def _check(booster: "Booster") -> float:
     """Refuse what is not one Newton step a leaf on all rows; the smoothing of leaves."""
     refuse_linear(booster.trees)
+    if "reg_alpha" not in booster.params:
+        raise ParameterError(
+            "the influence of training rows depends on how a model was trained: one of another library has none."
+        )
     params = defaults() | dict(booster.params)
     about = cpu.objectives().get(booster.objective)
     newton = about is not None and (
@@ -127,7 +131,7 @@ def _check(booster: "Booster") -> float:
     }
     for what, fine in fits.items():
         if not fine:
-            raise ParameterError(f"the influence of training rows needs a model with {what}; this one has not.")
+            raise ParameterError(f"the influence of training rows is for models with {what}.")
     assert about is not None
     smooth = params["path_smooth"]
     return float(about["path_smooth"] if smooth == "auto" else smooth)

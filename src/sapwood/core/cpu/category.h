@@ -133,6 +133,8 @@ class Categories {
       best.resize(most);
     }
   };
+  template <class Before>
+  Top(int, Before) -> Top<Before>;  // clang 14 does not deduce it
 
   // `most` codes from either end of the order of ratios, or all of them where they are few.
   std::vector<Live> ends(const Bins& bins, const int32_t* codes, int used, int most) const {

@@ -72,11 +72,7 @@ def of_object(model: Any) -> Booster:
     whole = of_bytes(bytes(model.get_booster().save_raw("ubj")))
     if whole.n_outputs == 1 or whole.link == "softmax":  # else one score for each of several labels
         whole = with_classes(whole, getattr(model, "classes_", None))
-    best = getattr(model, "best_iteration", None)  # with which it predicts, where it stopped early
-    if best is None:
-        return whole
-    trees = whole.trees.slice(0, (best + 1) * whole.n_outputs * whole.n_parallel_trees)
-    return replace(whole, trees=trees, best_round=best + 1)
+    return _up_to_best(whole, getattr(model, "best_iteration", None))
 
 
 def of_bytes(raw: bytes) -> Booster:
@@ -87,6 +83,8 @@ def of_bytes(raw: bytes) -> Booster:
 def of_document(found: Document) -> Booster:
     """Read the document that both kinds of file hold.
 
+    A file that an estimator wrote is read as the estimator would read it: without the rounds after the best one.
+
     Parameters
     ----------
     found : Document
@@ -96,6 +94,21 @@ def of_document(found: Document) -> Booster:
     -------
     Booster
     """
+    whole = _whole(found)
+    said = Document(found.part("learner").get("attributes") or {})
+    return _up_to_best(whole, said.count("best_iteration") if {"scikit_learn", "best_iteration"} <= set(said) else None)
+
+
+def _up_to_best(whole: Booster, best: int | None) -> Booster:
+    """The rounds that an estimator predicts with, where it stopped early."""
+    if best is None or best >= whole.n_rounds:
+        return whole
+    trees = whole.trees.slice(0, (best + 1) * whole.n_outputs * whole.n_parallel_trees)
+    return replace(whole, trees=trees, best_round=best + 1)
+
+
+def _whole(found: Document) -> Booster:
+    """The model with all its rounds."""
     learner = found.part("learner")
     booster = learner.part("gradient_booster")
     if booster.text("name") == "gblinear":
