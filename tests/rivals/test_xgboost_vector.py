@@ -25,6 +25,9 @@ SETTINGS: dict[str, dict[str, Any]] = {  # names that both know
 }
 
 
+OLD = xgboost.__version__.startswith(("3.0", "3.1", "3.2"))
+
+
 def rows(name: str) -> tuple[Array, Array]:
     """Columns of 40 values at most, which are bins of both, and labels of size 1 that are exact in float32."""
     X, y, _ = getattr(datasets, name)()
@@ -43,6 +46,8 @@ def same_parts(a: NDArray[Any], b: NDArray[Any]) -> bool:
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("name", ["california_housing", "protein"])
 def test_same_trees(name: str, setting: str) -> None:
+    if setting == "heavy" and OLD:
+        pytest.skip("min_child_weight of vector leaves had another rule before XGBoost 3.3")
     X, Y = rows(name)
     given = SETTINGS[setting]
     vector = {"multi_strategy": "multi_output_tree"}
