@@ -3,7 +3,6 @@
 The rows of all models enter, one after the other, and in which part of which model each is; a split leaves.
 """
 
-import math
 from functools import partial
 from typing import Any
 
@@ -12,8 +11,8 @@ import numpy as np
 import reference_categories as categories
 import reference_judge as judging
 import reference_rules as rules
-from reference import Floats, Ints, Quantised, Ready, Split, draw, fold, soft
-from reference_vector import unit_of
+from reference import Floats, Ints, Quantised, Ready, Split, soft
+from reference_vector import together, unit_of
 
 Parts = list[Floats]  # N and D
 
@@ -36,10 +35,7 @@ def best_split(
     n_bins: list[int], _: Quantised, p: dict[str, Any], guard: rules.Guard, index: int, path: judging.Judge,
 ) -> tuple[Split, list[Floats]] | None:  # fmt: skip
     """The best rule for a group of nodes by the tails of all models and outputs, if one is worth it; its gains."""
-    qs, unit = [r.q for r in ready], max(unit_of(r.q) for r in ready)
-    share = [unit_of(q) / unit for q in qs]
-    luck = math.sqrt(sum(s * (r.deviation * r.deviation) for s, r in zip(share, ready, strict=True)))
-    judge = judging.Judge(p | {"deviation": luck}, 1.0, unit, index, draw, fold)
+    qs, share, judge = together(ready, p, index)
 
     def histograms(code: Ints, n: int) -> list[Ints]:
         """(n_nodes, n_parts, n, 3) of every output."""

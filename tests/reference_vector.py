@@ -56,15 +56,20 @@ def unit_of(q: Quantised) -> float:
     return q.hs / (q.gs * q.gs)
 
 
+def together(ready: list[Ready], p: dict[str, Any], index: int) -> tuple[list[Quantised], list[float], judging.Judge]:
+    """The gradients of all outputs, their scores' units as shares of the largest, and who compares their sums."""
+    qs, unit = [r.q for r in ready], max(unit_of(r.q) for r in ready)
+    share = [unit_of(q) / unit for q in qs]
+    luck = math.sqrt(sum(s * (r.deviation * r.deviation) for s, r in zip(share, ready, strict=True)))
+    return qs, share, judging.Judge(p | {"deviation": luck}, 1.0, unit, index, draw, fold)
+
+
 def best_split(
     ready: list[Ready], group: list[Ints], ids: list[int], columns: Ints, table: list[Ints],
     n_bins: list[int], _: Quantised, p: dict[str, Any], guard: rules.Guard, index: int, path: judging.Judge,
 ) -> tuple[Split, list[Floats]] | None:  # fmt: skip
     """The best rule for a group of nodes by the scores of all outputs, if one is worth it; its gains by output."""
-    qs, unit = [r.q for r in ready], max(unit_of(r.q) for r in ready)
-    share = [unit_of(q) / unit for q in qs]
-    luck = math.sqrt(sum(s * (r.deviation * r.deviation) for s, r in zip(share, ready, strict=True)))
-    judge = judging.Judge(p | {"deviation": luck}, 1.0, unit, index, draw, fold)
+    qs, share, judge = together(ready, p, index)
     judge.paths = path.paths
     angles = [judging.Judge(p, q.gs, q.hs, index, draw, fold) for q in qs]
     bare = p | {"min_child_weight": 0.0, "min_samples_leaf": 1}  # limits are for all outputs together

@@ -47,7 +47,7 @@ def same_parts(a: NDArray[Any], b: NDArray[Any]) -> bool:
 @pytest.mark.parametrize("name", ["california_housing", "protein"])
 def test_same_trees(name: str, setting: str) -> None:
     if setting == "heavy" and OLD:
-        pytest.skip("min_child_weight of vector leaves had another rule before XGBoost 3.3")
+        pytest.skip("min_child_weight of vector leaves has another rule in XGBoost 3.2")
     X, Y = rows(name)
     given = SETTINGS[setting]
     vector = {"multi_strategy": "multi_output_tree"}

@@ -4,9 +4,9 @@
 
 #include <iterator>
 #include <optional>
-#include <set>
 
 #include "exact.h"
+#include "frontier.h"
 #include "listed.h"
 #include "tails.h"
 #include "together.h"
@@ -54,6 +54,8 @@ class Growth {
     else grow_nodes();
     return finish(numbers, value);
   }
+
+  double unit() const { return s_.unit(); }  // of scores
 
   Tree finish(const Numbers& numbers, std::vector<double>& value) {
     leave_root();
@@ -123,40 +125,25 @@ class Growth {
     if (most < 2 || nodes_[0].n_rows < 2) return;
     root_histogram();
     search(0);
-    std::set<Open, bool (*)(const Open&, const Open&)> frontier(in_.grower.before);
-    if (nodes_[0].rank > 0) frontier.insert({nodes_[0].rank, 0});
     // Intermediate bounds of a node depend on the splits before it, so levels are not split at once.
-    const bool whole_level = in_.grower.whole_level && !in_.rules.intermediate;
-    int n_leaves = 1;
+    Frontier frontier(in_.grower, in_.grower.whole_level && !in_.rules.intermediate, most);
+    if (nodes_[0].rank > 0) frontier.open(nodes_[0].rank, 0);
     std::vector<int32_t> batch;
-    while (!frontier.empty() && n_leaves < most) {
-      batch.clear();
-      const int depth = nodes_[frontier.begin()->id].depth;
-      while (!frontier.empty() && n_leaves < most) {
-        const int32_t next = frontier.begin()->id;
-        if (!batch.empty() && !(whole_level && nodes_[next].depth == depth)) break;
-        batch.push_back(next);
-        frontier.erase(frontier.begin());
-        n_leaves++;
-      }
-      expand(batch, n_leaves < most, true);
+    while (frontier.next([&](int32_t id) { return nodes_[id].depth; }, batch)) {
+      expand(batch, frontier.room(), true);
       for (const int32_t id : batch)
         for (int32_t c = nodes_[id].left; c < nodes_[id].left + 2; c++)
-          if (nodes_[c].rank > 0) frontier.insert({nodes_[c].rank, c});
+          if (nodes_[c].rank > 0) frontier.open(nodes_[c].rank, c);
       if (in_.rules.intermediate)
         for (const int32_t id : s_.tighten(nodes_, batch[0])) {
           Node& n = nodes_[id];
-          if (frontier.erase({n.rank, id}) == 0) continue;
+          if (!frontier.close(n.rank, id)) continue;
           n.best = {}, n.gain = n.rank = 0, n.score = s_.score(n.sum, id);
           search(id);
-          if (n.rank > 0) frontier.insert({n.rank, id});
+          if (n.rank > 0) frontier.open(n.rank, id);
           else t_.release(n.hist);
         }
-      // So many splits are left: the last in order will never have its turn, unless ranks change.
-      while (!in_.rules.intermediate && (int)frontier.size() > most - n_leaves) {
-        t_.release(nodes_[frontier.rbegin()->id].hist);
-        frontier.erase(std::prev(frontier.end()));
-      }
+      if (!in_.rules.intermediate) frontier.trim([&](int32_t id) { t_.release(nodes_[id].hist); });
     }
   }
 

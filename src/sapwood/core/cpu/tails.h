@@ -5,12 +5,10 @@
 //   rows   [body|tail]  [body    |tail  ]  [body           |tail         ]      a node of the tree has a part of each
 //   score   a value from the body fits the tail: for every side, and added up
 #pragma once
-#include <iterator>
 #include <memory>
 #include <optional>
-#include <set>
 
-#include "search.h"
+#include "together.h"
 
 namespace sapwood {
 
@@ -28,8 +26,8 @@ class Tails {
         b_(in_.binned),
         lim_(in_.limits),
         n_threads_(n_threads),
-        share_(units()),
-        judge_(in_.taste, deviation(in), unit_, in_.seed, in_.tree),
+        units_(outputs, in),
+        judge_(in_.taste, units_.deviation, units_.unit, in_.seed, in_.tree),
         counts_(lim_.min_samples_leaf > 1.0) {}
 
   // ends: of the rows of every model's body and tail, which lie one after the other
@@ -64,19 +62,6 @@ class Tails {
   Search& search(size_t k) { return g_[k]->s_; }
   const Tally& tally(size_t k) { return g_[k]->t_; }
 
-  // Scores of an output are in units of its own, powers of two: as parts of the largest.
-  std::vector<double> units() {
-    std::vector<double> share;
-    for (size_t k = 0; k < n_outputs(); k++) unit_ = std::max(unit_, search(k).unit());
-    for (size_t k = 0; k < n_outputs(); k++) share.push_back(search(k).unit() / unit_);
-    return share;
-  }
-  double deviation(const std::vector<GrowInput>& in) const {
-    double square = 0.0;
-    for (size_t k = 0; k < in.size(); k++) square = square + share_[k] * (in[k].deviation * in[k].deviation);
-    return __builtin_sqrt(square);
-  }
-
   // ------------------------------------------------------------------------------------------------ frontier
   bool deep_enough(int depth) const { return lim_.max_depth > 0 && depth >= lim_.max_depth; }
 
@@ -90,31 +75,19 @@ class Tails {
   }
 
   void grow_nodes(int most) {
-    std::set<Open, bool (*)(const Open&, const Open&)> frontier(in_.grower.before);
+    Frontier frontier(in_.grower, in_.grower.whole_level, most);
     auto meet = [&](int32_t id) {
       const std::optional<double> gain = choose({id});
-      if (gain && *gain > lim_.min_split_gain) frontier.insert({*gain, id});
+      if (gain && *gain > lim_.min_split_gain) frontier.open(*gain, id);
       else release(id);
     };
     if (most > 1 && !deep_enough(0)) meet(0);
-    int n_leaves = 1;
-    while (!frontier.empty() && n_leaves < most) {
-      Ids batch;
-      const int depth = branches_[frontier.begin()->id].depth;
-      while (!frontier.empty() && n_leaves < most) {
-        const int32_t next = frontier.begin()->id;
-        if (!batch.empty() && !(in_.grower.whole_level && branches_[next].depth == depth)) break;
-        batch.push_back(next);
-        frontier.erase(frontier.begin());
-        n_leaves++;
-      }
-      const bool more = n_leaves < most && !deep_enough(depth + 1);
+    Ids batch;
+    while (frontier.next([&](int32_t id) { return branches_[id].depth; }, batch)) {
+      const bool more = frontier.room() && !deep_enough(branches_[batch[0]].depth + 1);
       for (const int32_t child : expand(batch, more))
         if (more) meet(child);
-      while ((int)frontier.size() > most - n_leaves) {  // the last in order will never have their turn
-        release(frontier.rbegin()->id);
-        frontier.erase(std::prev(frontier.end()));
-      }
+      frontier.trim([&](int32_t id) { release(id); });
     }
   }
 
@@ -179,7 +152,7 @@ class Tails {
       Angle one;
       for (const int32_t id : batch)
         for (size_t m = 0; m < branches_[id].parts.size(); m += 2) one = one + own(k, id, m);
-      all = {all.along + share_[k] * one.along, all.square + share_[k] * one.square};
+      all = {all.along + units_.share[k] * one.along, all.square + units_.share[k] * one.square};
     }
     return score(all);
   }
@@ -227,8 +200,8 @@ class Tails {
           }
         }
       for (size_t i = 0; i < n; i++) {
-        all[i] = all[i] + share_[k] * one[i];
-        squares[i] = squares[i] + share_[k] * square[i];
+        all[i] = all[i] + units_.share[k] * one[i];
+        squares[i] = squares[i] + units_.share[k] * square[i];
       }
     }
     for (size_t i = 0; i < n; i++) all[i] = score(Angle{all[i], squares[i]});
@@ -401,8 +374,7 @@ class Tails {
   const Binned& b_;
   const Limits& lim_;
   const int n_threads_;
-  double unit_ = 0;            // the largest, hence
-  std::vector<double> share_;  // at most 1
+  const Units units_;
   Judge judge_;
   const bool counts_;  // rows
   std::vector<Branch> branches_;

@@ -5,14 +5,29 @@
 //   sums     [rows]     [rows]     [rows]        each counts and parts its own rows
 //   scores     s_0   +    s_1   +    s_2         of every cut, in one unit, are added: the best is taken by all
 #pragma once
-#include <iterator>
 #include <memory>
 #include <optional>
-#include <set>
 
+#include "frontier.h"
 #include "search.h"
 
 namespace sapwood {
+
+// Scores of an output are in units of its own, powers of two: they are added as parts of the largest.
+struct Units {
+  double unit = 0, deviation = 0;  // of all outputs together
+  std::vector<double> share;       // at most 1
+  template <class Outputs>
+  Units(const Outputs& outputs, const std::vector<GrowInput>& in) {
+    for (const auto& g : outputs) unit = std::max(unit, g->unit());
+    double square = 0.0;
+    for (size_t k = 0; k < in.size(); k++) {
+      share.push_back(outputs[k]->unit() / unit);
+      square = square + share[k] * (in[k].deviation * in[k].deviation);
+    }
+    deviation = __builtin_sqrt(square);
+  }
+};
 
 // Growth: the one of grow.cpp, which lets us in.
 template <class Growth>
@@ -26,8 +41,8 @@ class Together {
         lim_(in_.limits),
         n_threads_(n_threads),
         apart_(apart),
-        share_(units()),
-        judge_(in_.taste, deviation(in), unit_, in_.seed, in_.tree),
+        units_(outputs, in),
+        judge_(in_.taste, units_.deviation, units_.unit, in_.seed, in_.tree),
         counts_(lim_.min_samples_leaf > 1.0) {}
 
   void grow() {
@@ -56,19 +71,6 @@ class Together {
       for (auto& g : g_) f(*g);
   }
 
-  // Scores of an output are in units of its own, powers of two: as parts of the largest.
-  std::vector<double> units() {
-    std::vector<double> share;
-    for (size_t k = 0; k < n_outputs(); k++) unit_ = std::max(unit_, search(k).unit());
-    for (size_t k = 0; k < n_outputs(); k++) share.push_back(search(k).unit() / unit_);
-    return share;
-  }
-  double deviation(const std::vector<GrowInput>& in) const {
-    double square = 0.0;
-    for (size_t k = 0; k < in.size(); k++) square = square + share_[k] * (in[k].deviation * in[k].deviation);
-    return __builtin_sqrt(square);
-  }
-
   // ------------------------------------------------------------------------------------------------ frontier
   bool deep_enough(int depth) const { return lim_.max_depth > 0 && depth >= lim_.max_depth; }
 
@@ -86,32 +88,21 @@ class Together {
   }
 
   void grow_nodes(int most) {
-    std::set<Open, bool (*)(const Open&, const Open&)> frontier(in_.grower.before);
+    Frontier frontier(in_.grower, in_.grower.whole_level, most);
     auto meet = [&](int32_t id) {
       const std::optional<double> gain = choose({id});
-      if (gain && *gain > lim_.min_split_gain) frontier.insert({*gain, id});
+      if (gain && *gain > lim_.min_split_gain) frontier.open(*gain, id);
       else release(id);
     };
     if (!deep_enough(0)) meet(0);
-    int n_leaves = 1;
-    while (!frontier.empty() && n_leaves < most) {
-      Ids batch;
-      const int depth = nodes(0)[frontier.begin()->id].depth;
-      while (!frontier.empty() && n_leaves < most) {
-        const int32_t next = frontier.begin()->id;
-        if (!batch.empty() && !(in_.grower.whole_level && nodes(0)[next].depth == depth)) break;
-        batch.push_back(next);
-        frontier.erase(frontier.begin());
-        n_leaves++;
-      }
-      const bool more = n_leaves < most;
+    Ids batch;
+    while (frontier.next([&](int32_t id) { return nodes(0)[id].depth; }, batch)) {
+      const int depth = nodes(0)[batch[0]].depth;
+      const bool more = frontier.room();
       expand(batch, more);
       for (const int32_t id : batch)
         for (int32_t c = nodes(0)[id].left; c < nodes(0)[id].left + 2 && more && !deep_enough(depth + 1); c++) meet(c);
-      while ((int)frontier.size() > most - n_leaves) {  // the last in order will never have their turn
-        release(frontier.rbegin()->id);
-        frontier.erase(std::prev(frontier.end()));
-      }
+      frontier.trim([&](int32_t id) { release(id); });
     }
   }
 
@@ -165,7 +156,7 @@ class Together {
         const Angle a = judge_.cosine() ? Judge::angle(n.sum, search(k).penalty()) : Angle{n.score, 0.0};
         one = {one.along + a.along, one.square + a.square};
       }
-      all = {all.along + share_[k] * one.along, all.square + share_[k] * one.square};
+      all = {all.along + units_.share[k] * one.along, all.square + units_.share[k] * one.square};
     }
     return judge_.cosine() ? length(all) : all.along;
   }
@@ -215,8 +206,8 @@ class Together {
                                    square.data());
         else kernel.scan_level(bins.sums, bins.packed, (int)n, bins.gone(), node.sum, p, side, one.data());
       }
-      for (size_t i = 0; i < n; i++) all[i] = all[i] + share_[k] * one[i];
-      for (size_t i = 0; i < squares.size(); i++) squares[i] = squares[i] + share_[k] * square[i];
+      for (size_t i = 0; i < n; i++) all[i] = all[i] + units_.share[k] * one[i];
+      for (size_t i = 0; i < squares.size(); i++) squares[i] = squares[i] + units_.share[k] * square[i];
     }
     for (size_t i = 0; i < squares.size(); i++) all[i] = length({all[i], squares[i]});
     return all;
@@ -350,8 +341,7 @@ class Together {
   const Limits& lim_;
   const int n_threads_;
   const bool apart_;
-  double unit_ = 0;            // the largest, hence
-  std::vector<double> share_;  // at most 1
+  const Units units_;
   Judge judge_;
   const bool counts_;  // rows
 };
