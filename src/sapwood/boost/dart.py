@@ -5,7 +5,7 @@ In: a task whose scores are set. Out: round after round, the trees that were gro
 Vinayak and Gilad-Bachrach (2015), with the choices of XGBoost and LightGBM; NUMERICS (Ensembles) has the rules.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -113,12 +113,6 @@ def factors(rule: str, n_dropped: int, rate: float) -> tuple[float, float]:
         return 1.0 / (1.0 + rate), 1.0 / (1.0 + rate)
     over = n_dropped + (rate if rule == "tree" else 1.0)
     return n_dropped / over, 1.0 / over
-
-
-def weighted(trees: Sequence[tuple[cpu.Tree, int]], weights: Floats) -> list[tuple[dict[str, Any], int]]:
-    """Trees with their outputs, as they were grown, times the factors of their rounds."""
-    each = np.repeat(weights, len(trees) // len(weights))
-    return [(linear.scaled(tree, by), output) for (tree, output), by in zip(trees, each, strict=True)]
 
 
 def _total(weights: Floats) -> float:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from sapwood import constraints, grow, metric, objective, peers, sampling
 from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
+from sapwood.boost.grown import Grown
 from sapwood.boost.task import Floats, Step, Task
 from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
 from sapwood.data.dataset import Dataset
@@ -92,23 +93,16 @@ def train(
     }
     if held is not None:
         watches["holdout"] = HeldOut(data, trainer, held)
-    grown: list[tuple[cpu.Tree, int]] = []
-    weights: list[Floats | None] = []  # after each round, of all rounds so far; None where they are 1
+    grown = Grown(job.n_outputs)
     history: History = {}
 
     def look(step: Step) -> dict[str, dict[str, float]]:
-        grown.extend((tree, at % job.n_outputs) for at, tree in enumerate(step[0]))
-        weights.append(step[1])
+        grown.add(step)
         return {name: measure(watch, job.metrics, job.objective, job.n_threads) for name, watch in watches.items()}
 
-    def build(best_round: int | None = None, last: bool = False) -> Booster:
-        n_kept = len(weights) if best_round is None else best_round - first
-        kept, by = grown[: n_kept * len(grown) // max(1, len(weights))], weights[n_kept - 1] if n_kept else None
-        new = Trees.of(kept if by is None else dart.weighted(kept, by))
+    def build(best_round: int | None = None) -> Booster:
+        new = grown.trees(grown.n_rounds if best_round is None else best_round - first)
         new = new if encoded is None else new.with_shared_sets()
-        if last:  # their many small arrays go before the model is checked, which takes room too
-            kept.clear()
-            grown.clear()
         return Booster(
             new if before is None else Trees.concat([before, new]),
             base=base,
@@ -130,7 +124,7 @@ def train(
     rows = job.label, _weight(data, held)
     task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values, encoded, data)
     rounds = _loop(job)(task, _rounds(job, first))
-    booster = build(_run(job, rounds, first, look, history, build), last=True)
+    booster = build(_run(job, rounds, first, look, history, build))
     if data.n_rows > 1:
         _warn_of_no_split(booster, job.params)
     return booster

@@ -4,7 +4,7 @@ In: terms of grown trees, or arrays from a file. Out: read-only arrays over the 
 """
 
 from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,7 +54,7 @@ class Linear:
     @classmethod
     def of(cls, parts: Sequence["tuple[Terms | None, int]"]) -> "Linear | None":
         """Join the terms of trees, each with its number of nodes; None where no tree has any."""
-        if all(terms is None for terms, _ in parts):
+        if all(terms is None or not len(terms[2]) for terms, _ in parts):
             return None
         empty = np.empty(0, np.int32), np.empty(0)
         counts = [np.zeros(n, np.int64) if terms is None else np.diff(terms[0]) for terms, n in parts]
@@ -67,6 +67,10 @@ class Linear:
         offset = self.linear_offset[first : last + 1]
         inside = slice(offset[0], offset[-1])
         return Linear(offset - offset[0], self.linear_column[inside], self.linear_coef[inside])
+
+    def times(self, factor: NDArray[np.float64]) -> "Linear":
+        """The terms of each node multiplied by its factor."""
+        return replace(self, linear_coef=np.repeat(factor, np.diff(self.linear_offset)) * self.linear_coef)
 
     def validate(self, leaf: NDArray[np.bool_], n_columns: int, categories: Sequence[int] = ()) -> None:
         """Check that the arrays are terms, whatever wrote them.

@@ -119,14 +119,20 @@ class Trees:
         return cls(offset=_joined([*offsets, ends[-1:]], "offset"), linear=linear, **arrays)
 
     def slice(self, first: int, last: int) -> "Trees":
-        """The trees ``first .. last - 1``, and all sets; the arrays are views, not copies."""
+        """The trees ``first .. last - 1``, and the sets up to their last; the arrays are views, not copies."""
         start, end = self.offset[first], self.offset[last]
         nodes = {name: getattr(self, name)[start:end] for name in OF_NODES}
-        nodes |= {"set_offset": self.set_offset, "set_code": self.set_code}
+        n_sets = int(nodes["set"].max(initial=-1)) + 1
+        nodes |= {"set_offset": self.set_offset[: n_sets + 1], "set_code": self.set_code[: self.set_offset[n_sets]]}
         linear = self.linear and self.linear.slice(start, end)
         return Trees(
             offset=self.offset[first : last + 1] - start, output=self.output[first:last], linear=linear, **nodes
         )
+
+    def times(self, factor: NDArray[np.float64]) -> "Trees":
+        """The same trees, the values and terms of each multiplied by its factor."""
+        of_nodes = np.repeat(factor, np.diff(self.offset))
+        return replace(self, value=of_nodes * self.value, linear=self.linear and self.linear.times(of_nodes))
 
     def with_shared_sets(self) -> "Trees":
         """The same trees, in which sets that are equal are one."""
