@@ -78,6 +78,7 @@ static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* 
       continue;
     }
     const uint8_t* codes = planes[t.plane] + offset;
+    for (int w = 0; w < BLOCK; w += 64) __builtin_prefetch(codes + BLOCK + w);
     const __m512i r =
         t.set != nullptr
             ? ask512(codes, [&](const uint8_t* at) { return among64(at, t.set); })
