@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import sapwood
 from sapwood import sampling
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
@@ -53,3 +54,49 @@ def test_every_class_gives_its_share() -> None:
     for one in range(3):
         assert np.ptp(np.bincount(fold[classes == one])) <= 1
     assert (fold != sampling.folds(4, 5, 1000, classes)).any()
+
+
+def test_groups_stay_together() -> None:
+    rng = np.random.default_rng(0)
+    group = np.unique(rng.integers(0, 60, 1000), return_inverse=True)[1].astype(np.int32)
+    sizes = np.bincount(group)
+    mask = sampling.holdout(3, 0.2, 1000, group=group)
+    by_group = np.bincount(group, mask)
+    assert set(by_group / sizes) == {0.0, 1.0}
+    assert 200 <= mask.sum() < 200 + sizes.max()
+    fold = sampling.folds(3, 7, 1000, group=group)
+    assert len(np.unique(np.stack([group, fold]), axis=1).T) == len(sizes)  # one fold a group
+    assert np.ptp(np.bincount(fold[np.unique(group, return_index=True)[1]])) <= 1
+    assert (mask != sampling.holdout(4, 0.2, 1000, group=group)).any()
+    assert (fold != sampling.folds(4, 7, 1000, group=group)).any()
+
+
+def test_groups_of_no_weight_are_nowhere() -> None:
+    group = np.repeat(np.arange(4, dtype=np.int32), 5)
+    weight = np.where(group == 2, 0.0, 1.0)
+    weight[0] = 0.0
+    for seed in range(20):
+        mask = sampling.holdout(seed, 0.3, 20, weight, None, group)
+        assert not mask[weight == 0].any() and len({*group[mask]}) == 1
+        assert mask.sum() == (weight[group == group[mask][0]] > 0).sum()
+
+
+def test_some_group_must_be_left() -> None:
+    group = np.zeros(10, np.int32)
+    with pytest.raises(DataError, match="of 1 groups with rows of positive weight leaves none"):
+        sampling.holdout(0, 0.1, 10, group=group)
+    with pytest.raises(ParameterError, match=r"n_folds=3 does not suit 2 groups; choose 2\.\.2"):
+        sampling.folds(0, 3, 10, group=np.repeat(np.arange(2, dtype=np.int32), 5))
+
+
+def test_training_holds_out_whole_groups() -> None:
+    """What tells groups apart helps inside them only: held-out rows of known groups would hide that."""
+    rng = np.random.default_rng(0)
+    group, X = np.repeat(np.arange(50), 20), rng.normal(size=(1000, 3))
+    X[:, 0] = group
+    y = rng.normal(size=50)[group] + 0.1 * rng.normal(size=1000)
+    params = {"n_estimators": 40, "early_stopping_rounds": 10, "min_samples_leaf": 1}
+    for groups, low in ((None, True), (group, False)):
+        data = sapwood.Dataset(X, y, group=groups)
+        assert (sapwood.train(params, data).history["holdout"]["rmse"][-1] < 0.5) == low
+        assert (sapwood.cv({"n_estimators": 40}, data)["rmse_mean"][-1] < 0.5) == low

@@ -119,6 +119,7 @@ def holdout(
     n_rows: int,
     weight: NDArray[np.float64] | None = None,
     classes: NDArray[np.float64] | None = None,
+    group: NDArray[np.int32] | None = None,
 ) -> NDArray[np.bool_]:
     """Mark the rows that early stopping holds out: those of positive weight with the smallest draws.
 
@@ -134,6 +135,9 @@ def holdout(
         Rows of weight 0 are nowhere, so neither here.
     classes : (n_rows) float64, optional
         The class of every row: each gives its share, to within a row.
+    group : (n_rows) int32, optional
+        The group of every row, from 0: instead of rows, groups are drawn, up to the one that brings their rows to the
+        share, whatever their classes.
 
     Returns
     -------
@@ -141,6 +145,18 @@ def holdout(
     """
     candidates = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
     count = max(1, int(fraction * len(candidates) + 0.5))
+    if group is not None:
+        sizes = np.bincount(group[candidates], minlength=int(group.max()) + 1)
+        order = np.argsort(cpu.draw(seed, HOLDOUT, 0, 0, len(sizes)), kind="stable")
+        order = order[sizes[order] > 0]
+        chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), count)) + 1]
+        if len(chosen) == len(order):
+            raise DataError(
+                f"validation_fraction={fraction:g} of {len(order)} groups with rows of positive weight leaves none to "
+                "train on; give a validation set, or data without group."
+            )
+        held: NDArray[np.bool_] = np.isin(group, chosen)
+        return held if weight is None else held & (weight > 0)
     if count >= len(candidates):
         raise DataError(
             f"validation_fraction={fraction:g} of {len(candidates)} rows of positive weight leaves none to train on; "
@@ -156,7 +172,13 @@ def holdout(
     return mask
 
 
-def folds(seed: int, n_folds: int, n_rows: int, classes: NDArray[np.float64] | None = None) -> NDArray[np.int64]:
+def folds(
+    seed: int,
+    n_folds: int,
+    n_rows: int,
+    classes: NDArray[np.float64] | None = None,
+    group: NDArray[np.int32] | None = None,
+) -> NDArray[np.int64]:
     """Deal the rows to folds whose sizes differ by at most one: by the rank of their draws.
 
     Parameters
@@ -169,12 +191,19 @@ def folds(seed: int, n_folds: int, n_rows: int, classes: NDArray[np.float64] | N
         Number of rows.
     classes : (n_rows) float64, optional
         The class of every row: the folds' shares of each differ by at most one row too.
+    group : (n_rows) int32, optional
+        The group of every row, from 0: instead of rows, groups are dealt, whatever their sizes and classes.
 
     Returns
     -------
     (n_rows) int64
         The fold of every row.
     """
+    if group is not None:
+        n_groups = int(group.max()) + 1
+        if isinstance(n_folds, int) and n_folds > n_groups:
+            raise ParameterError(f"n_folds={n_folds} does not suit {n_groups} groups; choose 2..{n_groups}.")
+        return folds(seed, n_folds, n_groups)[group]
     if not isinstance(n_folds, int) or not 2 <= n_folds <= n_rows:
         raise ParameterError(f"n_folds={n_folds!r} does not suit {n_rows} rows; choose 2..{n_rows}.")
     fold = np.empty(n_rows, np.int64)

@@ -68,7 +68,8 @@ def train(
     -------
     Booster
         With ``early_stopping_rounds``, only the rounds up to the best one. If there is no validation set then,
-        ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training.
+        ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training. Where the
+        data has groups, whole ones are.
     """
     params = _together(train, params, more)
     given = valid is not None and (isinstance(valid, Dataset) or len(valid) > 0)
@@ -81,7 +82,7 @@ def train(
     held = None
     if job.params["early_stopping_rounds"] is not None and not sets:
         seed, share = job.params["random_state"], job.params["validation_fraction"]
-        held = sampling.holdout(seed, share, data.n_rows, data.weight, job.classes)
+        held = sampling.holdout(seed, share, data.n_rows, data.weight, job.classes, data.group)
 
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
@@ -168,7 +169,8 @@ def cv(
     data : Dataset
         All rows.
     n_folds : int
-        Number of folds; their sizes differ by at most one row, and so do their shares of every class.
+        Number of folds; their sizes differ by at most one row, and so do their shares of every class. Where the data
+        has groups, their numbers of whole groups do.
     callbacks : sequence of callables, optional
         As in `train`; they see the means over the folds under the name "cv", and no booster.
     **more
@@ -186,7 +188,7 @@ def cv(
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     data = weigh.weighed(data, job.factor)
-    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes)
+    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes, data.group)
     trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
     watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}

@@ -98,7 +98,6 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   const SamplerInfo& info = sampler_info(sampler_);
   const bool every = !subsample || (!info.weighs && share_ == nullptr && *subsample >= 1.0);
   all_rows_ = every && !zeros_, weighed_ = !every && info.weighs;
-  used_.clear();
   if (all_rows_) return n_;
   std::vector<double> field = sampler_field_;
   AskArgs args{};
@@ -128,9 +127,7 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   int64_t n = 0;
   for (Piece& p : pieces_) p.to = length[p.shard], length[p.shard] += p.count, n += p.count;
   all_rows_ = n == n_;
-  if (all_rows_) {
-    used_.clear();
-  } else {
+  if (!all_rows_) {
     for (size_t s = 0; s < length.size(); s++) chosen_[s].resize(length[s]);
     run(n_threads, (int64_t)pieces_.size(), [&](int64_t k, int) {
       const Piece& p = pieces_[k];
