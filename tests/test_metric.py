@@ -374,7 +374,7 @@ def test_a_callable_sees_labels_of_several_columns_whole() -> None:
         ("tweedie@2", "exp", "'tweedie@2' is too large; choose a number above 1 and below 2."),
         ("pinball@high", "identity", "'pinball@high' is not a finite number; choose"),
         ("pinball@", "identity", "'pinball@' is not a finite number; choose"),
-        (["auc", "AUC"], "sigmoid", "two metrics of one name"),
+        ([("mine", max, True), ("mine", min, True)], "sigmoid", "two metrics of one name"),
         (("gain", metric.auc), "sigmoid", "is no metric"),
         ([3], "sigmoid", "is no metric"),
     ],

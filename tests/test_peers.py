@@ -89,10 +89,48 @@ def test_what_means_something_else_is_explained(given: dict[str, Any], message: 
         ({"early_stopping": 5}, "early_stopping_rounds", 5),
         ({"num_class": 1}, "n_classes", None),
         ({"categorical_feature": ""}, "categorical_features", "auto"),
+        ({"custom_metric": "AUC"}, "eval_metric", [None, "AUC"]),
+        ({"eval_metric": "Accuracy", "custom_metric": ["AUC", "Recall"]}, "eval_metric", ["Accuracy", "AUC", "Recall"]),
     ],
 )
 def test_values_of_the_peers(given: dict[str, Any], name: str, value: Any) -> None:
     assert resolve(given)[name] == value
+
+
+def test_custom_metrics_are_measured_but_not_watched() -> None:
+    params = {**QUICK, "objective": "logistic", "custom_metric": ["AUC:hints=skip_train~false", "Logloss"]}
+    assert [*sw.train(params, DATA, valid=DATA).history["valid"]] == ["logloss", "auc"]
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "fields"),
+    [
+        ("Quantile:alpha=0.9", "quantile", {"quantile_alpha": 0.9}),
+        ("MultiQuantile:alpha=0.1,0.5", "quantile", {"quantile_alpha": [0.1, 0.5]}),
+        ("Huber:delta=2", "huber", {"huber_delta": 2.0}),
+        ("Tweedie:variance_power=1.3", "tweedie", {"tweedie_power": 1.3}),
+        ("Focal:focal_alpha=0.3;focal_gamma=1", "focal", {"focal_alpha": 0.3, "focal_gamma": 1.0}),
+        ("reg:squarederror", "squared_error", {}),
+    ],
+)
+def test_losses_with_fields_in_their_names(loss: str, name: str, fields: dict[str, Any]) -> None:
+    booster = sw.train({"n_estimators": 2, "loss_function": loss}, DATA)
+    assert (booster.objective, booster.fields) == (name, fields)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"loss_function": "Quantile:beta=0.9"}, "has 'beta'; 'quantile' takes quantile_alpha."),
+        ({"loss_function": "Quantile:alpha=high"}, "has 'high' for quantile_alpha; give a number."),
+        ({"loss_function": "Quantile:alpha=0.9", "quantile_alpha": 0.5}, "quantile_alpha a second time"),
+        ({"loss_function": "RMSE:delta=1"}, "delta=1.0 is not a parameter of objective='squared_error'"),
+        ({"loss_function": "Lq:q=3"}, "has 'q'; 'lq' takes no field, or is unknown."),
+    ],
+)
+def test_fields_that_no_loss_has(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sw.train({"n_estimators": 2, **given}, DATA)
 
 
 def test_no_metric_measures_nothing() -> None:

@@ -336,8 +336,9 @@ def resolve(
     Parameters
     ----------
     given : str, callable, (name, callable, higher_is_better), list of these, or None
-        What the user asked for; None or an empty list is the default. A name may bring a parameter: ``"pinball@0.9"``,
-        or ``"Quantile:alpha=0.9"`` as CatBoost writes it. A callable takes (y, prediction, weight).
+        What the user asked for; None, alone or in a list, is the default, and so is an empty list. A name may bring a
+        parameter: ``"pinball@0.9"``, or ``"Quantile:alpha=0.9"`` as CatBoost writes it. A callable takes (y,
+        prediction, weight).
     default : str or callable
         The objective's own metric.
     link : str or None
@@ -350,8 +351,9 @@ def resolve(
     -------
     tuple of Metric
     """
-    asked = given if isinstance(given, list) else [] if given is None else [given]
-    metrics = tuple(_one(metric, link, fields or {}) for metric in asked or [default])
+    asked = given if isinstance(given, list) and given else [given or None]
+    found = [_one(default if metric is None else metric, link, fields or {}) for metric in asked]
+    metrics = tuple(one for at, one in enumerate(found) if one.own or one.name not in [had.name for had in found[:at]])
     if len({metric.name for metric in metrics}) < len(metrics):
         raise ParameterError(f"eval_metric={given!r} has two metrics of one name; name them (name, callable, higher).")
     return metrics
@@ -385,6 +387,7 @@ def _taking_three(function: Function) -> Function:
 def _named(given: str, link: str | None, fields: Mapping[str, float | list[float]]) -> Metric:
     """One metric by our name or a peer's, with the parameter it was given or the objective's."""
     text = given.lower().removeprefix("neg_")  # scikit-learn's scorers
+    text = text.partition("hints=")[0].rstrip(":;")  # CatBoost's: where else to measure it
     head, mark, rest = PEERS.get(text, text).replace(":", "@", 1).partition("@")
     name = PEERS.get(head, head)
     fitting = {metric.name: metric for metric in METRICS.values() if link is None or link in metric.links}

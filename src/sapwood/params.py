@@ -3,7 +3,7 @@
 In: the mapping a user gave, in our names or in those of XGBoost, LightGBM and CatBoost. Out: every parameter, checked.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
@@ -92,7 +92,7 @@ _OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in l
     **dict.fromkeys(
         ("reg:absoluteerror", "regression_l1", "l1", "mae", "mean_absolute_error", "lad"), "absolute_error"
     ),
-    **dict.fromkeys(("reg:quantileerror", "pinball"), "quantile"),
+    **dict.fromkeys(("reg:quantileerror", "pinball", "multiquantile"), "quantile"),
     **dict.fromkeys(("mean_absolute_percentage_error",), "mape"),
     **dict.fromkeys(("reg:squaredlogerror", "msle"), "squared_log"),
     **dict.fromkeys(("count:poisson",), "poisson"),
@@ -690,7 +690,8 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
     found: dict[str, tuple[str, Any]] = {}
     own: dict[str, Any] = {}
     fields = {} if fields is None else fields
-    for name, value in given.items():
+    given = _watched_first(given)
+    for name, value in _in_parts(given, fields):
         name, value = _MOVED.get((name, str(value).lower()), (name, value))
         if name in fields:
             if fields[name] in own:
@@ -722,6 +723,39 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
             raise ParameterError(f"{found[name][0]} is not for tree_method='exact', which has no bins; leave it out.")
         complete[name] = _ROWS[name].default  # whatever a recipe says
     return complete | own
+
+
+def _watched_first(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """CatBoost's custom_metric is measured too: in eval_metric, after what early stopping watches."""
+    if "custom_metric" not in given:
+        return given
+    row, rest = _ROWS["eval_metric"], {name: value for name, value in given.items() if name != "custom_metric"}
+    name = next((name for name in rest if _NAMES.get(name) is row), row.name)
+    first, more = (row.kind.check(f"{name}={one!r}", one) for one in (rest.get(name), given["custom_metric"]))
+    first, more = (one if isinstance(one, list) else [one] for one in (first, more))
+    return {**rest, name: [*first, *(one for one in more if one not in (None, "none"))]}
+
+
+def _in_parts(given: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    """CatBoost has the fields of a loss in its name, "Quantile:alpha=0.9": they are parameters of their own here."""
+    objective = _ROWS["objective"]
+    for name, value in given.items():
+        if not (isinstance(value, str) and "=" in value and _NAMES.get(name) is objective):
+            yield name, value
+            continue
+        head, _, rest = value.partition(":")
+        ours = objective.kind.check(f"{name}={value!r}", head)
+        yield name, head
+        for key, _, text in (part.partition("=") for part in rest.split(";")):
+            field = key if key in fields else f"{ours}_{key}"
+            if field not in fields:
+                own = ", ".join(one for one in fields if one.startswith(f"{ours}_")) or "no field, or is unknown"
+                raise ParameterError(f"{name}={value!r} has {key!r}; {ours!r} takes {own}.")
+            try:
+                levels = [float(one) for one in text.split(",")]
+            except ValueError:
+                raise ParameterError(f"{name}={value!r} has {text!r} for {field}; give a number.") from None
+            yield field, levels if len(levels) > 1 else levels[0]
 
 
 def _recipe(name: str | None, found: Collection[str]) -> dict[str, Any]:
