@@ -499,21 +499,22 @@ def newton(
     r: Rows, d: Floats, iterations: int, penalty: Sequence[float] = (0.0, 0.0, 0.0), by_count: bool = False
 ) -> Floats:
     """NUMERICS 8: Newton steps with backtracking from d; `by_count` has sums of weights in the place of hessians."""
-    lam, alpha, limit = penalty
+    lam, alpha, limit, *damps = penalty  # damps: lam is no part of what is minimised
+    draw = 0.0 if damps else lam
     count = sum_by_leaf(r.w.factor, r)
     here, *sums = leaf_sums(r, d)
     for _ in range(iterations):
         G, H = sums[0], count if by_count else sums[1]
         with np.errstate(all="ignore"):
-            to = np.where(H + lam == 0, d, -soft(G - H * d, alpha) / (H + lam))
+            to = np.where(H + lam == 0, d, -soft(G - (H + lam if damps else H) * d, alpha) / (H + lam))
         to = np.clip(to, -limit, limit) if limit > 0 else to
         close = np.abs(to - d) <= CLOSE * np.maximum(1.0, np.abs(to))
         if close.all():
             return to
-        worth = here + 0.5 * lam * d * d + alpha * np.abs(d)
+        worth = here + 0.5 * draw * d * d + alpha * np.abs(d)
         for halvings in range(12):
             there, *sums = leaf_sums(r, to)
-            worse = ~(there + 0.5 * lam * to * to + alpha * np.abs(to) <= worth) & (to != d) & ~close
+            worse = ~(there + 0.5 * draw * to * to + alpha * np.abs(to) <= worth) & (to != d) & ~close
             if not worse.any():
                 break
             to = np.where(worse, 0.5 * (d + to) if halvings < 10 else d, to)
@@ -597,8 +598,13 @@ def line_search(r: Rows, v: Floats) -> float:
     return rho
 
 
-def penalty_of(p: dict[str, Any]) -> tuple[float, float, float]:
+def penalty_of(p: dict[str, Any]) -> tuple[float, ...]:
     return p["reg_lambda"], p["reg_alpha"], p["max_delta_step"]
+
+
+def steps_of(p: dict[str, Any]) -> tuple[float, ...]:
+    """The penalty of several steps, which reg_lambda damps."""
+    return (*penalty_of(p), True) if p["leaf_iterations"] > 1 else penalty_of(p)
 
 
 def leaf_values(step: Floats, r: Rows, tree: Tree, p: dict[str, Any]) -> Floats:
@@ -609,7 +615,7 @@ def leaf_values(step: Floats, r: Rows, tree: Tree, p: dict[str, Any]) -> Floats:
     if method == "exact":
         v = exact_values(r, p)
     elif p["leaf_iterations"] > 1 or p["ccp_alpha"] > 0:
-        v = newton(r, np.zeros(r.n_leaves), p["leaf_iterations"], penalty_of(p), by_count=method == "gradient")
+        v = newton(r, np.zeros(r.n_leaves), p["leaf_iterations"], steps_of(p), by_count=method == "gradient")
     else:
         v = step
     v = np.where(v > 0, 1.0, -1.0) if method == "sign" else v

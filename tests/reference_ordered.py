@@ -76,7 +76,7 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
         if method == "exact":
             return ref.exact_values(r, p)
         if p["leaf_iterations"] > 1:
-            return ref.newton(r, np.zeros(n_leaves), p["leaf_iterations"], ref.penalty_of(p), method == "gradient")
+            return ref.newton(r, np.zeros(n_leaves), p["leaf_iterations"], ref.steps_of(p), method == "gradient")
         _, G, H = ref.leaf_sums(r, np.zeros(n_leaves))
         b = (ref.sum_by_leaf(inside.factor, r) if method == "gradient" else H) + p["reg_lambda"]
         with np.errstate(all="ignore"):

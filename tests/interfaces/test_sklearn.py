@@ -169,7 +169,7 @@ def test_fields_of_objectives(numbers):
         model.set_params(objective="huber").fit(X, y)
 
 
-def test_a_recipe_sets_what_is_at_its_default(numbers):
+def test_a_recipe_sets_what_is_left_out(numbers):
     X, y = numbers
     classic = SapwoodRegressor(recipe="classic", n_estimators=5).fit(X, y).booster_
     by_hand = sapwood.train({"recipe": "classic", "n_estimators": 5}, Dataset(X, y, max_bins=65535, min_samples_bin=1))
@@ -177,10 +177,15 @@ def test_a_recipe_sets_what_is_at_its_default(numbers):
     assert (classic.params["reg_lambda"], classic.params["max_depth"], classic.params["max_bins"]) == (0.0, 3, 65535)
     mixed = SapwoodRegressor(recipe="classic", max_depth=2, reg_lambda=0.5, max_bins=20).fit(X, y).booster_
     assert (mixed.params["reg_lambda"], mixed.params["max_depth"], mixed.params["max_bins"]) == (0.5, 2, 20)
-    stumps = {"recipe": "adaboost", "n_estimators": 5}
-    for rate, used in ((0.1, 1.0), (0.2, 0.2)):  # the first is the default, so the recipe's own
-        model = SapwoodClassifier(**stumps, learning_rate=rate).fit(X, y > 150)
-        assert model.booster_.params["learning_rate"] == used
+    stumps = SapwoodClassifier(recipe="adaboost", n_estimators=5)
+    for given, used in (({}, 1.0), ({"learning_rate": 0.1}, 0.1), ({"learning_rate": 0.2}, 0.2)):  # 0.1 is the default
+        model = clone(SapwoodClassifier(recipe="adaboost", n_estimators=5, **given))
+        again = pickle.loads(pickle.dumps(clone(stumps).set_params(**given)))
+        assert model.get_params() == again.get_params() == stumps.get_params() | given
+        for one in (model, again):
+            assert one.fit(X, y > 150).booster_.params["learning_rate"] == used
+    search = GridSearchCV(stumps, {"learning_rate": [0.1]}, cv=2).fit(X, y > 150)
+    assert search.best_estimator_.booster_.params["learning_rate"] == 0.1
     with pytest.raises(DataError, match="label 151 in row 0 is not 0 or 1, as objective='exponential' needs"):
         SapwoodRegressor(recipe="adaboost").fit(X, y)
 
@@ -597,7 +602,7 @@ def test_bad_labels_raise_and_leave_no_model(y, message):
     model = SapwoodClassifier(**FEW).fit([[0.0], [1.0]], ["a", "b"])
     with pytest.raises(ValueError, match=message):
         model.fit([[0.0], [1.0], [2.0], [3.0]], y)
-    assert vars(model).keys() == model.get_params().keys()
+    assert vars(model).keys() == FEW.keys()
     with pytest.raises(NotFittedError):
         model.predict([[0.0]])
     assert model.fit([[0.0], [1.0]], ["a", "b"]).classes_.tolist() == ["a", "b"]

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -45,6 +45,7 @@ def _fields() -> Iterator[Row]:
             yield Row(field, kind, None, doc, tuple(filter(None, aliases.split(","))))
 
 
+FIELDS = {row.name for row in _fields()}  # of objectives; None is what the objective has
 ROWS = {row.name: row for row in (*TABLE, *_fields()) if row.estimator}
 PEERS = {alias: row.name for row in ROWS.values() for alias in row.aliases}
 VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links to numbers
@@ -65,9 +66,7 @@ class _Estimator(BaseEstimator):
     feature_names_in_: NDArray[Any]
 
     def __init__(self, **params: Any) -> None:
-        _known(type(self), params)
-        for name, row in ROWS.items():
-            setattr(self, name, params.get(name, row.default))
+        self.set_params(**params)  # the others are the class's own: an instance has those that were set by hand
 
     # What scikit-learn, help() and editors read instead of **params.
     __init__.__signature__ = Signature(  # type: ignore[attr-defined]
@@ -200,13 +199,13 @@ class _Estimator(BaseEstimator):
         name = self.objective if self.objective != "auto" else RECIPES.get(self.recipe, {}).get("objective")
         return OBJECTIVES.get(name, {}) if isinstance(name, str) else {}
 
+    def __sklearn_clone__(self) -> Self:
+        return type(self)(**{name: clone(value, safe=False) for name, value in vars(self).items() if name in ROWS})
+
     def _by_hand(self) -> dict[str, Any]:
-        """The parameters that are not at their defaults; a recipe sets any others."""
-        return {
-            name: value
-            for name, row in ROWS.items()
-            if type(value := getattr(self, name)) is not type(row.default) or value != row.default
-        }
+        """The parameters that were set, to whatever value; a recipe sets any others."""
+        own = {name: value for name, value in vars(self).items() if name in ROWS}
+        return {name: value for name, value in own.items() if value is not None or name not in FIELDS}
 
     def _forget(self) -> None:
         """Drop what a fit has set: one that fails leaves an estimator that is not fitted."""
@@ -238,9 +237,10 @@ class _Estimator(BaseEstimator):
 
 
 def _documented(estimator: type[_E]) -> type[_E]:
-    """Write the table of parameters into the docstring of an estimator."""
+    """Give an estimator the defaults of the table, and write it into its docstring."""
     lines = []
     for row in ROWS.values():
+        setattr(estimator, row.name, row.default)
         lines.append(f"    {row.name} : {row.kind}, default={row.default!r}")
         lines.append(textwrap.fill(row.doc, 112, initial_indent=" " * 8, subsequent_indent=" " * 8))
     estimator.__doc__ = (estimator.__doc__ or "").replace("    {parameters}", "\n".join(lines))
@@ -251,7 +251,7 @@ def _documented(estimator: type[_E]) -> type[_E]:
 class SapwoodRegressor(RegressorMixin, _Estimator):
     """Gradient boosting of decision trees for numbers, one target or several (2-D y).
 
-    A `recipe` sets parameters that are at their defaults; any other value counts as set by hand.
+    A `recipe` sets the parameters that you leave out; what you give goes before it.
 
     Parameters
     ----------
@@ -322,7 +322,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     """Gradient boosting of decision trees for classes: strings, booleans, any integers.
 
     A 2-D y of 0 and 1 has a column for each of several labels that a row may have (multilabel). A `recipe` sets
-    parameters that are at their defaults; any other value counts as set by hand.
+    the parameters that you leave out; what you give goes before it.
 
     Parameters
     ----------

@@ -230,15 +230,18 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space) {
     double score[BLOCK];
     for (int64_t at = t * PIECE; at < std::min(r.n, (t + 1) * PIECE); at += BLOCK) {
       const int n = (int)std::min<int64_t>(BLOCK, r.n - at);
-      for (int i = 0; i < n; i++) score[i] = r.score[at + i] + step[leaf_of(r, at + i)];
+      std::copy_n(r.score + at, n, score);
+      if (r.leaf.data != nullptr) kernels().add_leaves(score, r.leaf, at, step, n);
+      else
+        for (int i = 0; i < n; i++) score[i] = score[i] + step[0];
       kernels().evaluate(r.objective, r.field, score, r.label + at, n,
                          {derived[0] + at, derived[1] + at, derived[2] + at});
-      for (double* x : derived) {
-        if (r.factor != nullptr)
+      if (r.factor != nullptr)
+        for (double* x : derived)
           for (int i = 0; i < n; i++) x[at + i] = x[at + i] * r.factor[at + i];
-        if (!every_row(r))
-          for (int i = 0; i < n; i++) x[at + i] = in_use(r, at + i) ? x[at + i] : 0.0;
-      }
+      if (!every_row(r))
+        for (int i = 0; i < n; i++)
+          if (!in_use(r, at + i)) derived[0][at + i] = derived[1][at + i] = derived[2][at + i] = 0.0;
       uint64_t most[3];
       for (int k = 0; k < 3; k++) most[k] = kernels().largest(0, derived[k] + at, n);
       if (std::max({most[0], most[1], most[2]}) >= INFINITE)
@@ -260,17 +263,22 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space) {
     __int128 of[3] = {0, 0, 0};
   };
   std::vector<std::vector<Sum>> local(n_threads);
+  const bool repeated = r.weights.whole && r.weights.given;
   run(n_threads, n_pieces, [&](int64_t t, int worker) {
     if (local[worker].empty()) local[worker].assign(r.n_leaves, Sum{});
     int64_t q[3][BLOCK];
     for (int64_t at = t * PIECE; at < std::min(r.n, (t + 1) * PIECE); at += BLOCK) {
       const int n = (int)std::min<int64_t>(BLOCK, r.n - at);
       for (int k = 0; k < 3; k++) kernels().to_fixed(derived[k] + at, scale[k], q[k], n);
-      for (int i = 0; i < n; i++) {
-        Sum& s = local[worker][leaf_of(r, at + i)];
-        const int64_t w = repeat(r, at + i);
-        for (int k = 0; k < 3; k++) s.of[k] += (__int128)q[k][i] * w;
-      }
+      auto add = [&, sum = local[worker].data()](auto leaf) {
+        for (int i = 0; i < n && !repeated; i++)
+          for (int k = 0; k < 3; k++) sum[leaf(i)].of[k] += q[k][i];
+        for (int i = 0; i < n && repeated; i++)
+          for (int k = 0; k < 3; k++) sum[leaf(i)].of[k] += (__int128)q[k][i] * r.weights.multiple[at + i];
+      };
+      if (r.leaf.data == nullptr) add([](int) { return 0; });
+      else if (r.leaf.wide) add([of = (const uint16_t*)r.leaf.data + at](int i) { return of[i]; });
+      else add([of = (const uint8_t*)r.leaf.data + at](int i) { return of[i]; });
     }
   });
   LeafSums out;
@@ -289,7 +297,8 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space) {
 
 std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int iterations, const LeafPenalty& p,
                                 const std::vector<double>* weight) {
-  auto worth = [&](double loss, double x) { return loss + 0.5 * p.lambda * x * x + p.alpha * size(x); };
+  const double draw = p.damps ? 0.0 : p.lambda;  // towards 0
+  auto worth = [&](double loss, double x) { return loss + 0.5 * draw * x * x + p.alpha * size(x); };
   Memory space;
   LeafSums now = leaf_sums(r, d.data(), space);
   std::vector<uint8_t> near(r.n_leaves);
@@ -298,7 +307,7 @@ std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int it
     std::vector<double> to(d);
     bool all_near = true;
     for (int k = 0; k < r.n_leaves; k++) {
-      const double t = soft(now.g[k] - hessian[k] * d[k], p.alpha), b = hessian[k] + p.lambda;
+      const double b = hessian[k] + p.lambda, t = soft(now.g[k] - (p.damps ? b : hessian[k]) * d[k], p.alpha);
       to[k] = b == 0.0 ? d[k] : cut(-t / b, p.max_step);
       near[k] = close(to[k], d[k]);
       all_near = all_near && near[k];

@@ -25,6 +25,7 @@ struct LeafSums {  // by leaf; a leaf with a row that is not finite has an infin
 
 struct LeafPenalty {
   double lambda = 0, alpha = 0, max_step = 0;  // 0: none
+  bool damps = false;                          // lambda shortens each step, and is no part of what the steps minimise
 };
 
 std::vector<double> leaf_weights(const LeafRows& rows);

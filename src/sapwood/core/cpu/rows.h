@@ -130,8 +130,11 @@ static void gradients_of(const GradientArgs& a) {
 
 template <class Objective>
 static void evaluate_of(const double* field, const double* score, const double* label, int n, Derived out) {
-  for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], field, out.g[i], out.h[i]);
-  for (int i = 0; i < n; i++) out.loss[i] = Objective::loss(score[i], label[i], field);
+  double* __restrict loss = out.loss, * __restrict g = out.g, * __restrict h = out.h;  // one loop: they share an exp
+  for (int i = 0; i < n; i++) {
+    Objective::grad_hess(score[i], label[i], field, g[i], h[i]);
+    loss[i] = Objective::loss(score[i], label[i], field);
+  }
 }
 
 template <class Objective>

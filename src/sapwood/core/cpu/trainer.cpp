@@ -489,7 +489,9 @@ std::vector<double> Trainer::refit(int output, const LeafRule& rule) {
     if (info_.steps > 0) value = leaf_newton(rows, std::move(value), info_.steps, {}, nullptr);
   } else {
     const std::vector<double> weight = rule.gradient ? leaf_weights(rows) : std::vector<double>{};
-    value = leaf_newton(rows, std::move(value), rule.exact ? info_.steps : rule.iterations, rule.penalty,
+    LeafPenalty penalty = rule.penalty;
+    penalty.damps = !rule.exact && rule.iterations > 1;
+    value = leaf_newton(rows, std::move(value), rule.exact ? info_.steps : rule.iterations, penalty,
                         rule.gradient ? &weight : nullptr);
   }
   const double m = rule.penalty.max_step;
