@@ -345,23 +345,9 @@ class Booster:
     @cached_property
     def _forest(self) -> cpu.Forest:
         """The trees as the core predicts with them."""
-        t = self.trees
-        return cpu.Forest(
-            self.n_columns + len(self.combinations),
-            t.offset,
-            t.output,
-            t.column,
-            t.threshold,
-            t.missing_left,
-            t.left,
-            t.value,
-            t.set,
-            t.set_offset,
-            t.set_code,
-            self.base,
-            "identity" if self.link == CUSTOM else self.link,
-            *(t.linear.terms if t.linear is not None else ()),
-        )
+        link = "identity" if self.link == CUSTOM else self.link
+        terms = () if self.trees.linear is None else self.trees.linear.terms
+        return cpu.Forest(self.n_columns + len(self.combinations), *self.trees.structure, self.base, link, *terms)
 
     @cached_property
     def _labelled(self) -> dict[int, Labelled]:

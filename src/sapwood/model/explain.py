@@ -179,21 +179,8 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
         by = "count" if trees.count.any() or not trees.cover.any() else "cover"
     if by not in WEIGHTS:
         raise ParameterError(f"by={by!r} is unknown; {suggest(str(by), WEIGHTS)}")
-    return cpu.Explainer(
-        booster.n_columns + len(booster.combinations),
-        booster.n_outputs,
-        trees.offset,
-        trees.output,
-        trees.column,
-        trees.threshold,
-        trees.missing_left,
-        trees.left,
-        trees.value,
-        trees.set,
-        trees.set_offset,
-        trees.set_code,
-        getattr(trees, by),
-    )
+    n_columns = booster.n_columns + len(booster.combinations)
+    return cpu.Explainer(n_columns, booster.n_outputs, *trees.structure, getattr(trees, by))
 
 
 def refuse_linear(trees: Trees) -> None:
