@@ -20,12 +20,12 @@ BUDGET = {
     "src/sapwood/boost": 3000,  # leaf values, pruning; dart, forests, linear leaves; ordered boosting; categories
     "src/sapwood/interfaces": 860,  # the estimators, and the encoder; the registry of skl2onnx
     "src/sapwood/core": 100,
-    "src/sapwood/core/bind": 1320,  # what Python may hand the core, checked; a file for every part of it
+    "src/sapwood/core/bind": 1330,  # what Python may hand the core, checked; a file for every part of it
     "src/sapwood/core/math": 490,  # one way to order floats; a ridge; fits of bodies on tails
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 10780,  # histograms, exact trees; slots, bundles, sets; bounds; vectors, tails; Shapley
+    "src/sapwood/core/cpu": 10770,  # histograms, exact trees; slots, bundles, sets; bounds; vectors, tails; Shapley
     "tools": 350,
     "benchmarks": 1500,  # one script a claim; the last is the recipe against CatBoost
     "examples": 100,

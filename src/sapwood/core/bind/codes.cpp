@@ -65,7 +65,29 @@ nb::object distinct_of(const AnyArray& a, size_t limit) {
 nb::object distinct(AnyArray values, int64_t limit) {
   if (values.ndim() != 1) refuse("values must have 1 dimension");
   if (limit < 1 || limit > 1 << 28) refuse("limit must be 1..2^28");
-  return of_kind(kind_of(values), [&](auto type) { return distinct_of<decltype(type)>(values, limit); });
+  switch (kind_of(values)) {
+    case Kind::f32:
+      return distinct_of<float>(values, limit);
+    case Kind::f64:
+      return distinct_of<double>(values, limit);
+    case Kind::i8:
+      return distinct_of<int8_t>(values, limit);
+    case Kind::i16:
+      return distinct_of<int16_t>(values, limit);
+    case Kind::i32:
+      return distinct_of<int32_t>(values, limit);
+    case Kind::i64:
+      return distinct_of<int64_t>(values, limit);
+    case Kind::u8:
+      return distinct_of<uint8_t>(values, limit);
+    case Kind::u16:
+      return distinct_of<uint16_t>(values, limit);
+    case Kind::u32:
+      return distinct_of<uint32_t>(values, limit);
+    case Kind::u64:
+      return distinct_of<uint64_t>(values, limit);
+  }
+  return nb::none();
 }
 
 const int32_t* counts_of(const std::optional<Ints>& count, int64_t n) {

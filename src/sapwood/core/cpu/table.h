@@ -11,34 +11,6 @@ namespace sapwood {
 
 enum class Kind : uint8_t { f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 };
 
-// f(a value of that type)
-template <class F>
-auto of_kind(Kind kind, F&& f) {
-  switch (kind) {
-    case Kind::f32:
-      return f(float{});
-    case Kind::f64:
-      return f(double{});
-    case Kind::i8:
-      return f(int8_t{});
-    case Kind::i16:
-      return f(int16_t{});
-    case Kind::i32:
-      return f(int32_t{});
-    case Kind::i64:
-      return f(int64_t{});
-    case Kind::u8:
-      return f(uint8_t{});
-    case Kind::u16:
-      return f(uint16_t{});
-    case Kind::u32:
-      return f(uint32_t{});
-    case Kind::u64:
-      return f(uint64_t{});
-  }
-  __builtin_unreachable();
-}
-
 struct Column {
   const char* data;
   int64_t stride;  // bytes
@@ -80,7 +52,28 @@ void load_stored(const Column& c, int64_t first, int n, double* out);
 // Rows first .. first + n - 1 as float64.
 inline void load(const Column& c, int64_t first, int n, double* out) {
   if (c.sparse()) return load_stored(c, first, n, out);
-  of_kind(c.kind, [&](auto type) { load_as<decltype(type)>(c, first, n, out); });
+  switch (c.kind) {
+    case Kind::f32:
+      return load_as<float>(c, first, n, out);
+    case Kind::f64:
+      return load_as<double>(c, first, n, out);
+    case Kind::i8:
+      return load_as<int8_t>(c, first, n, out);
+    case Kind::i16:
+      return load_as<int16_t>(c, first, n, out);
+    case Kind::i32:
+      return load_as<int32_t>(c, first, n, out);
+    case Kind::i64:
+      return load_as<int64_t>(c, first, n, out);
+    case Kind::u8:
+      return load_as<uint8_t>(c, first, n, out);
+    case Kind::u16:
+      return load_as<uint16_t>(c, first, n, out);
+    case Kind::u32:
+      return load_as<uint32_t>(c, first, n, out);
+    case Kind::u64:
+      return load_as<uint64_t>(c, first, n, out);
+  }
 }
 
 // The stored values of a sparse column, some at a time: f(rows, values, how many).
