@@ -158,9 +158,9 @@ class Joint {
         }
         all += node.sum.h;
       }
-      const double unit = search(k).h_unit();
+      const double one = 1.0 / search(k).h_unit();  // exact: a power of two
       for (size_t i = 0; i < n; i++)
-        left[i] = left[i] + (double)below[i] / unit, right[i] = right[i] + (double)(all - below[i]) / unit;
+        left[i] = left[i] + (double)below[i] * one, right[i] = right[i] + (double)(all - below[i]) * one;
     }
     int64_t total = 0, rows = missing_left ? count.back() : 0;
     for (const int64_t x : count) total += x;
