@@ -268,15 +268,19 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space, bool lo
     for (int64_t at = t * PIECE; at < std::min(r.n, (t + 1) * PIECE); at += BLOCK) {
       const int n = (int)std::min<int64_t>(BLOCK, r.n - at);
       for (int k = first; k < 3; k++) kernels().to_fixed(derived[k] + at, scale[k], q[k], n);
-      auto add = [&, sum = local[worker].data()](auto leaf) {
+      auto add = [&, sum = local[worker].data()](auto leaf, auto from) {  // known when compiled
         for (int i = 0; i < n && !repeated; i++)
-          for (int k = first; k < 3; k++) sum[leaf(i)].of[k] += q[k][i];
+          for (int k = from; k < 3; k++) sum[leaf(i)].of[k] += q[k][i];
         for (int i = 0; i < n && repeated; i++)
-          for (int k = first; k < 3; k++) sum[leaf(i)].of[k] += (__int128)q[k][i] * r.weights.multiple[at + i];
+          for (int k = from; k < 3; k++) sum[leaf(i)].of[k] += (__int128)q[k][i] * r.weights.multiple[at + i];
       };
-      if (r.leaf.data == nullptr) add([](int) { return 0; });
-      else if (r.leaf.wide) add([of = (const uint16_t*)r.leaf.data + at](int i) { return of[i]; });
-      else add([of = (const uint8_t*)r.leaf.data + at](int i) { return of[i]; });
+      auto by_leaf = [&](auto from) {
+        if (r.leaf.data == nullptr) add([](int) { return 0; }, from);
+        else if (r.leaf.wide) add([of = (const uint16_t*)r.leaf.data + at](int i) { return of[i]; }, from);
+        else add([of = (const uint8_t*)r.leaf.data + at](int i) { return of[i]; }, from);
+      };
+      if (losses) by_leaf(std::integral_constant<int, 0>{});
+      else by_leaf(std::integral_constant<int, 1>{});
     }
   });
   LeafSums out;
