@@ -119,7 +119,7 @@ ABSENT: dict[str, tuple[str, str]] = {
         "0 0.0",
         "use callbacks=[sapwood.callback.early_stopping(rounds, min_delta=tol)].",
     ),
-    **_all("use_best_model", "true 1 none", "early stopping keeps the rounds up to the best."),
+    **_all("use_best_model", "true false 1 0 none", "choose True or False."),
     **_all("first_metric_only", "true 1", "early stopping watches the first metric."),
     **_all("scoring", "loss none", "use eval_metric."),
     **_all("disable_default_eval_metric", "false 0", "use eval_metric='none'."),

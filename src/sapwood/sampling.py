@@ -120,6 +120,8 @@ def holdout(
     weight: NDArray[np.float64] | None = None,
     classes: NDArray[np.float64] | None = None,
     group: NDArray[np.int32] | None = None,
+    *,
+    last: bool = False,
 ) -> NDArray[np.bool_]:
     """Mark the rows that early stopping holds out: those of positive weight with the smallest draws.
 
@@ -134,10 +136,12 @@ def holdout(
     weight : (n_rows) float64, optional
         Rows of weight 0 are nowhere, so neither here.
     classes : (n_rows) float64, optional
-        The class of every row: each gives its share, to within a row.
+        The class of every row: each gives its share, to within a row, and keeps one at least.
     group : (n_rows) int32, optional
         The group of every row, from 0: instead of rows, groups are drawn, up to the one that brings their rows to the
         share, whatever their classes.
+    last : bool
+        Nothing is drawn: the last rows, or groups, are held out, whatever the share of their classes.
 
     Returns
     -------
@@ -145,9 +149,13 @@ def holdout(
     """
     candidates = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
     count = max(1, int(fraction * len(candidates) + 0.5))
+
+    def draw(n: int) -> NDArray[Any]:
+        return np.arange(n)[::-1] if last else cpu.draw(seed, HOLDOUT, 0, 0, n)
+
     if group is not None:
         sizes = np.bincount(group[candidates], minlength=int(group.max()) + 1)
-        order = np.argsort(cpu.draw(seed, HOLDOUT, 0, 0, len(sizes)), kind="stable")
+        order = np.argsort(draw(len(sizes)), kind="stable")
         order = order[sizes[order] > 0]
         chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), count)) + 1]
         if len(chosen) == len(order):
@@ -162,13 +170,20 @@ def holdout(
             f"validation_fraction={fraction:g} of {len(candidates)} rows of positive weight leaves none to train on; "
             "give a validation set or more rows."
         )
-    draws = cpu.draw(seed, HOLDOUT, 0, 0, n_rows)[candidates]
+    draws = draw(n_rows)[candidates]
     mask = np.zeros(n_rows, np.bool_)
-    if classes is None:
+    if classes is None or last:
         mask[candidates[np.argsort(draws, kind="stable")[:count]]] = True
     else:  # evenly from all rows, class after class
         order, at = np.lexsort((draws, classes[candidates])), np.arange(len(candidates))
         mask[candidates[order[(at + 1) * count // len(at) > at * count // len(at)]]] = True
+    if classes is not None:
+        own = classes[candidates]
+        for gone in np.setdiff1d(own, own[~mask[candidates]]):  # of a class that would not be learned the last stays
+            rows = np.flatnonzero(own == gone)
+            mask[candidates[rows[np.argmax(draws[rows])]]] = False
+        if not mask.any():
+            raise DataError("no class has two rows of positive weight, one to be held out; give a validation set.")
     return mask
 
 

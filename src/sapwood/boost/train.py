@@ -28,7 +28,7 @@ from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.combine import Combinations
 from sapwood.model.trees import Trees
-from sapwood.params import by_hand, given_names, model_params, names, resolve
+from sapwood.params import by_hand, defaults, given_names, model_params, names, resolve
 from sapwood.recipes import RECIPES
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
@@ -69,7 +69,7 @@ def train(
     Booster
         With ``early_stopping_rounds``, only the rounds up to the best one. If there is no validation set then,
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training. Where the
-        data has groups, whole ones are.
+        data has groups, whole ones are; with ``has_time`` the last rows, or groups, are.
     """
     params = _together(train, params, more)
     given = valid is not None and (isinstance(valid, Dataset) or len(valid) > 0)
@@ -82,7 +82,8 @@ def train(
     held = None
     if job.params["early_stopping_rounds"] is not None and not sets:
         seed, share = job.params["random_state"], job.params["validation_fraction"]
-        held = sampling.holdout(seed, share, data.n_rows, data.weight, job.classes, data.group)
+        last = job.params["has_time"]
+        held = sampling.holdout(seed, share, data.n_rows, data.weight, job.classes, data.group, last=last)
 
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
@@ -278,8 +279,7 @@ def _prepare(
     watching = list(callbacks or [])
     if not all(map(callable, watching)):
         raise ParameterError("callbacks must be a list of callables; see sapwood.callback for ready-made ones.")
-    if params["early_stopping_rounds"] is not None:
-        watching.append(early_stopping(params["early_stopping_rounds"]))
+    watching += _keeping_the_best(params, given.get("use_best_model"), watched)
     if params["verbose"]:
         watching.append(progress(params["verbose"]))
 
@@ -338,8 +338,27 @@ def _prepare(
     statistics.check(params, data, init_model is not None)
     together.check(params, data, n_outputs)
     classes_of_rows = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
+    if n_outputs > 2 and given.get("scale_pos_weight", 1) != 1:
+        raise ParameterError(f"scale_pos_weight is for two classes, of {n_outputs} use class_weight={{class: weight}}.")
     factor = weigh.factors(params["class_weight"], classes_of_rows, data.weight, max(2, n_outputs))
     return _Job(params, goal, rule, data.label, classes_of_rows, factor, metrics, watching, n_outputs, n_threads)
+
+
+def _keeping_the_best(params: Mapping[str, Any], use_best: Any, watched: bool) -> list[Callback]:
+    """Early stopping, or CatBoost's `use_best_model`, which takes all rounds and keeps those up to the best."""
+    rounds = params["early_stopping_rounds"]
+    if rounds is None and params["validation_fraction"] != defaults()["validation_fraction"]:
+        raise ParameterError(
+            f"validation_fraction={params['validation_fraction']:g} holds out rows for early stopping only; set "
+            "early_stopping_rounds too, or leave it out."
+        )
+    if rounds is not None and use_best in (False, 0) and use_best is not None:
+        raise ParameterError("use_best_model=False is not available with early stopping, which keeps the best rounds.")
+    if rounds is None and use_best:
+        if not watched:
+            raise ParameterError("use_best_model=True needs rows to judge by; give valid, or early_stopping_rounds.")
+        rounds = params["n_estimators"]
+    return [] if rounds is None else [early_stopping(rounds)]
 
 
 def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:

@@ -1,0 +1,106 @@
+"""What users of CatBoost, LightGBM and XGBoost met: nothing they say is taken for something else in silence."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sapwood as sw
+from sapwood import sampling
+from sapwood.errors import DataError, ParameterError
+from sapwood.params import resolve
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 3))
+Y = (X[:, 0] + RNG.normal(size=200) > 0).astype(float)
+DATA = sw.Dataset(X, Y)
+FAR = sw.Dataset(X, 1 - Y, reference=DATA)  # every round is worse than the one before
+QUICK = {"n_estimators": 5, "objective": "logistic"}
+
+
+# ------------------------------------------------------------------------------------- the best round, held-out rows
+def test_the_best_model_is_kept_without_early_stopping() -> None:
+    model = sw.train({**QUICK, "use_best_model": True}, DATA, valid=FAR)
+    assert (model.n_rounds, model.best_round, len(model.history["valid"]["logloss"])) == (1, 1, 5)
+    assert sw.train({**QUICK, "use_best_model": False}, DATA, valid=FAR).n_rounds == 5
+    for given, message in [
+        ({"use_best_model": True}, "needs rows to judge by"),
+        ({"use_best_model": False, "early_stopping_rounds": 3}, "is not available with early st"),
+        ({"eval_fraction": 0.2}, "holds out rows for early stopping only; set early_stopping_r"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            sw.train(QUICK | given, DATA)  # fmt: skip
+
+
+def test_the_last_rows_are_held_out_where_there_is_time() -> None:
+    weight = np.array([1.0, 1, 1, 1, 1, 0, 1, 1, 0, 1])
+    assert np.flatnonzero(sampling.holdout(0, 0.25, 10, weight, last=True)).tolist() == [7, 9]
+    group = np.array([0, 0, 1, 1, 1, 2, 2, 0], np.int32)
+    assert np.flatnonzero(sampling.holdout(0, 0.2, 8, group=group, last=True)).tolist() == [5, 6]
+    y = np.repeat([0.0, 100.0], [90, 10])
+    for has_time in (False, True):
+        model = sw.train(
+            {"n_estimators": 1, "boosting": "ordered", "has_time": has_time, "early_stopping_rounds": 1},
+            sw.Dataset(np.zeros((100, 1)), y),
+        )
+        assert (model.history["holdout"]["rmse"][0] > 99) == has_time  # all from 100, and none of them
+
+
+def test_the_only_row_of_a_class_stays_in_training() -> None:
+    classes = np.append(np.zeros(99), 1.0)
+    for seed in range(20):
+        assert not sampling.holdout(seed, 0.1, 100, classes=classes)[99]
+    tail = sampling.holdout(0, 0.5, 4, classes=np.array([0.0, 0, 1, 1]), last=True)
+    assert np.flatnonzero(tail).tolist() == [3]  # not both of class 1: the first of them stays
+    with pytest.raises(DataError, match="no class has two rows of positive weight"):
+        sampling.holdout(0, 0.1, 3, classes=np.arange(3.0))
+
+
+# ------------------------------------------------------------------------------------------------------------ meaning
+@pytest.mark.parametrize("word", ["MVS", "mvs"])
+def test_a_recipe_keeps_the_share_of_its_own_sampler(word: str) -> None:
+    assert resolve({"recipe": "catboost", "bootstrap_type": word}) == resolve({"recipe": "catboost"})
+    assert resolve({"recipe": "catboost", "bootstrap_type": "No"})["subsample"] == 1.0
+
+
+def test_a_draw_without_a_share_is_refused() -> None:
+    for recipe in (None, "catboost"):
+        with pytest.raises(ParameterError, match=r"'Bernoulli' draws a share of the rows; say which"):
+            resolve({"bootstrap_type": "Bernoulli", "recipe": recipe})
+    assert resolve({"bootstrap_type": "Bernoulli", "subsample": 0.7})["subsample"] == 0.7
+
+
+def test_bagging_that_lightgbm_would_not_do_is_said() -> None:
+    with pytest.warns(UserWarning, match="bagging_fraction=0.5 draws rows for every round; in LightGBM"):
+        resolve({"bagging_fraction": 0.5})
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("given", [{"bagging_freq": 1}, {"subsample_freq": 2}])
+def test_bagging_that_lightgbm_would_do_is_not(given: dict[str, Any]) -> None:
+    resolve({"bagging_fraction": 0.5, **given})
+
+
+@pytest.mark.parametrize(("word", "ours"), [("NewtonL2", "l2"), ("NewtonCosine", "cosine")])
+def test_newton_scores_take_curvature(word: str, ours: str) -> None:
+    expected = resolve({"recipe": "catboost", "score_function": ours, "hessian": "auto"})
+    assert resolve({"recipe": "catboost", "score_function": word}) == expected
+    with pytest.raises(ParameterError, match="takes curvature, hessian='none' takes none"):
+        resolve({"score_function": word, "hessian": "none"})
+
+
+def test_the_weight_of_the_positive_class_needs_two() -> None:
+    data = sw.Dataset(X, np.arange(200) % 3)
+    with pytest.raises(ParameterError, match="scale_pos_weight is for two classes, of 3 use class_weight"):
+        sw.train({"objective": "multiclass", "scale_pos_weight": 2}, data)
+    assert sw.train({"objective": "multiclass", "scale_pos_weight": 1, "n_estimators": 1}, data).n_outputs == 3
+
+
+# ------------------------------------------------------------------------------------------------------------ encoder
+def test_the_encoder_knows_the_targets_of_scikit_learn() -> None:
+    table, prices = (np.arange(300) % 7)[:, None], np.arange(300)
+    with pytest.warns(UserWarning, match="y has 300 different whole numbers, which are taken for classes"):
+        assert sw.OrderedTargetEncoder().fit_transform(table, prices).shape == (300, 299)
+    assert sw.OrderedTargetEncoder(target_type="continuous").fit_transform(table, prices).shape == (300, 1)
+    for word in ("binary", "multiclass"):
+        assert sw.OrderedTargetEncoder(target_type=word).fit_transform(table, prices % 2).shape == (300, 1)
