@@ -1,13 +1,16 @@
 """What users of CatBoost, LightGBM and XGBoost met: nothing they say is taken for something else in silence."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 
 import sapwood as sw
 from sapwood import sampling
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.params import resolve
 
 RNG = np.random.default_rng(0)
@@ -104,3 +107,68 @@ def test_the_encoder_knows_the_targets_of_scikit_learn() -> None:
     assert sw.OrderedTargetEncoder(target_type="continuous").fit_transform(table, prices).shape == (300, 1)
     for word in ("binary", "multiclass"):
         assert sw.OrderedTargetEncoder(target_type=word).fit_transform(table, prices % 2).shape == (300, 1)
+
+
+# ----------------------------------------------------------------------------------------------------------- messages
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"objective": "binry"}, "did you mean 'binary'"),
+        ({"objective": "Loglos"}, "did you mean 'logloss'"),
+        ({"objective": "rank:ndcg"}, "is not available: ranking is not there yet"),
+        ({"objective": "YetiRank"}, "ranking is not there yet"),
+        ({"objective": "survival:cox"}, "survival analysis is not there yet"),
+        ({"ctr_leaf_count_limit": 5}, "statistics keep every category"),
+        ({"counter_calc_method": "Full"}, "counters know the training rows"),
+        ({"ctr_target_border_count": 3}, "use statistics"),
+        ({"metadata": {"who": "me"}}, "a model has no notes"),
+    ],
+)
+def test_names_are_explained(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sw.train(QUICK | given, DATA)
+
+
+def test_an_estimator_names_its_own_help() -> None:
+    with pytest.raises(ParameterError, match=r"help\(sapwood.SapwoodClassifier\)"):
+        sw.SapwoodClassifier(zzzzz=1)
+
+
+def test_one_class_is_said_to_be_one() -> None:
+    with pytest.warns(UserWarning, match="all rows are of one class: there is nothing to tell apart"):
+        sw.train(QUICK, sw.Dataset(X, np.zeros(200)))
+
+
+def test_a_model_of_paths_and_of_folders_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"init_model is a str; give a Booster: sapwood\.load reads files"):
+        sw.SapwoodClassifier().fit(X, Y, init_model="model.sapwood")
+    model = sw.train(QUICK, DATA)
+    with pytest.raises(FileNotFoundError, match=r"'.*nowhere.model'$"):
+        model.save(tmp_path / "nowhere" / "model")
+    with pytest.raises(IsADirectoryError) as caught:
+        model.save(tmp_path)
+    assert caught.value.filename == str(tmp_path) and not any(tmp_path.parent.glob(".sapwood*"))
+
+
+def test_indices_of_a_sparse_table_are_looked_at() -> None:
+    table = scipy.sparse.csr_matrix(X)
+    table.indices[3] = -1
+    with pytest.raises(DataError, match=r"X .csr_matrix. is not what it should be: "):
+        sw.train(QUICK, DATA).predict(table)
+
+
+def test_data_of_a_peer_is_no_model() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    with pytest.raises(ModelFormatError, match="Cannot load a DMatrix; give a path"):
+        sw.load(xgboost.DMatrix(X))
+
+
+def test_bins_and_encodings_of_a_recipe() -> None:
+    few = sw.Dataset(X, Y, max_bins=64)
+    with pytest.warns(UserWarning, match="recipe='catboost' has 255 bins a column, but the data has at most 64"):
+        sw.train({**QUICK, "recipe": "catboost"}, few)
+    table = sw.Dataset(pd.DataFrame({"k": pd.Categorical(list("abcd") * 50)}), Y)
+    own = {"recipe": "catboost", "n_estimators": 2, "objective": lambda y, s: (s - y, np.ones_like(y))}
+    with pytest.raises(ParameterError, match="set category_encoding='partition'"):
+        sw.train(own, table)
+    assert sw.train({**own, "category_encoding": "partition"}, table).n_rounds == 2

@@ -86,7 +86,7 @@ def _half(value: Any) -> Any:
 
 _no_limit = _instead((0, -1), None)  # depth and leaves: XGBoost's 0 and LightGBM's -1
 
-_OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in lower case
+OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in lower case
     **dict.fromkeys(("reg:squarederror", "reg:linear", "regression", "regression_l2", "l2", "mse"), "squared_error"),
     **dict.fromkeys(("rmse", "mean_squared_error", "squaredloss", "gaussian", "ls"), "squared_error"),
     **dict.fromkeys(("l2_root", "root_mean_squared_error", "multirmse"), "squared_error"),
@@ -133,7 +133,7 @@ TABLE: tuple[Parameter, ...] = (
         "it sets the parameters that make it up, unless they are given too. None is Sapwood's own defaults.",
     ),
     Parameter(
-        "objective", Goal(Choice(("auto",), _OBJECTIVES, more=True)), "auto",
+        "objective", Goal(Choice(("auto",), OBJECTIVES, more=True)), "auto",
         "Loss to minimise, by name or your own: a function (y, score) -> (gradient, hessian) or an object with a loss. "
         "'auto' is what the estimator's target needs, and squared_error in `sapwood.train`.",
         ("loss", "loss_function", "application", "app", "objective_type"),
@@ -615,7 +615,7 @@ TABLE: tuple[Parameter, ...] = (
         "What to measure on validation rows; early stopping watches the first. None is the objective's own, 'none' "
         "nothing. A callable takes (y, prediction, weight) and returns a float, lower being better unless the tuple "
         "says otherwise.",
-        ("metric", "metrics", "metric_types", "custom_metric"),
+        ("metric", "metrics", "metric_types", "custom_metric", "custom_loss"),
     ),
     Parameter(
         "n_jobs", Jobs(), None,
@@ -740,11 +740,12 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
 
 def _watched_first(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """CatBoost's custom_metric is measured too: in eval_metric, after what early stopping watches."""
-    if "custom_metric" not in given:
+    too = [name for name in ("custom_metric", "custom_loss") if name in given]
+    if not too:
         return given
-    row, rest = _ROWS["eval_metric"], {name: value for name, value in given.items() if name != "custom_metric"}
+    row, rest = _ROWS["eval_metric"], {name: value for name, value in given.items() if name != too[0]}
     name = next((name for name in rest if _NAMES.get(name) is row), row.name)
-    first, more = (row.kind.check(f"{name}={one!r}", one) for one in (rest.get(name), given["custom_metric"]))
+    first, more = (row.kind.check(f"{name}={one!r}", one) for one in (rest.get(name), given[too[0]]))
     first, more = (one if isinstance(one, list) else [one] for one in (first, more))
     return {**rest, name: [*first, *(one for one in more if one not in (None, "none"))]}
 

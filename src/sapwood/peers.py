@@ -41,7 +41,7 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all("task", "train training", "train with sapwood.train, predict with Booster.predict."),
     **_all("predictor", "auto cpu_predictor", _GPU),
     **_all("gpu_id gpu_platform_id gpu_device_id", "-1 none", _GPU),
-    **_all("devices num_gpu", "none", _GPU),
+    **_all("devices num_gpu gpu_cat_features_storage data_partition", "none", _GPU),
     **_all("tree_learner tree tree_type tree_learner_type", "serial", "all rows are on this machine; leave it out."),
     **_all("num_machines", "1", "all rows are on this machine; leave it out."),
     **_all("updater process_type refresh_leaf", "none default 1 grow_quantile_histmaker", "tree_method says how."),
@@ -97,6 +97,14 @@ ABSENT: dict[str, tuple[str, str]] = {
         "none",
         "use statistics, for example {'city': [('borders', (0, 0.5, 1)), 'counter']}; values are cut at sixteenths.",
     ),
+    **_all("ctr_target_border_count", "none", "use statistics; classes have all borders, numbers their mean."),
+    **_all("ctr_leaf_count_limit", "none", "statistics keep every category; leave it out."),
+    **_all("counter_calc_method", "skiptest none", "counters know the training rows (SkipTest); leave it out."),
+    **_all("store_all_simple_ctr", "false none"),
+    **_all("final_ctr_computation_mode", "default none"),
+    **_all("ctr_history_unit", "sample none"),
+    **_all("model_shrink_mode", "constant none", "shrink trees with learning_rate."),
+    **_all("metadata", "none {}", "a model has no notes of yours; keep them beside its file."),
     **_all("penalties_coefficient", "1 1.0", "multiply first_use_penalties by it."),
     **_all("max_features", "1.0 none", "draw a share of the columns with colsample_bynode."),
     **_all(
@@ -163,12 +171,12 @@ def anyway(name: str, value: Any) -> bool:
     raise ParameterError(f"{what}; {hint}")
 
 
-def unknown(name: str, known: Iterable[str]) -> str:
+def unknown(name: str, known: Iterable[str], estimator: str = "SapwoodRegressor") -> str:
     """What to say of a name that is no parameter, in words."""
     if name in ABSENT:
         values, hint = ABSENT[name]
         return "Sapwood needs no such switch; leave it out." if values == ANY else hint
-    return near(name, known) or "nothing has a name like it; help(sapwood.SapwoodRegressor) lists all parameters."
+    return near(name, known) or f"nothing has a name like it; help(sapwood.{estimator}) lists all parameters."
 
 
 def refuse_arguments(function: Callable[..., Any], given: Iterable[str], ours: Mapping[str, str], place: str) -> None:

@@ -128,7 +128,7 @@ def train(
     rounds = _loop(job)(task, _rounds(job, first))
     booster = build(_run(job, rounds, first, look, history, build))
     if data.n_rows > 1:
-        _warn_of_no_split(booster, job.params)
+        _warn_of_no_split(booster, job)
     return booster
 
 
@@ -138,10 +138,18 @@ def _combinations(encoded: statistics.Statistics | None, trees: Trees, n_columns
     return Combinations.of([] if encoded is None else encoded.combinations[:n_used])
 
 
-def _warn_of_no_split(booster: Booster, params: Mapping[str, Any]) -> None:
-    """Say so where min_child_weight alone forbade every split."""
-    trees, least = booster.trees, params["min_child_weight"]
-    if trees.n_nodes == trees.n_trees and trees.cover.max() < 2 * least:
+def _warn_of_no_split(booster: Booster, job: "_Job") -> None:
+    """Say so where there is but one class, or min_child_weight alone forbade every split."""
+    trees, least = booster.trees, job.params["min_child_weight"]
+    if trees.n_nodes > trees.n_trees:
+        return
+    if job.classes is not None and (job.classes == job.classes[0]).all():
+        warnings.warn(
+            "all rows are of one class: there is nothing to tell apart, and every prediction is the same.",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif trees.cover.max() < 2 * least:
         warnings.warn(
             f"no tree was split: the hessians sum to {trees.cover.max():.3g}, and min_child_weight={least:g} wants "
             "that much on both sides of a split. Lower it; weights that sum to 1 or labels of a small unit do this.",
@@ -253,7 +261,7 @@ def _prepare(
     """Check everything that can be checked before work begins: the parameters first, then the data against them."""
     params = resolve(given, fields=objective.field_aliases())
     if init_model is not None and not isinstance(init_model, Booster):
-        raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster.")
+        raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster: sapwood.load reads files.")
     if params["has_time"] and "n_permutations" not in by_hand(params):
         params["n_permutations"] = 1
     _check_boosting(params, init_model)
@@ -288,9 +296,10 @@ def _prepare(
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
     if params["recipe"] is not None and params["max_bins"] > data.max_bins and data.tree_method == "hist":
+        looks = "looks at every value" if params["max_bins"] == 65535 else f"has {params['max_bins']} bins a column"
         warnings.warn(
-            f"recipe={params['recipe']!r} looks at every value, but the data has at most {data.max_bins} bins; make it "
-            f"with Dataset(..., max_bins={params['max_bins']}, min_samples_bin=1).",
+            f"recipe={params['recipe']!r} {looks}, but the data has at most {data.max_bins} bins; make it with "
+            f"Dataset(..., max_bins={params['max_bins']}, min_samples_bin=1).",
             UserWarning,
             stacklevel=4,
         )
@@ -333,6 +342,11 @@ def _prepare(
         )
     directions = constraints.directions(params["monotone_constraints"], data.feature_names)
     afresh = params["boosting"] == "ordered" or bool(statistics.chosen(params, data))
+    if goal.custom is not None and statistics.chosen(params, data):
+        raise ParameterError(
+            f"objective {goal.name!r} is your own, of which there are no ordered statistics of categories; set "
+            "category_encoding='partition'."
+        )
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
     statistics.check(params, data, init_model is not None)

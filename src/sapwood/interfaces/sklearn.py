@@ -462,7 +462,7 @@ def _known(estimator: type, params: Mapping[str, Any]) -> None:
     """Raise on a name that is no parameter, with the one that was probably meant."""
     for name in params:
         if name not in ROWS:
-            hint = f"did you mean {PEERS[name]!r}?" if name in PEERS else peers.unknown(name, ROWS)
+            hint = f"did you mean {PEERS[name]!r}?" if name in PEERS else peers.unknown(name, ROWS, estimator.__name__)
             raise ParameterError(f"{estimator.__name__} has no parameter {name!r}; {hint}")
 
 
