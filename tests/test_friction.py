@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.metrics import log_loss
 
 import sapwood as sw
 from sapwood import sampling
@@ -172,3 +173,64 @@ def test_bins_and_encodings_of_a_recipe() -> None:
     with pytest.raises(ParameterError, match="set category_encoding='partition'"):
         sw.train(own, table)
     assert sw.train({**own, "category_encoding": "partition"}, table).n_rounds == 2
+
+
+# ------------------------------------------------------------------------------------------------- what is just taken
+@pytest.mark.parametrize(
+    ("given", "ours"),
+    [
+        ({"bagging_seed": 3}, {"random_state": 3}),
+        ({"seed": 3, "bagging_seed": 3, "drop_seed": 3}, {"random_state": 3}),
+        ({"objective": "binary:logistic", "alpha": 2}, {"objective": "logistic", "reg_alpha": 2.0}),
+        ({"nan_mode": "Min", "feature_border_type": "GreedyLogSum"}, {}),
+        ({"one_hot_max_size": 0}, {"max_cat_to_onehot": 1}),
+        ({"monotone_constraints": "age:1,2:-1"}, {"monotone_constraints": {"age": 1, 2: -1}}),
+        ({"class_weights": "1,3"}, {"class_weight": {0: 1, 1: 3}}),
+        ({"cat_features": pd.Index(["a", "b"])}, {"categorical_features": ["a", "b"]}),
+        ({"loss_function": "Logloss:border=0.5"}, {"objective": "logistic"}),
+        ({"custom_loss": "AUC"}, {"custom_metric": "AUC"}),
+    ],
+    ids=str,
+)
+def test_what_means_the_same_is_taken(given: dict[str, Any], ours: dict[str, Any]) -> None:
+    assert resolve(given) == resolve(ours)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"objective": "reg:quantileerror", "alpha": 0.3}, "it is ambiguous"),
+        ({"objective": "binary", "alpha": 0.3}, "it is ambiguous"),
+        ({"monotone_constraints": "age:up"}, "write it as .1,0,-1. or age:1,hours:-1"),
+        ({"class_weights": "1,heavy"}, "in which 'heavy' is not a finite number"),
+        ({"eval_metric": "error@"}, "error@.* is not a finite number"),
+        ({"base_score": 1.0}, "base_score=1.0 is no prediction of this objective"),
+        ({"base_score": 0.5, "start": 1}, "base_score=0.5 and start=1.0 both say where"),
+    ],
+)
+def test_what_might_not_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sw.train(QUICK | given, DATA)
+
+
+@pytest.mark.parametrize(
+    ("objective", "base", "start"),
+    [("binary:logistic", 0.5, 0.0), ("binary:logistic", 0.8, np.log(4)), ("reg:squarederror", 0.5, 0.5),
+     ("count:poisson", 2.0, np.log(2))],
+)  # fmt: skip
+def test_a_base_score_is_a_prediction(objective: str, base: float, start: float) -> None:
+    model = sw.train({"objective": objective, "base_score": base, "n_estimators": 1}, DATA)
+    assert model.base == pytest.approx([start], rel=1e-15)
+
+
+def test_metrics_of_scikit_learn_are_taken_as_they_are() -> None:
+    valid = sw.Dataset(X, Y, weight=np.arange(200.0), reference=DATA)
+    names = [log_loss, ("gini", lambda y, p: float(np.abs(y - p).max()), False), "logloss", "F1:use_weights=true", "f1"]
+    history = sw.train({**QUICK, "eval_metric": names}, DATA, valid=valid).history["valid"]
+    assert [*history] == ["log_loss", "gini", "logloss", "f1"]
+    assert history["log_loss"] == pytest.approx(history["logloss"], rel=1e-12)  # weighted; their sum rounds 200 times
+
+
+def test_dir_lists_what_is_public() -> None:
+    assert dir(sw) == sorted(sw.__all__)
+    assert dir(sw.callback) == sorted(sw.callback.__all__)

@@ -58,10 +58,11 @@ def test_everyday_params_train(params: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"bagging_seed": 3}, "bagging_seed=3 is not available; every draw has one seed, random_state"),
-        ({"feature_fraction_seed": 3}, "one seed, random_state"),
+        ({"bagging_seed": 3, "seed": 1}, "bagging_seed=3 is not available; every draw has one seed, random_state"),
+        ({"feature_fraction_seed": 3, "bagging_seed": 4}, "one seed, random_state"),
         ({"missing": -999}, "missing=-999 is not available; NaN is the missing value"),
-        ({"nan_mode": "Min"}, "unknown parameter 'nan_mode'; each split finds the better side"),
+        ({"nan_mode": "Max"}, "nan_mode='Max' is not available; each split finds the better side"),
+        ({"leaf_estimation_backtracking": "No"}, "steps after the first .leaf_iterations. are halved"),
         ({"logging_level": "Verbose"}, "print progress with verbose=1"),
         ({"od_type": "IncToDec"}, "early_stopping_rounds counts rounds"),
         ({"bagging_freq": 0, "bagging_fraction": 0.5}, "bagging_freq=0 draws no rows, but subsample=0.5; leave one of"),

@@ -561,6 +561,7 @@ TABLE: tuple[Parameter, ...] = (
         "max_cat_to_onehot", Integer(1), 4,
         "Columns of at most so many categories are split one category against the rest, others by sets of categories.",
         ("one_hot_max_size",),
+        {"one_hot_max_size": _instead((0,), 1)},
         model=True,
     ),
     Parameter(
@@ -692,7 +693,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
     found: dict[str, tuple[str, Any]] = {}
     own: dict[str, Any] = {}
     fields = {} if fields is None else fields
-    given = _second_order(_watched_first(given))
+    given = _l1(_one_seed(_second_order(_watched_first(given))))
     for name, value in _in_parts(given, fields):
         name, value = _MOVED.get((name, str(value).lower()), (name, value))
         if name in fields:
@@ -762,6 +763,27 @@ def _second_order(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**given, "hessian": "auto"}
 
 
+def _one_seed(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """LightGBM has a seed for every kind of draw; where all that are given are the same, they are ours."""
+    ours = _ROWS["random_state"]
+    seeds = {name: value for name, value in given.items() if name in peers.SEEDS and whole(value)}
+    main = {name: value for name, value in given.items() if _NAMES.get(name) is ours and value is not None}
+    if not seeds or any(value != next(iter(seeds.values())) for value in (*seeds.values(), *main.values())):
+        return given
+    rest = {name: value for name, value in given.items() if name not in seeds}
+    return rest if main else {**rest, ours.name: next(iter(seeds.values()))}
+
+
+def _l1(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Beside an objective of XGBoost, alpha is its L1 penalty, unless the objective has a level of its own."""
+    goal = next((value for name, value in given.items() if _NAMES.get(name) is _ROWS["objective"]), None)
+    if "alpha" not in given or not isinstance(goal, str) or ":" not in goal or "=" in goal:
+        return given
+    if OBJECTIVES.get(goal.lower()) in (None, "quantile", "expectile"):
+        return given
+    return {"reg_alpha" if name == "alpha" else name: value for name, value in given.items()}
+
+
 def _in_parts(given: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """CatBoost has the fields of a loss in its name, "Quantile:alpha=0.9": they are parameters of their own here."""
     objective = _ROWS["objective"]
@@ -773,6 +795,8 @@ def _in_parts(given: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[t
         ours = objective.kind.check(f"{name}={value!r}", head)
         yield name, head
         for key, _, text in (part.partition("=") for part in rest.split(";")):
+            if f"{key}={text}".lower() in peers.USUAL:
+                continue
             field = key if key in fields else f"{ours}_{key}"
             if field not in fields:
                 own = ", ".join(one for one in fields if one.startswith(f"{ours}_")) or "no field, or is unknown"

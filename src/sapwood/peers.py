@@ -10,6 +10,11 @@ from typing import Any
 from sapwood.errors import ParameterError, near
 
 ANY = "*"
+SEEDS = (
+    "bagging_seed", "bagging_fraction_seed", "feature_fraction_seed", "drop_seed", "extra_seed", "objective_seed",
+    "data_random_seed", "data_seed",
+)  # fmt: skip
+USUAL = ("border=0.5", "use_weights=true", "type=classic")  # in names of CatBoost's losses and metrics: ours anyway
 _SEED = "every draw has one seed, random_state."
 _GPU = "choose where training runs with device."
 _FILES = "params holds no files: make a Dataset of the table, and write the model with Booster.save."
@@ -36,7 +41,11 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all("use_quantized_grad max_cached_hist_node used_ram_limit pinned_memory_size single_precision_histogram", ANY),
     **_all("allow_writing_files train_dir name validate_parameters allow_const_label", ANY),
     **_all("saved_feature_importance_type refit_decay_rate gpu_ram_part gpu_use_dp use_label_encoder", ANY),
-    **_all("leaf_estimation_backtracking", "anyimprovement"),
+    **_all(
+        "leaf_estimation_backtracking",
+        "anyimprovement none",
+        "steps after the first (leaf_iterations) are halved until they lower the loss; leave it out.",
+    ),
     # What is done.
     **_all("task", "train training", "train with sapwood.train, predict with Booster.predict."),
     **_all("predictor", "auto cpu_predictor", _GPU),
@@ -49,22 +58,20 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all("logging_level", "silent none", "print progress with verbose=1."),
     **_all("metric_freq output_freq", "1", "print progress every so many rounds with verbose."),
     # Seeds.
-    **_all(
-        "bagging_seed bagging_fraction_seed feature_fraction_seed drop_seed extra_seed objective_seed", "none", _SEED
-    ),
-    **_all("data_random_seed data_seed seed_per_iteration", "none false", _SEED),
+    **_all(" ".join(SEEDS), "none", _SEED),
+    **_all("seed_per_iteration", "none false", _SEED),
     # Rows and columns.
     **_all("bin_construct_sample_cnt subsample_for_bin", "200000", "cuts come from 200,000 rows, or all where fewer."),
     **_all("use_missing", "true 1", "NaN is a missing value; put a number in its place first."),
     "missing": ("nan none", "NaN is the missing value; put it in the place of yours first, or set zero_as_missing."),
-    **_all("nan_mode", "", "each split finds the better side for missing values; leave it out."),
+    **_all("nan_mode", "min none", "each split finds the better side for missing values; leave it out."),
     **_all("feature_types", "none", "name columns of categories in categorical_features."),
     **_all("ignored_features ignore_column", "none [] ()", "drop these columns from the table first."),
     **_all("text_features embedding_features", "none [] ()", "make numbers of these columns first."),
     **_all(
         "max_bin_by_feature per_float_feature_quantization input_borders", "none [] ()", "max_bins is of all columns."
     ),
-    **_all("feature_border_type", "", "there is one way to choose cuts; say how many with max_bins."),
+    **_all("feature_border_type", "greedylogsum none", "there is one way to choose cuts; say how many with max_bins."),
     **_all("header", "false 0", _FILES),
     **_all("data train train_data valid test valid_data input_model output_model model_output model_input", "", _FILES),
     **_all("snapshot_file snapshot_interval", "none", "keep a model with Booster.save; continue with init_model."),

@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from math import fsum, sqrt
+from math import fsum, inf, sqrt
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import constraints, grow, metric, objective, peers, sampling
+from sapwood import constraints, grow, math, metric, objective, peers, sampling
 from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.grown import Grown
@@ -25,6 +25,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.data.saved import BINS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
+from sapwood.kinds import Number
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.combine import Combinations
 from sapwood.model.trees import Trees
@@ -259,6 +260,8 @@ def _prepare(
     watched: bool,
 ) -> _Job:
     """Check everything that can be checked before work begins: the parameters first, then the data against them."""
+    base = given.get("base_score")
+    given = {name: value for name, value in given.items() if name != "base_score"}
     params = resolve(given, fields=objective.field_aliases())
     if init_model is not None and not isinstance(init_model, Booster):
         raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster: sapwood.load reads files.")
@@ -268,6 +271,8 @@ def _prepare(
     if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
         params["objective"] = "squared_error" if init_model is None else init_model.objective
     goal = objective.resolve(params)
+    if base is not None:
+        params["start"] = _raw(base, goal.link, params["start"])
     link = None if goal.link == "custom" else goal.link
     metrics: tuple[metric.Metric, ...] = ()
     if params["eval_metric"] != "none":
@@ -356,6 +361,22 @@ def _prepare(
         raise ParameterError(f"scale_pos_weight is for two classes, of {n_outputs} use class_weight={{class: weight}}.")
     factor = weigh.factors(params["class_weight"], classes_of_rows, data.weight, max(2, n_outputs))
     return _Job(params, goal, rule, data.label, classes_of_rows, factor, metrics, watching, n_outputs, n_threads)
+
+
+def _raw(base: Any, link: str, start: Any) -> float:
+    """The start of XGBoost's `base_score`, which is a prediction."""
+    value = Number(-inf).check(f"base_score={base!r}", base)
+    if start != "auto":
+        raise ParameterError(f"base_score={base!r} and start={start!r} both say where scores start; give one of them.")
+    if link == "identity":
+        return float(value)
+    if link == "sigmoid" and 0 < value < 1:
+        return float(math.log(value / (1 - value)))
+    if link == "exp" and value > 0:
+        return float(math.log(value))
+    raise ParameterError(
+        f"base_score={base!r} is no prediction of this objective, or of several; use start, a raw score."
+    )
 
 
 def _keeping_the_best(params: Mapping[str, Any], use_best: Any, watched: bool) -> list[Callback]:
