@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from sklearn.metrics import log_loss
+from sklearn.model_selection import TimeSeriesSplit
 
 import sapwood as sw
 from sapwood import sampling
@@ -234,3 +235,56 @@ def test_metrics_of_scikit_learn_are_taken_as_they_are() -> None:
 def test_dir_lists_what_is_public() -> None:
     assert dir(sw) == sorted(sw.__all__)
     assert dir(sw.callback) == sorted(sw.callback.__all__)
+
+
+def test_a_dataset_knows_the_names_of_the_peers() -> None:
+    table = np.column_stack([X, np.arange(200) % 5])
+    ours = sw.Dataset(table, Y, max_bins=16, categorical_features=[3], feature_names=list("abcd"))
+    params = {"max_bin": 16, "categorical_feature": "name:d", "num_leaves": 7}
+    theirs = sw.Dataset(table, Y, params=params, feature_name=list("abcd"))
+    chunks = sw.Dataset.from_chunks([(table, Y)], border_count=15, cat_features=[3], feature_name=list("abcd"))
+    assert ours.fingerprint() == theirs.fingerprint() == chunks.fingerprint()
+    assert (theirs.max_bins, chunks.max_bins) == (16, 16)
+    with pytest.raises(ParameterError, match="max_bin=16 and max_bins=17 are both max_bins"):
+        sw.Dataset(table, Y, max_bin=16, max_bins=17)
+
+
+def test_columns_of_categories_may_be_given_to_fit() -> None:
+    table = np.column_stack([X, np.arange(200) % 5])
+    ours = sw.SapwoodClassifier(n_estimators=2, categorical_features=[3]).fit(table, Y)
+    for name in ("cat_features", "categorical_feature", "categorical_features"):
+        theirs = sw.SapwoodClassifier(n_estimators=2).fit(table, Y, **{name: [3]})
+        assert theirs.booster_.to_bytes() == ours.booster_.to_bytes()
+    with pytest.raises(ParameterError, match="are both categorical_features"):
+        sw.SapwoodClassifier(categorical_features=[2]).fit(table, Y, cat_features=[3])
+
+
+def test_folds_of_ones_own() -> None:
+    expected = sw.cv({**QUICK, "seed": 3}, DATA, n_folds=3)
+    fold = sampling.folds(3, 3, 200, Y)
+    pairs = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    for more in ({"nfold": 3}, {"fold_count": 3}, {"folds": pairs}):
+        got = sw.cv({**QUICK, "seed": 3}, DATA, **more)
+        assert got.keys() == expected.keys() and all((got[name] == expected[name]).all() for name in got)
+    by_time = sw.cv(QUICK, DATA, folds=TimeSeriesSplit(3))["logloss_mean"]
+    by_hand = []
+    for train, test in TimeSeriesSplit(3).split(X):
+        rows, rest = (sw.Dataset(X[part], Y[part], reference=DATA) for part in (train, test))
+        by_hand.append(sw.train(QUICK, rows, valid=rest).history["valid"]["logloss"])
+    assert by_time == pytest.approx(np.mean(by_hand, axis=0), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        (3, "folds=3 is neither a list of pairs"),
+        ([], "folds is empty"),
+        ([3], "fold 0 is no pair"),
+        ([([0], [200])], "fold 0 is no pair .train, test. of positions of 200 rows: index 200"),
+        ([([0, 1], [1])], "has a row in both parts"),
+        ([([0, 1], [])], "fold 0 is no pair"),
+    ],
+)
+def test_folds_that_are_none(folds: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sw.cv(QUICK, DATA, folds=folds)

@@ -3,12 +3,13 @@
 In: a seed and the number of rows. Out: masks that depend on each row's position and on nothing else (NUMERICS 1).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.kinds import class_name
@@ -225,3 +226,40 @@ def folds(
     by_class = np.zeros(n_rows) if classes is None else classes
     fold[np.lexsort((cpu.draw(seed, FOLDS, 0, 0, n_rows), by_class))] = np.arange(n_rows) % n_folds
     return fold
+
+
+def given_folds(folds: Any, data: Dataset) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Folds that a user has made.
+
+    Parameters
+    ----------
+    folds : iterable of (train, test), or splitter of scikit-learn
+        Positions of rows.
+    data : Dataset
+        The rows.
+
+    Returns
+    -------
+    list of ((n_rows) bool, (n_rows) bool)
+        For each fold the rows that it is not trained on, and those that it is measured on.
+    """
+    if hasattr(folds, "split"):
+        folds = folds.split(np.zeros((data.n_rows, 1)), data.label, data.group)
+    if not isinstance(folds, Iterable):
+        raise ParameterError(f"folds={folds!r} is neither a list of pairs (train, test) nor has it a split method.")
+    found = []
+    for at, pair in enumerate(folds):
+        try:
+            train, test = (np.asarray(rows) for rows in pair)
+            masks = np.ones(data.n_rows, np.bool_), np.zeros(data.n_rows, np.bool_)
+            masks[0][train], masks[1][test] = False, True
+        except (TypeError, ValueError, IndexError) as cause:
+            raise ParameterError(
+                f"fold {at} is no pair (train, test) of positions of {data.n_rows} rows: {cause}."
+            ) from cause
+        if masks[0].all() or not masks[1].any() or (masks[1] & ~masks[0]).any():
+            raise ParameterError(f"fold {at} trains on no row, measures none, or has a row in both parts.")
+        found.append(masks)
+    if not found:
+        raise ParameterError("folds is empty; give at least one pair (train, test), or leave it out.")
+    return found

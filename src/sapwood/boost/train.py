@@ -164,6 +164,7 @@ def cv(
     data: Dataset,
     *,
     n_folds: int = 5,
+    folds: Any = None,
     callbacks: Sequence[Callback] | None = None,
     **more: Any,
 ) -> dict[str, NDArray[np.float64]]:
@@ -180,7 +181,9 @@ def cv(
         All rows.
     n_folds : int
         Number of folds; their sizes differ by at most one row, and so do their shares of every class. Where the data
-        has groups, their numbers of whole groups do.
+        has groups, their numbers of whole groups do. The peers' ``nfold`` and ``fold_count`` are the same.
+    folds : iterable of (rows to train on, rows to measure), or splitter of scikit-learn, optional
+        Folds of your own, by positions of rows; ``n_folds`` is not looked at then.
     callbacks : sequence of callables, optional
         As in `train`; they see the means over the folds under the name "cv", and no booster.
     **more
@@ -191,6 +194,8 @@ def cv(
     dict of str to (n_rounds) float64
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
     """
+    for name in ("nfold", "fold_count"):
+        n_folds = more.pop(name, n_folds)
     params = _together(cv, params, more)
     job = _prepare(params, data, callbacks, watched=True)
     if not job.metrics:
@@ -198,9 +203,13 @@ def cv(
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     data = weigh.weighed(data, job.factor)
-    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes, data.group)
-    trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
-    watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
+    if folds is None:
+        fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes, data.group)
+        masks = [(fold == which, fold == which) for which in range(n_folds)]
+    else:
+        masks = sampling.given_folds(folds, data)
+    trainers = [_trainer(job, data, held)[0] for held, _ in masks]
+    watches = [HeldOut(data, trainer, rows) for trainer, (_, rows) in zip(trainers, masks, strict=True)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
     history: History = {}
 
@@ -209,16 +218,16 @@ def cv(
         means = {}
         for name, deviations in spread.items():
             values = [by_name[name] for by_name in measured]
-            means[name] = fsum(values) / n_folds
-            deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / n_folds))
+            means[name] = fsum(values) / len(masks)
+            deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / len(masks)))
         return {"cv": means}
 
     def task(which: int) -> Task:
-        held = fold == which
+        held, _ = masks[which]
         rows, encoded = (job.label, _weight(data, held)), _encoded(job, data, held, trainers[which])
         return Task(trainers[which], job.params, job.rule, rows, [watches[which]], data.values, encoded, data)
 
-    rounds = zip(*(_loop(job)(task(which), _rounds(job, 0)) for which in range(n_folds)), strict=True)
+    rounds = zip(*(_loop(job)(task(which), _rounds(job, 0)) for which in range(len(masks))), strict=True)
     best = _run(job, rounds, 0, look, history, None)
     lists = {f"{name}_{what}": of[name] for name in spread for what, of in (("mean", history["cv"]), ("std", spread))}
     return {name: np.array(values[:best]) for name, values in lists.items()}
