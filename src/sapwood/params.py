@@ -732,7 +732,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
             f"bagging_fraction={complete['subsample']:g} draws rows for every round; in LightGBM it draws none without "
             "bagging_freq. Say bagging_freq=1 if that is meant, or leave both out.",
             UserWarning,
-            stacklevel=2,
+            stacklevel=4,
         )
     for name in ("max_bins", "min_samples_bin") if complete["tree_method"] == "exact" else ():
         if name in found and found[name][1] != _ROWS[name].default:

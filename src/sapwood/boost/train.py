@@ -398,7 +398,7 @@ def _keeping_the_best(params: Mapping[str, Any], use_best: Any, watched: bool) -
             f"validation_fraction={params['validation_fraction']:g} holds out rows for early stopping only; set "
             "early_stopping_rounds too, or leave it out."
         )
-    if rounds is not None and use_best in (False, 0) and use_best is not None:
+    if rounds is not None and use_best in (False, 0):
         raise ParameterError("use_best_model=False is not available with early stopping, which keeps the best rounds.")
     if rounds is None and use_best:
         if not watched:
