@@ -28,7 +28,7 @@ from sapwood.errors import DataError, ParameterError
 
 Floats = NDArray[np.float64]
 CITIES = ["Rom", "Bern", "Oslo", "Zürich", "Genf", "Nice", "Lyon", "Graz"]
-PARAMS = {"n_estimators": 6, "max_leaves": 8, "min_data_per_group": 5}
+PARAMS = {"n_estimators": 6, "max_leaves": 8, "min_data_per_group": 5, "category_encoding": "partition"}
 DECLARED = ["city", "kind"]
 
 

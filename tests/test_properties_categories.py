@@ -50,6 +50,7 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any]]:
 
 
 def train(params: dict[str, Any], X: Floats, y: Floats, weight: Floats | None = None) -> Booster:
+    params = params | {"category_encoding": "partition"}
     return sapwood.train(params, Dataset(X, y, weight=weight, categorical_features=[1, 2], min_samples_bin=1))
 
 

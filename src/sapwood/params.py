@@ -535,8 +535,9 @@ TABLE: tuple[Parameter, ...] = (
         "What is made of columns of categories: 'partition', splits by sets of them that are chosen in every node; "
         "'onehot', one category against the rest, however many there are; 'ordered', what labels say of each category, "
         "by the rows before a row in a random order; 'both', sets and that; 'auto', 'ordered' for columns of more than "
-        "32 categories and fewer than 100 rows a category, 'partition' for others. None is 'partition', with "
-        "recipe='catboost' 'ordered'. A dict says it for some columns, by name or position.",
+        "255 categories, or more than 32 with fewer than 100 rows each, where nothing else that was asked for forbids "
+        "it, and 'partition' for others. None is 'auto', with recipe='catboost' 'ordered', with any other recipe "
+        "'partition'. A dict says it for some columns, by name or position.",
         model=True,
     ),
     Parameter(

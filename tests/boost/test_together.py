@@ -83,7 +83,8 @@ def test_statistics_of_categories() -> None:
     onehot = sapwood.train({"objective": "softmax", "category_encoding": "onehot"} | VECTOR, data)
     assert same_splits(onehot) and (onehot.trees.set >= 0).any()
     with pytest.raises(ParameterError, match="one by one or by statistics"):
-        sapwood.train({"objective": "softmax"} | VECTOR, data)
+        sapwood.train({"objective": "softmax", "category_encoding": "partition"} | VECTOR, data)
+    assert same_splits(sapwood.train({"objective": "softmax"} | VECTOR, data))
 
 
 def test_one_output_is_as_ever() -> None:

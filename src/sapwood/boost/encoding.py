@@ -1,43 +1,54 @@
-"""Which encoding a column of categories has where 'auto' is asked for.
+"""Which encoding a column of categories has where nobody says, or 'auto'.
 
-In: what was asked for, training rows. Out: an encoding by its name for every column of categories.
+In: parameters, training rows. Out: an encoding by its name for columns of categories.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from sapwood.data.dataset import Dataset
 
-# Columns of 4 to 64 rows a category lost 1 to 22 % of the loss by statistics, those of 140 and more gained up to 4 %
-# (docs/categories.md). Few rows of few categories are no reason to leave sets.
-MANY = 32  # categories; more are many
+# Columns of 4 to 64 rows a category lost 1 to 22 % of the loss by statistics, those of 140 and more gained up to 4 %;
+# beyond 255 categories a set of max_cat_threshold says little, and codes take two bytes (docs/categories.md). Few rows
+# of few categories are no reason to leave sets.
+MANY, VERY_MANY = 32, 255  # categories; more are many
 ROWS_EACH = 100  # rows a category; fewer are few
 Asked = str | Mapping[str, str] | None
 
 
-def decided(asked: Asked, data: Dataset) -> Asked:
-    """Put an encoding in the place of every 'auto'.
+def decided(params: Mapping[str, Any], data: Dataset, countable: bool, shared: bool) -> Asked:
+    """Put an encoding in the place of every 'auto', and of none where there is no recipe.
 
     Parameters
     ----------
-    asked : str, mapping of column to str, or None
-        As `category_encoding`, by name.
+    params : mapping
+        Resolved parameters, columns by name.
     data : Dataset
         Training rows; those of weight 0 do not count.
+    countable : bool
+        Whether statistics can be had with what else was asked for.
+    shared : bool
+        Whether outputs share their trees, which do not split by sets.
 
     Returns
     -------
     str, mapping of column to str, or None
         Without 'auto'.
     """
+    asked: Asked = params["category_encoding"]
     n_rows = data.n_rows if data.weight is None else int(np.count_nonzero(data.weight))
+    many = min(VERY_MANY, max(MANY, n_rows / ROWS_EACH))
+    other = ("ordered" if countable else "onehot") if shared else "partition"
     best = {
-        data.feature_names[column]: "ordered" if known.n_bins > max(MANY, n_rows / ROWS_EACH) else "partition"
+        data.feature_names[column]: "ordered" if countable and known.n_bins > many else other
         for column, known in data.categories.items()
     }
     if asked == "auto":
         return best
+    if asked is None and params["recipe"] is None:
+        return {name: word for name, word in best.items() if word != "partition"} or None
     if isinstance(asked, Mapping):
         return {name: best[name] if word == "auto" else word for name, word in asked.items()}
     return asked

@@ -61,6 +61,25 @@ def chosen(params: Mapping[str, Any], data: Dataset) -> list[int]:
     ]
 
 
+def possible(params: Mapping[str, Any], continued: bool) -> bool:
+    """Whether statistics can be had with what else was asked for.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    continued : bool
+        There is a model to go on from.
+
+    Returns
+    -------
+    bool
+    """
+    usual = {**REFUSED, "forced_splits": None, "tree_method": "hist"}
+    plain = params["boosting"] in ("plain", "ordered") and params["path_smooth"] in ("auto", 0)
+    return plain and not continued and all(params[name] == value for name, value in usual.items())
+
+
 def check(params: Mapping[str, Any], data: Dataset, continued: bool) -> None:
     """Raise where statistics cannot be had with what else was asked for.
 

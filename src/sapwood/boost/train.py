@@ -329,7 +329,6 @@ def _prepare(
     params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
     categories = [data.feature_names[column] for column in data.categories]
     constraints.check(params, data.feature_names, goal.link in COUPLED, categories)
-    params["category_encoding"] = encoding.decided(params["category_encoding"], data)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:
         classes = init_model.n_outputs
@@ -346,6 +345,9 @@ def _prepare(
         raise ParameterError(f"start={params['start']} and the {what} both say where scores start; give one of them.")
     if init_model is not None:
         _check_model(init_model, data, goal, n_outputs)
+    countable = goal.custom is None and statistics.possible(params, init_model is not None)
+    shared = n_outputs > 1 and params["multi_strategy"] == "multi_output_tree"
+    params["category_encoding"] = encoding.decided(params, data, countable, shared)
     if isinstance(params["learning_rate"], str):  # "auto"
         watched = watched or params["early_stopping_rounds"] is not None
         params["learning_rate"] = rate.automatic(
