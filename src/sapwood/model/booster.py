@@ -117,10 +117,7 @@ class Booster:
 
     @property
     def internal_names(self) -> tuple[str, ...]:
-        """Names of all columns that trees split: those of a table, and combinations of them.
-
-        A combination of one column has its name: it is split where missing values are told from new ones.
-        """
+        """Names of all columns that trees split: those of a table, and combinations of them."""
         return (*self.feature_names, *self.combinations.names(self.feature_names, self.categories))
 
     @property
@@ -169,7 +166,8 @@ class Booster:
         ----------
         X : table of shape (n_rows, n_columns)
             A named table is matched by name, in any order, if the training table had names; anything else by position.
-            Categories are matched by value; those that training did not see count as missing.
+            Categories are matched by value; those that training did not see count as missing, except in splits by
+            statistics (docs/categories.md).
         raw : bool
             Return raw scores (log-odds, say) instead of predictions.
         rounds : int, (int, int) or None
@@ -556,8 +554,9 @@ class Booster:
             Columns tree, round, output, node, depth, feature, threshold, missing ("left" or "right"), left, right,
             value, gain, cover, count. Leaves have no feature and missing (None), no threshold and gain (NaN), and
             children -1; splits have no value (NaN). With columns of categories one column more, ``categories``: lists
-            of those that go left, as text, where a split is by them and has no threshold (NaN); else None. With linear
-            leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value in
+            of those that go left, as text, where a split is by them and has no threshold (NaN); else None. Where some
+            splits tell categories that training has not met from missing ones, one more, ``new``: their side. With
+            linear leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value in
             them take the value; else None.
         """
         per_round = self.n_outputs * self.n_parallel_trees

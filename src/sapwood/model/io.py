@@ -19,8 +19,9 @@ from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, SETS, Trees
 
 KIND = "model"
-# 1: without categories and linear leaves, 2: without combinations, as models that have none are still written
-VERSION = 3
+# 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
+# missing ones; as models that have none are still written
+VERSION = 4
 
 # Everything of a booster that is no array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -65,7 +66,7 @@ def encode(booster: Booster) -> bytes:
     arrays = {name: getattr(booster.trees, name) for name in DTYPES} | {"base": booster.base}
     extra = linear.encode(booster.trees.linear) | categories.pack(booster.categories)
     joined = combine.encode(booster.combinations)
-    version = VERSION if joined else 2 if extra else 1
+    version = VERSION if (booster.trees.missing_left > 1).any() else 3 if joined else 2 if extra else 1
     kept = DTYPES if booster.categories else [name for name in DTYPES if name not in SETS]
     return container.pack(KIND, version, {name: arrays[name] for name in (*kept, "base")} | extra | joined, fields)
 

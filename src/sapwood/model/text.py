@@ -90,7 +90,7 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], categories: Mappin
         ) from None
     tree = np.repeat(np.arange(trees.n_trees), np.diff(trees.offset))
     leaf = trees.left == 0
-    side = np.where(trees.missing_left == 1, "left", "right")
+    missing, new = (np.where(left == 1, "left", "right").tolist() for left in (trees.missing_left & 1, trees.new_left))
     lists = [
         _labels(trees, node, categories) if by_set else None for node, by_set in enumerate((trees.set >= 0).tolist())
     ]
@@ -104,7 +104,7 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], categories: Mappin
             "depth": trees.depth(),
             "feature": [None if column < 0 else names[column] for column in trees.column.tolist()],
             "threshold": np.where(leaf | (trees.set >= 0), np.nan, trees.threshold),
-            "missing": [None if end else to for end, to in zip(leaf.tolist(), side.tolist(), strict=True)],
+            "missing": [None if end else to for end, to in zip(leaf.tolist(), missing, strict=True)],
             "left": np.where(leaf, -1, trees.left),
             "right": np.where(leaf, -1, trees.left + 1),
             "value": np.where(leaf, trees.value, np.nan),
@@ -112,6 +112,7 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], categories: Mappin
             "cover": trees.cover,
             "count": trees.count,
             **({"categories": lists} if categories else {}),
+            **({"new": np.where(trees.set >= 0, new, None).tolist()} if (trees.missing_left > 1).any() else {}),
             **({"linear": formulas} if trees.linear else {}),
         }
     )
@@ -141,10 +142,11 @@ def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping
     name, threshold = names[tree.column[node]], float(tree.threshold[node])
     if tree.set[node] >= 0:
         labels, none = _labels(tree, node, categories, repr), categories[int(tree.column[node])].none
-        if not labels:
-            return f"{name} is {none}"
+        rest = ("", none, "new", "missing, not new")[tree.missing_left[node]]
+        if rest and not labels:
+            return f"{name} is {rest}"
         more = [f"... {len(labels)} in all"] if len(labels) > MANY else []
-        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (f" or {none}" if tree.missing_left[node] else "")
+        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (f" or {rest}" if rest else "")
     if threshold == np.inf:
         return f"{name} is not missing"
     return f"{name} <= {threshold!r}" + (" or missing" if tree.missing_left[node] else "")
