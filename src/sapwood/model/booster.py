@@ -556,8 +556,8 @@ class Booster:
             children -1; splits have no value (NaN). With columns of categories one column more, ``categories``: lists
             of those that go left, as text, where a split is by them and has no threshold (NaN); else None. Where some
             splits tell categories that training has not met from missing ones, one more, ``new``: their side. With
-            linear leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value in
-            them take the value; else None.
+            linear leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value
+            in them take the value; else None.
         """
         per_round = self.n_outputs * self.n_parallel_trees
         return text.frame(self.trees, per_round, self.internal_names, self._labelled, backend)

@@ -172,18 +172,18 @@ def _row(box: Box, booster: "Booster") -> list[Any]:
         if column >= booster.n_columns:
             continue
         if len(side) == 2:
-            row[column] = _category(booster.categories[column], min(side[0] - {UNSEEN}, default=UNSEEN)) if side[0] else None
+            row[column] = _category(booster.categories[column], side[0]) if side[0] else None
         else:
             low, high, _ = side
             row[column] = np.nan if low >= high else high if high < np.inf else 0.0 if low == -np.inf else _above(low)
     return row
 
 
-def _category(known: Dictionary, code: int) -> str | int:
-    """A value with this code."""
-    if code != UNSEEN:
-        return known.values[code]
-    return next(value for value in map(type(known.values[0]), count()) if value not in known.place)
+def _category(known: Dictionary, codes: frozenset[int]) -> Any:
+    """A value with one of these codes, a new one where there is no other."""
+    met = codes - {UNSEEN}
+    kind = type(known.values[0])
+    return known.values[min(met)] if met else next(new for new in map(kind, count()) if new not in known.place)
 
 
 def _above(cut: float) -> float:

@@ -90,10 +90,10 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], categories: Mappin
         ) from None
     tree = np.repeat(np.arange(trees.n_trees), np.diff(trees.offset))
     leaf = trees.left == 0
-    missing, new = (np.where(left == 1, "left", "right").tolist() for left in (trees.missing_left & 1, trees.new_left))
-    lists = [
-        _labels(trees, node, categories) if by_set else None for node, by_set in enumerate((trees.set >= 0).tolist())
-    ]
+    missing, new = (np.where(left, "left", "right").tolist() for left in (trees.missing_left & 1 == 1, trees.new_left))
+    by_set = (trees.set >= 0).tolist()
+    lists = [_labels(trees, node, categories) if inside else None for node, inside in enumerate(by_set)]
+    told = [side if inside else None for side, inside in zip(new, by_set, strict=True)]
     formulas = [_formula(trees, node, names, "") or None for node in range(trees.n_nodes)] if trees.linear else []
     return library.DataFrame(
         {
@@ -112,7 +112,7 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], categories: Mappin
             "cover": trees.cover,
             "count": trees.count,
             **({"categories": lists} if categories else {}),
-            **({"new": np.where(trees.set >= 0, new, None).tolist()} if (trees.missing_left > 1).any() else {}),
+            **({"new": told} if (trees.missing_left > 1).any() else {}),
             **({"linear": formulas} if trees.linear else {}),
         }
     )

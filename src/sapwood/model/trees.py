@@ -55,7 +55,9 @@ class Trees:
     output: NDArray[np.int32]  # (n_trees) the score a tree adds to
     column: NDArray[np.int32]  # (n_nodes) from here on; -1 in leaves
     threshold: NDArray[np.float64]  # x <= threshold goes left; +inf: every value left, missing right; 0 in leaves
-    missing_left: NDArray[np.uint8]  # 1: missing goes left; by a set, 2 more: new categories do not go with it; 0 in leaves
+    missing_left: NDArray[
+        np.uint8
+    ]  # 1: missing goes left; 2 more, by a set: what is new goes the other way; 0 in leaves
     left: NDArray[np.int32]  # 0 in leaves
     value: NDArray[np.float64]  # 0 in splits
     gain: NDArray[np.float64]  # 0 in leaves
@@ -152,9 +154,10 @@ class Trees:
         return self.set_code[self.set_offset[self.set[node]] : self.set_offset[self.set[node] + 1]]
 
     @property
-    def new_left(self) -> NDArray[np.uint8]:
-        """By node: 1 where categories that training has not met go left."""
-        return (self.missing_left ^ self.missing_left >> 1) & 1
+    def new_left(self) -> NDArray[np.bool_]:
+        """By node: whether categories that training has not met go left."""
+        other: NDArray[np.bool_] = (self.missing_left & 1) != (self.missing_left >> 1)
+        return other
 
     def depth(self) -> NDArray[np.int32]:
         """Depth of every node, 0 in the roots, level by level."""
