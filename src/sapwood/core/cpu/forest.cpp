@@ -41,12 +41,10 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
   return depth;
 }
 
-constexpr int MAX_CODES = 65534;  // of a column of categories, so that the two after them are 16 bits still
-
-constexpr int SMALL_SET =
-    512;  // sets of codes below it have a bit for each, and so have others of as many codes as words
-constexpr int TOP_BYTE = 253;    // so that those of missing and of new values, the two after it, are bytes
-constexpr double UNSEEN = -2.0;  // the code of a category that training has not met
+constexpr int MAX_CODES = 65534;  // of a column of categories, as bins have them
+constexpr int SMALL_SET = 512;    // below it sets have a bit a code, others where these are no more words than codes
+constexpr int TOP_BYTE = 253;     // so that the codes of missing and of new values, the two after it, are bytes
+constexpr double UNSEEN = -2.0;   // the code of a category that training has not met
 
 // Above every code of a set, which is empty where missing values are alone on the left.
 int32_t above(const ForestArrays& a, int64_t s) {
