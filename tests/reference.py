@@ -474,11 +474,12 @@ class Rows(NamedTuple):
     w: Weights
 
 
-def leaf_sums(r: Rows, d: Floats) -> tuple[Floats, Floats, Floats]:
+def leaf_sums(r: Rows, d: Floats, losses: bool = True) -> tuple[Floats, Floats, Floats]:
     """NUMERICS 8: exact sums of loss, gradient and hessian at score + d[leaf]; a row not finite costs its leaf."""
     s = r.score + d[r.leaf]
     with np.errstate(all="ignore"):
-        x = np.stack([r.goal.loss(s, r.label, r.f), *r.goal.grad_hess(s, r.label, r.f)]) * r.w.factor
+        loss = r.goal.loss(s, r.label, r.f) if losses else np.zeros(len(s))
+        x = np.stack([loss, *r.goal.grad_hess(s, r.label, r.f)]) * r.w.factor
     used, finite = r.w.repeat > 0, np.isfinite(x).all(axis=0)
     sums = np.array([sum_by_leaf(np.where(finite, v, 0.0), r) for v in x])
     sums[0, r.leaf[used & ~finite]] = np.inf
@@ -501,8 +502,9 @@ def newton(
     """NUMERICS 8: Newton steps with backtracking from d; `by_count` has sums of weights in the place of hessians."""
     lam, alpha, limit, *damps = penalty  # damps: lam is no part of what is minimised
     draw = 0.0 if damps else lam
+    slopes = bool(damps) and alpha == 0 and r.goal.convex
     count = sum_by_leaf(r.w.factor, r)
-    here, *sums = leaf_sums(r, d)
+    here, *sums = leaf_sums(r, d, not slopes)
     for _ in range(iterations):
         G, H = sums[0], count if by_count else sums[1]
         with np.errstate(all="ignore"):
@@ -511,13 +513,20 @@ def newton(
         close = np.abs(to - d) <= CLOSE * np.maximum(1.0, np.abs(to))
         if close.all():
             return to
+        there, *sums = leaf_sums(r, to, not slopes)
+        tested = ~close & (to != d)
+        if slopes:
+            tested &= ~((there < np.inf) & (sums[0] * (to - d) <= 0))
+            if tested.any():
+                here = leaf_sums(r, d)[0]
+                there, *sums = leaf_sums(r, to)
         worth = here + 0.5 * draw * d * d + alpha * np.abs(d)
-        for halvings in range(12):
-            there, *sums = leaf_sums(r, to)
-            worse = ~(there + 0.5 * draw * to * to + alpha * np.abs(to) <= worth) & (to != d) & ~close
+        for halvings in range(11):
+            worse = tested & ~(there + 0.5 * draw * to * to + alpha * np.abs(to) <= worth) & (to != d)
             if not worse.any():
                 break
             to = np.where(worse, 0.5 * (d + to) if halvings < 10 else d, to)
+            there, *sums = leaf_sums(r, to)
         d, here = to, there
     return d
 

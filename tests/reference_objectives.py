@@ -29,6 +29,7 @@ class Objective(NamedTuple):
     link: str = "identity"
     leaf: str = "newton"
     steps: int = 100
+    convex: bool = True
     adaptive: bool = False  # one more field: the first field's quantile of |knot|
 
 
@@ -275,7 +276,7 @@ OBJECTIVES = {
         loss=exponential_loss, grad_hess=exponential, start=lambda m: 0.5 * log_odds(m), link="sigmoid2"
     ),
     "focal": LOGISTIC._replace(
-        loss=focal_loss, grad_hess=focal, start=None, fields={"focal_gamma": 2.0, "focal_alpha": 0.25}
+        loss=focal_loss, grad_hess=focal, start=None, fields={"focal_gamma": 2.0, "focal_alpha": 0.25}, convex=False
     ),
     "hinge": LINEAR._replace(loss=hinge_loss, grad_hess=hinge, knot=hinge_knot, labels="0 or 1", link="step"),
 }

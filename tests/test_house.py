@@ -64,6 +64,7 @@ def test_rooms_sees_a_wrong_import(
     [
         ("math/new.h", "#include <cmath>", "includes cmath"),
         ("objective/new.h", '#include "../cpu/pool.h"', "includes ../cpu/pool.h"),
+        ("cpu/new.h", "#include <nanobind/nanobind.h>", "only core/bind knows Python"),
         ("cpu/new.cpp", "#pragma omp parallel for", "OpenMP"),
         ("cpu/new.cpp", "double x = std::exp(1.0);", "libm"),
         ("cpu/new.cpp", "std::mt19937 stream;", "hash.h"),

@@ -35,6 +35,7 @@ NATIVE_FILE = "device/cpu.py"
 
 # The folders that every compiler, NVRTC too, must give the same bits: <stdint.h> and each other, nothing else.
 PURE = ["math", "objective", "sampler", "grower"]
+PYTHON = r"Python\.h|bind/"  # nanobind too; for core/bind alone
 WORDS = {
     r"#\s*pragma\s+omp": "OpenMP deadlocks after fork; use the pool",
     r"fast-math|-Ofast|-funsafe-math": "reassociation breaks the law",
@@ -93,17 +94,19 @@ def check_python(path: Path) -> Iterator[tuple[int, str]]:
 
 def check_native(path: Path) -> Iterator[tuple[int, str]]:
     """Broken rules of one C++ file: line and complaint."""
-    pure = path.relative_to(CORE).parts[0] in PURE
+    folder = path.relative_to(CORE).parts[0]
     for line, text in enumerate(path.read_text().splitlines(), 1):
         code = text.split("//")[0]
         for pattern, why in WORDS.items():
             if found := re.search(pattern, code):
                 yield line, f"{found[0].strip()}: {why}"
         include = re.match(r'\s*#\s*include\s*([<"])([^>"]+)', code)
-        if include and pure:
+        if include and folder != "bind" and re.search(PYTHON, include[2]):
+            yield line, f"includes {include[2]}; only core/bind knows Python"
+        elif include and folder in PURE:
             system, target = include[1] == "<", include[2]
             reached = [(base / target).resolve() for base in (CORE, path.parent)]
-            inside = any(file.is_relative_to(CORE / folder) for file in reached for folder in PURE)
+            inside = any(file.is_relative_to(CORE / other) for file in reached for other in PURE)
             if target != "stdint.h" if system else not inside:
                 yield line, f"includes {target}; {' and '.join(PURE)} include only <stdint.h> and each other"
 

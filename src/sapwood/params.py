@@ -389,8 +389,10 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "leaf_iterations", Integer(1), 1,
-        "Newton or gradient steps for a leaf's value, each with backtracking.",
+        "leaf_iterations", Integer(1, also=("auto",)), 1,
+        "Newton or gradient steps for a leaf's value, each with backtracking; of several, reg_lambda damps "
+        "each and is no part of what they minimise. 'auto' is CatBoost's choice: 10 for logistic, cross_entropy and "
+        "poisson, else 1, of all classes at once (leaf_estimation 'joint') where trees of softmax share their splits.",
         ("leaf_estimation_iterations",),
         model=True,
     ),

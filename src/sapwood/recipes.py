@@ -88,6 +88,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "reg_lambda": 3.0,
         "path_smooth": 0.0,
         "hessian": "none",
+        "leaf_iterations": "auto",
         "score_function": "cosine",
         "random_strength": 1.0,
         "sampling": "mvs",

@@ -57,15 +57,17 @@ def fit(X: Array, y: Array, tmp_path: Path, **more: Any) -> tuple[list[dict[str,
 
 
 @pytest.mark.parametrize("score", ["Cosine", "L2"])
-@pytest.mark.parametrize(("name", "loss", "leaf"), CASES)
-def test_same_trees(name: str, loss: str, leaf: str, score: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "loss", "leaf", "steps"),
+    [(*case, 1) for case in CASES] + [(*case, 10) for case in CASES if case[1] == "Logloss"],
+)
+def test_same_trees(name: str, loss: str, leaf: str, steps: int, score: str, tmp_path: Path) -> None:
     X, y = rows(name, loss)
-    theirs, borders = fit(
-        X, y, tmp_path, loss_function=loss, score_function=score, leaf_estimation_method=leaf, learning_rate=0.3
-    )
+    wanted = {"loss_function": loss, "score_function": score, "leaf_estimation_method": leaf, "learning_rate": 0.3}
+    theirs, borders = fit(X, y, tmp_path, leaf_estimation_iterations=steps, **wanted)
     codes = np.stack([np.searchsorted(b, x) for x, b in zip(X.T, borders, strict=True)], axis=1).astype(np.float64)
     params = {"recipe": "catboost", "objective": GOALS[loss], "score_function": score, "leaf_estimation": leaf}
-    params |= {"max_depth": DEPTH, "n_estimators": ROUNDS, "learning_rate": 0.3, "start": 0.0, "leaf_iterations": 1}
+    params |= {"max_depth": DEPTH, "n_estimators": ROUNDS, "learning_rate": 0.3, "start": 0.0, "leaf_iterations": steps}
     params |= {"random_strength": 0, "sampling": "none", "subsample": 1.0, "precision": "wide", "n_jobs": 1}
     params |= {"multi_strategy": "multi_output_tree"}
     params |= {"leaf_estimation": "joint"} if (loss, leaf) == ("MultiClass", "Newton") else {}

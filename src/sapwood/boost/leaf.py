@@ -22,6 +22,7 @@ from sapwood.params import rates
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, Floats | None]  # labels and weights
 FOUND = ("exact", "sign", "custom", "joint")  # not by steps
+TEN_STEPS = ("logistic", "cross_entropy", "poisson")  # in CatBoost
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,29 @@ class Rule:
     fills: bool  # leaves without rows want values in order, which the core gives to intermediate bounds only
     first_linear: int  # the first round whose leaves may be linear
     afresh: bool  # values come from other gradients, or other rows in the leaves, than the splits
+
+
+def automatic(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """What leaf_iterations='auto' is: CatBoost's choice where it can be had.
+
+    Parameters
+    ----------
+    name : str
+        Of the objective.
+    params : mapping
+        Resolved parameters.
+
+    Returns
+    -------
+    dict
+        The parameters that it sets.
+    """
+    method, straight = params["leaf_estimation"], params["line_search"] == "none"
+    shared = name == "softmax" and params["multi_strategy"] == "multi_output_tree"
+    if shared and method == "auto" and straight and params["reg_alpha"] == 0:
+        return {"leaf_iterations": 1, "leaf_estimation": "joint"}
+    by_steps = name in TEN_STEPS and method in ("auto", "newton") and not params["linear_leaves"]
+    return {"leaf_iterations": 10 if by_steps else 1}
 
 
 def plan(

@@ -6,7 +6,7 @@ namespace sapwood {
 
 struct ObjectiveInfo {  // math/loss.h says what each means
   const char *name, *doc, *link, *metric, *labels, *leaf;
-  bool pointwise, constant_hessian, bound, knots, adaptive, mean_start;
+  bool pointwise, constant_hessian, bound, convex, knots, adaptive, mean_start;
   int steps, n_fields;
   const Field* fields;
   double path_smooth;

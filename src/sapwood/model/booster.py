@@ -1,6 +1,6 @@
 """A trained model: frozen trees and what it takes to read them.
 
-In: any table. Out: predictions, leaves, importances; the model itself as text, frame or bytes.
+In: any table. Out: predictions, stage by stage if need be, and leaves; the model itself as bytes.
 """
 
 import hashlib
@@ -128,7 +128,7 @@ class Booster:
     @property
     def n_rounds(self) -> int:
         """Rounds of boosting; each has `n_parallel_trees` trees for every output."""
-        return self.trees.n_trees // (self.n_outputs * self.n_parallel_trees)
+        return self.trees.n_trees // self._per_round
 
     @property
     def n_parallel_trees(self) -> int:
@@ -144,6 +144,11 @@ class Booster:
     def linear(self) -> bool:
         """Whether some leaves are linear in the columns of their branch."""
         return self.trees.linear is not None
+
+    @property
+    def zero_as_missing(self) -> bool:
+        """Whether zeros are missing values, in tables to predict too."""
+        return bool(self.params.get("zero_as_missing", False))
 
     def __repr__(self) -> str:
         return (
@@ -251,11 +256,11 @@ class Booster:
         link = np.copy if raw else self._link(n_threads)
 
         def stages(scores: Floats) -> Iterator[Floats]:
-            per_round = self.n_outputs * self.n_parallel_trees
-            for first in range(0, self.trees.n_trees, per_round):
-                shaped = self._forest.predict(columns.table, first, first + per_round, True, scores, n_threads)
+            for first in range(0, self.trees.n_trees, self._per_round):
+                last = first + self._per_round
+                shaped = self._forest.predict(columns.table, first, last, True, scores, n_threads)
                 scores = shaped.reshape(-1, self.n_outputs)
-                yield link(self._mean(shaped, first + per_round, start) if self.averaged else shaped)
+                yield link(self._mean(shaped, last, start) if self.averaged else shaped)
 
         return stages(self._zeros(columns.n_rows) if self.averaged else start)
 
@@ -278,289 +283,17 @@ class Booster:
             raise ParameterError(f"transform is a {type(transform).__name__}; give a function of raw scores.")
         return replace(self, transform=transform)
 
-    def importance(
-        self,
-        kind: str = "gain",
-        X: Any = None,
-        y: Any = None,
-        *,
-        normalize: bool = False,
-        percent: bool = False,
-        sample_weight: Any = None,
-        metric: Any = None,
-        groups: Sequence[int | str | Sequence[int | str]] | None = None,
-        background: Any = None,
-        n_repeats: int = 5,
-        random_state: int = 0,
-        output: int | str | None = None,
-        n_jobs: int | None = None,
-    ) -> Floats:
-        """Measure how much each column matters; docs/explain.md says which kind answers which question.
-
-        Parameters
-        ----------
-        kind : str
-            By splits. ``gain``: average fall of the penalised loss over the splits on a column; ``cover``: average sum
-            of hessians of their rows, as XGBoost counts; ``cover_rows``: average number of their rows, by weight.
-            ``total_gain``, ``total_cover`` and ``total_cover_rows``: sums instead of averages. ``weight``, also called
-            ``split`` or ``frequency``: the number of splits. ``xgboost_gain``, ``xgboost_total_gain`` and
-            ``lightgbm_gain`` (a sum): the numbers of those libraries, in which a gain is twice the fall of the loss.
-
-            By answers. ``prediction_values_change`` (also ``internal``) and ``interaction``: CatBoost's, from the trees
-            alone. ``shap``: mean size of Shapley values on `X`. ``prediction_difference`` and
-            ``catboost_prediction_difference``: how a column can change the order of the two rows of `X`.
-
-            By errors, on `X` and `y`. ``loss_function_change``: CatBoost's, with the column removed from all trees;
-            ``permutation``; ``sage``. CatBoost's own names are known too.
-        X, y : table and labels, optional
-            Rows, for the kinds that look at them; better not those of training.
-        normalize : bool
-            Divide by the sum over all columns.
-        percent : bool
-            The same, in percent.
-        sample_weight : (n_rows,) array-like, optional
-            Weights of the rows.
-        metric : str, callable or (name, callable, higher_is_better), optional
-            What is measured, as ``eval_metric`` of `sapwood.train`; that of the objective by default.
-        groups : sequence of columns or sequences of columns, optional
-            Columns (names or indices) that are taken together; the result has one number a group.
-        background : table, optional
-            Rows to compare with, for ``shap`` and ``sage``.
-        n_repeats : int
-            How often columns are permuted, or orders of columns drawn.
-        random_state : int
-            The seed of these draws.
-        output : int or str, optional
-            One class or target, for the kinds that look at trees or Shapley values.
-        n_jobs : int, optional
-            Threads.
-
-        Returns
-        -------
-        (n_columns,) float64
-            0 for a column without a split; (n_columns, n_columns) for ``interaction``.
-        """
-        ask = importances.Ask(
-            self, X, y, sample_weight, metric, groups, background, n_repeats, random_state, output, n_jobs
-        )
-        result = importances.importance(kind, ask)
-        if normalize or percent:
-            result = result / (result.sum() or 1.0)
-        return 100.0 * result if percent else result
-
-    def explain(
-        self,
-        X: Any,
-        *,
-        background: Any = None,
-        interactions: bool = False,
-        space: str = "raw",
-        y: Any = None,
-        by: str | None = None,
-        exact: bool = False,
-        n_jobs: int | None = None,
-    ) -> explaining.Explanation:
-        """Say what each column adds to the score of each row: exact Shapley values (TreeSHAP).
-
-        What a combination of columns adds is divided among them in equal shares, as in CatBoost; with ``exact=True``
-        and a background it, too, is by the definition.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            As in `predict`.
-        background : table, optional
-            Rows to compare with (interventional values): a column that is not known has the value of one of them.
-            Without, it follows the training rows down the tree (path-dependent values).
-        interactions : bool
-            Part the values into columns' own effects and those of pairs.
-        space : {"raw", "prediction", "probability", "loss"}
-            What is explained: raw scores, predictions (``probability`` is another word for these), or the loss of the
-            labels `y`. All but raw scores need a background; they are raw values along the chord from each of its rows.
-        y : (n_rows,) or (n_rows, n_outputs) array-like, optional
-            The labels, for ``space="loss"``.
-        by : {"count", "cover"}, optional
-            What nodes weigh without a background: their rows, as in LightGBM and CatBoost, or their hessians, as in
-            XGBoost. Rows by default, if the model has counted them.
-        exact : bool
-            Predictions, losses and combinations of columns by all sets of columns, for models of 12 columns at most,
-            instead of along chords or in equal shares.
-        n_jobs : int, optional
-            Threads; all available ones by default. Their number changes no bit.
-
-        Returns
-        -------
-        Explanation
-            With `values`, `base_values` and `data`, as in the `shap` package; values and base value of a row add up to
-            its score (prediction, loss).
-        """
-        return explaining.explain(
-            self,
-            X,
-            background=background,
-            interactions=interactions,
-            space=space,
-            y=y,
-            by=by,
-            exact=exact,
-            n_jobs=n_jobs,
-        )
-
-    def to_shap(self) -> dict[str, Any]:
-        """The model as the dictionary of arrays that `shap.TreeExplainer` takes from libraries it does not know."""
-        return explaining.to_shap(self)
-
-    def why(self, row: Any, *, n: int = 5, output: int | str | None = None) -> str:
-        """Say in words why one row has its score: the `n` largest reasons.
-
-        Parameters
-        ----------
-        row : table of shape (1, n_columns)
-            As in `predict`.
-        n : int
-            How many reasons to name.
-        output : int or str, optional
-            Which class or target, where there are several; the one with the highest score by default.
-
-        Returns
-        -------
-        str
-            A line for each reason, largest first.
-        """
-        return explaining.why(self, row, n, output)
-
-    def partial_dependence(
-        self,
-        X: Any,
-        columns: int | str | Sequence[int | str],
-        *,
-        grid: int | Sequence[Any] = 50,
-        individual: bool = False,
-        raw: bool = False,
-        n_jobs: int | None = None,
-    ) -> effect.Effect:
-        """Average the predictions of all rows with a column (or two) set to one value after the other.
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            As in `predict`.
-        columns : int, str, or two of these
-            What varies, by index or name.
-        grid : int or sequence
-            How many of the column's values to take, or the values themselves (of two columns a pair of sequences).
-        individual : bool
-            Keep the curve of every row (individual conditional expectation) instead of their average.
-        raw : bool
-            Look at raw scores instead of predictions.
-        n_jobs : int, optional
-            Threads.
-
-        Returns
-        -------
-        Effect
-            With `grid` and `values`.
-        """
-        return effect.partial_dependence(self, X, columns, grid=grid, individual=individual, raw=raw, n_jobs=n_jobs)
-
-    def accumulated_effects(
-        self, X: Any, column: int | str, *, grid: int = 50, raw: bool = False, n_jobs: int | None = None
-    ) -> effect.Effect:
-        """Add up what small steps along a column change, each for the rows that are there (ALE, Apley and Zhu 2020).
-
-        Unlike partial dependence it never asks about rows that cannot be, such as a height with a child's weight.
-
-        Parameters
-        ----------
-        X, raw, n_jobs
-            As in `partial_dependence`.
-        column : int or str
-            What varies. Rows where it is missing are left out.
-        grid : int
-            How many of the column's values bound the steps.
-
-        Returns
-        -------
-        Effect
-            Its values are 0 on average over the rows.
-        """
-        return effect.accumulated_effects(self, X, column, grid=grid, raw=raw, n_jobs=n_jobs)
-
-    def influence(
-        self, X: Any, X_train: Any, y_train: Any, *, sample_weight: Any = None, n_jobs: int | None = None
-    ) -> Floats:
-        """Say how the score of each row would move if a training row counted more (LeafInfluence).
-
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_columns)
-            Rows to explain.
-        X_train, y_train, sample_weight : table, labels and weights
-            What the model was trained on.
-        n_jobs : int, optional
-            Threads.
-
-        Returns
-        -------
-        (n_rows, n_train) float64
-            The derivative of raw scores by the weight of each training row; the trees keep their shape, and every
-            round its gradients.
-        """
-        return influences.influence(self, X, X_train, y_train, sample_weight, n_jobs)
-
-    def check_constraints(
-        self, monotone_constraints: Any = None, interaction_constraints: Any = None
-    ) -> check.Verdicts:
-        """Prove that the model keeps constraints, or show where it does not.
-
-        Parameters
-        ----------
-        monotone_constraints, interaction_constraints : optional
-            As training takes them. Without either, the constraints that the model was trained with.
-
-        Returns
-        -------
-        Verdicts
-            True if everything is proven. ``monotone``: by column, whether raw scores rise or fall along it (``holds``
-            True, False, or None where it is neither proven nor refuted), ``why``, and where it is refuted two ``rows``
-            that show it. ``interaction``: the same for groups of columns on the paths of trees, or None without such.
-            ``unknown``: why nothing can be said, where a model of another library was read without its constraints.
-        """
-        if self.linear:
-            raise ParameterError("the leaves of this model are linear, and what is proven is proven of constant ones.")
-        given = {"monotone_constraints": monotone_constraints, "interaction_constraints": interaction_constraints}
-        return check.check(self, given)
-
-    def to_text(self, tree: int | None = None) -> str:
-        """Show one tree, or all, as indented text; the branch of rows that fulfil a condition comes first."""
-        if tree is not None and not 0 <= tree < self.trees.n_trees:
-            raise ParameterError(f"tree={tree} does not exist; choose 0..{self.trees.n_trees - 1}, or None for all.")
-        which = range(self.trees.n_trees) if tree is None else [tree]
-        per_round = self.n_outputs * self.n_parallel_trees
-        names, known = self.internal_names, self._labelled
-        return "\n".join(text.tree_text(self.trees, index, per_round, names, known) for index in which)
-
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """Return every node as a row of a data frame.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars"}
-            The library to make the frame with.
-
-        Returns
-        -------
-        data frame
-            Columns tree, round, output, node, depth, feature, threshold, missing ("left" or "right"), left, right,
-            value, gain, cover, count. Leaves have no feature and missing (None), no threshold and gain (NaN), and
-            children -1; splits have no value (NaN). With columns of categories one column more, ``categories``: lists
-            of those that go left, as text, where a split is by them and has no threshold (NaN); else None. Where some
-            splits tell categories that training has not met from missing ones, one more, ``new``: their side. With
-            linear leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value
-            in them take the value; else None.
-        """
-        per_round = self.n_outputs * self.n_parallel_trees
-        return text.frame(self.trees, per_round, self.internal_names, self._labelled, backend)
+    # What can be asked of a model: functions of it, documented where they are worked out.
+    importance = importances.importance
+    explain = explaining.explain
+    why = explaining.why
+    to_shap = explaining.to_shap
+    partial_dependence = effect.partial_dependence
+    accumulated_effects = effect.accumulated_effects
+    influence = influences.influence
+    check_constraints = check.check_constraints
+    to_text = text.to_text
+    to_frame = text.to_frame
 
     def fingerprint(self) -> str:
         """SHA-256 of `to_bytes`, in hex: equal for equal models, on any machine."""
@@ -597,6 +330,11 @@ class Booster:
 
         return io.decode, (self.to_bytes(), dict(self.history), self.transform)
 
+    @property
+    def _per_round(self) -> int:
+        """Trees of a round, those of all outputs."""
+        return self.n_outputs * self.n_parallel_trees
+
     @cached_property
     def _direct(self) -> bool:
         """Whether numbers can go to the core as they are, and what it says is the prediction."""
@@ -605,23 +343,9 @@ class Booster:
     @cached_property
     def _forest(self) -> cpu.Forest:
         """The trees as the core predicts with them."""
-        t = self.trees
-        return cpu.Forest(
-            self.n_columns + len(self.combinations),
-            t.offset,
-            t.output,
-            t.column,
-            t.threshold,
-            t.missing_left,
-            t.left,
-            t.value,
-            t.set,
-            t.set_offset,
-            t.set_code,
-            self.base,
-            "identity" if self.link == CUSTOM else self.link,
-            *(t.linear.terms if t.linear is not None else ()),
-        )
+        link = "identity" if self.link == CUSTOM else self.link
+        terms = () if self.trees.linear is None else self.trees.linear.terms
+        return cpu.Forest(self.n_columns + len(self.combinations), *self.trees.structure, self.base, link, *terms)
 
     @cached_property
     def _labelled(self) -> dict[int, Labelled]:
@@ -676,11 +400,6 @@ class Booster:
         """All columns that trees split."""
         return self.combinations.added(columns, self.categories, n_threads)
 
-    @property
-    def zero_as_missing(self) -> bool:
-        """Whether zeros are missing values, in tables to predict too."""
-        return bool(self.params.get("zero_as_missing", False))
-
     def _trees_of(self, rounds: Rounds) -> tuple[int, int]:
         """First tree and end of a range of rounds."""
         try:
@@ -690,8 +409,7 @@ class Booster:
             raise ParameterError(f"rounds={rounds!r} is no range of rounds; give n, (first, last) or None.") from None
         if not 0 <= first <= last <= self.n_rounds:
             raise ParameterError(f"rounds={rounds!r} is out of range; the model has {self.n_rounds} rounds.")
-        per_round = self.n_outputs * self.n_parallel_trees
-        return first * per_round, last * per_round
+        return first * self._per_round, last * self._per_round
 
     def _zeros(self, n_rows: int) -> Floats:
         """Sums before the first tree of a forest, (n_rows, n_outputs)."""
@@ -699,8 +417,7 @@ class Booster:
 
     def _mean(self, total: Floats, n_trees: int, start: Floats) -> Floats:
         """Scores of a forest from the sum of its trees, in the shape of the sum."""
-        n_rounds = n_trees // (self.n_outputs * self.n_parallel_trees)
-        return start.reshape(total.shape) + total / max(1, n_rounds)
+        return start.reshape(total.shape) + total / max(1, n_trees // self._per_round)
 
     def _start(self, init_score: Any, n_rows: int) -> Floats:
         """Scores before the first tree, (n_rows, n_outputs): those given, or the base."""

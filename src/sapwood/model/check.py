@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood import constraints
 from sapwood.data.categories import UNSEEN, Dictionary
+from sapwood.errors import ParameterError
 from sapwood.model.trees import Trees
 from sapwood.params import resolve
 
@@ -49,20 +50,27 @@ class Verdicts:
         return not self.unknown and all(self.monotone.values()) and (self.interaction is None or bool(self.interaction))
 
 
-def check(booster: "Booster", given: Mapping[str, Any]) -> Verdicts:
-    """Judge a model by constraints.
+def check_constraints(
+    booster: "Booster", monotone_constraints: Any = None, interaction_constraints: Any = None
+) -> Verdicts:
+    """Prove that the model keeps constraints, or show where it does not.
 
     Parameters
     ----------
-    booster : Booster
-    given : mapping
-        `monotone_constraints` and `interaction_constraints` as training takes them; where both are None, those that the
-        model was trained with.
+    monotone_constraints, interaction_constraints : optional
+        As training takes them. Without either, the constraints that the model was trained with.
 
     Returns
     -------
     Verdicts
+        True if everything is proven. ``monotone``: by column, whether raw scores rise or fall along it (``holds``
+        True, False, or None where it is neither proven nor refuted), ``why``, and where it is refuted two ``rows``
+        that show it. ``interaction``: the same for groups of columns on the paths of trees, or None without such.
+        ``unknown``: why nothing can be said, where a model of another library was read without its constraints.
     """
+    if booster.linear:
+        raise ParameterError("the leaves of this model are linear, and what is proven is proven of constant ones.")
+    given = {"monotone_constraints": monotone_constraints, "interaction_constraints": interaction_constraints}
     names, asked = booster.feature_names, {name: one for name, one in given.items() if one is not None}
     claims = constraints.by_name(resolve(asked), names) if asked else booster.params
     if "monotone_constraints" not in claims:

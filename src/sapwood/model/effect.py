@@ -46,12 +46,33 @@ def partial_dependence(
     X: Any,
     columns: int | str | Sequence[int | str],
     *,
-    grid: int | Sequence[Any],
-    individual: bool,
-    raw: bool,
-    n_jobs: int | None,
+    grid: int | Sequence[Any] = 50,
+    individual: bool = False,
+    raw: bool = False,
+    n_jobs: int | None = None,
 ) -> Effect:
-    """`Booster.partial_dependence`."""
+    """Average the predictions of all rows with a column (or two) set to one value after the other.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        As in `predict`.
+    columns : int, str, or two of these
+        What varies, by index or name.
+    grid : int or sequence
+        How many of the column's values to take, or the values themselves (of two columns a pair of sequences).
+    individual : bool
+        Keep the curve of every row (individual conditional expectation) instead of their average.
+    raw : bool
+        Look at raw scores instead of predictions.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    Effect
+        With `grid` and `values`.
+    """
     asked = [columns] if isinstance(columns, int | str) else list(columns)
     if not 1 <= len(asked) <= 2:
         raise ParameterError(f"columns={columns!r}: choose one column, or two for a surface.")
@@ -76,9 +97,26 @@ def partial_dependence(
 
 
 def accumulated_effects(
-    booster: "Booster", X: Any, column: int | str, *, grid: int, raw: bool, n_jobs: int | None
+    booster: "Booster", X: Any, column: int | str, *, grid: int = 50, raw: bool = False, n_jobs: int | None = None
 ) -> Effect:
-    """`Booster.accumulated_effects`."""
+    """Add up what small steps along a column change, each for the rows that are there (ALE, Apley and Zhu 2020).
+
+    Unlike partial dependence it never asks about rows that cannot be, such as a height with a child's weight.
+
+    Parameters
+    ----------
+    X, raw, n_jobs
+        As in `partial_dependence`.
+    column : int or str
+        What varies. Rows where it is missing are left out.
+    grid : int
+        How many of the column's values bound the steps.
+
+    Returns
+    -------
+    Effect
+        Its values are 0 on average over the rows.
+    """
     j = column_of(booster, column)
     if j in booster.categories:
         raise ParameterError(

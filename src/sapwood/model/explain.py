@@ -91,7 +91,40 @@ def explain(
     exact: bool = False,
     n_jobs: int | None = None,
 ) -> Explanation:
-    """`Booster.explain`."""
+    """Say what each column adds to the score of each row: exact Shapley values (TreeSHAP).
+
+    What a combination of columns adds is divided among them in equal shares, as in CatBoost; with ``exact=True``
+    and a background it, too, is by the definition.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        As in `predict`.
+    background : table, optional
+        Rows to compare with (interventional values): a column that is not known has the value of one of them.
+        Without, it follows the training rows down the tree (path-dependent values).
+    interactions : bool
+        Part the values into columns' own effects and those of pairs.
+    space : {"raw", "prediction", "probability", "loss"}
+        What is explained: raw scores, predictions (``probability`` is another word for these), or the loss of the
+        labels `y`. All but raw scores need a background; they are raw values along the chord from each of its rows.
+    y : (n_rows,) or (n_rows, n_outputs) array-like, optional
+        The labels, for ``space="loss"``.
+    by : {"count", "cover"}, optional
+        What nodes weigh without a background: their rows, as in LightGBM and CatBoost, or their hessians, as in
+        XGBoost. Rows by default, if the model has counted them.
+    exact : bool
+        Predictions, losses and combinations of columns by all sets of columns, for models of 12 columns at most,
+        instead of along chords or in equal shares.
+    n_jobs : int, optional
+        Threads; all available ones by default. Their number changes no bit.
+
+    Returns
+    -------
+    Explanation
+        With `values`, `base_values` and `data`, as in the `shap` package; values and base value of a row add up to
+        its score (prediction, loss).
+    """
     if space not in SPACES:
         raise ParameterError(f"space={space!r} is unknown; {suggest(str(space), SPACES)}")
     if (space == "loss") != (y is not None):
@@ -146,21 +179,8 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
         by = "count" if trees.count.any() or not trees.cover.any() else "cover"
     if by not in WEIGHTS:
         raise ParameterError(f"by={by!r} is unknown; {suggest(str(by), WEIGHTS)}")
-    return cpu.Explainer(
-        booster.n_columns + len(booster.combinations),
-        booster.n_outputs,
-        trees.offset,
-        trees.output,
-        trees.column,
-        trees.threshold,
-        trees.missing_left,
-        trees.left,
-        trees.value,
-        trees.set,
-        trees.set_offset,
-        trees.set_code,
-        getattr(trees, by),
-    )
+    n_columns = booster.n_columns + len(booster.combinations)
+    return cpu.Explainer(n_columns, booster.n_outputs, *trees.structure, getattr(trees, by))
 
 
 def refuse_linear(trees: Trees) -> None:
@@ -173,7 +193,7 @@ def refuse_linear(trees: Trees) -> None:
 
 
 def to_shap(booster: "Booster") -> dict[str, Any]:
-    """`Booster.to_shap`."""
+    """The model as the dictionary of arrays that `shap.TreeExplainer` takes from libraries it does not know."""
     t, k = booster.trees, booster.n_outputs
     refuse_linear(t)
     if (t.set >= 0).any() or booster.zero_as_missing:
@@ -233,8 +253,23 @@ def place_of(names: tuple[str, ...], output: int | str) -> int:
     raise ParameterError(f"output={output!r} does not exist; choose one of {', '.join(names)}, or 0..{len(names) - 1}.")
 
 
-def why(booster: "Booster", row: Any, n: int, output: int | str | None) -> str:
-    """`Booster.why`."""
+def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = None) -> str:
+    """Say in words why one row has its score: the `n` largest reasons.
+
+    Parameters
+    ----------
+    row : table of shape (1, n_columns)
+        As in `predict`.
+    n : int
+        How many reasons to name.
+    output : int or str, optional
+        Which class or target, where there are several; the one with the highest score by default.
+
+    Returns
+    -------
+    str
+        A line for each reason, largest first.
+    """
     told = explain(booster, row)
     if len(told) != 1:
         raise DataError(f"why explains one row, not {len(told)}; choose one, X[i : i + 1], or use explain.")

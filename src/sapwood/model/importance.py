@@ -160,7 +160,7 @@ def loss_function_change(ask: Ask) -> Floats:
 def permutation(ask: Ask) -> Floats:
     """How much worse the metric is, on average over repeats, where a column's (a group's) values are dealt out anew."""
     judge = _Judge(ask)
-    table = _list(ask.booster._read(ask.X).filled())
+    table = ask.booster._read(ask.X).filled().apart()
     whole = judge.badness(ask.booster._predict_columns(table, ask.n_jobs))
     used = set(np.flatnonzero(of_splits(ask, "weight")).tolist())
     result = []
@@ -181,8 +181,8 @@ def sage(ask: Ask) -> Floats:
     of columns are drawn, and each is taken forwards and backwards.
     """
     judge = _Judge(ask)
-    table = _list(ask.booster._read(ask.X).filled())
-    other = _list(ask.booster._read(ask.X if ask.background is None else ask.background).filled())
+    table = ask.booster._read(ask.X).filled().apart()
+    other = ask.booster._read(ask.X if ask.background is None else ask.background).filled().apart()
     n_other = len(other[0])
     if ask.background is None:  # a few rows stand for all
         chosen = np.sort(np.argsort(cpu.draw(ask.seed, SAGE, 0, 0, n_other), kind="stable")[:32])
@@ -302,8 +302,69 @@ READS = {  # kind -> which of the optional arguments it looks at
 }
 
 
-def importance(kind: str, ask: Ask) -> Floats:
-    """Any of them by name."""
+def importance(
+    booster: "Booster",
+    kind: str = "gain",
+    X: Any = None,
+    y: Any = None,
+    *,
+    normalize: bool = False,
+    percent: bool = False,
+    sample_weight: Any = None,
+    metric: Any = None,
+    groups: Sequence[int | str | Columns] | None = None,
+    background: Any = None,
+    n_repeats: int = 5,
+    random_state: int = 0,
+    output: int | str | None = None,
+    n_jobs: int | None = None,
+) -> Floats:
+    """Measure how much each column matters; docs/explain.md says which kind answers which question.
+
+    Parameters
+    ----------
+    kind : str
+        By splits. ``gain``: average fall of the penalised loss over the splits on a column; ``cover``: average sum
+        of hessians of their rows, as XGBoost counts; ``cover_rows``: average number of their rows, by weight.
+        ``total_gain``, ``total_cover`` and ``total_cover_rows``: sums instead of averages. ``weight``, also called
+        ``split`` or ``frequency``: the number of splits. ``xgboost_gain``, ``xgboost_total_gain`` and
+        ``lightgbm_gain`` (a sum): the numbers of those libraries, in which a gain is twice the fall of the loss.
+
+        By answers. ``prediction_values_change`` (also ``internal``) and ``interaction``: CatBoost's, from the trees
+        alone. ``shap``: mean size of Shapley values on `X`. ``prediction_difference`` and
+        ``catboost_prediction_difference``: how a column can change the order of the two rows of `X`.
+
+        By errors, on `X` and `y`. ``loss_function_change``: CatBoost's, with the column removed from all trees;
+        ``permutation``; ``sage``. CatBoost's own names are known too.
+    X, y : table and labels, optional
+        Rows, for the kinds that look at them; better not those of training.
+    normalize : bool
+        Divide by the sum over all columns.
+    percent : bool
+        The same, in percent.
+    sample_weight : (n_rows,) array-like, optional
+        Weights of the rows.
+    metric : str, callable or (name, callable, higher_is_better), optional
+        What is measured, as ``eval_metric`` of `sapwood.train`; that of the objective by default.
+    groups : sequence of columns or sequences of columns, optional
+        Columns (names or indices) that are taken together; the result has one number a group.
+    background : table, optional
+        Rows to compare with, for ``shap`` and ``sage``.
+    n_repeats : int
+        How often columns are permuted, or orders of columns drawn.
+    random_state : int
+        The seed of these draws.
+    output : int or str, optional
+        One class or target, for the kinds that look at trees or Shapley values.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    (n_columns,) float64
+        0 for a column without a split; (n_columns, n_columns) for ``interaction``.
+    """
+    ask = Ask(booster, X, y, sample_weight, metric, groups, background, n_repeats, random_state, output, n_jobs)
     kind = PEERS.get(kind, kind)
     if kind not in SPLITS and kind not in ANSWERS:
         raise ParameterError(f"importance kind {kind!r} is unknown; {suggest(str(kind), [*SPLITS, *ANSWERS])}")
@@ -313,7 +374,10 @@ def importance(kind: str, ask: Ask) -> Floats:
             raise ParameterError(f"importance kind {kind!r} does not look at {name}; leave it out.")
     if ask.n_repeats < 1:
         raise ParameterError(f"n_repeats={ask.n_repeats} is too small; choose 1 or more.")
-    return of_splits(ask, kind) if kind in SPLITS else ANSWERS[kind](ask)
+    result = of_splits(ask, kind) if kind in SPLITS else ANSWERS[kind](ask)
+    if normalize or percent:
+        result = result / (result.sum() or 1.0)
+    return 100.0 * result if percent else result
 
 
 def symmetric_levels(booster: "Booster", tree: int) -> list[int] | None:
@@ -366,11 +430,6 @@ def _shared(ask: Ask, values: Floats) -> Floats:
     combinations = ask.booster.combinations
     shared: Floats = combinations.shares(ask.booster.n_columns).T @ values if len(combinations) else values
     return shared
-
-
-def _list(columns: ingest.Columns) -> list[NDArray[Any]]:
-    """The columns of a table, one by one."""
-    return columns.apart()
 
 
 def _groups(ask: Ask) -> list[set[int]]:

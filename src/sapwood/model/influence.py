@@ -32,11 +32,29 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-def influence(booster: "Booster", X: Any, X_train: Any, y_train: Any, weight: Any, n_jobs: int | None) -> Floats:
-    """`Booster.influence`."""
+def influence(
+    booster: "Booster", X: Any, X_train: Any, y_train: Any, *, sample_weight: Any = None, n_jobs: int | None = None
+) -> Floats:
+    """Say how the score of each row would move if a training row counted more (LeafInfluence).
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        Rows to explain.
+    X_train, y_train, sample_weight : table, labels and weights
+        What the model was trained on.
+    n_jobs : int, optional
+        Threads.
+
+    Returns
+    -------
+    (n_rows, n_train) float64
+        The derivative of raw scores by the weight of each training row; the trees keep their shape, and every
+        round its gradients.
+    """
     smooth = _check(booster)
     n_rows = booster._read(X_train).n_rows
-    label, w = ingest.label(y_train, n_rows), ingest.weight(weight, n_rows)
+    label, w = ingest.label(y_train, n_rows), ingest.weight(sample_weight, n_rows)
     w = np.ones(n_rows) if w is None else w
     asked, trained = (booster.predict_leaves(table, n_jobs=n_jobs) for table in (X, X_train))
     scores = np.full(n_rows, booster.base[0])

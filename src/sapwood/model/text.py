@@ -1,11 +1,11 @@
 """Trees for people to read: indented text, and one row a node in a data frame.
 
-In: trees and the names of columns. Out: a string, or a frame of the library asked for.
+In: a model. Out: a string, or a frame of the library asked for.
 """
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,11 +13,24 @@ from sapwood.errors import ParameterError, suggest
 from sapwood.model.combine import Labelled
 from sapwood.model.trees import Trees
 
+if TYPE_CHECKING:
+    from sapwood.model.booster import Booster
+
 BACKENDS = ("pandas", "polars")
 MANY = 8  # categories that a line of text shows
 
 
-def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str], categories: Mapping[int, Labelled]) -> str:
+def to_text(booster: "Booster", tree: int | None = None) -> str:
+    """Show one tree, or all, as indented text; the branch of rows that fulfil a condition comes first."""
+    n_trees = booster.trees.n_trees
+    if tree is not None and not 0 <= tree < n_trees:
+        raise ParameterError(f"tree={tree} does not exist; choose 0..{n_trees - 1}, or None for all.")
+    which = range(n_trees) if tree is None else [tree]
+    names, known = booster.internal_names, booster._labelled
+    return "\n".join(_tree(booster.trees, index, booster._per_round, names, known) for index in which)
+
+
+def _tree(trees: Trees, tree: int, per_round: int, names: Sequence[str], categories: Mapping[int, Labelled]) -> str:
     """Write one tree as indented text.
 
     ::
@@ -26,23 +39,6 @@ def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str], cat
           0: age <= 42.5 or missing  [gain 12.5, cover 10.0, count 10.0]
             1: value 0.25  [cover 4.0, count 4.0]
             2: city in {'Bern', 'Lyon', ... 31 in all}  [gain 2.0, cover 6.0, count 6.0]
-
-    Parameters
-    ----------
-    trees : Trees
-    tree : int
-        Which of them.
-    per_round : int
-        Trees in a round.
-    names : sequence of str
-        Names of the columns.
-    categories : mapping of int to Labelled
-        What codes mean, of columns that have any.
-
-    Returns
-    -------
-    str
-        The rows that fulfil a split's condition go to the branch written first.
     """
     one = trees.slice(tree, tree + 1)
     lines = [f"tree {tree} (round {tree // per_round}, output {one.output[0]})"]
@@ -60,25 +56,24 @@ def tree_text(trees: Trees, tree: int, per_round: int, names: Sequence[str], cat
     return "\n".join(lines) + "\n"
 
 
-def frame(trees: Trees, per_round: int, names: Sequence[str], categories: Mapping[int, Labelled], backend: str) -> Any:
-    """Lay out every node as one row of a data frame.
+def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
+    """Return every node as a row of a data frame.
 
     Parameters
     ----------
-    trees : Trees
-    per_round : int
-        Trees in a round.
-    names : sequence of str
-        Names of the columns.
-    categories : mapping of int to Labelled
-        What codes mean, of columns that have any.
     backend : {"pandas", "polars"}
         The library to make the frame with.
 
     Returns
     -------
     data frame
-        See `Booster.to_frame`.
+        Columns tree, round, output, node, depth, feature, threshold, missing ("left" or "right"), left, right,
+        value, gain, cover, count. Leaves have no feature and missing (None), no threshold and gain (NaN), and
+        children -1; splits have no value (NaN). With columns of categories one column more, ``categories``: lists
+        of those that go left, as text, where a split is by them and has no threshold (NaN); else None. Where some
+        splits tell categories that training has not met from missing ones, one more, ``new``: their side. With
+        linear leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value in
+        them take the value; else None.
     """
     if backend not in BACKENDS:
         raise ParameterError(f"backend {backend!r} is unknown; {suggest(str(backend), BACKENDS)}")
@@ -88,6 +83,7 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], categories: Mappin
         raise ParameterError(
             f"backend {backend!r} is not installed; install it, or choose one of {BACKENDS}."
         ) from None
+    trees, names, categories = booster.trees, booster.internal_names, booster._labelled
     tree = np.repeat(np.arange(trees.n_trees), np.diff(trees.offset))
     leaf = trees.left == 0
     missing, new = (np.where(left, "left", "right").tolist() for left in (trees.missing_left & 1 == 1, trees.new_left))
@@ -98,7 +94,7 @@ def frame(trees: Trees, per_round: int, names: Sequence[str], categories: Mappin
     return library.DataFrame(
         {
             "tree": tree,
-            "round": tree // per_round,
+            "round": tree // booster._per_round,
             "output": trees.output[tree],
             "node": np.arange(trees.n_nodes) - trees.offset[tree],
             "depth": trees.depth(),

@@ -79,6 +79,12 @@ class Trees:
             object.__setattr__(self, name, array)
 
     @property
+    def structure(self) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:
+        """What the core reads of trees, in its order."""
+        splits = self.column, self.threshold, self.missing_left, self.left, self.value
+        return self.offset, self.output, *splits, self.set, self.set_offset, self.set_code
+
+    @property
     def n_trees(self) -> int:
         """Number of trees."""
         return len(self.offset) - 1

@@ -65,7 +65,8 @@ class Growth {
   }
 
  private:
-  friend class Together<Growth>;  // which chooses its splits with those of other outputs,
+  friend class Joint<Growth>;     // which chooses splits together
+  friend class Together<Growth>;  // with those of other outputs,
   friend class Tails<Growth>;     // or with those of other models
 
   // ------------------------------------------------------------------------------------------ rows of a node

@@ -93,7 +93,7 @@ struct WeighArgs {      // fixed point of sampled rows once more
 };
 
 struct Derived {  // of rows at their scores: OUT
-  double *loss, *g, *h;
+  double *loss /* or null */, *g, *h;
 };
 
 struct Split {  // which codes go right: a range, code - low < length (unsigned; the missing code is the last), or a set

@@ -214,9 +214,9 @@ std::vector<double> leaf_joint(const LeafRows& r, const double* score, const dou
 }
 
 // Two passes: derivatives of all rows and their maxima, then fixed point and sums.
-LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space) {
+LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space, bool losses) {
   constexpr uint64_t INFINITE = 0x7ff0000000000000u;
-  const int n_threads = threads_for(r.n, r.n_threads);
+  const int n_threads = threads_for(r.n, r.n_threads), first = losses ? 0 : 1;  // of loss, gradient, hessian
   const int64_t n_pieces = pieces(r.n);
   if (space.size() < (size_t)r.n * 24) space = Memory((size_t)r.n * 24);
   double* const derived[3] = {space.as<double>(), space.as<double>() + r.n, space.as<double>() + 2 * r.n};
@@ -235,22 +235,20 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space) {
       else
         for (int i = 0; i < n; i++) score[i] = score[i] + step[0];
       kernels().evaluate(r.objective, r.field, score, r.label + at, n,
-                         {derived[0] + at, derived[1] + at, derived[2] + at});
-      if (r.factor != nullptr)
-        for (double* x : derived)
-          for (int i = 0; i < n; i++) x[at + i] = x[at + i] * r.factor[at + i];
-      if (!every_row(r))
-        for (int i = 0; i < n; i++)
-          if (!in_use(r, at + i)) derived[0][at + i] = derived[1][at + i] = derived[2][at + i] = 0.0;
-      uint64_t most[3];
-      for (int k = 0; k < 3; k++) most[k] = kernels().largest(0, derived[k] + at, n);
-      if (std::max({most[0], most[1], most[2]}) >= INFINITE)
-        for (int i = 0; i < n; i++)
-          if (!finite(derived[0][at + i]) || !finite(derived[1][at + i]) || !finite(derived[2][at + i])) {
-            lost[worker][leaf_of(r, at + i)] = 1;
-            for (double* x : derived) x[at + i] = 0.0;
-          }
-      for (int k = 0; k < 3; k++) top[t].bits[k] = kernels().largest(top[t].bits[k], derived[k] + at, n);
+                         {losses ? derived[0] + at : nullptr, derived[1] + at, derived[2] + at});
+      for (int k = first; k < 3 && r.factor != nullptr; k++)
+        for (int i = 0; i < n; i++) derived[k][at + i] = derived[k][at + i] * r.factor[at + i];
+      auto leave_out = [&](int i) {
+        for (int k = first; k < 3; k++) derived[k][at + i] = 0.0;
+      };
+      for (int i = 0; i < n && !every_row(r); i++)
+        if (!in_use(r, at + i)) leave_out(i);
+      uint64_t most = 0;
+      for (int k = first; k < 3; k++) most = kernels().largest(most, derived[k] + at, n);
+      for (int i = 0; i < n && most >= INFINITE; i++)
+        for (int k = first; k < 3; k++)
+          if (!finite(derived[k][at + i])) lost[worker][leaf_of(r, at + i)] = 1, leave_out(i);
+      for (int k = first; k < 3; k++) top[t].bits[k] = kernels().largest(top[t].bits[k], derived[k] + at, n);
     }
   });
   double scale[3];
@@ -269,16 +267,20 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space) {
     int64_t q[3][BLOCK];
     for (int64_t at = t * PIECE; at < std::min(r.n, (t + 1) * PIECE); at += BLOCK) {
       const int n = (int)std::min<int64_t>(BLOCK, r.n - at);
-      for (int k = 0; k < 3; k++) kernels().to_fixed(derived[k] + at, scale[k], q[k], n);
-      auto add = [&, sum = local[worker].data()](auto leaf) {
+      for (int k = first; k < 3; k++) kernels().to_fixed(derived[k] + at, scale[k], q[k], n);
+      auto add = [&, sum = local[worker].data()](auto leaf, auto from) {  // known when compiled
         for (int i = 0; i < n && !repeated; i++)
-          for (int k = 0; k < 3; k++) sum[leaf(i)].of[k] += q[k][i];
+          for (int k = from; k < 3; k++) sum[leaf(i)].of[k] += q[k][i];
         for (int i = 0; i < n && repeated; i++)
-          for (int k = 0; k < 3; k++) sum[leaf(i)].of[k] += (__int128)q[k][i] * r.weights.multiple[at + i];
+          for (int k = from; k < 3; k++) sum[leaf(i)].of[k] += (__int128)q[k][i] * r.weights.multiple[at + i];
       };
-      if (r.leaf.data == nullptr) add([](int) { return 0; });
-      else if (r.leaf.wide) add([of = (const uint16_t*)r.leaf.data + at](int i) { return of[i]; });
-      else add([of = (const uint8_t*)r.leaf.data + at](int i) { return of[i]; });
+      auto by_leaf = [&](auto from) {
+        if (r.leaf.data == nullptr) add([](int) { return 0; }, from);
+        else if (r.leaf.wide) add([of = (const uint16_t*)r.leaf.data + at](int i) { return of[i]; }, from);
+        else add([of = (const uint8_t*)r.leaf.data + at](int i) { return of[i]; }, from);
+      };
+      if (losses) by_leaf(std::integral_constant<int, 0>{});
+      else by_leaf(std::integral_constant<int, 1>{});
     }
   });
   LeafSums out;
@@ -299,13 +301,14 @@ std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int it
                                 const std::vector<double>* weight) {
   const double draw = p.damps ? 0.0 : p.lambda;  // towards 0
   auto worth = [&](double loss, double x) { return loss + 0.5 * draw * x * x + p.alpha * size(x); };
+  const bool slopes = p.damps && p.alpha == 0.0 && objective_info(r.objective).convex;  // may speak for a step
   Memory space;
-  LeafSums now = leaf_sums(r, d.data(), space);
-  std::vector<uint8_t> near(r.n_leaves);
+  LeafSums now = leaf_sums(r, d.data(), space, !slopes);
+  std::vector<uint8_t> near(r.n_leaves), tested(r.n_leaves);
   for (int round = 0; round < std::max(iterations, 1); round++) {
     const std::vector<double>& hessian = weight != nullptr ? *weight : now.h;
     std::vector<double> to(d);
-    bool all_near = true;
+    bool all_near = true, any_tested = false;
     for (int k = 0; k < r.n_leaves; k++) {
       const double b = hessian[k] + p.lambda, t = soft(now.g[k] - (p.damps ? b : hessian[k]) * d[k], p.alpha);
       to[k] = b == 0.0 ? d[k] : cut(-t / b, p.max_step);
@@ -313,11 +316,17 @@ std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int it
       all_near = all_near && near[k];
     }
     if (all_near || iterations == 0) return to;
-    LeafSums then = leaf_sums(r, to.data(), space);
-    for (int half = 0; half <= HALVINGS; half++) {
+    LeafSums then = leaf_sums(r, to.data(), space, !slopes);
+    for (int k = 0; k < r.n_leaves; k++) {  // convex: the loss is lower wherever it still falls
+      const bool falls = slopes && then.loss[k] < INF && then.g[k] * (to[k] - d[k]) <= 0.0;
+      tested[k] = !near[k] && to[k] != d[k] && !falls;
+      any_tested = any_tested || tested[k];
+    }
+    if (slopes && any_tested) now = leaf_sums(r, d.data(), space), then = leaf_sums(r, to.data(), space);
+    for (int half = 0; half <= HALVINGS && any_tested; half++) {
       bool again = false;
       for (int k = 0; k < r.n_leaves; k++)
-        if (!near[k] && to[k] != d[k] && !(worth(then.loss[k], to[k]) <= worth(now.loss[k], d[k]))) {
+        if (tested[k] && to[k] != d[k] && !(worth(then.loss[k], to[k]) <= worth(now.loss[k], d[k]))) {
           to[k] = half < HALVINGS ? 0.5 * (d[k] + to[k]) : d[k];
           again = true;
         }

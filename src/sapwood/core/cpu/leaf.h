@@ -29,7 +29,8 @@ struct LeafPenalty {
 };
 
 std::vector<double> leaf_weights(const LeafRows& rows);
-LeafSums leaf_sums(const LeafRows& rows, const double* step, Memory& space);  // at score + step[leaf]; `space` to reuse
+// At score + step[leaf]; `space` to reuse. Without `losses` those that are not infinite are 0.
+LeafSums leaf_sums(const LeafRows& rows, const double* step, Memory& space, bool losses = true);
 
 // At most `iterations` Newton steps with backtracking from `step`, or (0) one step that is not tested; with `weight` (leaf_weights) in the place of hessians.
 std::vector<double> leaf_newton(const LeafRows& rows, std::vector<double> step, int iterations, const LeafPenalty&,

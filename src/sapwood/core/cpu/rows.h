@@ -130,7 +130,12 @@ static void gradients_of(const GradientArgs& a) {
 
 template <class Objective>
 static void evaluate_of(const double* field, const double* score, const double* label, int n, Derived out) {
-  double* __restrict loss = out.loss, * __restrict g = out.g, * __restrict h = out.h;  // one loop: they share an exp
+  if (out.loss == nullptr) {
+    for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], field, out.g[i], out.h[i]);
+    return;
+  }
+  double* __restrict loss = out.loss;
+  double* __restrict g = out.g, * __restrict h = out.h;  // in one loop they may share an exp
   for (int i = 0; i < n; i++) {
     Objective::grad_hess(score[i], label[i], field, g[i], h[i]);
     loss[i] = Objective::loss(score[i], label[i], field);

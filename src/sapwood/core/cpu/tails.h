@@ -5,10 +5,7 @@
 //   rows   [body|tail]  [body    |tail  ]  [body           |tail         ]      a node of the tree has a part of each
 //   score   a value from the body fits the tail: for every side, and added up
 #pragma once
-#include <memory>
-#include <optional>
-
-#include "together.h"
+#include "joint.h"
 
 namespace sapwood {
 
@@ -16,40 +13,32 @@ inline Angle fit_of(Sums body, Sums tail, const Penalty& p) {
   return fit_of((double)body.g, (double)body.h, (double)tail.g, (double)tail.h, p);
 }
 
-// Growth: the one of grow.cpp, which lets us in.
 template <class Growth>
-class Tails {
+class Tails : Joint<Growth> {
  public:
   Tails(std::vector<std::unique_ptr<Growth>>& outputs, const std::vector<GrowInput>& in, int n_threads)
-      : g_(outputs),
-        in_(in[0]),
-        b_(in_.binned),
-        lim_(in_.limits),
-        n_threads_(n_threads),
-        units_(outputs, in),
-        judge_(in_.taste, units_.deviation, units_.unit, in_.seed, in_.tree),
-        counts_(lim_.min_samples_leaf > 1.0) {}
+      : Base(outputs, in, n_threads) {}
 
   // ends: of the rows of every model's body and tail, which lie one after the other
   std::vector<Tree> grow(const std::vector<int64_t>& ends) {
-    const int most = lim_.max_leaves > 0 ? lim_.max_leaves : 0x7fffffff;
     branches_.push_back({});
     for (size_t id = 0; id < ends.size(); id++) branches_[0].parts.push_back((int32_t)id);
     for (auto& g : g_) {
       g->plant(ends);
       for (const int32_t id : branches_[0].parts) g->root_histogram(id);
     }
-    if (in_.grower.shared_split) grow_levels(most);
-    else grow_nodes(most);
+    if (in_.grower.shared_split) this->grow_levels(false);
+    else this->grow_nodes();
     std::vector<Tree> trees;
     for (size_t k = 0; k < n_outputs(); k++) trees.push_back(harvest(k));
     return trees;
   }
 
  private:
-  using Ids = std::vector<int32_t>;
-  using Shared = Search::Shared;
-  using Steps = Search::Steps;
+  using Base = Joint<Growth>;
+  using Base::any_missing, Base::n_outputs, Base::nodes, Base::poor, Base::search;
+  using Base::b_, Base::counts_, Base::g_, Base::in_, Base::judge_, Base::lim_, Base::units_;
+  using typename Base::Ids, typename Base::Shared, typename Base::Steps;
   struct Branch {  // a node of the tree
     Ids parts;     // nodes of a growth: body and tail of every model
     int depth = 0;
@@ -57,41 +46,8 @@ class Tails {
     std::vector<double> gain;  // by output
   };
 
-  size_t n_outputs() const { return g_.size(); }
-  std::vector<Node>& nodes(size_t k) { return g_[k]->nodes_; }
-  Search& search(size_t k) { return g_[k]->s_; }
-  const Tally& tally(size_t k) { return g_[k]->t_; }
-
-  // ------------------------------------------------------------------------------------------------ frontier
-  bool deep_enough(int depth) const { return lim_.max_depth > 0 && depth >= lim_.max_depth; }
-
-  void grow_levels(int most) {
-    Ids level{0};
-    for (int depth = 0; !deep_enough(depth) && 2 * (int64_t)level.size() <= most; depth++) {
-      const std::optional<double> gain = choose(level);
-      if (!gain || !(*gain > lim_.min_split_gain)) return;
-      level = expand(level, !deep_enough(depth + 1) && 4 * (int64_t)level.size() <= most);
-    }
-  }
-
-  void grow_nodes(int most) {
-    Frontier frontier(in_.grower, in_.grower.whole_level, most);
-    auto meet = [&](int32_t id) {
-      const std::optional<double> gain = choose({id});
-      if (gain && *gain > lim_.min_split_gain) frontier.open(*gain, id);
-      else release(id);
-    };
-    if (most > 1 && !deep_enough(0)) meet(0);
-    Ids batch;
-    while (frontier.next([&](int32_t id) { return branches_[id].depth; }, batch)) {
-      const bool more = frontier.room() && !deep_enough(branches_[batch[0]].depth + 1);
-      for (const int32_t child : expand(batch, more))
-        if (more) meet(child);
-      frontier.trim([&](int32_t id) { release(id); });
-    }
-  }
-
-  Ids parts(const Ids& batch) const {
+  int depth(int32_t id) override { return branches_[id].depth; }
+  Ids parts(const Ids& batch) override {
     Ids all;
     for (const int32_t id : batch) all.insert(all.end(), branches_[id].parts.begin(), branches_[id].parts.end());
     return all;
@@ -102,7 +58,7 @@ class Tails {
     return all;
   }
 
-  Ids expand(const Ids& batch, bool more) {  // their children
+  Ids expand(const Ids& batch, bool more) override {
     for (auto& g : g_) g->expand(parts(batch), more, false);
     Ids children;
     for (const int32_t id : batch) {
@@ -118,35 +74,11 @@ class Tails {
     }
     return children;
   }
-  void release(int32_t id) {
-    for (auto& g : g_)
-      for (const int32_t part : branches_[id].parts) g->t_.release(g->nodes_[part].hist);
-  }
 
   // -------------------------------------------------------------------------------------------------- search
-  // Gives these nodes their best split, if there is one; what it gains.
-  std::optional<double> choose(const Ids& batch) {
-    const int64_t n_codes = tally(0).n_codes * (int64_t)(parts(batch).size() * n_outputs());
-    search(0).choose_columns(batch[0], branches_[batch[0]].depth);
-    const std::vector<int>& columns = search(0).allowed(batch[0]);
-    const double own = score_of(batch);
-    std::vector<Shared> found(columns.size());
-    auto scan = [&](bool limited) {
-      run(n_codes < FORK_NS ? 1 : n_threads_, (int64_t)columns.size(), [&](int64_t k, int) {
-        if (limited && (found[k].column < 0 || enough(batch, found[k]))) return;
-        found[k] = best_of(batch, columns[k], worth(own), limited);
-      });
-      return judge_.best(found, own, batch[0]);
-    };
-    Shared best = scan(false);
-    if (best.column >= 0 && !enough(batch, best)) best = scan(true);  // limits only lower scores: else it is the best
-    if (best.column < 0) return {};
-    return take(batch, best);
-  }
-
   double score(Angle a) const { return judge_.cosine() ? length(a) : fall(a); }
 
-  double score_of(const Ids& batch) {  // of the nodes as they are
+  double score_of(const Ids& batch) override {
     Angle all;
     for (size_t k = 0; k < n_outputs(); k++) {
       Angle one;
@@ -174,7 +106,7 @@ class Tails {
   }
 
   // (n) of the first cuts, or of the steps; model after model of each node, then output after output.
-  std::vector<double> scores(const Ids& batch, int c, size_t n, bool side, const Steps* steps, bool limited) {
+  std::vector<double> scores(const Ids& batch, int c, size_t n, bool side, const Steps* steps) {
     std::vector<double> all(n, 0.0), squares(n, 0.0), one, square;
     std::vector<Sums> left(steps != nullptr ? n : 0), tail(left.size());
     const Kernels& kernel = kernels();
@@ -205,42 +137,31 @@ class Tails {
       }
     }
     for (size_t i = 0; i < n; i++) all[i] = score(Angle{all[i], squares[i]});
-    for (const int32_t id : batch)
-      if (limited) veto(id, c, side, steps, all);
     return all;
   }
   const Penalty& penalty(size_t k, int c) {
     return b_.is_category[c] ? search(k).categories_->penalty(c, b_.n_bins[c]) : search(k).penalty();
   }
 
-  Shared best_of(const Ids& batch, int c, double bar, bool limited) {
+  Shared best_of(const Ids& batch, int c, double bar, bool limited) override {
     const int n_bins = b_.n_bins[c];
-    const bool missing = any_missing(batch, c);
+    const bool set = b_.is_category[c], missing = any_missing(batch, c);
+    const Steps steps = steps_of(batch, c);
+    const Steps* by = set ? &steps : nullptr;
+    std::vector<double> right = scores(batch, c, set ? steps.size() : (size_t)(n_bins - !missing), false, by), left;
+    if (missing && !set) left = scores(batch, c, (size_t)n_bins - 1, true, by);
+    for (const int32_t id : batch)
+      if (limited) this->veto(last({id}), c, by, right, left);  // of all rows, as the last model has them
     Shared best;
-    if (!b_.is_category[c]) {
-      const std::vector<double> right = scores(batch, c, (size_t)(n_bins - !missing), false, nullptr, limited),
-                                left = scores(batch, c, (size_t)(missing ? n_bins - 1 : 0), true, nullptr, limited);
-      best = Search::best_of(right, left, c, bar, 0, (int)right.size() - 1);
-    } else {
-      const Steps steps = steps_of(batch, c);
-      const std::vector<double> all = scores(batch, c, steps.size(), false, &steps, limited);
-      bool side = false;
-      best.score = bar;
-      for (int i = 0; i < (int)steps.size(); i++) {
-        side = (side && !steps[i].fresh) || steps[i].code == n_bins;
-        if (steps[i].ends && all[i] > best.score) best = {all[i], c, i, side};
-      }
+    if (!set) best = Search::best_of(right, left, c, bar, 0, (int)right.size() - 1);
+    else best.score = bar;
+    bool side = false;
+    for (int i = 0; i < (int)steps.size(); i++) {
+      side = (side && !steps[i].fresh) || steps[i].code == n_bins;
+      if (steps[i].ends && right[i] > best.score) best = {right[i], c, i, side};
     }
     if (best.column >= 0 && !missing) best.missing_left = left_heavier(batch, best);
     return best;
-  }
-
-  bool any_missing(const Ids& batch, int c) {
-    if (!b_.has_missing[c]) return false;
-    for (size_t k = 0; k < n_outputs(); k++)
-      for (const int32_t part : parts(batch))
-        if (nodes(k)[part].n_rows > 0 && tally(k).at(nodes(k)[part].hist, c, b_.n_bins[c]).h > 0) return true;
-    return false;
   }
 
   // The steps of a column, from rows of all models: none where it holds numbers.
@@ -274,7 +195,7 @@ class Tails {
     return l >= r;
   }
 
-  double take(const Ids& batch, const Shared& best) {
+  double take(const Ids& batch, Shared best) override {
     const int c = best.column;
     const bool set = b_.is_category[c];
     const Steps steps = steps_of(batch, c);
@@ -308,10 +229,10 @@ class Tails {
   }
 
   // -------------------------------------------------------------------------------------------------- limits
-  // Whether a split leaves enough on both sides of every node, as far as hessians tell.
-  bool enough(const Ids& batch, const Shared& split) {
+  bool enough(const Ids& batch, const Shared& split) override {
     if (lim_.min_child_weight == 0.0 && !counts_) return true;
     const Steps steps = steps_of(batch, split.column);
+    const double outputs = (double)n_outputs();
     for (const int32_t id : batch) {
       double l = 0.0, r = 0.0;
       bool few = false;
@@ -320,46 +241,10 @@ class Tails {
         l = l + (double)left.h / search(k).h_unit(), r = r + (double)(all - left).h / search(k).h_unit();
         few = few || (k == 0 && counts_ && !search(0).surely_enough(left.h, all.h));
       }
-      if (poor(l, r, few)) return false;
+      if (poor(l / outputs, r / outputs, few)) return false;
     }
     return true;
   }
-  bool poor(double left, double right, bool few) const {  // sums over outputs; an empty side is no harm
-    const double outputs = (double)n_outputs();
-    if (!(left > 0.0 && right > 0.0)) return false;
-    return few || left / outputs < lim_.min_child_weight || right / outputs < lim_.min_child_weight;
-  }
-
-  // Takes out the candidates that leave a side of a node too little, of all rows as the last model has them.
-  void veto(int32_t id, int c, bool side, const Steps* steps, std::vector<double>& out) {
-    const size_t n = out.size();
-    std::vector<double> left(n, 0.0), right(n, 0.0);
-    std::vector<Sums> body(n), tail(n);
-    const Ids part = last({id});
-    for (size_t k = 0; k < n_outputs(); k++) {
-      fill(k, part[0], c, steps, side, body), fill(k, part[1], c, steps, side, tail);
-      const int64_t all = nodes(k)[part[0]].sum.h + nodes(k)[part[1]].sum.h;
-      const double unit = search(k).h_unit();
-      for (size_t i = 0; i < n; i++) {
-        const int64_t h = body[i].h + tail[i].h;
-        left[i] = left[i] + (double)h / unit, right[i] = right[i] + (double)(all - h) / unit;
-      }
-    }
-    std::vector<int64_t> count((size_t)b_.n_bins[c] + 1, 0), more;
-    for (const int32_t one : part) {
-      if (!counts_ || nodes(0)[one].n_rows == 0) continue;
-      search(0).count_codes(nodes(0)[one], c, more);
-      for (size_t b = 0; b < more.size(); b++) count[b] += more[b];
-    }
-    int64_t total = 0, rows = side ? count.back() : 0;
-    for (const int64_t x : count) total += x;
-    for (size_t i = 0; i < n; i++) {
-      if (steps != nullptr && (*steps)[i].fresh) rows = 0;
-      rows += count[steps != nullptr ? (*steps)[i].code : (int)i];
-      if (poor(left[i], right[i], counts_ && search(0).few(rows, total))) out[i] = -INF;
-    }
-  }
-
   Tree harvest(size_t k) {
     Tree t = Growth::blank(branches_.size());
     for (size_t i = 0; i < branches_.size(); i++)
@@ -369,14 +254,6 @@ class Tails {
     return t;
   }
 
-  std::vector<std::unique_ptr<Growth>>& g_;
-  const GrowInput& in_;
-  const Binned& b_;
-  const Limits& lim_;
-  const int n_threads_;
-  const Units units_;
-  Judge judge_;
-  const bool counts_;  // rows
   std::vector<Branch> branches_;
 };
 

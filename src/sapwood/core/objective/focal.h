@@ -18,6 +18,7 @@ struct Focal : Loss {
                                     {"focal_alpha", "", 0.0, 1.0, true, 0.25}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 2;
+  static constexpr bool convex = false;
   static constexpr bool bound = true;
   static double loss(double s, double y, const double* f) {
     const double z = (2.0 * y - 1.0) * s, a = y > 0.5 ? f[1] : 1.0 - f[1];

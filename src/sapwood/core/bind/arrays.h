@@ -1,0 +1,48 @@
+// NumPy arrays in, checked, and vectors out as arrays; what every part of the binding needs.
+#pragma once
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bind/gate.h"
+#include "math/real.h"
+
+namespace sapwood {
+
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Ints = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Longs = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Longs2 = nb::ndarray<const int64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
+
+[[noreturn]] inline void refuse(const std::string& what) { throw nb::value_error(what.c_str()); }
+
+template <class T>
+nb::ndarray<nb::numpy, T> array(std::vector<T>&& values, std::vector<size_t> shape = {}) {
+  auto* held = new std::vector<T>(std::move(values));
+  if (shape.empty()) shape = {held->size()};
+  nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(held->data(), shape.size(), shape.data(), owner);
+}
+
+inline int threads_of(int n) {
+  if (n < 1 || n > 1024) refuse("n_threads must be 1..1024");
+  return n;
+}
+
+inline const double* weights_of(const std::optional<Doubles>& w, int64_t n) {
+  if (!w) return nullptr;
+  if ((int64_t)w->shape(0) != n) refuse("there must be one weight a row");
+  for (int64_t i = 0; i < n; i++)
+    if (!(w->data()[i] >= 0.0 && w->data()[i] < INF)) refuse("weights must be finite and not negative");
+  return w->data();
+}
+
+}  // namespace sapwood

@@ -1,0 +1,127 @@
+// Bins: their cuts, the codes of a table, trees over codes.
+#include "bind/tables.h"
+#include "cpu/bins.h"
+#include "cpu/listing.h"
+#include "cpu/trainer.h"
+
+namespace sapwood {
+namespace {
+
+nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, int min_samples_bin, int n_threads) {
+  const auto chunks = chunks_of(tables);
+  int64_t n = 0;
+  for (const Chunk& c : chunks) n += c.n_rows;
+  if ((max_bins < 2 || max_bins > 65535) && max_bins != EVERY_VALUE) refuse("max_bins must be 2..65535");
+  if (min_samples_bin < 1) refuse("min_samples_bin must be at least 1");
+  const double* w = weights_of(weight, n);
+  threads_of(n_threads);
+  auto found = freely([&] { return find_cuts(chunks, w, max_bins, min_samples_bin, n_threads); });
+  nb::list out;
+  for (auto& c : found) out.append(array(std::move(c)));
+  return out;
+}
+
+void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact,
+                std::optional<std::vector<int>> n_categories, std::optional<bool> fuse) {
+  const auto chunks = chunks_of(tables);
+  std::vector<std::vector<double>> all;
+  for (nb::handle item : cut_list) {
+    const Doubles c = nb::cast<Doubles>(item);
+    all.emplace_back(c.data(), c.data() + c.shape(0));
+    for (size_t i = 0; i < all.back().size(); i++)
+      if (!(all.back()[i] - all.back()[i] == 0.0) || (i > 0 && !(all.back()[i - 1] < all.back()[i])))
+        refuse("cuts must be finite and rising");
+    if (!exact && all.back().size() > 65534) refuse("a column can have at most 65534 cuts");
+  }
+  if (all.size() != chunks[0].columns.size()) refuse("there must be one list of cuts a column");
+  int64_t n = 0;
+  for (const Chunk& c : chunks) n += c.n_rows;
+  if (exact && n > 0x7fffffff) refuse("exact trees take at most 2^31 - 1 rows");
+  const std::vector<int> categories = n_categories.value_or(std::vector<int>(all.size(), 0));
+  if (categories.size() != all.size()) refuse("n_categories has one number a column");
+  for (size_t c = 0; c < all.size(); c++) {
+    if (categories[c] == 0) continue;
+    if (categories[c] < 0 || categories[c] > 65534) refuse("a column can have at most 65534 categories");
+    if (exact || !all[c].empty()) refuse("a category column has no cuts, and exact trees none of them");
+    for (const Chunk& chunk : chunks)
+      if (chunk.columns[c].kind != Kind::i32 || chunk.columns[c].sparse())
+        refuse("the codes of a category column must be int32, and dense");
+  }
+  threads_of(n_threads);
+  freely([&] { new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads); });
+}
+
+template <class Code>
+nb::object codes_as(const Binned& b, int column) {
+  std::vector<Code> out(b.n_rows);
+  b.codes(column, out.data());
+  return nb::cast(array(std::move(out)));
+}
+
+nb::object codes(const Binned& b, int column) {
+  if (column < 0 || column >= b.n_columns) refuse("no such column");
+  if (b.exact) return codes_as<uint32_t>(b, column);
+  return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
+}
+
+nb::tuple listed(const Binned& b, int n_threads) {
+  threads_of(n_threads);
+  Listing l = freely([&] { return list_codes(b, n_threads); });
+  return nb::make_tuple(array(std::move(l.column)), array(std::move(l.usual)), array(std::move(l.offset)),
+                        array(std::move(l.row)), array(std::move(l.code)));
+}
+
+nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin, Bytes missing_left, Ints left,
+                                         Ints set, Longs set_offset, Ints set_code, int n_threads) {
+  const size_t n = left.shape(0);
+  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n || set.shape(0) != n ||
+      set_offset.shape(0) < 1)
+    refuse("the arrays of a tree must have one length");
+  for (size_t u = 0; u < n; u++) {
+    const int32_t l = left.data()[u], c = column.data()[u], s = set.data()[u];
+    if (l == 0) continue;
+    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns) refuse("not a tree over these bins");
+    if (s >= 0) {
+      const int64_t *at = set_offset.data() + s, n_codes = (int64_t)set_code.shape(0);
+      if ((size_t)s + 1 >= set_offset.shape(0) || at[0] < 0 || at[0] > at[1] || at[1] > n_codes) refuse("no such set");
+      for (int64_t i = at[0]; i < at[1]; i++)
+        if (set_code.data()[i] < 0 || set_code.data()[i] >= b.n_bins[c]) refuse("a set holds codes of its column");
+      continue;
+    }
+    if (bin.data()[u] < 0 || bin.data()[u] >= b.n_bins[c]) refuse("not a tree over these bins");
+    if (bin.data()[u] == b.n_bins[c] - 1 && missing_left.data()[u]) refuse("a split sends nothing to the right");
+  }
+  threads_of(n_threads);
+  std::vector<int32_t> leaf(b.n_rows);
+  const TreeView tree{column.data(), bin.data(), missing_left.data(), left.data(),
+                      (int)n,        set.data(), set_offset.data(),   set_code.data()};
+  freely([&] { apply(b, tree, leaf.data(), n_threads); });
+  return array(std::move(leaf));
+}
+
+}  // namespace
+
+void bind_data(nb::module_& m) {
+  m.attr("EVERY_VALUE") = EVERY_VALUE;
+  m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("min_samples_bin"),
+        nb::arg("n_threads"));
+  nb::class_<Binned>(m, "Binned")
+      .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false,
+           nb::arg("n_categories").none() = nb::none(), nb::arg("fuse").none() = nb::none())
+      .def_ro("n_rows", &Binned::n_rows)
+      .def_ro("n_columns", &Binned::n_columns)
+      .def_prop_ro("n_chunks", [](const Binned& b) { return b.shards.size(); })
+      .def_prop_ro("n_bytes", &Binned::n_bytes)
+      .def_prop_ro("slots",
+                   [](const Binned& b) {
+                     std::vector<std::vector<int>> slots;
+                     for (const Slot& s : b.layout.slots) slots.push_back(s.columns);
+                     return slots;
+                   })
+      .def("codes", codes, nb::arg("column"))
+      .def("listed", listed, nb::arg("n_threads"));
+  m.def("apply", py_apply, nb::arg("binned"), nb::arg("column"), nb::arg("bin"), nb::arg("missing_left"),
+        nb::arg("left"), nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("n_threads"));
+}
+
+}  // namespace sapwood

@@ -1,0 +1,112 @@
+// Training, once trees stand: what their leaves say, and scores with it.
+#include "bind/shelves.h"
+#include "bind/tables.h"
+#include "bind/trainer.h"
+
+namespace sapwood {
+namespace {
+
+// An output whose tree stands, with as many values as it has leaves.
+int leaves_of(PyTrainer& self, int output, const std::optional<Doubles>& values = {}) {
+  const size_t n = self.trainer->n_leaves(output_of(self, output));
+  if (n == 0 || n > 65536) refuse("leaf values can be refitted in trees of at most 65,536 leaves");
+  if (values && values->shape(0) != n) refuse("there must be one value a leaf");
+  return output;
+}
+
+std::vector<double> list(const Doubles& x) { return std::vector<double>(x.data(), x.data() + x.shape(0)); }
+
+nb::ndarray<nb::numpy, double> refit(PyTrainer& s, int output, const std::string& method, int iterations,
+                                     double reg_lambda, double reg_alpha, double max_delta_step) {
+  leaves_of(s, output);
+  const bool joint = method == "joint";
+  if (method != "newton" && method != "gradient" && method != "exact" && !joint)
+    refuse("no leaf estimation named " + method);
+  if (joint && (s.trainer->pointwise() || s.trainer->n_leaves(output) != s.trainer->n_leaves(0)))
+    refuse("joint leaf values are those of softmax, in trees of the same splits");
+  if (iterations < 0 || !(reg_lambda >= 0.0) || !(reg_alpha >= 0.0) || !(max_delta_step >= 0.0))
+    refuse("limits must not be negative");
+  const LeafRule rule{
+      method == "exact", method == "gradient", joint, iterations, {reg_lambda, reg_alpha, max_delta_step}};
+  return array(freely([&] { return s.trainer->refit(output, rule); }));
+}
+
+void assign(PyTrainer& s, int output, Ints number, int64_t n_leaves) {
+  if (n_leaves < 1 || n_leaves > 65536) refuse("rows can be assigned to at most 65,536 leaves");
+  if ((int64_t)number.shape(0) != s.trainer->n_rows()) refuse("every row needs a leaf");
+  for (size_t i = 0; i < number.shape(0); i++)
+    if (number.data()[i] < 0 || number.data()[i] >= n_leaves) refuse("no such leaf");
+  freely([&] { s.trainer->assign(output_of(s, output), number.data(), (size_t)n_leaves); });
+}
+
+void set_leaves(PyTrainer& s, int output, std::optional<Ints> number, Doubles value) {
+  const size_t n = s.trainer->n_leaves(leaves_of(s, output)), n_new = value.shape(0);
+  if (number ? number->shape(0) != n : n_new != n) refuse("every leaf needs a new number and a value");
+  for (size_t i = 0; number && i < n; i++)
+    if (number->data()[i] < 0 || (size_t)number->data()[i] >= n_new) refuse("no such leaf");
+  const std::vector<int32_t> map =
+      number ? std::vector<int32_t>(number->data(), number->data() + n) : std::vector<int32_t>{};
+  freely([&] { s.trainer->set_leaves(output, map, list(value)); });
+}
+
+void set_table(PyTrainer& s, nb::object table) {
+  const AnyArray a = nb::cast<AnyArray>(table);
+  const RawTable raw = table_of(a);
+  if ((int64_t)a.shape(0) != s.trainer->n_rows() || raw.n_columns != nb::cast<const Binned&>(s.binned).n_columns)
+    refuse("the table of values must have the shape of the binned one");
+  s.table = table;
+  s.trainer->set_table(raw);
+}
+
+nb::tuple py_fit_linear(PyTrainer& s, int output, Longs offset, Ints column, Doubles value, double rate,
+                        double reg_lambda, double linear_lambda, double linear_smooth) {
+  const size_t n = s.trainer->n_leaves(leaves_of(s, output, value));
+  const int64_t* at = offset.data();
+  if (!s.table.is_valid()) refuse("linear leaves need a table of values");
+  if (offset.shape(0) != n + 1 || at[0] != 0 || at[n] != (int64_t)column.shape(0))
+    refuse("every leaf needs its columns");
+  for (size_t i = 0; i < n; i++)
+    if (at[i] > at[i + 1]) refuse("the columns of leaves must follow each other");
+  for (size_t j = 0; j < column.shape(0); j++)
+    if (column.data()[j] < 0 || column.data()[j] >= nb::cast<const Binned&>(s.binned).n_columns)
+      refuse("no such column");
+  if (!(reg_lambda >= 0.0) || !(linear_lambda >= 0.0) || !(linear_smooth >= 0.0)) refuse("limits must not be negative");
+  const LinearRule rule{at, column.data(), value.data(), rate, reg_lambda, linear_lambda, linear_smooth};
+  LinearPart part = freely([&] { return s.trainer->fit_linear(output, rule); });
+  return nb::make_tuple(array(std::move(part.offset)), array(std::move(part.column)), array(std::move(part.coef)));
+}
+
+}  // namespace
+
+void bind_leaves(nb::class_<PyTrainer>& trainer) {
+  trainer
+      .def(
+          "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
+          nb::arg("output"))
+      .def(
+          "sums",
+          [](PyTrainer& s, int output, Doubles step) {
+            leaves_of(s, output, step);
+            return three(freely([&] { return s.trainer->sums(output, step.data()); }));
+          },
+          nb::arg("output"), nb::arg("step"))
+      .def("refit", refit, nb::arg("output"), nb::arg("method"), nb::arg("iterations"), nb::arg("reg_lambda"),
+           nb::arg("reg_alpha"), nb::arg("max_delta_step"))
+      .def(
+          "search_step",
+          [](PyTrainer& s, int output, Doubles value) {
+            leaves_of(s, output, value);
+            return freely([&] { return s.trainer->search_step(output, list(value)); });
+          },
+          nb::arg("output"), nb::arg("value"))
+      .def("assign", assign, nb::arg("output"), nb::arg("number"), nb::arg("n_leaves"))
+      .def("set_leaves", set_leaves, nb::arg("output"), nb::arg("number").none(), nb::arg("value"))
+      .def("set_table", set_table, nb::arg("table"))
+      .def("fit_linear", py_fit_linear, nb::arg("output"), nb::arg("offset"), nb::arg("column"), nb::arg("value"),
+           nb::arg("rate"), nb::arg("reg_lambda"), nb::arg("linear_lambda"), nb::arg("linear_smooth"))
+      .def(
+          "add_scores", [](PyTrainer& s, int output) { s.trainer->add_scores(output_of(s, output)); },
+          nb::arg("output"));
+}
+
+}  // namespace sapwood

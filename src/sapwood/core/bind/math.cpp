@@ -1,0 +1,62 @@
+// Sums, draws and functions that are the same on every machine.
+#include "bind/arrays.h"
+#include "cpu/trainer.h"
+#include "math/hash.h"
+
+namespace sapwood {
+namespace {
+
+double py_exact_sum(Doubles values, std::optional<Doubles> weight, int n_threads) {
+  const int64_t n = (int64_t)values.shape(0);
+  const double* w = weights_of(weight, n);
+  for (int64_t i = 0; i < n; i++)
+    if (!(values.data()[i] - values.data()[i] == 0.0)) refuse("only finite values can be summed");
+  threads_of(n_threads);
+  return freely([&] { return exact_sum(values.data(), w, n, n_threads); });
+}
+
+double py_weight_sum(Doubles weight, int n_threads) {
+  weights_of(weight, (int64_t)weight.shape(0));
+  return freely([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
+}
+
+nb::tuple py_counts(Doubles weight) {
+  const int64_t n = (int64_t)weight.shape(0);
+  Weights w(weights_of(weight, n), n);
+  return nb::make_tuple(array(std::move(w.multiple)), w.whole, w.shift);
+}
+
+nb::ndarray<nb::numpy, uint64_t> py_draw(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b, int64_t n) {
+  if (n < 0) refuse("n must not be negative");
+  std::vector<uint64_t> out(n);
+  const uint64_t k = key(seed, purpose, a, b);
+  for (int64_t i = 0; i < n; i++) out[i] = draw(k, i);
+  return array(std::move(out));
+}
+
+nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
+  double (*f)(double) = nullptr;
+  if (name == "exp") f = sapwood::exp;
+  else if (name == "log") f = sapwood::log;
+  else if (name == "log1p") f = sapwood::log1p;
+  else if (name == "expm1") f = sapwood::expm1;
+  else if (name == "sigmoid") f = sapwood::sigmoid;
+  else if (name == "softplus") f = sapwood::softplus;
+  else if (name == "tanh") f = sapwood::tanh;
+  else refuse("no function named " + name);
+  std::vector<double> out(x.shape(0));
+  for (size_t i = 0; i < out.size(); i++) out[i] = f(x.data()[i]);
+  return array(std::move(out));
+}
+
+}  // namespace
+
+void bind_math(nb::module_& m) {
+  m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1);
+  m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);
+  m.def("counts", py_counts, nb::arg("weight"));
+  m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
+  m.def("math", py_math, nb::arg("name"), nb::arg("x"));
+}
+
+}  // namespace sapwood

@@ -1,0 +1,162 @@
+// A model: predictions, leaves, explanations.
+#include "bind/shelves.h"
+#include "bind/tables.h"
+#include "cpu/forest.h"
+#include "cpu/shap.h"
+
+namespace sapwood {
+namespace {
+
+ForestArrays arrays_of(const Longs& offset, const Ints& output, const Ints& column, const Doubles& threshold,
+                       const Bytes& missing_left, const Ints& left, const Doubles& value, const Ints& set,
+                       const Longs& set_offset, const Ints& set_code) {
+  const size_t n = left.shape(0), t = output.shape(0);
+  if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
+      value.shape(0) != n || set.shape(0) != n || set_offset.shape(0) < 1)
+    refuse("the arrays of a forest must fit together");
+  return {(int64_t)t,
+          (int64_t)n,
+          offset.data(),
+          output.data(),
+          column.data(),
+          threshold.data(),
+          missing_left.data(),
+          left.data(),
+          value.data(),
+          set.data(),
+          (int64_t)set_offset.shape(0) - 1,
+          (int64_t)set_code.shape(0),
+          set_offset.data(),
+          set_code.data(),
+          {}};
+}
+
+// Terms of `n` leaves or nodes over so many columns; each begins with its constant.
+LinearView terms_of(const Longs& offset, const Ints& column, const Doubles& coef, size_t n, int n_columns) {
+  const int64_t* at = offset.data();
+  if (offset.shape(0) != n + 1 || at[0] != 0 || at[n] != (int64_t)column.shape(0) || column.shape(0) != coef.shape(0))
+    refuse("the terms of leaves must fit together");
+  for (size_t i = 0; i < n; i++) {
+    if (at[i] > at[i + 1]) refuse("the terms of leaves must follow each other");
+    for (int64_t j = at[i]; j < at[i + 1]; j++)
+      if (j == at[i] ? column.data()[j] != -1 : column.data()[j] < 0 || column.data()[j] >= n_columns)
+        refuse("a leaf has a constant and then coefficients of columns");
+  }
+  return {at, column.data(), coef.data()};
+}
+
+void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold,
+                Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset, Ints set_code, Doubles base,
+                const std::string& link, std::optional<Longs> linear_offset, std::optional<Ints> linear_column,
+                std::optional<Doubles> linear_coef) {
+  ForestArrays a = arrays_of(offset, output, column, threshold, missing_left, left, value, set, set_offset, set_code);
+  if (linear_offset.has_value() != linear_column.has_value() || linear_offset.has_value() != linear_coef.has_value())
+    refuse("the terms of leaves come together");
+  if (linear_offset) a.linear = terms_of(*linear_offset, *linear_column, *linear_coef, left.shape(0), n_columns);
+  new (self) Forest(n_columns, a, std::vector<double>(base.data(), base.data() + base.shape(0)), link_of(link));
+}
+
+void check_range(const Forest& f, const Chunk& table, int64_t first, int64_t& last) {
+  if (last < 0) last = f.n_trees();
+  if (first < 0 || first > last || last > f.n_trees()) refuse("no such range of trees");
+  if ((table.lists ? table.lists->n_columns : (int)table.columns.size()) != f.n_columns())
+    refuse("the table has another number of columns than the model");
+  if (table.lists && f.has_sets()) refuse("sparse rows have no categories");
+}
+
+nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t first, int64_t last, bool raw,
+                                       std::optional<Doubles2> init_score, int n_threads) {
+  const Chunk table = chunk_of(x, true);
+  check_range(f, table, first, last);
+  threads_of(n_threads);
+  const size_t n = (size_t)table.n_rows, k = (size_t)f.n_outputs();
+  if (init_score && (init_score->shape(0) != n || init_score->shape(1) != k))
+    refuse("init_score must be (n_rows, n_outputs)");
+  std::vector<double> out(n * k);
+  const double* start = init_score ? init_score->data() : nullptr;
+  if (n * (size_t)(last - first) < 4096)
+    f.predict(table, first, last, raw, start, out.data(), 1);  // too short to let others run meanwhile
+  else freely([&] { f.predict(table, first, last, raw, start, out.data(), n_threads); });
+  return k == 1 ? array(std::move(out)) : array(std::move(out), {n, k});
+}
+
+nb::ndarray<nb::numpy, int32_t> leaves(const Forest& f, nb::handle x, int64_t first, int64_t last, int n_threads) {
+  const Chunk table = chunk_of(x, true);
+  check_range(f, table, first, last);
+  threads_of(n_threads);
+  std::vector<int32_t> out((size_t)table.n_rows * (size_t)(last - first));
+  freely([&] { f.leaves(table, first, last, out.data(), n_threads); });
+  return array(std::move(out), {(size_t)table.n_rows, (size_t)(last - first)});
+}
+
+nb::ndarray<nb::numpy, double> py_linear_values(AnyArray table, Ints node, Doubles value, Longs offset, Ints column,
+                                                Doubles coef, int n_threads) {
+  const RawTable raw = table_of(table);
+  const size_t n = table.shape(0), n_nodes = value.shape(0);
+  const LinearView terms = terms_of(offset, column, coef, n_nodes, raw.n_columns);
+  if (node.shape(0) != n) refuse("every row needs its node");
+  for (size_t i = 0; i < n; i++)
+    if (node.data()[i] < 0 || (size_t)node.data()[i] >= n_nodes) refuse("no such node");
+  threads_of(n_threads);
+  std::vector<double> out(n);
+  freely([&] { linear_values(raw, terms, value.data(), node.data(), (int64_t)n, out.data(), n_threads); });
+  return array(std::move(out));
+}
+
+void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, Ints output, Ints column,
+                   Doubles threshold, Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset,
+                   Ints set_code, Doubles weight) {
+  if (weight.shape(0) != left.shape(0)) refuse("every node needs a weight");
+  const ForestArrays a =
+      arrays_of(offset, output, column, threshold, missing_left, left, value, set, set_offset, set_code);
+  new (self) Explainer(n_columns, n_outputs, a, weight.data());
+}
+
+nb::ndarray<nb::numpy, double> explain(const Explainer& e, nb::handle x, std::optional<nb::object> background,
+                                       bool pairs, int64_t first, int64_t last, int n_threads) {
+  const Chunk table = chunk_of(x), other = background ? chunk_of(*background) : Chunk{};
+  if (first < 0 || first > last || last > e.n_trees()) refuse("no such range of trees");
+  if ((int)table.columns.size() != e.n_columns() || (background && (int)other.columns.size() != e.n_columns()))
+    refuse("the table has another number of columns than the model");
+  if (background && (other.n_rows < 1 || e.most_factors() > 64))
+    refuse("a background needs rows, and paths of at most 64 different columns");
+  threads_of(n_threads);
+  std::vector<size_t> shape = {(size_t)table.n_rows, (size_t)e.n_outputs(), (size_t)e.n_columns()};
+  if (pairs) shape.push_back((size_t)e.n_columns());
+  size_t size = 1;
+  for (const size_t side : shape) size *= side;
+  std::vector<double> out(size);
+  freely([&] { e.explain(table, background ? &other : nullptr, pairs, first, last, out.data(), n_threads); });
+  return array(std::move(out), shape);
+}
+
+}  // namespace
+
+void bind_model(nb::module_& m) {
+  nb::class_<Forest>(m, "Forest")
+      .def("__init__", new_forest, nb::arg("n_columns"), nb::arg("offset"), nb::arg("output"), nb::arg("column"),
+           nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("set"),
+           nb::arg("set_offset"), nb::arg("set_code"), nb::arg("base"), nb::arg("link"),
+           nb::arg("linear_offset").none() = nb::none(), nb::arg("linear_column").none() = nb::none(),
+           nb::arg("linear_coef").none() = nb::none())
+      .def("predict", predict, nb::arg("table"), nb::arg("first") = 0, nb::arg("last") = -1, nb::arg("raw") = false,
+           nb::arg("init_score").none() = nb::none(), nb::arg("n_threads") = 1)
+      .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));
+  m.def("linear_values", py_linear_values, nb::arg("table"), nb::arg("node"), nb::arg("value"), nb::arg("offset"),
+        nb::arg("column"), nb::arg("coef"), nb::arg("n_threads"));
+  nb::class_<Explainer>(m, "Explainer")
+      .def("__init__", new_explainer, nb::arg("n_columns"), nb::arg("n_outputs"), nb::arg("offset"), nb::arg("output"),
+           nb::arg("column"), nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"),
+           nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("weight"))
+      .def_prop_ro("most_columns", &Explainer::most_factors)
+      .def("expected",
+           [](const Explainer& e) {
+             std::vector<double> all;
+             for (int64_t t = 0; t < e.n_trees(); t++) all.push_back(e.expected(t));
+             return array(std::move(all));
+           })
+      .def("explain", explain, nb::arg("table"), nb::arg("background").none(), nb::arg("pairs"), nb::arg("first"),
+           nb::arg("last"), nb::arg("n_threads"));
+}
+
+}  // namespace sapwood

@@ -1,0 +1,226 @@
+// Training, up to the trees of a round: scores, gradients, sample, rules, growth.
+#include "bind/trainer.h"
+
+#include <algorithm>
+
+#include "bind/shelves.h"
+
+namespace sapwood {
+namespace {
+
+void new_trainer(PyTrainer* self, nb::object binned, Doubles2 label, std::optional<Doubles> weight,
+                 const std::string& objective, nb::dict fields, int n_outputs, int n_threads) {
+  const Binned& b = nb::cast<const Binned&>(binned);
+  const int o = index_of(n_objectives(), objective_info, objective, "objective");
+  const ObjectiveInfo& info = objective_info(o);
+  if ((int64_t)label.shape(1) != b.n_rows) refuse("there must be one label a row");
+  const bool planes = label.shape(0) > 1;
+  if (n_outputs < 1 || (planes && ((int)label.shape(0) != n_outputs || !info.pointwise)) ||
+      (info.adaptive && n_outputs > 1))
+    refuse("objective " + objective + " cannot have that many outputs");
+  const double* w = weights_of(weight, b.n_rows);
+  threads_of(n_threads);
+  std::vector<double> field;
+  for (int k = 0; k < n_outputs; k++)
+    for (const double x : fields_of(info, fields, k, n_outputs)) field.push_back(x);
+  auto trainer = freely(
+      [&] { return std::make_unique<Trainer>(b, label.data(), planes, w, o, std::move(field), n_outputs, n_threads); });
+  new (self) PyTrainer{binned, label, std::move(trainer)};
+}
+
+void check_scores(PyTrainer& self, const Doubles& start) {
+  if ((int)start.shape(0) != self.trainer->n_outputs()) refuse("there must be one start score an output");
+}
+
+nb::list py_gradients(PyTrainer& s, const std::string& precision, bool unit_search, bool unit_leaf,
+                      std::optional<Doubles2> g, std::optional<Doubles2> h) {
+  if (precision != "auto" && precision != "narrow" && precision != "wide") refuse("no precision named " + precision);
+  if (g.has_value() != h.has_value()) refuse("gradients and hessians come together");
+  for (const auto& x : {g, h})
+    if (x && ((int)x->shape(0) != s.trainer->n_outputs() || (int64_t)x->shape(1) != s.trainer->n_rows()))
+      refuse("gradients must have the shape of the scores");
+  nb::list out;
+  for (const char* name : freely([&] {
+         return s.trainer->gradients(precision, unit_search, unit_leaf, g ? g->data() : nullptr,
+                                     h ? h->data() : nullptr);
+       }))
+    out.append(name);
+  return out;
+}
+
+void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std::optional<Doubles> share,
+                 std::optional<Ints> unit) {
+  const int which = index_of(n_samplers(), sampler_info, name, "sampler");
+  const SamplerInfo& info = sampler_info(which);
+  std::vector<double> values;
+  for (int i = 0; i < info.n_fields; i++) {
+    if (!fields.contains(info.fields[i])) refuse(std::string("fields lack ") + info.fields[i]);
+    values.push_back(nb::cast<double>(fields[info.fields[i]]));
+    if (!(values.back() - values.back() == 0.0)) refuse("fields must be finite");
+  }
+  if ((int)fields.size() != info.n_fields) refuse("sampler " + name + " has no such fields");
+  const size_t n = (size_t)self.trainer->n_rows();
+  if ((share && share->shape(0) != n) || (unit && unit->shape(0) != n)) refuse("shares and units are of rows");
+  if (unit && info.counted != Counted::nothing) refuse("sampler " + name + " looks at rows, not at groups");
+  self.share = share, self.unit = unit;
+  self.trainer->set_sampler(which, std::move(values), share ? share->data() : nullptr, unit ? unit->data() : nullptr);
+}
+
+// forced: rows of column, bin, and the places of what follows left and right, or -1
+void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermediate,
+               const std::vector<std::vector<int32_t>>& groups, bool extra,
+               const std::vector<std::vector<int32_t>>& forced, const std::vector<int>& alone) {
+  const Binned& b = nb::cast<const Binned&>(self.binned);
+  Rules r;
+  if (!direction.empty() && (int)direction.size() != b.n_columns) refuse("there must be one direction a column");
+  for (const int d : direction) {
+    if (d < -1 || d > 1) refuse("a direction is -1, 0 or 1");
+    if (d != 0 && b.is_category[r.direction.size()]) refuse("categories have no order to keep");
+    r.direction.push_back((int8_t)d);
+  }
+  r.intermediate = intermediate && !direction.empty(), r.extra = extra, r.groups = groups;
+  if (!groups.empty()) r.groups_of.resize(b.n_columns);
+  for (size_t g = 0; g < groups.size(); g++)
+    for (const int32_t c : groups[g]) {
+      if (c < 0 || c >= b.n_columns) refuse("no such column in a group");
+      r.groups_of[c].push_back((int32_t)g);
+    }
+  for (const auto& of : r.groups_of)
+    if (of.empty()) refuse("every column needs a group");
+  for (int32_t i = 0; i < (int32_t)forced.size(); i++) {
+    const auto& f = forced[i];
+    if (f.size() != 4 || f[0] < 0 || f[0] >= b.n_columns || b.is_category[f[0]] || f[1] < 0 ||
+        f[1] >= b.n_bins[f[0]] - 1)
+      refuse("a forced split has a column, one of its cuts, and two places");
+    for (const int32_t next : {f[2], f[3]})
+      if (next != -1 && (next <= i || next >= (int32_t)forced.size())) refuse("no such forced split");
+    r.forced.push_back({f[0], f[1], f[2], f[3]});
+  }
+  r.alone.resize(alone.empty() ? 0 : b.n_columns, 0);
+  for (const int c : alone) {
+    if (c < 0 || c >= b.n_columns || !b.is_category[c]) refuse("only columns of categories are split one by one");
+    r.alone[c] = 1;
+  }
+  self.trainer->set_rules(std::move(r));
+}
+
+void set_taste(PyTrainer& self, bool cosine, std::vector<double> weight, std::vector<double> penalty,
+               const std::vector<int>& used) {
+  const size_t n = (size_t)nb::cast<const Binned&>(self.binned).n_columns;
+  for (const auto& list : {weight, penalty}) {
+    if (!list.empty() && list.size() != n) refuse("there must be one weight and one penalty a column");
+    for (const double x : list)
+      if (!(x >= 0.0 && x < INF)) refuse("weights and penalties of columns must be finite and not negative");
+  }
+  std::vector<uint8_t> so_far(penalty.empty() ? 0 : n, 0);
+  for (const int c : used) {
+    if (c < 0 || (size_t)c >= n) refuse("no such column");
+    if (!so_far.empty()) so_far[c] = 1;
+  }
+  self.trainer->set_taste({cosine, std::move(weight), std::move(penalty), std::move(so_far), 0.0});
+}
+
+Limits limits_of(nb::dict d) {
+  Limits l;
+  auto take = [&](const char* name, auto& into) {
+    if (!d.contains(name)) refuse(std::string("limits lack ") + name);
+    into = nb::cast<std::remove_reference_t<decltype(into)>>(d[name]);
+  };
+  take("max_depth", l.max_depth), take("max_leaves", l.max_leaves), take("min_child_weight", l.min_child_weight);
+  take("min_samples_leaf", l.min_samples_leaf), take("reg_lambda", l.reg_lambda), take("reg_alpha", l.reg_alpha);
+  take("min_split_gain", l.min_split_gain), take("max_delta_step", l.max_delta_step),
+      take("path_smooth", l.path_smooth), take("learning_rate", l.learning_rate);
+  take("colsample_bytree", l.colsample_bytree), take("colsample_bylevel", l.colsample_bylevel),
+      take("colsample_bynode", l.colsample_bynode);
+  take("max_cat_to_onehot", l.max_cat_to_onehot), take("max_cat_threshold", l.max_cat_threshold),
+      take("cat_smooth", l.cat_smooth), take("cat_l2", l.cat_l2), take("min_data_per_group", l.min_data_per_group);
+  if (d.size() != 18) refuse("limits hold an unknown name");
+  for (const double x : {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step,
+                         l.path_smooth, l.cat_smooth, l.cat_l2, l.min_data_per_group})
+    if (!(x >= 0.0 && x < INF)) refuse("limits must be finite and not negative");
+  if (l.max_depth < 0 || l.max_leaves < 0 || l.max_cat_to_onehot < 0 || l.max_cat_threshold < 1)
+    refuse("limits must not be negative");
+  return l;
+}
+
+nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree, double luck,
+              bool together, const std::vector<int64_t>& ends) {
+  if (!(luck >= 0.0 && luck < INF)) refuse("luck must be finite and not negative");
+  const int g = index_of(n_growers(), grower_info, policy, "growth policy");
+  const Limits l = limits_of(limits);
+  if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
+  if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
+    refuse("symmetric trees need a depth of 1..16");
+  if (together && self.trainer->n_outputs() > 1 && !self.trainer->grows_together(l))
+    refuse("trees with vector leaves cannot have these rules or columns");
+  if (!ends.empty()) {
+    if (!self.trainer->grows_tails()) refuse("the rows of several models cannot have these rules or chunks");
+    if (ends.size() % 2 != 0 || ends.front() < 0 || ends.back() != self.trainer->n_rows() ||
+        !std::is_sorted(ends.begin(), ends.end()))
+      refuse("ends must rise to the number of rows, two for every model");
+  }
+  nb::list trees;
+  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree, luck, together, ends); })) {
+    nb::dict d;
+    d["column"] = array(std::move(t.column)), d["bin"] = array(std::move(t.bin)),
+    d["threshold"] = array(std::move(t.threshold));
+    d["missing_left"] = array(std::move(t.missing_left)), d["left"] = array(std::move(t.left)),
+    d["value"] = array(std::move(t.value));
+    d["gain"] = array(std::move(t.gain)), d["cover"] = array(std::move(t.cover)),
+    d["count"] = array(std::move(t.count));
+    d["set"] = array(std::move(t.set)), d["set_offset"] = array(std::move(t.set_offset)),
+    d["set_code"] = array(std::move(t.set_code));
+    trees.append(d);
+  }
+  return trees;
+}
+
+}  // namespace
+
+void bind_trainer(nb::module_& m) {
+  nb::class_<PyTrainer> trainer(m, "Trainer");
+  trainer
+      .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(),
+           nb::arg("objective"), nb::arg("fields"), nb::arg("n_outputs"), nb::arg("n_threads"))
+      .def("start", [](PyTrainer& s) { return array(freely([&] { return s.trainer->start(); })); })
+      .def(
+          "fill_scores",
+          [](PyTrainer& s, Doubles start) { check_scores(s, start), s.trainer->fill_scores(start.data()); },
+          nb::arg("start"))
+      .def(
+          "set_scores",
+          [](PyTrainer& s, Doubles2 scores) {
+            if ((int)scores.shape(0) != s.trainer->n_outputs() || (int64_t)scores.shape(1) != s.trainer->n_rows())
+              refuse("scores must be (n_outputs, n_rows)");
+            s.trainer->set_scores(scores.data());
+          },
+          nb::arg("scores"))
+      .def("scores",
+           [](PyTrainer& s) {
+             const double* from = freely([&] { return s.trainer->scores(); });
+             const size_t k = (size_t)s.trainer->n_outputs(), n = (size_t)s.trainer->n_rows();
+             return array(std::vector<double>(from, from + k * n), {k, n});
+           })
+      .def("gradients", py_gradients, nb::arg("precision"), nb::arg("unit_search") = false,
+           nb::arg("unit_leaf") = false, nb::arg("gradient").none() = nb::none(),
+           nb::arg("hessian").none() = nb::none())
+      .def("set_sampler", set_sampler, nb::arg("name"), nb::arg("fields"), nb::arg("share").none() = nb::none(),
+           nb::arg("unit").none() = nb::none())
+      .def(
+          "sample",
+          [](PyTrainer& s, uint64_t seed, uint64_t round, std::optional<double> subsample) {
+            if (subsample && !(*subsample > 0.0 && *subsample <= 1.0))
+              refuse("subsample must be above 0 and at most 1");
+            return freely([&] { return s.trainer->sample(seed, round, subsample); });
+          },
+          nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
+      .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
+           nb::arg("forced"), nb::arg("alone"))
+      .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"), nb::arg("used"))
+      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0,
+           nb::arg("together") = false, nb::arg("ends") = std::vector<int64_t>{})
+      .def("do_as", [](PyTrainer& s, const PyTrainer& other) { s.trainer->do_as(*other.trainer); }, nb::arg("other"));
+  bind_leaves(trainer);
+}
+
+}  // namespace sapwood

@@ -1,0 +1,24 @@
+// A trainer and all that it only points to.
+#pragma once
+#include "bind/arrays.h"
+#include "cpu/trainer.h"
+
+namespace sapwood {
+
+struct PyTrainer {
+  nb::object binned;
+  Doubles2 label;
+  std::unique_ptr<Trainer> trainer;
+  std::optional<Doubles> share = {};
+  std::optional<Ints> unit = {};
+  nb::object table = {};
+};
+
+inline int output_of(PyTrainer& self, int output) {
+  if (output < 0 || output >= self.trainer->n_outputs()) refuse("no such output");
+  return output;
+}
+
+void bind_leaves(nb::class_<PyTrainer>& trainer);
+
+}  // namespace sapwood
