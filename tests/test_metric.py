@@ -82,6 +82,17 @@ def rows(link: str, n: int, seed: int = 3) -> tuple[Any, Any]:
         ("f1", [0, 1], [0.1, 0.2], None, 0.0),
         ("f1", CLASSES, SHARES, None, (1 + 2 / 3 + 0) / 3),
         ("f1", [0, 1], np.eye(3)[[0, 1]], None, 1.0),  # nor do those without guesses too
+        ("precision", Y, P, None, 1 / 2),
+        ("precision", Y, [0, 0, 0, 0], None, 0.0),
+        ("precision", CLASSES, SHARES, None, (1 + 1 / 2 + 0) / 3),
+        ("recall@0.4", Y, P, [1, 1, 1, 3], 1.0),
+        ("recall", Y, P, [1, 1, 1, 3], 3 / 4),
+        ("kappa", Y, [0, 1, 1, 1], None, 1 / 2),
+        ("kappa", Y, [1, 1, 1, 1], None, 0.0),
+        ("smape", [0, 1, 2], [0, 3, 0], None, (0 + 1 + 2) / 3),
+        ("msle", [0, math.e - 1], [0, math.e**3 - 1], None, 2.0),
+        ("median_absolute_error", [0, 0, 0, 0], [1, -2, 4, 8], None, 3.0),
+        ("median_absolute_error", [0, 0, 0, 0], [1, -2, 4, 8], [1, 1, 3, 0], 4.0),
         ("mcc", [0, 0, 1, 1], [0, 1, 1, 1], None, 1 / math.sqrt(3)),
         ("mcc", Y, [0, 0, 0, 0], None, 0.0),
         ("auc", Y, P, None, 3 / 4),
@@ -122,6 +133,20 @@ def small_errors(y: Any, p: Any, sample_weight: Any = None) -> float:
     return float(np.average(np.where(size <= 1.5, size**2 / 2, 1.5 * (size - 0.75)), weights=sample_weight))
 
 
+def shares_of_both(y: Any, p: Any, sample_weight: Any = None) -> float:
+    """scikit-learn has no symmetric percentage error; this is a hundredth of CatBoost's."""
+    return float(np.average(2 * np.abs(y - p) / (np.abs(y) + np.abs(p)), weights=sample_weight))
+
+
+def middle(y: Any, p: Any, sample_weight: Any = None) -> float:
+    """The least error that half of the weight does not exceed; scikit-learn's weights change with its versions."""
+    if sample_weight is None:
+        return float(sk.median_absolute_error(y, p))
+    size, order = np.abs(y - p), np.argsort(np.abs(y - p))
+    below = np.cumsum(sample_weight[order])
+    return float(size[order][np.argmax(below >= below[-1] / 2)])
+
+
 def precisions(y: Any, p: Any, sample_weight: Any = None) -> float:
     return float(sk.average_precision_score(y[:, None] == [0, 1, 2], p, sample_weight=sample_weight))
 
@@ -137,6 +162,9 @@ ORACLES: list[tuple[str, str, Callable[..., float]]] = [
     ("mape", "identity", sk.mean_absolute_percentage_error),  # the same for labels of 1 or more
     ("r2", "identity", sk.r2_score),
     ("rmsle", "expm1", sk.root_mean_squared_log_error),
+    ("msle", "exp", sk.mean_squared_log_error),
+    ("smape", "identity", shares_of_both),
+    ("median_absolute_error", "identity", middle),
     ("pinball@0.9", "identity", with_options(sk.mean_pinball_loss, alpha=0.9)),
     ("expectile@0.8", "identity", expected_squares),
     ("huber@1.5", "identity", small_errors),
@@ -154,6 +182,10 @@ ORACLES: list[tuple[str, str, Callable[..., float]]] = [
     ("average_precision", "softmax", precisions),
     ("f1", "sigmoid", guessed(sk.f1_score)),
     ("f1@0.3", "sigmoid", guessed(sk.f1_score, 0.3)),
+    ("precision@0.3", "sigmoid", guessed(sk.precision_score, 0.3)),
+    ("precision", "softmax", guessed(sk.precision_score, average="macro")),
+    ("recall@0.3", "sigmoid", guessed(sk.recall_score, 0.3)),
+    ("recall", "softmax", guessed(sk.recall_score, average="macro")),
     ("f1", "step", guessed(sk.f1_score)),
     ("f1", "one_vs_all", guessed(sk.f1_score, average="macro")),
     *(
@@ -164,6 +196,7 @@ ORACLES: list[tuple[str, str, Callable[..., float]]] = [
             "accuracy": sk.accuracy_score,
             "balanced_accuracy": sk.balanced_accuracy_score,
             "mcc": sk.matthews_corrcoef,
+            "kappa": sk.cohen_kappa_score,
         }.items()
     ),
 ]
@@ -363,7 +396,7 @@ def test_a_callable_sees_labels_of_several_columns_whole() -> None:
         ("aucc", "sigmoid", "'aucc' is unknown; did you mean 'auc'"),
         ("TotalF1", "softmax", "'TotalF1' is unknown"),  # CatBoost's default is a mean weighted by class
         ("pinball@0.9", "sigmoid", "'pinball@0.9' does not suit the objective; choose one of accuracy, auc, av"),
-        ("logloss", "step", "does not suit the objective; choose one of accuracy, balanced_accuracy, error, f1, mcc."),
+        ("logloss", "step", "does not suit the objective; choose one of accuracy, balanced_accuracy, error, f1, kap"),
         ("rmse", "softmax", "'rmse' does not suit the objective"),
         ("rmse@3", "identity", "'rmse@3' has '3', but rmse takes no parameter with this objective."),
         ("error@0.7", "softmax", "'error@0.7' has '0.7', but error takes no parameter with this objective."),
@@ -408,6 +441,11 @@ def test_one_prediction_for_each_label(name: str) -> None:
     assert column == by_name(name)(Y + 1, P + 1, None)
 
 
-def test_a_metric_of_two_arguments_is_refused_at_once() -> None:
-    with pytest.raises(ParameterError, match=r"must take \(y, prediction, weight\)"):
+def test_a_metric_of_other_arguments_is_refused_at_once() -> None:
+    with pytest.raises(ParameterError, match=r"takes predictions first; make it \(y, prediction, weight\)"):
         metric.resolve(lambda preds, data: 0.0, default="rmse", link="identity")
+    with pytest.raises(ParameterError, match=r"must take \(y, prediction, weight\), or \(y, prediction\)"):
+        metric.resolve(lambda y: 0.0, default="rmse", link="identity")
+    for name, why in {"NDCG:top=3": "ranking is not there yet", "HingeLoss": "it is of raw scores"}.items():
+        with pytest.raises(ParameterError, match=why):
+            resolve(name)

@@ -81,7 +81,7 @@ def test_the_given_mapping_is_not_changed() -> None:
         ({"min_data_in_leaf": 20}, "min_samples_leaf", 20),
         ({"min_child_samples": 0}, "min_samples_leaf", 1),
         ({"min_sum_hessian_in_leaf": 1e-3}, "min_child_weight", 1e-3),
-        ({"bagging_fraction": 0.5}, "subsample", 0.5),
+        ({"bagging_fraction": 0.5, "bagging_freq": 1}, "subsample", 0.5),
         ({"feature_fraction": 0.5}, "colsample_bytree", 0.5),
         ({"feature_fraction_bynode": 0.5}, "colsample_bynode", 0.5),
         ({"rsm": 0.5}, "colsample_bylevel", 0.5),

@@ -203,7 +203,7 @@ def test_bad_groups(group: list[Any]) -> None:
         ({"boosting": "goss"}, {"sampling": "goss"}),
         ({"data_sample_strategy": "bagging"}, {"sampling": "uniform"}),
         ({"sampling_method": "gradient_based"}, {"sampling": "mvs"}),
-        ({"bootstrap_type": "Bernoulli"}, {"sampling": "uniform"}),
+        ({"bootstrap_type": "Bernoulli", "subsample": 0.5}, {"sampling": "uniform", "subsample": 0.5}),
         ({"bootstrap_type": "MVS"}, {"sampling": "mvs"}),
         ({"bootstrap_type": "Bayesian"}, {"sampling": "bayesian"}),
         ({"bootstrap_type": "No"}, {"sampling": "none"}),

@@ -320,6 +320,8 @@ class ClassWeights:
     def check(self, given: str, value: Any) -> dict[str, float] | str | None:
         if value is None:
             return None
+        if isinstance(value, str) and "," in value:  # "1,3", in the order of classes
+            value = [as_number(one) for one in value.split(",")]
         if isinstance(value, str):
             rules = Choice(("balanced", "sqrt_balanced", "none"), {"sqrtbalanced": "sqrt_balanced"})
             word = rules.check(given, value)
@@ -353,11 +355,16 @@ class Directions:
         return "dict, sequence of int, str or None"
 
     def check(self, given: str, value: Any) -> dict[str | int, int] | list[int] | None:
-        if isinstance(value, str):  # XGBoost's "(1,0,-1)"
+        if isinstance(value, str):  # XGBoost's "(1,0,-1)", CatBoost's "age:1,hours:-1"
+            parts = [one.rpartition(":") for one in value.strip("() ").split(",") if one.strip()]
+            keys = [int(key) if key.isdecimal() else key for key, _, _ in parts]
             try:
-                value = [int(one) for one in value.strip("() ").split(",") if one.strip()]
+                signs = [int(sign) for _, _, sign in parts]
             except ValueError:
-                raise ParameterError(f"{given} is no list of directions; write it as (1,0,-1).") from None
+                raise ParameterError(
+                    f"{given} is no list of directions; write it as (1,0,-1) or age:1,hours:-1."
+                ) from None
+            value = dict(zip(keys, signs, strict=True)) if ":" in value else signs
         if value is None:
             return None
         keyed = isinstance(value, Mapping)
@@ -406,9 +413,10 @@ class Categorical:
             value = [int(one) for one in value.split(",")]
         if value is None:
             return None
-        if not isinstance(value, list | tuple | set | frozenset | range | np.ndarray):
+        value = value.tolist() if hasattr(value, "tolist") else value  # of NumPy, or an index of pandas
+        if not isinstance(value, list | tuple | set | frozenset | range):
             raise ParameterError(f"{given} is no list of columns; give names or positions, 'auto' or None.")
-        listed = value.tolist() if isinstance(value, np.ndarray) else list(value)
+        listed = list(value)
         if listed and all(isinstance(one, bool | np.bool_) for one in listed):
             return [bool(one) for one in listed]
         columns = _columns(given, listed)
@@ -481,6 +489,14 @@ def _columns(given: str, columns: Collection[Any]) -> list[Any]:
         if not isinstance(one, str) and not whole(one):
             raise ParameterError(f"{given} names a column {one!r}; give a name or a position.")
     return [str(one) if isinstance(one, str) else int(one) for one in columns]
+
+
+def as_number(text: str) -> float | str:
+    """A number, or the text that is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def either(first: str, also: tuple[Any, ...]) -> str:

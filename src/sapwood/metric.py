@@ -8,6 +8,7 @@ Every metric takes ``(y, prediction, weight)``. One prediction a row, (n): a val
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from inspect import signature
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 from sapwood import math
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
-from sapwood.kinds import Number
+from sapwood.kinds import Number, as_number
+from sapwood.peers import USUAL
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -86,9 +88,12 @@ def rmse(y: Floats, prediction: Floats, weight: Floats | None) -> float:
 
 def rmsle(y: Floats, prediction: Floats, weight: Floats | None) -> float:
     """Root mean squared error of log(1 + value); predictions are kept off -1."""
-    _need(y > -1, y, "rmsle needs labels above -1")
-    _need(prediction >= -1, prediction, "rmsle needs predictions of -1 or more")
-    return _root_mean_square(math.log1p(np.maximum(prediction, np.nextafter(-1.0, 0.0))) - math.log1p(y), weight)
+    return _root_mean_square(_log_error(y, prediction, "rmsle"), weight)
+
+
+def msle(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Mean squared error of log(1 + value); predictions are kept off -1."""
+    return mean(_log_error(y, prediction, "msle") ** 2, weight)
 
 
 def mae(y: Floats, prediction: Floats, weight: Floats | None) -> float:
@@ -99,6 +104,21 @@ def mae(y: Floats, prediction: Floats, weight: Floats | None) -> float:
 def mape(y: Floats, prediction: Floats, weight: Floats | None) -> float:
     """Mean absolute error in shares of the label, labels within -1..1 counting as 1 (as LightGBM and CatBoost do)."""
     return mean(np.abs(prediction - y) / np.maximum(1.0, np.abs(y)), weight)
+
+
+def smape(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """Mean absolute error in shares of the mean size of label and prediction, from 0 to 2; 0 where both are 0."""
+    size = (np.abs(y) + np.abs(prediction)) / 2
+    return mean(np.abs(prediction - y) / np.where(size > 0, size, 1.0), weight)
+
+
+def median_absolute_error(y: Floats, prediction: Floats, weight: Floats | None) -> float:
+    """The middle of the absolute errors, or of the two in the middle their mean."""
+    size = np.sort(errors := np.abs(prediction - y))
+    below = np.cumsum(_whole(weight, len(y))[np.argsort(errors)])
+    half = int(below[-1]) // 2
+    low, high = size[np.searchsorted(below, [half + int(below[-1]) % 2, half + 1])]
+    return float((low + high) / 2)
 
 
 def r2(y: Floats, prediction: Floats, weight: Floats | None) -> float:
@@ -218,12 +238,29 @@ def balanced_accuracy(y: Floats, prediction: Floats, weight: Floats | None, thre
 def f1(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
     """Harmonic mean of precision and recall of class 1; several: the mean over those with rows or guesses (macro)."""
     table = _confusion(y, prediction, weight, threshold)
-    hits, sizes = 2 * table.diagonal(), table.sum(0) + table.sum(1)
-    if prediction.ndim == 1:
-        if not table[1].any():
-            raise DataError("f1 needs validation rows of class 1; add some or choose another eval_metric.")
-        return float(hits[1] / sizes[1])
-    return fmean(hit / size for hit, size in zip(hits, sizes, strict=True) if size)
+    return _hit_rate(table, (table.sum(0) + table.sum(1)) / 2, prediction, "f1")
+
+
+def precision(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
+    """Share of the guesses of class 1 that are right, 0 where there is none; several classes: as f1."""
+    table = _confusion(y, prediction, weight, threshold)
+    return _hit_rate(table, table.sum(0), prediction, "precision")
+
+
+def recall(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
+    """Share of the rows of class 1 that are guessed; several classes: as f1."""
+    table = _confusion(y, prediction, weight, threshold)
+    return _hit_rate(table, table.sum(1), prediction, "recall")
+
+
+def kappa(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
+    """Cohen's kappa: how far the share of right guesses exceeds that of chance, 1 at best."""
+    table = _confusion(y, prediction, weight, threshold).astype(object)  # Python's integers: products do not overflow
+    classes, guesses, total = table.sum(1), table.sum(0), table.sum()
+    if (classes == total).any():
+        raise DataError("kappa needs validation rows of two classes; add some or choose another eval_metric.")
+    chance = classes @ guesses
+    return float((total * table.trace() - chance) / (total**2 - chance))
 
 
 def mcc(y: Floats, prediction: Floats, weight: Floats | None, threshold: float = 0.5) -> float:
@@ -280,7 +317,10 @@ METRICS = {
         Metric("mae", mae, links=(*VALUE, *BINARY)),
         Metric("r2", r2, higher_is_better=True, links=(*VALUE, *BINARY)),
         Metric("mape", mape, links=VALUE),
+        Metric("smape", smape, links=VALUE),
         Metric("rmsle", rmsle, links=VALUE),
+        Metric("msle", msle, links=VALUE),
+        Metric("median_absolute_error", median_absolute_error, links=(*VALUE, *BINARY)),
         Metric("pinball", pinball, links=VALUE, parameter=QUANTILE),
         Metric("expectile", expectile, links=VALUE, parameter=EXPECTILE),
         Metric("huber", huber, links=VALUE, parameter=DELTA),
@@ -296,6 +336,9 @@ METRICS = {
         Metric("accuracy", accuracy, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
         Metric("balanced_accuracy", balanced_accuracy, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
         Metric("f1", f1, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("precision", precision, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("recall", recall, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("kappa", kappa, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
         Metric("mcc", mcc, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
     )
 }
@@ -309,6 +352,8 @@ PEERS = {
         "mae": "l1 mean_absolute_error regression_l1",
         "mape": "mean_absolute_percentage_error",
         "rmsle": "root_mean_squared_log_error",
+        "msle": "mean_squared_log_error",
+        "median_absolute_error": "medianabsoluteerror",
         "pinball": "quantile mean_pinball_loss",
         "poisson": "poisson-nloglik poisson_deviance mean_poisson_deviance",
         "gamma": "gamma-nloglik gamma-deviance gamma_deviance mean_gamma_deviance",
@@ -318,12 +363,17 @@ PEERS = {
         "brier": "brierscore brier_score brier_score_loss",
         "auc": "roc_auc roc_auc_ovr",
         "average_precision": "aucpr prauc",
-        "error": "binary_error merror multi_error",
+        "error": "binary_error merror multi_error zero_one zerooneloss zero_one_loss hammingloss hamming_loss",
         "balanced_accuracy": "balancedaccuracy",
         "f1": "totalf1:average=macro",
+        "kappa": "cohen_kappa_score",
         "mcc": "matthews_corrcoef",
     }.items()
     for peer in peers.split()
+}
+ABSENT = {
+    **dict.fromkeys(("ndcg", "dcg", "map", "mrr", "pfound", "err"), "ranking is not there yet"),
+    **dict.fromkeys(("hingeloss", "hinge_loss"), "it is of raw scores; use error, or logloss of probabilities"),
 }
 _KEYS = {"variance_power": "power", "proba_border": "threshold"}  # CatBoost's names of parameters
 
@@ -372,16 +422,25 @@ def _one(given: Any, link: str | None, fields: Mapping[str, float | list[float]]
 
 
 def _taking_three(function: Function) -> Function:
-    """A user's metric, if it can be called as ours are."""
+    """A user's metric as one that is called as ours are; those of scikit-learn take the weight by name."""
     try:
-        signature(function).bind(None, None, None)
+        about = signature(function)
+    except ValueError:  # some built-in functions hide theirs
+        return function
+    with suppress(TypeError):
+        about.bind(None, None, None)
+        return function
+    try:
+        about.bind(None, None)
     except TypeError as cause:
         raise ParameterError(
-            f"eval_metric {function!r} must take (y, prediction, weight) and return a float."
+            f"eval_metric {function!r} must take (y, prediction, weight), or (y, prediction), and return a float."
         ) from cause
-    except ValueError:  # some built-in functions hide theirs
-        pass
-    return function
+    if next(iter(about.parameters)).startswith(("pred", "y_pred")):  # LightGBM's (preds, data)
+        raise ParameterError(f"eval_metric {function!r} takes predictions first; make it (y, prediction, weight).")
+    if "sample_weight" in about.parameters:
+        return lambda y, prediction, weight: function(y, prediction, sample_weight=weight)
+    return lambda y, prediction, weight: function(y, prediction)
 
 
 def _named(given: str, link: str | None, fields: Mapping[str, float | list[float]]) -> Metric:
@@ -389,8 +448,12 @@ def _named(given: str, link: str | None, fields: Mapping[str, float | list[float
     text = given.lower().removeprefix("neg_")  # scikit-learn's scorers
     text = text.partition("hints=")[0].rstrip(":;")  # CatBoost's: where else to measure it
     head, mark, rest = PEERS.get(text, text).replace(":", "@", 1).partition("@")
+    kept = [part for part in rest.split(";") if part not in USUAL]
+    rest, mark = ";".join(kept), mark if kept else ""
     name = PEERS.get(head, head)
     fitting = {metric.name: metric for metric in METRICS.values() if link is None or link in metric.links}
+    if name in ABSENT:
+        raise ParameterError(f"eval_metric={given!r} is not available: {ABSENT[name]}.")
     if name not in METRICS:
         raise ParameterError(f"eval_metric={given!r} is unknown; {suggest(name, fitting)}")
     if name not in fitting:
@@ -400,12 +463,12 @@ def _named(given: str, link: str | None, fields: Mapping[str, float | list[float
     if parameter is THRESHOLD and link in (*CLASSES, *STEP):
         parameter = None  # the most probable class is guessed, or the prediction is the guess
     if mark:
-        key, _, number = rest.rpartition("=")
+        key, _, text = rest.rpartition("=")
         if parameter is None or (key and _KEYS.get(key, key) != parameter.name):
             takes = "no parameter with this objective" if parameter is None else f"{parameter.name}: {name}@number"
             raise ParameterError(f"eval_metric={given!r} has {rest!r}, but {name} takes {takes}.")
-        value = parameter.range.check(f"eval_metric={given!r}", _number(number))
-        metric = replace(metric, name=f"{name}@{number}")
+        value = parameter.range.check(f"eval_metric={given!r}", as_number(text))
+        metric = replace(metric, name=f"{name}@{text}")
     elif parameter is None or parameter.field not in fields:
         return metric
     elif isinstance(levels := fields[parameter.field], list):
@@ -413,14 +476,6 @@ def _named(given: str, link: str | None, fields: Mapping[str, float | list[float
     else:
         value = levels
     return replace(metric, function=partial(metric.function, **{parameter.name: value}))
-
-
-def _number(text: str) -> float | str:
-    """A number, or the text that is none."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 # ----------------------------------------------------------------------------------------- what they share
@@ -449,6 +504,13 @@ def _root_mean_square(values: Floats, weight: Floats | None) -> float:
     """In units of a power of two near the largest value: no square overflows, and no bit changes."""
     unit = np.ldexp(1.0, int(np.frexp(np.abs(values).max())[1]) - 1)
     return float(unit * sqrt(mean((values / unit) ** 2, weight)))
+
+
+def _log_error(y: Floats, prediction: Floats, name: str) -> Floats:
+    """Errors of log(1 + value)."""
+    _need(y > -1, y, f"{name} needs labels above -1")
+    _need(prediction >= -1, prediction, f"{name} needs predictions of -1 or more")
+    return math.log1p(np.maximum(prediction, np.nextafter(-1.0, 0.0))) - math.log1p(y)
 
 
 def _rate(prediction: Floats, name: str) -> Floats:
@@ -482,6 +544,16 @@ def _confusion(y: Floats, prediction: Floats, weight: Floats | None, threshold: 
     table = np.zeros(n_classes * n_classes, np.int64)
     np.add.at(table, cell, _whole(weight, len(y)))
     return table.reshape(n_classes, n_classes)
+
+
+def _hit_rate(table: Integers, sizes: NDArray[Any], prediction: Floats, name: str) -> float:
+    """Right guesses over some size of class 1, or the mean over classes with rows or guesses; 0 where nothing is."""
+    rates = table.diagonal() / np.maximum(sizes, 1)
+    if prediction.ndim == 2:
+        return fmean(rates[(table.sum(0) + table.sum(1)) > 0])
+    if not table[1].any():
+        raise DataError(f"{name} needs validation rows of class 1; add some or choose another eval_metric.")
+    return float(rates[1])
 
 
 def _ranked(y: Floats, prediction: Floats, weight: Floats | None, name: str) -> tuple[Integers, Integers]:

@@ -3,6 +3,7 @@
 In: the mapping a user gave, in our names or in those of XGBoost, LightGBM and CatBoost. Out: every parameter, checked.
 """
 
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -85,7 +86,7 @@ def _half(value: Any) -> Any:
 
 _no_limit = _instead((0, -1), None)  # depth and leaves: XGBoost's 0 and LightGBM's -1
 
-_OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in lower case
+OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in lower case
     **dict.fromkeys(("reg:squarederror", "reg:linear", "regression", "regression_l2", "l2", "mse"), "squared_error"),
     **dict.fromkeys(("rmse", "mean_squared_error", "squaredloss", "gaussian", "ls"), "squared_error"),
     **dict.fromkeys(("l2_root", "root_mean_squared_error", "multirmse"), "squared_error"),
@@ -132,7 +133,7 @@ TABLE: tuple[Parameter, ...] = (
         "it sets the parameters that make it up, unless they are given too. None is Sapwood's own defaults.",
     ),
     Parameter(
-        "objective", Goal(Choice(("auto",), _OBJECTIVES, more=True)), "auto",
+        "objective", Goal(Choice(("auto",), OBJECTIVES, more=True)), "auto",
         "Loss to minimise, by name or your own: a function (y, score) -> (gradient, hessian) or an object with a loss. "
         "'auto' is what the estimator's target needs, and squared_error in `sapwood.train`.",
         ("loss", "loss_function", "application", "app", "objective_type"),
@@ -163,7 +164,8 @@ TABLE: tuple[Parameter, ...] = (
     ),
     Parameter(
         "has_time", Flag(), False,
-        "Ordered boosting and statistics: rows came one after the other, so their own order is the only one.",
+        "Ordered boosting and statistics: rows came one after the other, so their own order is the only one, and early "
+        "stopping without a validation set holds out the last of them.",
         model=True,
     ),
     Parameter(
@@ -306,7 +308,7 @@ TABLE: tuple[Parameter, ...] = (
     Parameter(
         "score_function", Choice(("l2", "cosine"), {"newtonl2": "l2", "newtoncosine": "cosine"}), "l2",
         "What splits are compared by: the fall of the penalised loss, or the cosine between the negative gradients and "
-        "the values of the leaves. CatBoost's own take no curvature: hessian='none'.",
+        "the values of the leaves. CatBoost's own take no curvature: hessian='none'; its NewtonL2 and NewtonCosine do.",
         model=True,
     ),
     Parameter(
@@ -561,6 +563,7 @@ TABLE: tuple[Parameter, ...] = (
         "max_cat_to_onehot", Integer(1), 4,
         "Columns of at most so many categories are split one category against the rest, others by sets of categories.",
         ("one_hot_max_size",),
+        {"one_hot_max_size": _instead((0,), 1)},
         model=True,
     ),
     Parameter(
@@ -615,7 +618,7 @@ TABLE: tuple[Parameter, ...] = (
         "What to measure on validation rows; early stopping watches the first. None is the objective's own, 'none' "
         "nothing. A callable takes (y, prediction, weight) and returns a float, lower being better unless the tuple "
         "says otherwise.",
-        ("metric", "metrics", "metric_types", "custom_metric"),
+        ("metric", "metrics", "metric_types", "custom_metric", "custom_loss"),
     ),
     Parameter(
         "n_jobs", Jobs(), None,
@@ -692,7 +695,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
     found: dict[str, tuple[str, Any]] = {}
     own: dict[str, Any] = {}
     fields = {} if fields is None else fields
-    given = _watched_first(given)
+    given = _l1(_one_seed(_second_order(_watched_first(given))))
     for name, value in _in_parts(given, fields):
         name, value = _MOVED.get((name, str(value).lower()), (name, value))
         if name in fields:
@@ -713,13 +716,24 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
             raise ParameterError(f"{found[row.name][0]} and {text} are both {row.name}; give one of them.")
         found[row.name] = text, checked
     complete = {row.name: row.kind.check(row.name, row.default) for row in TABLE}
-    complete |= _recipe(found["recipe"][1] if "recipe" in found else None, found)
-    complete |= {name: checked for name, (_, checked) in found.items()}
+    checked_all = {name: checked for name, (_, checked) in found.items()}
+    complete |= _recipe(checked_all) | checked_all
     for name in ("bagging_freq", "subsample_freq"):
         if whole(given.get(name)) and given[name] == 0 and complete["subsample"] < 1:
             raise ParameterError(
                 f"{name}=0 draws no rows, but subsample={complete['subsample']:g}; leave one of them out."
             )
+    if str(given.get("bootstrap_type")).lower() == "bernoulli" and "subsample" not in found:
+        raise ParameterError(
+            "bootstrap_type='Bernoulli' draws a share of the rows; say which: CatBoost's is subsample=0.66."
+        )
+    if complete["subsample"] < 1 and "bagging_fraction" in given and "subsample_freq" not in found:
+        warnings.warn(
+            f"bagging_fraction={complete['subsample']:g} draws rows for every round; in LightGBM it draws none without "
+            "bagging_freq. Say bagging_freq=1 if that is meant, or leave both out.",
+            UserWarning,
+            stacklevel=4,
+        )
     for name in ("max_bins", "min_samples_bin") if complete["tree_method"] == "exact" else ():
         if name in found and found[name][1] != _ROWS[name].default:
             raise ParameterError(f"{found[name][0]} is not for tree_method='exact', which has no bins; leave it out.")
@@ -729,13 +743,47 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
 
 def _watched_first(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """CatBoost's custom_metric is measured too: in eval_metric, after what early stopping watches."""
-    if "custom_metric" not in given:
+    too = [name for name in ("custom_metric", "custom_loss") if name in given]
+    if not too:
         return given
-    row, rest = _ROWS["eval_metric"], {name: value for name, value in given.items() if name != "custom_metric"}
+    row, rest = _ROWS["eval_metric"], {name: value for name, value in given.items() if name != too[0]}
     name = next((name for name in rest if _NAMES.get(name) is row), row.name)
-    first, more = (row.kind.check(f"{name}={one!r}", one) for one in (rest.get(name), given["custom_metric"]))
+    first, more = (row.kind.check(f"{name}={one!r}", one) for one in (rest.get(name), given[too[0]]))
     first, more = (one if isinstance(one, list) else [one] for one in (first, more))
     return {**rest, name: [*first, *(one for one in more if one not in (None, "none"))]}
+
+
+def _second_order(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """CatBoost's NewtonL2 and NewtonCosine choose splits by curvature, which its recipe leaves out."""
+    word = given.get("score_function")
+    if not (isinstance(word, str) and word.lower().startswith("newton")):
+        return given
+    if given.get("hessian") == "none":
+        raise ParameterError(
+            f"score_function={word!r} takes curvature, hessian='none' takes none; leave one of them out."
+        )
+    return {**given, "hessian": "auto"}
+
+
+def _one_seed(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """LightGBM has a seed for every kind of draw; where all that are given are the same, they are ours."""
+    ours = _ROWS["random_state"]
+    seeds = {name: value for name, value in given.items() if name in peers.SEEDS and whole(value)}
+    main = {name: value for name, value in given.items() if _NAMES.get(name) is ours and value is not None}
+    if not seeds or any(value != next(iter(seeds.values())) for value in (*seeds.values(), *main.values())):
+        return given
+    rest = {name: value for name, value in given.items() if name not in seeds}
+    return rest if main else {**rest, ours.name: next(iter(seeds.values()))}
+
+
+def _l1(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Beside an objective of XGBoost, alpha is its L1 penalty, unless the objective has a level of its own."""
+    goal = next((value for name, value in given.items() if _NAMES.get(name) is _ROWS["objective"]), None)
+    if "alpha" not in given or not isinstance(goal, str) or ":" not in goal or "=" in goal:
+        return given
+    if OBJECTIVES.get(goal.lower()) in (None, "quantile", "expectile"):
+        return given
+    return {"reg_alpha" if name == "alpha" else name: value for name, value in given.items()}
 
 
 def _in_parts(given: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
@@ -749,6 +797,8 @@ def _in_parts(given: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[t
         ours = objective.kind.check(f"{name}={value!r}", head)
         yield name, head
         for key, _, text in (part.partition("=") for part in rest.split(";")):
+            if f"{key}={text}".lower() in peers.USUAL:
+                continue
             field = key if key in fields else f"{ours}_{key}"
             if field not in fields:
                 own = ", ".join(one for one in fields if one.startswith(f"{ours}_")) or "no field, or is unknown"
@@ -760,14 +810,16 @@ def _in_parts(given: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[t
             yield field, levels if len(levels) > 1 else levels[0]
 
 
-def _recipe(name: str | None, found: Collection[str]) -> dict[str, Any]:
+def _recipe(found: Mapping[str, Any]) -> dict[str, Any]:
     """What a recipe sets. A classic tree, given max_leaves, grows best first to that many, whatever its depth.
 
     A share of the rows belongs to the recipe's sampler.
     """
+    name = found.get("recipe")
+    recipe = RECIPES.get(name or "", {})
     left_out = {"max_depth", "grow_policy"} if name in ("classic", "adaboost") and "max_leaves" in found else set()
-    left_out |= {"subsample"} if "sampling" in found else set()
-    return {one: value for one, value in RECIPES.get(name or "", {}).items() if one not in left_out}
+    left_out |= {"subsample"} if found.get("sampling", recipe.get("sampling")) != recipe.get("sampling") else set()
+    return {one: value for one, value in recipe.items() if one not in left_out}
 
 
 def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[int], float]:

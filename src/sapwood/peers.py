@@ -10,6 +10,11 @@ from typing import Any
 from sapwood.errors import ParameterError, near
 
 ANY = "*"
+SEEDS = (
+    "bagging_seed", "bagging_fraction_seed", "feature_fraction_seed", "drop_seed", "extra_seed", "objective_seed",
+    "data_random_seed", "data_seed",
+)  # fmt: skip
+USUAL = ("border=0.5", "use_weights=true", "type=classic")  # in names of CatBoost's losses and metrics: ours anyway
 _SEED = "every draw has one seed, random_state."
 _GPU = "choose where training runs with device."
 _FILES = "params holds no files: make a Dataset of the table, and write the model with Booster.save."
@@ -36,12 +41,16 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all("use_quantized_grad max_cached_hist_node used_ram_limit pinned_memory_size single_precision_histogram", ANY),
     **_all("allow_writing_files train_dir name validate_parameters allow_const_label", ANY),
     **_all("saved_feature_importance_type refit_decay_rate gpu_ram_part gpu_use_dp use_label_encoder", ANY),
-    **_all("leaf_estimation_backtracking", "anyimprovement"),
+    **_all(
+        "leaf_estimation_backtracking",
+        "anyimprovement none",
+        "steps after the first (leaf_iterations) are halved until they lower the loss; leave it out.",
+    ),
     # What is done.
     **_all("task", "train training", "train with sapwood.train, predict with Booster.predict."),
     **_all("predictor", "auto cpu_predictor", _GPU),
     **_all("gpu_id gpu_platform_id gpu_device_id", "-1 none", _GPU),
-    **_all("devices num_gpu", "none", _GPU),
+    **_all("devices num_gpu gpu_cat_features_storage data_partition", "none", _GPU),
     **_all("tree_learner tree tree_type tree_learner_type", "serial", "all rows are on this machine; leave it out."),
     **_all("num_machines", "1", "all rows are on this machine; leave it out."),
     **_all("updater process_type refresh_leaf", "none default 1 grow_quantile_histmaker", "tree_method says how."),
@@ -49,22 +58,20 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all("logging_level", "silent none", "print progress with verbose=1."),
     **_all("metric_freq output_freq", "1", "print progress every so many rounds with verbose."),
     # Seeds.
-    **_all(
-        "bagging_seed bagging_fraction_seed feature_fraction_seed drop_seed extra_seed objective_seed", "none", _SEED
-    ),
-    **_all("data_random_seed data_seed seed_per_iteration", "none false", _SEED),
+    **_all(" ".join(SEEDS), "none", _SEED),
+    **_all("seed_per_iteration", "none false", _SEED),
     # Rows and columns.
     **_all("bin_construct_sample_cnt subsample_for_bin", "200000", "cuts come from 200,000 rows, or all where fewer."),
     **_all("use_missing", "true 1", "NaN is a missing value; put a number in its place first."),
     "missing": ("nan none", "NaN is the missing value; put it in the place of yours first, or set zero_as_missing."),
-    **_all("nan_mode", "", "each split finds the better side for missing values; leave it out."),
+    **_all("nan_mode", "min none", "each split finds the better side for missing values; leave it out."),
     **_all("feature_types", "none", "name columns of categories in categorical_features."),
     **_all("ignored_features ignore_column", "none [] ()", "drop these columns from the table first."),
     **_all("text_features embedding_features", "none [] ()", "make numbers of these columns first."),
     **_all(
         "max_bin_by_feature per_float_feature_quantization input_borders", "none [] ()", "max_bins is of all columns."
     ),
-    **_all("feature_border_type", "", "there is one way to choose cuts; say how many with max_bins."),
+    **_all("feature_border_type", "greedylogsum none", "there is one way to choose cuts; say how many with max_bins."),
     **_all("header", "false 0", _FILES),
     **_all("data train train_data valid test valid_data input_model output_model model_output model_input", "", _FILES),
     **_all("snapshot_file snapshot_interval", "none", "keep a model with Booster.save; continue with init_model."),
@@ -97,6 +104,14 @@ ABSENT: dict[str, tuple[str, str]] = {
         "none",
         "use statistics, for example {'city': [('borders', (0, 0.5, 1)), 'counter']}; values are cut at sixteenths.",
     ),
+    **_all("ctr_target_border_count", "none", "use statistics; classes have all borders, numbers their mean."),
+    **_all("ctr_leaf_count_limit", "none", "statistics keep every category; leave it out."),
+    **_all("counter_calc_method", "skiptest none", "counters know the training rows (SkipTest); leave it out."),
+    **_all("store_all_simple_ctr", "false none"),
+    **_all("final_ctr_computation_mode", "default none"),
+    **_all("ctr_history_unit", "sample none"),
+    **_all("model_shrink_mode", "constant none", "shrink trees with learning_rate."),
+    **_all("metadata", "none {}", "a model has no notes of yours; keep them beside its file."),
     **_all("penalties_coefficient", "1 1.0", "multiply first_use_penalties by it."),
     **_all("max_features", "1.0 none", "draw a share of the columns with colsample_bynode."),
     **_all(
@@ -119,7 +134,7 @@ ABSENT: dict[str, tuple[str, str]] = {
         "0 0.0",
         "use callbacks=[sapwood.callback.early_stopping(rounds, min_delta=tol)].",
     ),
-    **_all("use_best_model", "true 1 none", "early stopping keeps the rounds up to the best."),
+    **_all("use_best_model", "true false 1 0 none", "choose True or False."),
     **_all("first_metric_only", "true 1", "early stopping watches the first metric."),
     **_all("scoring", "loss none", "use eval_metric."),
     **_all("disable_default_eval_metric", "false 0", "use eval_metric='none'."),
@@ -136,14 +151,12 @@ ARGUMENTS = {
     **dict.fromkeys(("evals_result",), "see the history of the Booster."),
     **dict.fromkeys(("feval", "obj", "fobj"), "give the function in params, as eval_metric or objective."),
     **dict.fromkeys(("xgb_model", "keep_training_booster"), "continue a model with init_model=booster."),
-    **dict.fromkeys(("nfold", "folds", "fold_count", "n_splits", "cv"), "use n_folds, a number."),
+    **dict.fromkeys(("n_splits", "cv"), "use n_folds, a number, or folds."),
     **dict.fromkeys(("stratified", "shuffle"), "folds are drawn at random, and classes are spread over them evenly."),
     **dict.fromkeys(("as_pandas", "return_cvbooster", "eval_train_metric"), "cv returns a dict of arrays by round."),
     **dict.fromkeys(("base_margin", "baseline"), "use init_score."),
     **dict.fromkeys(("qid", "group_id"), "use group."),
-    **dict.fromkeys(("feature_name",), "use feature_names."),
     **dict.fromkeys(("feature_types",), "use categorical_features."),
-    **dict.fromkeys(("params",), "give max_bins and what else a Dataset has as arguments."),
     **dict.fromkeys(("free_raw_data",), "the table is read once and not kept; leave it out."),
     **dict.fromkeys(("eval_sample_weight", "sample_weight_eval_set"), "use X_val, y_val and sample_weight_val."),
     **dict.fromkeys(("eval_init_score", "base_margin_eval_set"), "use X_val, y_val and init_score_val."),
@@ -163,12 +176,12 @@ def anyway(name: str, value: Any) -> bool:
     raise ParameterError(f"{what}; {hint}")
 
 
-def unknown(name: str, known: Iterable[str]) -> str:
+def unknown(name: str, known: Iterable[str], estimator: str = "SapwoodRegressor") -> str:
     """What to say of a name that is no parameter, in words."""
     if name in ABSENT:
         values, hint = ABSENT[name]
         return "Sapwood needs no such switch; leave it out." if values == ANY else hint
-    return near(name, known) or "nothing has a name like it; help(sapwood.SapwoodRegressor) lists all parameters."
+    return near(name, known) or f"nothing has a name like it; help(sapwood.{estimator}) lists all parameters."
 
 
 def refuse_arguments(function: Callable[..., Any], given: Iterable[str], ours: Mapping[str, str], place: str) -> None:

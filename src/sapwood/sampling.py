@@ -3,12 +3,13 @@
 In: a seed and the number of rows. Out: masks that depend on each row's position and on nothing else (NUMERICS 1).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.kinds import class_name
@@ -120,6 +121,8 @@ def holdout(
     weight: NDArray[np.float64] | None = None,
     classes: NDArray[np.float64] | None = None,
     group: NDArray[np.int32] | None = None,
+    *,
+    last: bool = False,
 ) -> NDArray[np.bool_]:
     """Mark the rows that early stopping holds out: those of positive weight with the smallest draws.
 
@@ -134,10 +137,12 @@ def holdout(
     weight : (n_rows) float64, optional
         Rows of weight 0 are nowhere, so neither here.
     classes : (n_rows) float64, optional
-        The class of every row: each gives its share, to within a row.
+        The class of every row: each gives its share, to within a row, and keeps one at least.
     group : (n_rows) int32, optional
         The group of every row, from 0: instead of rows, groups are drawn, up to the one that brings their rows to the
         share, whatever their classes.
+    last : bool
+        Nothing is drawn: the last rows, or groups, are held out, whatever the share of their classes.
 
     Returns
     -------
@@ -145,9 +150,13 @@ def holdout(
     """
     candidates = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
     count = max(1, int(fraction * len(candidates) + 0.5))
+
+    def draw(n: int) -> NDArray[Any]:
+        return np.arange(n)[::-1] if last else cpu.draw(seed, HOLDOUT, 0, 0, n)
+
     if group is not None:
         sizes = np.bincount(group[candidates], minlength=int(group.max()) + 1)
-        order = np.argsort(cpu.draw(seed, HOLDOUT, 0, 0, len(sizes)), kind="stable")
+        order = np.argsort(draw(len(sizes)), kind="stable")
         order = order[sizes[order] > 0]
         chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), count)) + 1]
         if len(chosen) == len(order):
@@ -162,13 +171,20 @@ def holdout(
             f"validation_fraction={fraction:g} of {len(candidates)} rows of positive weight leaves none to train on; "
             "give a validation set or more rows."
         )
-    draws = cpu.draw(seed, HOLDOUT, 0, 0, n_rows)[candidates]
+    draws = draw(n_rows)[candidates]
     mask = np.zeros(n_rows, np.bool_)
-    if classes is None:
+    if classes is None or last:
         mask[candidates[np.argsort(draws, kind="stable")[:count]]] = True
     else:  # evenly from all rows, class after class
         order, at = np.lexsort((draws, classes[candidates])), np.arange(len(candidates))
         mask[candidates[order[(at + 1) * count // len(at) > at * count // len(at)]]] = True
+    if classes is not None:
+        own = classes[candidates]
+        for gone in np.setdiff1d(own, own[~mask[candidates]]):  # of a class that would not be learned the last stays
+            rows = np.flatnonzero(own == gone)
+            mask[candidates[rows[np.argmax(draws[rows])]]] = False
+        if not mask.any():
+            raise DataError("no class has two rows of positive weight, one to be held out; give a validation set.")
     return mask
 
 
@@ -210,3 +226,40 @@ def folds(
     by_class = np.zeros(n_rows) if classes is None else classes
     fold[np.lexsort((cpu.draw(seed, FOLDS, 0, 0, n_rows), by_class))] = np.arange(n_rows) % n_folds
     return fold
+
+
+def given_folds(folds: Any, data: Dataset) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Folds that a user has made.
+
+    Parameters
+    ----------
+    folds : iterable of (train, test), or splitter of scikit-learn
+        Positions of rows.
+    data : Dataset
+        The rows.
+
+    Returns
+    -------
+    list of ((n_rows) bool, (n_rows) bool)
+        For each fold the rows that it is not trained on, and those that it is measured on.
+    """
+    if hasattr(folds, "split"):
+        folds = folds.split(np.zeros((data.n_rows, 1)), data.label, data.group)
+    if not isinstance(folds, Iterable):
+        raise ParameterError(f"folds={folds!r} is neither a list of pairs (train, test) nor has it a split method.")
+    found = []
+    for at, pair in enumerate(folds):
+        try:
+            train, test = (np.asarray(rows) for rows in pair)
+            masks = np.ones(data.n_rows, np.bool_), np.zeros(data.n_rows, np.bool_)
+            masks[0][train], masks[1][test] = False, True
+        except (TypeError, ValueError, IndexError) as cause:
+            raise ParameterError(
+                f"fold {at} is no pair (train, test) of positions of {data.n_rows} rows: {cause}."
+            ) from cause
+        if masks[0].all() or not masks[1].any() or (masks[1] & ~masks[0]).any():
+            raise ParameterError(f"fold {at} trains on no row, measures none, or has a row in both parts.")
+        found.append(masks)
+    if not found:
+        raise ParameterError("folds is empty; give at least one pair (train, test), or leave it out.")
+    return found

@@ -16,6 +16,11 @@ from sapwood.model.booster import Booster
 
 __all__ = ["Callback", "Round", "early_stopping", "progress", "record", "time_limit"]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 Lists = Mapping[str, Mapping[str, list[float]]]  # validation set -> metric -> a value for each round
 
 

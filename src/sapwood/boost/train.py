@@ -8,14 +8,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from math import fsum, sqrt
+from math import fsum, inf, sqrt
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import constraints, grow, metric, objective, peers, sampling
+from sapwood import constraints, grow, math, metric, objective, peers, sampling
 from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.grown import Grown
@@ -25,10 +25,11 @@ from sapwood.data.dataset import Dataset
 from sapwood.data.saved import BINS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
+from sapwood.kinds import Number
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.combine import Combinations
 from sapwood.model.trees import Trees
-from sapwood.params import by_hand, given_names, model_params, names, resolve
+from sapwood.params import by_hand, defaults, given_names, model_params, names, resolve
 from sapwood.recipes import RECIPES
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
@@ -69,7 +70,7 @@ def train(
     Booster
         With ``early_stopping_rounds``, only the rounds up to the best one. If there is no validation set then,
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training. Where the
-        data has groups, whole ones are.
+        data has groups, whole ones are; with ``has_time`` the last rows, or groups, are.
     """
     params = _together(train, params, more)
     given = valid is not None and (isinstance(valid, Dataset) or len(valid) > 0)
@@ -82,7 +83,8 @@ def train(
     held = None
     if job.params["early_stopping_rounds"] is not None and not sets:
         seed, share = job.params["random_state"], job.params["validation_fraction"]
-        held = sampling.holdout(seed, share, data.n_rows, data.weight, job.classes, data.group)
+        last = job.params["has_time"]
+        held = sampling.holdout(seed, share, data.n_rows, data.weight, job.classes, data.group, last=last)
 
     if job.rule.by_validation and not sets and held is None:
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
@@ -127,7 +129,7 @@ def train(
     rounds = _loop(job)(task, _rounds(job, first))
     booster = build(_run(job, rounds, first, look, history, build))
     if data.n_rows > 1:
-        _warn_of_no_split(booster, job.params)
+        _warn_of_no_split(booster, job)
     return booster
 
 
@@ -137,10 +139,18 @@ def _combinations(encoded: statistics.Statistics | None, trees: Trees, n_columns
     return Combinations.of([] if encoded is None else encoded.combinations[:n_used])
 
 
-def _warn_of_no_split(booster: Booster, params: Mapping[str, Any]) -> None:
-    """Say so where min_child_weight alone forbade every split."""
-    trees, least = booster.trees, params["min_child_weight"]
-    if trees.n_nodes == trees.n_trees and trees.cover.max() < 2 * least:
+def _warn_of_no_split(booster: Booster, job: "_Job") -> None:
+    """Say so where there is but one class, or min_child_weight alone forbade every split."""
+    trees, least = booster.trees, job.params["min_child_weight"]
+    if trees.n_nodes > trees.n_trees:
+        return
+    if job.classes is not None and (job.classes == job.classes[0]).all():
+        warnings.warn(
+            "all rows are of one class: there is nothing to tell apart, and every prediction is the same.",
+            UserWarning,
+            stacklevel=3,
+        )
+    elif trees.cover.max() < 2 * least:
         warnings.warn(
             f"no tree was split: the hessians sum to {trees.cover.max():.3g}, and min_child_weight={least:g} wants "
             "that much on both sides of a split. Lower it; weights that sum to 1 or labels of a small unit do this.",
@@ -154,6 +164,7 @@ def cv(
     data: Dataset,
     *,
     n_folds: int = 5,
+    folds: Any = None,
     callbacks: Sequence[Callback] | None = None,
     **more: Any,
 ) -> dict[str, NDArray[np.float64]]:
@@ -170,7 +181,9 @@ def cv(
         All rows.
     n_folds : int
         Number of folds; their sizes differ by at most one row, and so do their shares of every class. Where the data
-        has groups, their numbers of whole groups do.
+        has groups, their numbers of whole groups do. The peers' ``nfold`` and ``fold_count`` are the same.
+    folds : iterable of (rows to train on, rows to measure), or splitter of scikit-learn, optional
+        Folds of your own, by positions of rows; ``n_folds`` is not looked at then.
     callbacks : sequence of callables, optional
         As in `train`; they see the means over the folds under the name "cv", and no booster.
     **more
@@ -181,6 +194,8 @@ def cv(
     dict of str to (n_rounds) float64
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
     """
+    for name in ("nfold", "fold_count"):
+        n_folds = more.pop(name, n_folds)
     params = _together(cv, params, more)
     job = _prepare(params, data, callbacks, watched=True)
     if not job.metrics:
@@ -188,9 +203,13 @@ def cv(
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     data = weigh.weighed(data, job.factor)
-    fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes, data.group)
-    trainers = [_trainer(job, data, fold == which)[0] for which in range(n_folds)]
-    watches = [HeldOut(data, trainer, fold == which) for which, trainer in enumerate(trainers)]
+    if folds is None:
+        fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes, data.group)
+        masks = [(fold == which, fold == which) for which in range(n_folds)]
+    else:
+        masks = sampling.given_folds(folds, data)
+    trainers = [_trainer(job, data, held)[0] for held, _ in masks]
+    watches = [HeldOut(data, trainer, rows) for trainer, (_, rows) in zip(trainers, masks, strict=True)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
     history: History = {}
 
@@ -199,16 +218,16 @@ def cv(
         means = {}
         for name, deviations in spread.items():
             values = [by_name[name] for by_name in measured]
-            means[name] = fsum(values) / n_folds
-            deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / n_folds))
+            means[name] = fsum(values) / len(masks)
+            deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / len(masks)))
         return {"cv": means}
 
     def task(which: int) -> Task:
-        held = fold == which
+        held, _ = masks[which]
         rows, encoded = (job.label, _weight(data, held)), _encoded(job, data, held, trainers[which])
         return Task(trainers[which], job.params, job.rule, rows, [watches[which]], data.values, encoded, data)
 
-    rounds = zip(*(_loop(job)(task(which), _rounds(job, 0)) for which in range(n_folds)), strict=True)
+    rounds = zip(*(_loop(job)(task(which), _rounds(job, 0)) for which in range(len(masks))), strict=True)
     best = _run(job, rounds, 0, look, history, None)
     lists = {f"{name}_{what}": of[name] for name in spread for what, of in (("mean", history["cv"]), ("std", spread))}
     return {name: np.array(values[:best]) for name, values in lists.items()}
@@ -250,15 +269,19 @@ def _prepare(
     watched: bool,
 ) -> _Job:
     """Check everything that can be checked before work begins: the parameters first, then the data against them."""
+    base = given.get("base_score")
+    given = {name: value for name, value in given.items() if name != "base_score"}
     params = resolve(given, fields=objective.field_aliases())
     if init_model is not None and not isinstance(init_model, Booster):
-        raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster.")
+        raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster: sapwood.load reads files.")
     if params["has_time"] and "n_permutations" not in by_hand(params):
         params["n_permutations"] = 1
     _check_boosting(params, init_model)
     if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
         params["objective"] = "squared_error" if init_model is None else init_model.objective
     goal = objective.resolve(params)
+    if base is not None:
+        params["start"] = _raw(base, goal.link, params["start"])
     link = None if goal.link == "custom" else goal.link
     metrics: tuple[metric.Metric, ...] = ()
     if params["eval_metric"] != "none":
@@ -280,8 +303,7 @@ def _prepare(
     watching = list(callbacks or [])
     if not all(map(callable, watching)):
         raise ParameterError("callbacks must be a list of callables; see sapwood.callback for ready-made ones.")
-    if params["early_stopping_rounds"] is not None:
-        watching.append(early_stopping(params["early_stopping_rounds"]))
+    watching += _keeping_the_best(params, given.get("use_best_model"), watched)
     if params["verbose"]:
         watching.append(progress(params["verbose"]))
 
@@ -290,9 +312,10 @@ def _prepare(
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
     if params["recipe"] is not None and params["max_bins"] > data.max_bins and data.tree_method == "hist":
+        looks = "looks at every value" if params["max_bins"] == 65535 else f"has {params['max_bins']} bins a column"
         warnings.warn(
-            f"recipe={params['recipe']!r} looks at every value, but the data has at most {data.max_bins} bins; make it "
-            f"with Dataset(..., max_bins={params['max_bins']}, min_samples_bin=1).",
+            f"recipe={params['recipe']!r} {looks}, but the data has at most {data.max_bins} bins; make it with "
+            f"Dataset(..., max_bins={params['max_bins']}, min_samples_bin=1).",
             UserWarning,
             stacklevel=4,
         )
@@ -335,13 +358,53 @@ def _prepare(
         )
     directions = constraints.directions(params["monotone_constraints"], data.feature_names)
     afresh = params["boosting"] == "ordered" or bool(statistics.chosen(params, data))
+    if goal.custom is not None and statistics.chosen(params, data):
+        raise ParameterError(
+            f"objective {goal.name!r} is your own, of which there are no ordered statistics of categories; set "
+            "category_encoding='partition'."
+        )
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
     statistics.check(params, data, init_model is not None)
     together.check(params, data, n_outputs)
     classes_of_rows = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
+    if n_outputs > 2 and given.get("scale_pos_weight", 1) != 1:
+        raise ParameterError(f"scale_pos_weight is for two classes, of {n_outputs} use class_weight={{class: weight}}.")
     factor = weigh.factors(params["class_weight"], classes_of_rows, data.weight, max(2, n_outputs))
     return _Job(params, goal, rule, data.label, classes_of_rows, factor, metrics, watching, n_outputs, n_threads)
+
+
+def _raw(base: Any, link: str, start: Any) -> float:
+    """The start of XGBoost's `base_score`, which is a prediction."""
+    value = Number(-inf).check(f"base_score={base!r}", base)
+    if start != "auto":
+        raise ParameterError(f"base_score={base!r} and start={start!r} both say where scores start; give one of them.")
+    if link == "identity":
+        return float(value)
+    if link == "sigmoid" and 0 < value < 1:
+        return float(math.log(value / (1 - value)))
+    if link == "exp" and value > 0:
+        return float(math.log(value))
+    raise ParameterError(
+        f"base_score={base!r} is no prediction of this objective, or of several; use start, a raw score."
+    )
+
+
+def _keeping_the_best(params: Mapping[str, Any], use_best: Any, watched: bool) -> list[Callback]:
+    """Early stopping, or CatBoost's `use_best_model`, which takes all rounds and keeps those up to the best."""
+    rounds = params["early_stopping_rounds"]
+    if rounds is None and params["validation_fraction"] != defaults()["validation_fraction"]:
+        raise ParameterError(
+            f"validation_fraction={params['validation_fraction']:g} holds out rows for early stopping only; set "
+            "early_stopping_rounds too, or leave it out."
+        )
+    if rounds is not None and use_best in (False, 0):
+        raise ParameterError("use_best_model=False is not available with early stopping, which keeps the best rounds.")
+    if rounds is None and use_best:
+        if not watched:
+            raise ParameterError("use_best_model=True needs rows to judge by; give valid, or early_stopping_rounds.")
+        rounds = params["n_estimators"]
+    return [] if rounds is None else [early_stopping(rounds)]
 
 
 def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,10 @@ def write(path: str | os.PathLike[str], raw: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)
+    except OSError as cause:  # about the file that was asked for
+        with suppress(OSError):
+            beside.unlink()
+        raise OSError(cause.errno, cause.strerror or str(cause), os.fspath(path)) from cause
     except BaseException:
         beside.unlink(missing_ok=True)
         raise

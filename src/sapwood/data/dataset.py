@@ -5,7 +5,7 @@ In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes 
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +20,8 @@ from sapwood.data.categories import Coded, Dictionary
 from sapwood.data.saved import BINS, LATER, LISTED, VECTORS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
+
+SETTLED = (*BINS, "categorical_features")  # parameters of a training that are arguments here
 
 
 class Dataset:
@@ -61,6 +63,9 @@ class Dataset:
         columns are matched by name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
+    **more
+        The peers' names of these arguments: ``max_bin``, ``cat_features``, ``feature_name``; and LightGBM's
+        ``params``, a dict of which a dataset takes what is its own.
 
     Attributes
     ----------
@@ -114,11 +119,11 @@ class Dataset:
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
-        **unknown: Any,
+        **more: Any,
     ) -> None:
-        peers.refuse_arguments(Dataset, unknown, params.names(), "the params of sapwood.train")
-        bins = _bins(reference, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing)
-        categorical = _categorical(categorical_features, reference)
+        own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
+        feature_names, given = _arguments(Dataset, own, feature_names, more)
+        bins, categorical = _settled(given, reference)
         chunks = chunked.read([data], ["data"], 1, categorical, feature_names, bins["zero_as_missing"])
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
         self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
@@ -139,7 +144,7 @@ class Dataset:
         categorical_features: Any = "auto",
         reference: "Dataset | None" = None,
         n_jobs: int | None = None,
-        **unknown: Any,
+        **more: Any,
     ) -> "Dataset":
         """Make the dataset that the chunks give when put one below the other.
 
@@ -149,20 +154,20 @@ class Dataset:
             Consecutive rows. Each may be another kind of table; columns are matched by name where there are names.
         init_score, group, feature_names, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing
             As for `Dataset`, over all rows.
-        categorical_features, reference, n_jobs
+        categorical_features, reference, n_jobs, **more
             As for `Dataset`; positions are those of the first chunk.
 
         Returns
         -------
         Dataset
         """
-        peers.refuse_arguments(cls.from_chunks, unknown, params.names(), "the params of sapwood.train")
+        own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
+        feature_names, given = _arguments(cls.from_chunks, own, feature_names, more)
+        bins, categorical = _settled(given, reference)
         parts = [chunked.part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
-        bins = _bins(reference, max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing)
         tables, what = [part[0] for part in parts], [f"chunk {i}" for i in range(len(parts))]
-        categorical = _categorical(categorical_features, reference)
         columns = chunked.read(tables, what, 0, categorical, feature_names, bins["zero_as_missing"])
         rows = [chunk.n_rows for chunk in columns]
         vectors = {
@@ -468,19 +473,38 @@ class Dataset:
         yield from listed.items()
 
 
-def _categorical(given: Any, reference: Dataset | None) -> Any:
-    """`categorical_features`: checked, or the reference's."""
-    if reference is not None:
-        return categories.known(reference.categories, reference.feature_names if reference.named else None)
-    return params.resolve({"categorical_features": given})["categorical_features"]
+def _arguments(
+    function: Callable[..., Any], own: Sequence[Any], names: Sequence[str] | None, more: Mapping[str, Any]
+) -> tuple[Sequence[str] | None, dict[str, Any]]:
+    """Names of columns, and the parameters of `SETTLED` that were given, under our names or the peers'.
+
+    ``params`` is LightGBM's: a dict for a whole training, of which a dataset takes what it settles.
+    """
+    known, usual = params.names(), params.defaults()
+    given = {name: value for name, value in zip(SETTLED, own, strict=True) if value is not usual[name]}
+    more = dict(more)
+    whole = more.pop("params", None) or {}
+    if not isinstance(whole, Mapping):
+        raise ParameterError(f"params is a {type(whole).__name__}; give a dict of names and values.")
+    if names is None:
+        names = more.pop("feature_name", None)
+        names = None if isinstance(names, str) and names == "auto" else names
+    peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in SETTLED}
+    peers.refuse_arguments(function, more, known, "the params of sapwood.train")
+    return names, {
+        **{name: value for name, value in whole.items() if known.get(name) in SETTLED},
+        **peers_names,
+        **given,
+    }
 
 
-def _bins(reference: Dataset | None, *given: Any) -> dict[str, Any]:
-    """The parameters of `BINS`: checked, or the reference's."""
+def _settled(given: Mapping[str, Any], reference: Dataset | None) -> tuple[dict[str, Any], Any]:
+    """The parameters of `BINS`, and `categorical_features`: checked, or the reference's."""
     if reference is not None:
-        return {name: getattr(reference, name) for name in BINS}
-    settings = params.resolve(dict(zip(BINS, given, strict=True)))
-    return {name: settings[name] for name in BINS}
+        known = categories.known(reference.categories, reference.feature_names if reference.named else None)
+        return {name: getattr(reference, name) for name in BINS}, known
+    settings = params.resolve(given)
+    return {name: settings[name] for name in BINS}, settings["categorical_features"]
 
 
 def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:

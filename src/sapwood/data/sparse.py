@@ -71,9 +71,7 @@ def read(X: Any, what: str, by_rows: bool, reader: Reader) -> Sparse:
     if X.format not in ("csr", "csc"):
         X = X.tocsr()
     try:
-        X.check_format(full_check=False)
-        if X.format != wanted or not X.has_canonical_format:
-            X.check_format(full_check=True)  # scipy's own loops trust it; those of the core look for themselves
+        X.check_format(full_check=True)  # scipy's own loops trust it
     except ValueError as cause:
         raise DataError(f"{what} ({type(X).__name__}) is not what it should be: {cause}.") from cause
     if not X.has_canonical_format:

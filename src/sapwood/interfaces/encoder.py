@@ -3,6 +3,7 @@
 In: a table of categories, labels. Out: numbers, in which no training row meets its own label.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -21,7 +22,10 @@ from sapwood.device import cpu
 from sapwood.errors import DataError
 from sapwood.kinds import Choice, Flag, Integer, Seed
 
-TARGETS = ("auto", "classes", "numbers")
+TARGETS = Choice(
+    ("auto", "classes", "numbers"), {"binary": "classes", "multiclass": "classes", "continuous": "numbers"}
+)
+MANY = 100  # classes that were meant to be classes
 
 
 class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -41,7 +45,8 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
     priors : sequence of float
         From 0 to 1; one column for each.
     target_type : {'auto', 'classes', 'numbers'}
-        What labels are; 'auto' looks at them as scikit-learn does.
+        What labels are, also under scikit-learn's names binary, multiclass and continuous; 'auto' looks at them as
+        scikit-learn does: whole numbers are classes.
     n_borders : int
         Most borders between labels that are numbers; classes have one less than there are of them.
     has_time : bool
@@ -177,12 +182,19 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
 
     def _target(self, y: NDArray[Any], weight: encode.Floats | None) -> Target:
         """Labels with their borders; classes are numbered."""
-        kind = Choice(TARGETS).check(f"target_type={self.target_type!r}", self.target_type)
+        kind = TARGETS.check(f"target_type={self.target_type!r}", self.target_type)
         self._classes = (
             type_of_target(y, input_name="y") in ("binary", "multiclass") if kind == "auto" else kind == "classes"
         )
         if self._classes:
             classes, index = np.unique(y, return_inverse=True)
+            if kind == "auto" and len(classes) > MANY and y.dtype.kind in "iuf":
+                warnings.warn(
+                    f"y has {len(classes):,} different whole numbers, which are taken for classes; choose "
+                    "target_type='continuous' if they are numbers, 'multiclass' if not.",
+                    UserWarning,
+                    stacklevel=4,
+                )
             return Target(index.astype(np.float64), np.arange(0.5, len(classes) - 1, dtype=np.float64), weight)
         try:
             label: encode.Floats = y.astype(np.float64)

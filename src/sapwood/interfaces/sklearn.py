@@ -123,18 +123,21 @@ class _Estimator(BaseEstimator):
             As in `sapwood.train`.
         init_model : Booster or fitted estimator, optional
             The model to continue from.
+        **unknown
+            ``categorical_features``, under any of its names (``cat_features``), may be given here too.
 
         Returns
         -------
         self
         """
+        columns = {name: unknown.pop(name) for name in list(unknown) if names().get(name) == "categorical_features"}
         peers.refuse_arguments(self.fit, unknown, names(), f"the constructor, {type(self).__name__}(...)")
         known = getattr(init_model, "classes_", getattr(init_model, "classes", None))
         if isinstance(init_model, _Estimator):
             check_is_fitted(init_model)
             init_model = init_model.booster_
         self._forget()  # not earlier: the model to continue from may be this one
-        settings = resolve(self._by_hand(), fields=objective.field_aliases())
+        settings = resolve({**self._by_hand(), **columns}, fields=objective.field_aliases())
         holdouts = _holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
         bins = {name: settings[name] for name in (*BINS, "n_jobs", "categorical_features")}
         try:
@@ -462,7 +465,7 @@ def _known(estimator: type, params: Mapping[str, Any]) -> None:
     """Raise on a name that is no parameter, with the one that was probably meant."""
     for name in params:
         if name not in ROWS:
-            hint = f"did you mean {PEERS[name]!r}?" if name in PEERS else peers.unknown(name, ROWS)
+            hint = f"did you mean {PEERS[name]!r}?" if name in PEERS else peers.unknown(name, ROWS, estimator.__name__)
             raise ParameterError(f"{estimator.__name__} has no parameter {name!r}; {hint}")
 
 

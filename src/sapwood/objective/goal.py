@@ -12,13 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.device import cpu
-from sapwood.errors import DataError, DivergedError, ParameterError, suggest
+from sapwood.errors import DataError, DivergedError, ParameterError, near, suggest
 from sapwood.kinds import Number
 from sapwood.objective.custom import CORE, Custom
+from sapwood.params import OBJECTIVES
 
 Floats = NDArray[np.float64]
 LARGEST = 1e150  # squares of labels must stay finite in float64
 LEVELS = ("quantile_alpha", "expectile_alpha")  # fields that may have several values: one label, an output for each
+LATER = {  # how the peers' names begin for what Sapwood cannot do
+    "ranking": ("rank", "lambdarank", "xendcg", "yetirank", "pairlogit", "query", "stochasticrank", "lambdamart"),
+    "survival analysis": ("survival", "cox"),
+}
 SHOWN = 5  # classes that an error names
 
 
@@ -77,7 +82,10 @@ def resolve(params: Mapping[str, Any]) -> Objective:
         _refuse_fields(params, own.name, ())
         return Objective(own.name, CORE, own.link, own.metric, "a number", "newton", 0.0, True, {}, own)
     if name not in known:
-        raise ParameterError(f"objective={name!r} is unknown; {suggest(name, known)}")
+        if later := [what for what, heads in LATER.items() if name.startswith(heads)]:
+            raise ParameterError(f"objective={name!r} is not available: {later[0]} is not there yet.")
+        hint = near(name, [*known, *OBJECTIVES]) or suggest(name, known)
+        raise ParameterError(f"objective={name!r} is unknown; {hint}")
     entry = known[name]
     _refuse_fields(params, name, entry["fields"])
     fields: dict[str, float | list[float]] = {}

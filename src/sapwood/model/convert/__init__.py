@@ -65,14 +65,18 @@ def of_object(model: Any) -> Booster:
     """
     if isinstance(own := getattr(model, "booster_", None), Booster):  # an estimator of ours
         return own
+    why = None
     for parent in type(model).__mro__:
         read = LIVE.get(parent.__module__.partition(".")[0])
         if read is not None:
-            return read(model)
+            try:
+                return read(model)
+            except AttributeError as cause:  # of such a library, but no model: its data, say
+                why = cause
     raise ModelFormatError(
         f"Cannot load a {type(model).__name__}; give a path, bytes, a file opened with 'rb', or a fitted model of "
         f"{', '.join(LIVE)}."
-    )
+    ) from why
 
 
 def _of_json(raw: bytes) -> Booster:

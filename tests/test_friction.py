@@ -1,0 +1,290 @@
+"""What users of CatBoost, LightGBM and XGBoost met: nothing they say is taken for something else in silence."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from sklearn.metrics import log_loss
+from sklearn.model_selection import TimeSeriesSplit
+
+import sapwood as sw
+from sapwood import sampling
+from sapwood.errors import DataError, ModelFormatError, ParameterError
+from sapwood.params import resolve
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(200, 3))
+Y = (X[:, 0] + RNG.normal(size=200) > 0).astype(float)
+DATA = sw.Dataset(X, Y)
+FAR = sw.Dataset(X, 1 - Y, reference=DATA)  # every round is worse than the one before
+QUICK = {"n_estimators": 5, "objective": "logistic"}
+
+
+# ------------------------------------------------------------------------------------- the best round, held-out rows
+def test_the_best_model_is_kept_without_early_stopping() -> None:
+    model = sw.train({**QUICK, "use_best_model": True}, DATA, valid=FAR)
+    assert (model.n_rounds, model.best_round, len(model.history["valid"]["logloss"])) == (1, 1, 5)
+    assert sw.train({**QUICK, "use_best_model": False}, DATA, valid=FAR).n_rounds == 5
+    for given, message in [
+        ({"use_best_model": True}, "needs rows to judge by"),
+        ({"use_best_model": False, "early_stopping_rounds": 3}, "is not available with early st"),
+        ({"eval_fraction": 0.2}, "holds out rows for early stopping only; set early_stopping_r"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            sw.train(QUICK | given, DATA)  # fmt: skip
+
+
+def test_the_last_rows_are_held_out_where_there_is_time() -> None:
+    weight = np.array([1.0, 1, 1, 1, 1, 0, 1, 1, 0, 1])
+    assert np.flatnonzero(sampling.holdout(0, 0.25, 10, weight, last=True)).tolist() == [7, 9]
+    group = np.array([0, 0, 1, 1, 1, 2, 2, 0], np.int32)
+    assert np.flatnonzero(sampling.holdout(0, 0.2, 8, group=group, last=True)).tolist() == [5, 6]
+    y = np.repeat([0.0, 100.0], [90, 10])
+    for has_time in (False, True):
+        model = sw.train(
+            {"n_estimators": 1, "boosting": "ordered", "has_time": has_time, "early_stopping_rounds": 1},
+            sw.Dataset(np.zeros((100, 1)), y),
+        )
+        assert (model.history["holdout"]["rmse"][0] > 99) == has_time  # all from 100, and none of them
+
+
+def test_the_only_row_of_a_class_stays_in_training() -> None:
+    classes = np.append(np.zeros(99), 1.0)
+    for seed in range(20):
+        assert not sampling.holdout(seed, 0.1, 100, classes=classes)[99]
+    tail = sampling.holdout(0, 0.5, 4, classes=np.array([0.0, 0, 1, 1]), last=True)
+    assert np.flatnonzero(tail).tolist() == [3]  # not both of class 1: the first of them stays
+    with pytest.raises(DataError, match="no class has two rows of positive weight"):
+        sampling.holdout(0, 0.1, 3, classes=np.arange(3.0))
+
+
+# ------------------------------------------------------------------------------------------------------------ meaning
+@pytest.mark.parametrize("word", ["MVS", "mvs"])
+def test_a_recipe_keeps_the_share_of_its_own_sampler(word: str) -> None:
+    assert resolve({"recipe": "catboost", "bootstrap_type": word}) == resolve({"recipe": "catboost"})
+    assert resolve({"recipe": "catboost", "bootstrap_type": "No"})["subsample"] == 1.0
+
+
+def test_a_draw_without_a_share_is_refused() -> None:
+    for recipe in (None, "catboost"):
+        with pytest.raises(ParameterError, match=r"'Bernoulli' draws a share of the rows; say which"):
+            resolve({"bootstrap_type": "Bernoulli", "recipe": recipe})
+    assert resolve({"bootstrap_type": "Bernoulli", "subsample": 0.7})["subsample"] == 0.7
+
+
+def test_bagging_that_lightgbm_would_not_do_is_said() -> None:
+    with pytest.warns(UserWarning, match="bagging_fraction=0.5 draws rows for every round; in LightGBM"):
+        resolve({"bagging_fraction": 0.5})
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("given", [{"bagging_freq": 1}, {"subsample_freq": 2}])
+def test_bagging_that_lightgbm_would_do_is_not(given: dict[str, Any]) -> None:
+    resolve({"bagging_fraction": 0.5, **given})
+
+
+@pytest.mark.parametrize(("word", "ours"), [("NewtonL2", "l2"), ("NewtonCosine", "cosine")])
+def test_newton_scores_take_curvature(word: str, ours: str) -> None:
+    expected = resolve({"recipe": "catboost", "score_function": ours, "hessian": "auto"})
+    assert resolve({"recipe": "catboost", "score_function": word}) == expected
+    with pytest.raises(ParameterError, match="takes curvature, hessian='none' takes none"):
+        resolve({"score_function": word, "hessian": "none"})
+
+
+def test_the_weight_of_the_positive_class_needs_two() -> None:
+    data = sw.Dataset(X, np.arange(200) % 3)
+    with pytest.raises(ParameterError, match="scale_pos_weight is for two classes, of 3 use class_weight"):
+        sw.train({"objective": "multiclass", "scale_pos_weight": 2}, data)
+    assert sw.train({"objective": "multiclass", "scale_pos_weight": 1, "n_estimators": 1}, data).n_outputs == 3
+
+
+# ------------------------------------------------------------------------------------------------------------ encoder
+def test_the_encoder_knows_the_targets_of_scikit_learn() -> None:
+    table, prices = (np.arange(300) % 7)[:, None], np.arange(300)
+    with pytest.warns(UserWarning, match="y has 300 different whole numbers, which are taken for classes"):
+        assert sw.OrderedTargetEncoder().fit_transform(table, prices).shape == (300, 299)
+    assert sw.OrderedTargetEncoder(target_type="continuous").fit_transform(table, prices).shape == (300, 1)
+    for word in ("binary", "multiclass"):
+        assert sw.OrderedTargetEncoder(target_type=word).fit_transform(table, prices % 2).shape == (300, 1)
+
+
+# ----------------------------------------------------------------------------------------------------------- messages
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"objective": "binry"}, "did you mean 'binary'"),
+        ({"objective": "Loglos"}, "did you mean 'logloss'"),
+        ({"objective": "rank:ndcg"}, "is not available: ranking is not there yet"),
+        ({"objective": "YetiRank"}, "ranking is not there yet"),
+        ({"objective": "survival:cox"}, "survival analysis is not there yet"),
+        ({"ctr_leaf_count_limit": 5}, "statistics keep every category"),
+        ({"counter_calc_method": "Full"}, "counters know the training rows"),
+        ({"ctr_target_border_count": 3}, "use statistics"),
+        ({"metadata": {"who": "me"}}, "a model has no notes"),
+    ],
+)
+def test_names_are_explained(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sw.train(QUICK | given, DATA)
+
+
+def test_an_estimator_names_its_own_help() -> None:
+    with pytest.raises(ParameterError, match=r"help\(sapwood.SapwoodClassifier\)"):
+        sw.SapwoodClassifier(zzzzz=1)
+
+
+def test_one_class_is_said_to_be_one() -> None:
+    with pytest.warns(UserWarning, match="all rows are of one class: there is nothing to tell apart"):
+        sw.train(QUICK, sw.Dataset(X, np.zeros(200)))
+
+
+def test_a_model_of_paths_and_of_folders_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"init_model is a str; give a Booster: sapwood\.load reads files"):
+        sw.SapwoodClassifier().fit(X, Y, init_model="model.sapwood")
+    model = sw.train(QUICK, DATA)
+    with pytest.raises(FileNotFoundError, match=r"'.*nowhere.model'$"):
+        model.save(tmp_path / "nowhere" / "model")
+    with pytest.raises(IsADirectoryError) as caught:
+        model.save(tmp_path)
+    assert caught.value.filename == str(tmp_path) and not any(tmp_path.parent.glob(".sapwood*"))
+
+
+def test_indices_of_a_sparse_table_are_looked_at() -> None:
+    table = scipy.sparse.csr_matrix(X)
+    table.indices[3] = -1
+    with pytest.raises(DataError, match=r"X .csr_matrix. is not what it should be: "):
+        sw.train(QUICK, DATA).predict(table)
+
+
+def test_data_of_a_peer_is_no_model() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    with pytest.raises(ModelFormatError, match="Cannot load a DMatrix; give a path"):
+        sw.load(xgboost.DMatrix(X))
+
+
+def test_bins_and_encodings_of_a_recipe() -> None:
+    few = sw.Dataset(X, Y, max_bins=64)
+    with pytest.warns(UserWarning, match="recipe='catboost' has 255 bins a column, but the data has at most 64"):
+        sw.train({**QUICK, "recipe": "catboost"}, few)
+    table = sw.Dataset(pd.DataFrame({"k": pd.Categorical(list("abcd") * 50)}), Y)
+    own = {"recipe": "catboost", "n_estimators": 2, "objective": lambda y, s: (s - y, np.ones_like(y))}
+    with pytest.raises(ParameterError, match="set category_encoding='partition'"):
+        sw.train(own, table)
+    assert sw.train({**own, "category_encoding": "partition"}, table).n_rounds == 2
+
+
+# ------------------------------------------------------------------------------------------------- what is just taken
+@pytest.mark.parametrize(
+    ("given", "ours"),
+    [
+        ({"bagging_seed": 3}, {"random_state": 3}),
+        ({"seed": 3, "bagging_seed": 3, "drop_seed": 3}, {"random_state": 3}),
+        ({"objective": "binary:logistic", "alpha": 2}, {"objective": "logistic", "reg_alpha": 2.0}),
+        ({"nan_mode": "Min", "feature_border_type": "GreedyLogSum"}, {}),
+        ({"one_hot_max_size": 0}, {"max_cat_to_onehot": 1}),
+        ({"monotone_constraints": "age:1,2:-1"}, {"monotone_constraints": {"age": 1, 2: -1}}),
+        ({"class_weights": "1,3"}, {"class_weight": {0: 1, 1: 3}}),
+        ({"cat_features": pd.Index(["a", "b"])}, {"categorical_features": ["a", "b"]}),
+        ({"loss_function": "Logloss:border=0.5"}, {"objective": "logistic"}),
+        ({"custom_loss": "AUC"}, {"custom_metric": "AUC"}),
+    ],
+    ids=str,
+)
+def test_what_means_the_same_is_taken(given: dict[str, Any], ours: dict[str, Any]) -> None:
+    assert resolve(given) == resolve(ours)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"objective": "reg:quantileerror", "alpha": 0.3}, "it is ambiguous"),
+        ({"objective": "binary", "alpha": 0.3}, "it is ambiguous"),
+        ({"monotone_constraints": "age:up"}, "write it as .1,0,-1. or age:1,hours:-1"),
+        ({"class_weights": "1,heavy"}, "in which 'heavy' is not a finite number"),
+        ({"eval_metric": "error@"}, "error@.* is not a finite number"),
+        ({"base_score": 1.0}, "base_score=1.0 is no prediction of this objective"),
+        ({"base_score": 0.5, "start": 1}, "base_score=0.5 and start=1.0 both say where"),
+    ],
+)
+def test_what_might_not_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sw.train(QUICK | given, DATA)
+
+
+@pytest.mark.parametrize(
+    ("objective", "base", "start"),
+    [("binary:logistic", 0.5, 0.0), ("binary:logistic", 0.8, np.log(4)), ("reg:squarederror", 0.5, 0.5),
+     ("count:poisson", 2.0, np.log(2))],
+)  # fmt: skip
+def test_a_base_score_is_a_prediction(objective: str, base: float, start: float) -> None:
+    model = sw.train({"objective": objective, "base_score": base, "n_estimators": 1}, DATA)
+    assert model.base == pytest.approx([start], rel=1e-15)
+
+
+def test_metrics_of_scikit_learn_are_taken_as_they_are() -> None:
+    valid = sw.Dataset(X, Y, weight=np.arange(200.0), reference=DATA)
+    names = [log_loss, ("gini", lambda y, p: float(np.abs(y - p).max()), False), "logloss", "F1:use_weights=true", "f1"]
+    history = sw.train({**QUICK, "eval_metric": names}, DATA, valid=valid).history["valid"]
+    assert [*history] == ["log_loss", "gini", "logloss", "f1"]
+    assert history["log_loss"] == pytest.approx(history["logloss"], rel=1e-12)  # weighted; their sum rounds 200 times
+
+
+def test_dir_lists_what_is_public() -> None:
+    assert dir(sw) == sorted(sw.__all__)
+    assert dir(sw.callback) == sorted(sw.callback.__all__)
+
+
+def test_a_dataset_knows_the_names_of_the_peers() -> None:
+    table = np.column_stack([X, np.arange(200) % 5])
+    ours = sw.Dataset(table, Y, max_bins=16, categorical_features=[3], feature_names=list("abcd"))
+    params = {"max_bin": 16, "categorical_feature": "name:d", "num_leaves": 7}
+    theirs = sw.Dataset(table, Y, params=params, feature_name=list("abcd"))
+    chunks = sw.Dataset.from_chunks([(table, Y)], border_count=15, cat_features=[3], feature_name=list("abcd"))
+    assert ours.fingerprint() == theirs.fingerprint() == chunks.fingerprint()
+    assert (theirs.max_bins, chunks.max_bins) == (16, 16)
+    with pytest.raises(ParameterError, match="max_bin=16 and max_bins=17 are both max_bins"):
+        sw.Dataset(table, Y, max_bin=16, max_bins=17)
+
+
+def test_columns_of_categories_may_be_given_to_fit() -> None:
+    table = np.column_stack([X, np.arange(200) % 5])
+    ours = sw.SapwoodClassifier(n_estimators=2, categorical_features=[3]).fit(table, Y)
+    for name in ("cat_features", "categorical_feature", "categorical_features"):
+        theirs = sw.SapwoodClassifier(n_estimators=2).fit(table, Y, **{name: [3]})
+        assert theirs.booster_.to_bytes() == ours.booster_.to_bytes()
+    with pytest.raises(ParameterError, match="are both categorical_features"):
+        sw.SapwoodClassifier(categorical_features=[2]).fit(table, Y, cat_features=[3])
+
+
+def test_folds_of_ones_own() -> None:
+    expected = sw.cv({**QUICK, "seed": 3}, DATA, n_folds=3)
+    fold = sampling.folds(3, 3, 200, Y)
+    pairs = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
+    for more in ({"nfold": 3}, {"fold_count": 3}, {"folds": pairs}):
+        got = sw.cv({**QUICK, "seed": 3}, DATA, **more)
+        assert got.keys() == expected.keys() and all((got[name] == expected[name]).all() for name in got)
+    by_time = sw.cv(QUICK, DATA, folds=TimeSeriesSplit(3))["logloss_mean"]
+    by_hand = []
+    for train, test in TimeSeriesSplit(3).split(X):
+        rows, rest = (sw.Dataset(X[part], Y[part], reference=DATA) for part in (train, test))
+        by_hand.append(sw.train(QUICK, rows, valid=rest).history["valid"]["logloss"])
+    assert by_time == pytest.approx(np.mean(by_hand, axis=0), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("folds", "message"),
+    [
+        (3, "folds=3 is neither a list of pairs"),
+        ([], "folds is empty"),
+        ([3], "fold 0 is no pair"),
+        ([([0], [200])], "fold 0 is no pair .train, test. of positions of 200 rows: index 200"),
+        ([([0, 1], [1])], "has a row in both parts"),
+        ([([0, 1], [])], "fold 0 is no pair"),
+    ],
+)
+def test_folds_that_are_none(folds: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sw.cv(QUICK, DATA, folds=folds)
