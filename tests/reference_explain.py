@@ -63,7 +63,7 @@ class Tree:
     def goes_left(self, u: int, row: Floats) -> bool:
         x = row[self.column[u]]
         if self.set[u] >= 0:  # categories are codes, and what is missing is negative
-            return bool(self.missing_left[u]) if x < 0 else x in self.sets[self.set[u]]
+            return self.missing_left[u] in ((1, 2) if x == -2 else (1, 3)) if x < 0 else x in self.sets[self.set[u]]
         return bool(self.missing_left[u]) if np.isnan(x) else bool(x <= self.threshold[u])
 
     def question(self, u: int) -> tuple[Any, ...]:

@@ -53,7 +53,6 @@ class Spec:
         self.orders = [reference_encode.order(7, which, weight, N) for which in range(3)]
         self.three = np.where(columns[2] == data.n_bins[2], np.nan, columns[2])
         self.n_three, self.sizes = data.n_bins[2], [data.n_bins[1], data.n_bins[3]]
-        self.met = [(columns[j][live] == data.n_bins[j]).any() for j in (1, 3)]
         self.origin: list[Sources] = []
         self.asked: list[list[Sources]] = []  # by tree, what its columns are
 
@@ -77,8 +76,7 @@ class Spec:
             cut += [np.arange(1, 16) / 16] * (tables[0].shape[1] - 2)
         else:
             cut += [reference.cuts(x, self.w, 255, 1) for x in tables[0].T[2:]]
-        singles = [size + met for size, met in zip(self.sizes, self.met, strict=True)]
-        weights = combining.weights(singles, n, 2 + 2 * n)
+        weights = combining.weights(self.sizes, n, 2 + 2 * n)
         kinds = [0, self.n_three] + [0] * (tables[0].shape[1] - 2)
         return tables, cut, {"n_categories": kinds, "feature_weights": weights}
 
@@ -130,7 +128,7 @@ def check_splits(booster: Booster, spec: Spec, at: int, tree: reference.Tree) ->
         assert sources == (tuple(found[column - 4]) if column >= 4 else ((column, 0.0),))
         if tree["column"][node] < 2:
             continue
-        assert (column < 4) == (len(sources) == 1 and not spec.met[sources[0][0] // 3])  # where missing values were met
+        assert (column < 4) == (len(sources) == 1)
         known = spec.combining.known(sources)
         which = (tree["column"][node] - 2) - origin[2:].index(sources)
         left = spec.later(sources, which) <= tree["threshold"][node]
@@ -138,9 +136,11 @@ def check_splits(booster: Booster, spec: Spec, at: int, tree: reference.Tree) ->
             radix = [int(np.prod([sizes[c] for c, _ in sources[i + 1 :]])) for i in range(len(sources))]
             numbers = [sum(state * step for state, step in zip(one, radix, strict=True)) for one in known]
             assert keys[column - 4].tolist() == numbers
-        codes = np.flatnonzero(left[:-1]) if column >= 4 else [known[c][0] for c in np.flatnonzero(left[:-1])]
-        n_bins = booster.categories[column].n_bins if column < 4 else len(known)
-        new = [c for c in range(n_bins) if column < 4 and (c,) not in known]  # no row that counts has it: the prior
-        assert own.codes(node).tolist() == sorted([*codes, *(new if left[-1] else [])])
-        assert own.missing_left[node] == left[-1]
+            assert own.codes(node).tolist() == np.flatnonzero(left[:-1]).tolist()
+            assert own.missing_left[node] == left[-1]  # what no row that counts has
+        else:
+            side = dict(zip((code for (code,) in known), left[:-1], strict=True))
+            n = booster.categories[column].n_bins  # the state of missing values; what no row that counts has: the prior
+            assert own.codes(node).tolist() == [code for code in range(n) if side.get(code, left[-1])]
+            assert own.missing_left[node] & 1 == side.get(n, left[-1]) and own.new_left[node] == left[-1]
     return longest

@@ -191,9 +191,9 @@ def test_files(booster: Booster) -> None:
     again = sapwood.load(raw)
     assert again.to_bytes() == raw
     assert_bits(again.predict(rows()[0]), booster.predict(rows()[0]), "loaded")
-    assert container.unpack(raw, "model", 3, ModelFormatError)
-    with pytest.raises(ModelFormatError, match="version 3"):
-        container.unpack(raw, "model", 2, ModelFormatError)
+    assert container.unpack(raw, "model", 4, ModelFormatError)
+    with pytest.raises(ModelFormatError, match="version 4"):  # missing values are told from new ones
+        container.unpack(raw, "model", 3, ModelFormatError)
 
 
 def put(name: str, place: Any, value: Any) -> Callable[[dict[str, Any]], Any]:
@@ -208,7 +208,9 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a source beyond the columns": put("column", 0, 4),
     "a negative source": put("column", 0, -1),
     "no category": put("column", slice(None), 0),
-    "the threshold of a category": put("threshold", 0, 1.5),
+    "the threshold of a category": lambda arrays: np.putmask(
+        arrays["combination_threshold"], arrays["combination_column"] > 0, 1.5
+    ),
     "a threshold that is no number": put("threshold", slice(None), np.nan),
     "a key beyond the states": put("key", -1, 2**61),
     "a negative key": put("key", 0, -1),
@@ -230,11 +232,11 @@ LIES: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_hostile_files_raise(lie: str, booster: Booster) -> None:
-    arrays, fields = container.unpack(booster.to_bytes(), "model", 3, ModelFormatError)
+    arrays, fields = container.unpack(booster.to_bytes(), "model", 4, ModelFormatError)
     arrays = {name: array.copy() for name, array in arrays.items()}
     LIES[lie](arrays)
     with pytest.raises(ModelFormatError):
-        sapwood.load(container.pack("model", 3, arrays, fields))
+        sapwood.load(container.pack("model", 4, arrays, fields))
 
 
 def test_other_models_keep_their_format() -> None:
@@ -299,8 +301,8 @@ def test_refusals(booster: Booster, tmp_path: Path) -> None:
             sapwood.train(SMALL | params, data)
     with pytest.raises(DataError, match="init_model has combinations"):
         sapwood.train({"objective": "logistic"}, data, init_model=booster)
-    for suffix in (".json", ".onnx"):
-        with pytest.raises(ParameterError, match="categor"):
+    for suffix, text in ((".json", "categor"), (".onnx", "combinations of columns, which ONNX does not have")):
+        with pytest.raises(ParameterError, match=text):
             booster.export(tmp_path / f"model{suffix}")
     with pytest.raises(ParameterError, match="no combinations of columns"):
         booster.influence(X[:1], X, y)

@@ -61,9 +61,9 @@ def test_reference(policy: str, objective: str) -> None:
     expected, _ = reference_statistics.train(lambda *_: (tables, cut, kinds), y, told, None)
     for name in ("left", "value", "gain", "cover", "count"):
         assert_bits(getattr(booster.trees, name), np.concatenate([tree[name] for tree in expected]), name)
-    column = np.array([0, 2, 3] + [4] * (len(cut) - 3) + [-1])  # the first has missing values
+    column = np.array([0, 2, 3] + [1] * (len(cut) - 3) + [-1])
     assert booster.trees.column.tolist() == column[np.concatenate([tree["column"] for tree in expected])].tolist()
-    assert {2, 3, 4} <= set(booster.trees.column.tolist())
+    assert {1, 2, 3} <= set(booster.trees.column.tolist())
 
 
 def test_words_for_some_columns_and_for_all() -> None:

@@ -91,9 +91,9 @@ def random_tree(rng: np.random.Generator, n_splits: int, n_codes: int) -> dict[s
     nodes, open_ends = [leaf(rng.normal())], [0]
     for _ in range(n_splits):
         at, column = open_ends.pop(rng.integers(len(open_ends))), int(rng.integers(N_COLUMNS))
-        nodes[at] = {"column": column, "missing_left": int(rng.integers(2)), "left": len(nodes)}
+        nodes[at] = {"column": column, "missing_left": int(rng.integers(4 if column < 3 else 2)), "left": len(nodes)}
         if column < 3:
-            size = rng.integers(1 - nodes[at]["missing_left"], min(n_codes, 40))  # missing may be alone on the left
+            size = rng.integers(not nodes[at]["missing_left"], min(n_codes, 40))  # others may be alone on the left
             nodes[at]["codes"] = sorted(rng.choice(n_codes, size=size, replace=False))
         else:
             nodes[at]["threshold"] = float(rng.integers(-3, 3))
@@ -107,7 +107,8 @@ def symmetric_tree(rng: np.random.Generator, depth: int, n_codes: int) -> dict[s
     levels = [sorted(rng.choice(n_codes, size=rng.integers(1, n_codes), replace=False)) for _ in range(depth)]
     nodes = []
     for level in range(depth):
-        same = {"column": level % N_COLUMNS, "missing_left": level % 2, "set": level if level % N_COLUMNS < 3 else -1}
+        column = level % N_COLUMNS
+        same = {"column": column, "missing_left": level % (4 if column < 3 else 2), "set": level if column < 3 else -1}
         nodes += [{**same, "left": 2 * node + 1} for node in range(2**level - 1, 2 ** (level + 1) - 1)]
     tree = grown(*nodes, *(leaf(rng.normal()) for _ in range(2**depth)))
     tree["set_offset"] = np.cumsum([0, *map(len, levels)], dtype=np.int64)
@@ -116,7 +117,7 @@ def symmetric_tree(rng: np.random.Generator, depth: int, n_codes: int) -> dict[s
 
 
 def walk(trees: Trees, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores and leaves, from each node to its children; codes of -1 are missing."""
+    """Scores and leaves, from each node to its children; codes of -1 are missing, of -2 new."""
     scores, leaves = np.zeros(len(X)), np.zeros((len(X), trees.n_trees), np.int32)
     for t, first in enumerate(trees.offset[:-1]):
         at = np.full(len(X), first)
@@ -126,16 +127,17 @@ def walk(trees: Trees, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 leaves[here, t] = node - first
                 scores[here] += trees.value[node]
                 continue
-            x, side = X[:, trees.column[node]], trees.missing_left[node] == 1
+            x, side = X[:, trees.column[node]], trees.missing_left[node] in (1, 3)
             if trees.set[node] >= 0:
-                left = np.where(x < 0, side, np.isin(x, trees.codes(node)))
+                new = trees.missing_left[node] in (1, 2)
+                left = np.where(x == -1, side, np.where(x == -2, new, np.isin(x, trees.codes(node))))
             else:
                 left = np.where(np.isnan(x), side, x <= trees.threshold[node])
             at = np.where(here, first + trees.left[node] + ~left, at)
     return scores, leaves
 
 
-@pytest.mark.parametrize("n_codes", [2, 60, 250, 255, 256, 5000])
+@pytest.mark.parametrize("n_codes", [2, 60, 253, 254, 255, 5000, 65534])
 @pytest.mark.parametrize("shape", ["random", "symmetric"])
 def test_random_trees_predict_as_a_walk_from_the_root(isa: str, n_codes: int, shape: str) -> None:
     rng = np.random.default_rng(n_codes)
@@ -148,11 +150,13 @@ def test_random_trees_predict_as_a_walk_from_the_root(isa: str, n_codes: int, sh
         trees, base=np.zeros(1), objective="squared_error", fields={}, link="identity",
         feature_names=list("abcde"), named=False, params={}, categories=known,
     )  # fmt: skip
-    X = np.where(np.arange(N_COLUMNS) < 3, rng.integers(-1, n_codes, (600, 5)), rng.integers(-4, 4, (600, 5)) * 1.0)
+    X = np.where(np.arange(N_COLUMNS) < 3, rng.integers(0, n_codes, (600, 5)), rng.integers(-4, 4, (600, 5)) * 1.0)
+    X[:, :3][rng.random((600, 3)) < 0.2] = -1
+    X[:, :3][rng.random((600, 3)) < 0.2] = -2
     scores, leaves = walk(trees, X)
     given = X.copy()
-    given[:, :3][given[:, :3] < 0] = n_codes + 7  # no category of theirs, and as missing as NaN
-    given[::2, :3][X[::2, :3] < 0] = np.nan
+    given[:, :3][X[:, :3] == -1] = np.nan
+    given[:, :3][X[:, :3] == -2] = n_codes + 7  # no category of theirs
     for n_rows in (1, 47, 48, 600):
         for n_jobs in (1, 3):
             np.testing.assert_array_equal(model.predict(given[:n_rows], n_jobs=n_jobs), scores[:n_rows])
@@ -177,6 +181,11 @@ def test_text_shows_categories(chooser: Booster) -> None:
     wide = replace(chooser, trees=Trees.of([(many, 0)]), categories={1: Dictionary(tuple(f"v{i}" for i in range(30)))})
     alone = grown({"column": 1, "left": 1, "codes": [], "missing_left": 1}, leaf(1.0), leaf(2.0))
     assert "0: city is missing  [" in replace(chooser, trees=Trees.of([(alone, 0)])).to_text()
+    for sides, words in ((0, "in {}"), (2, "is new"), (3, "is missing, not new")):
+        told = replace(chooser, trees=Trees.of([(alone | {"missing_left": np.array([sides, 0, 0], np.uint8)}, 0)]))
+        assert f"0: city {words}  [" in told.to_text()
+        if sides > 1:
+            assert told.to_frame("polars")["new"].to_list() == ["left" if sides == 2 else "right", None, None]
     assert "city in {'v0', 'v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', ... 20 in all}" in wide.to_text()
 
 

@@ -209,19 +209,20 @@ def test_a_question_asked_twice_is_answered_once() -> None:
     np.testing.assert_allclose(told.values, [[1 - 13 / 8, 0.0], [2 - 13 / 8, 0.0]], **NEAR)
 
 
-def test_sets_of_categories() -> None:
-    """The core's rule for categories: a set goes left, a code of no set right, what is missing as the node says."""
+@pytest.mark.parametrize(("sides", "missing", "new"), [(0, 9, 9), (1, 5, 5), (2, 9, 5), (3, 5, 9)])
+def test_sets_of_categories(sides: int, missing: int, new: int) -> None:
+    """The core's rule for categories: a set goes left, a code of no set right, missing and new as the node says."""
     from sapwood import _core
 
     zero, weight = np.zeros(3), np.array([4.0, 3.0, 1.0])
     core = _core.Explainer(
         1, 1, np.array([0, 3]), np.zeros(1, np.int32), np.array([0, -1, -1], np.int32), zero,
-        np.array([1, 0, 0], np.uint8), np.array([1, 0, 0], np.int32), np.array([0.0, 5.0, 9.0]),
+        np.array([sides, 0, 0], np.uint8), np.array([1, 0, 0], np.int32), np.array([0.0, 5.0, 9.0]),
         np.array([0, -1, -1], np.int32), np.array([0, 2]), np.array([1, 3], np.int32), weight,
     )  # fmt: skip
-    codes = np.array([0, 1, 2, 3, 4, -1, 60_000], np.int32)[:, None]
+    codes = np.array([0, 1, 2, 3, 4, -1, -2, 60_000], np.int32)[:, None]
     values = core.explain(codes, None, False, 0, 1, 1)[:, 0, 0]
-    np.testing.assert_allclose(values + core.expected(), [9, 5, 9, 5, 9, 5, 9], **NEAR)
+    np.testing.assert_allclose(values + core.expected(), [9, 5, 9, 5, 9, missing, new, 9], **NEAR)
 
 
 @pytest.mark.parametrize("grower", ["depthwise", "leafwise", "symmetric"])

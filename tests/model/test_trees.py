@@ -113,7 +113,7 @@ LIES = {
     "leaf with a column": (put("column", 1, 0), "only they, have column -1"),
     "column beyond the table": (put("column", 0, 2), "below 2"),
     "column below -1": (put("column", 0, -2), "below 2"),
-    "missing_left is 2": (put("missing_left", 0, 2), "0 or 1"),
+    "missing_left is 2": (put("missing_left", 0, 2), "0 or 1, at most 3 by a set"),
     "threshold NaN": (put("threshold", 0, np.nan), "NaN or -inf"),
     "threshold NaN in a leaf": (put("threshold", 1, np.nan), "NaN or -inf"),
     "threshold -inf": (put("threshold", 0, -np.inf), "NaN or -inf"),

@@ -38,7 +38,7 @@ class Joined:
     """A column of codes to make statistics of."""
 
     sources: Sources
-    codes: Codes  # (n_rows) MISSING where it is missing; in combinations where no row that counts has its states
+    codes: Codes  # (n_rows) or MISSING, or UNSEEN; of combinations MISSING where no row that counts has its states
     size: int
     keys: NDArray[np.int64] | None = None  # of a combination: the states behind each code
 
@@ -146,25 +146,23 @@ def joined(data: Dataset, sources: Sources, live: Live) -> list[Joined]:
     return [Joined(sources, find(key, known), len(known), known)] if len(known) <= MAX_BINS else []
 
 
-def single(data: Dataset, column: int, live: Live) -> Joined:
+def single(data: Dataset, column: int) -> Joined:
     """A column of categories, for statistics of its own.
-
-    Where rows are missing, the model must tell them from categories that are new, which have the prior: a combination
-    of the one column does.
 
     Parameters
     ----------
-    data, live
-        As in `joined`.
+    data : Dataset
+        Training rows.
     column : int
 
     Returns
     -------
     Joined
     """
-    sources, size, code = ((column, 0.0),), data.n_bins[column], data.binned.codes(column).astype(np.int32)
-    apart = joined(data, sources, live) if (code[live] == size).any() else []
-    return apart[0] if apart else Joined(sources, np.where(code == size, np.int32(MISSING), code), size)
+    code, size = data.binned.codes(column).astype(np.int32), data.n_bins[column]
+    code[code == size] = MISSING
+    code[data.unseen.get(column, [])] = UNSEEN  # of weight 0
+    return Joined(((column, 0.0),), code, size)
 
 
 def extended(data: Dataset, combinations: Sequence[Found]) -> Dataset:

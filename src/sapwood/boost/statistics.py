@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sapwood import objective
 from sapwood.boost import leaf
-from sapwood.boost.combine import Found, Joined, Pool, Sources, live_rows, single, size_weight
+from sapwood.boost.combine import Found, Joined, Pool, Sources, single, size_weight
 from sapwood.boost.watch import apply
 from sapwood.constraints import encodings
 from sapwood.data import encode
@@ -180,7 +180,7 @@ class Statistics:
             encode.permutation(params["random_state"], which, data.n_rows, weight, params["has_time"])
             for which in range(params["n_permutations"] + 1)
         ]
-        self._sets: dict[tuple[int, float], tuple[NDArray[np.int32], bool]] = {}
+        self._sets: dict[tuple[int, float], tuple[NDArray[np.int32], int]] = {}
         self._used: dict[Sources, NDArray[np.int64]] = {}  # combinations in trees, in the order of their first splits
         self._pool = Pool(data, weight, params) if params["max_combination"] > 1 else None
         self._stale = False
@@ -190,7 +190,7 @@ class Statistics:
         self._grown = [Grown(((j, 0.0),)) for j in range(data.n_columns)]
         self._data = [data] * len(self._orders)
         self.growers: list[cpu.Trainer] = []
-        self._exchange(gone, [single(data, j, live_rows(weight)) for j in columns], [scores] * len(self._orders[:-1]))
+        self._exchange(gone, [single(data, j) for j in columns], [scores] * len(self._orders[:-1]))
         self._n_single = len(self._grown)
 
     @property
@@ -388,13 +388,14 @@ class Statistics:
             self._prepare(grower, names, self._data[0].categories, self._data[0].cuts, weights)
         self._stale = False
 
-    def _set(self, key: tuple[int, float]) -> tuple[NDArray[np.int32], bool]:
-        """The codes whose statistic is at most a threshold, and whether that of missing values is."""
+    def _set(self, key: tuple[int, float]) -> tuple[NDArray[np.int32], int]:
+        """The codes whose statistic is at most a threshold; and on which side missing values and new ones are."""
         if key not in self._sets:
             values = self._grown[key[0]].values
             assert values is not None
             left = values <= key[1]
-            self._sets[key] = np.flatnonzero(left[:-2]).astype(np.int32), bool(left[-2])
+            missing, new = map(int, left[-2:])
+            self._sets[key] = np.flatnonzero(left[:-2]).astype(np.int32), missing + 2 * (new != missing)
         return self._sets[key]
 
 

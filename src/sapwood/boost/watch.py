@@ -181,8 +181,16 @@ def added(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> Floats:
 
 def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.int32]:
     """The leaf (node) that each row of a dataset comes to."""
+    column, bins, sides, left = (tree[name] for name in ("column", "bin", "missing_left", "left"))
     sets = tree["set"], tree["set_offset"], tree["set_code"]
-    return cpu.apply(data.binned, tree["column"], tree["bin"], tree["missing_left"], tree["left"], *sets, n_threads)
+    leaf = cpu.apply(data.binned, column, bins, sides, left, *sets, n_threads)
+    if data.unseen and (sides > 1).any():  # bins know missing values only: these rows go by what they have
+        rows, table = data.strangers
+        ends, none, numbers = np.array([0, len(left)]), np.zeros(len(left)), bins.astype(np.float64)
+        nodes = column, numbers, sides, left, none, *sets
+        forest = cpu.Forest(len(table), ends, np.zeros(1, np.int32), *nodes, np.zeros(1), "identity")
+        leaf[rows] = forest.leaves(table, 0, 1, n_threads)[:, 0]
+    return leaf
 
 
 def _bins(trees: Trees, cuts: Sequence[Floats]) -> NDArray[np.int32]:

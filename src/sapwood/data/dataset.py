@@ -6,6 +6,7 @@ In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes 
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ class Dataset:
     categories : dict of int to Dictionary
         By position, the values of every column of categories, the most frequent first; ranks are codes.
     unseen : dict of int to (n) int64
-        By position of a column of categories, rows whose value the reference has not met; to trees it is missing.
+        By position of a column of categories, rows whose value the reference has not met; in bins it is missing.
     n_bins : list of int
         Of each column, missing values apart.
     binned : sapwood.device.cpu.Binned
@@ -285,6 +286,7 @@ class Dataset:
             {name: getattr(self, name) for name in BINS} | {"linear_leaves": False},
             None,
             {},
+            {place: self.unseen[j] for place, j in enumerate(kept) if j in self.unseen},
         )
         return other
 
@@ -300,6 +302,22 @@ class Dataset:
         -------
         Binned
         """
+        columns = self._taken(rows)
+        n_categories = [self.n_bins[j] if j in self.categories else 0 for j in range(self.n_columns)]
+        between = [np.arange(0.5, len(own), dtype=np.float64) for own in self.cuts]
+        return cpu.Binned([columns], between, self._n_threads, False, n_categories)
+
+    @cached_property
+    def strangers(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
+        """The rows that have a category which training has not met, and their codes by column, such ones UNSEEN."""
+        rows = np.unique(np.concatenate([np.empty(0, np.int64), *self.unseen.values()]))
+        columns = self._taken(rows)
+        for j, new in self.unseen.items():
+            columns[j][np.searchsorted(rows, new)] = categories.UNSEEN
+        return rows, columns
+
+    def _taken(self, rows: NDArray[np.int64]) -> list[NDArray[Any]]:
+        """The codes of some rows, column by column: negative where a category is missing, NaN where a number is."""
         columns: list[NDArray[Any]] = []
         for j, n in enumerate(self.n_bins):
             code: NDArray[Any] = self.binned.codes(j)[rows]
@@ -308,9 +326,7 @@ class Dataset:
             elif (code == n).any():
                 code = np.where(code == n, np.nan, code).astype(np.float32)
             columns.append(code)
-        n_categories = [self.n_bins[j] if j in self.categories else 0 for j in range(self.n_columns)]
-        between = [np.arange(0.5, len(own), dtype=np.float64) for own in self.cuts]
-        return cpu.Binned([columns], between, self._n_threads, False, n_categories)
+        return columns
 
     def reweighed(self, weight: NDArray[np.float64]) -> "Dataset":
         """The same rows in the same bins under other weights.

@@ -200,7 +200,7 @@ def table(codes: Codes, n_codes: int, target: Target, statistics: Sequence[Stati
     Parameters
     ----------
     codes : (n_rows) int32
-        0 .. n_codes - 1 or `categories.MISSING`.
+        0 .. n_codes - 1 or `categories.MISSING`; `categories.UNSEEN` in rows of weight 0 only.
     n_codes : int
         Number of categories.
     target : Target

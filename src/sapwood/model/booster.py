@@ -117,10 +117,7 @@ class Booster:
 
     @property
     def internal_names(self) -> tuple[str, ...]:
-        """Names of all columns that trees split: those of a table, and combinations of them.
-
-        A combination of one column has its name: it is split where missing values are told from new ones.
-        """
+        """Names of all columns that trees split: those of a table, and combinations of them."""
         return (*self.feature_names, *self.combinations.names(self.feature_names, self.categories))
 
     @property
@@ -174,7 +171,8 @@ class Booster:
         ----------
         X : table of shape (n_rows, n_columns)
             A named table is matched by name, in any order, if the training table had names; anything else by position.
-            Categories are matched by value; those that training did not see count as missing.
+            Categories are matched by value; those that training did not see count as missing, except in splits by
+            statistics (docs/categories.md).
         raw : bool
             Return raw scores (log-odds, say) instead of predictions.
         rounds : int, (int, int) or None

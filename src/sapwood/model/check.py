@@ -5,12 +5,14 @@ In: a model. Out: a verdict for each constrained column, and one for the groups 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints
+from sapwood.data.categories import UNSEEN, Dictionary
 from sapwood.errors import ParameterError
 from sapwood.model.trees import Trees
 from sapwood.params import resolve
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from sapwood.model.booster import Booster
 
 Floats = NDArray[np.float64]
-# Values above the first and up to the second, or codes of categories; and whether missing ones are inside.
+# Values above the first and up to the second, or codes of categories, UNSEEN among them; and whether missing is inside.
 Side = tuple[float, float, bool] | tuple[frozenset[int], bool]
 Box = dict[int, Side]
 
@@ -88,7 +90,7 @@ def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
     crooked = 0
     whole: list[Side] = [(-np.inf, np.inf, True)] * booster.n_columns
     for place, dictionary in booster.categories.items():
-        whole[place] = (frozenset(range(dictionary.n_bins)), True)
+        whole[place] = (frozenset([UNSEEN, *range(dictionary.n_bins)]), True)
     whole += [(frozenset(range(n)), True) for n in booster.combinations.n_bins(booster.n_columns).values()]
     for index in range(booster.trees.n_trees):
         pair = _crossing(booster.trees.slice(index, index + 1), column, sign, whole)
@@ -155,7 +157,7 @@ def _children(tree: Trees, node: int, side: Side) -> Iterator[tuple[int, Side]]:
     left, to_left = int(tree.left[node]), bool(tree.missing_left[node])
     if len(side) == 2:
         codes, missing = side
-        chosen = frozenset(tree.codes(node).tolist())
+        chosen = frozenset([*tree.codes(node).tolist(), *([UNSEEN] if tree.new_left[node] else [])])
         for child, some in ((left, codes & chosen), (left + 1, codes - chosen)):
             inside = missing and to_left == (child == left)
             if some or inside:
@@ -178,11 +180,18 @@ def _row(box: Box, booster: "Booster") -> list[Any]:
         if column >= booster.n_columns:
             continue
         if len(side) == 2:
-            row[column] = booster.categories[column].values[min(side[0])] if side[0] else None
+            row[column] = _category(booster.categories[column], side[0]) if side[0] else None
         else:
             low, high, _ = side
             row[column] = np.nan if low >= high else high if high < np.inf else 0.0 if low == -np.inf else _above(low)
     return row
+
+
+def _category(known: Dictionary, codes: frozenset[int]) -> Any:
+    """A value with one of these codes, a new one where there is no other."""
+    met = codes - {UNSEEN}
+    kind = type(known.values[0])
+    return known.values[min(met)] if met else next(new for new in map(kind, count()) if new not in known.place)
 
 
 def _above(cut: float) -> float:

@@ -8,6 +8,8 @@ value v = (n v' + s u) / (n + s), where u is its parent's and s is `path_smooth`
 moves it by
 
     dv = n / (n + s) * -(g + v' h) / (H + l) + s (v' - u) / (n + s)^2 + s / (n + s) * du
+
+Where categories are statistics, training rows are taken to lie where the model predicts them to.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -113,11 +115,19 @@ def _penalty(booster: "Booster", tree: Trees) -> Floats:
     params = defaults() | dict(booster.params)  # a model does not keep all that are at their defaults
     penalty = np.full(tree.n_nodes, float(params["reg_lambda"]))
     words = encodings(params, booster.feature_names)
-    for node in np.flatnonzero(tree.set >= 0):
+    for node in [] if _afresh(booster) else np.flatnonzero(tree.set >= 0):
         column = int(tree.column[node])
         if booster.categories[column].n_bins > params["max_cat_to_onehot"] and words[column] != "onehot":
             penalty[tree.left[node] : tree.left[node] + 2] += params["cat_l2"]
     return penalty
+
+
+def _afresh(booster: "Booster") -> bool:
+    """Whether values of leaves were found after the tree, as they are where statistics stand for categories."""
+    params = defaults() | dict(booster.params)
+    words = encodings(params, booster.feature_names)
+    many = [j for j, known in booster.categories.items() if known.n_bins > params["max_cat_to_onehot"]]
+    return any(words[j] in ("ordered", "both") for j in many)
 
 
 def _check(booster: "Booster") -> float:
@@ -151,5 +161,5 @@ def _check(booster: "Booster") -> float:
         if not fine:
             raise ParameterError(f"the influence of training rows is for models with {what}.")
     assert about is not None
-    smooth = params["path_smooth"]
+    smooth = 0.0 if _afresh(booster) else params["path_smooth"]
     return float(about["path_smooth"] if smooth == "auto" else smooth)

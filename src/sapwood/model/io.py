@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from sapwood.data import categories, container
 from sapwood.errors import DataError, ModelFormatError
-from sapwood.model import combine, convert, linear
+from sapwood.model import combine, convert, linear, sets
 from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, SETS, Trees
 
 KIND = "model"
-# 1: without categories and linear leaves, 2: without combinations, as models that have none are still written
-VERSION = 3
+# 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
+# missing ones and without sets as bits; as models that have none are still written
+VERSION = 4
 
 # Everything of a booster that is no array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -62,11 +63,13 @@ def encode(booster: Booster) -> bytes:
     fields |= {name: dict(fields[name]) for name in ("fields", "params")}
     if booster.classes is not None:
         fields["classes"] = encode_classes(booster.classes)
-    arrays = {name: getattr(booster.trees, name) for name in DTYPES} | {"base": booster.base}
+    trees, by_code = booster.trees, sets.encode(booster.trees.set_offset, booster.trees.set_code)
+    arrays = {name: getattr(trees, name) for name in DTYPES} | {"base": booster.base} | by_code
     extra = linear.encode(booster.trees.linear) | categories.pack(booster.categories)
     joined = combine.encode(booster.combinations)
-    version = VERSION if joined else 2 if extra else 1
-    kept = DTYPES if booster.categories else [name for name in DTYPES if name not in SETS]
+    latest = "set_bits" in by_code or (trees.missing_left > 1).any()
+    version = VERSION if latest else 3 if joined else 2 if extra else 1
+    kept = {**DTYPES, **by_code} if booster.categories else [name for name in DTYPES if name not in SETS]
     return container.pack(KIND, version, {name: arrays[name] for name in (*kept, "base")} | extra | joined, fields)
 
 
@@ -106,6 +109,7 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
         fields["classes"] = _decode_classes(fields["classes"])
     known = categories.unpack(arrays, len(fields["feature_names"]), ModelFormatError)
     terms, joined = linear.decode(arrays), combine.decode(arrays)
+    sets.decode(arrays)
     if set(arrays) != (ARRAYS | {*SETS} if known else ARRAYS):
         raise ModelFormatError(f"The file has other arrays than a model: {sorted(arrays)}.")
     base = arrays.pop("base")

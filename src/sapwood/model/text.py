@@ -70,8 +70,9 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
         Columns tree, round, output, node, depth, feature, threshold, missing ("left" or "right"), left, right,
         value, gain, cover, count. Leaves have no feature and missing (None), no threshold and gain (NaN), and
         children -1; splits have no value (NaN). With columns of categories one column more, ``categories``: lists
-        of those that go left, as text, where a split is by them and has no threshold (NaN); else None. With linear
-        leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value in
+        of those that go left, as text, where a split is by them and has no threshold (NaN); else None. Where some
+        splits tell categories that training has not met from missing ones, one more, ``new``: their side. With
+        linear leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value in
         them take the value; else None.
     """
     if backend not in BACKENDS:
@@ -85,10 +86,10 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
     trees, names, categories = booster.trees, booster.internal_names, booster._labelled
     tree = np.repeat(np.arange(trees.n_trees), np.diff(trees.offset))
     leaf = trees.left == 0
-    side = np.where(trees.missing_left == 1, "left", "right")
-    lists = [
-        _labels(trees, node, categories) if by_set else None for node, by_set in enumerate((trees.set >= 0).tolist())
-    ]
+    missing, new = (np.where(left, "left", "right").tolist() for left in (trees.missing_left & 1 == 1, trees.new_left))
+    by_set = (trees.set >= 0).tolist()
+    lists = [_labels(trees, node, categories) if inside else None for node, inside in enumerate(by_set)]
+    told = [side if inside else None for side, inside in zip(new, by_set, strict=True)]
     formulas = [_formula(trees, node, names, "") or None for node in range(trees.n_nodes)] if trees.linear else []
     return library.DataFrame(
         {
@@ -99,7 +100,7 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
             "depth": trees.depth(),
             "feature": [None if column < 0 else names[column] for column in trees.column.tolist()],
             "threshold": np.where(leaf | (trees.set >= 0), np.nan, trees.threshold),
-            "missing": [None if end else to for end, to in zip(leaf.tolist(), side.tolist(), strict=True)],
+            "missing": [None if end else to for end, to in zip(leaf.tolist(), missing, strict=True)],
             "left": np.where(leaf, -1, trees.left),
             "right": np.where(leaf, -1, trees.left + 1),
             "value": np.where(leaf, trees.value, np.nan),
@@ -107,6 +108,7 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
             "cover": trees.cover,
             "count": trees.count,
             **({"categories": lists} if categories else {}),
+            **({"new": told} if (trees.missing_left > 1).any() else {}),
             **({"linear": formulas} if trees.linear else {}),
         }
     )
@@ -136,10 +138,11 @@ def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping
     name, threshold = names[tree.column[node]], float(tree.threshold[node])
     if tree.set[node] >= 0:
         labels, none = _labels(tree, node, categories, repr), categories[int(tree.column[node])].none
-        if not labels:
-            return f"{name} is {none}"
+        rest = ("", none, "new", "missing, not new")[tree.missing_left[node]]
+        if rest and not labels:
+            return f"{name} is {rest}"
         more = [f"... {len(labels)} in all"] if len(labels) > MANY else []
-        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (f" or {none}" if tree.missing_left[node] else "")
+        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (f" or {rest}" if rest else "")
     if threshold == np.inf:
         return f"{name} is not missing"
     return f"{name} <= {threshold!r}" + (" or missing" if tree.missing_left[node] else "")

@@ -55,7 +55,9 @@ class Trees:
     output: NDArray[np.int32]  # (n_trees) the score a tree adds to
     column: NDArray[np.int32]  # (n_nodes) from here on; -1 in leaves
     threshold: NDArray[np.float64]  # x <= threshold goes left; +inf: every value left, missing right; 0 in leaves
-    missing_left: NDArray[np.uint8]  # 1: missing goes left; 0 in leaves
+    missing_left: NDArray[
+        np.uint8
+    ]  # 1: missing goes left; 2 more, by a set: what is new goes the other way; 0 in leaves
     left: NDArray[np.int32]  # 0 in leaves
     value: NDArray[np.float64]  # 0 in splits
     gain: NDArray[np.float64]  # 0 in leaves
@@ -157,6 +159,12 @@ class Trees:
         """The codes that go left at a node of all nodes, whose split is by a set."""
         return self.set_code[self.set_offset[self.set[node]] : self.set_offset[self.set[node] + 1]]
 
+    @property
+    def new_left(self) -> NDArray[np.bool_]:
+        """By node: whether categories that training has not met go left."""
+        other: NDArray[np.bool_] = (self.missing_left & 1) != (self.missing_left >> 1)
+        return other
+
     def depth(self) -> NDArray[np.int32]:
         """Depth of every node, 0 in the roots, level by level."""
         start = np.repeat(self.offset[:-1], np.diff(self.offset))
@@ -222,7 +230,7 @@ class Trees:
         leaf = self.left == 0
         hold((self.column == -1) == leaf, "leaves, and only they, have column -1")
         hold((self.column >= -1) & (self.column < n_columns), f"columns are below {n_columns}")
-        hold(self.missing_left <= 1, "'missing_left' is 0 or 1")
+        hold(self.missing_left <= np.where(self.set >= 0, 3, 1), "'missing_left' is 0 or 1, at most 3 by a set")
         hold(self.threshold > -np.inf, "no threshold is NaN or -inf")
         hold((self.threshold < np.inf) | (self.missing_left == 0), "a threshold of +inf sends missing values right")
         for name in ("value", "gain", "cover", "count"):

@@ -10,7 +10,7 @@ namespace sapwood {
 std::vector<int32_t> hash_order(uint64_t seed, uint64_t which, const int32_t* count, int64_t n);
 
 struct Encode {
-  std::vector<const int32_t*> code;  // by column: (n) 0 .. n_codes - 1; -1: missing, a category of its own
+  std::vector<const int32_t*> code;  // by column: (n) 0 .. n_codes - 1; -1: missing, -2: new, categories of their own
   std::vector<int32_t> n_codes;      // by column
   const int64_t* mass;               // (n_masses, n) what a row adds to the numerator
   int64_t n_masses;

@@ -41,15 +41,21 @@ int symmetric_depth(const ForestArrays& a, int64_t at, int64_t n) {
   return depth;
 }
 
-constexpr int MAX_CODES = 65534;  // of a column of categories, so that the two after them are 16 bits still
-
-constexpr int SMALL_SET = 512;  // sets of codes below it have a bit for each, others are searched
-constexpr int TOP_BYTE = 254;   // so that the code of missing values, one more, is a byte
+constexpr int MAX_CODES = 65534;  // of a column of categories, as bins have them
+constexpr int SMALL_SET = 512;    // below it sets have a bit a code, others where these are no more words than codes
+constexpr int TOP_BYTE = 253;     // so that the codes of missing and of new values, the two after it, are bytes
+constexpr double UNSEEN = -2.0;   // the code of a category that training has not met
 
 // Above every code of a set, which is empty where missing values are alone on the left.
 int32_t above(const ForestArrays& a, int64_t s) {
   return a.set_offset[s] < a.set_offset[s + 1] ? a.set_code[a.set_offset[s + 1] - 1] + 1 : 0;
 }
+
+// Whether what training has not met goes left: the other way than missing values where the second bit says so.
+bool unseen_left(uint8_t sides) { return ((sides ^ sides >> 1) & 1) != 0; }
+
+// The code of a category among those of a column: `top` is in no set, missing and new ones follow.
+int code_of(double x, int top) { return x >= 0.0 ? (x < top ? (int)x : top) : x == UNSEEN ? top + 2 : top + 1; }
 
 uint8_t code_of(double x, const Cuts& cuts) {
   return (uint8_t)(x != x ? cuts.n + 1 : std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
@@ -83,7 +89,7 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   std::vector<std::vector<double>> thresholds(n_columns);
   for (int64_t t = 0; t < a.n_trees; t++) {
     const int64_t at = a.offset[t], n = a.offset[t + 1] - at;
-    check(n >= 1 && n < 0x3fffffff && at >= 0 && at + n <= a.n_nodes, "tree offsets must rise");
+    check(n >= 1 && n < 0x1fffffff && at >= 0 && at + n <= a.n_nodes, "tree offsets must rise");
     check(a.output[t] >= 0 && a.output[t] < n_outputs(), "a tree adds to an output that is not there");
     for (int64_t u = 0; u < n; u++) {
       const int32_t left = a.left[at + u], c = a.column[at + u];
@@ -100,13 +106,14 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   set_code_.assign(a.set_code, a.set_code + a.n_codes);
   std::vector<int64_t> set_at(a.n_sets);
   for (int64_t s = 0; s < a.n_sets; s++) {
-    const int end = above(a, s);
-    set_at[s] = end <= SMALL_SET ? (int64_t)small_sets_.size() : ~s;
-    if (end > SMALL_SET) continue;
-    small_sets_.push_back((uint64_t)end);
-    small_sets_.resize(small_sets_.size() + (end + 63) / 64, 0);
+    const int end = above(a, s), words = (end + 63) / 64;
+    const bool in_bits = end <= SMALL_SET || words <= a.set_offset[s + 1] - a.set_offset[s];
+    set_at[s] = in_bits ? (int64_t)bit_sets_.size() : ~s;
+    if (!in_bits) continue;
+    bit_sets_.push_back((uint64_t)end);
+    bit_sets_.resize(bit_sets_.size() + words, 0);
     for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++)
-      small_sets_[set_at[s] + 1 + a.set_code[i] / 64] |= 1ull << (a.set_code[i] % 64);
+      bit_sets_[set_at[s] + 1 + a.set_code[i] / 64] |= 1ull << (a.set_code[i] % 64);
   }
   mask_sets_.reserve(std::count_if(a.set, a.set + a.n_nodes, [](int32_t s) { return s >= 0; }));  // nodes point to them
   plane_of_.assign(n_columns, -1);
@@ -151,7 +158,8 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
       const int32_t left = a.left[at + u];
       Walk& w = walk_[at + u];
       w.threshold = left == 0 ? INF : a.threshold[at + u], w.plane = left == 0 ? -1 : plane_of_[a.column[at + u]];
-      w.left = left == 0 ? u * 2 + 1 : left * 2 + (a.missing_left[at + u] != 0);
+      const uint8_t sides = a.missing_left[at + u];
+      w.left = left == 0 ? u * 4 + 1 : left * 4 + unseen_left(sides) * 2 + (sides & 1);
       if (left != 0 && a.set[at + u] >= 0) w.set = set_at[a.set[at + u]], w.plane = -2 - w.plane;
     }
     if (tree.masked) {
@@ -161,12 +169,12 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
         if (a.left[at + u] == 0) return m;
         const int p = plane_of_[a.column[at + u]], top = top_[a.column[at + u]];
         m.plane = p, m.left = (uint16_t)a.left[at + u];
-        if (top >= 0) {  // codes from `top` on are in no set, the one after it is missing
+        if (top >= 0) {
           const int32_t s = a.set[at + u];
-          const bool missing_left = a.missing_left[at + u];
+          const bool missing = a.missing_left[at + u] & 1, unseen = unseen_left(a.missing_left[at + u]);
           if (top > TOP_BYTE) {
             const auto column = std::lower_bound(wide_columns_.begin(), wide_columns_.end(), a.column[at + u]);
-            wide_.push_back({(int)(column - wide_columns_.begin()), s, missing_left});
+            wide_.push_back({(int)(column - wide_columns_.begin()), set_at[s], missing, unseen});
             m.plane = (int)used_.size() + tree.n_wide++, m.low = 1, m.length = 1;
             return m;
           }
@@ -174,7 +182,8 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
           right.fill(~0ull);
           auto to_left = [&](int code) { right[code / 64] &= ~(1ull << (code % 64)); };
           for (int64_t i = a.set_offset[s]; i < a.set_offset[s + 1]; i++) to_left(a.set_code[i]);
-          if (missing_left) to_left(top + 1);
+          if (missing) to_left(top + 1);
+          if (unseen) to_left(top + 2);
           m.set = right.data();
           return m;
         }
@@ -207,7 +216,7 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
 
 bool Forest::in_set(int64_t set, double x) const {
   if (set >= 0) {
-    const uint64_t* bits = &small_sets_[set];
+    const uint64_t* bits = &bit_sets_[set];
     return x < (double)bits[0] && (bits[1 + (int64_t)x / 64] >> ((int64_t)x % 64) & 1);
   }
   const int32_t *first = set_code_.data() + set_offset_[~set], *last = set_code_.data() + set_offset_[~set + 1];
@@ -221,8 +230,9 @@ int32_t Forest::follow(const OneTree& t, const double* row) const {
     const bool by_set = w[u].plane < 0;
     const double x = row[by_set ? -2 - w[u].plane : w[u].plane];
     const bool missing = by_set ? !(x >= 0.0) : x != x;  // codes below 0, and NaN
-    const bool left = missing ? w[u].left & 1 : by_set ? in_set(w[u].set, x) : x <= w[u].threshold;
-    u = (w[u].left >> 1) + !left;
+    const int side = by_set && x == UNSEEN ? 2 : 1;
+    const bool left = missing ? w[u].left & side : by_set ? in_set(w[u].set, x) : x <= w[u].threshold;
+    u = (w[u].left >> 2) + !left;
   }
   return u;
 }
@@ -241,7 +251,7 @@ void Forest::follow(const Walk* const* tree, const double* const* row, int32_t* 
       const double value = row[j][at.plane];
       bool right = value > at.threshold;
       if (MISSING) right |= (value != value) & !(at.left & 1);
-      const int32_t next = (at.left >> 1) + right;
+      const int32_t next = (at.left >> 2) + right;
       moved |= next ^ u[j];
       u[j] = next;
     }
@@ -347,7 +357,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
   const int k = n_outputs(), n_planes = (int)used_.size();
   struct alignas(64) Local {
     std::vector<uint8_t> codes;   // (n_planes + most_wide_, BLOCK)
-    std::vector<uint16_t> wide;   // (wide_columns_, BLOCK)
+    std::vector<int32_t> wide;    // (wide_columns_, BLOCK)
     std::vector<uint64_t> right;  // a bit a code
     std::vector<const uint8_t*> planes;
     std::vector<uint64_t> reach;
@@ -359,7 +369,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     if (mine.planes.empty()) {
       mine.codes.assign((size_t)(n_planes + most_wide_) * BLOCK + 64, 0);
       mine.wide.assign(wide_columns_.size() * BLOCK, 0);
-      mine.right.assign(most_wide_ > 0 ? (MAX_CODES + 2) / 64 : 0, ~0ull);
+      mine.right.assign(most_wide_ > 0 ? (MAX_CODES + 2) / 64 + 1 : 0, ~0ull);
       for (int p = 0; p < n_planes + most_wide_; p++) mine.planes.push_back(mine.codes.data() + (size_t)p * BLOCK);
       mine.planes.push_back(nullptr);
       mine.reach.resize((size_t)most_nodes_ * (BLOCK / 64));
@@ -387,7 +397,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
         else if (top >= 0) {
           double x[STRIPE];
           load(column, at + first_row, m, x);
-          for (int i = 0; i < m; i++) plane[i] = (uint8_t)(!(x[i] >= 0.0) ? top + 1 : x[i] < top ? (int)x[i] : top);
+          for (int i = 0; i < m; i++) plane[i] = (uint8_t)code_of(x[i], top);
           continue;
         }
         encode(column, at + first_row, m, cuts_[p], plane);
@@ -401,20 +411,27 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       const int top = top_[wide_columns_[c]];
       double x[BLOCK];
       load(table.columns[wide_columns_[c]], at, n, x);
-      uint16_t* wide = &mine.wide[c * BLOCK];
-      for (int i = 0; i < n; i++) wide[i] = (uint16_t)(!(x[i] >= 0.0) ? top + 1 : x[i] < top ? (int)x[i] : top);
+      int32_t* wide = &mine.wide[c * BLOCK];
+      for (int i = 0; i < n; i++) wide[i] = code_of(x[i], top);
     }
     for (int64_t t = first; t < last; t++) {
       const OneTree& tree = trees_[t];
       for (int k = 0; k < tree.n_wide; k++) {
         const WideNode& node = wide_[tree.first_wide + k];
-        const uint16_t* wide = &mine.wide[(size_t)node.column * BLOCK];
+        const int32_t* wide = &mine.wide[(size_t)node.column * BLOCK];
         uint8_t* plane = mine.codes.data() + (size_t)(n_planes + k) * BLOCK;
         auto flip = [&] {  // between a table in which all go right and that of the node
-          for (int64_t i = set_offset_[node.set]; i < set_offset_[node.set + 1]; i++)
-            mine.right[set_code_[i] / 64] ^= 1ull << (set_code_[i] % 64);
-          const int missing = top_[wide_columns_[node.column]] + 1;
-          if (node.missing_left) mine.right[missing / 64] ^= 1ull << (missing % 64);
+          auto one = [&](int code) { mine.right[code / 64] ^= 1ull << (code % 64); };
+          if (node.set >= 0) {
+            const uint64_t* bits = &bit_sets_[node.set];
+            for (uint64_t w = 0; w < (bits[0] + 63) / 64; w++) mine.right[w] ^= bits[1 + w];
+          } else {
+            const int32_t* codes = set_code_.data();
+            std::for_each(codes + set_offset_[~node.set], codes + set_offset_[~node.set + 1], one);
+          }
+          const int top = top_[wide_columns_[node.column]];
+          if (node.missing_left) one(top + 1);
+          if (node.unseen_left) one(top + 2);
         };
         flip();
         for (int i = 0; i < BLOCK; i++) plane[i] = (uint8_t)(mine.right[wide[i] >> 6] >> (wide[i] & 63) & 1);

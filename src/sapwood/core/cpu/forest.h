@@ -17,7 +17,7 @@ struct ForestArrays {
   const int32_t* output;  // (n_trees)
   const int32_t* column;  // (n_nodes) ...
   const double* threshold;
-  const uint8_t* missing_left;
+  const uint8_t* missing_left;  // 1: missing goes left; 2 more: what training has not met goes the other way
   const int32_t* left;
   const double* value;
   const int32_t* set;  // (n_nodes) the set of codes that goes left, or -1: by the threshold
@@ -44,10 +44,11 @@ class Forest {
   struct Walk {  // a node for following one row: x <= threshold goes left, or the codes of a set
     union {
       double threshold;
-      int64_t set;  // into small_sets_; ~ its number where it holds larger codes
+      int64_t set;  // into bit_sets_; ~ its number where it is searched
     };
     int32_t plane;  // place of its column in used_; -1 in leaves, -2 - place where a set decides
-    int32_t left;   // left child * 2 + missing_left; in a leaf itself, which every value and a missing one come back to
+    int32_t
+        left;  // left child * 4 + unseen * 2 + missing left; a leaf itself, which every value and missing come back to
   };
   struct OneTree {
     int64_t first_node;
@@ -59,8 +60,8 @@ class Forest {
   };
   struct WideNode {  // a split by codes of more than a byte, whose answers make a plane
     int column;      // place in wide_columns_
-    int32_t set;
-    bool missing_left;
+    int64_t set;     // as in Walk
+    bool missing_left, unseen_left;
   };
   void check_sets(const ForestArrays& a);
   bool in_set(int64_t set, double x) const;
@@ -90,7 +91,7 @@ class Forest {
   std::vector<int> top_;       // by column: above every code of its sets; -1: split by thresholds
   std::vector<int64_t> set_offset_;
   std::vector<int32_t> set_code_;
-  std::vector<uint64_t> small_sets_;  // of each set how many codes it has a bit for, then the bits, 1 goes left
+  std::vector<uint64_t> bit_sets_;  // of each set how many codes it has a bit for, then the bits, 1 goes left
   std::vector<MaskNode> masks_;
   std::vector<std::array<uint64_t, SET_WORDS>> mask_sets_;
   std::vector<int> wide_columns_;

@@ -12,9 +12,10 @@ namespace {
 // Bits of a group's pattern: more mean fewer groups, but larger tables. With 7, 8, 9 bits 10k rows took 0.23, 0.22, 0.24 s of processors
 // on trees of depth 6 and 1.5, 1.4, 1.3 s on those of 63 leaves (benchmarks/explain.py).
 constexpr size_t GROUP_BITS = 8;
-constexpr int NEVER = 31;                 // a bit that is wanted but in no mask
-constexpr int32_t SMALL_SET = 512;        // sets of codes below it have a byte for each, others are searched
-constexpr uint32_t MISSING = 0xffffffff;  // the code of a missing category
+constexpr int NEVER = 31;           // a bit that is wanted but in no mask
+constexpr int32_t SMALL_SET = 512;  // sets of codes below it have a byte for each, others are searched
+constexpr uint32_t MISSING = 0xffffffff,
+                   UNSEEN = 0xfffffffe;  // codes of a missing category and of a new one, -2 in tables
 
 void check(bool fine, const char* what) {
   if (!fine) throw std::invalid_argument(what);
@@ -67,21 +68,23 @@ Asked::Asked(int n_columns, const ForestArrays& a)
 
 Condition Asked::condition(const ForestArrays& a, int64_t node) const {
   const int p = plane_of_[a.column[node]];
-  const bool missing_left = a.missing_left[node] != 0;
-  if (category_[p]) return {p, 0, 0, a.set[node], missing_left};
+  const uint8_t sides = a.missing_left[node];
+  const bool missing_left = sides & 1;
+  if (category_[p]) return {p, 0, 0, a.set[node], missing_left, ((sides ^ sides >> 1) & 1) != 0};
   const Cuts& cuts = cuts_[p];
   const double x = a.threshold[node];
   const int bin =
       x == INF ? cuts.n : (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
   const uint32_t low = (uint32_t)bin + 1, end = (uint32_t)cuts.n + 1 + !missing_left;
-  return {p, low, end - low, -1, missing_left};
+  return {p, low, end - low, -1, missing_left, missing_left};
 }
 
 void Asked::encode(const Chunk& table, int plane, int64_t first, int n, uint32_t* code) const {
   double x[BLOCK];
   load(table.columns[columns_[plane]], first, n, x);
   if (!category_[plane]) return kernels().rank(x, n, cuts_[plane].d.data(), cuts_[plane].n, code);
-  for (int i = 0; i < n; i++) code[i] = x[i] >= 0.0 && x[i] < 65536.0 ? (uint32_t)x[i] : MISSING;
+  for (int i = 0; i < n; i++)
+    code[i] = x[i] >= 0.0 && x[i] < 65536.0 ? (uint32_t)x[i] : x[i] == -2.0 ? UNSEEN : MISSING;
 }
 
 void Asked::goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const {
@@ -89,9 +92,10 @@ void Asked::goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* 
   const int32_t *first = set_code_.data() + set_offset_[c.set], *end = set_code_.data() + set_offset_[c.set + 1];
   const std::vector<uint8_t>& member = member_[c.set];
   for (int i = 0; i < n; i++)
-    left[i] = code[i] == MISSING ? c.missing_left
-              : member.empty()   ? std::binary_search(first, end, (int32_t)code[i])
-                                 : code[i] < member.size() && member[code[i]];
+    left[i] = code[i] == MISSING  ? c.missing_left
+              : code[i] == UNSEEN ? c.unseen_left
+              : member.empty()    ? std::binary_search(first, end, (int32_t)code[i])
+                                  : code[i] < member.size() && member[code[i]];
 }
 
 namespace {

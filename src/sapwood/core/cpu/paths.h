@@ -23,7 +23,7 @@ struct Condition {       // a row goes right where code - low < length, unsigned
   int32_t plane;         // which of the columns that are asked for
   uint32_t low, length;  // of the codes of that column
   int32_t set;           // or -1
-  bool missing_left;
+  bool missing_left, unseen_left;
   auto operator<=>(const Condition&) const = default;
 };
 

@@ -587,7 +587,7 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
   for (int u = 0; u < t.n_nodes; u++) {
     if (t.left[u] == 0) continue;
     const int n_bins = b.n_bins[t.column[u]];
-    const bool side = t.missing_left[u] != 0;
+    const bool side = (t.missing_left[u] & 1) != 0;
     if (t.set[u] < 0) {
       const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)n_bins + (side ? 0 : 1);
       of[u] = {low, end - low};
@@ -598,7 +598,7 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
     }
   }
   for (int u = 0; u < t.n_nodes && !places.empty(); u++)
-    if (t.left[u] != 0 && t.set[u] >= 0) of[u].set = &bits[places[{t.set[u], t.missing_left[u] != 0}]];
+    if (t.left[u] != 0 && t.set[u] >= 0) of[u].set = &bits[places[{t.set[u], (t.missing_left[u] & 1) != 0}]];
   auto shares = [&](int u) { return t.left[u] != 0 && b.layout.slot_of(t.column[u]).columns.size() > 1; };
   size_t n_fused = 0;
   for (int u = 0; u < t.n_nodes; u++) n_fused += shares(u);

@@ -74,7 +74,9 @@ static const int32_t set_code[{n_codes}] = {{{set_code}}}; /* these go left */
 static const int32_t n_bins[{n_columns}] = {{{n_bins}}};   /* of columns of categories */
 
 static int goes_right(int32_t u, double x) {{
-  if (!(x >= 0.0 && x < (double)n_bins[node_column[u]])) return !node_missing_left[u];
+  const int sides = node_missing_left[u]; /* 2 more: what is new does not go with what is missing */
+  if (x == -2.0) return !((sides ^ sides >> 1) & 1);
+  if (!(x >= 0.0 && x < (double)n_bins[node_column[u]])) return !(sides & 1);
   for (int32_t i = set_first[node_set[u]]; i < set_first[node_set[u] + 1]; i++)
     if (set_code[i] == (int32_t)x) return 0;
   return 1;

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data.categories import UNSEEN
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 
@@ -46,7 +47,7 @@ def steps(booster: Booster) -> list[Step]:
     -------
     list of Step
         The first takes a float32 table, (n_rows, n_columns): NaN for missing values, and in columns of categories the
-        place of a value in the dictionary.
+        place of a value in the dictionary, -2 for what is not in it.
     """
     if booster.link not in LINKS:
         raise ParameterError(f"the link {booster.link!r} has no ONNX operators; there are {', '.join(LINKS)}.")
@@ -101,8 +102,8 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
     trees = booster.trees
     if len(booster.combinations):
         raise ParameterError(
-            "the model splits combinations of columns, which ONNX does not have; train with max_combination=1 and no "
-            "missing categories, or export to C."
+            "the model splits combinations of columns, which ONNX does not have; train with max_combination=1, or "
+            "export to C."
         )
     if not trees.n_trees:
         raise ParameterError("the model has no trees; an ensemble of ONNX needs one at least.")
@@ -119,7 +120,7 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
         "values": np.where(leaf, 0.0, _at_most(trees.threshold)),
         "truenodeids": trees.left,
         "falsenodeids": np.where(leaf, 0, trees.left + 1),
-        "missing_value_tracks_true": trees.missing_left,
+        "missing_value_tracks_true": trees.missing_left & 1,
     }
     if (trees.set >= 0).any():
         nodes = _with_sets(booster, nodes)
@@ -146,18 +147,20 @@ def _with_sets(booster: Booster, nodes: dict[str, NDArray[Any]]) -> dict[str, ND
                     no: right                           no: is it 4?  yes: left
                                                                       no: right
 
-    The shorter of the two sides is asked for; where it is empty, for a code that no value has.
+    The shorter of the two sides is asked for, what is new with it if it goes there; where it is empty, for a code that
+    no value has.
     """
     trees, sizes = booster.trees, np.diff(booster.trees.offset)
     rows: list[tuple[Any, ...]] = list(zip(*(array.tolist() for array in nodes.values()), strict=True))
     for at in np.flatnonzero(trees.set >= 0).tolist():
         tree, node, column, _, _, left, right, missing_left = rows[at]
-        inside = trees.codes(at)
+        inside, new_left = trees.codes(at), bool(trees.new_left[at])
         outside = np.setdiff1d(np.arange(booster.categories[column].n_bins), inside)
         if len(inside) <= len(outside):
             codes, yes, no, missing = inside, left, right, missing_left
         else:
             codes, yes, no, missing = outside, right, left, 1 - missing_left
+        codes = np.append(codes, [UNSEEN] if (yes == left) == new_left else []).astype(np.int64)
         for code in codes.tolist()[:0:-1]:  # the last first; the first takes the place of the split
             rows.append((tree, sizes[tree], column, "BRANCH_EQ", float(code), yes, no, 0))
             no = sizes[tree]
