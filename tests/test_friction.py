@@ -288,3 +288,17 @@ def test_folds_of_ones_own() -> None:
 def test_folds_that_are_none(folds: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         sw.cv(QUICK, DATA, folds=folds)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("best_iteration", "best_round"), ("save_model", r"save\(path\)"), ("get_score", "importance")]
+)
+def test_what_models_of_the_peers_have(name: str, hint: str) -> None:
+    booster = sw.train({"n_estimators": 1}, sw.Dataset([[0.0], [1.0]], [0.0, 1.0]))
+    with pytest.raises(AttributeError, match=f"a Booster has no '{name}'; use {hint}"):
+        getattr(booster, name)
+    with pytest.raises(AttributeError, match=r"a Booster has no 'colour'$"):
+        booster.colour  # noqa: B018
+    with pytest.raises(TypeError, match=r"predict\(\) has no argument 'num_iteration'; use rounds"):
+        booster.predict([[0.0]], num_iteration=1)
+    assert not hasattr(booster, name) and hasattr(booster, "predict")

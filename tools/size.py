@@ -11,7 +11,7 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 3420,  # 28 metrics in one file; every parameter; what the peers mean by theirs, and what we have not
+    "src/sapwood": 3450,  # 28 metrics in one file; every parameter; what the peers mean by theirs, and what we have not
     "src/sapwood/device": 160,
     "src/sapwood/data": 2450,  # any container, categories and their dictionaries, sparse tables, target statistics
     "src/sapwood/model": 3080,  # trees and their proofs; combinations, sets as bits; explanations, effects, influence

@@ -162,6 +162,27 @@ ARGUMENTS = {
     **dict.fromkeys(("eval_init_score", "base_margin_eval_set"), "use X_val, y_val and init_score_val."),
     **dict.fromkeys(("eval_names",), "validation sets are called valid, or valid_0, valid_1, ..."),
     **dict.fromkeys(("missing",), ABSENT["missing"][1]),
+    **dict.fromkeys(("num_iteration", "iteration_range", "ntree_limit", "ntree_end", "start_iteration", "ntree_start"),
+                    "use rounds, a number or (first, last)."),
+    **dict.fromkeys(("raw_score", "output_margin", "prediction_type"), "use raw=True for scores before the link."),
+    **dict.fromkeys(("pred_leaf",), "use predict_leaves."),
+    **dict.fromkeys(("pred_contribs", "pred_contrib", "pred_interactions"), "use explain."),
+}  # fmt: skip
+
+# What models of the peers can do, and where it is here.
+ATTRIBUTES = {
+    **dict.fromkeys(("best_iteration", "best_iteration_", "best_ntree_limit", "tree_count_"), "best_round or n_rounds"),
+    **dict.fromkeys(("current_iteration", "num_boosted_rounds", "num_trees"), "n_rounds, or trees.n_trees"),
+    **dict.fromkeys(("save_model", "save_raw", "model_to_string"), "save(path) or to_bytes()"),
+    **dict.fromkeys(("load_model", "model_from_string"), "sapwood.load(path)"),
+    **dict.fromkeys(("get_score", "get_fscore", "feature_importance", "feature_importances_",
+                     "get_feature_importance"), "importance(kind)"),
+    **dict.fromkeys(("trees_to_dataframe", "dump_model", "get_dump"), "to_frame() or to_text()"),
+    **dict.fromkeys(("feature_name", "feature_name_", "feature_names_"), "feature_names"),
+    **dict.fromkeys(("num_feature", "num_features"), "n_columns"),
+    **dict.fromkeys(("inplace_predict", "predict_proba"), "predict(X), probabilities where there are classes"),
+    **dict.fromkeys(("get_shap_values", "shap_values"), "explain(X)"),
+    **dict.fromkeys(("evals_result", "evals_result_", "get_evals_result", "best_score"), "history"),
 }  # fmt: skip
 
 

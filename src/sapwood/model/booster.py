@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood import peers
 from sapwood.data import ingest
 from sapwood.data.categories import Dictionary, known
 from sapwood.data.sparse import no_zeros
@@ -156,6 +157,10 @@ class Booster:
             f"{self.n_columns} columns, {self.n_outputs} outputs>"
         )
 
+    def __getattr__(self, name: str) -> Any:
+        hint = f"; use {peers.ATTRIBUTES[name]}." if name in peers.ATTRIBUTES else ""
+        raise AttributeError(f"a Booster has no {name!r}{hint}", name=name, obj=self)
+
     def predict(
         self,
         X: Any,
@@ -164,6 +169,7 @@ class Booster:
         rounds: Rounds = None,
         init_score: Any = None,
         n_jobs: int | None = None,
+        **more: Any,
     ) -> Floats:
         """Predict every row of a table.
 
@@ -188,6 +194,8 @@ class Booster:
         (n_rows,) float64, or (n_rows, n_outputs) with several outputs
             Values, probabilities of the second class, or probabilities of every class or label.
         """
+        if more:
+            peers.refuse_arguments(self.predict, more, {}, "params")
         if self.link == CUSTOM and not raw:
             link = self._link()
             return link(self.predict(X, raw=True, rounds=rounds, init_score=init_score, n_jobs=n_jobs))
