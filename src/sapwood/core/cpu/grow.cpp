@@ -43,7 +43,8 @@ class Growth {
         k_(kernels()),
         columns_(tree_columns(in)),
         t_(in, work, columns_),
-        s_(in, columns_, t_) {
+        counts_(in.binned, work, t_, nodes_),
+        s_(in, columns_, t_, counts_) {
     if (in.ordered != nullptr) exact_.emplace(in, work, columns_, s_);
     masks_ = leaves_by_masks(b_, in.weights, lim_);
   }
@@ -60,7 +61,7 @@ class Growth {
   Tree finish(const Numbers& numbers, std::vector<double>& value) {
     leave_root();
     Tree tree = harvest(numbers, value);
-    for (Node& n : nodes_) t_.release(n.hist);
+    for (int32_t id = 0; id < (int32_t)nodes_.size(); id++) release(id);
     return tree;
   }
 
@@ -141,9 +142,9 @@ class Growth {
           n.best = {}, n.gain = n.rank = 0, n.score = s_.score(n.sum, id);
           search(id);
           if (n.rank > 0) frontier.open(n.rank, id);
-          else t_.release(n.hist);
+          else release(id);
         }
-      if (!in_.rules.intermediate) frontier.trim([&](int32_t id) { t_.release(nodes_[id].hist); });
+      if (!in_.rules.intermediate) frontier.trim([&](int32_t id) { release(id); });
     }
   }
 
@@ -166,6 +167,11 @@ class Growth {
     }
   }
 
+  void release(int32_t id) {
+    t_.release(nodes_[id].hist);
+    counts_.release(id);
+  }
+
   // Splits the nodes of a batch; where `more` can follow, their children get histograms and (with `search`) best splits.
   void expand(const std::vector<int32_t>& batch, bool more, bool search) {
     if (b_.any_category) make_sets(batch, search);
@@ -181,7 +187,7 @@ class Growth {
                  large = open && (!search || s_.can_split(nodes_[job.large]));
       job.count = small || large, job.rest = large;
       if (job.count) jobs_.push_back(job);
-      else t_.release(nodes_[id].hist);
+      else release(id);
     }
     if (b_.any_category) count_children(batch);
     if (exact_) order_children(search);
@@ -230,7 +236,7 @@ class Growth {
   // The last splits of a tree: nobody will ask for their children's rows.
   void end(const std::vector<int32_t>& batch) {
     for (const int32_t id : batch) {
-      t_.release(nodes_[id].hist);
+      release(id);
       nodes_[id].left = (int32_t)nodes_.size();
       nodes_.resize(nodes_.size() + 2);
       inherit(id);
@@ -524,8 +530,10 @@ class Growth {
       std::stable_sort(jobs_.begin(), jobs_.end(),
                        [&](const Job& a, const Job& b) { return nodes_[a.small].n_rows > nodes_[b.small].n_rows; });
     if (search)
-      for (const Job& j : jobs_)
+      for (const Job& j : jobs_) {
         for (const int32_t id : {j.small, j.large}) s_.open(nodes_[id], id);
+        counts_.split(j.parent, j.small, j.large);
+      }
     int64_t work = 0;
     for (const Job& j : jobs_) work += t_.count_ns(nodes_[j.small].n_rows) + (search ? 2 * t_.n_codes : 0);
     const size_t threads = work < FORK_NS ? 1 : in_.n_threads, n_jobs = jobs_.size();
@@ -542,8 +550,9 @@ class Growth {
       t_.release(parent.hist);
       if (search) {
         s_.close(small, j.small), s_.close(large, j.large);
-        for (Node* n : {&small, &large})
-          if (!(n->rank > 0)) t_.release(n->hist);
+        counts_.settle(j.large);
+        for (const int32_t id : {j.small, j.large})
+          if (!(nodes_[id].rank > 0)) release(id);
       }
     }
   }
@@ -802,6 +811,7 @@ class Growth {
   const Kernels& k_;
   const std::vector<int> columns_;  // of this tree
   Tally t_;
+  Counts counts_;
   Search s_;
   std::optional<Exact> exact_;
   bool masks_ = false;

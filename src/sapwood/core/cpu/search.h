@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "../math/gain.h"
 #include "../math/hash.h"
 #include "category.h"
+#include "counts.h"
 #include "guard.h"
 
 namespace sapwood {
@@ -43,13 +45,14 @@ class Search {
   };
   std::vector<int32_t> shared_set;  // the codes that the last one sends left, if it is one of categories
 
-  Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally)
+  Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally, Counts& counts)
       : in_(in),
         b_(in.binned),
         q_(in.gradients),
         lim_(in.limits),
         k_(kernels()),
         t_(tally),
+        counts_(counts),
         columns_(columns),
         by_slot_(columns),
         guard_(in.rules, in.binned, penalty_),
@@ -63,6 +66,7 @@ class Search {
     unit_ = hs / (gs * gs);
     least_count_ = lim_.min_samples_leaf * power_of_two(in.weights.shift);
     counted_ = lim_.min_samples_leaf > 1.0;
+    if (counted_ && !in.weights.given) least_rows_ = 2.0 * least_count_;
     if (counted_ && q_.constant_hessian) {  // then the hessian counts
       penalty_.min_h = std::max(penalty_.min_h, least_count_ * q_.most_per_count);
       counted_ = false;
@@ -73,7 +77,7 @@ class Search {
   }
 
   bool can_split(const Node& n) const {  // quick to refuse; the search decides
-    return n.n_rows >= 2 && (double)n.sum.h >= 2.0 * penalty_.min_h && n.sum.h >= 2;
+    return (double)n.n_rows >= least_rows_ && (double)n.sum.h >= 2.0 * penalty_.min_h && n.sum.h >= 2;
   }
   double score(Sums s, int32_t id) const {
     if (s.h <= 0) return 0.0;
@@ -130,15 +134,20 @@ class Search {
     auto slot = [&](int c) { return b_.layout.members[c].slot; };
     auto c = std::lower_bound(columns.begin(), columns.end(), first, [&](int c, int s) { return slot(c) < s; });
     if (thin_) return scan_thin(n, id, columns, c - columns.begin(), last, best);
-    for (; c != columns.end() && slot(*c) < last; c++)
-      scan_column(n, id, *c, bins_of(n, *c), best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
+    for (; c != columns.end() && slot(*c) < last; c++) scan_one(n, id, *c, last, best);
+  }
+
+  void scan_one(const Node& n, int32_t id, int c, int last, Candidate& best) {
+    scan_column(n, id, c, bins_of(n, c), best, [&](std::vector<int64_t>& room) -> std::span<const int64_t> {
+      if (!in_.weights.given) return counts_.column(id, c, last);
+      count_codes(n, c, room);
+      return room;
+    });
   }
 
   // The same where some columns are thin: they are passed over, singly and in runs, where they cannot win.
   void scan_thin(const Node& n, int32_t id, const std::vector<int>& columns, size_t k, int last, Candidate& best) {
-    auto scan = [&](int c) {
-      scan_column(n, id, c, bins_of(n, c), best, [&](std::vector<int64_t>& count) { count_codes(n, c, count); });
-    };
+    auto scan = [&](int c) { scan_one(n, id, c, last, best); };
     while (k < columns.size() && b_.layout.members[columns[k]].slot < last) {
       const int c = columns[k], run = own_columns() || runs_.empty() ? 0 : runs_[k];
       if (run > 1)
@@ -173,8 +182,8 @@ class Search {
     if (std::find(runs_.begin(), runs_.end(), 2) == runs_.end()) runs_.clear();
   }
 
-  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` fills (n + 1) counts by bin, where
-  // they are asked for.
+  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` gives counts by bin, where they are
+  // asked for, which may be put into its argument.
   template <class CountRows>
   void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
     const Candidate first = judge_.compares() ? Candidate{worth(n.score), -1, -1, false, {}} : best;
@@ -186,8 +195,8 @@ class Search {
     else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
-      std::vector<int64_t> count;
-      count_rows(count);
+      std::vector<int64_t> room;
+      const std::span<const int64_t> count = count_rows(room);
       found = first, found.score = bar;
       found = b_.is_category[c] ? scan_sets(n, id, c, bins, found, count) : careful_scan(n, id, c, bins, found, count);
       if (found.column != c) return;
@@ -231,7 +240,7 @@ class Search {
 
   // The scan of one column that knows the rules and, where they are counted, the rows of each bin.
   Candidate careful_scan(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
-                         const std::vector<int64_t>& count) const {
+                         std::span<const int64_t> count) const {
     const Forced* forced = ruled_ ? guard_.forced(id) : nullptr;
     if (forced != nullptr && forced->column == c) {  // it need not be worth it, and beats all others
       Candidate found = scan_bins(n, id, c, bins, {-INF, -1, -1, false, {}}, forced->bin, forced->bin, count);
@@ -244,7 +253,7 @@ class Search {
   }
 
   Candidate scan_bins(const Node& n, int32_t id, int c, const Bins& bins, Candidate best, int first, int last,
-                      const std::vector<int64_t>& count) const {
+                      std::span<const int64_t> count) const {
     int64_t total = 0, rows_left = 0;
     for (const int64_t x : count) total += x;
     const int n_bins = bins.n;
@@ -274,7 +283,7 @@ class Search {
   Steps steps(int32_t id, int c, const Bins& bins, Sums total, int64_t count) const;
   Steps level_steps(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c) const;
   Candidate scan_sets(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
-                      const std::vector<int64_t>& count) const;
+                      std::span<const int64_t> count) const;
   Shared share_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) const;
   Shared score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
                     const Steps& all, bool count_rows) const;
@@ -500,12 +509,14 @@ class Search {
   const Limits& lim_;
   const Kernels& k_;
   const Tally& t_;
+  Counts& counts_;  // of rows without weights
   const std::vector<int>& columns_;
   std::vector<int> by_slot_;  // the same in the order of slots,
   bool thin_ = false;         // some columns of the table are
   std::vector<int> runs_;     // and runs of columns of two bins among them
   Penalty penalty_;
   double unit_ = 1, least_count_ = 1;
+  double least_rows_ = 2;  // of a node that can be split
   bool counted_ = false;
   Guard guard_;
   Judge judge_;
