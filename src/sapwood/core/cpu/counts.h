@@ -11,8 +11,8 @@ namespace sapwood {
 
 class Counts {
  public:
-  Counts(const Binned& binned, Workspace& work, Tally& tally, const std::vector<Node>& nodes)
-      : b_(binned), w_(work), t_(tally), nodes_(nodes) {}
+  Counts(const GrowInput& in, Workspace& work, Tally& tally, const std::vector<Node>& nodes)
+      : b_(in.binned), all_rows_(in.chosen == nullptr), w_(work), t_(tally), nodes_(nodes) {}
 
   // Of a column in a slot before `last`; one worker at a time asks for a slot.
   std::span<const int64_t> column(int32_t id, int c, int last) {
@@ -70,6 +70,8 @@ class Counts {
     if (entries_.size() < nodes_.size()) entries_.resize(nodes_.size());  // of the root; others have been split off
     Entry& e = entries_[id];
     if (e.state.empty()) e.hist = t_.acquire(true), e.state.assign(t_.n_slots(), NONE);
+    if (id == 0 && all_rows_ && w_.root_counted.empty())
+      w_.root_counts = Memory(t_.slot_words(true) * 8), w_.root_counted.assign(t_.n_slots(), 0);
     return e;
   }
 
@@ -86,25 +88,40 @@ class Counts {
   }
 
   void take(int32_t id, Entry& e, int first, int end) {
-    constexpr int64_t STEP = 4096;
-    static const std::vector<int32_t> ones(STEP, 1);
     const Node& n = nodes_[id];
-    const bool some = n.buffer < 0 && w_.kept.on;
-    int32_t live[STEP];
-    for (int s = first; s < end; s++) t_.clear(e.hist, s);
-    for (const Segment& s : n.segments)
-      for (int64_t at = s.begin; at < s.end; at += STEP) {
-        const Segment step{s.shard, at, std::min(s.end, at + STEP)};
-        if (some)
-          for (int64_t i = at; i < step.end; i++) live[i - at] = w_.kept.has(s.shard, i);
-        t_.count_tile(n, step, {group_of(first), first, end - first}, some ? live : ones.data(), e.hist.data);
-      }
+    if (id == 0 && all_rows_) copy_root(e, first, end);
+    else count(n, e.hist, first, end);
     t_.complete(e.hist, {0, n.n_rows}, first, end);
     t_.unfold(e.hist, first, end);
     std::fill(e.state.begin() + first, e.state.begin() + end, TAKEN);
   }
 
+  void copy_root(Entry& e, int first, int end) {
+    const Hist kept{w_.root_counts.as<int64_t>(), true};
+    for (int s = first; s < end; s++) {
+      if (!w_.root_counted[s]) count(nodes_[0], kept, s, s + 1);
+      w_.root_counted[s] = 1;
+      memcpy(t_.slot(e.hist, s), t_.slot(kept, s), (size_t)t_.codes(s) * 8);
+    }
+  }
+
+  void count(const Node& n, const Hist& h, int first, int end) const {
+    constexpr int64_t STEP = 4096;
+    static const std::vector<int32_t> ones(STEP, 1);
+    const bool some = n.buffer < 0 && w_.kept.on;
+    int32_t live[STEP];
+    for (int s = first; s < end; s++) t_.clear(h, s);
+    for (const Segment& s : n.segments)
+      for (int64_t at = s.begin; at < s.end; at += STEP) {
+        const Segment step{s.shard, at, std::min(s.end, at + STEP)};
+        if (some)
+          for (int64_t i = at; i < step.end; i++) live[i - at] = w_.kept.has(s.shard, i);
+        t_.count_tile(n, step, {group_of(first), first, end - first}, some ? live : ones.data(), h.data);
+      }
+  }
+
   const Binned& b_;
+  const bool all_rows_;
   Workspace& w_;
   Tally& t_;
   const std::vector<Node>& nodes_;

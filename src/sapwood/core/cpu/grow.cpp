@@ -43,7 +43,7 @@ class Growth {
         k_(kernels()),
         columns_(tree_columns(in)),
         t_(in, work, columns_),
-        counts_(in.binned, work, t_, nodes_),
+        counts_(in, work, t_, nodes_),
         s_(in, columns_, t_, counts_) {
     if (in.ordered != nullptr) exact_.emplace(in, work, columns_, s_);
     masks_ = leaves_by_masks(b_, in.weights, lim_);

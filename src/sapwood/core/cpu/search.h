@@ -192,13 +192,15 @@ class Search {
     const double bar = found.score;
     if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, {});
     else if (ruled_ || judge_.cosine()) found = careful_scan(n, id, c, bins, found, {});
-    else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
+    else k_.scan(bins.sums, bins.packed, 0, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
       std::vector<int64_t> room;
       const std::span<const int64_t> count = count_rows(room);
       found = first, found.score = bar;
-      found = b_.is_category[c] ? scan_sets(n, id, c, bins, found, count) : careful_scan(n, id, c, bins, found, count);
+      if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, count);
+      else if (ruled_ || judge_.cosine() || bins.gone().h > 0) found = careful_scan(n, id, c, bins, found, count);
+      else scan_between(n, c, bins, count, found);
       if (found.column != c) return;
     }
     if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
@@ -236,6 +238,14 @@ class Search {
     t_.each_row(n, [&](const Shard& shard, int64_t row) {
       count[b_.split_code(shard, c, row)] += in_.weights.of(shard.first + row);
     });
+  }
+
+  // Without rules and missing values the cuts with enough rows on both sides are neighbours.
+  void scan_between(const Node& n, int c, const Bins& bins, std::span<const int64_t> count, Candidate& best) const {
+    int first = 0, last = bins.n - 1;
+    for (int64_t rows = count[0]; (double)rows < least_count_ && first < last; rows += count[first]) first++;
+    for (int64_t rows = count[last]; (double)rows < least_count_ && first < last; rows += count[last]) last--;
+    if (first < last) k_.scan(bins.sums, bins.packed, first, last + 1, false, n.sum, penalty_, c, best);
   }
 
   // The scan of one column that knows the rules and, where they are counted, the rows of each bin.
