@@ -14,7 +14,7 @@ class Counts {
   Counts(const GrowInput& in, Workspace& work, Tally& tally, const std::vector<Node>& nodes)
       : b_(in.binned), all_rows_(in.chosen == nullptr), w_(work), t_(tally), nodes_(nodes) {}
 
-  // Of a column in a slot before `last`; one worker at a time asks for a slot.
+  // Of a column; its slot and those before `end` are the asking worker's.
   std::span<const int64_t> column(int32_t id, int c, int last) {
     const int slot = b_.layout.members[c].slot;
     Entry& e = entry(id);
@@ -47,7 +47,7 @@ class Counts {
   }
 
  private:
-  static constexpr int SIDE_BY_SIDE = 8;  // slots counted at once
+  static constexpr int SIDE_BY_SIDE = 8;   // slots counted at once
   enum : uint8_t { NONE, PARENT, TAKEN };  // what lies in a slot's place
   struct Entry {
     Hist hist;  // packed words without gradients
@@ -61,8 +61,10 @@ class Counts {
   }
   int group_of(int slot) const {
     const auto& groups = b_.layout.groups;
-    return (int)(std::upper_bound(groups.begin(), groups.end(), slot, [](int s, const Group& g) { return s < g.first; }) -
-                 groups.begin()) - 1;
+    return (int)(std::upper_bound(groups.begin(), groups.end(), slot,
+                                  [](int s, const Group& g) { return s < g.first; }) -
+                 groups.begin()) -
+           1;
   }
 
   Entry& entry(int32_t id) {
@@ -114,8 +116,8 @@ class Counts {
     for (const Segment& s : n.segments)
       for (int64_t at = s.begin; at < s.end; at += STEP) {
         const Segment step{s.shard, at, std::min(s.end, at + STEP)};
-        if (some)
-          for (int64_t i = at; i < step.end; i++) live[i - at] = w_.kept.has(s.shard, i);
+        if (const uint64_t* bits = some ? w_.kept.bits(s.shard, at) : nullptr; some)
+          for (int64_t i = 0; i < step.end - at; i++) live[i] = bits[i / 64] >> (i % 64) & 1;
         t_.count_tile(n, step, {group_of(first), first, end - first}, some ? live : ones.data(), h.data);
       }
   }

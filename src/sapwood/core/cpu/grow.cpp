@@ -474,7 +474,7 @@ class Growth {
     found_.assign(exact_ ? columns_.size() : t_.n_spans(), Candidate{});
     auto scan = [&](int first, int last, int span) {
       found_[span].score = n.best.score;
-      s_.scan_slots(n, id, first, last, found_[span]);
+      s_.scan_slots(n, id, first, last, last, found_[span]);
     };
     if (exact_)
       run(exact_threads(n.n_rows), (int64_t)columns_.size(), [&](int64_t k, int worker) {
@@ -603,8 +603,8 @@ class Growth {
       t_.unfold(nodes_[j.small].hist, at, end);
       if (j.rest) t_.unfold(nodes_[j.large].hist, at, end);
       if (!search) continue;
-      s_.scan_slots(nodes_[j.small], j.small, at, end, small);
-      if (j.rest) s_.scan_slots(nodes_[j.large], j.large, at, end, large);
+      s_.scan_slots(nodes_[j.small], j.small, at, end, last, small);
+      if (j.rest) s_.scan_slots(nodes_[j.large], j.large, at, end, last, large);
     }
   }
   void gather(const Job& j, const Candidate& small, const Candidate& large) {

@@ -127,27 +127,28 @@ class Search {
     return {t_.column(n.hist, c), n.hist.packed, b_.n_bins[c], b_.has_missing[c] != 0};
   }
 
-  // The columns of slots first .. last - 1.
-  void scan_slots(const Node& n, int32_t id, int first, int last, Candidate& best) {
+  // The columns of slots first .. last - 1; up to `end` they are all this worker's.
+  void scan_slots(const Node& n, int32_t id, int first, int last, int end, Candidate& best) {
     if (!can_split(n)) return;
     const auto& columns = allowed(id);
     auto slot = [&](int c) { return b_.layout.members[c].slot; };
     auto c = std::lower_bound(columns.begin(), columns.end(), first, [&](int c, int s) { return slot(c) < s; });
-    if (thin_) return scan_thin(n, id, columns, c - columns.begin(), last, best);
-    for (; c != columns.end() && slot(*c) < last; c++) scan_one(n, id, *c, last, best);
+    if (thin_) return scan_thin(n, id, columns, c - columns.begin(), last, end, best);
+    for (; c != columns.end() && slot(*c) < last; c++) scan_one(n, id, *c, end, best);
   }
 
-  void scan_one(const Node& n, int32_t id, int c, int last, Candidate& best) {
+  void scan_one(const Node& n, int32_t id, int c, int end, Candidate& best) {
     scan_column(n, id, c, bins_of(n, c), best, [&](std::vector<int64_t>& room) -> std::span<const int64_t> {
-      if (!in_.weights.given) return counts_.column(id, c, last);
+      if (!in_.weights.given) return counts_.column(id, c, end);
       count_codes(n, c, room);
       return room;
     });
   }
 
   // The same where some columns are thin: they are passed over, singly and in runs, where they cannot win.
-  void scan_thin(const Node& n, int32_t id, const std::vector<int>& columns, size_t k, int last, Candidate& best) {
-    auto scan = [&](int c) { scan_one(n, id, c, last, best); };
+  void scan_thin(const Node& n, int32_t id, const std::vector<int>& columns, size_t k, int last, int end,
+                 Candidate& best) {
+    auto scan = [&](int c) { scan_one(n, id, c, end, best); };
     while (k < columns.size() && b_.layout.members[columns[k]].slot < last) {
       const int c = columns[k], run = own_columns() || runs_.empty() ? 0 : runs_[k];
       if (run > 1)
