@@ -14,13 +14,15 @@ class Counts {
   Counts(const GrowInput& in, Workspace& work, Tally& tally, const std::vector<Node>& nodes)
       : b_(in.binned), all_rows_(in.chosen == nullptr), w_(work), t_(tally), nodes_(nodes) {}
 
-  // Of a column; its slot and those before `end` are the asking worker's.
+  // By code of a column; its slot and those before `last` are the asking worker's.
   std::span<const int64_t> column(int32_t id, int c, int last) {
     const int slot = b_.layout.members[c].slot;
     Entry& e = entry(id);
     if (e.state[slot] != TAKEN) {
+      const Group& group = b_.layout.groups[group_of(slot)];
+      const int most = std::min({last, slot + SIDE_BY_SIDE, group.first + group.width});
       int end = slot + 1;
-      while (end < std::min(last, slot + SIDE_BY_SIDE) && e.state[end] == e.state[slot] && joins(end)) end++;
+      while (end < most && e.state[end] == e.state[slot]) end++;
       if (e.state[slot] == PARENT) subtract(e, slot, end);
       else take(id, e, slot, end);
     }
@@ -55,16 +57,10 @@ class Counts {
     int32_t small = -1;
   };
 
-  bool joins(int slot) const {  // its codes lie beside those of the slot before
-    return b_.layout.slots[slot].code_bytes == b_.layout.slots[slot - 1].code_bytes && !b_.layout.slots[slot].lists() &&
-           group_of(slot) == group_of(slot - 1);
-  }
   int group_of(int slot) const {
     const auto& groups = b_.layout.groups;
-    return (int)(std::upper_bound(groups.begin(), groups.end(), slot,
-                                  [](int s, const Group& g) { return s < g.first; }) -
-                 groups.begin()) -
-           1;
+    const auto behind = [](int s, const Group& g) { return s < g.first; };
+    return (int)(std::upper_bound(groups.begin(), groups.end(), slot, behind) - groups.begin()) - 1;
   }
 
   Entry& entry(int32_t id) {
