@@ -34,7 +34,7 @@ def test_same_trees(kind: str, policy: str, more: dict[str, Any]) -> None:
     signal = (np.nan_to_num(X[:, :6]) if kind != "thin" else X[:, [0, 1, 2, 15, 16, -1]].toarray()) @ np.arange(1, 7)
     y = np.searchsorted(np.quantile(signal, [0.03, 0.3, 0.5, 0.98]), signal + rng.normal(size=N))
     params = {"objective": "softmax", "num_class": 5, "grow_policy": policy, "learning_rate": 0.5, "n_estimators": 8}
-    params |= {"max_leaves": 31, "max_depth": 7, "min_child_weight": 0.0, "min_samples_leaf": 25, "max_bins": 400} | more
+    params |= {"max_leaves": 31, "max_depth": 7, "min_child_weight": 0.0, "min_samples_leaf": 25} | more
     one_by_one = sapwood.train(params, sapwood.Dataset(X, y, np.ones(N), max_bins=400)).trees
     assert one_by_one.count[one_by_one.column < 0].min() in (25, 26)  # the limit binds
     for n_jobs in (1, 3):

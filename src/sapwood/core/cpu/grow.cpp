@@ -560,14 +560,14 @@ class Growth {
   void by_job(bool search, int threads) {
     run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
       const Job& j = jobs_[k];
+      Node &small = nodes_[j.small], &large = nodes_[j.large];
       const auto lists = std::find_if(t_.tiles.begin(), t_.tiles.end(),
                                       [&](const TileSpan& t) { return t.first >= b_.layout.first_list; });
       const size_t n_others = (size_t)(lists - t_.tiles.begin());
-      t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, 0, n_others);
-      finish(j, 0, b_.layout.first_list, search, nodes_[j.small].best, nodes_[j.large].best);
-      for (size_t t = n_others; t < t_.tiles.size(); t++) {  // lists fill the cache, each by itself
-        t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, t, t + 1);
-        finish(j, t_.tiles[t].first, t_.tiles[t].first + 1, search, nodes_[j.small].best, nodes_[j.large].best);
+      for (size_t t = 0, end; t < t_.tiles.size(); t = end) {  // sums are searched while they are in the cache;
+        end = small.n_rows > STRIP && t < n_others ? n_others : t + 1;  // many rows stay there from tile to tile
+        t_.count_alone(small, small.hist, worker, t_.tiles, t, end);
+        finish(j, t_.tiles[t].first, t_.tiles[end - 1].first + t_.tiles[end - 1].width, search, small.best, large.best);
       }
     });
   }
