@@ -25,7 +25,7 @@ BUDGET = {
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 10830,  # histograms, exact trees; slots, bundles, sets; bounds; vectors, tails; Shapley
+    "src/sapwood/core/cpu": 11100,  # histograms, counts, exact trees; slots, bundles, sets; vectors, tails; Shapley
     "tools": 350,
     "benchmarks": 1500,  # one script a claim; the last is the recipe against CatBoost
     "examples": 100,

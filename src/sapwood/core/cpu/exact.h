@@ -77,7 +77,10 @@ class Exact {
     const Line l = line(n, c);
     const Compact x = compact(l, c, worker);
     if (x.bins.n <= x.lead) return;  // all missing
-    s_.scan_column(n, id, c, x.bins, best, [&](std::vector<int64_t>& count) { count_rows(l, x, count); });
+    s_.scan_column(n, id, c, x.bins, best, [&](std::vector<int64_t>& count) -> std::span<const int64_t> {
+      count_rows(l, x, count);
+      return count;
+    });
     if (best.column == c) best.bin = x.bins.code(best.bin);
   }
 

@@ -43,7 +43,8 @@ class Growth {
         k_(kernels()),
         columns_(tree_columns(in)),
         t_(in, work, columns_),
-        s_(in, columns_, t_) {
+        counts_(in, work, t_, nodes_),
+        s_(in, columns_, t_, counts_) {
     if (in.ordered != nullptr) exact_.emplace(in, work, columns_, s_);
     masks_ = leaves_by_masks(b_, in.weights, lim_);
   }
@@ -60,7 +61,7 @@ class Growth {
   Tree finish(const Numbers& numbers, std::vector<double>& value) {
     leave_root();
     Tree tree = harvest(numbers, value);
-    for (Node& n : nodes_) t_.release(n.hist);
+    for (int32_t id = 0; id < (int32_t)nodes_.size(); id++) release(id);
     return tree;
   }
 
@@ -142,9 +143,9 @@ class Growth {
           n.best = {}, n.gain = n.rank = 0, n.score = s_.score(n.sum, id);
           search(id);
           if (n.rank > 0) frontier.open(n.rank, id);
-          else t_.release(n.hist);
+          else release(id);
         }
-      if (!in_.rules.intermediate) frontier.trim([&](int32_t id) { t_.release(nodes_[id].hist); });
+      if (!in_.rules.intermediate) frontier.trim([&](int32_t id) { release(id); });
     }
   }
 
@@ -167,6 +168,11 @@ class Growth {
     }
   }
 
+  void release(int32_t id) {
+    t_.release(nodes_[id].hist);
+    counts_.release(id);
+  }
+
   // Splits the nodes of a batch; where `more` can follow, their children get histograms and (with `search`) best splits.
   void expand(const std::vector<int32_t>& batch, bool more, bool search) {
     if (b_.any_category) make_sets(batch, search);
@@ -182,7 +188,7 @@ class Growth {
                  large = open && (!search || s_.can_split(nodes_[job.large]));
       job.count = small || large, job.rest = large;
       if (job.count) jobs_.push_back(job);
-      else t_.release(nodes_[id].hist);
+      else release(id);
     }
     if (b_.any_category) count_children(batch);
     if (exact_) order_children(search);
@@ -231,7 +237,7 @@ class Growth {
   // The last splits of a tree: nobody will ask for their children's rows.
   void end(const std::vector<int32_t>& batch) {
     for (const int32_t id : batch) {
-      t_.release(nodes_[id].hist);
+      release(id);
       nodes_[id].left = (int32_t)nodes_.size();
       nodes_.resize(nodes_.size() + 2);
       inherit(id);
@@ -469,7 +475,7 @@ class Growth {
     found_.assign(exact_ ? columns_.size() : t_.n_spans(), Candidate{});
     auto scan = [&](int first, int last, int span) {
       found_[span].score = n.best.score;
-      s_.scan_slots(n, id, first, last, found_[span]);
+      s_.scan_slots(n, id, first, last, last, found_[span]);
     };
     if (exact_)
       run(exact_threads(n.n_rows), (int64_t)columns_.size(), [&](int64_t k, int worker) {
@@ -525,8 +531,10 @@ class Growth {
       std::stable_sort(jobs_.begin(), jobs_.end(),
                        [&](const Job& a, const Job& b) { return nodes_[a.small].n_rows > nodes_[b.small].n_rows; });
     if (search)
-      for (const Job& j : jobs_)
+      for (const Job& j : jobs_) {
         for (const int32_t id : {j.small, j.large}) s_.open(nodes_[id], id);
+        counts_.split(j.parent, j.small, j.large);
+      }
     int64_t work = 0;
     for (const Job& j : jobs_) work += t_.count_ns(nodes_[j.small].n_rows) + (search ? 2 * t_.n_codes : 0);
     const size_t threads = work < FORK_NS ? 1 : in_.n_threads, n_jobs = jobs_.size();
@@ -543,8 +551,9 @@ class Growth {
       t_.release(parent.hist);
       if (search) {
         s_.close(small, j.small), s_.close(large, j.large);
-        for (Node* n : {&small, &large})
-          if (!(n->rank > 0)) t_.release(n->hist);
+        counts_.settle(j.large);
+        for (const int32_t id : {j.small, j.large})
+          if (!(nodes_[id].rank > 0)) release(id);
       }
     }
   }
@@ -552,14 +561,14 @@ class Growth {
   void by_job(bool search, int threads) {
     run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
       const Job& j = jobs_[k];
+      Node &small = nodes_[j.small], &large = nodes_[j.large];
       const auto lists = std::find_if(t_.tiles.begin(), t_.tiles.end(),
                                       [&](const TileSpan& t) { return t.first >= b_.layout.first_list; });
       const size_t n_others = (size_t)(lists - t_.tiles.begin());
-      t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, 0, n_others);
-      finish(j, 0, b_.layout.first_list, search, nodes_[j.small].best, nodes_[j.large].best);
-      for (size_t t = n_others; t < t_.tiles.size(); t++) {  // lists fill the cache, each by itself
-        t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.tiles, t, t + 1);
-        finish(j, t_.tiles[t].first, t_.tiles[t].first + 1, search, nodes_[j.small].best, nodes_[j.large].best);
+      for (size_t t = 0, end; t < t_.tiles.size(); t = end) {  // sums are searched while they are in the cache;
+        end = small.n_rows > STRIP && t < n_others ? n_others : t + 1;  // many rows stay there from tile to tile
+        t_.count_alone(small, small.hist, worker, t_.tiles, t, end);
+        finish(j, t_.tiles[t].first, t_.tiles[end - 1].first + t_.tiles[end - 1].width, search, small.best, large.best);
       }
     });
   }
@@ -595,8 +604,8 @@ class Growth {
       t_.unfold(nodes_[j.small].hist, at, end);
       if (j.rest) t_.unfold(nodes_[j.large].hist, at, end);
       if (!search) continue;
-      s_.scan_slots(nodes_[j.small], j.small, at, end, small);
-      if (j.rest) s_.scan_slots(nodes_[j.large], j.large, at, end, large);
+      s_.scan_slots(nodes_[j.small], j.small, at, end, last, small);
+      if (j.rest) s_.scan_slots(nodes_[j.large], j.large, at, end, last, large);
     }
   }
   void gather(const Job& j, const Candidate& small, const Candidate& large) {
@@ -803,6 +812,7 @@ class Growth {
   const Kernels& k_;
   const std::vector<int> columns_;  // of this tree
   Tally t_;
+  Counts counts_;
   Search s_;
   std::optional<Exact> exact_;
   bool masks_ = false;

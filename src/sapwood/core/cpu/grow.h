@@ -32,6 +32,8 @@ struct Workspace {
   std::vector<Memory> histograms;
   std::vector<int64_t*> free_packed, free_pairs;
   std::vector<Private> privates;
+  Memory root_counts;                   // of all rows, in every tree the same, where some tree has asked,
+  std::vector<uint8_t> root_counted;    // (slots) and for which
   Memory ordered[2], ordered_codes[2];  // exact: (columns, rows), lists by column as `lists` has them by shard
   Memory goes_right;                    // a bit a row
   struct Sheet {                        // of one worker

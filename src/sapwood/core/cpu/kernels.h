@@ -221,9 +221,9 @@ struct Kernels {
   void (*pack)(int64_t* packed, const int64_t* pairs, int64_t n);                  // packed = pairs
   // The sums of a fused slot's members, which the slot's are added up to: of `width` words each, 1 (packed) or 2 (pairs).
   void (*unfold)(const UnfoldArgs&);
-  // Best split of one column: bins (n_bins [+ 1 missing]) packed words or pairs. Beats `best` or leaves it.
-  void (*scan)(const int64_t* hist, bool packed, int n_bins, bool missing, Sums total, const Penalty&, int32_t column,
-               Candidate& best);
+  // Best split of one column, from the cut `first` on: bins (n_bins [+ 1 missing]) packed words or pairs. Beats `best` or leaves it.
+  void (*scan)(const int64_t* hist, bool packed, int first, int n_bins, bool missing, Sums total, const Penalty&,
+               int32_t column, Candidate& best);
   // Of n <= 64 columns of two bins each, side by side: a bit where the only cut may reach the score `bar`.
   uint64_t (*promising)(const int64_t* hist, bool packed, int n, Sums total, const Penalty&, double bar);
   // One node's part of a level's scores: score (n_bins) += ; with `side` the missing codes join the left.

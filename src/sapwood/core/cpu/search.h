@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
 #include "../math/gain.h"
 #include "../math/hash.h"
 #include "category.h"
+#include "counts.h"
 #include "guard.h"
 
 namespace sapwood {
@@ -43,13 +45,14 @@ class Search {
   };
   std::vector<int32_t> shared_set;  // the codes that the last one sends left, if it is one of categories
 
-  Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally)
+  Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally, Counts& counts)
       : in_(in),
         b_(in.binned),
         q_(in.gradients),
         lim_(in.limits),
         k_(kernels()),
         t_(tally),
+        counts_(counts),
         columns_(columns),
         by_slot_(columns),
         guard_(in.rules, in.binned, penalty_),
@@ -63,6 +66,7 @@ class Search {
     unit_ = hs / (gs * gs);
     least_count_ = lim_.min_samples_leaf * power_of_two(in.weights.shift);
     counted_ = lim_.min_samples_leaf > 1.0;
+    if (counted_ && !in.weights.given) least_rows_ = 2.0 * least_count_;
     if (counted_ && q_.constant_hessian) {  // then the hessian counts
       penalty_.min_h = std::max(penalty_.min_h, least_count_ * q_.most_per_count);
       counted_ = false;
@@ -73,7 +77,7 @@ class Search {
   }
 
   bool can_split(const Node& n) const {  // quick to refuse; the search decides
-    return n.n_rows >= 2 && (double)n.sum.h >= 2.0 * penalty_.min_h && n.sum.h >= 2;
+    return (double)n.n_rows >= least_rows_ && (double)n.sum.h >= 2.0 * penalty_.min_h && n.sum.h >= 2;
   }
   double score(Sums s, int32_t id) const {
     if (s.h <= 0) return 0.0;
@@ -123,22 +127,28 @@ class Search {
     return {t_.column(n.hist, c), n.hist.packed, b_.n_bins[c], b_.has_missing[c] != 0};
   }
 
-  // The columns of slots first .. last - 1.
-  void scan_slots(const Node& n, int32_t id, int first, int last, Candidate& best) {
+  // The columns of slots first .. last - 1; up to `end` they are all this worker's.
+  void scan_slots(const Node& n, int32_t id, int first, int last, int end, Candidate& best) {
     if (!can_split(n)) return;
     const auto& columns = allowed(id);
     auto slot = [&](int c) { return b_.layout.members[c].slot; };
     auto c = std::lower_bound(columns.begin(), columns.end(), first, [&](int c, int s) { return slot(c) < s; });
-    if (thin_) return scan_thin(n, id, columns, c - columns.begin(), last, best);
-    for (; c != columns.end() && slot(*c) < last; c++)
-      scan_column(n, id, *c, bins_of(n, *c), best, [&](std::vector<int64_t>& count) { count_codes(n, *c, count); });
+    if (thin_) return scan_thin(n, id, columns, c - columns.begin(), last, end, best);
+    for (; c != columns.end() && slot(*c) < last; c++) scan_one(n, id, *c, end, best);
+  }
+
+  void scan_one(const Node& n, int32_t id, int c, int end, Candidate& best) {
+    scan_column(n, id, c, bins_of(n, c), best, [&](std::vector<int64_t>& room) -> std::span<const int64_t> {
+      if (!in_.weights.given) return counts_.column(id, c, end);
+      count_codes(n, c, room);
+      return room;
+    });
   }
 
   // The same where some columns are thin: they are passed over, singly and in runs, where they cannot win.
-  void scan_thin(const Node& n, int32_t id, const std::vector<int>& columns, size_t k, int last, Candidate& best) {
-    auto scan = [&](int c) {
-      scan_column(n, id, c, bins_of(n, c), best, [&](std::vector<int64_t>& count) { count_codes(n, c, count); });
-    };
+  void scan_thin(const Node& n, int32_t id, const std::vector<int>& columns, size_t k, int last, int end,
+                 Candidate& best) {
+    auto scan = [&](int c) { scan_one(n, id, c, end, best); };
     while (k < columns.size() && b_.layout.members[columns[k]].slot < last) {
       const int c = columns[k], run = own_columns() || runs_.empty() ? 0 : runs_[k];
       if (run > 1)
@@ -173,8 +183,8 @@ class Search {
     if (std::find(runs_.begin(), runs_.end(), 2) == runs_.end()) runs_.clear();
   }
 
-  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` fills (n + 1) counts by bin, where
-  // they are asked for.
+  // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` gives counts by bin, where they are
+  // asked for, which may be put into its argument.
   template <class CountRows>
   void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
     const Candidate first = judge_.compares() ? Candidate{worth(n.score), -1, -1, false, {}} : best;
@@ -183,13 +193,15 @@ class Search {
     const double bar = found.score;
     if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, {});
     else if (ruled_ || judge_.cosine()) found = careful_scan(n, id, c, bins, found, {});
-    else k_.scan(bins.sums, bins.packed, bins.n, bins.missing, n.sum, penalty_, c, found);
+    else k_.scan(bins.sums, bins.packed, 0, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
-      std::vector<int64_t> count;
-      count_rows(count);
+      std::vector<int64_t> room;
+      const std::span<const int64_t> count = count_rows(room);
       found = first, found.score = bar;
-      found = b_.is_category[c] ? scan_sets(n, id, c, bins, found, count) : careful_scan(n, id, c, bins, found, count);
+      if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, count);
+      else if (ruled_ || judge_.cosine() || bins.gone().h > 0) found = careful_scan(n, id, c, bins, found, count);
+      else scan_between(n, c, bins, count, found);
       if (found.column != c) return;
     }
     if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
@@ -229,9 +241,17 @@ class Search {
     });
   }
 
+  // Without rules and missing values the cuts with enough rows on both sides are neighbours.
+  void scan_between(const Node& n, int c, const Bins& bins, std::span<const int64_t> count, Candidate& best) const {
+    int first = 0, last = bins.n - 1;
+    for (int64_t rows = count[0]; (double)rows < least_count_ && first < last; rows += count[first]) first++;
+    for (int64_t rows = count[last]; (double)rows < least_count_ && first < last; rows += count[last]) last--;
+    if (first < last) k_.scan(bins.sums, bins.packed, first, last + 1, false, n.sum, penalty_, c, best);
+  }
+
   // The scan of one column that knows the rules and, where they are counted, the rows of each bin.
   Candidate careful_scan(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
-                         const std::vector<int64_t>& count) const {
+                         std::span<const int64_t> count) const {
     const Forced* forced = ruled_ ? guard_.forced(id) : nullptr;
     if (forced != nullptr && forced->column == c) {  // it need not be worth it, and beats all others
       Candidate found = scan_bins(n, id, c, bins, {-INF, -1, -1, false, {}}, forced->bin, forced->bin, count);
@@ -244,7 +264,7 @@ class Search {
   }
 
   Candidate scan_bins(const Node& n, int32_t id, int c, const Bins& bins, Candidate best, int first, int last,
-                      const std::vector<int64_t>& count) const {
+                      std::span<const int64_t> count) const {
     int64_t total = 0, rows_left = 0;
     for (const int64_t x : count) total += x;
     const int n_bins = bins.n;
@@ -274,7 +294,7 @@ class Search {
   Steps steps(int32_t id, int c, const Bins& bins, Sums total, int64_t count) const;
   Steps level_steps(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c) const;
   Candidate scan_sets(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
-                      const std::vector<int64_t>& count) const;
+                      std::span<const int64_t> count) const;
   Shared share_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) const;
   Shared score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
                     const Steps& all, bool count_rows) const;
@@ -500,12 +520,14 @@ class Search {
   const Limits& lim_;
   const Kernels& k_;
   const Tally& t_;
+  Counts& counts_;  // of rows without weights
   const std::vector<int>& columns_;
   std::vector<int> by_slot_;  // the same in the order of slots,
   bool thin_ = false;         // some columns of the table are
   std::vector<int> runs_;     // and runs of columns of two bins among them
   Penalty penalty_;
   double unit_ = 1, least_count_ = 1;
+  double least_rows_ = 2;  // of a node that can be split
   bool counted_ = false;
   Guard guard_;
   Judge judge_;

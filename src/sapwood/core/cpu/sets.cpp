@@ -37,7 +37,7 @@ double Search::part(Sums l, Sums r, int32_t id, int c) const {
 
 // The best set of a category column, as a step; `count` as in careful_scan.
 Candidate Search::scan_sets(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
-                            const std::vector<int64_t>& count) const {
+                            std::span<const int64_t> count) const {
   const Steps all = steps(id, c, bins, n.sum, n.count);
   int64_t total = 0, rows = 0;
   for (const int64_t x : count) total += x;

@@ -23,8 +23,8 @@ static bool admits(Sums l, Sums r, const Penalty& p) {
   return l.h > 0 && r.h > 0 && (double)l.h >= p.min_h && (double)r.h >= p.min_h;
 }
 
-static void scan_plain(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty& p,
-                       int32_t column, Candidate& best) {
+static void scan_plain(const int64_t* hist, bool packed, int first, int n_bins, Sums missing, Sums total,
+                       const Penalty& p, int32_t column, Candidate& best) {
   auto consider = [&](Sums l, int b, bool side) {
     const Sums r = total - l;
     if (!admits(l, r, p)) return;
@@ -36,6 +36,7 @@ static void scan_plain(const int64_t* hist, bool packed, int n_bins, Sums missin
   const bool any_missing = missing.h > 0;
   for (int b = 0; b < n_bins - 1; b++) {
     l = l + bin_sums(hist, packed, b);
+    if (b < first) continue;
     if (any_missing) consider(l + missing, b, true);
     consider(l, b, false);
   }
@@ -56,6 +57,11 @@ struct Prefix {  // eight cumulative words at a time
     x = _mm512_add_epi64(sweep(x), carry);
     carry = _mm512_permutexvar_epi64(_mm512_set1_epi64(7), x);
     return x;
+  }
+  void skip(const int64_t* hist, bool packed, int n) {
+    int64_t words = 0, seconds = 0;
+    for (int b = 0; b < n; b++) words += hist[packed ? b : 2 * b], seconds += packed ? 0 : hist[2 * b + 1];
+    carry_g = _mm512_set1_epi64(words), carry_h = _mm512_set1_epi64(seconds);
   }
   void next(const int64_t* hist, bool packed, int b, __m512i& g, __m512i& h) {
     if (packed) {
@@ -81,8 +87,8 @@ struct Fraction {  // numerator and denominator of the split score of eight cand
   }
 };
 
-static void scan_vector(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty& p,
-                        int32_t column, Candidate& best) {
+static void scan_vector(const int64_t* hist, bool packed, int first, int n_bins, Sums missing, Sums total,
+                        const Penalty& p, int32_t column, Candidate& best) {
   const bool any_missing = missing.h > 0;
   const int n = any_missing ? n_bins : n_bins - 1;
   const __m512d lambda = _mm512_set1_pd(p.lambda), least = _mm512_set1_pd(p.min_h > 1.0 ? p.min_h : 1.0);
@@ -107,7 +113,8 @@ static void scan_vector(const int64_t* hist, bool packed, int n_bins, Sums missi
     }
   };
   Prefix prefix;
-  for (int b = 0; b < n; b += 8) {
+  prefix.skip(hist, packed, first);
+  for (int b = first; b < n; b += 8) {
     const __mmask8 live = n - b >= 8 ? 0xff : (__mmask8)((1u << (n - b)) - 1);
     __m512i g, h;
     prefix.next(hist, packed, b, g, h);
@@ -130,13 +137,13 @@ static void scan_vector(const int64_t* hist, bool packed, int n_bins, Sums missi
 }
 #endif
 
-static void scan(const int64_t* hist, bool packed, int n_bins, bool has_missing, Sums total, const Penalty& p,
-                 int32_t column, Candidate& best) {
+static void scan(const int64_t* hist, bool packed, int first, int n_bins, bool has_missing, Sums total,
+                 const Penalty& p, int32_t column, Candidate& best) {
   const Sums missing = has_missing ? bin_sums(hist, packed, n_bins) : Sums{};
 #ifdef __AVX512DQ__
-  if (is_plain(p)) return scan_vector(hist, packed, n_bins, missing, total, p, column, best);
+  if (is_plain(p)) return scan_vector(hist, packed, first, n_bins, missing, total, p, column, best);
 #endif
-  scan_plain(hist, packed, n_bins, missing, total, p, column, best);
+  scan_plain(hist, packed, first, n_bins, missing, total, p, column, best);
 }
 
 struct Sides {  // sums left and right of some cuts: they follow each other, the divisions after them do not

@@ -155,30 +155,33 @@ class Tally {
 
   // Adds some rows of a node to a histogram, one tile: packed words where gradients are, else pairs.
   void count_tile(const Node& n, const Segment& s, const TileSpan& t, int64_t* hist) const {
+    count_tile(n, s, t, packed(n, s), hist);
+  }
+  void count_tile(const Node& n, const Segment& s, const TileSpan& t, const int32_t* words, int64_t* hist) const {
     const Group& g = l_.groups[t.group];
     const Shard& shard = b_.shards[s.shard];
     const char* codes = (const char*)b_.group(shard, g) + (t.first - g.first) * g.code_bytes;
     const size_t* at = &l_.slot_at[t.first];
     const int32_t* ids = rows(n, s);
     const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
-    if (g.code_bytes == 0) return count_lists(n, s, t.first, hist + at[0] * (q_.packed == nullptr ? 2 : 1));
+    if (g.code_bytes == 0) return count_lists(n, s, t.first, words, hist + at[0] * (words == nullptr ? 2 : 1));
     codes += (size_t)begin * g.stride * g.code_bytes;
-    if (q_.packed == nullptr)
+    if (words == nullptr)
       k_.histogram_pairs(codes, g.code_bytes == 2, g.stride, t.width, ids, n_rows, q_.search + shard.first + begin,
                          weights_.whole ? weights_.multiple.data() + shard.first + begin : nullptr, at, hist);
     else if (g.code_bytes == 2)
-      k_.histogram_wide((const uint16_t*)codes, g.stride, t.width, ids, n_rows, packed(n, s), at, hist);
-    else k_.histogram((const uint8_t*)codes, g.stride, t.width, ids, n_rows, packed(n, s), hist + at[0]);
+      k_.histogram_wide((const uint16_t*)codes, g.stride, t.width, ids, n_rows, words, at, hist);
+    else k_.histogram((const uint8_t*)codes, g.stride, t.width, ids, n_rows, words, hist + at[0]);
   }
 
-  void count_lists(const Node& n, const Segment& s, int slot, int64_t* hist) const {
+  void count_lists(const Node& n, const Segment& s, int slot, const int32_t* words, int64_t* hist) const {
     const Shard& shard = b_.shards[s.shard];
     const RowCodes& lists = shard.lists[slot - l_.first_list];
     const int32_t* ids = rows(n, s);
     const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
     const uint32_t* offset = lists.offset.as<uint32_t>() + begin;
     const uint16_t* codes = lists.codes.as<uint16_t>();
-    if (q_.packed != nullptr) k_.histogram_lists(offset, codes, ids, n_rows, packed(n, s), hist);
+    if (words != nullptr) k_.histogram_lists(offset, codes, ids, n_rows, words, hist);
     else
       k_.histogram_lists_pairs(offset, codes, ids, n_rows, q_.search + shard.first + begin,
                                weights_.whole ? weights_.multiple.data() + shard.first + begin : nullptr, hist);

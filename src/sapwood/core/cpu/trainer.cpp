@@ -305,7 +305,7 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
   const Pair* wide = unit_search_ && !unit_leaf_ ? (weighed_ ? weighed_apart_ : apart_).as<Pair>() + at : q.fine;
   q.search = narrow ? (multiplied() ? coarse_.as<Pair>() + at : nullptr) : wide;
   q.constant_hessian = (constant_ || unit_search_ || unit_leaf_) && (!weights_.given || weights_.whole) && !weighed_;
-  if (q.constant_hessian) {
+  if (!weighed_ && (!weights_.given || weights_.whole)) {
     q.most_per_count = (double)quantise_h(of_bits(max_search_[output]), h_scale(q.scale));
   } else if (limits.min_samples_leaf > 1.0) {
     double most = 0.0;
