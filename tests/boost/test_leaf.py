@@ -209,3 +209,20 @@ def test_huber_has_friedmans_leaves_in_friedmans_trees() -> None:
     }
     assert values["auto", "auto"] == values["auto", "newton"] != values["auto", "exact"]
     assert values["none", "auto"] == values["none", "exact"] != values["none", "newton"]
+
+
+def test_steps_where_they_can_be_had() -> None:
+    """leaf_iterations='auto' gives way to what wants one step, and to losses of one's own, whatever their name."""
+
+    def poisson(y: Any, score: Any) -> tuple[Any, Any]:
+        return score - y, np.ones(len(y))
+
+    data = sw.Dataset(X, CLASS)
+    recipe = {"recipe": "catboost", "n_estimators": 2}
+    cases: list[tuple[dict[str, Any], int]] = [
+        ({"objective": "poisson"}, 10), ({"objective": "logistic"}, 10), ({"objective": "squared_error"}, 1),
+        ({"objective": "logistic", "path_smooth": 1.0}, 1), ({"objective": "logistic", "leaf_iterations": 3}, 3),
+        ({"objective": poisson}, 1),
+    ]  # fmt: skip
+    for given, steps in cases:
+        assert sw.train(recipe | given, data).params["leaf_iterations"] == steps, given

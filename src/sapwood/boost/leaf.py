@@ -47,13 +47,13 @@ class Rule:
     afresh: bool  # values come from other gradients, or other rows in the leaves, than the splits
 
 
-def automatic(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def automatic(objective: Objective, params: Mapping[str, Any]) -> dict[str, Any]:
     """What leaf_iterations='auto' is: CatBoost's choice where it can be had.
 
     Parameters
     ----------
-    name : str
-        Of the objective.
+    objective : Objective
+        What is minimised; a user's own, whatever its name, takes one step.
     params : mapping
         Resolved parameters.
 
@@ -62,11 +62,13 @@ def automatic(name: str, params: Mapping[str, Any]) -> dict[str, Any]:
     dict
         The parameters that it sets.
     """
+    name = objective.name if objective.custom is None else ""
     method, straight = params["leaf_estimation"], params["line_search"] == "none"
     shared = name == "softmax" and params["multi_strategy"] == "multi_output_tree"
     if shared and method == "auto" and straight and params["reg_alpha"] == 0:
         return {"leaf_iterations": 1, "leaf_estimation": "joint"}
-    by_steps = name in TEN_STEPS and method in ("auto", "newton") and not params["linear_leaves"]
+    one_step = params["linear_leaves"] or params["path_smooth"] not in ("auto", 0)
+    by_steps = name in TEN_STEPS and method in ("auto", "newton") and not one_step
     return {"leaf_iterations": 10 if by_steps else 1}
 
 

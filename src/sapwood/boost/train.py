@@ -291,7 +291,7 @@ def _prepare(
     params["objective"] = goal.name
     params |= {name: value for name, value in goal.fields.items() if name in params}
     if params["leaf_iterations"] == "auto":
-        params |= leaf.automatic(goal.name, params)
+        params |= leaf.automatic(goal, params)
     unmeasured = goal.custom is not None and not goal.custom.measured and params["eval_metric"] is None
     if unmeasured and params["early_stopping_rounds"] is not None:
         raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")
