@@ -6,7 +6,8 @@ In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes 
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from sapwood.data.saved import BINS, LATER, LISTED, VECTORS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 
+LARGE = 1 << 20  # cells from which threads share the work of a digest
 SETTLED = (*BINS, "categorical_features")  # parameters of a training that are arguments here
 
 
@@ -357,22 +359,17 @@ class Dataset:
             weight, init_score and group. The container, the number types and the chunks that the values came in do not
             matter.
         """
-        digest = sha256(json.dumps(self.feature_names).encode())
         listed = self._listed()
-        if listed:  # there may be very many columns: all cuts at once
-            _feed(digest, np.concatenate(self.cuts))
-            _feed(digest, np.array([len(cuts) for cuts in self.cuts], np.int64))
-        for name, values in self._codes(listed):  # one by one: together they are half as large as the dataset
-            if not listed:
-                _feed(digest, self.cuts[int(name.removeprefix("codes."))])
-            _feed(digest, values)
+        sizes = np.array([len(cuts) for cuts in self.cuts], np.int64)
+        rest = {"cuts": np.concatenate(self.cuts), "sizes": sizes, **listed, **categories.pack(self.categories)}
+        parts = [partial(self._column, j) for j in self._alone(listed)]  # later: all codes are half as large as this
         if self.values is not None:
-            for j in range(self.n_columns):
-                _feed(digest, _one_zero(self.values[:, j]))
-        for name, values in (categories.pack(self.categories) | self._vectors()).items():
-            digest.update(name.encode())
-            _feed(digest, values)
-        return digest.hexdigest()
+            parts += [partial(_one_zero, self.values[:, j]) for j in range(self.n_columns)]
+        parts += [partial(np.asarray, values) for values in (rest | self._vectors()).values()]
+        names = [self.feature_names, *rest, *self._vectors()]
+        with ThreadPoolExecutor(self._n_threads) as pool:
+            few = self.n_rows * self.n_columns < LARGE
+            return sha256(json.dumps([names, *(map if few else pool.map)(_digest, parts)]).encode()).hexdigest()
 
     def __repr__(self) -> str:
         bins = "every value" if self.tree_method == "exact" else f"at most {self.max_bins:,} bins"
@@ -466,11 +463,18 @@ class Dataset:
 
     def _codes(self, listed: Mapping[str, NDArray[Any]]) -> Iterator[tuple[str, NDArray[Any]]]:
         """All codes by name: column by column, each in the narrowest type that holds it, and those that are listed."""
-        together = set(listed["listed.column"].tolist()) if listed else set()
-        for j in range(self.n_columns):
-            if j not in together:
-                yield f"codes.{j}", self.binned.codes(j).astype(saved.code_type(self.n_bins[j]), copy=False)
+        for j in self._alone(listed):
+            yield f"codes.{j}", self._column(j)
         yield from listed.items()
+
+    def _alone(self, listed: Mapping[str, NDArray[Any]]) -> list[int]:
+        """The columns that are not listed."""
+        together = set(listed["listed.column"].tolist()) if listed else set()
+        return [j for j in range(self.n_columns) if j not in together]
+
+    def _column(self, j: int) -> NDArray[Any]:
+        """The codes of a column in the narrowest type that holds them."""
+        return self.binned.codes(j).astype(saved.code_type(self.n_bins[j]), copy=False)
 
 
 def _arguments(
@@ -512,8 +516,10 @@ def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)
 
 
-def _feed(digest: Any, values: NDArray[Any]) -> None:
-    """Add an array to a digest, with its shape, so that no two sequences of arrays read the same."""
+def _digest(part: Callable[[], NDArray[Any]]) -> str:
+    """SHA-256 of an array, its type and its shape."""
+    values = part()
     little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
-    digest.update(f"{little.dtype.str}{little.shape}".encode())
+    digest = sha256(f"{little.dtype.str}{little.shape}".encode())
     digest.update(little.data)
+    return digest.hexdigest()

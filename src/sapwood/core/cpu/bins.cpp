@@ -12,6 +12,7 @@
 #include "../math/fixed.h"
 #include "../math/hash.h"
 #include "pool.h"
+#include "turned.h"
 
 namespace sapwood {
 
@@ -151,45 +152,48 @@ struct Place {
   int64_t row, global;
 };
 
-// The rows of the sample, in order: all of positive weight, or the `most` with the smallest draws among them.
-std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& weights, int64_t most) {
-  std::vector<Place> places;
-  int64_t n = 0, live = 0;
+// The rows of the sample, in order: all of positive weight, or the `most` with the smallest draws among them; equal draws: lower row.
+std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& weights, int64_t most, int n_threads) {
+  int64_t n = 0, live = 0, first = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
   for (int64_t i = 0; i < n; i++) live += weights.of(i) > 0;
-  uint64_t limit = ~0ull;
-  const uint64_t k = key(0, CUTS, 0, 0);
-  int64_t at_limit = live;
-  if (live > most) {  // the most-th smallest draw; equal draws: lower row
-    std::vector<uint64_t> draws;
-    const uint64_t ceiling =
-        (uint64_t)(1.1 * (double)most / (double)live * 0x1p64 < 0x1p64 ? 1.1 * (double)most / (double)live * 0x1p64
-                                                                       : 0x1p64 - 1024);
-    for (int64_t i = 0; i < n; i++) {
-      const uint64_t d = draw(k, i);
-      if (d <= ceiling && weights.of(i) > 0) draws.push_back(d);
-    }
-    if ((int64_t)draws.size() < most) {  // the guess of where it lies was too low: look at all
-      draws.clear();
-      for (int64_t i = 0; i < n; i++)
-        if (weights.of(i) > 0) draws.push_back(draw(k, i));
-    }
-    std::nth_element(draws.begin(), draws.begin() + (most - 1), draws.end());
-    limit = draws[most - 1];
-    at_limit = 0;
-    for (int64_t j = 0; j < most; j++) at_limit += draws[j] == limit;
-  }
-  int64_t global = 0;
+  std::vector<Place> places;
   places.reserve(std::min(live, most));
-  for (size_t c = 0; c < chunks.size(); c++)
-    for (int64_t r = 0; r < chunks[c].n_rows; r++, global++) {
-      if (weights.of(global) == 0) continue;
-      if (live > most) {
-        const uint64_t d = draw(k, global);
-        if (d > limit || (d == limit && at_limit-- <= 0)) continue;
-      }
-      places.push_back({(int)c, r, global});
-    }
+  auto take = [&, chunk = 0](int64_t row) mutable {
+    while (row >= first + chunks[chunk].n_rows) first += chunks[chunk++].n_rows;
+    places.push_back({chunk, row - first, row});
+  };
+  if (live <= most) {
+    for (int64_t i = 0; i < n; i++)
+      if (weights.of(i) > 0) take(i);
+    return places;
+  }
+  struct Drawn {
+    uint64_t draw;
+    int64_t row;
+  };
+  const uint64_t k = key(0, CUTS, 0, 0);
+  std::vector<std::vector<Drawn>> parts(pieces(n));
+  std::vector<uint64_t> draws;
+  auto draw_up_to = [&](uint64_t ceiling) {
+    run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
+      parts[t].clear();
+      for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++)
+        if (const uint64_t d = draw(k, i); d <= ceiling && weights.of(i) > 0) parts[t].push_back({d, i});
+    });
+    draws.clear();
+    for (const auto& part : parts)
+      for (const Drawn& d : part) draws.push_back(d.draw);
+  };
+  const double guess = 1.1 * (double)most / (double)live * 0x1p64;  // of where the most-th smallest draw lies
+  draw_up_to(guess < 0x1p64 ? (uint64_t)guess : ~0ull);
+  if ((int64_t)draws.size() < most) draw_up_to(~0ull);
+  std::nth_element(draws.begin(), draws.begin() + (most - 1), draws.end());
+  const uint64_t limit = draws[most - 1];
+  int64_t at_limit = std::count(draws.begin(), draws.begin() + most, limit);  // of equal draws, so many
+  for (const auto& part : parts)
+    for (const Drawn& d : part)
+      if (d.draw < limit || (d.draw == limit && at_limit-- > 0)) take(d.row);
   return places;
 }
 
@@ -288,8 +292,10 @@ bool is_single(const std::vector<Chunk>& chunks, int column) {  // float32 holds
   });
 }
 
+constexpr int STRIPE = 128;  // rows read together, sixteen columns of them: they stay in L1
+
 struct Lanes {           // of one worker: a list of keys for each of its columns, and one more for sorting
-  Memory keys, weights;  // (columns + 1, places)
+  Memory keys, weights;  // (columns + 1, places + 1)
 };
 
 struct Quantiles {
@@ -348,6 +354,34 @@ struct Quantiles {
     });
   }
 
+  // Of columns side by side, f(values from `first` on (columns, STRIPE), place, how many) for all places; or false: they are not.
+  template <class Real, class F>
+  bool by_sixteen(int first, int last, F&& f) const {
+    std::vector<int> at;
+    for (const Chunk& chunk : chunks) at.push_back(beside(chunk, first, last));
+    if (sizeof(Real) == 8 || std::any_of(at.begin(), at.end(), [&](int a) { return a < 0; })) return false;
+    float x[BESIDE * STRIPE];
+    const char *rows[STRIPE], *next[STRIPE];
+    auto find = [&](size_t i, const char** to) {
+      const int n = (int)std::min<size_t>(STRIPE, places.size() - std::min(i, places.size()));
+      for (int j = 0; j < n; j++) {
+        const Place& p = places[i + j];
+        const Column& head = chunks[p.chunk].columns[at[p.chunk]];
+        to[j] = head.data + p.row * head.stride;
+        __builtin_prefetch(to[j]), __builtin_prefetch(to[j] + 4 * BESIDE - 1);
+      }
+      return n;
+    };
+    for (size_t i = 0, n = find(0, next); n > 0; i += STRIPE) {
+      const int here = (int)n;
+      std::copy(next, next + here, rows);
+      n = find(i + STRIPE, next);
+      kernels().turn(rows, here, x, STRIPE);
+      f(x + (first - at[0]) * STRIPE, i, here);
+    }
+    return true;
+  }
+
   // Columns are gathered several at a time: a line of a row-major table is visited once for all of them.
   template <class Real, class Key>
   void find(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts) const {
@@ -357,26 +391,37 @@ struct Quantiles {
     std::vector<Lanes> local(n_threads);
     run(n_threads, (int64_t)((n_columns + together - 1) / together), [&](int64_t batch, int worker) {
       Lanes& mine = local[worker];
-      if (mine.keys.size() == 0) mine.keys = Memory((together + 1) * m * sizeof(Key));
-      if (weights.given && mine.weights.size() == 0) mine.weights = Memory((together + 1) * m * 4);
+      if (mine.keys.size() == 0) mine.keys = Memory((together + 1) * (m + 1) * sizeof(Key));
+      if (weights.given && mine.weights.size() == 0) mine.weights = Memory((together + 1) * (m + 1) * 4);
       const size_t first = batch * together, last = std::min(n_columns, first + together);
       auto lane = [&](size_t k) {
-        return Sorted<Key>{mine.keys.as<Key>() + k * m, weights.given ? mine.weights.as<int32_t>() + k * m : nullptr};
+        const size_t at = k * (m + 1);  // one more: what is not finite is written, and overwritten
+        return Sorted<Key>{mine.keys.as<Key>() + at, weights.given ? mine.weights.as<int32_t>() + at : nullptr};
       };
       std::vector<size_t> filled(together, 0);
-      for (size_t i = 0; i < m; i++) {
-        const Place &p = places[i], &later = places[std::min(i + 16, m - 1)];
-        for (size_t k = first; k < last; k++) {
-          const Column &column = chunks[p.chunk].columns[columns[k]], &next = chunks[later.chunk].columns[columns[k]];
-          __builtin_prefetch(next.data + later.row * next.stride);
-          double x;
-          load(column, p.row, 1, &x);
-          if (!is_finite(x)) continue;
-          const size_t at = filled[k - first]++;
-          lane(k - first).keys[at] = ordered((Real)x);
-          if (weights.given) lane(k - first).weights[at] = weights.multiple[p.global];
+      auto add = [&](size_t k, const auto* x, size_t i, int n) {  // to the k-th column, of n places
+        const Sorted<Key> to = lane(k);
+        size_t at = filled[k];
+        for (int j = 0; j < n; j++) {
+          to.keys[at] = ordered((Real)x[j]);
+          if (weights.given) to.weights[at] = weights.multiple[places[i + j].global];
+          at += is_finite(x[j]);
         }
-      }
+        filled[k] = at;
+      };
+      if (!by_sixteen<Real>(columns[first], columns[last - 1], [&](const float* x, size_t i, int n) {
+            for (size_t k = first; k < last; k++) add(k - first, x + (columns[k] - columns[first]) * STRIPE, i, n);
+          }))
+        for (size_t i = 0; i < m; i++) {
+          const Place &p = places[i], &later = places[std::min(i + 16, m - 1)];
+          for (size_t k = first; k < last; k++) {
+            const Column &column = chunks[p.chunk].columns[columns[k]], &next = chunks[later.chunk].columns[columns[k]];
+            __builtin_prefetch(next.data + later.row * next.stride);
+            double x;
+            load(column, p.row, 1, &x);
+            add(k - first, &x, i, 1);
+          }
+        }
       for (size_t k = first; k < last; k++)
         cuts[columns[k]] = cut(radix_sort(lane(k - first), lane(together), filled[k - first]), filled[k - first]);
     });
@@ -419,7 +464,7 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
   for (int c = 0; c < n_columns; c++)
     if (many[c]) (some_sparse(chunks, c) ? stored : is_single(chunks, c) ? singles : doubles).push_back(c);
   if (singles.empty() && doubles.empty() && stored.empty()) return cuts;
-  const std::vector<Place> places = sample_rows(chunks, weights, every ? n : SAMPLE);
+  const std::vector<Place> places = sample_rows(chunks, weights, every ? n : SAMPLE, n_threads);
   const Quantiles quantiles{chunks, weights, places, max_bins, min_samples_bin, n_threads};
   quantiles.find<float, uint32_t>(singles, cuts);
   quantiles.find<double, uint64_t>(doubles, cuts);
@@ -486,11 +531,12 @@ void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint8_
 }
 
 // Codes as they come, checked; the missing ones are the last.
-static void encode_categories(const Column& column, int64_t first, int n, int n_categories, uint16_t* code) {
+template <class Code>
+static void encode_categories(const Column& column, int64_t first, int n, int n_categories, Code* code) {
   int32_t x[BLOCK];
   load_as<int32_t>(column, first, n, x);
   bool fine = true;
-  for (int i = 0; i < n; i++) fine &= x[i] < n_categories, code[i] = (uint16_t)(x[i] < 0 ? n_categories : x[i]);
+  for (int i = 0; i < n; i++) fine &= x[i] < n_categories, code[i] = (Code)(x[i] < 0 ? n_categories : x[i]);
   if (!fine) throw std::invalid_argument("a category's code must be below the number of its column's categories");
 }
 
@@ -559,10 +605,14 @@ void Binned::find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_
     for (int c = 0; c < n_columns; c++) has_missing[c] |= f[c];
 }
 
-void Binned::encode_column(const Chunk& chunk, int c, int64_t at, int n, const std::vector<Cuts>& ready,
-                           uint16_t* code) const {
-  if (is_category[c]) encode_categories(chunk.columns[c], at, n, n_bins[c], code);
-  else encode(chunk.columns[c], at, n, ready[c], code);
+// `single` (n): its values, if they were read with others.
+template <class Code>
+void Binned::encode_column(const Chunk& chunk, int c, int64_t at, int n, const Cuts& ready, const float* single,
+                           Code* code) const {
+  if (is_category[c]) return encode_categories(chunk.columns[c], at, n, n_bins[c], code);
+  if (single == nullptr) return encode(chunk.columns[c], at, n, ready, code);
+  if constexpr (sizeof(Code) == 1) kernels().bin32_byte(single, n, ready.f.data(), ready.n, code);
+  else kernels().bin32(single, n, ready.f.data(), ready.n, code);
 }
 
 Shard Binned::new_shard(int64_t rows) {
@@ -583,58 +633,59 @@ Shard Binned::new_shard(int64_t rows) {
   return shard;
 }
 
-namespace {
-// Adds a member's codes to those of its slot.
-void fuse_codes(const uint16_t* code, int n, uint32_t step, uint16_t* slot) {
-  for (int i = 0; i < n; i++) slot[i] = (uint16_t)(slot[i] + step * code[i]);
+// gone (columns) OUT: 1 where a code is that of missing values
+template <class Code, class Turned>
+void Binned::encode_slot(const Chunk& chunk, int s, int64_t at, int n, const std::vector<Cuts>& ready, Turned& turned,
+                         Code* code, std::vector<uint8_t>& gone) const {
+  const Slot& slot = layout.slots[s];
+  if (!slot.fused()) {
+    const int c = slot.columns[0];
+    encode_column(chunk, c, at, n, ready[c], turned.of(c), code);
+    if (std::find(code, code + n, (Code)n_bins[c]) != code + n) gone[c] = 1;
+    return;
+  }
+  Code part[STRIPE];
+  memset(code, 0, n * sizeof(Code));
+  for (const int c : slot.columns) {
+    encode_column(chunk, c, at, n, ready[c], turned.of(c), part);
+    const uint32_t step = layout.members[c].step;
+    for (int i = 0; i < n; i++) code[i] = (Code)(code[i] + step * part[i]);
+  }
 }
-
-// Codes of a slot to both its places; `stride`: codes between rows of its group.
-template <class Code>
-void store(const uint16_t* code, int n, void* plane, void* rows, size_t stride) {
-  for (int i = 0; i < n; i++) ((Code*)plane)[i] = (Code)code[i];
-  for (int i = 0; i < n; i++) ((Code*)rows)[i * stride] = (Code)code[i];
-}
-}  // namespace
 
 void Binned::encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads) {
   Shard shard = new_shard(chunk.n_rows);
   encode_shares(shard, std::move(thin), n_threads);
-  const int64_t n_blocks = (chunk.n_rows + BLOCK - 1) / BLOCK;
   std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
-  run(n_threads, n_blocks, [&](int64_t b, int worker) {
-    const int64_t at = b * BLOCK;
-    const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
-    uint16_t code[BLOCK], part[BLOCK];
+  const std::vector<int> near = all_beside(chunk, std::vector<uint8_t>(n_columns, 1));
+  auto encode_stripe = [&](int64_t at, int n, Turned<STRIPE>& turned, std::vector<uint8_t>& gone) {
+    turned.go(at, n);
     for (const Group& g : layout.groups) {
       if (g.code_bytes == 0) continue;
       char* rows = (char*)group(shard, g) + (size_t)at * g.stride * g.code_bytes;
+      const uint8_t* bytes[GROUP];
       for (int k = 0; k < g.width; k++) {
         const int s = g.first + k;
-        const Slot& slot = layout.slots[s];
-        if (slot.shared) {
-          for (int i = 0; i < n; i++) code[i] = (uint16_t)slot_code(shard, s, at + i);
-        } else if (slot.fused()) {
-          memset(code, 0, sizeof code);
-          for (const int c : slot.columns) {
-            encode_column(chunk, c, at, n, ready, part);
-            fuse_codes(part, n, layout.members[c].step, code);
-          }
-        } else {
-          const int c = slot.columns[0];
-          encode_column(chunk, c, at, n, ready, code);
-          bool any = false;
-          for (int i = 0; i < n; i++) any |= code[i] == (uint16_t)n_bins[c];
-          if (any) missing[worker][c] = 1;
+        void* own = (char*)plane(shard, s) + (size_t)at * g.code_bytes;
+        if (g.code_bytes == 1) {
+          if (!layout.slots[s].shared) encode_slot(chunk, s, at, n, ready, turned, (uint8_t*)own, gone);
+          bytes[k] = (const uint8_t*)own;
+          continue;
         }
-        char* plane_rows = (char*)plane(shard, s) + (size_t)at * g.code_bytes;
-        if (g.code_bytes == 1) store<uint8_t>(code, n, plane_rows, rows + k, g.stride);
-        else store<uint16_t>(code, n, plane_rows, rows + 2 * k, g.stride);
+        if (!layout.slots[s].shared) encode_slot(chunk, s, at, n, ready, turned, (uint16_t*)own, gone);
+        for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * g.stride + k] = ((const uint16_t*)own)[i];
       }
+      if (g.code_bytes == 1) kernels().weave(bytes, g.width, n, (uint8_t*)rows, g.stride);
       // The padding is never read as a code, but it is written, so that bytes are defined.
       for (int i = 0; i < n && g.stride > (size_t)g.width; i++)
         memset(rows + (i * g.stride + g.width) * g.code_bytes, 0, (g.stride - g.width) * g.code_bytes);
     }
+  };
+  run(n_threads, (chunk.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
+    Turned<STRIPE> turned(chunk, near);
+    const int64_t end = std::min(chunk.n_rows, (b + 1) * BLOCK);
+    for (int64_t at = b * BLOCK; at < end; at += STRIPE)
+      encode_stripe(at, (int)std::min<int64_t>(STRIPE, end - at), turned, missing[worker]);
   });
   for (const auto& m : missing)
     for (int c = 0; c < n_columns; c++) has_missing[c] |= m[c];

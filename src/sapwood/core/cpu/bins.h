@@ -83,8 +83,12 @@ class Binned {
                              int n_threads);
   void find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads);
   Shard new_shard(int64_t n_rows);
-  void encode_column(const Chunk& chunk, int c, int64_t at, int n, const std::vector<Cuts>& ready,
-                     uint16_t* code) const;
+  template <class Code>
+  void encode_column(const Chunk& chunk, int c, int64_t at, int n, const Cuts& ready, const float* single,
+                     Code* code) const;
+  template <class Code, class Turned>
+  void encode_slot(const Chunk& chunk, int slot, int64_t at, int n, const std::vector<Cuts>& ready, Turned& turned,
+                   Code* code, std::vector<uint8_t>& gone) const;
   void encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads);
   void encode_shares(Shard& shard, Thin thin, int n_threads);
   uint32_t listed_code(const Shard& s, int column, int64_t row) const;

@@ -7,6 +7,7 @@
 
 #include "../math/linear.h"
 #include "pool.h"
+#include "turned.h"
 
 namespace sapwood {
 namespace {
@@ -364,6 +365,9 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     std::vector<double> score, rows;
   };
   std::vector<Local> local(n_threads);
+  std::vector<uint8_t> wanted(table.columns.size(), 0);
+  for (const int c : table.lists ? std::vector<int>{} : used_) wanted[c] = 1;
+  const std::vector<int> near = all_beside(table, wanted);
   run(n_threads, (table.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
     Local& mine = local[worker];
     if (mine.planes.empty()) {
@@ -381,9 +385,11 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     for (int j = 0; j < k; j++)
       for (int i = 0; i < n; i++) mine.score[j * BLOCK + i] = start == nullptr ? base_[j] : start[(at + i) * k + j];
     if (table.lists) encode_lists(*table.lists, at, n, mine.codes.data());
+    Turned<STRIPE> turned(table, near);
     for (int first_row = 0; first_row < n && !table.lists; first_row += STRIPE) {
       const int m = std::min(STRIPE, n - first_row);
       const char* line = nullptr;
+      turned.go(at + first_row, m);
       for (int p = 0; p < n_planes; p++) {
         const Column& column = table.columns[used_[p]];
         if (column.stride >= WIDE_ROW && (line == nullptr || column.data - line >= 64) &&
@@ -400,7 +406,8 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
           for (int i = 0; i < m; i++) plane[i] = (uint8_t)code_of(x[i], top);
           continue;
         }
-        encode(column, at + first_row, m, cuts_[p], plane);
+        if (const float* x = turned.of(used_[p])) kernels().bin32_byte(x, m, cuts_[p].f.data(), cuts_[p].n, plane);
+        else encode(column, at + first_row, m, cuts_[p], plane);
         if (linear_.coef.empty()) continue;
         double value[STRIPE];
         load(column, at + first_row, m, value);

@@ -15,7 +15,7 @@ namespace sapwood {
 namespace {
 
 constexpr int64_t CHUNK = 16384;  // rows of a task, at most
-constexpr int64_t SHARED = 4096;  // rows from which workers share a partition
+constexpr int64_t SHARED = 8192;  // rows from which workers share a partition
 constexpr int FEW_LEAVE =
     4;  // the root's rows are kept while a split takes one in so many at most, and one in so many is left
 constexpr int MASK_LEAVES = 64;  // up to so many, leaves are numbered by masks: their cost grows with the leaves
@@ -527,7 +527,7 @@ class Growth {
       Node &parent = nodes_[j.parent], &large = nodes_[j.large];
       large.hist = !parent.hist.packed && t_.fits_packed(large.n_rows) ? t_.acquire(true) : parent.hist;
     }
-    if (jobs_.size() > 1)  // the longest first: the tail of a parallel run is then short
+    if (jobs_.size() > 1)  // the longest first
       std::stable_sort(jobs_.begin(), jobs_.end(),
                        [&](const Job& a, const Job& b) { return nodes_[a.small].n_rows > nodes_[b.small].n_rows; });
     if (search)
@@ -559,8 +559,10 @@ class Growth {
   }
 
   void by_job(bool search, int threads) {
-    run(threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
-      const Job& j = jobs_[k];
+    const int64_t n = (int64_t)jobs_.size();
+    run(threads, n, [&](int64_t k, int worker) {
+      const Job& j =
+          jobs_[2 * k < n ? 2 * k : 2 * (n - 1 - k) + 1];  // the longest at both ends: the tail is then short
       Node &small = nodes_[j.small], &large = nodes_[j.large];
       const auto lists = std::find_if(t_.tiles.begin(), t_.tiles.end(),
                                       [&](const TileSpan& t) { return t.first >= b_.layout.first_list; });

@@ -55,6 +55,8 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       leaves,
       add_values,
       symmetric,
+      turn,
+      weave,
       bin32<uint16_t>,
       bin64<uint16_t>,
       bin32<uint8_t>,

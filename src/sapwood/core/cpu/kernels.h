@@ -15,6 +15,7 @@ constexpr int GROUP = 2 * TILE;      // slots stored side by side: a row of a gr
 constexpr int OUTPUTS = 8;           // outputs whose root histograms are counted together
 constexpr int PACKED_ROWS = 131071;  // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
 constexpr int BLOCK = 512;           // rows handled together in row passes and in prediction
+constexpr int BESIDE = 16;           // float32 columns that share a line of memory
 
 struct LeafNumbers {  // of rows: bytes for up to 256 leaves, else 16 bits
   void* data;
@@ -244,6 +245,10 @@ struct Kernels {
                      double* score);  // (BLOCK) score += value[leaf]
   void (*symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth,
                     uint8_t* leaf);  // (BLOCK) leaf of a symmetric tree
+  // rows (n): BESIDE numbers each; x (BESIDE, plane) OUT
+  void (*turn)(const char* const* rows, int n, float* x, size_t plane);
+  // columns (width): n codes each, side by side in rows `stride` bytes apart OUT
+  void (*weave)(const uint8_t* const* columns, int width, int n, uint8_t* rows, size_t stride);
   void (*bin32)(const float* x, int n, const float* cuts, int n_cuts,
                 uint16_t* code);  // cuts padded with +inf: Cuts
   void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);

@@ -19,17 +19,42 @@ static void add_leaves(double* score, const LeafNumbers& leaf, int64_t first, co
     for (int64_t i = 0; i < n; i++) score[i] = score[i] + value[narrow[i]];
 }
 
+// e^x of a block, step by step: a loop over all the steps is so long that few vectors are on their way at a time (1.3 to 1.8 times slower).
+static void exp_block(double* x, int n) {
+  double shifted[BLOCK];
+  for (int i = 0; i < n; i++) x[i] = exp_rest(x[i], shifted[i]);
+  for (int i = 0; i < n; i++) x[i] = exp_tail(x[i]);
+  for (int i = 0; i < n; i++) x[i] = exp_scaled(x[i], shifted[i]);
+}
+
+static void sigmoid_block(const double* s, int n, double* p) {
+  for (int i = 0; i < n; i++) p[i] = s[i] < 0.0 ? s[i] : -s[i];
+  exp_block(p, n);
+  for (int i = 0; i < n; i++) p[i] = sigmoid_of(s[i], p[i]);
+}
+
+template <class Objective>
+static void grad_hess_block(const double* score, const double* label, const double* field, int n, double* g,
+                            double* h) {
+  if constexpr (requires(double x) { Objective::of_sigmoid(x, x, x, x); }) {
+    sigmoid_block(score, n, g);
+    for (int i = 0; i < n; i++) Objective::of_sigmoid(g[i], label[i], g[i], h[i]);
+  } else {
+    for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], field, g[i], h[i]);
+  }
+}
+
 static void softmax_block(const double* score, int64_t plane, int n_outputs, int n, double* p, double* top,
                           double* total) {
   for (int i = 0; i < n; i++) top[i] = score[i], total[i] = 0.0;
   for (int k = 1; k < n_outputs; k++)
     for (int i = 0; i < n; i++) top[i] = score[k * plane + i] > top[i] ? score[k * plane + i] : top[i];
-  for (int k = 0; k < n_outputs; k++)
-    for (int i = 0; i < n; i++) {
-      const double z = exp(score[k * plane + i] - top[i]);
-      p[k * BLOCK + i] = z;
-      total[i] = total[i] + z;
-    }
+  for (int k = 0; k < n_outputs; k++) {
+    double* z = p + k * BLOCK;
+    for (int i = 0; i < n; i++) z[i] = score[k * plane + i] - top[i];
+    exp_block(z, n);
+    for (int i = 0; i < n; i++) total[i] = total[i] + z[i];
+  }
   for (int k = 0; k < n_outputs; k++)
     for (int i = 0; i < n; i++) p[k * BLOCK + i] = p[k * BLOCK + i] / total[i];
 }
@@ -39,7 +64,7 @@ static void derive(const GradientArgs& a, const double* p, int k, int64_t at, in
   const double *score = a.score + k * a.plane + at, *label = a.label + k * a.label_plane + at,
                *field = a.field + k * a.n_fields;
   if constexpr (Objective::pointwise) {
-    for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], field, g[i], h[i]);
+    grad_hess_block<Objective>(score, label, field, n, g, h);
   } else {
     const double factor = a.n_outputs > 1 ? (double)a.n_outputs / (double)(a.n_outputs - 1) : 1.0;
     for (int i = 0; i < n; i++) Objective::of_share(p[k * BLOCK + i], label[i] == (double)k, factor, g[i], h[i]);
@@ -130,10 +155,7 @@ static void gradients_of(const GradientArgs& a) {
 
 template <class Objective>
 static void evaluate_of(const double* field, const double* score, const double* label, int n, Derived out) {
-  if (out.loss == nullptr) {
-    for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], field, out.g[i], out.h[i]);
-    return;
-  }
+  if (out.loss == nullptr) return grad_hess_block<Objective>(score, label, field, n, out.g, out.h);
   double* __restrict loss = out.loss;
   double* __restrict g = out.g, * __restrict h = out.h;  // in one loop they may share an exp
   for (int i = 0; i < n; i++) {

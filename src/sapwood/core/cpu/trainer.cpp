@@ -31,23 +31,29 @@ std::vector<Number> leaf_numbers(const Tree& t) {  // by node, in the order of n
 // ------------------------------------------------------------------------------------------- exact sums
 double exact_sum(const double* x, const double* weight, int64_t n, int n_threads) {
   const Weights w(weight, n);
-  auto value = [&](int64_t i) {
-    return w.given && w.multiple[i] == 0 ? 0.0 : w.real != nullptr ? x[i] * w.real[i] : x[i];
+  auto each_block = [&](int64_t task, const auto& f) {  // f(values, how many, the first's row)
+    double v[BLOCK];
+    for (int64_t at = task * PIECE; at < std::min(n, (task + 1) * PIECE); at += BLOCK) {
+      const int m = (int)std::min<int64_t>(BLOCK, n - at);
+      for (int i = 0; i < m; i++) v[i] = w.real != nullptr ? x[at + i] * w.real[at + i] : x[at + i];
+      for (int i = 0; w.given && i < m; i++) v[i] = w.multiple[at + i] == 0 ? 0.0 : v[i];
+      f(v, m, at);
+    }
   };
-  double top = 0.0;
-  for (int64_t i = 0; i < n; i++) {
-    const double v = value(i), a = v < 0.0 ? -v : v;
-    top = a > top ? a : top;
-  }
-  const int e = exponent_of(top);
+  std::vector<uint64_t> tops(pieces(n), 0);
+  run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
+    each_block(t, [&](const double* v, int m, int64_t) { tops[t] = kernels().largest(tops[t], v, m); });
+  });
+  const int e = exponent_of(of_bits(tops.empty() ? 0 : *std::max_element(tops.begin(), tops.end())));
   const double scale = power_of_two(62 - e);
   std::vector<__int128> parts(pieces(n), 0);
   run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
     __int128 sum = 0;
-    for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++) {
-      const int64_t q = rounded62(value(i) * scale);
-      sum += w.whole ? (__int128)q * w.multiple[i] : (__int128)q;
-    }
+    each_block(t, [&](const double* v, int m, int64_t at) {
+      int64_t q[BLOCK];
+      kernels().to_fixed(v, scale, q, m);
+      for (int i = 0; i < m; i++) sum += w.whole ? (__int128)q[i] * w.multiple[at + i] : (__int128)q[i];
+    });
     parts[t] = sum;
   });
   __int128 sum = 0;

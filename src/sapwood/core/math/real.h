@@ -57,19 +57,26 @@ inline double exp_tail(double r) {
   return r + (r * r) * p;
 }
 
-// e^x = 2^k e^r. The scaling is done in two halves, so that overflow and subnormal results come out right; no branches,
-// so that a loop over rows becomes vector code.
-inline double exp(double x) {
+// e^x = 2^k e^r; `shifted` is k + ROUND. The scaling is done in two halves, so that overflow and subnormal results come out right; no
+// branches, so that a loop over rows becomes vector code.
+inline double exp_rest(double x, double& shifted) {  // r
   x = x < -746.0 ? -746.0 : x;
   x = x > 710.0 ? 710.0 : x;
-  const double shifted = x * LOG2E + ROUND;
+  shifted = x * LOG2E + ROUND;
   const double k = shifted - ROUND;
-  const double r = (x - k * LN2_HI) - k * LN2_LO;
+  return (x - k * LN2_HI) - k * LN2_LO;
+}
+inline double exp_scaled(double tail, double shifted) {
   const uint64_t biased = bits_of(shifted) - bits_of(ROUND) + 2048;  // k + 2048 > 0
   const uint64_t half = biased >> 1;
   const double s1 = of_bits((half - 1) << 52),
                s2 = of_bits((biased - half - 1) << 52);  // 2^(half - 1024), 2^(rest - 1024)
-  return ((1.0 + exp_tail(r)) * s1) * s2;
+  return ((1.0 + tail) * s1) * s2;
+}
+inline double exp(double x) {
+  double shifted;
+  const double r = exp_rest(x, shifted);
+  return exp_scaled(exp_tail(r), shifted);
 }
 
 inline double expm1(double x) {
@@ -125,11 +132,11 @@ inline double log1p(double x) {
   return log_tail(f, k, c / u);
 }
 
-inline double sigmoid(double s) {
-  const double a = s < 0.0 ? s : -s;
-  const double z = exp(a), r = 1.0 / (1.0 + z);
+inline double sigmoid_of(double s, double z) {  // z = e^-|s|
+  const double r = 1.0 / (1.0 + z);
   return s >= 0.0 ? r : z * r;
 }
+inline double sigmoid(double s) { return sigmoid_of(s, exp(s < 0.0 ? s : -s)); }
 
 // log(1 + e^s): log1p(e^-|s|), and s itself where that is positive; log1p again without branches, for arguments from 0 to 1.
 inline double softplus(double s) {

@@ -13,11 +13,12 @@ struct Logistic : Loss {
   static constexpr double path_smooth = 40.0;  // measured: benchmarks/README.md
   static constexpr bool mean_start = true;
   static double loss(double s, double y, const double*) { return softplus(s) - y * s; }
-  static void grad_hess(double s, double y, const double*, double& g, double& h) {
-    const double p = sigmoid(s), v = p * (1.0 - p);
+  static void of_sigmoid(double p, double y, double& g, double& h) {
+    const double v = p * (1.0 - p);
     g = p - y;
     h = v < 1e-16 ? 1e-16 : v;
   }
+  static void grad_hess(double s, double y, const double*, double& g, double& h) { of_sigmoid(sigmoid(s), y, g, h); }
   static double start(double mean, const double*) {
     const double p = mean < 1e-15 ? 1e-15 : mean > 1.0 - 1e-15 ? 1.0 - 1e-15 : mean;
     return log(p / (1.0 - p));
