@@ -1,10 +1,12 @@
-"""How many threads: what was asked for, the affinity, and the quota of the cgroup."""
+"""How many threads: what was asked for, the affinity, and the quota of the cgroup; how many tasks for them."""
 
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from sapwood import _core
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
 
@@ -70,3 +72,12 @@ def test_a_container_that_sees_only_the_root_of_its_group(tmp_path: Path) -> Non
 
 def test_no_cgroup_is_no_limit(tmp_path: Path) -> None:
     assert cpu.quota.__wrapped__(tmp_path / "none", tmp_path) == 256
+
+
+def test_more_tasks_than_a_run_may_have() -> None:
+    X = np.random.default_rng(0).normal(size=(2, 263_000)).astype(np.float32)  # a task a column; 2^18 - 1 in a run
+    by_threads = [np.concatenate(_core.cuts([X], None, 255, 1, n)) for n in (1, 2, 3)]
+    assert len(by_threads[0]) == X.shape[1]
+    np.testing.assert_array_equal(by_threads[0], 0.5 * X[0].astype(np.float64) + 0.5 * X[1])
+    for found in by_threads[1:]:
+        np.testing.assert_array_equal(found, by_threads[0])

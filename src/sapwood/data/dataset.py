@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from hashlib import sha256
+from itertools import zip_longest
+from operator import call
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from sapwood.data.saved import BINS, LATER, LISTED, VECTORS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 
-LARGE = 1 << 20  # cells from which threads share the work of a digest
+LARGE = 1 << 22  # cells from which threads share the work of a digest
 SETTLED = (*BINS, "categorical_features")  # parameters of a training that are arguments here
 
 
@@ -367,9 +369,12 @@ class Dataset:
             parts += [partial(_one_zero, self.values[:, j]) for j in range(self.n_columns)]
         parts += [partial(np.asarray, values) for values in (rest | self._vectors()).values()]
         names = [self.feature_names, *rest, *self._vectors()]
-        with ThreadPoolExecutor(self._n_threads) as pool:
-            few = self.n_rows * self.n_columns < LARGE
-            return sha256(json.dumps([names, *(map if few else pool.map)(_digest, parts)]).encode()).hexdigest()
+        n = self._n_threads if self.n_rows * self.n_columns >= LARGE else 1
+        shares = [partial(_digests, parts[k::n]) for k in range(n)]
+        with ThreadPoolExecutor(n) as pool:
+            found = [shares[0]()] if n == 1 else list(pool.map(call, shares))
+        digests = [one for row in zip_longest(*found) for one in row if one is not None]
+        return sha256(json.dumps([names, *digests]).encode()).hexdigest()
 
     def __repr__(self) -> str:
         bins = "every value" if self.tree_method == "exact" else f"at most {self.max_bins:,} bins"
@@ -516,10 +521,13 @@ def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)
 
 
-def _digest(part: Callable[[], NDArray[Any]]) -> str:
-    """SHA-256 of an array, its type and its shape."""
-    values = part()
-    little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
-    digest = sha256(f"{little.dtype.str}{little.shape}".encode())
-    digest.update(little.data)
-    return digest.hexdigest()
+def _digests(parts: Iterable[Callable[[], NDArray[Any]]]) -> list[str]:
+    """SHA-256 of each of some arrays, with its type and its shape."""
+    found = []
+    for part in parts:
+        values = part()
+        little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+        digest = sha256(f"{little.dtype.str}{little.shape}".encode())
+        digest.update(little.data)
+        found.append(digest.hexdigest())
+    return found
