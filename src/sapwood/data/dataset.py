@@ -357,9 +357,9 @@ class Dataset:
         Returns
         -------
         str
-            SHA-256, 64 hexadecimal digits, of cuts, categories, codes, values where they are kept, names, label,
-            weight, init_score and group. The container, the number types and the chunks that the values came in do not
-            matter.
+            SHA-256, 64 hexadecimal digits, of the digests of codes, values where they are kept, cuts, categories,
+            label, weight, init_score and group, and of all names. The container, the number types and the chunks that
+            the values came in do not matter.
         """
         listed = self._listed()
         sizes = np.array([len(cuts) for cuts in self.cuts], np.int64)
