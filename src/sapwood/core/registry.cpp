@@ -18,8 +18,8 @@ constexpr ObjectiveInfo objectives[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ROW)};
 #define SAPWOOD_ROW(T) GrowerInfo{T::name, T::doc, T::whole_level, T::shared_split, T::before},
 constexpr GrowerInfo growers[] = {SAPWOOD_GROWERS(SAPWOOD_ROW)};
 #undef SAPWOOD_ROW
-#define SAPWOOD_ROW(T)                                                   \
-  SamplerInfo{T::name,     T::doc,    T::counted, T::weighs,  T::shares, \
+#define SAPWOOD_ROW(T)                                                                \
+  SamplerInfo{T::name,     T::doc,    T::counted, T::weighs,  T::shares, T::absolute, \
               T::n_fields, T::fields, T::most,    T::prepare, T::target},
 constexpr SamplerInfo samplers[] = {SAPWOOD_SAMPLERS(SAPWOOD_ROW)};
 #undef SAPWOOD_ROW

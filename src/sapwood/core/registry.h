@@ -23,7 +23,7 @@ struct GrowerInfo {
 struct SamplerInfo {  // math/sample.h says what each means
   const char *name, *doc;
   Counted counted;
-  bool weighs, shares;
+  bool weighs, shares, absolute;
   int n_fields;
   const char* const* fields;
   double (*most)(int n_outputs, double times, const double* field);

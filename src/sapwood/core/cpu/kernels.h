@@ -42,6 +42,7 @@ struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf
   Pair* fine;                       // (n_outputs, n) OUT wide, of the leaf values
   Pair* coarse;                     // (n_outputs, n) OUT narrow, or null
   Pair* apart;      // (n_outputs, n) OUT wide, of a search whose hessians are not those of the leaves, or null
+  uint32_t* size;   // (n) OUT |fine g| of the only output, or null
   double* scratch;  // (n_outputs + 3, BLOCK)
   uint64_t* max_g;  // (n_outputs) IN OUT bits of the largest |g|
   uint64_t* max_h;  // ... and of the largest h, of the leaf values and of the search

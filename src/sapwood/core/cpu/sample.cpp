@@ -41,7 +41,7 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
   uint32_t* size = size_.as<uint32_t>();
   const int n_threads = threads_for(n_, n_threads_);
   auto measure = [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end; at += BLOCK) {
+    for (int64_t at = begin; at < end && !sized_; at += BLOCK) {
       SizeArgs a{};
       a.n = std::min<int64_t>(BLOCK, end - at), a.plane = n_, a.n_outputs = n_outputs_, a.sampler = sampler_;
       a.field = field.data(), a.fine = fine_.as<Pair>() + at, a.unit = unit.data();

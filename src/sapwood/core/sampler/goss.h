@@ -10,7 +10,7 @@ struct Goss : Sampler {
   static constexpr const char* name = "goss";
   static constexpr const char* doc = "all rows with large gradients, some of the others, which count more";
   static constexpr Counted counted = Counted::rank;
-  static constexpr bool weighs = true;
+  static constexpr bool weighs = true, absolute = true;
   static constexpr const char* field[] = {"top_rate", "other_rate"};
   static constexpr const char* const* fields = field;
   static constexpr int n_fields = 2;
