@@ -58,8 +58,12 @@ nb::object codes_as(const Binned& b, int column) {
   return nb::cast(array(std::move(out)));
 }
 
-nb::object codes(const Binned& b, int column) {
+nb::object codes(nb::handle_t<Binned> self, int column) {
+  const Binned& b = nb::cast<const Binned&>(self);
   if (column < 0 || column >= b.n_columns) refuse("no such column");
+  const int slot = b.layout.members[column].slot;
+  if (b.shards.size() == 1 && b.layout.slots[slot].columns.size() == 1 && b.layout.slots[slot].code_bytes == 1)
+    return nb::cast(nb::ndarray<nb::numpy, const uint8_t>(b.plane(b.shards[0], slot), {(size_t)b.n_rows}, self));
   if (b.exact) return codes_as<uint32_t>(b, column);
   return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
 }

@@ -626,11 +626,17 @@ Shard Binned::new_shard(int64_t rows) {
     at += ((size_t)rows * s.code_bytes + BLOCK + 63) / 64 * 64;  // readable a block past the end
   }
   shard.planes = Memory(at);
-  for (size_t k = 0; k < layout.slots.size(); k++) {
-    const size_t end = shard.plane_at[k] + (size_t)rows * layout.slots[k].code_bytes;
-    memset(shard.planes.as<char>() + end, 0, (k + 1 < layout.slots.size() ? shard.plane_at[k + 1] : at) - end);
-  }
   return shard;
+}
+
+// What lies between planes is read, though not used. Written last: workers, not the caller alone, then wait for the pages.
+void Binned::add_shard(Shard shard) {
+  for (size_t k = 0; k < layout.slots.size(); k++) {
+    const size_t end = shard.plane_at[k] + (size_t)shard.n_rows * layout.slots[k].code_bytes;
+    memset(shard.planes.as<char>() + end, 0,
+           (k + 1 < layout.slots.size() ? shard.plane_at[k + 1] : shard.planes.size()) - end);
+  }
+  shards.push_back(std::move(shard));
 }
 
 // gone (columns) OUT: 1 where a code is that of missing values
@@ -689,7 +695,7 @@ void Binned::encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>
   });
   for (const auto& m : missing)
     for (int c = 0; c < n_columns; c++) has_missing[c] |= m[c];
-  shards.push_back(std::move(shard));
+  add_shard(std::move(shard));
 }
 
 // The planes of bundles, and lists.
@@ -778,7 +784,7 @@ void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cut
         code += n;
       }
   });
-  shards.push_back(std::move(shard));
+  add_shard(std::move(shard));
 }
 
 size_t Binned::n_bytes() const {

@@ -83,6 +83,7 @@ class Binned {
                              int n_threads);
   void find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads);
   Shard new_shard(int64_t n_rows);
+  void add_shard(Shard shard);
   template <class Code>
   void encode_column(const Chunk& chunk, int c, int64_t at, int n, const Cuts& ready, const float* single,
                      Code* code) const;

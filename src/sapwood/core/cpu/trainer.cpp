@@ -150,7 +150,11 @@ std::vector<double> Trainer::start() {
 
 void Trainer::fill_scores(const double* start) {
   std::fill(pending_.begin(), pending_.end(), 0);
-  for (int k = 0; k < n_outputs_; k++) std::fill_n(score_.as<double>() + k * n_, n_, start[k]);
+  run(threads_for(n_, n_threads_), pieces(n_),
+      [&](int64_t t, int) {  // whoever writes to a page first has to wait for it
+        for (int k = 0; k < n_outputs_; k++)
+          std::fill_n(score_.as<double>() + k * n_ + t * PIECE, std::min(PIECE, n_ - t * PIECE), start[k]);
+      });
 }
 
 void Trainer::set_scores(const double* scores) {
