@@ -13,7 +13,7 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 BUDGET = {
     "src/sapwood": 3450,  # 28 metrics in one file; every parameter; what the peers mean by theirs, and what we have not
     "src/sapwood/device": 160,
-    "src/sapwood/data": 2450,  # any container, categories and their dictionaries, sparse tables, target statistics
+    "src/sapwood/data": 2460,  # any container, categories and their dictionaries, sparse tables, target statistics
     "src/sapwood/model": 3080,  # trees and their proofs; combinations, sets as bits; explanations, effects, influence
     "src/sapwood/model/convert": 2200,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
     "src/sapwood/objective": 580,  # several levels; classes without rows named
@@ -25,7 +25,7 @@ BUDGET = {
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 11240,  # histograms, counts, exact trees; slots, bundles, sets; vectors, tails; Shapley
+    "src/sapwood/core/cpu": 11260,  # histograms, counts, exact trees; slots, bundles, sets; vectors, tails; Shapley
     "tools": 350,
     "benchmarks": 1500,  # one script a claim; the last is the recipe against CatBoost
     "examples": 100,
