@@ -371,8 +371,11 @@ class Dataset:
         names = [self.feature_names, *rest, *self._vectors()]
         n = self._n_threads if self.n_rows * self.n_columns >= LARGE else 1
         shares = [partial(_digests, parts[k::n]) for k in range(n)]
-        with ThreadPoolExecutor(n) as pool:
-            found = [shares[0]()] if n == 1 else list(pool.map(call, shares))
+        try:
+            with ThreadPoolExecutor(n) as pool:
+                found = [shares[0]()] if n == 1 else list(pool.map(call, shares))
+        except RuntimeError:  # no thread can be had
+            found = list(map(call, shares))
         digests = [one for row in zip_longest(*found) for one in row if one is not None]
         return sha256(json.dumps([names, *digests]).encode()).hexdigest()
 
