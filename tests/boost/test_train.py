@@ -7,7 +7,7 @@ import pytest
 
 import sapwood
 from sapwood import Dataset, cv, sampling, train
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, DivergedError, ParameterError
 
 rng = np.random.default_rng(7)
 X = rng.standard_normal((300, 3)).round(2)
@@ -298,3 +298,15 @@ def test_scores_start_in_one_place(where: str) -> None:
 def test_cv_does_not_prune_by_the_rows_it_measures() -> None:
     with pytest.raises(ParameterError, match="would prune by the rows it is measured on"):
         cv({"prune_by_validation": True}, Dataset(X, Y))
+
+
+def test_gains_that_overflow_are_a_training_that_diverged() -> None:
+    rng = np.random.default_rng(9)  # a step along signs that no row stops
+    X, y = rng.normal(size=(26, 3)), (rng.random(26) < 0.5).astype(float)
+    params = {
+        "objective": "exponential", "leaf_estimation": "gradient", "line_search": "tree", "subsample": 0.6,
+        "grow_policy": "depthwise", "max_depth": 2, "min_child_weight": 0, "learning_rate": 0.5, "n_estimators": 4,
+        "precision": "narrow", "random_state": 1,
+    }  # fmt: skip
+    with pytest.raises(DivergedError, match="the gains of splits are no longer finite; try a smaller learning_rate"):
+        sapwood.train(params, Dataset(X, label=y))

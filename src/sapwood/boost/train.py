@@ -24,7 +24,7 @@ from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
 from sapwood.data.dataset import Dataset
 from sapwood.data.saved import BINS
 from sapwood.device import cpu
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, DivergedError, ParameterError
 from sapwood.kinds import Number
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.combine import Combinations
@@ -106,6 +106,9 @@ def train(
     def build(best_round: int | None = None) -> Booster:
         new = grown.trees(grown.n_rounds if best_round is None else best_round - first)
         new = new if encoded is None else new.with_shared_sets()
+        for what, numbers in {"the gains of splits": new.gain, "the values of leaves": new.value}.items():
+            if not np.isfinite(numbers).all():
+                raise DivergedError(f"{what} are")
         return Booster(
             new if before is None else Trees.concat([before, new]),
             base=base,
