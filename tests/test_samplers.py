@@ -88,6 +88,19 @@ def test_of_equal_gradients_goss_keeps_its_share() -> None:
     assert abs(others - 100) < 4 * np.sqrt(100 * 0.9)
 
 
+def test_a_sampler_may_be_set_once_gradients_are_there() -> None:
+    y = np.random.default_rng(0).normal(size=1000)
+    goss, mvs = ("goss", {"top_rate": 0.2, "other_rate": 0.1}), ("mvs", {"mvs_reg": 0.5})
+    for before, after in ((goss, mvs), (mvs, goss)):  # the row pass leaves sizes for goss, which are not those of mvs
+        first, late = trainer_of(y[:, None], y, *after), trainer_of(y[:, None], y, *before)
+        first.gradients("auto"), late.gradients("auto")
+        late.set_sampler(*after)
+        assert late.sample(3, 1, 0.3) == first.sample(3, 1, 0.3)
+        grown = [one.grow("leafwise", LIMITS | {"max_leaves": 8}, 3, 1)[0] for one in (first, late)]
+        for name in ("column", "bin", "value", "cover"):
+            np.testing.assert_array_equal(grown[0][name], grown[1][name])
+
+
 SAMPLERS: list[tuple[str, dict[str, float], float]] = [
     ("goss", {"top_rate": 0.2, "other_rate": 0.1}, 1.0),
     ("mvs", {"mvs_reg": -1.0}, 0.3),

@@ -18,6 +18,7 @@ constexpr int STEEPEST = 900;  // an output whose gradients are 2^900 times smal
 
 void Trainer::set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit) {
   sampler_ = sampler, sampler_field_ = std::move(field), share_ = share, unit_ = unit;
+  sized_ = false;
 }
 
 // Sizes of all rows, and how high the bar lies.
