@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from hashlib import sha256
-from itertools import zip_longest
-from operator import call
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -370,14 +369,13 @@ class Dataset:
         parts += [partial(np.asarray, values) for values in (rest | self._vectors()).values()]
         names = [self.feature_names, *rest, *self._vectors()]
         n = self._n_threads if self.n_rows * self.n_columns >= LARGE else 1
-        shares = [partial(_digests, parts[k::n]) for k in range(n)]
-        try:
-            with ThreadPoolExecutor(n) as pool:
-                found = [shares[0]()] if n == 1 else list(pool.map(call, shares))
-        except RuntimeError:  # no thread can be had
-            found = list(map(call, shares))
-        digests = [one for row in zip_longest(*found) for one in row if one is not None]
-        return sha256(json.dumps([names, *digests]).encode()).hexdigest()
+        shares = [parts[len(parts) * k // n : len(parts) * (k + 1) // n] for k in range(n)]
+        with ThreadPoolExecutor(n) as pool:
+            try:
+                digests = list((map if n == 1 else pool.map)(_digests, shares))
+            except RuntimeError:  # no thread can be had
+                digests = [_digests(parts)]
+        return sha256(json.dumps([names, *chain.from_iterable(digests)]).encode()).hexdigest()
 
     def __repr__(self) -> str:
         bins = "every value" if self.tree_method == "exact" else f"at most {self.max_bins:,} bins"

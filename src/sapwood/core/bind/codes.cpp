@@ -28,42 +28,28 @@ nb::object distinct_of(const AnyArray& a, size_t limit) {
   std::vector<T> found;
   const Memory memory((size_t)n * 4);
   int32_t* found_at = memory.as<int32_t>();
-  // Whether rows from `at` on have only values found before, of which there are few, as in most classifications: no need to hash.
-  auto known = [&](int64_t at, int64_t end) {
-    if (found.empty() || found.size() > 4) return false;
-    auto one = [&](size_t k) { return found[std::min(k, found.size() - 1)]; };
-    const T a = one(0), b = one(1), c = one(2), d = one(3);
-    bool all = true;
-    for (int64_t i = at; i < end; i++) {
-      const T v = x[i * stride];
-      found_at[i] = v == a ? 0 : v == b ? 1 : v == c ? 2 : 3;
-      all &= (v == a) | (v == b) | (v == c) | (v == d);
-    }
-    return all;
-  };
   T last{};
   int32_t last_at = -1;
-  constexpr int64_t STEP = 1024;
-  for (int64_t at = 0; at < n; at += STEP) {
-    const int64_t end = std::min(n, at + STEP);
-    if (known(at, end)) continue;
-    for (int64_t i = at; i < end; i++) {
-      const T v = x[i * stride] == T(0) ? T(0) : x[i * stride];
-      if (v != v) return nb::none();
-      if (last_at < 0 || v != last) {
-        uint64_t bits = 0;
-        __builtin_memcpy(&bits, &v, sizeof v);
-        size_t place = mix(bits) & (size - 1);
-        while (slot[place] >= 0 && found[slot[place]] != v) place = (place + 1) & (size - 1);
-        if (slot[place] < 0) {
-          if (found.size() == limit) return nb::none();
-          slot[place] = (int32_t)found.size();
-          found.push_back(v);
-        }
-        last = v, last_at = slot[place];
-      }
-      found_at[i] = last_at;
+  for (int64_t i = 0; i < n; i++) {
+    const T v = x[i * stride] == T(0) ? T(0) : x[i * stride];
+    if (v != v) return nb::none();
+    if (found.size() <= 4) {  // few so far, as in most classifications: no need to hash
+      for (last_at = (int32_t)found.size() - 1; last_at >= 0 && found[last_at] != v;) last_at--;
+      last = v;
     }
+    if (last_at < 0 || v != last) {
+      uint64_t bits = 0;
+      __builtin_memcpy(&bits, &v, sizeof v);
+      size_t at = mix(bits) & (size - 1);
+      while (slot[at] >= 0 && found[slot[at]] != v) at = (at + 1) & (size - 1);
+      if (slot[at] < 0) {
+        if (found.size() == limit) return nb::none();
+        slot[at] = (int32_t)found.size();
+        found.push_back(v);
+      }
+      last = v, last_at = slot[at];
+    }
+    found_at[i] = last_at;
   }
   std::vector<int32_t> order(found.size());
   for (size_t k = 0; k < order.size(); k++) order[k] = (int32_t)k;

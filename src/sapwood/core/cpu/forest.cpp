@@ -366,7 +366,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
   };
   std::vector<Local> local(n_threads);
   std::vector<uint8_t> wanted(table.columns.size(), 0);
-  for (const int c : table.lists ? std::vector<int>{} : used_) wanted[c] = 1;
+  for (size_t p = 0; p < used_.size() && !table.lists; p++) wanted[used_[p]] = 1;
   const std::vector<int> near = all_beside(table, wanted);
   run(n_threads, (table.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
     Local& mine = local[worker];

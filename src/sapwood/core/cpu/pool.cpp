@@ -1,6 +1,7 @@
 // One ticket says everything about a run: | limit 10 | total 18 | back 18 | front 18 |. A worker claims the first task that is left, or
 // (every other worker) the last: so the same worker has the same end of the rows from run to run, and finds them in its cache
-// (measured with two: a partition's moves take 2.5 times as long where workers take turns). The join waits for tasks that are done, not for threads to arrive, so a descheduled worker without a task blocks nobody.
+// (measured with two: a partition's moves take 2.5 times as long where workers take turns). The join waits for tasks that are done,
+// not for threads to arrive, so a descheduled worker without a task blocks nobody.
 #include "pool.h"
 
 #include <pthread.h>

@@ -14,10 +14,9 @@ struct Asked {                // a row, before its answer
 
 struct Sampler {
   static constexpr Counted counted = Counted::nothing;
-  static constexpr bool weighs = false;  // factors other than 0 and 1
-  static constexpr bool shares = false;  // takes a share of the rows, subsample
-  static constexpr bool absolute =
-      false;  // sizes are sums of |gradient|: of one output its wide number, without its sign
+  static constexpr bool weighs = false;    // factors other than 0 and 1
+  static constexpr bool shares = false;    // takes a share of the rows, subsample
+  static constexpr bool absolute = false;  // sizes are sums of |gradient|
   static constexpr int n_fields = 0;
   static constexpr const char* const* fields = nullptr;
   // Sizes: gradients are added output by output, in units in which none exceeds 1; `most` bounds the result.
