@@ -46,13 +46,13 @@ def measure(X: np.ndarray, y: np.ndarray, repeat: int) -> dict[str, float]:
     """The figures of the instruction set in use, in the units of FIGURES."""
     rows = len(y)
     data = sapwood.Dataset(X, y, n_jobs=1)
-    trainer = cpu.Trainer(data.binned, y, None, "logistic", {}, 1, 1)
+    trainer = cpu.Trainer(data.binned, y[None], None, "logistic", {}, 1, 1)
     trainer.fill_scores(trainer.start())
     trainer.gradients("narrow")
 
     def tree(**more: float) -> None:
         policy, limits = grow.plan(params.resolve({"max_leaves": LEAVES, **more}))
-        trainer.grow(policy, limits, 0, 0)
+        trainer.grow(policy, {**limits, "learning_rate": 0.1}, 0, 0)
 
     wanted = {"objective": "logistic", "max_leaves": LEAVES, "n_estimators": TREES, "n_jobs": 1}
     booster = sapwood.train(wanted, data)
