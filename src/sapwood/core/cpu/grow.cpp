@@ -15,10 +15,9 @@ namespace sapwood {
 namespace {
 
 constexpr int64_t CHUNK = 16384;  // rows of a task, at most
-constexpr int64_t SHARED = 8192;  // rows from which workers share a partition
+constexpr int64_t SHARED = 4096;  // rows from which workers share a partition
 constexpr int FEW_LEAVE =
     4;  // the root's rows are kept while a split takes one in so many at most, and one in so many is left
-constexpr int MASK_LEAVES = 64;  // up to so many, leaves are numbered by masks: their cost grows with the leaves
 
 struct Job {  // after a split: the histogram of the smaller child is counted, the larger one's is what remains
   int32_t parent, small, large;
@@ -693,16 +692,12 @@ class Growth {
     return step;
   }
 
-  // Few leaves: the mask kernel numbers 512 rows at a time and the sums of the sampled ones follow in order, which beats
-  // a walk through the row lists.
+  // Few leaves: the mask kernel numbers 512 rows at a time and the sums of the sampled ones follow in order, which beats a walk through
+  // the row lists.
   void sum_by_masks(const Tree& t, std::vector<Sums>& sums, std::vector<int64_t>& counts, uint8_t* leaf) {
     const MaskTree m = mask_tree(b_, view(t));
-    struct Entry {
-      int64_t g, h, n, spare;
-      void add(Pair q) { g += q.g, h += q.h, n++; }
-    };
     struct alignas(64) Local {
-      Entry even[MASK_LEAVES], odd[MASK_LEAVES];  // two: neighbours in one leaf would wait for each other's store
+      int64_t sums[2 * MASK_LEAVES][4];
       std::vector<uint64_t> reach;
     };
     std::vector<Local> local(in_.n_threads);
@@ -714,38 +709,30 @@ class Growth {
         Local& mine = local[worker];
         if (mine.reach.empty()) {
           mine.reach.resize(m.nodes.size() * (BLOCK / 64));
-          memset(mine.even, 0, sizeof mine.even), memset(mine.odd, 0, sizeof mine.odd);
+          memset(mine.sums, 0, sizeof mine.sums);
         }
-        const int32_t *next = rows == nullptr ? nullptr : rows->data(),
-                      *last = next + (rows == nullptr ? 0 : rows->size());
-        next = std::lower_bound(next, last, (int32_t)(task * CHUNK));
-        for (int64_t at = task * CHUNK; at < std::min(s.n_rows, (task + 1) * CHUNK); at += BLOCK) {
-          uint8_t number[BLOCK];
+        const int64_t first = task * CHUNK, end = std::min(s.n_rows, first + CHUNK);
+        uint8_t number[CHUNK];
+        for (int64_t at = first; at < end; at += BLOCK)
           k_.leaves(planes.data(), (size_t)at, m.nodes.data(), (int)m.nodes.size(), m.n_bits, mine.reach.data(),
-                    number);
-          const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
-          const Pair* q = q_.fine + s.first + at;
-          memcpy(leaf + s.first + at, number, (size_t)n);
-          if (rows != nullptr) {
-            auto add_rows = [&](const auto& pair) {
-              for (; next + 1 < last && next[1] < at + n; next += 2)
-                mine.even[number[next[0] - at]].add(pair(next)), mine.odd[number[next[1] - at]].add(pair(next + 1));
-              for (; next < last && *next < at + n; next++) mine.even[number[*next - at]].add(pair(next));
-            };
-            if (q_.fine_listed) add_rows([&](const int32_t* r) { return q_.fine[s.first + (r - rows->data())]; });
-            else add_rows([&](const int32_t* r) { return q[*r - at]; });
-            continue;
-          }
-          for (int i = 0; i + 1 < n; i += 2) mine.even[number[i]].add(q[i]), mine.odd[number[i + 1]].add(q[i + 1]);
-          if (n % 2 == 1) mine.even[number[n - 1]].add(q[n - 1]);
+                    number + (at - first));
+        memcpy(leaf + s.first + first, number, (size_t)(end - first));
+        LeafSumArgs a{number,   nullptr, (int32_t)first, q_.fine_listed, q_.fine + s.first + first, (int)(end - first),
+                      mine.sums};
+        if (rows != nullptr) {
+          const auto from = std::lower_bound(rows->begin(), rows->end(), (int32_t)first),
+                     to = std::lower_bound(from, rows->end(), (int32_t)end);
+          a.rows = rows->data() + (from - rows->begin()), a.n = (int)(to - from);
+          if (a.listed) a.q = q_.fine + s.first + (from - rows->begin());
         }
+        k_.sum_leaves(a);
       });
     }
     for (const Local& l : local)
       for (size_t k = 0; k < m.leaves.size() && !l.reach.empty(); k++) {
         const int32_t u = m.leaves[k];
-        sums[u] = sums[u] + Sums{l.even[k].g, l.even[k].h} + Sums{l.odd[k].g, l.odd[k].h};
-        counts[u] += l.even[k].n + l.odd[k].n;
+        for (const int64_t* x : {l.sums[k], l.sums[MASK_LEAVES + k]})
+          sums[u] = sums[u] + Sums{x[0], x[1]}, counts[u] += x[2];
       }
   }
 

@@ -53,6 +53,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       mark,
       move,
       leaves,
+      sum_leaves,
       add_values,
       symmetric,
       turn,

@@ -150,6 +150,18 @@ struct MaskNode {  // a node of a tree over byte codes: split, or leaf where lef
   const uint64_t* set = nullptr;  // as in Split
 };
 
+constexpr int MASK_LEAVES = 64;  // up to so many, leaves are numbered by masks: their cost grows with the leaves
+
+struct LeafSumArgs {      // sums of rows by leaf
+  const uint8_t* number;  // the leaf of each row
+  const int32_t* rows;    // (n) which of them are meant; null: the first n
+  int32_t first;          // what `rows` calls the first
+  bool listed;            // gradients are those of `rows`, in their order
+  const Pair* q;          // else of each row
+  int n;
+  int64_t (*sums)[4];  // (2, MASK_LEAVES) += g, h, 1, 0; two: neighbours in one leaf would wait for each other's store
+};
+
 struct Literal {  // a condition, and the side on which a path goes on
   int32_t condition;
   bool left;
@@ -242,6 +254,7 @@ struct Kernels {
   void (*move)(const PartitionArgs&);
   void (*leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits, uint64_t* reach,
                  uint8_t* leaf);  // (BLOCK)
+  void (*sum_leaves)(const LeafSumArgs&);
   void (*add_values)(const uint8_t* leaf, const double* value, int n_bits,
                      double* score);  // (BLOCK) score += value[leaf]
   void (*symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth,

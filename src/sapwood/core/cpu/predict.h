@@ -57,20 +57,32 @@ static inline __m512i ask512(const uint8_t* codes, Test test) {
 }
 #endif
 
+#if defined(__AVX512BW__)
+struct BitMasks {  // of a leaf's number: a word of ones for every bit that is set
+  int64_t of[256][8];
+  constexpr BitMasks() : of{} {
+    for (int v = 0; v < 256; v++)
+      for (int j = 0; j < 8; j++) of[v][j] = -(v >> j & 1);
+  }
+};
+#endif
+
 // reach (n_nodes, WORDS) scratch; leaf (BLOCK) OUT: numbers of n_bits
 static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, int n_bits,
                    uint64_t* reach, uint8_t* leaf) {
   alignas(64) uint64_t bit[8][WORDS] = {};
   for (int w = 0; w < WORDS; w++) reach[w] = ~0ull;
 #if defined(__AVX512BW__)
+  static constexpr BitMasks masks;
   __m512i b0 = _mm512_setzero_si512(), b1 = b0, b2 = b0, b3 = b0, b4 = b0, b5 = b0, b6 = b0,
           b7 = b0;  // named, to stay in registers
   for (int u = 0; u < n_nodes; u++) {
     const MaskNode& t = node[u];
     const __m512i mine = _mm512_loadu_si512(reach + u * WORDS);
     if (t.left == 0) {
-      auto take = [&](__m512i& b, int j) {
-        b = _mm512_or_si512(b, _mm512_and_si512(mine, _mm512_set1_epi64(-(int64_t)(t.leaf >> j & 1))));
+      const int64_t* mask = masks.of[t.leaf];
+      auto take = [&](__m512i& b, int j) {  // b | (mine & mask)
+        b = _mm512_ternarylogic_epi64(b, mine, _mm512_set1_epi64(mask[j]), 0xf8);
       };
       take(b0, 0), take(b1, 1), take(b2, 2), take(b3, 3), take(b4, 4);
       if (n_bits > 5) take(b5, 5);
@@ -108,6 +120,25 @@ static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* 
   }
 #endif
   spread(bit, n_bits, leaf);
+}
+
+static void sum_leaves(const LeafSumArgs& a) {
+  typedef int32_t Four __attribute__((vector_size(16)));
+  typedef int64_t Sum __attribute__((vector_size(32), may_alias));
+  Sum* sums = (Sum*)a.sums;
+  auto add = [&](int odd, uint8_t leaf, Pair q) {
+    sums[odd * MASK_LEAVES + leaf] += __builtin_convertvector((Four{q.g, q.h, 1, 0}), Sum);
+  };
+  auto each = [&](auto row, auto pair) {
+    int i = 0;
+    for (; i + 1 < a.n; i += 2) add(0, a.number[row(i)], pair(i)), add(1, a.number[row(i + 1)], pair(i + 1));
+    if (i < a.n) add(0, a.number[row(i)], pair(i));
+  };
+  auto own = [&](int i) { return a.q[i]; };
+  auto row = [&](int i) { return a.rows[i] - a.first; };
+  if (a.rows == nullptr) each([](int i) { return i; }, own);
+  else if (a.listed) each(row, own);
+  else each(row, [&](int i) { return a.q[row(i)]; });
 }
 
 // A symmetric tree: the bits of a leaf's number are its levels' answers, the first level's the highest.

@@ -101,6 +101,7 @@ static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, cons
   for (int i = 0; i < n && a.size != nullptr; i++)
     a.size[at + i] = (uint32_t)(a.fine[row + i].g < 0 ? -a.fine[row + i].g : a.fine[row + i].g);
   if (a.apart != nullptr) quantise_pairs(g, search, n, {WIDE, a.narrow[k].g, a.narrow[k].h}, a.apart + row);
+  if (a.packed == nullptr) return;
   const double ngs = g_scale(a.narrow[k]), nhs = h_scale(a.narrow[k]);
   int32_t* packed = a.packed + row;
   int64_t sum_g = 0, sum_h = 0;

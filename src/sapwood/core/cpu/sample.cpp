@@ -99,6 +99,10 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   const SamplerInfo& info = sampler_info(sampler_);
   const bool every = !subsample || (!info.weighs && share_ == nullptr && *subsample >= 1.0);
   all_rows_ = every && !zeros_, weighed_ = !every && info.weighs;
+  if (!words_ && !weighed_) {  // it is not as the last one was
+    words_ = true, pass(false);
+    for (int k = 0; k < n_outputs_; k++) is_narrow_[k] = narrow_enough(sum_g_[k], sum_h_[k], n_repeats_);
+  }
   if (all_rows_) return n_;
   std::vector<double> field = sampler_field_;
   AskArgs args{};

@@ -205,7 +205,7 @@ bool Trainer::pass(bool pending) {
     a.factor = factor_at_ == nullptr ? nullptr : factor_at_ + at;
     a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
     a.narrow = narrow_.data(), a.wide = wide_.data();
-    a.packed = packed_.as<int32_t>() + at, a.fine = fine_.as<Pair>() + at,
+    a.packed = words_ ? packed_.as<int32_t>() + at : nullptr, a.fine = fine_.as<Pair>() + at,
     a.coarse = multiplied() ? coarse_.as<Pair>() + at : nullptr;
     a.apart = unit_search_ && !unit_leaf_ ? apart_.as<Pair>() + at : nullptr;
     a.size = sized_ ? size_.as<uint32_t>() + at : nullptr;
@@ -246,6 +246,7 @@ std::vector<const char*> Trainer::gradients(const std::string& precision, bool u
   }
   sized_ = sampler_info(sampler_).absolute && n_outputs_ == 1 && !multiplied();
   if (sized_ && size_.size() == 0) size_ = Memory((size_t)n_ * 4);
+  words_ = !(sized_ && weighed_ && given_g == nullptr);  // a sample such as the last one's has words of its own
   if (!pass(true)) pass(false);
   given_g_ = given_h_ = nullptr;
   precision_ = precision;
@@ -253,7 +254,7 @@ std::vector<const char*> Trainer::gradients(const std::string& precision, bool u
   for (int k = 0; k < n_outputs_; k++) {
     if (max_g_[k] > 0x7feffffffffffffful || max_h_[k] > 0x7feffffffffffffful)
       throw std::overflow_error("the gradients are no longer finite");
-    is_narrow_[k] = narrow_enough(sum_g_[k], sum_h_[k], n_repeats_);
+    if (words_) is_narrow_[k] = narrow_enough(sum_g_[k], sum_h_[k], n_repeats_);
     chosen.push_back(is_narrow_[k] ? "narrow" : "wide");
   }
   return chosen;

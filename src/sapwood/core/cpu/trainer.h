@@ -154,7 +154,8 @@ class Trainer {
   };
   std::vector<Piece> pieces_;
   int64_t last_bar_ = -1;                // of the round before, near which this round's will lie
-  bool sized_ = false;                   // the row pass leaves sizes of gradients
+  bool sized_ = false;                   // the row pass leaves sizes of gradients,
+  bool words_ = true;                    // and narrow words
   Memory size_, list_, times_;           // (n): of gradients; sampled rows, piece by piece; how often they count
   bool weighed_ = false;                 // the sample's rows count differently
   Memory weighed_fine_, weighed_apart_;  // as fine_ and apart_, of its rows; fine of a `listed` sample in its order
