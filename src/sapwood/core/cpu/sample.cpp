@@ -132,16 +132,14 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   int64_t n = 0;
   for (Piece& p : pieces_) p.to = length[p.shard], length[p.shard] += p.count, n += p.count;
   all_rows_ = n == n_;
-  if (!all_rows_) {
-    for (size_t s = 0; s < length.size(); s++) chosen_[s].resize(length[s]);
-    run(n_threads, (int64_t)pieces_.size(), [&](int64_t k, int) {
-      const Piece& p = pieces_[k];
-      memcpy(chosen_[p.shard].data() + p.to, list_.as<int32_t>() + p.first + p.begin, (size_t)p.count * 4);
-    });
-  }
-  if (weighed_)
-    for (int k = 0; k < n_outputs_; k++) weigh(k);
+  for (size_t s = 0; s < length.size(); s++) chosen_[s].resize(all_rows_ ? 0 : length[s]);
+  if (!weighed_) run(n_threads, (int64_t)pieces_.size(), [&](int64_t k, int) { choose(pieces_[k]); });
+  for (int k = 0; k < n_outputs_ && weighed_; k++) weigh(k);
   return n;
+}
+
+void Trainer::choose(const Piece& p) {
+  if (!all_rows_) memcpy(chosen_[p.shard].data() + p.to, list_.as<int32_t>() + p.first + p.begin, (size_t)p.count * 4);
 }
 
 // (n) real weights times how often a row counts.
@@ -179,6 +177,7 @@ void Trainer::weigh(int output) {
     std::vector<WeighArgs> parts(pieces_.size());
     run(threads_for(n_, n_threads_), (int64_t)pieces_.size(), [&](int64_t task, int) {
       const Piece& p = pieces_[task];
+      if (output == 0) choose(p);
       const int64_t first = output * n_ + p.first, out = first + (listed() ? p.to : 0);
       WeighArgs a{};
       a.listed = listed();

@@ -152,6 +152,7 @@ class Trainer {
     size_t shard;
     int64_t begin, end, first, count, to;  // first: global position of the shard; to: place among its sampled rows
   };
+  void choose(const Piece& piece);  // puts its rows where those of its shard follow each other
   std::vector<Piece> pieces_;
   int64_t last_bar_ = -1;                // of the round before, near which this round's will lie
   bool sized_ = false;                   // the row pass leaves sizes of gradients,
