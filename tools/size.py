@@ -27,7 +27,7 @@ BUDGET = {
     "src/sapwood/core/sampler": 120,
     "src/sapwood/core/cpu": 11260,  # histograms, counts, exact trees; slots, bundles, sets; vectors, tails; Shapley
     "tools": 350,
-    "benchmarks": 1500,  # one script a claim; the last is the recipe against CatBoost
+    "benchmarks": 1530,  # one script a claim; sparse and categorical tracks of the race, categories in quality.py
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first
