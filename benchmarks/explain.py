@@ -1,7 +1,6 @@
 """Explanations against the peers' own: each explains its own model of the same shape, on the same rows, taking turns.
 
-    python benchmarks/explain.py [--quick] [--rows 10000] [--columns 30] [--trees 500] [--turns 3] [--threads 2]
-                                 [--share 10]
+    python benchmarks/explain.py [--rows 10000] [--columns 30] [--rounds 500] [--turns 3] [--threads 2] [--share 10]
 
 In: nothing. Out: the best processor and wall time of each, and the ratios. LightGBM explains a `share`-th of the rows
 only, and its time is multiplied.
@@ -34,14 +33,14 @@ def rows(n: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (score + rng.normal(size=n) > 0).astype(np.float64)
 
 
-def runners(shape: str, X: np.ndarray, y: np.ndarray, n_trees: int, threads: int) -> dict[str, Callable[[int], object]]:
+def runners(shape: str, X: np.ndarray, y: np.ndarray, rounds: int, threads: int) -> dict[str, Callable[[int], object]]:
     """Name -> a function that explains the first so many rows."""
-    params = {"objective": "logistic", "n_estimators": n_trees, "learning_rate": RATE, "min_child_weight": 1e-3}
+    params = {"objective": "logistic", "n_estimators": rounds, "learning_rate": RATE, "min_child_weight": 1e-3}
     ours = sapwood.train({**params, **SHAPES[shape], "n_jobs": threads}, sapwood.Dataset(X, label=y))
     found: dict[str, Callable[[int], object]] = {"sapwood": lambda n: ours.explain(X[:n], n_jobs=threads)}
     if shape.startswith("symmetric"):
         symmetric = catboost.CatBoostClassifier(
-            iterations=n_trees, depth=6, learning_rate=RATE, thread_count=threads, verbose=0, allow_writing_files=False
+            iterations=rounds, depth=6, learning_rate=RATE, thread_count=threads, verbose=0, allow_writing_files=False
         ).fit(X, y)
         found["catboost"] = lambda n: symmetric.get_feature_importance(
             catboost.Pool(X[:n]), type="ShapValues", thread_count=threads
@@ -50,11 +49,11 @@ def runners(shape: str, X: np.ndarray, y: np.ndarray, n_trees: int, threads: int
     deep = shape == "depth 6"
     leaves = {"max_depth": 6, "num_leaves": 64, "min_data_in_leaf": 1} if deep else {"num_leaves": 63}
     light = {"objective": "binary", "learning_rate": RATE, "verbose": -1, "num_threads": threads, **leaves}
-    leafwise = lightgbm.train(light, lightgbm.Dataset(X, y), n_trees)
+    leafwise = lightgbm.train(light, lightgbm.Dataset(X, y), rounds)
     found["lightgbm"] = lambda n: leafwise.predict(X[:n], pred_contrib=True, num_threads=threads)
     size = {"max_depth": 6} if deep else {"grow_policy": "lossguide", "max_depth": 0, "max_leaves": 63}
     extreme = {"objective": "binary:logistic", "eta": RATE, "nthread": threads, "tree_method": "hist", **size}
-    boosted = xgboost.train(extreme, xgboost.DMatrix(X, y), n_trees)
+    boosted = xgboost.train(extreme, xgboost.DMatrix(X, y), rounds)
     found["xgboost"] = lambda n: boosted.predict(xgboost.DMatrix(X[:n]), pred_contribs=True)
     return found
 
@@ -62,16 +61,13 @@ def runners(shape: str, X: np.ndarray, y: np.ndarray, n_trees: int, threads: int
 def main() -> None:
     """Run the race."""
     parser = argparse.ArgumentParser()
-    defaults = {"rows": 10_000, "columns": 30, "trees": 500, "turns": 3, "threads": 2, "share": 10}
+    defaults = {"rows": 10_000, "columns": 30, "rounds": 500, "turns": 3, "threads": 2, "share": 10}
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows and trees, one turn")
     args = parser.parse_args()
-    if args.quick:
-        args.rows, args.trees, args.turns = args.rows // 10, args.trees // 10, 1
     X, y = rows(args.rows, args.columns)
     for shape in SHAPES:
-        explain = runners(shape, X, y, args.trees, args.threads)
+        explain = runners(shape, X, y, args.rounds, args.threads)
         best = {name: np.full(2, np.inf) for name in explain}
         for _ in range(args.turns):
             for name, run in explain.items():
@@ -80,7 +76,7 @@ def main() -> None:
                 run(args.rows // share)
                 spent = time.process_time() - start[0], time.perf_counter() - start[1]
                 best[name] = np.minimum(best[name], share * np.array(spent))
-        print(f"{shape}: {args.rows} rows, {args.columns} columns, {args.trees} trees, {args.threads} threads")
+        print(f"{shape}: {args.rows} rows, {args.columns} columns, {args.rounds} trees, {args.threads} threads")
         for name, (processor, wall) in best.items():
             ratio = processor / best["sapwood"][0]
             print(f"  {name:10}{processor:8.2f} s of processors{wall:8.2f} s{ratio:8.1f}x ours")

@@ -1,6 +1,6 @@
 """Predictions of models read from the peers, against the peers that trained them: the same trees, the same rows.
 
-    python benchmarks/imported.py [--rows 200000] [--columns 30] [--trees 200] [--turns 5] [--threads 2] [--quick]
+    python benchmarks/imported.py [--rows 200000] [--columns 30] [--rounds 200] [--turns 5] [--threads 2]
 
 In: nothing. Out: the best wall time of each, the ratio, and the largest difference of their predictions.
 """
@@ -61,16 +61,13 @@ def models(X: np.ndarray, y: np.ndarray, trees: int, threads: int) -> dict[str, 
 def main() -> None:
     """Run the race."""
     parser = argparse.ArgumentParser()
-    for name, default in {"rows": 200_000, "columns": 30, "trees": 200, "turns": 5, "threads": 2}.items():
+    for name, default in {"rows": 200_000, "columns": 30, "rounds": 200, "turns": 5, "threads": 2}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, 20 trees, two turns")
     args = parser.parse_args()
-    if args.quick:
-        args.rows, args.trees, args.turns = args.rows // 10, 20, 2
     X, y = rows(args.rows, args.columns)
-    print(f"{args.rows} rows, {args.columns} columns, {args.trees} trees (sklearn's last two a quarter of these)")
+    print(f"{args.rows} rows, {args.columns} columns, {args.rounds} trees (sklearn's last two a quarter of these)")
     with threadpool_limits(args.threads):
-        for name, (model, predict, dtype) in models(X[:TRAINED_ON], y[:TRAINED_ON], args.trees, args.threads).items():
+        for name, (model, predict, dtype) in models(X[:TRAINED_ON], y[:TRAINED_ON], args.rounds, args.threads).items():
             ours, table = sapwood.load(model), X.astype(dtype)
             apart = np.abs(ours.predict(table) - predict(table)).max()
             best = np.full((2, 2), np.inf)

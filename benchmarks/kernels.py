@@ -1,9 +1,9 @@
 """How near the machine's limit the kernels run: one thread, 1,000,000 rows x 28 columns, each instruction set.
 
     python benchmarks/kernels.py              every instruction set this machine has
-    python benchmarks/kernels.py --rows 100000 --repeat 3
+    python benchmarks/kernels.py --rows 100000 --turns 3
 
-Figures are the best of `--repeat` calls. The root histogram is measured from outside, as a whole tree that may not
+Figures are the best of `--turns` calls. The root histogram is measured from outside, as a whole tree that may not
 split: histogram, search, and the sums of its one leaf; the histogram alone is a little less. One store a cycle, about
 0.32 ns at 3.2 GHz, is the limit of one update per row and column.
 """
@@ -32,17 +32,17 @@ FIGURES = {
 }
 
 
-def best(repeat: int, call: Callable[[], Any]) -> float:
+def best(turns: int, call: Callable[[], Any]) -> float:
     """Seconds of the quickest call."""
     seconds = []
-    for _ in range(repeat):
+    for _ in range(turns):
         start = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - start)
     return min(seconds)
 
 
-def measure(X: np.ndarray, y: np.ndarray, repeat: int) -> dict[str, float]:
+def measure(X: np.ndarray, y: np.ndarray, turns: int) -> dict[str, float]:
     """The figures of the instruction set in use, in the units of FIGURES."""
     rows = len(y)
     data = sapwood.Dataset(X, y, n_jobs=1)
@@ -57,11 +57,11 @@ def measure(X: np.ndarray, y: np.ndarray, repeat: int) -> dict[str, float]:
     wanted = {"objective": "logistic", "max_leaves": LEAVES, "n_estimators": TREES, "n_jobs": 1}
     booster = sapwood.train(wanted, data)
     return {
-        "binning": best(repeat, lambda: sapwood.Dataset(X, n_jobs=1)) / X.size * 1e9,
-        "gradients": best(repeat, lambda: trainer.gradients("narrow")) / rows * 1e9,
-        "root histogram": best(repeat, lambda: tree(min_split_gain=1e300)) / X.size * 1e9,
-        "tree of 63 leaves": best(repeat, tree) * 1e3,
-        "prediction": best(repeat, lambda: booster.predict(X, n_jobs=1)) / rows / TREES * 1e9,
+        "binning": best(turns, lambda: sapwood.Dataset(X, n_jobs=1)) / X.size * 1e9,
+        "gradients": best(turns, lambda: trainer.gradients("narrow")) / rows * 1e9,
+        "root histogram": best(turns, lambda: tree(min_split_gain=1e300)) / X.size * 1e9,
+        "tree of 63 leaves": best(turns, tree) * 1e3,
+        "prediction": best(turns, lambda: booster.predict(X, n_jobs=1)) / rows / TREES * 1e9,
         "fit": best(1, lambda: sapwood.train(wanted, data)) / TREES * 1e3,
     }
 
@@ -70,7 +70,7 @@ def main() -> None:
     """Print one column for each instruction set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--turns", type=int, default=7)
     args = parser.parse_args()
     rng = np.random.default_rng(0)
     X = rng.standard_normal((args.rows, COLUMNS), dtype=np.float32)
@@ -82,7 +82,7 @@ def main() -> None:
         except ValueError:
             print(f"this machine has no {isa}")
             continue
-        found[isa] = measure(X, y, args.repeat)
+        found[isa] = measure(X, y, args.turns)
     print(f"{args.rows:,} rows x {COLUMNS} columns, one thread")
     print(f"{'':42}" + "".join(f"{isa:>10}" for isa in found))
     for name, unit in FIGURES.items():

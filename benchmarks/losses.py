@@ -1,7 +1,7 @@
 """Two tables of docs/losses: the learning rate of count losses on small data, and what leaf rules cost.
 
-    python benchmarks/losses.py            both; the second is CPU time, best of --repeat turns
-    python benchmarks/losses.py --only rates
+    python benchmarks/losses.py            both; the second is CPU time, best of --turns
+    python benchmarks/losses.py --only rates --rows 500
 
 In: made-up labels with the mean of Friedman's function. Out: deviances relative to LightGBM's, factors of time.
 """
@@ -20,7 +20,7 @@ from sklearn.datasets import make_friedman1
 import sapwood
 
 Array = NDArray[np.float64]
-DRAWS, SEEN, NEW = 6, 1000, 3000
+DRAWS, FEW, NEW = 6, 1_000, 3_000  # of small data
 POWER = 1.5
 
 
@@ -42,26 +42,26 @@ RULES: tuple[dict[str, Any], ...] = (
 )
 
 
-def deviances(name: str, scale: float, rate: float) -> float:
+def deviances(name: str, scale: float, rate: float, seen: int) -> float:
     """Ours over LightGBM's on unseen rows, the geometric mean of some draws; all defaults but our rate."""
     import lightgbm
 
     draw, measure = LOSSES[name]
     ratios = []
     for seed in range(DRAWS):
-        X, mean = make_friedman1(SEEN + NEW, noise=0.0, random_state=seed)
+        X, mean = make_friedman1(seen + NEW, noise=0.0, random_state=seed)
         y = draw(np.random.default_rng(seed), scale * mean)
-        ours = sapwood.train({"objective": name, "learning_rate": rate}, sapwood.Dataset(X[:SEEN], y[:SEEN]))
-        data = lightgbm.Dataset(X[:SEEN], y[:SEEN])
+        ours = sapwood.train({"objective": name, "learning_rate": rate}, sapwood.Dataset(X[:seen], y[:seen]))
+        data = lightgbm.Dataset(X[:seen], y[:seen])
         theirs = lightgbm.train({"objective": name, "verbose": -1, "num_threads": 1}, data)
-        predicted = [one.predict(X[SEEN:]) for one in (ours, theirs)]
-        ratios.append(measure(y[SEEN:], predicted[0]) / measure(y[SEEN:], predicted[1]))
+        predicted = [one.predict(X[seen:]) for one in (ours, theirs)]
+        ratios.append(measure(y[seen:], predicted[0]) / measure(y[seen:], predicted[1]))
     return float(np.exp(np.log(ratios).mean()))
 
 
-def seconds(objective: str, rule: dict[str, Any]) -> float:
-    """CPU time of 30 rounds of 31 leaves on 100,000 rows, one thread."""
-    X, mean = make_friedman1(100_000, n_features=20, noise=1.0, random_state=0)
+def seconds(objective: str, rule: dict[str, Any], rows: int) -> float:
+    """CPU time of 30 rounds of 31 leaves, one thread."""
+    X, mean = make_friedman1(rows, n_features=20, noise=1.0, random_state=0)
     y = {"squared_error": mean, "logistic": mean > 14, "poisson": np.random.default_rng(0).poisson(np.abs(mean))}
     data = sapwood.Dataset(X, np.asarray(y[objective], np.float64))
     params = {"objective": objective, "n_estimators": 30, "max_leaves": 31, "path_smooth": 0.0, "n_jobs": 1, **rule}
@@ -74,18 +74,21 @@ def main() -> None:
     """Print the tables as the pages have them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=["rates", "rules"])
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=100_000, help=f"of the second; the first has {FEW} at most")
+    parser.add_argument("--turns", type=int, default=3)
     args = parser.parse_args()
+    few = min(args.rows, FEW)
     if args.only != "rules":
         print("| | `learning_rate=0.1` | `0.05` |\n|---|---|---|")
         for name in LOSSES:
-            cells = [", ".join(f"{deviances(name, scale, rate):.2f}" for scale in (1.0, 0.1)) for rate in (0.1, 0.05)]
+            ratios = [[deviances(name, scale, rate, few) for scale in (1.0, 0.1)] for rate in (0.1, 0.05)]
+            cells = [", ".join(f"{ratio:.2f}" for ratio in of_rate) for of_rate in ratios]
             print(f"| `{name}` | {' | '.join(cells)} |")
     if args.only != "rates":
         objectives = ("squared_error", "logistic", "poisson")
         print(f"| | {' | '.join(f'`{name}`' for name in objectives)} |\n|---|---|---|---|")
-        turns = [{(name, str(rule)): seconds(name, rule) for name in objectives for rule in ({}, *RULES)}
-                 for _ in range(args.repeat)]  # fmt: skip
+        turns = [{(name, str(rule)): seconds(name, rule, args.rows) for name in objectives for rule in ({}, *RULES)}
+                 for _ in range(args.turns)]  # fmt: skip
         best = {key: min(turn[key] for turn in turns) for key in turns[0]}
         for rule in RULES:
             cells = [f"{best[name, str(rule)] / best[name, '{}']:.1f}" for name in objectives]

@@ -2,6 +2,7 @@
 
     python benchmarks/outliers.py                                  the table of docs/losses/regression.md
     python benchmarks/outliers.py --plot docs/plots/outliers.svg   its figure (needs matplotlib)
+    python benchmarks/outliers.py --rows 1000                      with so many rows of each data set
 
 The rule: of three quarters of the rows, 1 % drawn at random, have their labels multiplied by 10, as where a decimal
 point has slipped; the other quarter, untouched, is for testing. Each figure is the mean over five seeds, which decide
@@ -33,9 +34,9 @@ def read(name: str) -> tuple[np.ndarray, np.ndarray]:
         return file["X"], file["y"].astype(np.float64)
 
 
-def errors(name: str, loss: str, factor: float, seed: int) -> np.ndarray:
+def errors(name: str, loss: str, factor: float, seed: int, rows: int | None) -> np.ndarray:
     """Mean absolute and root mean squared error on clean rows; a factor of 1 leaves the training labels as they are."""
-    X, y = read(name)
+    X, y = (part[:rows] for part in read(name))
     rng = np.random.default_rng(seed)
     train, test = np.split(rng.permutation(len(y)), [len(y) * 3 // 4])
     spoilt = y.copy()
@@ -47,21 +48,21 @@ def errors(name: str, loss: str, factor: float, seed: int) -> np.ndarray:
     return np.array([np.abs(off).mean(), np.sqrt((off**2).mean())]) / SETS[name]
 
 
-def mean_errors(name: str, loss: str, factor: float) -> np.ndarray:
+def mean_errors(name: str, loss: str, factor: float, rows: int | None = None) -> np.ndarray:
     """The mean of `errors` over the seeds."""
-    return np.mean([errors(name, loss, factor, seed) for seed in SEEDS], axis=0)
+    return np.mean([errors(name, loss, factor, seed, rows) for seed in SEEDS], axis=0)
 
 
-def table() -> None:
+def table(rows: int | None) -> None:
     """Print the errors of models from clean labels, and from those with outliers."""
     print("| labels |", " | ".join(LOSSES), "|\n" + "|---" * (len(LOSSES) + 1) + "|")
     for name in SETS:
         for factor, labels in ((1.0, "clean"), (FACTOR, "1 % outliers")):
-            cells = (mean_errors(name, loss, factor) for loss in LOSSES)
+            cells = (mean_errors(name, loss, factor, rows) for loss in LOSSES)
             print(f"| {name}, {labels} |", " | ".join(f"{mae:.3g} / {rmse:.3g}" for mae, rmse in cells), "|")
 
 
-def plot(path: str) -> None:
+def plot(path: str, rows: int | None) -> None:
     """Draw the error against the factor on the outliers' labels."""
     import matplotlib.pyplot as plt
 
@@ -69,9 +70,9 @@ def plot(path: str) -> None:
     figure, axes = plt.subplots(1, len(SETS), figsize=(10.2, 3.2), sharey=True, layout="constrained")
     factors = [1.0, 3.0, 10.0, 30.0, 100.0]
     for axis, name in zip(axes, SETS, strict=True):
-        clean = mean_errors(name, "squared_error", 1.0)[0]
+        clean = mean_errors(name, "squared_error", 1.0, rows)[0]
         for loss, style in zip(LOSSES, ("-", "-", "--", "-."), strict=True):
-            mae = [mean_errors(name, loss, factor)[0] / clean for factor in factors]
+            mae = [mean_errors(name, loss, factor, rows)[0] / clean for factor in factors]
             axis.plot(factors, mae, style, marker="o", markersize=4, label=loss)
         axis.set(title=name, xscale="log", yscale="log", xlabel="1 % of the training labels, times")
         axis.set_xticks(factors, [f"{factor:g}" for factor in factors])
@@ -87,8 +88,9 @@ def main() -> None:
     """Print the table, or draw the figure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plot", metavar="FILE")
-    path = parser.parse_args().plot
-    table() if path is None else plot(path)
+    parser.add_argument("--rows", type=int, help="of each data set; all by default")
+    args = parser.parse_args()
+    table(args.rows) if args.plot is None else plot(args.plot, args.rows)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,11 @@
     python benchmarks/quality.py --only sapwood lightgbm  some contenders
     python benchmarks/quality.py --only sapwood:max_leaves=63,learning_rate=0.05   a variant, parameters after the colon
     python benchmarks/quality.py --seeds 5 --keep out.json   five splits; what is kept there is not run again
+    python benchmarks/quality.py --rows 1000              so many rows of each data set
 
 Every contender gets the same 80 % of the rows and nothing else: no tuning by hand, no look at the test rows. What its
 defaults do with them (hold some out, stop early, refit) is its own business, and its time is shown. Loss: log loss
-(binary, multiclass), root mean squared error (regression).
+(binary, multiclass), root mean squared error (regression), mean Poisson deviance (poisson).
 
     NAME-tuned   the published tuned defaults of the 'Better by default' study, 1000 rounds at most, 20 % of the
                  training rows held out for early stopping
@@ -16,8 +17,9 @@ defaults do with them (hold some out, stop early, refit) is its own business, an
 A data set counts as won when the loss, in the geometric mean over the seeds that both have, is lower than every peer's.
 One seed of one split is noisy (CatBoost's own seeds spread by 2.5 % on 1,000 rows): claims need five.
 
-index.json: {NAME: {"task": "binary" | "multiclass" | "regression", "categorical": [column, ...]}, ...}; the column
-"target" of a table is its label. Sets with categories wait until sapwood takes categories, and are named as left out.
+index.json: {NAME: {"task": "binary" | "multiclass" | "regression" | "poisson", "categorical": [column, ...]}, ...}; the
+column "target" of a table is its label. Text goes to CatBoost as text, to others as categories of pandas; scikit-learn
+takes 255 of a column at most, and is left out where there are more.
 """
 
 from __future__ import annotations
@@ -52,19 +54,17 @@ TUNED = {
 }
 
 
-def tasks(folder: str | None) -> dict[str, str]:
-    """Name and task of every data set that has numbers only."""
+def index(folder: str | None) -> dict[str, dict[str, Any]]:
+    """Task and columns of categories of every data set."""
     if folder is None:
-        return SHIPPED
-    index = json.loads((Path(folder) / "index.json").read_text())
-    known = {name: info["task"] for name, info in index.items() if not info["categorical"]}
-    known = {name: task for name, task in known.items() if task in ("binary", "multiclass", "regression")}
-    print("left out (categories, or a loss sapwood has not yet):", ", ".join(sorted(index.keys() - known.keys())))
+        return {name: {"task": task, "categorical": []} for name, task in SHIPPED.items()}
+    known: dict[str, dict[str, Any]] = json.loads((Path(folder) / "index.json").read_text())
     return known
 
 
-def load(folder: str | None, name: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Train and test tables and targets of one split."""
+def load(folder: str | None, name: str, seed: int, rows: int | None) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+    """Train and test tables and targets of one split; a frame where there are categories, else an array."""
+    X: Any
     if folder is None:
         from sklearn import datasets
 
@@ -72,12 +72,21 @@ def load(folder: str | None, name: str, seed: int) -> tuple[np.ndarray, np.ndarr
     else:
         import pandas as pd
 
-        frame = pd.read_parquet(Path(folder) / f"{name}.parquet")
-        y = frame.pop("target").to_numpy()
-        X = frame.to_numpy(np.float64)
-    order = np.random.default_rng(seed).permutation(len(y))
-    train, test = np.split(order, [int(0.8 * len(y))])
-    return X[train], y[train], X[test], y[test]
+        X = pd.read_parquet(Path(folder) / f"{name}.parquet")
+        y, columns = X.pop("target").to_numpy(), index(folder)[name]["categorical"]
+        X = X.astype(dict.fromkeys(columns, "category")) if columns else X.to_numpy(np.float64)
+    order = np.random.default_rng(seed).permutation(len(y))[:rows]
+    train, test = np.split(order, [int(0.8 * len(order))])
+    take = X.__getitem__ if isinstance(X, np.ndarray) else X.iloc.__getitem__
+    return take(train), y[train], take(test), y[test]
+
+
+def as_text(table: Any, columns: list[str]) -> Any:
+    """Categories as CatBoost takes them: text, and no missing one."""
+    if not columns:
+        return table
+    words = table.astype(dict.fromkeys(columns, object)).fillna(dict.fromkeys(columns, "missing"))
+    return words.astype(dict.fromkeys(columns, str))
 
 
 def loss(task: str, y: np.ndarray, out: np.ndarray) -> float:
@@ -92,51 +101,62 @@ def loss(task: str, y: np.ndarray, out: np.ndarray) -> float:
     return float(-np.log(p[np.arange(len(y)), y.astype(int)]).mean())
 
 
-def build(name: str, classify: bool, seed: int) -> Any:
+def build(name: str, task: str, columns: list[str], seed: int) -> Any:
     """The estimator of a contender, as its constructor makes it or with the tuned defaults."""
     library, _, how = name.partition("-")
+    classify, count = task in ("binary", "multiclass"), task == "poisson"
     tuned = {"n_estimators": 1000, **TUNED[library, classify]} if how == "tuned" else {}
     if library.startswith("sapwood"):
         import sapwood
 
         variant = dict(p.split("=") for p in name.partition(":")[2].split(",") if p)
-        params = {k: json.loads(v) if v[:1] in "-0123456789[" else v for k, v in variant.items()}
+        params = {"objective": "poisson"} if count else {}
+        params |= {k: json.loads(v) if v[:1] in "-0123456789[" else v for k, v in variant.items()}
         return (sapwood.SapwoodClassifier if classify else sapwood.SapwoodRegressor)(random_state=seed, **params)
     if library == "lightgbm":
         import lightgbm as lgb
 
-        more = {"subsample_freq": 1, "min_sum_hessian_in_leaf": 1e-7} if tuned else {}
+        more = {"objective": "poisson"} if count else {}
+        more |= {"subsample_freq": 1, "min_sum_hessian_in_leaf": 1e-7} if tuned else {}
         cls = lgb.LGBMClassifier if classify else lgb.LGBMRegressor
         return cls(random_state=seed, verbose=-1, **tuned, **more)
     if library == "xgboost":
         import xgboost as xgb
 
-        more = {"reg_lambda": 0.0, "early_stopping_rounds": 300} if tuned else {}
-        return (xgb.XGBClassifier if classify else xgb.XGBRegressor)(random_state=seed, **tuned, **more)
+        more = {"objective": "count:poisson"} if count else {}
+        more |= {"reg_lambda": 0.0, "early_stopping_rounds": 300} if tuned else {}
+        cls = xgb.XGBClassifier if classify else xgb.XGBRegressor
+        return cls(random_state=seed, enable_categorical=bool(columns), **tuned, **more)
     if library == "catboost":
         import catboost as cb
 
+        more = {"loss_function": "Poisson"} if count else {}
         cls = cb.CatBoostClassifier if classify else cb.CatBoostRegressor
-        return cls(random_seed=seed, verbose=0, allow_writing_files=False)
+        return cls(random_seed=seed, verbose=0, allow_writing_files=False, cat_features=columns, **more)
     if library == "sklearn":
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-        return (HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor)(random_state=seed)
+        more = {"loss": "poisson"} if count else {}
+        cls = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+        return cls(random_state=seed, categorical_features="from_dtype", **more)
     raise ValueError(name)
 
 
-def child(folder: str, name: str, data: str, task: str, seed: int) -> None:
+def child(folder: str, name: str, data: str, seed: int, rows: int) -> None:
     """Fit and predict once; print loss and seconds."""
     warnings.filterwarnings("ignore")
-    X, y, Xt, yt = load(folder or None, data, seed)
-    classify = task != "regression"
+    X, y, Xt, yt = load(folder or None, data, seed, rows or None)
+    task, columns = (index(folder or None)[data][what] for what in ("task", "categorical"))
+    if name == "catboost":
+        X, Xt = as_text(X, columns), as_text(Xt, columns)
     start = time.perf_counter()
-    model, more = build(name, classify, seed), {}
+    model, more = build(name, task, columns, seed), {}
     if name.endswith("-tuned"):
         order = np.random.default_rng(1_000 + seed).permutation(len(y))
         kept, held = np.split(order, [int(0.8 * len(y))])
-        more = {"eval_set": [(X[held], y[held])]}
-        X, y = X[kept], y[kept]
+        take = X.__getitem__ if isinstance(X, np.ndarray) else X.iloc.__getitem__
+        more = {"eval_set": [(take(held), y[held])]}
+        X, y = take(kept), y[kept]
         if name == "xgboost-tuned":
             more["verbose"] = False
         else:
@@ -144,7 +164,10 @@ def child(folder: str, name: str, data: str, task: str, seed: int) -> None:
 
             more["callbacks"] = [lgb.early_stopping(300, verbose=False)]
     model.fit(X, y, **more)
-    out = model.predict_proba(Xt) if classify else model.predict(Xt)
+    if task in ("binary", "multiclass"):
+        out = model.predict_proba(Xt)
+    else:
+        out = model.predict(Xt, **({"prediction_type": "Exponent"} if (name, task) == ("catboost", "poisson") else {}))
     print(json.dumps({"loss": loss(task, yt, out), "seconds": time.perf_counter() - start}))
 
 
@@ -186,18 +209,18 @@ def compare(kept: dict[str, Any], ours: str, sets: list[str]) -> None:
 def main() -> None:
     """Run every contender on every data set and compare."""
     if sys.argv[1:2] == ["--child"]:
-        child(*sys.argv[2:6], int(sys.argv[6]))
+        child(*sys.argv[2:5], *map(int, sys.argv[5:]))
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=CONTENDERS, help="contenders to run")
     parser.add_argument("--data", help="folder with the parquet files and index.json")
     parser.add_argument("--data-set", nargs="*", help="some data sets")
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=0, help="of each data set; all by default")
     parser.add_argument("--keep", help="file that keeps the figures; what it has is not run again")
     parser.add_argument("--limit", type=int, default=1_200, help="seconds for one fit")
     args = parser.parse_args()
-    known = tasks(args.data)
-    sets = [name for name in known if not args.data_set or name in args.data_set]
+    sets = [name for name in index(args.data) if not args.data_set or name in args.data_set]
     keep = Path(args.keep) if args.keep else None
     kept = json.loads(keep.read_text()) if keep and keep.exists() else {}
     for name in args.only:
@@ -206,9 +229,10 @@ def main() -> None:
             continue
         for d, seed in ((d, s) for d in sets for s in range(args.seeds)):
             figures = kept.setdefault(name, {}).setdefault(d, {})
-            if "loss" in figures.get(str(seed), {}):
+            split = f"{seed}, {args.rows} rows" if args.rows else str(seed)
+            if "loss" in figures.get(split, {}):
                 continue
-            command = [sys.executable, __file__, "--child", args.data or "", name, d, known[d], str(seed)]
+            command = [sys.executable, __file__, "--child", args.data or "", name, d, str(seed), str(args.rows)]
             try:
                 run = subprocess.run(command, capture_output=True, text=True, timeout=args.limit)
                 lines = run.stdout.strip().splitlines()
@@ -218,7 +242,7 @@ def main() -> None:
                 got = {"error": f"no answer in {args.limit} s"}
             shown = f"{got['loss']:.5f}  {got['seconds']:.1f} s" if "loss" in got else got["error"]
             print(f"{name:18} {d:22} seed {seed}  {shown}", flush=True)
-            figures[str(seed)] = got
+            figures[split] = got
             if keep:
                 keep.write_text(json.dumps(kept, indent=1))
     for name in kept:

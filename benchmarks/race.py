@@ -1,14 +1,14 @@
 """The speed yardstick: sapwood against its peers, side by side in one run.
 
-    python benchmarks/race.py                          every track, every contender that imports
-    python benchmarks/race.py --track dense --quick    some tracks, a tenth of the rows
-    python benchmarks/race.py --only sapwood lightgbm  some contenders
-    python benchmarks/race.py --busy 2                 the same while 2 other processes keep the cores busy
-    python benchmarks/race.py --json out.json          keep the figures
+    python benchmarks/race.py                               every track, every contender that imports
+    python benchmarks/race.py --track dense --rows 100000   some tracks, fewer rows
+    python benchmarks/race.py --only sapwood lightgbm       some contenders
+    python benchmarks/race.py --busy 2                      the same while 2 other processes keep the cores busy
+    python benchmarks/race.py --json out.json               keep the figures
 
-Every measurement is a fresh process (its own threads, its own peak memory). The contenders take turns, `--repeat`
-rounds of them, and each keeps its best time, so that a noisy machine hurts all alike. Only the ratios mean anything:
-an absolute time is not stable from one machine to the next.
+Every measurement is a fresh process (its own threads, its own peak memory). The contenders take turns, `--turns` of
+them, and each keeps its best time, so that a noisy machine hurts all alike. Only the ratios mean anything: an absolute
+time is not stable from one machine to the next.
 
 A contender is matched on what decides the work: rounds, learning rate, leaves or depth, bins, threads, and L2 = 1;
 nobody samples rows or columns (the limits on leaf size stay each library's own). A faster time with a worse test loss
@@ -49,7 +49,7 @@ class Track:
     shape: str  # leafwise | depthwise | symmetric
     size: int  # leaves for leafwise, depth otherwise
     task: str = "binary"  # binary | regression | multiclass
-    kind: str = "dense"  # dense | lowcard
+    kind: str = "dense"  # dense | lowcard | sparse | categorical
 
 
 TRACKS = [
@@ -62,10 +62,12 @@ TRACKS = [
     Track("small", 5_000, 20, "leafwise", 31),
     Track("lowcard", 1_000_000, 40, "leafwise", 63, kind="lowcard"),
     Track("multiclass", 200_000, 40, "leafwise", 31, task="multiclass"),
+    Track("sparse", 300_000, 1_000, "leafwise", 63, kind="sparse"),
+    Track("categorical", 300_000, 12, "leafwise", 63, kind="categorical"),
 ]
 
 
-def make(track: Track, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def make(track: Track, rows: int, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray]:
     """Train and test halves of a track's data; the same bytes for every contender."""
     rng = np.random.default_rng(seed)
     n, f = rows + max(rows // 5, 1_000), track.columns
@@ -73,6 +75,18 @@ def make(track: Track, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np
         levels = rng.choice([2, 2, 3, 4, 8, 16], size=f)
         X = (rng.random((n, f), dtype=np.float32) * levels).astype(np.int64).astype(np.float32)
         Z = (X - X.mean(0)) / np.maximum(X.std(0), 1e-6)
+    elif track.kind == "sparse":  # one-hot blocks: 1 % of the cells are set
+        from scipy import sparse
+
+        block = 100
+        at = np.concatenate([rng.integers(0, block, (n, 1)) + first for first in range(0, f, block)], axis=1)
+        ends = np.arange(0, at.size + 1, at.shape[1])
+        X = sparse.csr_matrix((np.ones(at.size, np.float32), at.ravel(), ends), shape=(n, f))
+        Z = rng.standard_normal(f).astype(np.float32)[at]
+    elif track.kind == "categorical":  # power-law categories, up to 20,000 of them
+        sizes = [5, 12, 30, 60, 120, 300, 800, 2_000, 5_000, 10_000, 20_000, 50]
+        X = np.stack([(rng.random(n) ** 3 * size).astype(np.int32) for size in sizes], axis=1)
+        Z = np.stack([rng.standard_normal(size).astype(np.float32)[X[:, j]] for j, size in enumerate(sizes)], axis=1)
     else:
         X = Z = rng.standard_normal((n, f), dtype=np.float32)
     # Every interaction also has main effects: a greedy tree then finds them by merit, not by luck.
@@ -100,6 +114,7 @@ def loss(task: str, y: np.ndarray, out: np.ndarray) -> float:
 def build(name: str, track: Track, threads: int, rounds: int) -> Any:
     """A fitted-to-be estimator of contender `name`, matched to the track; None where it has no such shape."""
     classify = track.task != "regression"
+    columns = list(range(track.columns)) if track.kind == "categorical" else None
     leaves, depth = (track.size, 0) if track.shape == "leafwise" else (2**track.size, track.size)
     if name == "sapwood":
         import sapwood
@@ -108,7 +123,7 @@ def build(name: str, track: Track, threads: int, rounds: int) -> Any:
         return (sapwood.SapwoodClassifier if classify else sapwood.SapwoodRegressor)(
             n_estimators=rounds, learning_rate=RATE, grow_policy=track.shape, max_leaves=size[0], max_depth=size[1],
             max_bins=BINS, reg_lambda=LAMBDA, subsample=1.0, colsample_bytree=1.0, early_stopping_rounds=None,
-            n_jobs=threads,
+            n_jobs=threads, **({"categorical_features": columns} if columns else {}),
         )  # fmt: skip
     if name.startswith("lightgbm"):
         if track.shape != "leafwise":
@@ -128,7 +143,7 @@ def build(name: str, track: Track, threads: int, rounds: int) -> Any:
         policy = {"grow_policy": "lossguide", "max_leaves": leaves} if track.shape == "leafwise" else {}
         return (xgb.XGBClassifier if classify else xgb.XGBRegressor)(
             n_estimators=rounds, learning_rate=RATE, max_depth=depth, max_bin=BINS + 1, reg_lambda=LAMBDA,
-            tree_method="hist", n_jobs=threads, **policy,
+            tree_method="hist", n_jobs=threads, enable_categorical=columns is not None, **policy,
         )  # fmt: skip
     if name == "catboost":
         if track.shape == "depthwise":
@@ -140,10 +155,10 @@ def build(name: str, track: Track, threads: int, rounds: int) -> Any:
         return (cb.CatBoostClassifier if classify else cb.CatBoostRegressor)(
             iterations=rounds, learning_rate=RATE, border_count=min(BINS, 254), l2_leaf_reg=LAMBDA,
             boosting_type="Plain", bootstrap_type="No", thread_count=threads, verbose=0, allow_writing_files=False,
-            **(symmetric if track.shape == "symmetric" else leafwise),
+            cat_features=columns, **(symmetric if track.shape == "symmetric" else leafwise),
         )  # fmt: skip
     if name == "sklearn":
-        if track.shape == "symmetric":
+        if track.shape == "symmetric" or track.kind in ("sparse", "categorical"):  # 255 categories at most
             return None
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -154,7 +169,16 @@ def build(name: str, track: Track, threads: int, rounds: int) -> Any:
     raise ValueError(name)
 
 
-def native(name: str, model: Any) -> Callable[[np.ndarray], Any]:
+def frame(name: str, X: np.ndarray) -> Any:
+    """Categories as a contender wants them."""
+    import pandas as pd
+
+    named = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    kinds = {column: pd.CategoricalDtype(range(int(of.max()) + 1)) for column, of in named.items()}
+    return named if name == "catboost" else named.astype(kinds)
+
+
+def native(name: str, model: Any) -> Callable[[Any], Any]:
     """The library's own fastest way to predict a row, past the scikit-learn wrapper."""
     if name == "sapwood":
         return model.booster_.predict
@@ -171,8 +195,11 @@ def measure(name: str, track: Track, rows: int, threads: int, rounds: int, seed:
     model = build(name, track, threads, rounds)
     if model is None:
         return None
+    if track.kind == "categorical":
+        both = frame(name, np.concatenate([X, Xt]))
+        X, Xt = both[: len(y)], both[len(y) :]
     warm = build(name, track, threads, 1)  # imports and first-call set-up are not part of the race
-    warm.fit(X[:500], np.resize(np.unique(y), 500))
+    warm.fit(X[:500], np.resize(np.unique(y), min(500, len(y))))
     base = memory("VmRSS", reset=True)
     start = time.perf_counter()
     model.fit(X, y)
@@ -208,16 +235,16 @@ def timed(call: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def one_row(predict: Callable[[np.ndarray], Any], row: np.ndarray) -> float:
+def one_row(predict: Callable[[Any], Any], row: Any) -> float:
     """Microseconds of a prediction of one row: the best of five batches of twenty."""
     return 1e6 * min(timed(lambda: [predict(row) for _ in range(20)]) / 20 for _ in range(5))
 
 
 # ---------------------------------------------------------------------------------------------------- race
 def race(track: Track, rows: int, names: list[str], args: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """The best figures of every contender over `--repeat` turns, each turn a fresh process."""
+    """The best figures of every contender over `--turns`, each turn a fresh process."""
     best: dict[str, dict[str, Any]] = {}
-    for _ in range(args.repeat):
+    for _ in range(args.turns):
         for name in names:
             numbers = [rows, args.threads, args.rounds, args.seed]
             command = [sys.executable, __file__, "--child", name, track.name, *map(str, numbers)]
@@ -288,8 +315,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--track", nargs="*", help="tracks whose name starts with one of these")
     parser.add_argument("--only", nargs="*", default=CONTENDERS, help="contenders")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--rows", type=int, help="most rows of a track")
+    parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--limit", type=int, default=900, help="seconds for one contender's run")
@@ -306,7 +333,7 @@ def main() -> None:
     for track in TRACKS:
         if args.track and not track.name.startswith(tuple(args.track)):
             continue
-        rows = max(track.rows // 10, 2_000) if args.quick else track.rows
+        rows = min(track.rows, args.rows or track.rows)
         got = race(track, rows, names, args)
         verdict = report(track, rows, got)
         kept[track.name] = {"figures": got, "verdict": verdict}

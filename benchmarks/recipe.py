@@ -31,18 +31,6 @@ SETS = [
 Run = dict[str, Any]  # contender, data, seed, loss; seconds, cpu
 
 
-def load(folder: str, name: str, seed: int) -> tuple[Any, np.ndarray, Any, np.ndarray, Run]:
-    """Train and test tables and targets of one split, as quality.py has it, and what the index says of them."""
-    import pandas as pd
-
-    frame = pd.read_parquet(Path(folder) / f"{name}.parquet")
-    info = json.loads((Path(folder) / "index.json").read_text())[name]
-    frame = frame.astype(dict.fromkeys(info["categorical"], "category"))
-    y = frame.pop("target").to_numpy()
-    train, test = np.split(np.random.default_rng(seed).permutation(len(y)), [int(0.8 * len(y))])
-    return frame.iloc[train], y[train], frame.iloc[test], y[test], info
-
-
 def build(contender: str, task: str, cats: list[str], rounds: int, seed: int) -> Any:
     """An estimator of CatBoost as its constructor makes it, or of the recipe; parameters after the colon."""
     name, _, more = contender.partition(":")
@@ -65,15 +53,14 @@ def build(contender: str, task: str, cats: list[str], rounds: int, seed: int) ->
     return (catboost.CatBoostClassifier if classify else catboost.CatBoostRegressor)(**params)
 
 
-def child(folder: str, contender: str, data: str, seed: int, rounds: int) -> None:
+def child(folder: str, contender: str, data: str, seed: int, rounds: int, rows: int) -> None:
     """Fit and predict once; print loss, seconds and processor seconds of the fit."""
     warnings.filterwarnings("ignore")
-    X, y, Xt, yt, info = load(folder, data, seed)
-    cats, task = info["categorical"], info["task"]
+    X, y, Xt, yt = quality.load(folder, data, seed, rows or None)
+    cats, task = (quality.index(folder)[data][what] for what in ("categorical", "task"))
     theirs = contender.startswith("catboost")
-    if theirs:  # it takes text, and no missing one
-        X, Xt = (part.astype(dict.fromkeys(cats, object)).fillna(dict.fromkeys(cats, "missing")) for part in (X, Xt))
-        X, Xt = (part.astype(dict.fromkeys(cats, str)) for part in (X, Xt))
+    if theirs:
+        X, Xt = quality.as_text(X, cats), quality.as_text(Xt, cats)
     model = build(contender, task, cats, rounds, seed)
     wall, cpu = time.perf_counter(), time.process_time()
     model.fit(X, y)
@@ -134,24 +121,27 @@ def main() -> None:
     parser.add_argument("--data-set", nargs="*", default=SETS)
     parser.add_argument("--seeds", type=int, nargs="*", default=list(range(5)))
     parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--rows", type=int, default=0, help="of each data set; all by default")
     parser.add_argument("--show", action="store_true", help="run nothing")
     args = parser.parse_args()
     keep, runs = Path(args.keep), {}
-    if args.kept and args.rounds == 1000:
+    if args.kept and args.rounds == 1000 and not args.rows:
         for data, by_seed in json.loads(Path(args.kept).read_text())["catboost-default"].items():
             runs |= {("catboost", data, int(s)): {"loss": got["loss"]} for s, got in by_seed.items() if "loss" in got}
     for line in keep.read_text().splitlines() if keep.exists() else []:
         one = json.loads(line)
-        if one["rounds"] == args.rounds:
+        if (one["rounds"], one.get("rows", 0)) == (args.rounds, args.rows):
             runs[one["contender"], one["data"], one["seed"]] = one
     wanted = [(name, data, seed) for seed in args.seeds for data in args.data_set for name in args.only]
     for name, data, seed in [key for key in wanted if key not in runs and not args.show]:
-        command = [sys.executable, __file__, "--child", args.data, name, data, str(seed), str(args.rounds)]
+        numbers = map(str, (seed, args.rounds, args.rows))
+        command = [sys.executable, __file__, "--child", args.data, name, data, *numbers]
         out = subprocess.run(command, capture_output=True, text=True, check=False)
         if out.returncode:
             print(f"{name} {data} seed {seed}: {(out.stderr.strip().splitlines() or ['died'])[-1]}", flush=True)
             continue
-        got = {"contender": name, "data": data, "seed": seed, "rounds": args.rounds, **json.loads(out.stdout)}
+        got = {"contender": name, "data": data, "seed": seed, "rounds": args.rounds, "rows": args.rows}
+        got |= json.loads(out.stdout)
         runs[name, data, seed] = got
         with keep.open("a") as file:
             file.write(json.dumps(got) + "\n")

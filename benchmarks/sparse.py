@@ -1,6 +1,6 @@
 """Sparse tables against LightGBM and XGBoost, on one thread, taking turns: words of texts, and one-hot columns.
 
-    python benchmarks/sparse.py [--rounds 50] [--turns 2] [--only sapwood lightgbm xgboost]
+    python benchmarks/sparse.py [--rows 100000] [--rounds 50] [--turns 2] [--only sapwood lightgbm xgboost]
 
 In: nothing. Out: processor time of a fit, loss on held-out rows, and the ratio to the fastest peer.
 """
@@ -61,12 +61,14 @@ def model(name: str, rounds: int) -> Any:
 def main() -> None:
     """Run every table."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=100_000, help="most rows of a table; that of words has 20,000")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--only", nargs="+", default=["sapwood", "lightgbm", "xgboost"])
     args = parser.parse_args()
     shapes: list[tuple[Callable[..., Any], int, int, int]] = [(words, 20_000, 5_000, 150), (onehot, 100_000, 1_000, 10)]
-    for make, rows, columns, each in shapes:
+    for make, most, columns, each in shapes:
+        rows = min(most, args.rows)
         X, y = make(rows + HELD_OUT, columns, each)
         best = dict.fromkeys(args.only, np.inf)
         for name in args.only * args.turns:

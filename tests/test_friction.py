@@ -75,6 +75,14 @@ def test_a_draw_without_a_share_is_refused() -> None:
     assert resolve({"bootstrap_type": "Bernoulli", "subsample": 0.7})["subsample"] == 0.7
 
 
+def test_ways_of_drawing_without_a_draw_are_refused() -> None:
+    for given in ({"bagging_freq": 5}, {"subsample_freq": 2, "sampling": "none"}, {"bagging_by_query": True}):
+        with pytest.raises(ParameterError, match=f"{next(iter(given))}=.* says how rows are drawn, but all are taken"):
+            resolve(given)
+    for share in ({"subsample": 1.0}, {"sampling": "bayesian"}, {"pos_bagging_fraction": 0.5}, {"recipe": "catboost"}):
+        assert resolve({"subsample_freq": 5, **share})["subsample_freq"] == 5  # a search may come to a share of 1
+
+
 def test_bagging_that_lightgbm_would_not_do_is_said() -> None:
     with pytest.warns(UserWarning, match="bagging_fraction=0.5 draws rows for every round; in LightGBM"):
         resolve({"bagging_fraction": 0.5})
@@ -129,6 +137,18 @@ def test_the_encoder_knows_the_targets_of_scikit_learn() -> None:
 def test_names_are_explained(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         sw.train(QUICK | given, DATA)
+
+
+def test_errors_say_what_the_user_said() -> None:
+    with pytest.raises(
+        ParameterError, match=r"max_ctr_complexity=3 \(max_combination\) is for .*; set that \(a dict for"
+    ):
+        sw.train({**QUICK, "max_ctr_complexity": 3}, DATA)
+    for estimator in (sw.SapwoodRegressor(), sw.SapwoodClassifier()):
+        with pytest.raises(DataError, match=r"200, 5\]. y must have one value for each row"):
+            estimator.fit(X, Y[:5])
+        with pytest.raises(DataError, match=r"200, 5\]. sample_weight must have one value for each row"):
+            estimator.fit(X, Y, Y[:5])
 
 
 def test_an_estimator_names_its_own_help() -> None:
@@ -257,6 +277,31 @@ def test_columns_of_categories_may_be_given_to_fit() -> None:
         assert theirs.booster_.to_bytes() == ours.booster_.to_bytes()
     with pytest.raises(ParameterError, match="are both categorical_features"):
         sw.SapwoodClassifier(categorical_features=[2]).fit(table, Y, cat_features=[3])
+
+
+def test_the_words_of_the_peers_for_folds() -> None:
+    """What is the case is taken, what is not is refused."""
+    numbers, groups = sw.Dataset(X, X[:, 0]), sw.Dataset(X, Y, group=np.arange(200) // 4)
+    for params, data, by_class in ((QUICK, DATA, True), ({"n_estimators": 2}, numbers, False), (QUICK, groups, False)):
+        asked = sw.cv(params, data, stratified=by_class, shuffle=True)
+        assert all((asked[name] == values).all() for name, values in sw.cv(params, data).items())
+        for given in ({"stratified": not by_class}, {"shuffle": False}):
+            with pytest.raises(ParameterError, match=r"is not available: rows are dealt at random, .* or give folds"):
+                sw.cv(params, data, **given)
+    with pytest.raises(ParameterError, match="shuffle='yes' is neither True nor False"):
+        sw.cv(QUICK, DATA, shuffle="yes")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="stratified=True says how folds are dealt, but folds are given"):
+        sw.cv(QUICK, DATA, stratified=True, folds=TimeSeriesSplit(3))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_structured_array_is_a_table() -> None:
+    frame = pd.DataFrame(X, columns=list("abc")).assign(city=np.where(Y > 0, "Rom", "Oslo"))
+    records = np.array([*frame.itertuples(index=False)], [*((name, "f8") for name in "abc"), ("city", "U4")])
+    ours, theirs = (sw.SapwoodClassifier(n_estimators=5).fit(table, Y) for table in (frame, records))
+    assert ours.booster_.to_bytes() == theirs.booster_.to_bytes()
+    other = records[["city", "c", "b", "a"]]
+    assert (theirs.predict(other) == ours.predict(frame)).all() and (ours.predict(other) == ours.predict(frame)).all()
 
 
 def test_folds_of_ones_own() -> None:

@@ -175,9 +175,3 @@ def test_required_dependencies_are_the_four() -> None:
         "narwhals",
         "safetensors",
     }
-
-
-def test_the_benchmark_of_kernels_runs() -> None:
-    command = [sys.executable, "benchmarks/kernels.py", "--rows", "1000", "--repeat", "1"]
-    done = subprocess.run(command, cwd=HOUSE, capture_output=True, text=True, check=True)
-    assert "root histogram      ns per row and column" in done.stdout

@@ -11,14 +11,14 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 3450,  # 28 metrics in one file; every parameter; what the peers mean by theirs, and what we have not
+    "src/sapwood": 3490,  # 28 metrics in one file; every parameter; what the peers mean by theirs, and what we have not
     "src/sapwood/device": 160,
-    "src/sapwood/data": 2460,  # any container, categories and their dictionaries, sparse tables, target statistics
-    "src/sapwood/model": 3080,  # trees and their proofs; combinations, sets as bits; explanations, effects, influence
+    "src/sapwood/data": 2490,  # any container, categories and their dictionaries, sparse tables, target statistics
+    "src/sapwood/model": 3090,  # trees and their proofs; combinations, sets as bits; explanations, effects, influence
     "src/sapwood/model/convert": 2200,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
     "src/sapwood/objective": 580,  # several levels; classes without rows named
-    "src/sapwood/boost": 3120,  # leaf values, pruning; own folds; dart, forests; ordered boosting; categories
-    "src/sapwood/interfaces": 870,  # the estimators, and the encoder; the registry of skl2onnx
+    "src/sapwood/boost": 3150,  # leaf values, pruning; own folds; dart, forests; ordered boosting; categories
+    "src/sapwood/interfaces": 880,  # the estimators, and the encoder; the registry of skl2onnx
     "src/sapwood/core": 100,
     "src/sapwood/core/bind": 1330,  # what Python may hand the core, checked; a file for every part of it
     "src/sapwood/core/math": 500,  # one way to order floats; a ridge; fits of bodies on tails
@@ -27,7 +27,7 @@ BUDGET = {
     "src/sapwood/core/sampler": 120,
     "src/sapwood/core/cpu": 11260,  # histograms, counts, exact trees; slots, bundles, sets; vectors, tails; Shapley
     "tools": 350,
-    "benchmarks": 1500,  # one script a claim; the last is the recipe against CatBoost
+    "benchmarks": 1530,  # one script a claim; sparse and categorical tracks of the race, categories in quality.py
     "examples": 100,
 }
 FILE_BUDGET = {"src/sapwood/boost/plain.py": 60}  # the loop rots first

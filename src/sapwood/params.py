@@ -724,6 +724,12 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
             raise ParameterError(
                 f"{name}=0 draws no rows, but subsample={complete['subsample']:g}; leave one of them out."
             )
+    all_rows = complete["subsample"] == 1 and complete["subsample_by_class"] is None and "subsample" not in found
+    for name in ("subsample_freq", "sampling_unit") if all_rows and complete["sampling"] in ("uniform", "none") else ():
+        if name in found and found[name][1] != _ROWS[name].default:
+            raise ParameterError(
+                f"{found[name][0]} says how rows are drawn, but all are taken; set subsample below 1, or leave it out."
+            )
     if str(given.get("bootstrap_type")).lower() == "bernoulli" and "subsample" not in found:
         raise ParameterError(
             "bootstrap_type='Bernoulli' draws a share of the rows; say which: CatBoost's is subsample=0.66."
@@ -840,6 +846,14 @@ def names() -> dict[str, str]:
 def given_names(given: Mapping[str, Any]) -> set[str]:
     """Our names of the parameters a mapping sets."""
     return {_NAMES[name].name for name in given if name in _NAMES}
+
+
+def called(name: str, given: Mapping[str, Any]) -> str:
+    """One of our parameters as a user gave it: "max_ctr_complexity=3 (max_combination)"."""
+    for theirs, value in given.items():
+        if _NAMES.get(theirs) is _ROWS[name]:
+            return f"{theirs}={value!r}" + ("" if theirs == name else f" ({name})")
+    return name
 
 
 def by_hand(resolved: Mapping[str, Any]) -> set[str]:

@@ -152,7 +152,6 @@ ARGUMENTS = {
     **dict.fromkeys(("feval", "obj", "fobj"), "give the function in params, as eval_metric or objective."),
     **dict.fromkeys(("xgb_model", "keep_training_booster"), "continue a model with init_model=booster."),
     **dict.fromkeys(("n_splits", "cv"), "use n_folds, a number, or folds."),
-    **dict.fromkeys(("stratified", "shuffle"), "folds are drawn at random, and classes are spread over them evenly."),
     **dict.fromkeys(("as_pandas", "return_cvbooster", "eval_train_metric"), "cv returns a dict of arrays by round."),
     **dict.fromkeys(("base_margin", "baseline"), "use init_score."),
     **dict.fromkeys(("qid", "group_id"), "use group."),

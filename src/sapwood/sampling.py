@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
-from sapwood.kinds import class_name
+from sapwood.kinds import Flag, class_name
 from sapwood.params import defaults
 
 HOLDOUT, FOLDS = 6, 7  # purposes of a draw
@@ -226,6 +226,37 @@ def folds(
     by_class = np.zeros(n_rows) if classes is None else classes
     fold[np.lexsort((cpu.draw(seed, FOLDS, 0, 0, n_rows), by_class))] = np.arange(n_rows) % n_folds
     return fold
+
+
+def check_dealt(
+    dealt: bool,
+    classes: NDArray[np.float64] | None,
+    group: NDArray[np.int32] | None,
+    *,
+    stratified: bool | None,
+    shuffle: bool | None,
+) -> None:
+    """Raise where folds are not what a peer's words for them say.
+
+    Parameters
+    ----------
+    dealt : bool
+        Whether `folds` deals them; else they are the user's own.
+    classes, group
+        As in `folds`.
+    stratified, shuffle : bool, optional
+        Whether classes are spread evenly over folds, and whether rows are drawn at random.
+    """
+    by_class = classes is not None and group is None
+    how = "evenly by class" if by_class else "whatever their labels" if group is None else "as whole groups"
+    for name, asked, is_so in (("stratified", stratified, by_class), ("shuffle", shuffle, True)):
+        if asked is not None and not dealt:
+            raise ParameterError(f"{name}={asked!r} says how folds are dealt, but folds are given; leave it out.")
+        if asked is not None and Flag().check(f"{name}={asked!r}", asked) != is_so:
+            raise ParameterError(
+                f"{name}={asked!r} is not available: rows are dealt at random, {how}. Leave it out, or give folds, "
+                "such as sklearn.model_selection.KFold(5)."
+            )
 
 
 def given_folds(folds: Any, data: Dataset) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:

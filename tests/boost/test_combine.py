@@ -293,7 +293,7 @@ def test_refusals(booster: Booster, tmp_path: Path) -> None:
     X, y = rows()
     data = data_of(X, y)
     for params, text in (
-        ({"category_encoding": "partition"}, "max_combination is for category_encoding='ordered' or 'both'"),
+        ({"category_encoding": "partition"}, "max_combination=3 is for category_encoding='ordered' or 'both'"),
         ({"max_combination": 1, "model_size_reg": 1.0}, "model_size_reg is for combinations"),
         ({"max_combination": 9}, "max_combination=9 is too large; choose 1..8"),
     ):

@@ -112,7 +112,7 @@ def test_several_labels() -> None:
         ({"category_encoding": {"city": "ordered"}}, "category_encoding names the column 'city', which is unknown"),
         ({"category_encoding": {1: "woe"}}, "category_encoding={1: 'woe'} is unknown"),
         ({"category_encoding": {1: 3}}, "is not a string"),
-        ({"statistics": ["mean"]}, "statistics is for category_encoding='ordered' or 'both'"),
+        ({"statistics": ["mean"]}, r"statistics=\['mean'\] is for category_encoding='ordered' or 'both'"),
         ({"category_encoding": "ordered", "statistics": "mean"}, "is no list of statistics"),
         ({"category_encoding": "ordered", "statistics": []}, "is no list of statistics"),
         ({"category_encoding": "ordered", "statistics": ["woe"]}, "'woe' is unknown"),

@@ -242,7 +242,7 @@ def test_parameters_are_checked_before_the_data() -> None:
 
 
 def test_bad_data() -> None:
-    with pytest.raises(DataError, match="data is a ndarray; make a"):
+    with pytest.raises(DataError, match=r"data is a ndarray; make it with sapwood.Dataset\(X, label=y\)"):
         train({}, X)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="no label"):
         train({}, Dataset(X))
@@ -257,8 +257,11 @@ def test_bad_validation_sets() -> None:
         match=r"'valid' has other columns, cuts or categories; make it with Dataset\(\.\.\., reference=data\)",
     ):
         train({}, data, valid=Dataset(X[200:], Y[200:]))
-    with pytest.raises(DataError, match="'valid_1' must be a Dataset with a label"):
+    with pytest.raises(DataError, match="'valid_1' has no label"):
         train({}, data, valid=[held, Dataset(X[200:], reference=data)])
+    for valid, kind in (((X, Y), "'valid_0' is a ndarray"), ([(X, Y)], "'valid_0' is a tuple"), (X, "'valid' is a nd")):
+        with pytest.raises(DataError, match=rf"{kind}.*; make it with Dataset\(X, label=y, reference=data\)"):
+            train({}, data, valid=valid)  # type: ignore[arg-type]
     with pytest.raises(DataError, match="both have an init_score, or neither"):
         train({}, data, valid=Dataset(X[200:], Y[200:], init_score=Y[200:], reference=data))
     few = Dataset(X[:200], LABELS["softmax"][:200] % 2)
@@ -273,8 +276,9 @@ def test_too_few_rows_to_hold_any_out() -> None:
 
 
 def test_bad_callbacks() -> None:
-    with pytest.raises(ParameterError, match="callbacks must be a list of callables"):
-        train({}, DATA, callbacks=["stop"])  # type: ignore[list-item]
+    for callbacks, odd in (([print, "stop"], "'stop'"), (3, "3"), (0, "0")):
+        with pytest.raises(ParameterError, match=f"callbacks must be a list of callables, {odd} is none; see"):
+            train({}, DATA, callbacks=callbacks)  # type: ignore[arg-type]
 
 
 def test_it_says_why_no_tree_was_split() -> None:

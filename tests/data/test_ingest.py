@@ -46,6 +46,12 @@ class ArrayOnly:
         return VALUES
 
 
+def structured() -> np.ndarray:
+    """The table as an array with a field for each column, one of them not aligned."""
+    fields = list(zip(NAMES, ("f8", ">i4", "?", "f4"), strict=True))
+    return np.array([tuple(row) for row in VALUES], fields)
+
+
 def chunked() -> pa.Table:
     """The table as the middle of a longer one, in chunks, one of them empty."""
     whole = pa.table({name: [values[0], *values, values[0]] for name, values in COLUMNS.items()})
@@ -66,6 +72,10 @@ TABLES = {
     "record batch": lambda: pa.table(COLUMNS).to_batches()[0],
     "reader": lambda: pa.table(COLUMNS).to_reader(),
     "stream": lambda: Stream(pa.table(COLUMNS)),
+    "structured": structured,
+    "structured, strided": lambda: np.repeat(structured(), 2)[::2],
+    "structured, masked": lambda: np.ma.array(structured(), mask=[(False,) * 3 + (np.isnan(v),) for v in VALUES[:, 3]]),
+    "records": lambda: structured().view(np.recarray),
 }
 ARRAYS = {
     "C order": lambda: VALUES,
@@ -271,7 +281,10 @@ def test_bad_names_raise(names, message):
         (np.array([[b"a"]]), r"X has dtype \|S1.*text"),
         (np.array([[1j]]), r"X has dtype complex128.*Complex data not supported"),
         (np.array([["2020"]], dtype="M8[D]"), r"X has dtype datetime64.*dates and times"),
-        (np.zeros((1, 1), dtype=[("a", "f8")]), r"X has dtype .*convert it to numbers"),
+        (np.zeros((1, 1), dtype=[("a", "f8")]), r"X has dtype .*a structured array is a table if it is 1-D"),
+        (np.zeros(1, [("a", "f8", 2)]), r"column 'a' of X has \(2,\) values a row; part it into columns"),
+        (np.zeros(1, [("a", [("b", "f8")])]), r"column 'a' of X has dtype .*a structured array is a table if"),
+        (np.zeros(1, [("a", "S1")]), r"column 'a' of X has dtype .*text"),
         (np.array([[1, "a"]], dtype=object), r"column 1 of X has dtype object with str.*text"),
         (np.array([[1, 1j]], dtype=object), r"column 1 of X has dtype object with complex.*Complex data not supported"),
         ([[1, 2], [3, datetime.date(2020, 1, 1)]], r"column 1 of X has dtype object with date.*dates and times"),

@@ -175,7 +175,7 @@ def test_refusals() -> None:
     mixed = pd.DataFrame({"c": ["u", "v", "u", "v"], "x": [1.0, 2.0, 3.0, 4.0]})
     with pytest.raises(DataError, match=r"sparse.*categories"):
         sapwood.train({"n_estimators": 1}, Dataset(mixed, [1, 2, 3, 4])).predict(sp.csr_array(TABLE[:, :2]))
-    with pytest.raises(DataError, match="y is sparse"):
+    with pytest.raises(DataError, match="label is sparse"):
         Dataset(TABLE, sp.csr_array(TABLE[:, :1]))
     with pytest.raises(DataError, match="Complex"):
         Dataset(sp.csr_array(TABLE.astype(complex)))

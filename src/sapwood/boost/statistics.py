@@ -26,7 +26,7 @@ from sapwood.device import cpu
 from sapwood.errors import ParameterError
 from sapwood.kinds import PRIORS
 from sapwood.objective import Objective
-from sapwood.params import by_hand
+from sapwood.params import by_hand, called
 
 # Statistics of classes are cut at sixteenths, as CatBoost does; finer cuts part rows by their places in an order, which
 # was worse on four of five sets. Means of numbers lie close together where few labels are extreme: they have quantiles.
@@ -80,7 +80,7 @@ def possible(params: Mapping[str, Any], continued: bool) -> bool:
     return plain and not continued and all(params[name] == value for name, value in usual.items())
 
 
-def check(params: Mapping[str, Any], data: Dataset, continued: bool) -> None:
+def check(params: Mapping[str, Any], data: Dataset, continued: bool, given: Mapping[str, Any]) -> None:
     """Raise where statistics cannot be had with what else was asked for.
 
     Parameters
@@ -91,6 +91,8 @@ def check(params: Mapping[str, Any], data: Dataset, continued: bool) -> None:
         Training rows.
     continued : bool
         There is a model to go on from.
+    given : mapping
+        What the user called the parameters.
     """
     asked = {"ordered", "both"}.intersection(encodings(params, data.feature_names))
     if params["boosting"] != "ordered" and not asked:
@@ -99,7 +101,10 @@ def check(params: Mapping[str, Any], data: Dataset, continued: bool) -> None:
                 f"{name} is for boosting='ordered' and category_encoding='ordered' or 'both'; leave it out."
             )
     for name in sorted(by_hand(params) & {"max_combination", "statistics"}) if not asked else ():
-        raise ParameterError(f"{name} is for category_encoding='ordered' or 'both'; leave it out.")
+        raise ParameterError(
+            f"{called(name, given)} is for category_encoding='ordered' or 'both', and no column has it; set that (a "
+            "dict for some columns; 'auto' has 'ordered' for those of many categories), or leave it out."
+        )
     if params["max_combination"] == 1 and "model_size_reg" in by_hand(params):
         raise ParameterError("model_size_reg is for combinations; set max_combination to 2 or more, or leave it out.")
     if params["boosting"] != "ordered" and not asked:

@@ -73,9 +73,10 @@ def train(
         data has groups, whole ones are; with ``has_time`` the last rows, or groups, are.
     """
     params = _together(train, params, more)
-    given = valid is not None and (isinstance(valid, Dataset) or len(valid) > 0)
-    job = _prepare(params, data, callbacks, init_model, watched=given)
-    sets = {name: weigh.weighed(one, job.factor) for name, one in _valid_sets(valid, data, job).items()}
+    sets = _valid_sets(valid)
+    job = _prepare(params, data, callbacks, init_model, watched=bool(sets))
+    _check_sets(sets, data, job)
+    sets = {name: weigh.weighed(one, job.factor) for name, one in sets.items()}
     fingerprint = cache(data.fingerprint)
     data = weigh.weighed(data, job.factor)
     before = None if init_model is None else init_model.trees
@@ -168,6 +169,8 @@ def cv(
     *,
     n_folds: int = 5,
     folds: Any = None,
+    stratified: bool | None = None,
+    shuffle: bool | None = None,
     callbacks: Sequence[Callback] | None = None,
     **more: Any,
 ) -> dict[str, NDArray[np.float64]]:
@@ -187,6 +190,10 @@ def cv(
         has groups, their numbers of whole groups do. The peers' ``nfold`` and ``fold_count`` are the same.
     folds : iterable of (rows to train on, rows to measure), or splitter of scikit-learn, optional
         Folds of your own, by positions of rows; ``n_folds`` is not looked at then.
+    stratified, shuffle : bool, optional
+        The peers' words for how folds are dealt, for which there is no choice: rows, or groups, at random
+        (``shuffle=True``), and evenly by class where labels are classes and there are no groups (``stratified=True``).
+        Anything else raises, and wants ``folds``.
     callbacks : sequence of callables, optional
         As in `train`; they see the means over the folds under the name "cv", and no booster.
     **more
@@ -206,6 +213,7 @@ def cv(
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
     data = weigh.weighed(data, job.factor)
+    sampling.check_dealt(folds is None, job.classes, data.group, stratified=stratified, shuffle=shuffle)
     if folds is None:
         fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes, data.group)
         masks = [(fold == which, fold == which) for which in range(n_folds)]
@@ -303,15 +311,17 @@ def _prepare(
     n_threads = cpu.threads(params["n_jobs"])
     if callable(callbacks):
         raise ParameterError("callbacks is a single callable; give a list of them: callbacks=[...].")
-    watching = list(callbacks or [])
-    if not all(map(callable, watching)):
-        raise ParameterError("callbacks must be a list of callables; see sapwood.callback for ready-made ones.")
+    watching = list(callbacks or []) if isinstance(callbacks, Iterable | None) else [callbacks]
+    if odd := [one for one in watching if not callable(one)]:
+        raise ParameterError(
+            f"callbacks must be a list of callables, {odd[0]!r} is none; see sapwood.callback for ready-made ones."
+        )
     watching += _keeping_the_best(params, given.get("use_best_model"), watched)
     if params["verbose"]:
         watching.append(progress(params["verbose"]))
 
     if not isinstance(data, Dataset):
-        raise DataError(f"data is a {type(data).__name__}; make a sapwood.Dataset of it first.")
+        raise DataError(f"data is a {type(data).__name__}; make it with sapwood.Dataset(X, label=y).")
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
     if params["recipe"] is not None and params["max_bins"] > data.max_bins and data.tree_method == "hist":
@@ -370,7 +380,7 @@ def _prepare(
         )
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
-    statistics.check(params, data, init_model is not None)
+    statistics.check(params, data, init_model is not None, given)
     together.check(params, data, n_outputs)
     classes_of_rows = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
     if n_outputs > 2 and given.get("scale_pos_weight", 1) != 1:
@@ -484,19 +494,30 @@ def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_out
         raise DataError("init_model has linear leaves, which need values; make the data with linear_leaves=True.")
 
 
-def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Dataset]:
-    """Validation sets by name, checked against the training data."""
+def _valid_sets(valid: Valid | None) -> dict[str, Dataset]:
+    """Validation sets by name."""
     if valid is None:
         sets: dict[str, Dataset] = {}
-    elif isinstance(valid, Dataset):
-        sets = {"valid": valid}
     elif isinstance(valid, Mapping):
         sets = {str(name): one for name, one in valid.items()}
-    else:
+    elif isinstance(valid, Sequence):
         sets = {f"valid_{i}": one for i, one in enumerate(valid)}
+    else:
+        sets = {"valid": valid}
     for name, one in sets.items():
-        if not isinstance(one, Dataset) or one.label is None:
-            raise DataError(f"validation set {name!r} must be a Dataset with a label.")
+        if not isinstance(one, Dataset):
+            raise DataError(
+                f"validation set {name!r} is a {type(one).__name__}; make it with Dataset(X, label=y, reference=data), "
+                "and give one, a list or a dict of such."
+            )
+    return sets
+
+
+def _check_sets(sets: Mapping[str, Dataset], data: Dataset, job: _Job) -> None:
+    """Raise unless validation sets go with the training data."""
+    for name, one in sets.items():
+        if one.label is None:
+            raise DataError(f"validation set {name!r} has no label; make it with Dataset(X, label=y, reference=data).")
         same = len(one.cuts) == len(data.cuts) and all(map(np.array_equal, one.cuts, data.cuts))
         if not same or one.categories != data.categories or one.feature_names != data.feature_names:
             raise DataError(
@@ -510,7 +531,6 @@ def _valid_sets(valid: Valid | None, data: Dataset, job: _Job) -> dict[str, Data
         if (one.init_score is None) != (data.init_score is None):
             raise DataError(f"validation set {name!r} and the training data must both have an init_score, or neither.")
         objective.outputs(job.objective, one.label, job.n_outputs)
-    return sets
 
 
 def _encoded(

@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,8 @@ class Dataset:
     Parameters
     ----------
     data : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
-        Shape (n_rows, n_columns); columns of numbers, booleans or categories. NaN and nulls are missing values.
+        Shape (n_rows, n_columns), or a structured array, whose fields are columns; of numbers, booleans or categories.
+        NaN and nulls are missing values.
     label : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
         Finite numbers: targets, 0 and 1, or class indices; a column for each target where there are several.
     weight : array-like of shape (n_rows,), optional
@@ -104,6 +105,7 @@ class Dataset:
     init_score: NDArray[np.float64] | None
     group: NDArray[np.int32] | None
     values: NDArray[Any] | None
+    _called: ClassVar[tuple[str, str]] = ("label", "weight")  # in errors
 
     def __init__(
         self,
@@ -425,8 +427,8 @@ class Dataset:
         self.tree_method, self.linear_leaves = bins["tree_method"], bins["linear_leaves"]
         self.zero_as_missing = bins["zero_as_missing"]
         label = vectors.get("label")
-        self.label = None if label is None else ingest.label(label, self.n_rows)
-        self.weight = ingest.weight(vectors.get("weight"), self.n_rows)
+        self.label = None if label is None else ingest.label(label, self.n_rows, self._called[0])
+        self.weight = ingest.weight(vectors.get("weight"), self.n_rows, self._called[1])
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
         self.group = ingest.group(vectors.get("group"), self.n_rows)
         n_threads = self._n_threads = cpu.threads(n_jobs)

@@ -41,6 +41,7 @@ ADVICE = {
     "bytes|binary": "bytes are not supported; decode them to text.",
     "str(?!uct)": "text can only be of categories, as categorical_features must say in training.",
     "date|time|duration|period": "dates and times are not supported; convert them to numbers, such as seconds.",
+    "void|record": "a structured array is a table if it is 1-D and its fields are numbers or text.",
     "": "convert it to numbers.",
 }
 # What to give in place of some things that are no tables, by the name of their type.
@@ -100,7 +101,7 @@ def read(
     Parameters
     ----------
     X : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
-        Numeric and boolean columns; None, NaN, nulls and masked values are missing.
+        Numeric and boolean columns, or fields of a structured array; None, NaN, nulls and masked values are missing.
     what : str
         What errors call it.
     min_rows : int
@@ -151,6 +152,8 @@ def _read(
     X: Any, what: str, min_rows: int, by_rows: bool, categorical: Categorical, names: Sequence[str] | None
 ) -> Columns:
     """A table as it is."""
+    if isinstance(X, np.ndarray) and X.dtype.names and X.ndim == 1:
+        return _from_fields(X, what, min_rows, categorical)
     if not isinstance(X, np.ndarray):
         if sparse.is_sparse(X) and X.ndim == 2:
             _check_shape(X.shape, min_rows)
@@ -285,7 +288,7 @@ def rename(columns: Columns, names: Sequence[str]) -> Columns:
     return replace(columns, names=given)
 
 
-def label(y: Any, n_rows: int) -> NDArray[np.float64]:
+def label(y: Any, n_rows: int, what: str = "y") -> NDArray[np.float64]:
     """Check labels.
 
     Parameters
@@ -294,6 +297,8 @@ def label(y: Any, n_rows: int) -> NDArray[np.float64]:
         Finite numbers.
     n_rows : int
         How many rows there must be.
+    what : str
+        What errors call them.
 
     Returns
     -------
@@ -301,20 +306,20 @@ def label(y: Any, n_rows: int) -> NDArray[np.float64]:
         A copy.
     """
     if y is None:
-        raise DataError("Sapwood requires y to be passed, but the target y is None.")
-    values = floats(y, "y")
+        raise DataError(f"Sapwood requires {what} to be passed, but the target {what} is None.")
+    values = floats(y, what)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.ravel()
     if values.ndim not in (1, 2) or 0 in values.shape[1:]:
         raise DataError(
-            f"y should be a 1d array, or a 2d one with a column for each target; got one of shape {values.shape}."
+            f"{what} should be a 1d array, or a 2d one with a column for each target; got one of shape {values.shape}."
         )
-    _check_length(values, n_rows, "y")
-    _check_finite(values, "y")
+    _check_length(values, n_rows, what)
+    _check_finite(values, what)
     return values
 
 
-def weight(w: Any, n_rows: int) -> NDArray[np.float64] | None:
+def weight(w: Any, n_rows: int, what: str = "sample_weight") -> NDArray[np.float64] | None:
     """Check sample weights.
 
     Parameters
@@ -323,6 +328,8 @@ def weight(w: Any, n_rows: int) -> NDArray[np.float64] | None:
         From 0 to 1e100, not all zero. None means that all rows count once.
     n_rows : int
         How many there must be.
+    what : str
+        What errors call them.
 
     Returns
     -------
@@ -331,17 +338,17 @@ def weight(w: Any, n_rows: int) -> NDArray[np.float64] | None:
     """
     if w is None:
         return None
-    values = floats(w, "sample_weight")
+    values = floats(w, what)
     if values.ndim != 1:
-        raise DataError(f"sample_weight must be a 1-D array of length {n_rows}, got one of shape {values.shape}.")
-    _check_length(values, n_rows, "sample_weight")
-    _check_finite(values, "sample_weight")
+        raise DataError(f"{what} must be a 1-D array of length {n_rows}, got one of shape {values.shape}.")
+    _check_length(values, n_rows, what)
+    _check_finite(values, what)
     if values.min() < 0:
         row = int(np.argmax(values < 0))
-        raise DataError(f"sample_weight is {values[row]} in row {row}; weights must not be negative.")
-    _check_size(values, LARGEST_WEIGHT, "sample_weight")
+        raise DataError(f"{what} is {values[row]} in row {row}; weights must not be negative.")
+    _check_size(values, LARGEST_WEIGHT, what)
     if not values.any():
-        raise DataError("The sample_weight of all rows is zero; at least one weight must be positive.")
+        raise DataError(f"The {what} of all rows is zero; at least one weight must be positive.")
     return values
 
 
@@ -500,6 +507,21 @@ def _from_frame(
         for name, column, category in zip(labels, frame.iter_columns(), categories, strict=True)
     ]
     return Columns(table, names, *frame.shape)
+
+
+def _from_fields(X: NDArray[Any], what: str, min_rows: int, categorical: Categorical) -> Columns:
+    """The fields of a structured array, each a column."""
+    names = X.dtype.names or ()
+    _check_shape((len(X), len(names)), min_rows)
+    categories = declared(categorical, names, len(names), what)
+    table = []
+    for name, category in zip(names, categories, strict=True):
+        if X[name].ndim != 1:
+            raise ColumnTypeError(
+                f"column {name!r} of {what} has {X[name].shape[1:]} values a row; part it into columns."
+            )
+        table.append(_column(X[name], f"column {name!r} of {what}", category))
+    return Columns(table, names, len(X), len(names))
 
 
 def _column(values: NDArray[Any], where: str, category: bool | None) -> NDArray[Any] | Coded:
@@ -676,9 +698,9 @@ def _inexact(where: str) -> DataError:
 def _refusal(where: str, dtype: Any) -> DataError:
     name = str(dtype.name if isinstance(dtype, np.dtype) else dtype).lower()
     advice = next(text for words, text in ADVICE.items() if re.search(words, name))
-    if where == "y" and "of categories" in advice:
+    if where in ("y", "label") and "of categories" in advice:
         advice = (
-            "labels are numbers, classes their indices, such as numpy.unique(y, return_inverse=True)[1]; "
+            f"labels are numbers, classes their indices, such as numpy.unique({where}, return_inverse=True)[1]; "
             "SapwoodClassifier takes classes of any kind."
         )
     return ColumnTypeError(f"{where} has dtype {dtype}, which is neither numeric nor boolean: {advice}")

@@ -58,6 +58,12 @@ _E = TypeVar("_E")
 _M = TypeVar("_M")
 
 
+class _Rows(Dataset):
+    """A dataset whose errors speak of an estimator's arguments."""
+
+    _called = ("y", "sample_weight")
+
+
 class _Estimator(BaseEstimator):
     """What both estimators share. Parameters live in the table of `sapwood.params` and nowhere else."""
 
@@ -143,7 +149,7 @@ class _Estimator(BaseEstimator):
         try:
             target = _target(type(self), y)
             label = self._learn_target(target, settings, known)
-            data = Dataset(X, label, sample_weight, init_score, group=group, **bins)
+            data = _Rows(X, label, sample_weight, init_score, group=group, **bins)
             self.n_features_in_ = data.n_columns
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names, object)
@@ -153,7 +159,7 @@ class _Estimator(BaseEstimator):
                 held = _target(type(self), y_held)
                 if held.shape[1:] != target.shape[1:]:
                     raise DataError(f"A validation target has the shape {held.shape}, but y has {target.shape}.")
-                valid.append(Dataset(X_held, self._encode_target(held), *vectors, reference=data, **bins))
+                valid.append(_Rows(X_held, self._encode_target(held), *vectors, reference=data, **bins))
             watched = valid if len(valid) != 1 else valid[0]
             booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)
             self.booster_ = self._finish(booster)
@@ -224,6 +230,8 @@ class _Estimator(BaseEstimator):
 
     def _check_names(self, X: Any) -> None:
         """Raise or warn as scikit-learn does where names differ from those seen in fit; look at nothing else."""
+        if isinstance(X, np.ndarray) and X.dtype.names:  # which scikit-learn does not know of, and predict looks at
+            return
         validate_data(self, X, reset=False, skip_check_array=True, ensure_2d=False)
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:

@@ -213,7 +213,7 @@ class Booster:
         ):
             return self._forest.predict(X, 0, -1, raw)
         n_threads = cpu.threads(n_jobs)
-        columns = self._whole(self._read(X, by_rows=True), n_threads)
+        columns = self._whole(self._read(X, by_rows=True, min_rows=0), n_threads)
         first, last = self._trees_of(rounds)
         if self.averaged:
             total = self._forest.predict(columns.table, first, last, True, self._zeros(columns.n_rows), n_threads)
@@ -235,7 +235,7 @@ class Booster:
         (n_rows, n_trees) int32
             Ids of nodes, as in `to_frame`; trees in the order of training.
         """
-        columns = self._whole(self._read(X, by_rows=True))
+        columns = self._whole(self._read(X, by_rows=True, min_rows=0))
         return self._forest.leaves(columns.table, *self._trees_of(rounds), cpu.threads(n_jobs))
 
     def staged_predict(
@@ -258,7 +258,9 @@ class Booster:
         (n_rows,) or (n_rows, n_outputs) float64
             The same bits as ``predict(X, rounds=1)``, ``predict(X, rounds=2)``, ...
         """
-        columns = self._whole(self._read(X, by_rows=True))  # here, not in the generator: bad input raises at the call
+        columns = self._whole(
+            self._read(X, by_rows=True, min_rows=0)
+        )  # here, not in the generator: bad input raises at the call
         start = self._start(init_score, columns.n_rows)
         n_threads = cpu.threads(n_jobs)
         link = np.copy if raw else self._link(n_threads)
@@ -394,13 +396,17 @@ class Booster:
             table = [column if j in self.categories else no_zeros(column) for j, column in enumerate(table)]
         return self.predict(ingest.Columns(table, None, len(table[0]), len(table)), raw=raw, n_jobs=n_jobs)
 
-    def _read(self, X: Any, by_rows: bool = False) -> ingest.Columns:
+    def _read(self, X: Any, by_rows: bool = False, min_rows: int = 1) -> ingest.Columns:
         """The columns of a table, in the order of training, categories as codes."""
         if isinstance(X, ingest.Columns):  # read before
             return X
         names = self.feature_names if self.named else None
         columns = ingest.read(
-            X, categorical=known(self.categories, names), by_rows=by_rows, zero_as_missing=self.zero_as_missing
+            X,
+            min_rows=min_rows,
+            categorical=known(self.categories, names),
+            by_rows=by_rows,
+            zero_as_missing=self.zero_as_missing,
         )
         return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
 

@@ -138,7 +138,7 @@ def explain(
     if exact and space == "raw" and not len(booster.combinations):
         raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
     n_threads = cpu.threads(n_jobs)
-    columns = booster._read(X).filled()
+    columns = booster._read(X, min_rows=0).filled()
     whole = booster._whole(columns)
     core = booster._explainer if by is None else explainer(booster, by)
     ask = _Ask(booster, core, whole, interactions, n_threads)

@@ -55,7 +55,7 @@ def enumerated(
     for known in range(1 << n):
         seen = {column for k, column in enumerate(players) if known >> k & 1}
         mixed = [own[j] if j in seen else other[j] for j in range(booster.n_columns)]
-        scores = booster._predict_columns(mixed, n_jobs, raw=True).reshape(n_other, n_rows, -1)
+        scores = booster._predict_columns(mixed, n_jobs, raw=True).reshape(n_other, n_rows, booster.n_outputs)
         for score in scores:  # in the order of the background: the same bits on every machine
             worth[known] += curve(score)
     worth /= n_other

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sapwood import metric as metrics
 from sapwood.data import ingest
 from sapwood.device import cpu
-from sapwood.errors import ParameterError, suggest
+from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model import explain
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def interaction(ask: Ask) -> Floats:
 def shap(ask: Ask) -> Floats:
     """The mean size of a column's Shapley values, over rows and outputs."""
     values = ask.booster.explain(_need(ask.X, "X"), background=ask.background, n_jobs=ask.n_jobs).values
+    if not len(values):
+        raise DataError("importance kind 'shap' is a mean over rows, and X has none; give some.")
     values = values.reshape(*values.shape[:2], -1)
     if ask.output is not None:
         at = explain.place_of(explain.outputs_of(ask.booster), ask.output)
