@@ -368,10 +368,13 @@ class Dataset:
         parts = [partial(self._column, j) for j in self._alone(listed)]  # later: all codes are half as large as this
         if self.values is not None:
             parts += [partial(_one_zero, self.values[:, j]) for j in range(self.n_columns)]
-        parts += [partial(np.asarray, values) for values in (rest | self._vectors()).values()]
+        vectors = rest | self._vectors()
+        work = np.cumsum([self.n_rows] * len(parts) + [values.nbytes for values in vectors.values()])
+        parts += [partial(np.asarray, values) for values in vectors.values()]
         names = [self.feature_names, *rest, *self._vectors()]
         n = self._n_threads if self.n_rows * self.n_columns >= LARGE else 1
-        shares = [parts[len(parts) * k // n : len(parts) * (k + 1) // n] for k in range(n)]
+        ends = np.searchsorted(work, [work[-1] * k // n for k in range(1, n)]).tolist()
+        shares = [parts[first:end] for first, end in zip([0, *ends], [*ends, len(parts)], strict=True)]
         with ThreadPoolExecutor(n) as pool:
             try:
                 digests = list((map if n == 1 else pool.map)(_digests, shares))

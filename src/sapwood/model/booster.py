@@ -258,9 +258,8 @@ class Booster:
         (n_rows,) or (n_rows, n_outputs) float64
             The same bits as ``predict(X, rounds=1)``, ``predict(X, rounds=2)``, ...
         """
-        columns = self._whole(
-            self._read(X, by_rows=True, min_rows=0)
-        )  # here, not in the generator: bad input raises at the call
+        columns = self._read(X, by_rows=True, min_rows=0)  # here, not in the generator: bad input raises at the call
+        columns = self._whole(columns)
         start = self._start(init_score, columns.n_rows)
         n_threads = cpu.threads(n_jobs)
         link = np.copy if raw else self._link(n_threads)

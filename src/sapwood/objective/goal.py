@@ -3,7 +3,7 @@
 In: resolved parameters and labels. Out: an `Objective`, label planes for the core, and gradients into a trainer.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -138,14 +138,14 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
         if n_classes is None:
             _require_every_class(label, top)
         return top
-    valid = {
-        "a number": finite,
-        "a number of at least 0": label >= 0,
-        "a number above 0": label > 0,
-        "a number from 0 to 1": (label >= 0) & (label <= 1),
-        "0 or 1": (label == 0) | (label == 1),
-    }[objective.labels]
-    _require(valid & finite, label, objective, objective.labels)
+    valid: dict[str, Callable[[], NDArray[np.bool_]]] = {
+        "a number": lambda: finite,
+        "a number of at least 0": lambda: label >= 0,
+        "a number above 0": lambda: label > 0,
+        "a number from 0 to 1": lambda: (label >= 0) & (label <= 1),
+        "0 or 1": lambda: (label == 0) | (label == 1),
+    }
+    _require(valid[objective.labels]() & finite, label, objective, objective.labels)
     _require(np.abs(label) <= LARGEST, label, objective, f"a number up to {LARGEST:g} in size")
     n_outputs = label.shape[1] if label.ndim == 2 else 1
     if levels := [(name, one) for name, one in objective.fields.items() if isinstance(one, list)]:

@@ -32,6 +32,7 @@ struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf
   const double* const* value;       // (n_outputs) IN, its leaf values where they are still to be added, or null
   const double* label;              // (n) or (n_outputs, n) IN
   int64_t label_plane;              // 0: one label serves all outputs
+  const uint8_t* byte_label;        // (n) IN, the same as bytes, which come faster, or null
   const double *given_g, *given_h;  // (n_outputs, n) IN, instead of the objective's, or null
   bool unit_search, unit_leaf;      // hessians of 1 in the split search, in the leaf values
   const double* factor;             // (n) IN, real weights, or null

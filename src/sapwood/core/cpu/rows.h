@@ -60,9 +60,9 @@ static void softmax_block(const double* score, int64_t plane, int n_outputs, int
 }
 
 template <class Objective>
-static void derive(const GradientArgs& a, const double* p, int k, int64_t at, int n, double* g, double* h) {
-  const double *score = a.score + k * a.plane + at, *label = a.label + k * a.label_plane + at,
-               *field = a.field + k * a.n_fields;
+static void derive(const GradientArgs& a, const double* label, const double* p, int k, int64_t at, int n, double* g,
+                   double* h) {
+  const double *score = a.score + k * a.plane + at, *field = a.field + k * a.n_fields;
   if constexpr (Objective::pointwise) {
     grad_hess_block<Objective>(score, label, field, n, g, h);
   } else {
@@ -137,10 +137,16 @@ static void gradients_of(const GradientArgs& a) {
     const int n = (int)(a.n - at < BLOCK ? a.n - at : BLOCK);
     for (int k = 0; k < a.n_outputs; k++)
       if (a.value[k] != nullptr) add_leaves(a.score + k * a.plane + at, a.leaf[k], a.first + at, a.value[k], n);
+    const double* label = a.label + at;
+    double of_bytes[BLOCK];
+    if (a.byte_label != nullptr) {
+      for (int i = 0; i < n; i++) of_bytes[i] = a.byte_label[at + i];
+      label = of_bytes;
+    }
     if (!Objective::pointwise && a.given_g == nullptr) softmax_block(a.score + at, a.plane, a.n_outputs, n, p, g, h);
     for (int k = 0; k < a.n_outputs; k++) {
       if (a.given_g == nullptr) {
-        derive<Objective>(a, p, k, at, n, g, h);
+        derive<Objective>(a, label + k * a.label_plane, p, k, at, n, g, h);
       } else {
         for (int i = 0; i < n; i++) g[i] = a.given_g[k * a.plane + at + i], h[i] = a.given_h[k * a.plane + at + i];
       }

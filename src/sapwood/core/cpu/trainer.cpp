@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <stdexcept>
 
@@ -115,10 +116,27 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
   pending_.assign(n_outputs_, 0);
   value_.resize(n_outputs_), far_leaf_.resize(n_outputs_), far_value_.resize(n_outputs_), linear_.resize(n_outputs_);
   chosen_.resize(binned.shards.size());
+  if (!label_planes_) shorten_labels();
   while (std::string(sampler_info(sampler_).name) != "uniform") sampler_++;
   sample(0, 0, {});
 }
 Trainer::~Trainer() = default;
+
+// Classes, and small counts: a pass over the rows is bound by memory, and an eighth of it is labels.
+void Trainer::shorten_labels() {
+  byte_label_.resize(n_);
+  std::atomic<bool> fits = true;
+  run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
+    int wrong = 0;
+    for (int64_t i = t * PIECE; i < std::min(n_, (t + 1) * PIECE); i++) {
+      const double x = label_[i];
+      byte_label_[i] = (uint8_t)(x >= 0.0 && x <= 255.0 ? x : 0.0);
+      wrong |= byte_label_[i] != x;
+    }
+    if (wrong != 0) fits = false;
+  });
+  if (!fits) byte_label_ = {};
+}
 
 std::vector<double> Trainer::start() {
   std::vector<double> w, x, out;
@@ -200,6 +218,7 @@ bool Trainer::pass(bool pending) {
     a.n = std::min(PIECE, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
     a.score = score_.as<double>() + at, a.leaf = numbers_.data(), a.first = at, a.value = value.data(),
     a.label = label_ + at, a.label_plane = label_planes_ ? n_ : 0, a.field = field_.data(), a.n_fields = n_fields_;
+    a.byte_label = byte_label_.empty() ? nullptr : byte_label_.data() + at;
     if (given_g_ != nullptr) a.given_g = given_g_ + at, a.given_h = given_h_ + at;
     a.unit_search = unit_search_, a.unit_leaf = unit_leaf_;
     a.factor = factor_at_ == nullptr ? nullptr : factor_at_ + at;

@@ -100,6 +100,7 @@ class Trainer {
 
  private:
   bool multiplied() const { return weights_.whole && !weights_.unit; }  // some row counts more than once
+  void shorten_labels();
   bool pass(bool pending);
   bool narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const;
   Bar raise_bar(const SamplerInfo& info, std::vector<double>& field, double subsample, uint64_t tie_key);
@@ -126,6 +127,7 @@ class Trainer {
   const Binned& binned_;
   const double* label_;
   bool label_planes_;
+  std::vector<uint8_t> byte_label_;  // the same, where it can be
   Weights weights_;
   std::vector<double> factor_;  // 0 or 1 where whole weights hold zeros
   const double* factor_at_ = nullptr;
