@@ -31,11 +31,14 @@ static void ask_of(const AskArgs& args, int64_t at, int n, double* factor) {
   const AskArgs a = args;  // own copies: stores of factors cannot change them, so that what is constant leaves the loop
   double field[Sampler::n_fields + 1];
   for (int k = 0; k < Sampler::n_fields; k++) field[k] = a.field[k];
+  uint32_t size[BLOCK];
+  for (int i = 0; i < n && a.fine != nullptr; i++) size[i] = size_of(a.fine[at + i]);
+  const uint32_t* sizes = a.fine != nullptr ? size : a.size == nullptr ? nullptr : a.size + at;
   auto each = [&](const Bar& bar) {
     for (int i = 0; i < n; i++) {
       const int64_t row = at + i;
       const Asked asked{a.key, a.tie_key, (uint64_t)(a.unit == nullptr ? row : a.unit[row]),
-                        a.size == nullptr ? 0 : a.size[row], a.share == nullptr ? a.subsample : a.share[row]};
+                        sizes == nullptr ? 0 : sizes[i], a.share == nullptr ? a.subsample : a.share[row]};
       factor[i] = Sampler::factor(asked, bar, field);
     }
   };

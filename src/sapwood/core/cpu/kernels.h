@@ -43,7 +43,6 @@ struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf
   Pair* fine;                       // (n_outputs, n) OUT wide, of the leaf values
   Pair* coarse;                     // (n_outputs, n) OUT narrow, or null
   Pair* apart;      // (n_outputs, n) OUT wide, of a search whose hessians are not those of the leaves, or null
-  uint32_t* size;   // (n) OUT |fine g| of the only output, or null
   double* scratch;  // (n_outputs + 3, BLOCK)
   uint64_t* max_g;  // (n_outputs) IN OUT bits of the largest |g|
   uint64_t* max_h;  // ... and of the largest h, of the leaf values and of the search
@@ -70,6 +69,7 @@ struct AskArgs {            // who of rows [first, first + n) takes part, and ho
   const double* field;
   uint64_t key, tie_key;
   const uint32_t* size;     // by row, IN, or null; so are those that follow
+  const Pair* fine;         // whose |g| are the sizes
   const double* share;      // null: subsample for all
   const int32_t* unit;      // the group of each row; null: every row its own
   const int32_t* multiple;  // above 0 where a row is alive

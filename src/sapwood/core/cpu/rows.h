@@ -98,8 +98,6 @@ static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, cons
   a.max_search[k] = search == h ? a.max_h[k] : top_bits(a.max_search[k], search, n);
   const int64_t row = k * a.plane + at;
   quantise_pairs(g, h, n, a.wide[k], a.fine + row);
-  for (int i = 0; i < n && a.size != nullptr; i++)
-    a.size[at + i] = (uint32_t)(a.fine[row + i].g < 0 ? -a.fine[row + i].g : a.fine[row + i].g);
   if (a.apart != nullptr) quantise_pairs(g, search, n, {WIDE, a.narrow[k].g, a.narrow[k].h}, a.apart + row);
   if (a.packed == nullptr) return;
   const double ngs = g_scale(a.narrow[k]), nhs = h_scale(a.narrow[k]);

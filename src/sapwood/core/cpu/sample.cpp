@@ -18,12 +18,11 @@ constexpr int STEEPEST = 900;  // an output whose gradients are 2^900 times smal
 
 void Trainer::set_sampler(int sampler, std::vector<double> field, const double* share, const int32_t* unit) {
   sampler_ = sampler, sampler_field_ = std::move(field), share_ = share, unit_ = unit;
-  sized_ = false;
 }
 
 // Sizes of all rows, and how high the bar lies.
 Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, double subsample, uint64_t tie_key) {
-  if (size_.size() == 0) size_ = Memory((size_t)n_ * 4);
+  if (size_.size() == 0 && !by_gradient()) size_ = Memory((size_t)n_ * 4);
   int top = wide_[0].g;
   for (const Scale& s : wide_) top = std::max(top, s.g);
   std::vector<double> unit(n_outputs_);
@@ -39,10 +38,13 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
   if (multiplied())
     for (const int32_t m : weights_.multiple) times = std::max(times, m);
   const double scale = power_of_two(WIDE - exponent_of(info.most(n_outputs_, (double)times, field.data())));
+  const bool direct = by_gradient();
   uint32_t* size = size_.as<uint32_t>();
+  const Pair* fine = fine_.as<Pair>();
+  auto size_at = [=](int64_t i) { return direct ? size_of(fine[i]) : size[i]; };
   const int n_threads = threads_for(n_, n_threads_);
   auto measure = [&](int64_t begin, int64_t end) {
-    for (int64_t at = begin; at < end && !sized_; at += BLOCK) {
+    for (int64_t at = begin; at < end && !direct; at += BLOCK) {
       SizeArgs a{};
       a.n = std::min<int64_t>(BLOCK, end - at), a.plane = n_, a.n_outputs = n_outputs_, a.sampler = sampler_;
       a.field = field.data(), a.fine = fine_.as<Pair>() + at, a.unit = unit.data();
@@ -59,8 +61,10 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
     return Numbers{room, n};
   };
   auto sized = [=](int64_t begin, int64_t end, uint32_t* room) {
-    if (multiple == nullptr) return Numbers{size + begin, end - begin};
-    return pick(begin, end, room, [=](int64_t i, uint32_t& x) { return x = size[i], true; });
+    if (multiple != nullptr)
+      return pick(begin, end, room, [=](int64_t i, uint32_t& x) { return x = size_at(i), true; });
+    for (int64_t i = begin; i < end && direct; i++) room[i - begin] = size_of(fine[i]);
+    return Numbers{direct ? room : size + begin, end - begin};
   };
   const int64_t target = (int64_t)(info.target(field.data(), subsample) * (double)n_live_ + 0.5);
   Bar bar;
@@ -73,7 +77,7 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
     if (need < h.here) {  // equals are told apart by a draw of their own
       auto tied = [=](int64_t begin, int64_t end, uint32_t* room) {
         return pick(begin, end, room, [=](int64_t i, uint32_t& x) {
-          if (size[i] != h.at) return false;
+          if (size_at(i) != h.at) return false;
           x = (uint32_t)(draw(tie_key, (uint64_t)i) >> 32);
           return true;
         });
@@ -99,7 +103,7 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   const SamplerInfo& info = sampler_info(sampler_);
   const bool every = !subsample || (!info.weighs && share_ == nullptr && *subsample >= 1.0);
   all_rows_ = every && !zeros_, weighed_ = !every && info.weighs;
-  if (!words_ && !weighed_) {  // it is not as the last one was
+  if (!words_ && !(weighed_ && by_gradient())) {  // it is not as the last one was
     words_ = true, pass(false);
     for (int k = 0; k < n_outputs_; k++) is_narrow_[k] = narrow_enough(sum_g_[k], sum_h_[k], n_repeats_);
   }
@@ -111,7 +115,8 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   args.subsample = subsample.value_or(1.0), args.every = every;
   args.multiple = zeros_ ? weights_.multiple.data() : nullptr;
   if (!every && info.counted != Counted::nothing)
-    args.bar = raise_bar(info, field, args.subsample, args.tie_key), args.size = size_.as<uint32_t>();
+    args.bar = raise_bar(info, field, args.subsample, args.tie_key),
+    args.size = by_gradient() ? nullptr : size_.as<uint32_t>(), args.fine = by_gradient() ? fine_.as<Pair>() : nullptr;
   used_.resize(n_);
   if (list_.size() == 0) list_ = Memory((size_t)n_ * 4);
   if (weighed_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8);

@@ -227,7 +227,6 @@ bool Trainer::pass(bool pending) {
     a.packed = words_ ? packed_.as<int32_t>() + at : nullptr, a.fine = fine_.as<Pair>() + at,
     a.coarse = multiplied() ? coarse_.as<Pair>() + at : nullptr;
     a.apart = unit_search_ && !unit_leaf_ ? apart_.as<Pair>() + at : nullptr;
-    a.size = sized_ ? size_.as<uint32_t>() + at : nullptr;
     a.scratch = mine.scratch.data();
     a.max_g = mine.max_g.data(), a.max_h = mine.max_h.data(), a.max_search = mine.max_search.data();
     a.sum_g = mine.sum_g.data(), a.sum_h = mine.sum_h.data();
@@ -263,9 +262,7 @@ std::vector<const char*> Trainer::gradients(const std::string& precision, bool u
     scores();
     field_[info_.n_fields] = knot_spread(rows_of(0, true), field_[0]);
   }
-  sized_ = sampler_info(sampler_).absolute && n_outputs_ == 1 && !multiplied();
-  if (sized_ && size_.size() == 0) size_ = Memory((size_t)n_ * 4);
-  words_ = !(sized_ && weighed_ && given_g == nullptr);  // a sample such as the last one's has words of its own
+  words_ = !(by_gradient() && weighed_ && given_g == nullptr);  // a sample such as the last one's has words of its own
   if (!pass(true)) pass(false);
   given_g_ = given_h_ = nullptr;
   precision_ = precision;

@@ -106,6 +106,8 @@ class Trainer {
   Bar raise_bar(const SamplerInfo& info, std::vector<double>& field, double subsample, uint64_t tie_key);
   void weigh(int output);
   void spread(int output);
+  // The sizes that the sampler looks at are those of the wide numbers.
+  bool by_gradient() const { return sampler_info(sampler_).absolute && n_outputs_ == 1 && !multiplied(); }
   bool listed() const { return weighed_ && !ordered_; }  // exact trees look at single rows
   const double* weighed_factor();
   bool fine_listed(int output, const Limits& limits) const;
@@ -157,8 +159,7 @@ class Trainer {
   void choose(const Piece& piece);  // puts its rows where those of its shard follow each other
   std::vector<Piece> pieces_;
   int64_t last_bar_ = -1;                // of the round before, near which this round's will lie
-  bool sized_ = false;                   // the row pass leaves sizes of gradients,
-  bool words_ = true;                    // and narrow words
+  bool words_ = true;                    // the row pass has left narrow words
   Memory size_, list_, times_;           // (n): of gradients; sampled rows, piece by piece; how often they count
   bool weighed_ = false;                 // the sample's rows count differently
   Memory weighed_fine_, weighed_apart_;  // as fine_ and apart_, of its rows; fine of a `listed` sample in its order

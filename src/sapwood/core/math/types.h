@@ -11,6 +11,7 @@ struct Sums {  // of quantised gradients and hessians over rows: exact
 struct Pair {  // one row's quantised gradient and hessian
   int32_t g, h;
 };
+inline uint32_t size_of(const Pair& q) { return (uint32_t)(q.g < 0 ? -q.g : q.g); }
 
 struct Scale {  // fixed point: |q| <= 2^bits; exponents of the two maxima
   int bits = 14, g = 0, h = 0;
