@@ -2,7 +2,7 @@
 
     python benchmarks/race.py                               every track, every contender that imports
     python benchmarks/race.py --track dense --rows 100000   some tracks, fewer rows
-    python benchmarks/race.py --only sapwood lightgbm       some contenders
+    python benchmarks/race.py --only sapwood lightgbm       some contenders (sapwood-goss only if named)
     python benchmarks/race.py --busy 2                      the same while 2 other processes keep the cores busy
     python benchmarks/race.py --json out.json               keep the figures
 
@@ -116,14 +116,15 @@ def build(name: str, track: Track, threads: int, rounds: int) -> Any:
     classify = track.task != "regression"
     columns = list(range(track.columns)) if track.kind == "categorical" else None
     leaves, depth = (track.size, 0) if track.shape == "leafwise" else (2**track.size, track.size)
-    if name == "sapwood":
+    if name.startswith("sapwood"):
         import sapwood
 
         size = (leaves, None) if track.shape == "leafwise" else (None, depth)
         return (sapwood.SapwoodClassifier if classify else sapwood.SapwoodRegressor)(
             n_estimators=rounds, learning_rate=RATE, grow_policy=track.shape, max_leaves=size[0], max_depth=size[1],
             max_bins=BINS, reg_lambda=LAMBDA, subsample=1.0, colsample_bytree=1.0, early_stopping_rounds=None,
-            n_jobs=threads, **({"categorical_features": columns} if columns else {}),
+            n_jobs=threads, sampling="goss" if name == "sapwood-goss" else "none",
+            **({"categorical_features": columns} if columns else {}),
         )  # fmt: skip
     if name.startswith("lightgbm"):
         if track.shape != "leafwise":
@@ -180,7 +181,7 @@ def frame(name: str, X: np.ndarray) -> Any:
 
 def native(name: str, model: Any) -> Callable[[Any], Any]:
     """The library's own fastest way to predict a row, past the scikit-learn wrapper."""
-    if name == "sapwood":
+    if name.startswith("sapwood"):
         return model.booster_.predict
     if name.startswith("lightgbm"):
         return lambda row: model.booster_.predict(row, num_threads=1)

@@ -81,3 +81,24 @@ def test_more_tasks_than_a_run_may_have() -> None:
     np.testing.assert_array_equal(by_threads[0], 0.5 * X[0].astype(np.float64) + 0.5 * X[1])
     for found in by_threads[1:]:
         np.testing.assert_array_equal(found, by_threads[0])
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint16", "int64", "float32", "float64"])
+@pytest.mark.parametrize("n_classes", [1, 2, 3, 4, 5, 90])
+@pytest.mark.parametrize("late", [False, True])
+def test_distinct_values_are_those_of_numpy(kind: str, n_classes: int, late: bool) -> None:
+    rng = np.random.default_rng(n_classes)
+    values = rng.integers(0, n_classes, 5000).astype(kind) * (-1 if kind.startswith("float") else 1)  # -0.0 is 0.0
+    if late:  # most are not among the first
+        values[:2000] = values[0]
+    found, index = cpu.distinct(values, 1000)
+    expected, at = np.unique(values, return_inverse=True)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(index, at)
+    assert not np.signbit(found[found == 0]).any()
+
+
+def test_distinct_values_beyond_the_limit_or_not_a_number_are_given_up() -> None:
+    gap = np.ones(3000)
+    gap[2500] = np.nan
+    assert cpu.distinct(gap, 10) is None and cpu.distinct(np.arange(9.0) % 3, 2) is None

@@ -14,8 +14,9 @@
 namespace sapwood {
 namespace {
 
-constexpr int64_t CHUNK = 16384;  // rows of a task, at most
-constexpr int64_t SHARED = 4096;  // rows from which workers share a partition
+constexpr int64_t CHUNK = 16384;        // rows of a task, at most
+constexpr int64_t SHARED = 8192;        // rows from which workers share a partition,
+constexpr int64_t SCATTERED = 1 << 18;  // or half as many, where those of a node lie far apart among so many
 constexpr int FEW_LEAVE =
     4;  // the root's rows are kept while a split takes one in so many at most, and one in so many is left
 
@@ -257,8 +258,9 @@ class Growth {
     int64_t live = n;  // of its rows
   };
 
+  bool shared(int64_t n) const { return n >= (b_.n_rows < SCATTERED ? SHARED : SHARED / 2); }
   int64_t share(int64_t n) const {  // rows of a task: whole words of bits, and as many tasks for every worker
-    const int64_t round = in_.n_threads * CHUNK, n_tasks = n < SHARED ? 1 : in_.n_threads * ((n + round - 1) / round);
+    const int64_t round = in_.n_threads * CHUNK, n_tasks = !shared(n) ? 1 : in_.n_threads * ((n + round - 1) / round);
     return ((n + n_tasks - 1) / n_tasks + 63) / 64 * 64;
   }
 
@@ -288,7 +290,7 @@ class Growth {
         }
     }
     if (w_.bits.size() < (size_t)words * 8) w_.bits = Memory((size_t)words * 8 + 4096);
-    const int threads = total < SHARED ? 1 : in_.n_threads;
+    const int threads = !shared(total) ? 1 : in_.n_threads;
     auto args = [&](const Part& p) {
       const Node& n = nodes_[p.node];
       const Segment s{n.segments[p.segment].shard, p.begin, p.begin + p.n};
