@@ -124,7 +124,6 @@ static int64_t ask(const AskArgs& args) {
     if (!a.every) SAMPLERS[a.sampler].ask(a, row, n, factor);
     for (int i = 0; a.every && i < n; i++) factor[i] = 1.0;
     for (int i = 0; a.multiple != nullptr && i < n; i++) factor[i] = a.multiple[row + i] > 0 ? factor[i] : 0.0;
-    uint8_t* used = a.used + row;
     const int32_t id = (int32_t)(row - a.shard);
     int i = 0;
 #if defined(__AVX512BW__)
@@ -135,7 +134,6 @@ static int64_t ask(const AskArgs& args) {
       const __mmask8 l = _mm512_cmp_pd_mask(low, zero, _CMP_GT_OQ), h = _mm512_cmp_pd_mask(high, zero, _CMP_GT_OQ);
       const __mmask16 in = (__mmask16)(l | h << 8);
       const __m512i ids = _mm512_add_epi32(_mm512_set1_epi32(id + i), lanes);
-      _mm_storeu_si128((__m128i*)(used + i), _mm_maskz_set1_epi8(in, 1));
       _mm512_storeu_si512(a.rows + count, _mm512_maskz_compress_epi32(in, ids));
       if (a.times != nullptr) {
         _mm512_storeu_pd(a.times + count, _mm512_maskz_compress_pd(l, low));
@@ -145,10 +143,9 @@ static int64_t ask(const AskArgs& args) {
     }
 #endif
     for (; i < n; i++) {
-      used[i] = factor[i] > 0.0;
       a.rows[count] = id + i;
       if (a.times != nullptr) a.times[count] = factor[i];
-      count += used[i];
+      count += factor[i] > 0.0;
     }
   }
   return count;

@@ -75,7 +75,6 @@ struct AskArgs {            // who of rows [first, first + n) takes part, and ho
   const int32_t* multiple;  // above 0 where a row is alive
   double subsample;
   Bar bar;
-  uint8_t* used;  // by row, OUT
   int32_t* rows;  // (n) OUT: the ids of those who take part come first
   double* times;  // (n) OUT: how often they count, or null
 };

@@ -117,9 +117,9 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   if (!every && info.counted != Counted::nothing)
     args.bar = raise_bar(info, field, args.subsample, args.tie_key),
     args.size = by_gradient() ? nullptr : size_.as<uint32_t>(), args.fine = by_gradient() ? fine_.as<Pair>() : nullptr;
-  used_.resize(n_);
-  if (list_.size() == 0) list_ = Memory((size_t)n_ * 4);
-  if (weighed_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8);
+  used_.clear();
+  if (list_.size() == 0) list_ = Memory((size_t)n_ * 4, false);
+  if (weighed_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8, false);
   pieces_.clear();
   for (size_t s = 0; s < binned_.shards.size(); s++)
     for (int64_t at = 0; at < binned_.shards[s].n_rows; at += PIECE)
@@ -129,7 +129,7 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
     Piece& p = pieces_[task];
     AskArgs a = args;
     a.shard = p.first, a.first = p.first + p.begin, a.n = p.end - p.begin;
-    a.used = used_.data(), a.rows = list_.as<int32_t>() + a.first;
+    a.rows = list_.as<int32_t>() + a.first;
     a.times = weighed_ ? times_.as<double>() + a.first : nullptr;
     p.count = kernels().ask(a);
   });
@@ -145,6 +145,17 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
 
 void Trainer::choose(const Piece& p) {
   if (!all_rows_) memcpy(chosen_[p.shard].data() + p.to, list_.as<int32_t>() + p.first + p.begin, (size_t)p.count * 4);
+}
+
+// (n) who was asked; null: all
+const uint8_t* Trainer::used() {
+  if (all_rows_) return nullptr;
+  if (used_.empty()) {
+    used_.assign(n_, 0);
+    for (size_t s = 0; s < chosen_.size(); s++)
+      for (const int32_t row : chosen_[s]) used_[binned_.shards[s].first + row] = 1;
+  }
+  return used_.data();
 }
 
 // (n) real weights times how often a row counts.

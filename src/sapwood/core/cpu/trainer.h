@@ -109,6 +109,7 @@ class Trainer {
   // The sizes that the sampler looks at are those of the wide numbers.
   bool by_gradient() const { return sampler_info(sampler_).absolute && n_outputs_ == 1 && !multiplied(); }
   bool listed() const { return weighed_ && !ordered_; }  // exact trees look at single rows
+  const uint8_t* used();
   const double* weighed_factor();
   bool fine_listed(int output, const Limits& limits) const;
   Gradients quantised(int output, const Limits& limits) const;
@@ -167,7 +168,7 @@ class Trainer {
   std::vector<Scale> weighed_narrow_, weighed_wide_;
   std::vector<double> weighed_factor_;  // (n) real weights times how often a row counts
   std::string precision_;
-  std::vector<uint8_t> used_;  // rows of this round's sample
+  std::vector<uint8_t> used_;  // rows of this round's sample, once somebody wants to know
   std::vector<int64_t> sum_g_, sum_h_;
   std::vector<uint8_t> is_narrow_, pending_;
   std::vector<std::vector<double>> value_;
