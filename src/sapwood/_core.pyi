@@ -116,8 +116,8 @@ class Trainer:
     ) -> list[str]:
         """All outputs, to fixed point; the precision of each. unit_*: hessians of 1 in the search, in leaf values.
 
-        The objective's own, or those given, both (n_outputs, n_rows) and before weights. After a sample by gradients the
-        precision is the last one's, until `sample` says who is asked.
+        The objective's own, or those given, both (n_outputs, n_rows) and before weights. After a sample by gradients
+        the precision is the last one's, until `sample` says who is asked.
         """
     def set_rules(
         self,

@@ -122,11 +122,12 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
 }
 Trainer::~Trainer() = default;
 
-// Classes, and small counts: a pass over the rows is bound by memory, and an eighth of it is labels.
+// Classes, and small counts: a pass over the rows is bound by memory, and a sixth of it is labels.
 void Trainer::shorten_labels() {
   byte_label_.resize(n_);
   std::atomic<bool> fits = true;
   run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
+    if (!fits) return;
     int wrong = 0;
     for (int64_t i = t * PIECE; i < std::min(n_, (t + 1) * PIECE); i++) {
       const double x = label_[i];
