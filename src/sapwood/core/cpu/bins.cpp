@@ -23,13 +23,13 @@ constexpr std::align_val_t LINE{64};
 }  // namespace
 
 // Large blocks are mapped and unmapped one by one: the heap would keep them for itself, and they would not lie in huge pages.
-Memory::Memory(size_t n_bytes, bool huge) : size_(n_bytes) {
+Memory::Memory(size_t n_bytes) : size_(n_bytes) {
   if (n_bytes == 0) return;
   if (n_bytes < LARGE) {
     data_ = ::operator new(n_bytes, LINE);
     return;
   }
-  const size_t spare = huge && n_bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
+  const size_t spare = n_bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
   void* at = mmap(nullptr, n_bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) throw std::bad_alloc();
   mapped_ = at, mapped_size_ = n_bytes + spare;

@@ -7,7 +7,7 @@ namespace sapwood {
 class Memory {  // aligned, not cleared, in huge pages where the system offers them; given back as soon as it is freed
  public:
   Memory() = default;
-  explicit Memory(size_t n_bytes, bool huge = true);  // not huge: where only some of it will be written
+  explicit Memory(size_t n_bytes);
   ~Memory();
   Memory(Memory&& o) noexcept;
   Memory& operator=(Memory&& o) noexcept;

@@ -118,8 +118,8 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
     args.bar = raise_bar(info, field, args.subsample, args.tie_key),
     args.size = by_gradient() ? nullptr : size_.as<uint32_t>(), args.fine = by_gradient() ? fine_.as<Pair>() : nullptr;
   used_.clear();
-  if (list_.size() == 0) list_ = Memory((size_t)n_ * 4, false);
-  if (weighed_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8, false);
+  if (list_.size() == 0) list_ = Memory((size_t)n_ * 4);
+  if (weighed_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8);
   pieces_.clear();
   for (size_t s = 0; s < binned_.shards.size(); s++)
     for (int64_t at = 0; at < binned_.shards[s].n_rows; at += PIECE)
