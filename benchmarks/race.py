@@ -284,7 +284,7 @@ def report(track: Track, rows: int, got: dict[str, dict[str, Any]]) -> dict[str,
             continue
         speed = f"{r['fit_s']:9.2f}{r['predict_rows_per_s']:16,.0f}{r['single_row_us']:10.0f}{r['native_row_us']:11.1f}"
         print(f"  {name:20}{speed}{r['extra_peak_mb']:9.0f}{r['loss']:11.5f}", flush=True)
-    peers = {k: v for k, v in got.items() if k != "sapwood" and "error" not in v}
+    peers = {k: v for k, v in got.items() if not k.startswith("sapwood") and "error" not in v}
     ours = got.get("sapwood")
     if not ours or "error" in ours or not peers:
         return None

@@ -69,7 +69,7 @@ struct AskArgs {            // who of rows [first, first + n) takes part, and ho
   const double* field;
   uint64_t key, tie_key;
   const uint32_t* size;     // by row, IN, or null; so are those that follow
-  const Pair* fine;         // whose |g| are the sizes
+  const Pair* fine;         // whose |g| are the sizes instead
   const double* share;      // null: subsample for all
   const int32_t* unit;      // the group of each row; null: every row its own
   const int32_t* multiple;  // above 0 where a row is alive

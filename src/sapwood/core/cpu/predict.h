@@ -55,9 +55,7 @@ static inline __m512i ask512(const uint8_t* codes, Test test) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(two(2), two(0))), _mm256_set_m128i(two(6), two(4)),
                             1);
 }
-#endif
 
-#if defined(__AVX512BW__)
 struct BitMasks {  // of a leaf's number: a word of ones for every bit that is set
   int64_t of[256][8];
   constexpr BitMasks() : of{} {

@@ -22,7 +22,8 @@ void Trainer::set_sampler(int sampler, std::vector<double> field, const double* 
 
 // Sizes of all rows, and how high the bar lies.
 Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, double subsample, uint64_t tie_key) {
-  if (size_.size() == 0 && !by_gradient()) size_ = Memory((size_t)n_ * 4);
+  const bool direct = by_gradient();
+  if (size_.size() == 0 && !direct) size_ = Memory((size_t)n_ * 4);
   int top = wide_[0].g;
   for (const Scale& s : wide_) top = std::max(top, s.g);
   std::vector<double> unit(n_outputs_);
@@ -38,7 +39,6 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
   if (multiplied())
     for (const int32_t m : weights_.multiple) times = std::max(times, m);
   const double scale = power_of_two(WIDE - exponent_of(info.most(n_outputs_, (double)times, field.data())));
-  const bool direct = by_gradient();
   uint32_t* size = size_.as<uint32_t>();
   const Pair* fine = fine_.as<Pair>();
   auto size_at = [=](int64_t i) { return direct ? size_of(fine[i]) : size[i]; };
@@ -105,7 +105,7 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   all_rows_ = every && !zeros_, weighed_ = !every && info.weighs;
   if (!words_ && !(weighed_ && by_gradient())) {  // it is not as the last one was
     words_ = true, pass(false);
-    for (int k = 0; k < n_outputs_; k++) is_narrow_[k] = narrow_enough(sum_g_[k], sum_h_[k], n_repeats_);
+    find_precision();
   }
   if (all_rows_) return n_;
   std::vector<double> field = sampler_field_;
@@ -115,8 +115,8 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   args.subsample = subsample.value_or(1.0), args.every = every;
   args.multiple = zeros_ ? weights_.multiple.data() : nullptr;
   if (!every && info.counted != Counted::nothing)
-    args.bar = raise_bar(info, field, args.subsample, args.tie_key),
-    args.size = by_gradient() ? nullptr : size_.as<uint32_t>(), args.fine = by_gradient() ? fine_.as<Pair>() : nullptr;
+    args.bar = raise_bar(info, field, args.subsample, args.tie_key), args.size = size_.as<uint32_t>(),
+    args.fine = by_gradient() ? fine_.as<Pair>() : nullptr;
   used_.clear();
   if (list_.size() == 0) list_ = Memory((size_t)n_ * 4);
   if (weighed_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8);

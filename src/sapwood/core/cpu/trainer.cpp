@@ -271,10 +271,14 @@ std::vector<const char*> Trainer::gradients(const std::string& precision, bool u
   for (int k = 0; k < n_outputs_; k++) {
     if (max_g_[k] > 0x7feffffffffffffful || max_h_[k] > 0x7feffffffffffffful)
       throw std::overflow_error("the gradients are no longer finite");
-    if (words_) is_narrow_[k] = narrow_enough(sum_g_[k], sum_h_[k], n_repeats_);
-    chosen.push_back(is_narrow_[k] ? "narrow" : "wide");
   }
+  if (words_) find_precision();
+  for (const uint8_t narrow : is_narrow_) chosen.push_back(narrow ? "narrow" : "wide");
   return chosen;
+}
+
+void Trainer::find_precision() {
+  for (int k = 0; k < n_outputs_; k++) is_narrow_[k] = narrow_enough(sum_g_[k], sum_h_[k], n_repeats_);
 }
 
 bool Trainer::narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const {

@@ -102,6 +102,7 @@ class Trainer {
   bool multiplied() const { return weights_.whole && !weights_.unit; }  // some row counts more than once
   void shorten_labels();
   bool pass(bool pending);
+  void find_precision();  // of the sums that the row pass has left
   bool narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const;
   Bar raise_bar(const SamplerInfo& info, std::vector<double>& field, double subsample, uint64_t tie_key);
   void weigh(int output);
