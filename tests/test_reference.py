@@ -683,6 +683,15 @@ def test_functions(name: str) -> None:
             assert abs(Decimal(float(value)) - exact) <= MAX_ULP[name] * ulp, argument
 
 
+@pytest.mark.parametrize("name", ["exp", "sigmoid"])
+def test_functions_of_blocks(name: str, isa: str) -> None:
+    edges = [-np.inf, -746.5, -745.2, -708.5, -0.0, 0.0, 5e-324, 709.8, 710.5, np.inf, np.nan]
+    x = np.concatenate([arguments(name), edges, np.linspace(-746, -700, 997)])
+    assert_bits(_core.link(name, x[:, None])[:, 0], getattr(reference_real, name)(x), name)
+    for n in (1, 7, 8, 9, 511, 513):
+        assert_bits(_core.link(name, x[:n, None])[:, 0], getattr(reference_real, name)(x[:n]), f"{n} values")
+
+
 def test_functions_at_the_edges() -> None:
     assert list(_core.math("exp", np.array([-np.inf, -746.0, 0.0, 710.0, np.inf]))) == [0, 0, 1, np.inf, np.inf]
     assert list(_core.math("log", np.array([0.0, 1.0, np.inf]))) == [-np.inf, 0, np.inf]

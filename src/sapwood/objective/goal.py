@@ -146,7 +146,7 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
         "0 or 1": lambda: (label == 0) | (label == 1),
     }
     _require(valid[objective.labels]() & finite, label, objective, objective.labels)
-    _require(np.abs(label) <= LARGEST, label, objective, f"a number up to {LARGEST:g} in size")
+    _require((label >= -LARGEST) & (label <= LARGEST), label, objective, f"a number up to {LARGEST:g} in size")
     n_outputs = label.shape[1] if label.ndim == 2 else 1
     if levels := [(name, one) for name, one in objective.fields.items() if isinstance(one, list)]:
         if n_outputs > 1:

@@ -25,6 +25,10 @@ static void sizes_of(const SizeArgs& a) {
   for (int64_t i = 0; i < a.n; i++) a.size[i] = (uint32_t)rounded(Sampler::size(sum[i], a.field) * a.scale);
 }
 
+static void plain_sizes(const Pair* fine, int64_t n, uint32_t* size) {
+  for (int64_t i = 0; i < n; i++) size[i] = size_of(fine[i]);
+}
+
 // factor (n) OUT: how often rows [at, at + n) count; 0: not at all
 template <class Sampler>
 static void ask_of(const AskArgs& args, int64_t at, int n, double* factor) {
@@ -32,7 +36,7 @@ static void ask_of(const AskArgs& args, int64_t at, int n, double* factor) {
   double field[Sampler::n_fields + 1];
   for (int k = 0; k < Sampler::n_fields; k++) field[k] = a.field[k];
   uint32_t size[BLOCK];
-  for (int i = 0; i < n && a.fine != nullptr; i++) size[i] = size_of(a.fine[at + i]);
+  if (a.fine != nullptr) plain_sizes(a.fine + at, n, size);
   const uint32_t* sizes = a.fine != nullptr ? size : a.size == nullptr ? nullptr : a.size + at;
   auto each = [&](const Bar& bar) {
     for (int i = 0; i < n; i++) {

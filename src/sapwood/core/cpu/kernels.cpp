@@ -29,6 +29,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       margins,
       add_leaves,
       sizes,
+      plain_sizes,
       ask,
       weigh,
       window,

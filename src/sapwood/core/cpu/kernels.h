@@ -203,9 +203,10 @@ struct Kernels {
                 double* mass, double* level);
   // margin (n) OUT: score k less the log of the sum of e^score over the others, along which softmax is logistic loss
   void (*margins)(const double* score, int64_t plane, int n_outputs, int k, int n, double* margin);
-  void (*add_leaves)(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int64_t n);
+  void (*add_leaves)(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int n);
   void (*sizes)(const SizeArgs&);
-  int64_t (*ask)(const AskArgs&);  // how many take part
+  void (*plain_sizes)(const Pair* fine, int64_t n, uint32_t* size);  // |g|
+  int64_t (*ask)(const AskArgs&);                                    // how many take part
   void (*weigh)(WeighArgs&);
   // x (n) IN; kept (n) OUT: the numbers from base to last come first, how many; above += how many are larger, below += the
   // sum of the smaller

@@ -10,9 +10,7 @@
 //   before[i] = mass * a_1 * ... * a_{i-1}        after[i] = a_d * ... * a_{i+1}        sum += before[i] * after[i]
 #pragma once
 #include "kernels.h"
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
+#include "pick.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 
@@ -125,18 +123,7 @@ static void leaf_pairs(const LeafArgs& a) {
 }
 
 static void add_entries(const uint16_t* pattern, const double* entry, int n, double* sum) {
-  int i = 0;
-#if defined(__SSE2__)
-  for (; i + 4 <= n; i += 4) {  // loads in pairs: half the time of the hardware's gather (predict.h)
-    uint64_t p;
-    __builtin_memcpy(&p, pattern + i, 8);
-    const __m128d x = _mm_loadh_pd(_mm_load_sd(entry + (p & 0xffff)), entry + (p >> 16 & 0xffff));
-    const __m128d y = _mm_loadh_pd(_mm_load_sd(entry + (p >> 32 & 0xffff)), entry + (p >> 48));
-    _mm_storeu_pd(sum + i, _mm_add_pd(_mm_loadu_pd(sum + i), x));
-    _mm_storeu_pd(sum + i + 2, _mm_add_pd(_mm_loadu_pd(sum + i + 2), y));
-  }
-#endif
-  for (; i < n; i++) sum[i] = sum[i] + entry[pattern[i]];
+  add_picked(sum, pattern, entry, n);
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

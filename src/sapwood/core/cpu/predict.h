@@ -7,6 +7,7 @@
 #pragma once
 #include "../math/real.h"
 #include "partition.h"
+#include "pick.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 
@@ -185,18 +186,7 @@ static void add_values(const uint8_t* leaf, const double* value, [[maybe_unused]
     return;
   }
 #endif
-#if defined(__SSE2__)
-  for (int i = 0; i < BLOCK; i += 8) {
-    uint64_t k;
-    __builtin_memcpy(&k, leaf + i, 8);
-    for (int j = 0; j < 8; j += 2, k >>= 16) {
-      const __m128d x = _mm_loadh_pd(_mm_load_sd(value + (k & 255)), value + (k >> 8 & 255));
-      _mm_storeu_pd(score + i + j, _mm_add_pd(_mm_loadu_pd(score + i + j), x));
-    }
-  }
-#else
-  for (int i = 0; i < BLOCK; i++) score[i] = score[i] + value[leaf[i]];
-#endif
+  add_picked(score, leaf, value, BLOCK);
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

@@ -63,7 +63,7 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
   auto sized = [=](int64_t begin, int64_t end, uint32_t* room) {
     if (multiple != nullptr)
       return pick(begin, end, room, [=](int64_t i, uint32_t& x) { return x = size_at(i), true; });
-    for (int64_t i = begin; i < end && direct; i++) room[i - begin] = size_of(fine[i]);
+    if (direct) kernels().plain_sizes(fine + begin, end - begin, room);
     return Numbers{direct ? room : size + begin, end - begin};
   };
   const int64_t target = (int64_t)(info.target(field.data(), subsample) * (double)n_live_ + 0.5);

@@ -186,7 +186,7 @@ void Trainer::flush_scores(int output) {
   run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
     const int64_t at = t * PIECE;
     kernels().add_leaves(score_.as<double>() + output * n_ + at, numbers_[output], at, value_[output].data(),
-                         std::min(PIECE, n_ - at));
+                         (int)std::min(PIECE, n_ - at));
   });
   pending_[output] = 0;
 }
