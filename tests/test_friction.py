@@ -1,5 +1,6 @@
 """What users of CatBoost, LightGBM and XGBoost met: nothing they say is taken for something else in silence."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,9 @@ def test_errors_say_what_the_user_said() -> None:
         ParameterError, match=r"max_ctr_complexity=3 \(max_combination\) is for .*; set that \(a dict for"
     ):
         sw.train({**QUICK, "max_ctr_complexity": 3}, DATA)
+    for given, said in {"max_bin": 63, "linear_tree": True}.items():
+        with pytest.raises(ParameterError, match=rf"{given}={said} \(.*\), but the data was made with .*; give"):
+            sw.train({**QUICK, given: said}, DATA)
     for estimator in (sw.SapwoodRegressor(), sw.SapwoodClassifier()):
         with pytest.raises(DataError, match=r"200, 5\]. y must have one value for each row"):
             estimator.fit(X, Y[:5])
@@ -185,10 +189,40 @@ def test_data_of_a_peer_is_no_model() -> None:
         sw.load(xgboost.DMatrix(X))
 
 
-def test_bins_and_encodings_of_a_recipe() -> None:
-    few = sw.Dataset(X, Y, max_bins=64)
-    with pytest.warns(UserWarning, match="recipe='catboost' has 255 bins a column, but the data has at most 64"):
-        sw.train({**QUICK, "recipe": "catboost"}, few)
+MANY = RNG.normal(size=(1000, 1))  # enough that min_samples_bin matters
+SIGN = (MANY[:, 0] > 0).astype(float)
+
+
+@pytest.mark.parametrize("recipe", ["classic", "adaboost", "xgboost", "lightgbm", "catboost"])
+def test_bins_of_a_recipe_are_had_or_missed_aloud(recipe: str) -> None:
+    params, plain = {"recipe": recipe, "n_estimators": 2}, sw.Dataset(MANY, SIGN)
+    for train in (sw.train, sw.cv):
+        with pytest.warns(UserWarning, match=rf"'{recipe}' has .*min_samples_bin=.*; make it with .*{recipe}'\), or"):
+            train(params, plain)
+    model = sw.SapwoodClassifier(**params).fit(MANY, SIGN).booster_
+    params |= {"objective": model.objective}
+    for data in (
+        sw.Dataset(MANY, SIGN, recipe=recipe),
+        sw.Dataset(MANY, SIGN, params=params),
+        sw.Dataset.from_chunks([(MANY[:500], SIGN[:500]), (MANY[500:], SIGN[500:])], params=params),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert sw.train(params, data).trees.threshold.tolist() == model.trees.threshold.tolist()
+
+
+def test_given_bins_go_before_a_recipe() -> None:
+    assert sw.Dataset(MANY, recipe="lightgbm", min_samples_bin=32).min_samples_bin == 32
+    assert sw.Dataset(MANY, params={"recipe": "classic", "max_bin": 255}).max_bins == 255
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sw.train({**QUICK, "recipe": "lightgbm", "min_data_in_bin": 32}, sw.Dataset(MANY, SIGN))
+        for rows in (255, 8160):  # every value has its bin, or 255 bins hold 32 rows each
+            x = np.arange(float(rows))[:, None]
+            sw.train({**QUICK, "recipe": "lightgbm"}, sw.Dataset(x, x[:, 0] % 2))
+
+
+def test_encodings_of_a_recipe() -> None:
     table = sw.Dataset(pd.DataFrame({"k": pd.Categorical(list("abcd") * 50)}), Y)
     own = {"recipe": "catboost", "n_estimators": 2, "objective": lambda y, s: (s - y, np.ones_like(y))}
     with pytest.raises(ParameterError, match="set category_encoding='partition'"):

@@ -286,11 +286,6 @@ def test_it_says_why_no_tree_was_split() -> None:
         train({"n_estimators": 2}, Dataset(X, Y, np.ones(len(Y)) / len(Y)))
 
 
-def test_a_recipe_that_looks_at_every_value_says_where_bins_hide_them() -> None:
-    with pytest.warns(UserWarning, match="looks at every value, but the data has at most 7 bins"):
-        train({"n_estimators": 1, "recipe": "classic"}, Dataset(X, Y, max_bins=7))
-
-
 @pytest.mark.parametrize("where", ["init_score", "init_model"])
 def test_scores_start_in_one_place(where: str) -> None:
     data = Dataset(X, Y, init_score=Y) if where == "init_score" else Dataset(X, Y)

@@ -172,7 +172,7 @@ def test_fields_of_objectives(numbers):
 def test_a_recipe_sets_what_is_left_out(numbers):
     X, y = numbers
     classic = SapwoodRegressor(recipe="classic", n_estimators=5).fit(X, y).booster_
-    by_hand = sapwood.train({"recipe": "classic", "n_estimators": 5}, Dataset(X, y, max_bins=65535, min_samples_bin=1))
+    by_hand = sapwood.train({"recipe": "classic", "n_estimators": 5}, Dataset(X, y, recipe="classic"))
     assert classic.fingerprint() == by_hand.fingerprint()
     assert (classic.params["reg_lambda"], classic.params["max_depth"], classic.params["max_bins"]) == (0.0, 3, 65535)
     mixed = SapwoodRegressor(recipe="classic", max_depth=2, reg_lambda=0.5, max_bins=20).fit(X, y).booster_

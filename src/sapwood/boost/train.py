@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, math, metric, objective, peers, sampling
-from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
+from sapwood.boost import bins, dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.grown import Grown
 from sapwood.boost.task import Floats, Step, Task
@@ -324,19 +324,7 @@ def _prepare(
         raise DataError(f"data is a {type(data).__name__}; make it with sapwood.Dataset(X, label=y).")
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
-    if params["recipe"] is not None and params["max_bins"] > data.max_bins and data.tree_method == "hist":
-        looks = "looks at every value" if params["max_bins"] == 65535 else f"has {params['max_bins']} bins a column"
-        warnings.warn(
-            f"recipe={params['recipe']!r} {looks}, but the data has at most {data.max_bins} bins; make it with "
-            f"Dataset(..., max_bins={params['max_bins']}, min_samples_bin=1).",
-            UserWarning,
-            stacklevel=4,
-        )
-    for name in sorted(given_names(given).intersection(BINS)):
-        if params[name] != getattr(data, name):
-            raise ParameterError(
-                f"{name}={params[name]!r}, but the data was made with {getattr(data, name)!r}; set it in Dataset(...)."
-            )
+    bins.check(params, given, data)
     if "categorical_features" in given_names(given):
         _check_categorical(params["categorical_features"], data)
     params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
