@@ -31,7 +31,7 @@ def check(params: Mapping[str, Any], given: Mapping[str, Any], data: Dataset) ->
     for name in BINS:
         if name in by_hand and params[name] != getattr(data, name):
             raise ParameterError(
-                f"{called(name, given)}, but the data was made with {getattr(data, name)!r}; give it to Dataset(...) too."
+                f"{called(name, given)}, but the data was made with {getattr(data, name)!r}; give it to Dataset too."
             )
     wanted, made = ({name: of[name] for name in BY_RECIPE} for of in (params, vars(data)))
     others = [name for name in BY_RECIPE if name not in by_hand and wanted[name] != made[name]]
