@@ -155,6 +155,41 @@ def test_errors_say_what_the_user_said() -> None:
             estimator.fit(X, Y, Y[:5])
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"objective": "regression", "scale_pos_weight": 3},
+            r"scale_pos_weight=3 \(class_weight\) needs one class a row",
+        ),
+        (
+            {"boosting": "goss", "bagging_fraction": 0.8, "bagging_freq": 1},
+            r"bagging_fraction=0.8 \(subsample\) is for",
+        ),
+        ({"metric": "nonsense"}, "^metric 'nonsense' is unknown"),
+        ({"tree_method": "gpu_hist"}, "is not available: training runs on the CPU; choose 'hist'"),
+        ({"tree_method": "approx"}, "is not available: bins are made once"),
+        ({"booster": "gblinear"}, "all models are of trees; linear_leaves=True gives them linear leaves"),
+        ({"num_leaves": 1}, "num_leaves=1 is too small; choose 2 or more, 'auto' or None; 0 and -1 are None too"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:sampling='goss'")
+def test_errors_say_what_there_is_instead(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sw.train(QUICK | given, DATA)
+
+
+def test_an_estimator_knows_what_moved() -> None:
+    with pytest.raises(ParameterError, match="has no parameter 'boosting_type'; did you mean sampling='goss'"):
+        sw.SapwoodRegressor(boosting_type="goss")
+
+
+def test_tables_of_three_dimensions_are_told_how_to_lie_down() -> None:
+    with pytest.raises(DataError, match=r"got a 3-D array .* Reshape your data with reshape\(len\(X\), -1\), which"):
+        sw.Dataset(X.reshape(20, 10, 3))
+
+
 def test_an_estimator_names_its_own_help() -> None:
     with pytest.raises(ParameterError, match=r"help\(sapwood.SapwoodClassifier\)"):
         sw.SapwoodClassifier(zzzzz=1)
@@ -237,6 +272,8 @@ def test_encodings_of_a_recipe() -> None:
         ({"bagging_seed": 3}, {"random_state": 3}),
         ({"seed": 3, "bagging_seed": 3, "drop_seed": 3}, {"random_state": 3}),
         ({"objective": "binary:logistic", "alpha": 2}, {"objective": "logistic", "reg_alpha": 2.0}),
+        ({"boost": "goss"}, {"sampling": "goss"}),
+        ({"max_leaf_nodes": 0}, {"max_leaves": None}),
         ({"nan_mode": "Min", "feature_border_type": "GreedyLogSum"}, {}),
         ({"one_hot_max_size": 0}, {"max_cat_to_onehot": 1}),
         ({"monotone_constraints": "age:1,2:-1"}, {"monotone_constraints": {"age": 1, 2: -1}}),
@@ -256,6 +293,9 @@ def test_what_means_the_same_is_taken(given: dict[str, Any], ours: dict[str, Any
     [
         ({"objective": "reg:quantileerror", "alpha": 0.3}, "it is ambiguous"),
         ({"objective": "binary", "alpha": 0.3}, "it is ambiguous"),
+        ({"objective": "huber", "alpha": 0.3}, "it is ambiguous"),
+        ({"objective": "quantile", "alpha": 0.3, "quantile_alpha": 0.4}, "it is ambiguous"),
+        ({"objective": "reg:squarederror", "alpha": 0.3, "reg_alpha": 0.4}, "it is ambiguous"),
         ({"monotone_constraints": "age:up"}, "write it as .1,0,-1. or age:1,hours:-1"),
         ({"class_weights": "1,heavy"}, "in which 'heavy' is not a finite number"),
         ({"eval_metric": "error@"}, "error@.* is not a finite number"),
@@ -286,6 +326,23 @@ def test_metrics_of_scikit_learn_are_taken_as_they_are() -> None:
     assert history["log_loss"] == pytest.approx(history["logloss"], rel=1e-12)  # weighted; their sum rounds 200 times
 
 
+@pytest.mark.parametrize("loss", ["quantile", "expectile", "pinball"])
+def test_alpha_is_the_level_of_a_loss_that_has_one(loss: str) -> None:
+    level = f"{'expectile' if loss == 'expectile' else 'quantile'}_alpha"
+    one, other = (sw.train({"objective": loss, "n_estimators": 1, name: 0.9}, DATA) for name in ("alpha", level))
+    assert one.fields[level] == 0.9 and one.fingerprint() == other.fingerprint()
+
+
+def test_rounds_may_come_third() -> None:
+    assert (
+        sw.train(QUICK | {"n_estimators": 2}, DATA).fingerprint() == sw.train({"app": "binary"}, DATA, 2).fingerprint()
+    )
+    assert len(sw.cv({"objective": "logistic"}, DATA, 2)["logloss_mean"]) == 2
+    for params, message in (({"num_round": 3}, "are both n_estimators"), ({"n_estimators": 2}, "give it once")):
+        with pytest.raises(ParameterError, match=message):
+            sw.train(params, DATA, 2)
+
+
 def test_dir_lists_what_is_public() -> None:
     assert dir(sw) == sorted(sw.__all__)
     assert dir(sw.callback) == sorted(sw.callback.__all__)
@@ -311,6 +368,13 @@ def test_columns_of_categories_may_be_given_to_fit() -> None:
         assert theirs.booster_.to_bytes() == ours.booster_.to_bytes()
     with pytest.raises(ParameterError, match="are both categorical_features"):
         sw.SapwoodClassifier(categorical_features=[2]).fit(table, Y, cat_features=[3])
+
+
+def test_a_number_of_folds_is_whole() -> None:
+    for odd in (2.5, "2", True):
+        with pytest.raises(ParameterError, match=f"n_folds={odd!r} is not an integer; choose 2..200"):
+            sw.cv(QUICK, DATA, n_folds=odd)
+    assert sw.cv(QUICK, DATA, n_folds=np.int64(2)).keys() == sw.cv(QUICK, DATA, nfold=2).keys()
 
 
 def test_the_words_of_the_peers_for_folds() -> None:

@@ -49,6 +49,15 @@ def test_every_tree_is_grown_at_the_start() -> None:
     assert forest.trees.value.tobytes() == many.trees.value.tobytes()
 
 
+@pytest.mark.parametrize("draws", [{"sampling": "bayesian"}, {"sampling": "goss"}, {"extra_trees": True}], ids=str)
+def test_every_kind_of_draw_tells_trees_apart(draws: dict[str, Any]) -> None:
+    data, _ = halves()
+    trees = sapwood.train({"boosting": "forest", "n_estimators": 4, "max_leaves": 12, **draws}, data).trees
+    assert len({trees.slice(i, i + 1).value.tobytes() for i in range(4)}) == 4
+    if draws.get("sampling") == "goss":  # no round of a forest takes all rows
+        assert max(trees.count[trees.offset[:-1]]) < 400
+
+
 def test_a_saved_forest_predicts_the_same() -> None:
     data, _ = halves()
     X = datasets.bike_sharing().X
@@ -101,8 +110,9 @@ def test_rounds_in_text_and_frame() -> None:
 
 def test_refusals() -> None:
     data, _ = halves()
-    with pytest.raises(ParameterError, match="would grow one tree again and again; set subsample or a colsample"):
-        sapwood.train({"boosting": "forest"}, data)
+    for idle in ({}, {"sampling": "bayesian", "bagging_temperature": 0}, {"sampling": "goss", "top_rate": 0.9}):
+        with pytest.raises(ParameterError, match="would grow one tree again and again; set subsample or a colsample"):
+            sapwood.train({"boosting": "forest", **idle}, data)
     with pytest.raises(ParameterError, match=r"learning_rate=0\.3 is not for boosting='forest'"):
         sapwood.train(FOREST | {"learning_rate": 0.3}, data)
     with pytest.raises(ParameterError, match="init_model is for boosting='plain'"):

@@ -170,7 +170,7 @@ def test_what_needs_linear_leaves_is_refused_without() -> None:
     for params in ({"linear_lambda": 1.0}, {"linear_smooth": 3.0}):
         with pytest.raises(ParameterError, match="is for linear_leaves=True"):
             sapwood.train(params, Dataset(X, y))
-    with pytest.raises(ParameterError, match="linear_tree=True .linear_leaves., but the data was made with False"):
+    with pytest.raises(ParameterError, match=r"linear_tree=True .linear_leaves., but the data was made with False"):
         sapwood.train({"linear_tree": True}, Dataset(X, y))
     with pytest.raises(ParameterError, match="leaves of this model are linear"):
         fitted(X, y).check_constraints()
