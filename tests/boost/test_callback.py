@@ -153,7 +153,7 @@ def test_progress_every_so_many_rounds_and_the_last(capsys: pytest.CaptureFixtur
 
 def test_progress_on_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     train({"n_estimators": 103, "verbose": True}, DATA)
-    assert capsys.readouterr().out == "[50]\n[100]\n[103]\n"  # into a pipe: a line now and then
+    assert capsys.readouterr().out == f"[50]{NONE}\n[100]{NONE}\n[103]{NONE}\n"  # into a pipe: a line now and then
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     train({"n_estimators": 3, "verbose": True}, DATA)
     assert capsys.readouterr().out == f"\r[1]{NONE}\033[K\r[2]{NONE}\033[K\r[3]{NONE}\033[K\n"
