@@ -671,7 +671,7 @@ def prune(tree: Tree, alpha: float) -> Tree:
 
 def sample(p: dict[str, Any], round: int, g: Floats, w: Weights, y: Floats) -> Floats | None:
     """NUMERICS 10: how often every row counts, from gradients (n_outputs, n_rows); None: nobody was drawn."""
-    if p["sampling"] == "goss" and p["boosting"] != "forest" and round < int(1 / rate(p["learning_rate"], round)):
+    if p["sampling"] == "goss" and round < int(1 / rate(p["learning_rate"], round)):
         return None
     once, outputs = w._replace(repeat=(w.repeat > 0).astype(np.int64)), []
     for one in g:
