@@ -252,6 +252,8 @@ def test_given_bins_go_before_a_recipe() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sw.train({**QUICK, "recipe": "lightgbm", "min_data_in_bin": 32}, sw.Dataset(MANY, SIGN))
+        words = pd.DataFrame({"word": np.where(SIGN, "a", "b")})
+        sw.train({**QUICK, "recipe": "lightgbm"}, sw.Dataset(words, SIGN))
         for rows in (255, 8160):  # every value has its bin, or 255 bins hold 32 rows each
             x = np.arange(float(rows))[:, None]
             sw.train({**QUICK, "recipe": "lightgbm"}, sw.Dataset(x, x[:, 0] % 2))

@@ -241,7 +241,7 @@ def test_a_validation_set_starts_at_its_own() -> None:
         ({"max_bins": 63}, ParameterError, "max_bins=63, but the data was made with 255"),
         ({"objective": "binary"}, DataError, "is not 0 or 1"),
         (
-            {"recipe": "catboost", "monotone_constraints": {0: 1}},
+            {"recipe": "catboost", "min_samples_bin": 32, "monotone_constraints": {0: 1}},
             ParameterError,
             r"score_function='cosine' \(that of recipe='catboost'\), .*; set score_function='l2'",
         ),

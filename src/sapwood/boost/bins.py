@@ -49,7 +49,7 @@ def check(params: Mapping[str, Any], given: Mapping[str, Any], data: Dataset) ->
 
 def _width(data: Dataset, max_bins: int, min_samples_bin: int) -> tuple[int, int] | None:
     """What the bins of a column depend on (NUMERICS 3); None where every value has its own."""
-    if data.n_rows <= max_bins:
+    if data.n_rows <= max_bins or len(data.categories) == data.n_columns:
         return None
     rows = data.n_rows if data.weight is None else float(data.weight.sum())
     rows *= min(1.0, SAMPLE / data.n_rows)
