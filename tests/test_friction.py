@@ -13,8 +13,11 @@ from sklearn.model_selection import TimeSeriesSplit
 
 import sapwood as sw
 from sapwood import sampling
+from sapwood.data.dataset import BY_RECIPE
+from sapwood.data.saved import BINS
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.params import resolve
+from sapwood.recipes import RECIPES
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -247,6 +250,7 @@ def test_bins_of_a_recipe_are_had_or_missed_aloud(recipe: str) -> None:
 
 
 def test_given_bins_go_before_a_recipe() -> None:
+    assert set(BY_RECIPE) == {name for recipe in RECIPES.values() for name in recipe}.intersection(BINS)
     assert sw.Dataset(MANY, recipe="lightgbm", min_samples_bin=32).min_samples_bin == 32
     assert sw.Dataset(MANY, params={"recipe": "classic", "max_bin": 255}).max_bins == 255
     with warnings.catch_warnings():
