@@ -1,5 +1,6 @@
 """What users of CatBoost, LightGBM and XGBoost met: nothing they say is taken for something else in silence."""
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from sklearn.model_selection import TimeSeriesSplit
 
 import sapwood as sw
 from sapwood import sampling
+from sapwood.data.dataset import BY_RECIPE
+from sapwood.data.saved import BINS
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.params import resolve
+from sapwood.recipes import RECIPES
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))
@@ -144,11 +148,49 @@ def test_errors_say_what_the_user_said() -> None:
         ParameterError, match=r"max_ctr_complexity=3 \(max_combination\) is for .*; set that \(a dict for"
     ):
         sw.train({**QUICK, "max_ctr_complexity": 3}, DATA)
+    for given, said in {"max_bin": 63, "linear_tree": True}.items():
+        with pytest.raises(ParameterError, match=rf"{given}={said} \(.*\), but the data was made with .*; give"):
+            sw.train({**QUICK, given: said}, DATA)
     for estimator in (sw.SapwoodRegressor(), sw.SapwoodClassifier()):
         with pytest.raises(DataError, match=r"200, 5\]. y must have one value for each row"):
             estimator.fit(X, Y[:5])
         with pytest.raises(DataError, match=r"200, 5\]. sample_weight must have one value for each row"):
             estimator.fit(X, Y, Y[:5])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"objective": "regression", "scale_pos_weight": 3},
+            r"scale_pos_weight=3 \(class_weight\) needs one class a row",
+        ),
+        (
+            {"boosting": "goss", "bagging_fraction": 0.8, "bagging_freq": 1},
+            r"bagging_fraction=0.8 \(subsample\) is for",
+        ),
+        ({"metric": "nonsense"}, "^metric 'nonsense' is unknown"),
+        ({"tree_method": "gpu_hist"}, "is not available: training runs on the CPU; choose 'hist'"),
+        ({"tree_method": "approx"}, "is not available: bins are made once"),
+        ({"booster": "gblinear"}, "all models are of trees; linear_leaves=True gives them linear leaves"),
+        ({"num_leaves": 1}, "num_leaves=1 is too small; choose 2 or more, 'auto' or None; 0 and -1 are None too"),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore:sampling='goss'")
+def test_errors_say_what_there_is_instead(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sw.train(QUICK | given, DATA)
+
+
+def test_an_estimator_knows_what_moved() -> None:
+    with pytest.raises(ParameterError, match="has no parameter 'boosting_type'; did you mean sampling='goss'"):
+        sw.SapwoodRegressor(boosting_type="goss")
+
+
+def test_tables_of_three_dimensions_are_told_how_to_lie_down() -> None:
+    with pytest.raises(DataError, match=r"got a 3-D array .* Reshape your data with reshape\(len\(X\), -1\), which"):
+        sw.Dataset(X.reshape(20, 10, 3))
 
 
 def test_an_estimator_names_its_own_help() -> None:
@@ -185,10 +227,43 @@ def test_data_of_a_peer_is_no_model() -> None:
         sw.load(xgboost.DMatrix(X))
 
 
-def test_bins_and_encodings_of_a_recipe() -> None:
-    few = sw.Dataset(X, Y, max_bins=64)
-    with pytest.warns(UserWarning, match="recipe='catboost' has 255 bins a column, but the data has at most 64"):
-        sw.train({**QUICK, "recipe": "catboost"}, few)
+MANY = RNG.normal(size=(1000, 1))  # enough that min_samples_bin matters
+SIGN = (MANY[:, 0] > 0).astype(float)
+
+
+@pytest.mark.parametrize("recipe", ["classic", "adaboost", "xgboost", "lightgbm", "catboost"])
+def test_bins_of_a_recipe_are_had_or_missed_aloud(recipe: str) -> None:
+    params, plain = {"recipe": recipe, "n_estimators": 2}, sw.Dataset(MANY, SIGN)
+    for train in (sw.train, sw.cv):
+        with pytest.warns(UserWarning, match=rf"'{recipe}' has .*min_samples_bin=.*; make it with .*{recipe}'\), or"):
+            train(params, plain)
+    model = sw.SapwoodClassifier(**params).fit(MANY, SIGN).booster_
+    params |= {"objective": model.objective}
+    for data in (
+        sw.Dataset(MANY, SIGN, recipe=recipe),
+        sw.Dataset(MANY, SIGN, params=params),
+        sw.Dataset.from_chunks([(MANY[:500], SIGN[:500]), (MANY[500:], SIGN[500:])], params=params),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert sw.train(params, data).trees.threshold.tolist() == model.trees.threshold.tolist()
+
+
+def test_given_bins_go_before_a_recipe() -> None:
+    assert set(BY_RECIPE) == {name for recipe in RECIPES.values() for name in recipe}.intersection(BINS)
+    assert sw.Dataset(MANY, recipe="lightgbm", min_samples_bin=32).min_samples_bin == 32
+    assert sw.Dataset(MANY, params={"recipe": "classic", "max_bin": 255}).max_bins == 255
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sw.train({**QUICK, "recipe": "lightgbm", "min_data_in_bin": 32}, sw.Dataset(MANY, SIGN))
+        words = pd.DataFrame({"word": np.where(SIGN, "a", "b")})
+        sw.train({**QUICK, "recipe": "lightgbm"}, sw.Dataset(words, SIGN))
+        for rows in (255, 8160):  # every value has its bin, or 255 bins hold 32 rows each
+            x = np.arange(float(rows))[:, None]
+            sw.train({**QUICK, "recipe": "lightgbm"}, sw.Dataset(x, x[:, 0] % 2))
+
+
+def test_encodings_of_a_recipe() -> None:
     table = sw.Dataset(pd.DataFrame({"k": pd.Categorical(list("abcd") * 50)}), Y)
     own = {"recipe": "catboost", "n_estimators": 2, "objective": lambda y, s: (s - y, np.ones_like(y))}
     with pytest.raises(ParameterError, match="set category_encoding='partition'"):
@@ -203,6 +278,8 @@ def test_bins_and_encodings_of_a_recipe() -> None:
         ({"bagging_seed": 3}, {"random_state": 3}),
         ({"seed": 3, "bagging_seed": 3, "drop_seed": 3}, {"random_state": 3}),
         ({"objective": "binary:logistic", "alpha": 2}, {"objective": "logistic", "reg_alpha": 2.0}),
+        ({"boost": "goss"}, {"sampling": "goss"}),
+        ({"max_leaf_nodes": 0}, {"max_leaves": None}),
         ({"nan_mode": "Min", "feature_border_type": "GreedyLogSum"}, {}),
         ({"one_hot_max_size": 0}, {"max_cat_to_onehot": 1}),
         ({"monotone_constraints": "age:1,2:-1"}, {"monotone_constraints": {"age": 1, 2: -1}}),
@@ -222,6 +299,9 @@ def test_what_means_the_same_is_taken(given: dict[str, Any], ours: dict[str, Any
     [
         ({"objective": "reg:quantileerror", "alpha": 0.3}, "it is ambiguous"),
         ({"objective": "binary", "alpha": 0.3}, "it is ambiguous"),
+        ({"objective": "huber", "alpha": 0.3}, "it is ambiguous"),
+        ({"objective": "quantile", "alpha": 0.3, "quantile_alpha": 0.4}, "it is ambiguous"),
+        ({"objective": "reg:squarederror", "alpha": 0.3, "reg_alpha": 0.4}, "it is ambiguous"),
         ({"monotone_constraints": "age:up"}, "write it as .1,0,-1. or age:1,hours:-1"),
         ({"class_weights": "1,heavy"}, "in which 'heavy' is not a finite number"),
         ({"eval_metric": "error@"}, "error@.* is not a finite number"),
@@ -252,6 +332,23 @@ def test_metrics_of_scikit_learn_are_taken_as_they_are() -> None:
     assert history["log_loss"] == pytest.approx(history["logloss"], rel=1e-12)  # weighted; their sum rounds 200 times
 
 
+@pytest.mark.parametrize("loss", ["quantile", "expectile", "pinball"])
+def test_alpha_is_the_level_of_a_loss_that_has_one(loss: str) -> None:
+    level = f"{'expectile' if loss == 'expectile' else 'quantile'}_alpha"
+    one, other = (sw.train({"objective": loss, "n_estimators": 1, name: 0.9}, DATA) for name in ("alpha", level))
+    assert one.fields[level] == 0.9 and one.fingerprint() == other.fingerprint()
+
+
+def test_rounds_may_come_third() -> None:
+    assert (
+        sw.train(QUICK | {"n_estimators": 2}, DATA).fingerprint() == sw.train({"app": "binary"}, DATA, 2).fingerprint()
+    )
+    assert len(sw.cv({"objective": "logistic"}, DATA, 2)["logloss_mean"]) == 2
+    for params, message in (({"num_round": 3}, "are both n_estimators"), ({"n_estimators": 2}, "give it once")):
+        with pytest.raises(ParameterError, match=message):
+            sw.train(params, DATA, 2)
+
+
 def test_dir_lists_what_is_public() -> None:
     assert dir(sw) == sorted(sw.__all__)
     assert dir(sw.callback) == sorted(sw.callback.__all__)
@@ -277,6 +374,13 @@ def test_columns_of_categories_may_be_given_to_fit() -> None:
         assert theirs.booster_.to_bytes() == ours.booster_.to_bytes()
     with pytest.raises(ParameterError, match="are both categorical_features"):
         sw.SapwoodClassifier(categorical_features=[2]).fit(table, Y, cat_features=[3])
+
+
+def test_a_number_of_folds_is_whole() -> None:
+    for odd in (2.5, "2", True):
+        with pytest.raises(ParameterError, match=f"n_folds={odd!r} is not an integer; choose 2..200"):
+            sw.cv(QUICK, DATA, n_folds=odd)
+    assert sw.cv(QUICK, DATA, n_folds=np.int64(2)).keys() == sw.cv(QUICK, DATA, nfold=2).keys()
 
 
 def test_the_words_of_the_peers_for_folds() -> None:

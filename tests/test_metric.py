@@ -422,7 +422,7 @@ def test_a_callable_returns_a_number() -> None:
     with pytest.raises(ParameterError, match="returned a str, not a number"):
         one(Y, P, None)
     (one,) = resolve(("gain", lambda y, prediction, weight: np.nan, True))
-    with pytest.raises(ParameterError, match="eval_metric 'gain' returned NaN, not a number"):
+    with pytest.raises(ParameterError, match="metric 'gain' returned NaN, not a number"):
         one(Y, P, None)
     (one,) = resolve(lambda y, prediction, weight: [].index(0))
     with pytest.raises(ValueError, match="list") as raised:  # the user's own error as it is

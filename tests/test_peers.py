@@ -160,7 +160,7 @@ def test_parameters_may_be_arguments() -> None:
         (lambda: sw.train(QUICK, DATA, valid_sets=[DATA]), r"train\(\) has no argument 'valid_sets'; use valid, a Da"),
         (lambda: sw.train(QUICK, DATA, evals=[(DATA, "a")]), r"no argument 'evals'; use valid, a Dataset or {name: "),
         (lambda: sw.train(QUICK, DATA, vaild=DATA), "no argument 'vaild'; did you mean 'valid'"),
-        (lambda: sw.train(QUICK, DATA, zzz=1), "'zzz'; it has params, data, valid, callbacks, init_model"),
+        (lambda: sw.train(QUICK, DATA, zzz=1), "it has params, data, n_estimators, valid, callbacks, init_model"),
         (lambda: sw.cv(QUICK, DATA, n_splits=3), r"cv\(\) has no argument 'n_splits'; use n_folds, a number, or folds"),
         (lambda: sw.Dataset(X, Y, max_depth=3), "max_depth goes into the params of sapwood.train"),
         (lambda: sw.Dataset.from_chunks([X], colour=3), r"from_chunks\(\) has no argument 'colour'; it has chunks"),

@@ -1,5 +1,6 @@
 """Who is asked: the law, exact thresholds, expectations over many rounds, and what is refused."""
 
+import warnings
 from functools import partial
 from typing import Any
 
@@ -173,6 +174,22 @@ def test_goss_warms_up(data: Dataset) -> None:
     assert again.trees.value.tobytes() == whole.trees.value.tobytes()
 
 
+def test_goss_warms_up_whatever_the_number_of_trees(data: Dataset) -> None:
+    found = counts(data, sampling="goss", learning_rate=0.5, n_estimators=4, n_parallel_trees=2)
+    assert found[:4] == [2000] * 4 and max(found[4:]) < 800
+
+
+@pytest.mark.parametrize("given", [{"learning_rate": 0.25}, {"eta": [0.1, 0.25, 0.2, 0.25]}], ids=str)
+def test_goss_that_never_draws_says_so(data: Dataset, given: dict[str, Any]) -> None:
+    with pytest.warns(
+        UserWarning, match="takes all rows in its first 1 / learning_rate rounds, and there are 4 in all"
+    ):
+        first = sapwood.train({"sampling": "goss", "n_estimators": 4, **given}, data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sapwood.train({"sampling": "goss", "n_estimators": 1, "learning_rate": 0.25}, data, init_model=first)
+
+
 def test_rounds_share_a_draw(data: Dataset) -> None:
     found = counts(data, subsample=0.5, subsample_freq=3, n_estimators=9)
     assert [len(set(found[at : at + 3])) for at in (0, 3, 6)] == [1] * 3 and len(set(found)) == 3
@@ -249,12 +266,18 @@ def test_names_of_the_peers(given: dict[str, Any], ours: dict[str, Any]) -> None
     ("params", "message"),
     [
         ({"sampling": "gos"}, "sampling='gos' is unknown; did you mean 'goss'"),
-        ({"sampling": "goss", "subsample": 0.5}, "subsample=0.5 is not a parameter of sampling='goss'"),
-        ({"top_rate": 0.3}, "top_rate=0.3 is not a parameter of sampling='uniform'"),
-        ({"sampling": "bayesian", "subsample": 0.5}, "subsample=0.5 is not a parameter of sampling='bayesian'"),
-        ({"bootstrap_type": "No", "subsample": 0.5}, "subsample=0.5 is not a parameter of sampling='none'"),
+        ({"sampling": "goss", "subsample": 0.5}, "subsample=0.5 is for sampling='mvs' or 'uniform', not for 'goss'"),
+        ({"goss_alpha": 0.3}, "goss_alpha=0.3 .top_rate. is for sampling='goss', not for 'uniform'; set that, or"),
+        (
+            {"sampling": "bayesian", "subsample": 0.5},
+            "subsample=0.5 is for sampling='mvs' or 'uniform', not for 'bayes",
+        ),
+        (
+            {"bootstrap_type": "No", "subsample": 0.5},
+            "subsample=0.5 is for sampling='mvs' or 'uniform', not for 'none'",
+        ),
         ({"sampling": "mvs"}, "set subsample below 1"),
-        ({"sampling": "goss", "bagging_freq": 2}, "subsample_freq=2 needs a draw that does not look at gradients"),
+        ({"sampling": "goss", "bagging_freq": 2}, "bagging_freq=2 .subsample_freq. needs a draw that does not look"),
         ({"sampling": "mvs", "subsample": 0.5, "sampling_unit": "group"}, "sampling_unit='group' needs a draw that"),
         ({"sampling": "goss", "top_rate": 0.8, "other_rate": 0.3}, "are more than all rows"),
         ({"sampling": "goss", "subsample_by_class": {0: 0.1}}, "choose sampling='uniform' and sampling_unit='row'"),

@@ -11,14 +11,14 @@ SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET = {
-    "src/sapwood": 3490,  # 28 metrics in one file; every parameter; what the peers mean by theirs, and what we have not
+    "src/sapwood": 3540,  # 28 metrics in one file; every parameter; what peers mean by theirs and we have not; hints
     "src/sapwood/device": 160,
     "src/sapwood/data": 2490,  # any container, categories and their dictionaries, sparse tables, target statistics
     "src/sapwood/model": 3090,  # trees and their proofs; combinations, sets as bits; explanations, effects, influence
     "src/sapwood/model/convert": 2200,  # one reader or writer a format; linear trees, one-hot texts, sets in ONNX
     "src/sapwood/objective": 580,  # several levels; classes without rows named
-    "src/sapwood/boost": 3150,  # leaf values, pruning; own folds; dart, forests; ordered boosting; categories
-    "src/sapwood/interfaces": 880,  # the estimators, and the encoder; the registry of skl2onnx
+    "src/sapwood/boost": 3220,  # leaf values, pruning; own folds; dart, forests; ordered boosting; categories; bins
+    "src/sapwood/interfaces": 890,  # the estimators, and the encoder; the registry of skl2onnx
     "src/sapwood/core": 100,
     "src/sapwood/core/bind": 1360,  # what Python may hand the core, checked; a file a part; labels of few classes
     "src/sapwood/core/math": 500,  # one way to order floats; a ridge; fits of bodies on tails

@@ -34,6 +34,7 @@ class Integer:
     low: int
     high: int = 2**31 - 1
     also: tuple[Any, ...] = ()
+    note: str = ""  # what else is taken, which is made one of these before
 
     def __str__(self) -> str:
         return either("int", self.also)
@@ -42,7 +43,7 @@ class Integer:
         if any(value is other or value == other for other in self.also if type(value) is type(other)):
             return value
         allowed = f"{self.low} or more" if self.high == 2**31 - 1 else f"{self.low}..{self.high}"
-        choose = f"choose {either(allowed, self.also)}."
+        choose = f"choose {either(allowed, self.also)}{self.note}."
         if not whole(value):
             raise ParameterError(f"{given} is not an integer; {choose}")
         if not self.low <= value <= self.high:
@@ -91,6 +92,7 @@ class Choice:
     words: tuple[str, ...]
     peers: Mapping[str, str] = field(default_factory=dict)
     more: bool = False  # a shelf of the core may hold more words than these; whoever asks the core checks them
+    absent: Mapping[str, str] = field(default_factory=dict)  # a peer's words for what is not here, and what to do
 
     def __str__(self) -> str:
         return "str" if self.more else "{" + ", ".join(repr(word) for word in self.words) + "}"
@@ -101,6 +103,8 @@ class Choice:
         lower = value.lower()
         word = self.peers.get(lower, lower)
         if not self.more and word not in self.words:
+            if word in self.absent:
+                raise ParameterError(f"{given} is not available: {self.absent[word]}")
             raise ParameterError(f"{given} is unknown; {suggest(word, self.words)}")
         return word
 

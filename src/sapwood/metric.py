@@ -66,7 +66,7 @@ class Metric:
             raise DataError(f"{self.name} cannot be measured: {cause}; check the validation rows.") from cause
         if not isinstance(value, Real) or value != value:
             what = "NaN" if isinstance(value, Real) else f"a {type(value).__name__}"
-            raise ParameterError(f"eval_metric {self.name!r} returned {what}, not a number.")
+            raise ParameterError(f"metric {self.name!r} returned {what}, not a number.")
         return float(value)
 
 
@@ -405,7 +405,7 @@ def resolve(
     found = [_one(default if metric is None else metric, link, fields or {}) for metric in asked]
     metrics = tuple(one for at, one in enumerate(found) if one.own or one.name not in [had.name for had in found[:at]])
     if len({metric.name for metric in metrics}) < len(metrics):
-        raise ParameterError(f"eval_metric={given!r} has two metrics of one name; name them (name, callable, higher).")
+        raise ParameterError(f"{given!r} has two metrics of one name; name them (name, callable, higher).")
     return metrics
 
 
@@ -418,7 +418,7 @@ def _one(given: Any, link: str | None, fields: Mapping[str, float | list[float]]
             return Metric(name, _taking_three(function), higher, own=True)
         case function if callable(function):
             return Metric(getattr(function, "__name__", type(function).__name__), _taking_three(function), own=True)
-    raise ParameterError(f"eval_metric={given!r} is no metric; give a name or (name, callable, higher_is_better).")
+    raise ParameterError(f"{given!r} is no metric; give a name or (name, callable, higher_is_better).")
 
 
 def _taking_three(function: Function) -> Function:
@@ -434,10 +434,10 @@ def _taking_three(function: Function) -> Function:
         about.bind(None, None)
     except TypeError as cause:
         raise ParameterError(
-            f"eval_metric {function!r} must take (y, prediction, weight), or (y, prediction), and return a float."
+            f"metric {function!r} must take (y, prediction, weight), or (y, prediction), and return a float."
         ) from cause
     if next(iter(about.parameters)).startswith(("pred", "y_pred")):  # LightGBM's (preds, data)
-        raise ParameterError(f"eval_metric {function!r} takes predictions first; make it (y, prediction, weight).")
+        raise ParameterError(f"metric {function!r} takes predictions first; make it (y, prediction, weight).")
     if "sample_weight" in about.parameters:
         return lambda y, prediction, weight: function(y, prediction, sample_weight=weight)
     return lambda y, prediction, weight: function(y, prediction)
@@ -453,12 +453,12 @@ def _named(given: str, link: str | None, fields: Mapping[str, float | list[float
     name = PEERS.get(head, head)
     fitting = {metric.name: metric for metric in METRICS.values() if link is None or link in metric.links}
     if name in ABSENT:
-        raise ParameterError(f"eval_metric={given!r} is not available: {ABSENT[name]}.")
+        raise ParameterError(f"metric {given!r} is not available: {ABSENT[name]}.")
     if name not in METRICS:
-        raise ParameterError(f"eval_metric={given!r} is unknown; {suggest(name, fitting)}")
+        raise ParameterError(f"metric {given!r} is unknown; {suggest(name, fitting)}")
     if name not in fitting:
         choices = ", ".join(sorted(fitting))
-        raise ParameterError(f"eval_metric={given!r} does not suit the objective; choose one of {choices}.")
+        raise ParameterError(f"metric {given!r} does not suit the objective; choose one of {choices}.")
     metric, parameter = fitting[name], fitting[name].parameter
     if parameter is THRESHOLD and link in (*CLASSES, *STEP):
         parameter = None  # the most probable class is guessed, or the prediction is the guess
@@ -466,8 +466,8 @@ def _named(given: str, link: str | None, fields: Mapping[str, float | list[float
         key, _, text = rest.rpartition("=")
         if parameter is None or (key and _KEYS.get(key, key) != parameter.name):
             takes = "no parameter with this objective" if parameter is None else f"{parameter.name}: {name}@number"
-            raise ParameterError(f"eval_metric={given!r} has {rest!r}, but {name} takes {takes}.")
-        value = parameter.range.check(f"eval_metric={given!r}", as_number(text))
+            raise ParameterError(f"metric {given!r} has {rest!r}, but {name} takes {takes}.")
+        value = parameter.range.check(f"metric {given!r}", as_number(text))
         metric = replace(metric, name=f"{name}@{text}")
     elif parameter is None or parameter.field not in fields:
         return metric

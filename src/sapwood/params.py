@@ -111,6 +111,12 @@ OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in lo
 _BOOSTING = {"gbdt": "plain", "gbrt": "plain", "gbtree": "plain", "rf": "forest", "random_forest": "forest"}
 _POLICIES = {"lossguide": "leafwise", "symmetrictree": "symmetric"}
 _SAMPLERS = {"gradient_based": "mvs", "bernoulli": "uniform", "bagging": "uniform", "no": "none"}
+_NO_BOOSTING = {"gblinear": "all models are of trees; linear_leaves=True gives them linear leaves."}
+_NO_METHODS = {
+    "gpu_hist": "training runs on the CPU; choose 'hist'.",
+    "approx": "bins are made once, for all trees; choose 'hist', or 'exact' for every value.",
+}
+_UNLIMITED = "; 0 and -1 are None too"
 _positive = Number(0)
 
 TABLE: tuple[Parameter, ...] = (
@@ -140,10 +146,10 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "boosting", Choice(("plain", "ordered", "dart", "forest"), _BOOSTING), "plain",
+        "boosting", Choice(("plain", "ordered", "dart", "forest"), _BOOSTING, absent=_NO_BOOSTING), "plain",
         "How trees make a model: 'plain', each on what those before it left; 'ordered', the same, but splits are "
         "judged by rows that the values on their sides have not seen; 'dart', each without some of those before it; "
-        "'forest', each on the start alone, unshrunk, all averaged: it needs subsample or a colsample below 1.",
+        "'forest', each on the start alone, unshrunk, all averaged: it needs draws that tell its trees apart.",
         ("boosting_type", "booster", "boost"),
         model=True,
     ),
@@ -217,19 +223,20 @@ TABLE: tuple[Parameter, ...] = (
         "multi_strategy", Choice(("one_tree_per_output", "multi_output_tree")), "one_tree_per_output",
         "Where a row has several scores (classes, columns of labels): a round grows a tree for each of them, or trees "
         "with the same splits for all, chosen by the sum of their scores: CatBoost's and XGBoost's trees whose leaves "
-        "hold a vector. Columns of labels then weigh by their variances. recipe='catboost' has the latter.",
+        "hold a vector; they are counted once for each score. Columns of labels then weigh by their variances. "
+        "recipe='catboost' has the latter.",
         model=True,
     ),
     Parameter(
-        "max_leaves", Integer(2, also=("auto", None)), "auto",
+        "max_leaves", Integer(2, also=("auto", None), note=_UNLIMITED), "auto",
         "Most leaves of a tree; None for no limit; 'auto' is 31 for leafwise, no limit for the others or where "
         "max_depth is set.",
         ("num_leaves", "num_leaf", "max_leaf", "max_leaf_nodes"),
-        dict.fromkeys(("max_leaves", "num_leaves", "num_leaf", "max_leaf"), _no_limit),
+        dict.fromkeys(("max_leaves", "num_leaves", "num_leaf", "max_leaf", "max_leaf_nodes"), _no_limit),
         model=True,
     ),
     Parameter(
-        "max_depth", Integer(1, also=("auto", None)), "auto",
+        "max_depth", Integer(1, also=("auto", None), note=_UNLIMITED), "auto",
         "Most splits from the root to a leaf; None for no limit; 'auto' is 6 for depthwise and symmetric, no limit for "
         "leafwise or where max_leaves is set. Symmetric trees need a depth, at most 16.",
         ("depth",),
@@ -237,7 +244,7 @@ TABLE: tuple[Parameter, ...] = (
         model=True,
     ),
     Parameter(
-        "tree_method", Choice(("hist", "exact"), {"auto": "hist"}), "hist",
+        "tree_method", Choice(("hist", "exact"), {"auto": "hist"}, absent=_NO_METHODS), "hist",
         "Where a column may be split: between its bins, or ('exact') between any two of its values, of which there may "
         "be any number: slower, and the same model where every value has its bin.",
         model=True,
@@ -463,7 +470,7 @@ TABLE: tuple[Parameter, ...] = (
     Parameter(
         "top_rate", Number(0, 1, high_open=True), 0.2,
         "Share of the rows, those with the largest gradients, that goss keeps. Its first 1 / learning_rate rounds take "
-        "all rows.",
+        "all rows, but in a forest none does.",
         ("goss_alpha",),
         model=True,
     ),
@@ -655,7 +662,6 @@ TABLE: tuple[Parameter, ...] = (
 
 _ROWS = {row.name: row for row in TABLE}
 _NAMES = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
-_MOVED = {("boosting", "goss"): ("sampling", "goss"), ("boosting_type", "goss"): ("sampling", "goss")}
 
 # They came after the first models: one that has them at their defaults keeps the bytes that it had without them.
 _LATER = (
@@ -696,9 +702,9 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
     found: dict[str, tuple[str, Any]] = {}
     own: dict[str, Any] = {}
     fields = {} if fields is None else fields
-    given = _l1(_one_seed(_second_order(_watched_first(given))))
+    given = _alpha(_one_seed(_second_order(_watched_first(given))))
     for name, value in _in_parts(given, fields):
-        name, value = _MOVED.get((name, str(value).lower()), (name, value))
+        name, value = moved(name, value)
         if name in fields:
             if fields[name] in own:
                 raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
@@ -783,14 +789,17 @@ def _one_seed(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return rest if main else {**rest, ours.name: next(iter(seeds.values()))}
 
 
-def _l1(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Beside an objective of XGBoost, alpha is its L1 penalty, unless the objective has a level of its own."""
+def _alpha(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Alpha, where it can mean but one thing: the L1 penalty of XGBoost, or the level of a loss of the others."""
     goal = next((value for name, value in given.items() if _NAMES.get(name) is _ROWS["objective"]), None)
-    if "alpha" not in given or not isinstance(goal, str) or ":" not in goal or "=" in goal:
+    if "alpha" not in given or not isinstance(goal, str) or "=" in goal:
         return given
-    if OBJECTIVES.get(goal.lower()) in (None, "quantile", "expectile"):
+    of_xgboost, ours = ":" in goal, OBJECTIVES.get(goal.lower(), goal.lower())
+    has_level = ours in ("quantile", "expectile")
+    meant = f"{ours}_alpha" if has_level else "reg_alpha"
+    if of_xgboost == has_level or ":" in ours or meant in given:
         return given
-    return {"reg_alpha" if name == "alpha" else name: value for name, value in given.items()}
+    return {meant if name == "alpha" else name: value for name, value in given.items()}
 
 
 def _in_parts(given: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
@@ -836,6 +845,12 @@ def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[
     if isinstance(given, Sequence):
         return lambda index: given[index]
     return lambda _: given
+
+
+def moved(name: str, value: Any) -> tuple[str, Any]:
+    """A parameter and its value, where a peer has it elsewhere: goss was a way of boosting in LightGBM."""
+    is_goss = _NAMES.get(name) is _ROWS["boosting"] and str(value).lower() == "goss"
+    return ("sampling", "goss") if is_goss else (name, value)
 
 
 def names() -> dict[str, str]:

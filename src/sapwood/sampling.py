@@ -3,7 +3,9 @@
 In: a seed and the number of rows. Out: masks that depend on each row's position and on nothing else (NUMERICS 1).
 """
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,34 +14,39 @@ from numpy.typing import NDArray
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, suggest
-from sapwood.kinds import Flag, class_name
-from sapwood.params import defaults
+from sapwood.kinds import Flag, class_name, whole
+from sapwood.params import called, defaults, rates
 
 HOLDOUT, FOLDS = 6, 7  # purposes of a draw
 EVERYBODY = {"none": {"fields": [], "shares": False, "by_gradient": False}}  # beside the core's samplers
 
 
-def check(params: Mapping[str, Any]) -> None:
+def check(params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     """Raise unless the parameters of sampling go together.
 
     Parameters
     ----------
     params : mapping
         Resolved parameters.
+    given : mapping
+        What the user called them.
     """
     known, name = cpu.samplers() | EVERYBODY, params["sampling"]
     if name not in known:
         raise ParameterError(f"sampling={name!r} is unknown; {suggest(name, known)}")
     about, usual = known[name], defaults()
-    own = {*about["fields"], *(["subsample"] if about["shares"] else [])}
-    for other in sorted({"subsample", *(field for one in known.values() for field in one["fields"])} - own):
+    own = {one: [*of["fields"], *(["subsample"] if of["shares"] else [])] for one, of in known.items()}
+    for other in sorted({*chain(*own.values())}.difference(own[name])):
         if params[other] != usual[other]:
-            raise ParameterError(f"{other}={params[other]!r} is not a parameter of sampling={name!r}; leave it out.")
+            owners = " or ".join(repr(one) for one in own if other in own[one])
+            raise ParameterError(
+                f"{called(other, given)} is for sampling={owners}, not for {name!r}; set that, or leave it out."
+            )
     if about["by_gradient"]:
         for other in ("subsample_freq", "sampling_unit"):
             if params[other] != usual[other]:
                 raise ParameterError(
-                    f"{other}={params[other]!r} needs a draw that does not look at gradients; choose "
+                    f"{called(other, given)} needs a draw that does not look at gradients; choose "
                     f"sampling='uniform' or 'bayesian', not {name!r}."
                 )
         if about["shares"] and params["subsample"] == 1:
@@ -93,7 +100,34 @@ def prepare(
     trainer.set_sampler("uniform" if name in EVERYBODY else name, fields, share, unit)
 
 
-def rows(trainer: cpu.Trainer, params: Mapping[str, Any], index: int, rate: float, copy: int = 0) -> None:
+def _warm(params: Mapping[str, Any], index: int, rate: Callable[[int], float]) -> bool:
+    """Whether a round of goss takes all rows, whose gradients do not yet tell them apart; in a forest they never do."""
+    return params["sampling"] == "goss" and params["boosting"] != "forest" and index < int(1 / rate(index))
+
+
+def warn_of_no_draw(params: Mapping[str, Any], rounds: range) -> None:
+    """Say so where goss takes all rows in every round.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    rounds : range
+        Numbers of the rounds.
+    """
+    rate = params["learning_rate"]
+    if not callable(rate) and all(_warm(params, index, rates(rate)) for index in rounds):
+        warnings.warn(
+            f"sampling='goss' takes all rows in its first 1 / learning_rate rounds, and there are {rounds.stop} in "
+            "all: it draws none. Train for more rounds, raise learning_rate, or leave it out.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def rows(
+    trainer: cpu.Trainer, params: Mapping[str, Any], index: int, rate: Callable[[int], float], copy: int = 0
+) -> None:
     """Choose the rows that grow the trees of one round; the core draws them, as NUMERICS 6 and 10 say.
 
     Parameters
@@ -104,14 +138,13 @@ def rows(trainer: cpu.Trainer, params: Mapping[str, Any], index: int, rate: floa
         Resolved parameters.
     index : int
         Number of the round.
-    rate : float
-        Its learning rate: the first 1 / rate rounds of goss take all rows, whose gradients do not yet tell them apart.
+    rate : callable
+        The learning rate of a round: the first 1 / rate rounds of goss take all rows.
     copy : int
         Which of the `n_parallel_trees` of the round: each has its own draws.
     """
-    warm = params["sampling"] == "goss" and index < int(1 / rate)
     turn = (index - index % params["subsample_freq"]) * params["n_parallel_trees"] + copy
-    trainer.sample(params["random_state"], turn, None if warm else params["subsample"])
+    trainer.sample(params["random_state"], turn, None if _warm(params, index, rate) else params["subsample"])
 
 
 def holdout(
@@ -217,11 +250,12 @@ def folds(
     """
     if group is not None:
         n_groups = int(group.max()) + 1
-        if isinstance(n_folds, int) and n_folds > n_groups:
+        if whole(n_folds) and n_folds > n_groups:
             raise ParameterError(f"n_folds={n_folds} does not suit {n_groups} groups; choose 2..{n_groups}.")
         return folds(seed, n_folds, n_groups)[group]
-    if not isinstance(n_folds, int) or not 2 <= n_folds <= n_rows:
-        raise ParameterError(f"n_folds={n_folds!r} does not suit {n_rows} rows; choose 2..{n_rows}.")
+    if not whole(n_folds) or not 2 <= n_folds <= n_rows:
+        wrong = f"does not suit {n_rows} rows" if whole(n_folds) else "is not an integer"
+        raise ParameterError(f"n_folds={n_folds!r} {wrong}; choose 2..{n_rows}.")
     fold = np.empty(n_rows, np.int64)
     by_class = np.zeros(n_rows) if classes is None else classes
     fold[np.lexsort((cpu.draw(seed, FOLDS, 0, 0, n_rows), by_class))] = np.arange(n_rows) % n_folds

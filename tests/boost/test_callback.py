@@ -140,9 +140,12 @@ def test_what_makes_no_sense(make: Any, message: str) -> None:
         make()
 
 
+NONE = "  nothing is measured"
+
+
 def test_progress_every_so_many_rounds_and_the_last(capsys: pytest.CaptureFixture[str]) -> None:
     train({"n_estimators": 5, "verbose": 2}, DATA)
-    assert capsys.readouterr().out == "[2]\n[4]\n[5]\n"
+    assert capsys.readouterr().out == f"[2]{NONE}\n[4]{NONE}\n[5]{NONE}\n"
     show = callback.progress()
     show(a_round(6, {"rmse": 0.123456789, "mae": 2.0}))
     assert capsys.readouterr().out == "[7]  early rmse -6  late rmse 0.123457  late mae 2\n"
@@ -150,10 +153,10 @@ def test_progress_every_so_many_rounds_and_the_last(capsys: pytest.CaptureFixtur
 
 def test_progress_on_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     train({"n_estimators": 103, "verbose": True}, DATA)
-    assert capsys.readouterr().out == "[50]\n[100]\n[103]\n"  # into a pipe: a line now and then
+    assert capsys.readouterr().out == f"[50]{NONE}\n[100]{NONE}\n[103]{NONE}\n"  # into a pipe: a line now and then
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     train({"n_estimators": 3, "verbose": True}, DATA)
-    assert capsys.readouterr().out == "\r[1]\033[K\r[2]\033[K\r[3]\033[K\n"
+    assert capsys.readouterr().out == f"\r[1]{NONE}\033[K\r[2]{NONE}\033[K\r[3]{NONE}\033[K\n"
     train({"n_estimators": 3}, DATA)
     assert capsys.readouterr().out == ""
 
@@ -163,7 +166,7 @@ def test_progress_ends_its_line_when_stopped_early(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     train({"n_estimators": 9, "verbose": True}, DATA, callbacks=[lambda view: view.index == 1])
-    assert capsys.readouterr().out == "\r[1]\033[K\r[2]\033[K\n"
+    assert capsys.readouterr().out == f"\r[1]{NONE}\033[K\r[2]{NONE}\033[K\n"
 
 
 def test_record() -> None:

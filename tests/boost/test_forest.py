@@ -41,12 +41,20 @@ def test_a_prediction_is_the_average_of_trees(objective: str) -> None:
     assert (start + total / 8).tobytes() == booster.predict(X, raw=True, init_score=start).tobytes()
 
 
-def test_every_tree_is_grown_at_the_start() -> None:
-    """The first tree of plain boosting with the same draws, unshrunk, whatever its number."""
+DRAWS = [{"subsample": 0.6}, {"sampling": "bayesian"}, {"sampling": "goss"}, {"extra_trees": True}]
+
+
+@pytest.mark.parametrize("draws", DRAWS, ids=str)
+def test_every_tree_is_grown_at_the_start(draws: dict[str, Any]) -> None:
+    """The first tree of plain boosting with the same draws, unshrunk, whatever its number; and each is another."""
     data, _ = halves()
-    forest = sapwood.train(FOREST | {"n_estimators": 3}, data)
-    many = sapwood.train({**FOREST, "boosting": "plain", "n_estimators": 1, "n_parallel_trees": 3, "eta": 3.0}, data)
-    assert forest.trees.value.tobytes() == many.trees.value.tobytes()
+    params = {"max_leaves": 12, **draws}
+    forest = sapwood.train({**params, "boosting": "forest", "n_estimators": 3}, data).trees
+    many = sapwood.train({**params, "n_estimators": 1, "n_parallel_trees": 3, "eta": 3.0}, data).trees
+    assert forest.value.tobytes() == many.value.tobytes()
+    assert len({forest.slice(i, i + 1).value.tobytes() for i in range(3)}) == 3
+    if draws.get("sampling") == "goss":  # no round of a forest takes all rows
+        assert max(forest.count[forest.offset[:-1]]) < 400
 
 
 def test_a_saved_forest_predicts_the_same() -> None:
@@ -101,8 +109,9 @@ def test_rounds_in_text_and_frame() -> None:
 
 def test_refusals() -> None:
     data, _ = halves()
-    with pytest.raises(ParameterError, match="would grow one tree again and again; set subsample or a colsample"):
-        sapwood.train({"boosting": "forest"}, data)
+    for idle in ({}, {"sampling": "bayesian", "bagging_temperature": 0}, {"sampling": "goss", "top_rate": 0.9}):
+        with pytest.raises(ParameterError, match="would grow one tree again and again; set subsample or a colsample"):
+            sapwood.train({"boosting": "forest", **idle}, data)
     with pytest.raises(ParameterError, match=r"learning_rate=0\.3 is not for boosting='forest'"):
         sapwood.train(FOREST | {"learning_rate": 0.3}, data)
     with pytest.raises(ParameterError, match="init_model is for boosting='plain'"):

@@ -218,7 +218,7 @@ def test_steps_where_they_can_be_had() -> None:
         return score - y, np.ones(len(y))
 
     data = sw.Dataset(X, CLASS)
-    recipe = {"recipe": "catboost", "n_estimators": 2}
+    recipe = {"recipe": "catboost", "n_estimators": 2, "min_samples_bin": 32}
     cases: list[tuple[dict[str, Any], int]] = [
         ({"objective": "poisson"}, 10), ({"objective": "logistic"}, 10), ({"objective": "squared_error"}, 1),
         ({"objective": "logistic", "path_smooth": 1.0}, 1), ({"objective": "logistic", "leaf_iterations": 3}, 3),

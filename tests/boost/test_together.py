@@ -53,11 +53,12 @@ def same_splits(booster: sapwood.Booster) -> bool:
 def test_parts_combine(part: dict[str, Any]) -> None:
     X, y = wine()
     given = {"objective": "softmax"} | VECTOR | part
-    booster = sapwood.train(given, sapwood.Dataset(X, y))
+    data = sapwood.Dataset(X, y, params=given)
+    booster = sapwood.train(given, data)
     assert same_splits(booster)
-    assert sapwood.train(given | {"n_jobs": 3}, sapwood.Dataset(X, y)).fingerprint() == booster.fingerprint()
+    assert sapwood.train(given | {"n_jobs": 3}, data).fingerprint() == booster.fingerprint()
     other = {"multi_strategy": "one_tree_per_output", "leaf_estimation": "newton"}
-    apart = sapwood.train(given | other, sapwood.Dataset(X, y))
+    apart = sapwood.train(given | other, data)
     assert not same_splits(apart)
 
 
@@ -74,7 +75,7 @@ def test_statistics_of_categories() -> None:
     X, y = wine()
     text = np.array([f"v{int(k)}" for k in 3 * X[:, 0] % 11], object)
     table = np.column_stack([text, X[:, 1:].astype(object), (X[:, 1] > 0.3).astype(object)])
-    data = sapwood.Dataset(table, y, categorical_features=[0, X.shape[1]])
+    data = sapwood.Dataset(table, y, categorical_features=[0, X.shape[1]], recipe="catboost")
     given = {"objective": "softmax", "recipe": "catboost"} | VECTOR
     booster = sapwood.train(given, data)
     trees = booster.trees

@@ -178,6 +178,22 @@ def test_a_model_of_another_kind_cannot_go_on(params: dict[str, Any], what: str)
         train(params, Dataset(X, LABELS["logistic"]), init_model=train({"n_estimators": 1}, DATA))
 
 
+def test_classes_go_on_as_they_are() -> None:
+    """Some may have no rows this time; there cannot be more of them."""
+    data = Dataset(X, np.arange(len(X)) % 4)
+    model = train({"objective": "softmax", "n_estimators": 2}, data)
+    for classes in ([0, 1, 2], [0, 3]):
+        label = np.resize(classes, len(X))
+        more = train({"n_estimators": 1}, Dataset(X, label, reference=data), init_model=model)
+        assert (more.n_outputs, more.n_rounds) == (4, 3)
+        same = train({"n_estimators": 1, "n_classes": 4}, Dataset(X, label, reference=data), init_model=model)
+        assert more.fingerprint() == same.fingerprint()
+        absent = np.setdiff1d(range(4), classes)
+        assert (more.predict(X)[:, absent] < model.predict(X)[:, absent]).all()
+    with pytest.raises(DataError, match=r"init_model has the classes 0\.\.3, but a label is 4; train it anew"):
+        train({"n_estimators": 1}, Dataset(X, np.arange(len(X)) % 5, reference=data), init_model=model)
+
+
 def test_only_a_booster_can_go_on() -> None:
     with pytest.raises(ParameterError, match="init_model is a str; give a Booster"):
         train({}, DATA, init_model="model.sapwood")  # type: ignore[arg-type]
@@ -225,7 +241,7 @@ def test_a_validation_set_starts_at_its_own() -> None:
         ({"max_bins": 63}, ParameterError, "max_bins=63, but the data was made with 255"),
         ({"objective": "binary"}, DataError, "is not 0 or 1"),
         (
-            {"recipe": "catboost", "monotone_constraints": {0: 1}},
+            {"recipe": "catboost", "min_samples_bin": 32, "monotone_constraints": {0: 1}},
             ParameterError,
             r"score_function='cosine' \(that of recipe='catboost'\), .*; set score_function='l2'",
         ),
@@ -284,11 +300,6 @@ def test_bad_callbacks() -> None:
 def test_it_says_why_no_tree_was_split() -> None:
     with pytest.warns(UserWarning, match="the hessians sum to 1, and min_child_weight=1 wants that much"):
         train({"n_estimators": 2}, Dataset(X, Y, np.ones(len(Y)) / len(Y)))
-
-
-def test_a_recipe_that_looks_at_every_value_says_where_bins_hide_them() -> None:
-    with pytest.warns(UserWarning, match="looks at every value, but the data has at most 7 bins"):
-        train({"n_estimators": 1, "recipe": "classic"}, Dataset(X, Y, max_bins=7))
 
 
 @pytest.mark.parametrize("where", ["init_score", "init_model"])

@@ -172,7 +172,7 @@ def test_fields_of_objectives(numbers):
 def test_a_recipe_sets_what_is_left_out(numbers):
     X, y = numbers
     classic = SapwoodRegressor(recipe="classic", n_estimators=5).fit(X, y).booster_
-    by_hand = sapwood.train({"recipe": "classic", "n_estimators": 5}, Dataset(X, y, max_bins=65535, min_samples_bin=1))
+    by_hand = sapwood.train({"recipe": "classic", "n_estimators": 5}, Dataset(X, y, recipe="classic"))
     assert classic.fingerprint() == by_hand.fingerprint()
     assert (classic.params["reg_lambda"], classic.params["max_depth"], classic.params["max_bins"]) == (0.0, 3, 65535)
     mixed = SapwoodRegressor(recipe="classic", max_depth=2, reg_lambda=0.5, max_bins=20).fit(X, y).booster_
@@ -580,14 +580,16 @@ def test_one_class(label, params):
     [
         ([0, 1, np.nan, 1], "Input y contains NaN, first in row 2"),
         ([0, 1, np.inf, 1], "Input y contains infinity, first in row 2"),
-        (np.array(["a", None, "b", "a"], object), "cannot be sorted"),
+        (np.array(["a", None, "b", "a"], object), "y contains missing values, the first in row 1; drop those rows"),
+        (np.array(["a", "b", pd.NA, "a"], object), "y contains missing values, the first in row 2; drop those rows"),
+        (np.array(["a", "b", 3, "a"], object), "cannot be sorted .*; use one type"),
         (np.array([None] * 4), "missing"),
         (np.array([1.0, np.nan, 0.0, 1.0], object), "missing"),
         ([0.0, 0.5, 1.0, 0.0], "continuous.* SapwoodRegressor predicts numbers; of shares .*'cross_entropy'"),
         (np.array([0.0, 0.5, 1.0, 0.0], np.float16), "continuous"),
         (np.array([0.0, 1.0, -np.inf, 0.0], np.float16), "Input y contains infinity, first in row 2"),
         (np.ma.masked_equal([0, 1, 9, 1], 9), "masked"),
-        (np.array([0, 1, 1j, 1]), "Complex"),
+        (np.array([0, 1, 1j, 1]), "^y has dtype complex128, .*Complex data not supported; pass the real"),
         ([[0, 2]] * 4, "label 2 in row 0, column 1 is not 0 or 1"),
         ([["a", "b"]] * 4, "y has dtype <U1"),
         (np.ones((4, 2, 1)), "dim 3"),
@@ -782,6 +784,18 @@ def test_continue_from_a_model(binary):
         SapwoodClassifier().fit(X, names, init_model=SapwoodClassifier())
     first.set_params(n_estimators=8).fit(X, names, init_model=first)
     np.testing.assert_array_equal(first.decision_function(X), whole.decision_function(X))
+
+
+def test_a_model_keeps_classes_that_have_no_rows():
+    X = np.arange(40.0)[:, None] % 4
+    names = np.array(["a", "b", "c", "d"])[X[:, 0].astype(int)]
+    first, some = SapwoodClassifier(**FEW).fit(X, names), names != "b"
+    X, y = np.r_[X[some], [[1.0]]], [*names[some], "a"]  # the value of the others, so that cuts stay
+    for before in (first, first.booster_):
+        model = SapwoodClassifier(**FEW).fit(X, y, init_model=before)
+        assert model.classes_.tolist() == ["a", "b", "c", "d"]
+        assert model.predict(X[:3]).tolist() == ["a", "c", "d"]
+        assert (model.predict_proba(X)[:, 1] < first.predict_proba(X)[:, 1]).all()
 
 
 def test_callbacks_stop(binary):

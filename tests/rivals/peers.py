@@ -18,6 +18,8 @@ from rivals.side_by_side import Array, Difference, Side, Tree, differences
 Gradients = Callable[[Array], tuple[Array, Array]]  # scores (n_rows, n_outputs) -> gradients, hessians
 Finds = Callable[[Array, Array, Difference], float]  # gradients, hessians, node -> best score a peer finds
 
+EVERY_VALUE: dict[str, Any] = {"max_bins": 65535, "min_samples_bin": 1}  # has its own bin, as in exact trees
+
 # Peers keep gradients, and XGBoost gains, in float32: two scores of a node tie within a few of its rounding errors.
 TIE = 1e-6
 
@@ -112,9 +114,8 @@ def compare(
     w = np.ones(len(y)) if weight is None else weight
     while done < len(peer.trees):
         start = peer.scores[done] if done or not from_start else None
-        # Every distinct value has its own bin, as in exact trees.
-        data = sapwood.Dataset(X, label=y, weight=weight, init_score=start, max_bins=65535, min_samples_bin=1)
-        booster = sapwood.train({**params, "n_estimators": len(peer.trees) - done, "n_jobs": 1}, data)
+        data = sapwood.Dataset(X, label=y, weight=weight, init_score=start, **EVERY_VALUE)
+        booster = sapwood.train({**params, **EVERY_VALUE, "n_estimators": len(peer.trees) - done, "n_jobs": 1}, data)
         n_outputs = len(peer.trees[0])
         for index, scores in enumerate(booster.staged_predict(X, raw=True, init_score=start)):
             g, h = gradients(peer.scores[done])

@@ -71,7 +71,8 @@ def test_same_trees(name: str, loss: str, leaf: str, steps: int, score: str, tmp
     params |= {"random_strength": 0, "sampling": "none", "subsample": 1.0, "precision": "wide", "n_jobs": 1}
     params |= {"multi_strategy": "multi_output_tree"}
     params |= {"leaf_estimation": "joint"} if (loss, leaf) == ("MultiClass", "Newton") else {}
-    trees = sapwood.train(params, sapwood.Dataset(codes, y, min_samples_bin=1, max_bins=65535)).trees
+    params |= {"max_bins": 65535}
+    trees = sapwood.train(params, sapwood.Dataset(codes, y, params=params)).trees
     n_outputs = int(y.max()) + 1 if loss == "MultiClass" else y[0].size
     assert trees.n_trees == n_outputs * len(theirs) == n_outputs * ROUNDS
     for index in range(trees.n_trees):

@@ -117,7 +117,7 @@ def compare(X: Array, y: Array, params: dict[str, Any], logistic: bool) -> int:
     ties = 0
     for theirs, before in zip(trees, scores, strict=False):
         data = sapwood.Dataset(X, y, init_score=before[:, None], categorical_features=columns, **EVERY_VALUE)
-        mine = Tree.of_sapwood(sapwood.train(ours, data), 0)
+        mine = Tree.of_sapwood(sapwood.train(ours | EVERY_VALUE, data), 0)
         g, h = (expit(before) - y, expit(before) * expit(-before)) if logistic else (before - y, np.ones_like(y))
         found = list(differences(X, mine, theirs))
         for rows, side, other, node, rival, _ in found:

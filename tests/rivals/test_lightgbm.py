@@ -170,13 +170,12 @@ def test_path_smooth() -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (400, 2)) * 1.0
     y = 4 * X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=400)
+    data = sapwood.Dataset(X, y, recipe="lightgbm")
     params = {"path_smooth": 30.0, "max_depth": 2, "min_data_in_leaf": 2, "learning_rate": 0.5}
     model = lightgbm.train({"objective": "regression", "verbose": -1, **params}, lightgbm.Dataset(X, y), 4)
-    booster = sapwood.train({"recipe": "lightgbm", "n_estimators": 4, **params}, sapwood.Dataset(X, y))
+    booster = sapwood.train({"recipe": "lightgbm", "n_estimators": 4, **params}, data)
     np.testing.assert_allclose(booster.predict(X), model.predict(X), rtol=1e-5)
-    plain = sapwood.train(
-        {"recipe": "lightgbm", "n_estimators": 4, **params, "path_smooth": 0.0}, sapwood.Dataset(X, y)
-    )
+    plain = sapwood.train({"recipe": "lightgbm", "n_estimators": 4, **params, "path_smooth": 0.0}, data)
     assert np.abs(plain.predict(X) - booster.predict(X)).max() > 0.01
 
 
@@ -189,7 +188,8 @@ def test_importances(name: str) -> None:
     settings = {"verbose": -1, "num_threads": 1, "max_bin": 65535, "min_data_in_bin": 1, **least}
     settings |= {"objective": objective_of(name)}
     model = lightgbm.train(settings, lightgbm.Dataset(X, y), 3)
-    booster = sapwood.train({**ours, "n_estimators": 3}, sapwood.Dataset(X, y, max_bins=65535, min_samples_bin=1))
+    data = sapwood.Dataset(X, y, **peers.EVERY_VALUE)
+    booster = sapwood.train({**ours, **peers.EVERY_VALUE, "n_estimators": 3}, data)
     assert booster.importance("split").tolist() == model.feature_importance("split").tolist()
     np.testing.assert_allclose(booster.importance("lightgbm_gain"), model.feature_importance("gain"), rtol=1e-5)
 
@@ -200,8 +200,8 @@ def test_gain_with_a_least() -> None:
     params = {"num_leaves": 2, "min_gain_to_split": 1000.0}
     settings = {"verbose": -1, "max_bin": 65535, "min_data_in_bin": 1, **params}
     model = lightgbm.train(settings, lightgbm.Dataset(X, y), 1)
-    data = sapwood.Dataset(X, y, max_bins=65535, min_samples_bin=1)
-    booster = sapwood.train({"recipe": "lightgbm", "precision": "wide", "n_estimators": 1, **params}, data)
+    data, ours = sapwood.Dataset(X, y, **peers.EVERY_VALUE), {"recipe": "lightgbm", "precision": "wide"}
+    booster = sapwood.train({**ours, **peers.EVERY_VALUE, "n_estimators": 1, **params}, data)
     assert model.feature_importance("gain").max() > 1000
     np.testing.assert_allclose(booster.importance("lightgbm_gain"), model.feature_importance("gain"), rtol=1e-5)
 
@@ -229,7 +229,7 @@ def unseen(name: str, params: dict[str, Any], seed: int) -> tuple[float, float]:
         data.set_init_score(np.full(len(seen), start))
     model = lightgbm.train({"objective": objective, "verbose": -1, "num_threads": 1, "seed": seed, **params}, data, 60)
     settings = {"recipe": "lightgbm", "objective": objective, "n_estimators": 60, "n_jobs": 1, "seed": seed, **params}
-    booster = sapwood.train(settings, sapwood.Dataset(X[seen], y[seen], min_samples_bin=3))
+    booster = sapwood.train(settings, sapwood.Dataset(X[seen], y[seen], params=settings))
 
     def loss(p: Array) -> float:
         if name in CLASSES:

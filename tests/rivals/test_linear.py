@@ -34,10 +34,11 @@ def test_same_leaves(name: str, missing: float, linear_lambda: float) -> None:
     start = np.full(len(y), logit(y.mean()) if classes else y.mean())
     both: dict[str, Any] = {"num_leaves": 8, "learning_rate": 0.3, "min_data_in_leaf": 20}
     both |= {"linear_lambda": linear_lambda, "objective": "binary" if classes else "regression"}
-    settings = {"verbose": -1, "num_threads": 1, "max_bin": 65535, "min_data_in_bin": 1, "linear_tree": True, **both}
+    both |= {"max_bin": 65535, "min_data_in_bin": 1, "linear_tree": True}
+    settings = {"verbose": -1, "num_threads": 1, **both}
     data = lightgbm.Dataset(X, y, init_score=start, params={"linear_tree": True})
     theirs = lightgbm.train(settings, data, ROUNDS)
-    own = sapwood.Dataset(X, y, init_score=start, max_bins=65535, min_samples_bin=1, linear_leaves=True)
+    own = sapwood.Dataset(X, y, init_score=start, params=both)
     ours = sapwood.train({"recipe": "lightgbm", "precision": "wide", "n_estimators": ROUNDS, **both}, own)
     assert ours.linear
     mine, other = ours.predict_leaves(X), theirs.predict(X, pred_leaf=True)

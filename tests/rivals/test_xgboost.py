@@ -148,8 +148,8 @@ def test_importances(name: str, gamma: float) -> None:
     theirs = {**GOALS[objective].theirs, "gamma": gamma, "max_bin": 65535, "nthread": 1, "max_depth": 4}
     model = xgboost.train(theirs, xgboost.DMatrix(X, y), 3)
     params = {"recipe": "xgboost", "objective": objective, "gamma": gamma, "precision": "wide", "pruning": "pre"}
-    data = sapwood.Dataset(X, y, max_bins=65535, min_samples_bin=1)
-    ours = sapwood.train({**params, "n_estimators": 3, "max_depth": 4}, data)
+    data = sapwood.Dataset(X, y, **peers.EVERY_VALUE)
+    ours = sapwood.train({**params, **peers.EVERY_VALUE, "n_estimators": 3, "max_depth": 4}, data)
     kinds = {"gain": "xgboost_gain", "total_gain": "xgboost_total_gain"}
     for kind in ("weight", "gain", "cover", "total_gain", "total_cover"):
         score = model.get_score(importance_type=kind)
@@ -194,7 +194,7 @@ def test_statistical_agreement(name: str) -> None:
 
     def ours(X: Array, y: Array, new: Array, seed: int) -> Array:
         settings = {"recipe": "xgboost", "n_estimators": 30, "n_jobs": 1, "seed": seed, **params}
-        return sapwood.train(settings, sapwood.Dataset(X, y)).predict(new)
+        return sapwood.train(settings, sapwood.Dataset(X, y, params=settings)).predict(new)
 
     def theirs(X: Array, y: Array, new: Array, seed: int) -> Array:
         # From 3.3 on its own word for dart is deprecated; before, it is needed.

@@ -55,7 +55,7 @@ def test_same_trees(name: str, setting: str) -> None:
     theirs = xgboost.train({**vector, **fixed, **given}, xgboost.DMatrix(X, Y), ROUNDS)
     ours = {"recipe": "xgboost", "objective": "squared_error", "precision": "wide", "start": 0.0, "pruning": "pre"}
     booster = sapwood.train(
-        {**vector, **ours, **given, "n_estimators": ROUNDS, "n_jobs": 1}, sapwood.Dataset(X, Y, min_samples_bin=1)
+        {**vector, **ours, **given, "n_estimators": ROUNDS, "n_jobs": 1}, sapwood.Dataset(X, Y, recipe="xgboost")
     )
     leaves, expected = booster.predict_leaves(X), theirs.predict(xgboost.DMatrix(X), pred_leaf=True)
     for index in range(ROUNDS):

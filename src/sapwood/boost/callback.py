@@ -88,9 +88,12 @@ def progress(every: int | bool = 1) -> Callback:
     def show(view: Round) -> None:
         if (view.index + 1) % every and not view.last:
             return
-        line = f"[{view.index + 1}]"
-        for name, values in view.measured.items():
-            line += "".join(f"  {name} {metric} {value:.6g}" for metric, value in values.items())
+        measured = [
+            f"  {name} {metric} {value:.6g}"
+            for name, values in view.measured.items()
+            for metric, value in values.items()
+        ]
+        line = f"[{view.index + 1}]" + ("".join(measured) or "  nothing is measured")
         if every is True and sys.stdout.isatty():
             print(f"\r{line}\033[K", end="\n" if view.last else "", flush=True)  # clears the old line's rest
         elif every is not True or view.last or (view.index + 1) % 50 == 0:  # into a file or a pipe, a line now and then

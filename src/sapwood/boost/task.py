@@ -112,7 +112,7 @@ class Task:
             self.encoded.renew(index)
         grower, ends = (self.growers[self.turn(index)], []) if models is None else models()
         objective.gradients(rule.objective, grower, self.params, index, *self.rows)
-        sampling.rows(grower, self.params, index, rate, copy)
+        sampling.rows(grower, self.params, index, rule.rate, copy)
         limits = {**limits, "learning_rate": 1.0 if rule.after else rate}
         luck = grow.luck(self.params, index, rate, self._n_live)
         together = self.params["multi_strategy"] == "multi_output_tree"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import constraints, grow, math, metric, objective, peers, sampling
-from sapwood.boost import dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
+from sapwood.boost import bins, dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
 from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
 from sapwood.boost.grown import Grown
 from sapwood.boost.task import Floats, Step, Task
@@ -29,7 +29,7 @@ from sapwood.kinds import Number
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.model.combine import Combinations
 from sapwood.model.trees import Trees
-from sapwood.params import by_hand, defaults, given_names, model_params, names, resolve
+from sapwood.params import by_hand, called, defaults, given_names, model_params, names, resolve
 from sapwood.recipes import RECIPES
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
@@ -39,6 +39,7 @@ History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a val
 def train(
     params: Mapping[str, Any],
     data: Dataset,
+    n_estimators: int | None = None,
     *,
     valid: Valid | None = None,
     callbacks: Sequence[Callback] | None = None,
@@ -54,6 +55,8 @@ def train(
     data : Dataset
         The training rows. Where it has an ``init_score``, scores start there, the model's own base is 0, and
         predictions need the ``init_score`` of their rows too.
+    n_estimators : int, optional
+        Rounds, in the place where the other libraries have them; else as in ``params``.
     valid : Dataset, list of Dataset or dict of str to Dataset, optional
         Validation rows, made with ``reference=data``. A single one is called "valid", those of a list "valid_0",
         "valid_1", ... Early stopping watches the first metric of the last one.
@@ -72,7 +75,7 @@ def train(
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training. Where the
         data has groups, whole ones are; with ``has_time`` the last rows, or groups, are.
     """
-    params = _together(train, params, more)
+    params = _together(train, params, n_estimators, more)
     sets = _valid_sets(valid)
     job = _prepare(params, data, callbacks, init_model, watched=bool(sets))
     _check_sets(sets, data, job)
@@ -166,6 +169,7 @@ def _warn_of_no_split(booster: Booster, job: "_Job") -> None:
 def cv(
     params: Mapping[str, Any],
     data: Dataset,
+    n_estimators: int | None = None,
     *,
     n_folds: int = 5,
     folds: Any = None,
@@ -185,6 +189,8 @@ def cv(
         As in `train`.
     data : Dataset
         All rows.
+    n_estimators : int, optional
+        As in `train`.
     n_folds : int
         Number of folds; their sizes differ by at most one row, and so do their shares of every class. Where the data
         has groups, their numbers of whole groups do. The peers' ``nfold`` and ``fold_count`` are the same.
@@ -206,7 +212,7 @@ def cv(
     """
     for name in ("nfold", "fold_count"):
         n_folds = more.pop(name, n_folds)
-    params = _together(cv, params, more)
+    params = _together(cv, params, n_estimators, more)
     job = _prepare(params, data, callbacks, watched=True)
     if not job.metrics:
         raise ParameterError("cv measures models; give an eval_metric other than 'none'.")
@@ -260,8 +266,11 @@ class _Job:
     n_threads: int
 
 
-def _together(function: Callable[..., Any], params: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def _together(
+    function: Callable[..., Any], params: Mapping[str, Any], rounds: int | None, more: Mapping[str, Any]
+) -> dict[str, Any]:
     """Parameters and those given as arguments, in one mapping; an argument that is neither is refused."""
+    more = more if rounds is None else {"n_estimators": rounds, **more}
     known = names() | dict(objective.field_aliases()) | dict.fromkeys(peers.ABSENT, "")
     peers.refuse_arguments(function, [name for name in more if name not in known], {}, "params")
     if not isinstance(params, Mapping):
@@ -307,7 +316,7 @@ def _prepare(
     if unmeasured and params["early_stopping_rounds"] is not None:
         raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")
     grow.plan(params)
-    sampling.check(params)
+    sampling.check(params, given)
     n_threads = cpu.threads(params["n_jobs"])
     if callable(callbacks):
         raise ParameterError("callbacks is a single callable; give a list of them: callbacks=[...].")
@@ -324,19 +333,7 @@ def _prepare(
         raise DataError(f"data is a {type(data).__name__}; make it with sapwood.Dataset(X, label=y).")
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
-    if params["recipe"] is not None and params["max_bins"] > data.max_bins and data.tree_method == "hist":
-        looks = "looks at every value" if params["max_bins"] == 65535 else f"has {params['max_bins']} bins a column"
-        warnings.warn(
-            f"recipe={params['recipe']!r} {looks}, but the data has at most {data.max_bins} bins; make it with "
-            f"Dataset(..., max_bins={params['max_bins']}, min_samples_bin=1).",
-            UserWarning,
-            stacklevel=4,
-        )
-    for name in sorted(given_names(given).intersection(BINS)):
-        if params[name] != getattr(data, name):
-            raise ParameterError(
-                f"{name}={params[name]!r}, but the data was made with {getattr(data, name)!r}; set it in Dataset(...)."
-            )
+    bins.check(params, given, data)
     if "categorical_features" in given_names(given):
         _check_categorical(params["categorical_features"], data)
     params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
@@ -345,6 +342,10 @@ def _prepare(
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
     if classes is None and init_model is not None and indices:
         classes = init_model.n_outputs
+        if goal.custom is None and data.label.max() >= classes:
+            raise DataError(
+                f"init_model has the classes 0..{classes - 1}, but a label is {data.label.max():g}; train it anew."
+            )
     n_outputs = objective.outputs(goal, data.label, classes if indices else None)
     if not (classes is None or indices or (goal.labels, classes) == ("0 or 1", 2)):
         raise ParameterError(f"n_classes={classes} is not for objective={goal.name!r}; leave it out.")
@@ -371,6 +372,7 @@ def _prepare(
         raise ParameterError(
             f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
         )
+    sampling.warn_of_no_draw(params, range(first, first + params["n_estimators"]))
     directions = constraints.directions(params["monotone_constraints"], data.feature_names)
     afresh = params["boosting"] == "ordered" or bool(statistics.chosen(params, data))
     if goal.custom is not None and statistics.chosen(params, data):
@@ -385,6 +387,11 @@ def _prepare(
     classes_of_rows = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
     if n_outputs > 2 and given.get("scale_pos_weight", 1) != 1:
         raise ParameterError(f"scale_pos_weight is for two classes, of {n_outputs} use class_weight={{class: weight}}.")
+    if params["class_weight"] is not None and classes_of_rows is None:
+        raise ParameterError(
+            f"{called('class_weight', given)} needs one class a row; weigh rows by sample_weight (the weight of a "
+            "Dataset)."
+        )
     factor = weigh.factors(params["class_weight"], classes_of_rows, data.weight, max(2, n_outputs))
     return _Job(params, goal, rule, data.label, classes_of_rows, factor, metrics, watching, n_outputs, n_threads)
 
@@ -438,14 +445,7 @@ def _check_boosting(params: Mapping[str, Any], init_model: Booster | None) -> No
     """Raise where a way of boosting cannot be had with what else was asked for."""
     kind, given = params["boosting"], by_hand(params)
     if kind == "forest":
-        shares = "subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode"
-        if all(params[name] == 1.0 for name in shares):
-            raise ParameterError("boosting='forest' would grow one tree again and again; set subsample or a colsample.")
-        if "learning_rate" in given and params["learning_rate"] != 1.0:
-            raise ParameterError(
-                f"learning_rate={params['learning_rate']} is not for boosting='forest', whose trees are averaged, not "
-                "shrunk; leave it out."
-            )
+        forest.check(params)
     for name in sorted(given & dart.PARAMETERS) if kind != "dart" else ():
         raise ParameterError(f"{name}={params[name]!r} is for boosting='dart' only; this is boosting={kind!r}.")
     if kind == "ordered":

@@ -24,7 +24,7 @@ def factors(given: Any, classes: Floats | None, weight: Floats | None, n_classes
     given : dict, 'balanced', 'sqrt_balanced' or None
         `class_weight`; keys are the digits of class indices, and a class without one has 1.
     classes : (n_rows) float64 or None
-        The class of every row; None where labels are no classes.
+        The class of every row; None where labels are no classes, and nothing is given.
     weight : (n_rows) float64, optional
         Weights of the rows.
     n_classes : int
@@ -36,10 +36,7 @@ def factors(given: Any, classes: Floats | None, weight: Floats | None, n_classes
     """
     if given is None:
         return None
-    if classes is None:
-        raise ParameterError(
-            f"class_weight={given!r} needs one class a row; weigh rows by sample_weight (the weight of a Dataset)."
-        )
+    assert classes is not None
     if isinstance(given, str):
         rows = np.ones(len(classes)) if weight is None else weight
         sums = [cpu.weight_sum(np.where(classes == k, rows, 0.0)) for k in range(n_classes)]

@@ -25,6 +25,7 @@ from sapwood.errors import DataError, ParameterError
 
 LARGE = 1 << 22  # cells from which threads share the work of a digest
 SETTLED = (*BINS, "categorical_features")  # parameters of a training that are arguments here
+BY_RECIPE = ("max_bins", "min_samples_bin")  # those that a recipe may set
 
 
 class Dataset:
@@ -47,10 +48,11 @@ class Dataset:
         The group of every row, by any name, or the sizes of groups of consecutive rows.
     feature_names : sequence of str, optional
         Names for a table that has none.
-    max_bins : int
-        Value bins a column may have, 2 to 65,535; missing values have one more.
-    min_samples_bin : int
-        Rows that a bin holds on average at least, where a column has more than `max_bins` different values.
+    max_bins : int, optional
+        Value bins a column may have, 2 to 65,535; missing values have one more. 255, or what a ``recipe`` has.
+    min_samples_bin : int, optional
+        Rows that a bin holds on average at least, where a column has more than `max_bins` different values. 32, or what
+        a ``recipe`` has.
     tree_method : {'hist', 'exact'}
         What trees will be grown on it: 'exact' keeps every value, however many, and takes 4 bytes for each, and 24
         more while training.
@@ -68,8 +70,8 @@ class Dataset:
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
     **more
-        The peers' names of these arguments: ``max_bin``, ``cat_features``, ``feature_name``; and LightGBM's
-        ``params``, a dict of which a dataset takes what is its own.
+        The peers' names of these arguments: ``max_bin``, ``cat_features``, ``feature_name``; ``recipe``, a method of
+        `train` whose bins are meant; and LightGBM's ``params``, a dict of which a dataset takes all of these.
 
     Attributes
     ----------
@@ -116,8 +118,8 @@ class Dataset:
         *,
         group: Any = None,
         feature_names: Sequence[str] | None = None,
-        max_bins: int = 255,
-        min_samples_bin: int = 32,
+        max_bins: int | None = None,
+        min_samples_bin: int | None = None,
         tree_method: str = "hist",
         linear_leaves: bool = False,
         zero_as_missing: bool = False,
@@ -141,8 +143,8 @@ class Dataset:
         init_score: Any = None,
         group: Any = None,
         feature_names: Sequence[str] | None = None,
-        max_bins: int = 255,
-        min_samples_bin: int = 32,
+        max_bins: int | None = None,
+        min_samples_bin: int | None = None,
         tree_method: str = "hist",
         linear_leaves: bool = False,
         zero_as_missing: bool = False,
@@ -491,11 +493,11 @@ class Dataset:
 def _arguments(
     function: Callable[..., Any], own: Sequence[Any], names: Sequence[str] | None, more: Mapping[str, Any]
 ) -> tuple[Sequence[str] | None, dict[str, Any]]:
-    """Names of columns, and the parameters of `SETTLED` that were given, under our names or the peers'.
+    """Names of columns, and what was given of `SETTLED` and of recipes, under our names or the peers'.
 
     ``params`` is LightGBM's: a dict for a whole training, of which a dataset takes what it settles.
     """
-    known, usual = params.names(), params.defaults()
+    known, usual = params.names(), params.defaults() | dict.fromkeys(BY_RECIPE)
     given = {name: value for name, value in zip(SETTLED, own, strict=True) if value is not usual[name]}
     more = dict(more)
     whole = more.pop("params", None) or {}
@@ -504,10 +506,11 @@ def _arguments(
     if names is None:
         names = more.pop("feature_name", None)
         names = None if isinstance(names, str) and names == "auto" else names
-    peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in SETTLED}
+    taken = (*SETTLED, "recipe")
+    peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in taken}
     peers.refuse_arguments(function, more, known, "the params of sapwood.train")
     return names, {
-        **{name: value for name, value in whole.items() if known.get(name) in SETTLED},
+        **{name: value for name, value in whole.items() if known.get(name) in taken},
         **peers_names,
         **given,
     }

@@ -172,9 +172,10 @@ def _read(
                 f"or an Arrow table{INSTEAD.get(type(table).__name__, '')}."
             )
     if X.ndim != 2:
+        how = "reshape(-1, 1) if it is one column, or with reshape(1, -1) if it is one row"
+        how = how if X.ndim < 2 else "reshape(len(X), -1), which makes columns of all that a row has"
         raise DataError(
-            f"Expected a 2-D table as {what}, got a {X.ndim}-D array of shape {X.shape}. Reshape your data with "
-            "reshape(-1, 1) if it is one column, or with reshape(1, -1) if it is one row."
+            f"Expected a 2-D table as {what}, got a {X.ndim}-D array of shape {X.shape}. Reshape your data with {how}."
         )
     _check_shape(X.shape, min_rows)
     categories = declared(categorical, names, X.shape[1], what)

@@ -26,7 +26,7 @@ from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.kinds import Number, class_name
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import TABLE, names, resolve
+from sapwood.params import TABLE, moved, names, resolve
 from sapwood.params import Parameter as Row
 from sapwood.recipes import RECIPES
 
@@ -432,10 +432,14 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
         self.outputs_2d_ = y.ndim == 2
         self.classes_, codes = (np.arange(y.shape[1]), y) if self.outputs_2d_ else _classes(y)
-        self.n_classes_ = len(self.classes_)
         encode_classes(self.classes_)  # raises now on what could not be saved later
-        if known is not None and known.tolist() != self.classes_.tolist():
-            raise DataError(f"init_model knows the classes {known.tolist()}, but y has {self.classes_.tolist()}.")
+        if known is not None:  # some of them may have no rows
+            if not set(self.classes_.tolist()) <= set(known.tolist()):
+                has = self.classes_.tolist()
+                raise DataError(f"init_model knows the classes {known.tolist()}, but y has {has}; train it anew.")
+            self.classes_ = known
+            codes = self._encode_target(y)
+        self.n_classes_ = len(self.classes_)
         if settings["objective"] == "cross_entropy" and (self.outputs_2d_ or self.n_classes_ <= 2):
             settings["objective"] = "logistic"  # what it is where labels are 0 and 1
         if self.outputs_2d_:
@@ -471,9 +475,11 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
 
 def _known(estimator: type, params: Mapping[str, Any]) -> None:
     """Raise on a name that is no parameter, with the one that was probably meant."""
-    for name in params:
+    for name, value in params.items():
         if name not in ROWS:
             hint = f"did you mean {PEERS[name]!r}?" if name in PEERS else peers.unknown(name, ROWS, estimator.__name__)
+            ours, same = moved(name, value)
+            hint = hint if ours == name else f"did you mean {ours}={same!r}?"
             raise ParameterError(f"{estimator.__name__} has no parameter {name!r}; {hint}")
 
 
@@ -518,7 +524,7 @@ def _target(estimator: type, y: Any) -> NDArray[Any]:
     if np.ma.is_masked(y):  # the next line would let the values beneath the mask through
         raise DataError("Input y contains masked values; drop those rows.")
     y = y if hasattr(y, "shape") else np.asarray(y)
-    several = len(y.shape) == 2 and y.shape[1] > 1
+    several = (len(y.shape) == 2 and y.shape[1] > 1) or np.iscomplexobj(y)  # the latter is refused in few words
     array: NDArray[Any] = ingest.floats(y, "y") if several else column_or_1d(y, warn=True)
     return array
 
@@ -540,11 +546,18 @@ def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         return found[0].astype(y.dtype), found[1]
     values = y.tolist()  # a dict of Python objects is several times as fast as sorting every row
     try:
-        known = sorted(set(values))
-        missing = any(one is None or one != one for one in known)
+        distinct = set(values)
+        if any(map(_is_missing, distinct)):
+            row = next(row for row, one in enumerate(values) if _is_missing(one))
+            raise DataError(f"Input y contains missing values, the first in row {row}; drop those rows.")
+        known = sorted(distinct)
     except TypeError as cause:
-        raise DataError(f"Unknown label type: the values of y cannot be sorted ({cause}); are some missing?") from cause
-    if missing:
-        raise DataError("Input y contains missing values; drop those rows.")
+        raise DataError(f"Unknown label type: the values of y cannot be sorted ({cause}); use one type.") from cause
     place = {one: index for index, one in enumerate(known)}
     return np.array(known, y.dtype), np.fromiter(map(place.__getitem__, values), np.float64, len(values))
+
+
+def _is_missing(one: Any) -> bool:
+    """Whether a label is None, or NaN, NaT or the NA of pandas, which nothing is equal to."""
+    differs = one != one
+    return one is None or not isinstance(differs, bool | np.bool_) or bool(differs)
