@@ -25,7 +25,7 @@ BUDGET = {
     "src/sapwood/core/objective": 600,  # about 27 lines a loss
     "src/sapwood/core/grower": 100,
     "src/sapwood/core/sampler": 120,
-    "src/sapwood/core/cpu": 11350,  # histograms, counts, leaf sums, exact trees; slots, sets; vectors, tails; Shapley
+    "src/sapwood/core/cpu": 11400,  # histograms, counts, leaf sums, exact trees; slots, sets; vectors, tails; Shapley
     "tools": 350,
     "benchmarks": 1530,  # one script a claim; sparse and categorical tracks of the race, categories in quality.py
     "examples": 100,
