@@ -82,7 +82,7 @@ class Task:
     def turn(self, index: int) -> int:
         """Which of the `n_permutations` orders of the rows is a round's."""
         n: int = self.params["n_permutations"]
-        return int(cpu.draw(self.params["random_state"], TURN, index, 0, 1)[0]) % n
+        return 0 if n == 1 else int(cpu.draw(self.params["random_state"], TURN, index, 0, 1)[0]) % n
 
     def trees(
         self, index: int, copy: int = 0, rate: float | None = None, models: Callable[[], Models] | None = None

@@ -175,22 +175,26 @@ std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& 
   const uint64_t k = key(0, CUTS, 0, 0);
   std::vector<std::vector<Drawn>> parts(pieces(n));
   std::vector<uint64_t> draws;
-  auto draw_up_to = [&](uint64_t ceiling) {
+  int64_t sure;  // smaller draws than `draws` has
+  auto draw_up_to = [&](uint64_t floor, uint64_t ceiling) {
     run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
       parts[t].clear();
       for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++)
         if (const uint64_t d = draw(k, i); d <= ceiling && weights.of(i) > 0) parts[t].push_back({d, i});
     });
-    draws.clear();
+    draws.clear(), sure = 0;
     for (const auto& part : parts)
-      for (const Drawn& d : part) draws.push_back(d.draw);
+      for (const Drawn& d : part)
+        if (d.draw < floor) sure++;
+        else draws.push_back(d.draw);
   };
-  const double guess = 1.1 * (double)most / (double)live * 0x1p64;  // of where the most-th smallest draw lies
-  draw_up_to(guess < 0x1p64 ? (uint64_t)guess : ~0ull);
-  if ((int64_t)draws.size() < most) draw_up_to(~0ull);
-  std::nth_element(draws.begin(), draws.begin() + (most - 1), draws.end());
-  const uint64_t limit = draws[most - 1];
-  int64_t at_limit = std::count(draws.begin(), draws.begin() + most, limit);  // of equal draws, so many
+  const double guess = (double)most / (double)live * 0x1p64;  // of where the most-th smallest draw lies
+  draw_up_to((uint64_t)(0.95 * guess), 1.1 * guess < 0x1p64 ? (uint64_t)(1.1 * guess) : ~0ull);
+  if (sure >= most || sure + (int64_t)draws.size() < most) draw_up_to(0, ~0ull);
+  const auto last = draws.begin() + (most - sure - 1);
+  std::nth_element(draws.begin(), last, draws.end());
+  const uint64_t limit = *last;
+  int64_t at_limit = std::count(draws.begin(), last + 1, limit);  // of equal draws, so many
   for (const auto& part : parts)
     for (const Drawn& d : part)
       if (d.draw < limit || (d.draw == limit && at_limit-- > 0)) take(d.row);
