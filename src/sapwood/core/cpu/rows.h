@@ -230,7 +230,12 @@ static void margins(const double* score, int64_t plane, int n_outputs, int k, in
 static void link(int kind, const double* raw, double* out, int64_t n, int n_outputs) {
   const int64_t all = n * n_outputs;
   auto blocks = [&](auto&& of) {
-    for (int64_t at = 0; at < all; at += BLOCK) of(raw + at, (int)(all - at < BLOCK ? all - at : BLOCK), out + at);
+    double block[BLOCK];  // raw and out may be the same
+    for (int64_t at = 0; at < all; at += BLOCK) {
+      const int m = (int)(all - at < BLOCK ? all - at : BLOCK);
+      for (int i = 0; i < m; i++) block[i] = raw[at + i];
+      of(block, m, out + at);
+    }
   };
   switch ((Link)kind) {
     case Link::identity:
@@ -242,9 +247,9 @@ static void link(int kind, const double* raw, double* out, int64_t n, int n_outp
       for (int64_t i = 0; i < all; i++) out[i] = sigmoid(2.0 * raw[i]);
       return;
     case Link::exp:
-      return blocks([](const double* x, int m, double* e) {
+      return blocks([](double* x, int m, double* e) {
+        exp_block(x, m);
         for (int i = 0; i < m; i++) e[i] = x[i];
-        exp_block(e, m);
       });
     case Link::expm1:
       for (int64_t i = 0; i < all; i++) out[i] = expm1(raw[i]);
