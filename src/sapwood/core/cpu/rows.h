@@ -43,9 +43,13 @@ static void exp_block(double* x, int n) {
 #endif
 }
 
+static void exp_minus_abs(const double* s, int n, double* z) {
+  for (int i = 0; i < n; i++) z[i] = s[i] < 0.0 ? s[i] : -s[i];
+  exp_block(z, n);
+}
+
 static void sigmoid_block(const double* s, int n, double* p) {
-  for (int i = 0; i < n; i++) p[i] = s[i] < 0.0 ? s[i] : -s[i];
-  exp_block(p, n);
+  exp_minus_abs(s, n, p);
   for (int i = 0; i < n; i++) p[i] = sigmoid_of(s[i], p[i]);
 }
 
@@ -53,8 +57,8 @@ template <class Objective>
 static void grad_hess_block(const double* score, const double* label, const double* field, int n, double* g,
                             double* h) {
   if constexpr (requires(double x) { Objective::of_sigmoid(x, x, x, x); }) {
-    sigmoid_block(score, n, g);
-    for (int i = 0; i < n; i++) Objective::of_sigmoid(g[i], label[i], g[i], h[i]);
+    exp_minus_abs(score, n, g);
+    for (int i = 0; i < n; i++) Objective::of_sigmoid(sigmoid_of(score[i], g[i]), label[i], g[i], h[i]);
   } else {
     for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], field, g[i], h[i]);
   }
