@@ -193,7 +193,7 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
         const int bin =
             x == INF ? cuts.n : (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
         const int low = bin + 1, end = cuts.n + 1 + (a.missing_left[at + u] ? 0 : 1);
-        m.low = (uint8_t)low, m.length = (uint8_t)(end - low), m.above = !a.missing_left[at + u];
+        m.low = (uint8_t)low, m.length = (uint8_t)(end - low);
         return m;
       };
       int n_leaves = 0;

@@ -147,7 +147,6 @@ struct MaskNode {  // a node of a tree over byte codes: split, or leaf where lef
   uint8_t low, length;
   uint16_t left;                  // right child = left + 1
   uint16_t leaf;                  // number of the leaf
-  bool above = false;             // all codes from `low` on go right
   const uint64_t* set = nullptr;  // as in Split
 };
 

@@ -90,14 +90,10 @@ static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* 
     }
     const uint8_t* codes = planes[t.plane] + offset;
     for (int w = 0; w < BLOCK; w += 64) __builtin_prefetch(codes + BLOCK + w);
-    const __m512i low = _mm512_set1_epi8((char)t.low), length = _mm512_set1_epi8((char)t.length);
-    auto from = [low](const uint8_t* at) { return _mm512_cmpge_epu8_mask(_mm512_loadu_si512(at), low); };
-    auto within = [low, length](const uint8_t* at) {
-      return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(_mm512_loadu_si512(at), low), length);
-    };
-    const __m512i r = t.above            ? ask512(codes, from)
-                      : t.set == nullptr ? ask512(codes, within)
-                                         : ask512(codes, [&](const uint8_t* at) { return among64(at, t.set); });
+    const __m512i r =
+        t.set != nullptr
+            ? ask512(codes, [&](const uint8_t* at) { return among64(at, t.set); })
+            : ask512(codes, [low = t.low, length = t.length](const uint8_t* at) { return compare64(at, low, length); });
     _mm512_storeu_si512(reach + t.left * WORDS, _mm512_andnot_si512(r, mine));
     _mm512_storeu_si512(reach + (t.left + 1) * WORDS, _mm512_and_si512(r, mine));
   }

@@ -653,9 +653,6 @@ MaskTree mask_tree(const Binned& b, const TreeView& t) {
       const Split& s = m.splits.of[u];
       node.plane = b.layout.members[t.column[u]].slot, node.left = (uint16_t)t.left[u], node.low = (uint8_t)s.low,
       node.length = (uint8_t)s.length, node.set = s.set;
-      const int c = t.column[u];
-      const bool alone = b.layout.slot_of(c).columns.size() == 1;
-      node.above = alone && s.set == nullptr && s.low + s.length >= (uint32_t)(b.n_bins[c] + b.has_missing[c]);
     }
   }
   m.n_bits = bits_for((int)m.leaves.size());
