@@ -25,6 +25,7 @@ Y = (X[:, 0] + RNG.normal(size=200) > 0).astype(float)
 DATA = sw.Dataset(X, Y)
 FAR = sw.Dataset(X, 1 - Y, reference=DATA)  # every round is worse than the one before
 QUICK = {"n_estimators": 5, "objective": "logistic"}
+BINARY = sw.train(QUICK, DATA)
 
 
 # ------------------------------------------------------------------------------------- the best round, held-out rows
@@ -204,7 +205,9 @@ def test_one_class_is_said_to_be_one() -> None:
 
 
 def test_a_model_of_paths_and_of_folders_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"init_model is a str; give a Booster: sapwood\.load reads files"):
+    with pytest.raises(
+        ParameterError, match=r"init_model is a str; give a Booster of sapwood: .* sapwood\.load reads files"
+    ):
         sw.SapwoodClassifier().fit(X, Y, init_model="model.sapwood")
     model = sw.train(QUICK, DATA)
     with pytest.raises(FileNotFoundError, match=r"'.*nowhere.model'$"):
@@ -451,3 +454,37 @@ def test_what_models_of_the_peers_have(name: str, hint: str) -> None:
     with pytest.raises(TypeError, match=r"predict\(\) has no argument 'num_iteration'; use rounds"):
         booster.predict([[0.0]], num_iteration=1)
     assert not hasattr(booster, name) and hasattr(booster, "predict")
+
+
+@pytest.mark.parametrize("other", [X, BINARY, sw.SapwoodClassifier()], ids=lambda one: type(one).__name__)
+def test_a_reference_is_a_dataset(other: Any) -> None:
+    with pytest.raises(DataError, match=f"reference is a {type(other).__name__}; give the Dataset whose bins"):
+        sw.Dataset(X, Y, reference=other)
+
+
+def test_a_model_of_another_objective_does_not_go_on() -> None:
+    with pytest.raises(
+        DataError, match="init_model differs in its objective: logistic, where this training has softmax"
+    ):
+        sw.train({"objective": "softmax", "n_estimators": 2}, sw.Dataset(X, np.arange(200) % 4), init_model=BINARY)
+    estimator = sw.SapwoodClassifier(n_estimators=2).fit(X, Y)
+    with pytest.raises(
+        ParameterError,
+        match="is a SapwoodClassifier; give a Booster of sapwood: that of an estimator is its booster_",
+    ):
+        sw.train(QUICK, DATA, init_model=estimator)  # type: ignore[arg-type]
+
+
+def test_a_model_goes_on_from_its_scores_where_bins_differ() -> None:
+    other = RNG.normal(size=(300, 3))
+    labels = (other[:, 0] > 0).astype(float)
+    with pytest.raises(DataError, match=r"or train on what the model leaves: init_score=model\.predict\(X, raw=True\)"):
+        sw.train(QUICK, sw.Dataset(other, labels), init_model=BINARY)
+    more = sw.train(QUICK, sw.Dataset(other, labels, init_score=BINARY.predict(other, raw=True)))
+    assert more.n_rounds == 5
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_is_off_is_no_second_weight(order: int) -> None:
+    given = dict([("is_unbalance", False), ("scale_pos_weight", 3)][::order])
+    assert resolve(given)["class_weight"] == resolve({"scale_pos_weight": 3})["class_weight"] is not None

@@ -286,8 +286,8 @@ TABLE: tuple[Parameter, ...] = (
     Parameter(
         "min_samples_leaf", Integer(1, also=("auto",)), "auto",
         "Least rows in a leaf; a weight counts as that many rows. 'auto' is 1, but for losses whose leaves are "
-        "quantiles 4 over the thinner tail: 8 for absolute_error, 40 for a quantile_alpha of 0.9; 20 for mape, 10 for "
-        "gamma.",
+        "quantiles 4 over the thinner tail: 8 for absolute_error, 40 for a quantile_alpha of 0.9; 20 for poisson and "
+        "mape, 10 for gamma.",
         ("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples"),
         dict.fromkeys(("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_child_samples"), _instead((0,), 1)),
         model=True,
@@ -719,6 +719,8 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
         before = found[row.name][1] if row.name in found else checked
         if isinstance(checked, dict) and isinstance(before, dict) and not set(checked) & set(before):
             checked = before | checked  # of different classes
+        elif row.name == "class_weight" and None in (before, checked):
+            checked = before if checked is None else checked  # is_unbalance=False beside a weight
         elif before != checked:
             raise ParameterError(f"{found[row.name][0]} and {text} are both {row.name}; give one of them.")
         found[row.name] = text, checked

@@ -226,3 +226,16 @@ def test_steps_where_they_can_be_had() -> None:
     ]  # fmt: skip
     for given, steps in cases:
         assert sw.train(recipe | given, data).params["leaf_iterations"] == steps, given
+
+
+def test_a_row_far_above_its_mean_does_not_stand_alone() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3000, 6))
+    y = rng.poisson(np.exp(x[:, 0] + x[:, 1] * x[:, 2])).astype(float)
+    y[0] = 4000
+    predicted = sw.train({"objective": "poisson", "n_estimators": 100}, sw.Dataset(x, y)).predict(x)
+    assert (
+        predicted.max() < 2 * y.max()
+    )  # Newton's step of that row alone is y over its mean, on the scale of logarithms
+    usual = y < 50
+    assert np.corrcoef(predicted[usual], y[usual])[0, 1] > 0.8

@@ -195,7 +195,7 @@ def test_classes_go_on_as_they_are() -> None:
 
 
 def test_only_a_booster_can_go_on() -> None:
-    with pytest.raises(ParameterError, match="init_model is a str; give a Booster"):
+    with pytest.raises(ParameterError, match="init_model is a str; give a Booster of sapwood"):
         train({}, DATA, init_model="model.sapwood")  # type: ignore[arg-type]
 
 

@@ -293,7 +293,10 @@ def _prepare(
     given = {name: value for name, value in given.items() if name != "base_score"}
     params = resolve(given, fields=objective.field_aliases())
     if init_model is not None and not isinstance(init_model, Booster):
-        raise ParameterError(f"init_model is a {type(init_model).__name__}; give a Booster: sapwood.load reads files.")
+        raise ParameterError(
+            f"init_model is a {type(init_model).__name__}; give a Booster of sapwood: that of an estimator is its "
+            "booster_, and sapwood.load reads files."
+        )
     if params["has_time"] and "n_permutations" not in by_hand(params):
         params["n_permutations"] = 1
     _check_boosting(params, init_model)
@@ -340,7 +343,7 @@ def _prepare(
     categories = [data.feature_names[column] for column in data.categories]
     constraints.check(params, data.feature_names, goal.link in COUPLED, categories)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
-    if classes is None and init_model is not None and indices:
+    if classes is None and init_model is not None and init_model.objective == goal.name and indices:
         classes = init_model.n_outputs
         if goal.custom is None and data.label.max() >= classes:
             raise DataError(

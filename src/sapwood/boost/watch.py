@@ -204,6 +204,7 @@ def _bins(trees: Trees, cuts: Sequence[Floats]) -> NDArray[np.int32]:
         if (ends[bins[nodes]] != trees.threshold[nodes]).any():
             raise DataError(
                 f"init_model splits column {column} where the data has no cut, so it cannot go on from there; make "
-                "the data with Dataset(..., reference=the data the model was trained on)."
+                "the data with Dataset(..., reference=the data the model was trained on), or train on what the model "
+                "leaves: init_score=model.predict(X, raw=True)."
             )
     return bins

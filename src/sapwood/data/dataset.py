@@ -519,6 +519,10 @@ def _arguments(
 def _settled(given: Mapping[str, Any], reference: Dataset | None) -> tuple[dict[str, Any], Any]:
     """The parameters of `BINS`, and `categorical_features`: checked, or the reference's."""
     if reference is not None:
+        if not isinstance(reference, Dataset):
+            raise DataError(
+                f"reference is a {type(reference).__name__}; give the Dataset whose bins these rows shall have."
+            )
         known = categories.known(reference.categories, reference.feature_names if reference.named else None)
         return {name: getattr(reference, name) for name in BINS}, known
     settings = params.resolve(given)
