@@ -25,7 +25,6 @@ Y = (X[:, 0] + RNG.normal(size=200) > 0).astype(float)
 DATA = sw.Dataset(X, Y)
 FAR = sw.Dataset(X, 1 - Y, reference=DATA)  # every round is worse than the one before
 QUICK = {"n_estimators": 5, "objective": "logistic"}
-BINARY = sw.train(QUICK, DATA)
 
 
 # ------------------------------------------------------------------------------------- the best round, held-out rows
@@ -456,17 +455,19 @@ def test_what_models_of_the_peers_have(name: str, hint: str) -> None:
     assert not hasattr(booster, name) and hasattr(booster, "predict")
 
 
-@pytest.mark.parametrize("other", [X, BINARY, sw.SapwoodClassifier()], ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("other", [X, "model", sw.SapwoodClassifier()], ids=lambda one: type(one).__name__)
 def test_a_reference_is_a_dataset(other: Any) -> None:
+    other = sw.train(QUICK, DATA) if isinstance(other, str) else other
     with pytest.raises(DataError, match=f"reference is a {type(other).__name__}; give the Dataset whose bins"):
         sw.Dataset(X, Y, reference=other)
 
 
 def test_a_model_of_another_objective_does_not_go_on() -> None:
+    binary = sw.train(QUICK, DATA)
     with pytest.raises(
         DataError, match="init_model differs in its objective: logistic, where this training has softmax"
     ):
-        sw.train({"objective": "softmax", "n_estimators": 2}, sw.Dataset(X, np.arange(200) % 4), init_model=BINARY)
+        sw.train({"objective": "softmax", "n_estimators": 2}, sw.Dataset(X, np.arange(200) % 4), init_model=binary)
     estimator = sw.SapwoodClassifier(n_estimators=2).fit(X, Y)
     with pytest.raises(
         ParameterError,
@@ -476,11 +477,12 @@ def test_a_model_of_another_objective_does_not_go_on() -> None:
 
 
 def test_a_model_goes_on_from_its_scores_where_bins_differ() -> None:
+    binary = sw.train(QUICK, DATA)
     other = RNG.normal(size=(300, 3))
     labels = (other[:, 0] > 0).astype(float)
     with pytest.raises(DataError, match=r"or train on what the model leaves: init_score=model\.predict\(X, raw=True\)"):
-        sw.train(QUICK, sw.Dataset(other, labels), init_model=BINARY)
-    more = sw.train(QUICK, sw.Dataset(other, labels, init_score=BINARY.predict(other, raw=True)))
+        sw.train(QUICK, sw.Dataset(other, labels), init_model=binary)
+    more = sw.train(QUICK, sw.Dataset(other, labels, init_score=binary.predict(other, raw=True)))
     assert more.n_rounds == 5
 
 
