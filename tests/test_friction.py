@@ -251,6 +251,13 @@ def test_bins_of_a_recipe_are_had_or_missed_aloud(recipe: str) -> None:
             assert sw.train(params, data).trees.threshold.tolist() == model.trees.threshold.tolist()
 
 
+def test_bins_count_rows_where_weights_are_not_whole() -> None:
+    light = sw.Dataset(MANY, SIGN, np.full(len(MANY), 0.0625))
+    assert len(light.cuts[0]) == len(sw.Dataset(MANY, SIGN).cuts[0])
+    with pytest.warns(UserWarning, match="recipe='lightgbm' has min_samples_bin=3"):
+        sw.train({**QUICK, "recipe": "lightgbm"}, light)
+
+
 def test_given_bins_go_before_a_recipe() -> None:
     assert set(BY_RECIPE) == {name for recipe in RECIPES.values() for name in recipe}.intersection(BINS)
     assert sw.Dataset(MANY, recipe="lightgbm", min_samples_bin=32).min_samples_bin == 32

@@ -7,8 +7,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from sapwood.data.dataset import BY_RECIPE, Dataset
 from sapwood.data.saved import BINS
+from sapwood.device import cpu
 from sapwood.errors import ParameterError
 from sapwood.params import called, given_names
 
@@ -51,6 +54,9 @@ def _width(data: Dataset, max_bins: int, min_samples_bin: int) -> tuple[int, int
     """What the bins of a column depend on (NUMERICS 3); None where every value has its own."""
     if data.n_rows <= max_bins or len(data.categories) == data.n_columns:
         return None
-    rows = data.n_rows if data.weight is None else float(data.weight.sum())
-    rows *= min(1.0, SAMPLE / data.n_rows)
-    return max_bins, min(max_bins, max(128, int(rows / min_samples_bin)))
+    rows = data.n_rows
+    if data.weight is not None:
+        counts, whole, _ = cpu.counts(data.weight)
+        rows = int(counts.sum()) if whole else int(np.count_nonzero(counts))
+    rows = int(rows * min(1.0, SAMPLE / data.n_rows))
+    return max_bins, min(max_bins, max(128, rows // min_samples_bin))

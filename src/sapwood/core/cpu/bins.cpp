@@ -175,7 +175,7 @@ std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& 
   const uint64_t k = key(0, CUTS, 0, 0);
   std::vector<std::vector<Drawn>> parts(pieces(n));
   std::vector<uint64_t> draws;
-  int64_t sure;  // smaller draws than `draws` has
+  int64_t sure = 0;  // smaller draws than `draws` has
   auto draw_up_to = [&](uint64_t floor, uint64_t ceiling) {
     run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
       parts[t].clear();

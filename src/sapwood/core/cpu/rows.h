@@ -22,10 +22,10 @@ static void exp_block(double* x, int n) {
   double k[BLOCK];
   int whole = 0;  // up to which x there are whole vectors
 #if defined(__AVX512F__)
-  for (whole = 0; whole + 8 <= n; whole += 8) {
+  for (; whole + 8 <= n; whole += 8) {
     const __m512d round = _mm512_set1_pd(ROUND),
-                  above = _mm512_max_pd(_mm512_set1_pd(-746.0), _mm512_loadu_pd(x + whole)),
-                  at = _mm512_min_pd(_mm512_set1_pd(710.0), above);
+                  above = _mm512_max_pd(_mm512_set1_pd(EXP_LOW), _mm512_loadu_pd(x + whole)),
+                  at = _mm512_min_pd(_mm512_set1_pd(EXP_HIGH), above);
     const __m512d power = _mm512_sub_pd(_mm512_add_pd(_mm512_mul_pd(at, _mm512_set1_pd(LOG2E)), round), round);
     const __m512d rest = _mm512_sub_pd(at, _mm512_mul_pd(power, _mm512_set1_pd(LN2_HI)));
     _mm512_storeu_pd(x + whole, _mm512_sub_pd(rest, _mm512_mul_pd(power, _mm512_set1_pd(LN2_LO))));

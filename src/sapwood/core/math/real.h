@@ -39,6 +39,7 @@ constexpr double ROUND = 0x1.8p52;  // adding and subtracting it rounds |x| < 2^
 constexpr double LN2_HI = 0x1.62e42feep-1, LN2_LO = 0x1.a39ef35793c76p-33;  // k * LN2_HI is exact for |k| < 2^20
 constexpr double LN2 = 0x1.62e42fefa39efp-1;
 constexpr double LOG2E = 0x1.71547652b82fep0;
+constexpr double EXP_LOW = -746.0, EXP_HIGH = 710.0;  // e^x is 0 below, inf above
 
 // r + r^2 P(r), the Taylor series of e^r - 1 up to r^13; |r| <= ln(2)/2 leaves an error of 2^-58.
 inline double exp_tail(double r) {
@@ -60,8 +61,8 @@ inline double exp_tail(double r) {
 // e^x = 2^k e^r; `shifted` is k + ROUND. The scaling is done in two halves, so that overflow and subnormal results come out right; no
 // branches, so that a loop over rows becomes vector code.
 inline double exp_rest(double x, double& shifted) {  // r
-  x = x < -746.0 ? -746.0 : x;
-  x = x > 710.0 ? 710.0 : x;
+  x = x < EXP_LOW ? EXP_LOW : x;
+  x = x > EXP_HIGH ? EXP_HIGH : x;
   shifted = x * LOG2E + ROUND;
   const double k = shifted - ROUND;
   return (x - k * LN2_HI) - k * LN2_LO;
