@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "bind/gate.h"
+#include "bind/gil.h"
 #include "math/real.h"
 
 namespace sapwood {

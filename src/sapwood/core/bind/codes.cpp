@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "bind/tables.h"
-#include "cpu/combine.h"
-#include "cpu/encode.h"
-#include "cpu/memory.h"
+#include "cpu/data/combinations.h"
+#include "cpu/data/target_statistics.h"
+#include "host/memory.h"
 #include "math/hash.h"
 
 namespace sapwood {

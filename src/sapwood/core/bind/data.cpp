@@ -1,7 +1,7 @@
 // Bins: their cuts, the codes of a table, trees over codes.
 #include "bind/tables.h"
-#include "cpu/bins.h"
-#include "cpu/listing.h"
+#include "cpu/data/binned.h"
+#include "cpu/data/canonical_codes.h"
 #include "cpu/trainer.h"
 
 namespace sapwood {

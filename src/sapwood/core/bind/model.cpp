@@ -1,8 +1,8 @@
 // A model: predictions, leaves, explanations.
 #include "bind/shelves.h"
 #include "bind/tables.h"
-#include "cpu/forest.h"
-#include "cpu/shap.h"
+#include "cpu/predict/forest.h"
+#include "cpu/predict/shap.h"
 
 namespace sapwood {
 namespace {

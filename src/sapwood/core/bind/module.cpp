@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "bind/arrays.h"
-#include "cpu/kernels.h"
+#include "cpu/kernels/kernels.h"
 
 namespace sapwood {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cpu/kernels.h"
+#include "cpu/kernels/kernels.h"
 
 namespace sapwood {
 

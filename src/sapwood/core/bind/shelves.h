@@ -1,7 +1,7 @@
 // What the core has by name, and the fields that go with it.
 #pragma once
 #include "bind/arrays.h"
-#include "cpu/leaf.h"
+#include "cpu/leaf/leaf.h"
 #include "registry.h"
 
 namespace sapwood {

@@ -1,8 +1,8 @@
 // Tables of Python as the core reads them: views into Python's memory, which the caller keeps alive.
 #pragma once
 #include "bind/arrays.h"
-#include "cpu/linear.h"
-#include "cpu/table.h"
+#include "cpu/leaf/linear.h"
+#include "cpu/data/table.h"
 
 namespace sapwood {
 

@@ -1,4 +1,4 @@
-#include "trainer.h"
+#include "cpu/trainer.h"
 
 #include <string.h>
 
@@ -7,11 +7,11 @@
 #include <map>
 #include <stdexcept>
 
-#include "../math/gain.h"
-#include "../math/hash.h"
-#include "exact.h"
-#include "grow.h"
-#include "pool.h"
+#include "math/gain.h"
+#include "math/hash.h"
+#include "cpu/grow/exact.h"
+#include "cpu/grow/growth.h"
+#include "host/pool.h"
 
 namespace sapwood {
 namespace {

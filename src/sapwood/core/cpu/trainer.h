@@ -4,13 +4,13 @@
 #include <string>
 #include <vector>
 
-#include "../registry.h"
-#include "bins.h"
-#include "judge.h"
-#include "leaf.h"
-#include "linear.h"
-#include "roots.h"
-#include "rules.h"
+#include "registry.h"
+#include "cpu/data/binned.h"
+#include "cpu/grow/split_ranker.h"
+#include "cpu/leaf/leaf.h"
+#include "cpu/leaf/linear.h"
+#include "cpu/grow/root_histograms.h"
+#include "records/constraints.h"
 
 namespace sapwood {
 

@@ -1,6 +1,6 @@
 // Depth-wise growth: all nodes of a level before any of the next, in the order of their ids.
 #pragma once
-#include "../math/types.h"
+#include "math/types.h"
 
 namespace sapwood {
 

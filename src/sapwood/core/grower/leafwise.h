@@ -1,6 +1,6 @@
 // Leaf-wise growth: always the node whose split gains most; equal gains: the lower id.
 #pragma once
-#include "../math/types.h"
+#include "math/types.h"
 
 namespace sapwood {
 

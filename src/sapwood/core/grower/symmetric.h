@@ -1,6 +1,6 @@
 // Symmetric growth: one split for all nodes of a level, so that a tree is a table of 2^depth values.
 #pragma once
-#include "../math/types.h"
+#include "math/types.h"
 
 namespace sapwood {
 

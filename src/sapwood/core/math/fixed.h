@@ -1,7 +1,7 @@
 // Fixed point (NUMERICS 4): power-of-two scales from order-free maxima, rounding half to even.
 #pragma once
-#include "real.h"
-#include "types.h"
+#include "math/real.h"
+#include "math/types.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

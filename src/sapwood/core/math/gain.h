@@ -1,6 +1,6 @@
 // The gain of a split (NUMERICS 5), in quantised units: float64 functions of exact integer sums, one fixed expression.
 #pragma once
-#include "fixed.h"
+#include "math/fixed.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

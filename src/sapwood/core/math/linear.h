@@ -1,6 +1,6 @@
 // A linear leaf: its value at a row, and the equations behind its coefficients (NUMERICS, Linear leaves).
 #pragma once
-#include "fixed.h"
+#include "math/fixed.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,7 +1,7 @@
 // What an objective states. Those on the shelf inherit from Loss and say only what differs; f holds the values of their own fields.
 #pragma once
-#include "real.h"
-#include "types.h"
+#include "math/real.h"
+#include "math/types.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

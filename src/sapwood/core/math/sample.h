@@ -1,8 +1,8 @@
 // What a sampler states (NUMERICS 10). Those on the shelf inherit from Sampler and say only what differs; f holds the values of
 // their own fields. Pure functions of one row: whoever calls them does the counting.
 #pragma once
-#include "fixed.h"
-#include "hash.h"
+#include "math/fixed.h"
+#include "math/hash.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,6 +1,6 @@
 // Absolute error: loss |s - y|, gradient its sign, hessian 0, for which a leaf counts its rows (1); the median minimises it.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

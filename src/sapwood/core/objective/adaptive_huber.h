@@ -1,6 +1,6 @@
 // Huber loss whose delta follows the fit (Friedman 1999, section 4.4): before each round it is the huber_quantile of |y - s|.
 #pragma once
-#include "huber.h"
+#include "objective/huber.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

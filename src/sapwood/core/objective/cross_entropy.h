@@ -1,6 +1,6 @@
 // Cross-entropy of a probability: logistic loss of labels from 0 to 1.
 #pragma once
-#include "logistic.h"
+#include "objective/logistic.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

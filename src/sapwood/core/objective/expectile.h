@@ -1,7 +1,7 @@
 // Expectile loss (asymmetric squared error; Newey and Powell 1987): w (s - y)^2 / 2 with w = a below the label and 1 - a above;
 // gradient w (s - y), hessian w.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

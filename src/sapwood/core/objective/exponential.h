@@ -1,7 +1,7 @@
 // Exponential loss of labels 0 and 1 (AdaBoost; Friedman, Hastie and Tibshirani 2000): e^(-t s) with t = 2 y - 1, gradient -t e^(-t s),
 // hessian e^(-t s); half the log-odds minimise it, so a probability is sigmoid(2 s).
 #pragma once
-#include "logistic.h"
+#include "objective/logistic.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

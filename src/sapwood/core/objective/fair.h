@@ -1,7 +1,7 @@
 // Fair loss of r = s - y: c^2 (u - log(1 + u)) with u = |r| / c; gradient c r / (c + |r|). The hessian c^2 / (c + |r|)^2 vanishes far off,
 // so it is c / (c + |r|), that of the parabola that touches the loss at r and lies above it elsewhere.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

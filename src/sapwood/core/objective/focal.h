@@ -4,7 +4,7 @@
 // That turns negative on rows that are badly wrong (large L); the hessian leaves out its one negative term, -c L, and so is positive and
 // never below it. With c = 0 nothing is left out, and the loss is a times the logistic one.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,6 +1,6 @@
 // Gamma loss of positive amounts with mean e^s: y e^-s + s, gradient 1 - y e^-s, hessian y e^-s; the logarithm of the mean minimises it.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,7 +1,7 @@
 // Hinge loss of labels 0 and 1: max(0, 1 - t s) with t = 2 y - 1, gradient -t inside the margin (t s < 1), hessian 0, for which a leaf counts
 // its rows (1). The exact leaf is a quantile of the margins' edges; predictions are classes.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

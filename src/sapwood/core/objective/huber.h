@@ -1,7 +1,7 @@
 // Huber loss of r = s - y: r^2 / 2 up to delta, then delta (|r| - delta / 2); gradient r cut at +-delta; hessian 1, its bound.
 // The exact leaf is Friedman's (1999, section 4.4): the median, and from there one gradient step.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

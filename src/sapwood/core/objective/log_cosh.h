@@ -1,7 +1,7 @@
 // Log-cosh loss of r = s - y: log cosh r, r^2 / 2 near 0 and |r| - log 2 far off; gradient tanh r. The hessian 1 - tanh^2 r vanishes
 // far off, so it is tanh(r) / r, that of the parabola that touches the loss at r and lies above it elsewhere (1 at r = 0).
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

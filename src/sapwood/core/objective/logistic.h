@@ -1,6 +1,6 @@
 // Logistic loss of labels 0 and 1: log(1 + e^s) - y s, gradient p - y, hessian p (1 - p); the log-odds minimise it.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

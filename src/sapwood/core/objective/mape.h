@@ -1,7 +1,7 @@
 // Absolute percentage error: |s - y| / max(1, |y|), an absolute error whose rows weigh m = 1 / max(1, |y|); gradient +-m, hessian 0,
 // for which a leaf counts its rows (1), whatever the unit of y; the median under these weights minimises it.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

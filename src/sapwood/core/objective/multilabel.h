@@ -1,6 +1,6 @@
 // Several labels of 0 or 1 a row: the sum of their logistic losses, one score and one tree a label.
 #pragma once
-#include "logistic.h"
+#include "objective/logistic.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,6 +1,6 @@
 // K classes, each against all others: the sum of K logistic losses of [y = k]; predictions are the K probabilities over their sum.
 #pragma once
-#include "logistic.h"
+#include "objective/logistic.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,6 +1,6 @@
 // Poisson loss of counts with mean e^s: e^s - y s, gradient e^s - y, hessian e^s; the logarithm of the mean minimises it.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,6 +1,6 @@
 // Quantile (pinball) loss: a (y - s) below the label, (1 - a) (s - y) above; hessian 0, for which a leaf counts its rows (1).
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,7 +1,7 @@
 // Softmax cross-entropy of K classes: -log p_y, gradient p_k - [y = k], hessian K/(K-1) p_k (1 - p_k) (Friedman 2001, eq. 30);
 // the log priors minimise it. One score a class. Along one score it is a logistic loss (Trainer::rows_of), whence `loss` and its like.
 #pragma once
-#include "logistic.h"
+#include "objective/logistic.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,6 +1,6 @@
 // Squared error: loss (s - y)^2 / 2, gradient s - y, hessian 1; the mean minimises it.
 #pragma once
-#include "../math/loss.h"
+#include "math/loss.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

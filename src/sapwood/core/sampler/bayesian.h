@@ -1,6 +1,6 @@
 // The Bayesian bootstrap (Rubin 1981), as CatBoost tempers it: every row counts (-log u)^bagging_temperature times.
 #pragma once
-#include "../math/sample.h"
+#include "math/sample.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

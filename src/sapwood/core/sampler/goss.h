@@ -2,7 +2,7 @@
 // other_rate drawn from the rest, which count (1 - top_rate) / other_rate times. LightGBM ranks by |gradient * hessian|, which puts
 // the confidently wrong last.
 #pragma once
-#include "../math/sample.h"
+#include "math/sample.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,7 +1,7 @@
 // Minimal variance sampling (Ibragimov and Gusev 2019): a row takes part with probability p = min(1, s / mu) and counts 1 / p times,
 // s = sqrt(sum of squared gradients over outputs + mvs_reg), mu such that subsample of the rows are expected.
 #pragma once
-#include "../math/sample.h"
+#include "math/sample.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

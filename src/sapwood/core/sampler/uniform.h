@@ -1,6 +1,6 @@
 // Uniform sampling: every row takes part with the same probability, or with that of its class; nobody counts more than once.
 #pragma once
-#include "../math/sample.h"
+#include "math/sample.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 

@@ -1,0 +1,59 @@
+// The way out of the GIL and back: a long call lets other Python threads run, and Ctrl-C ends it.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "host/pool.h"
+
+namespace sapwood {
+namespace nb = nanobind;
+
+// Once Python is leaving, a daemon thread that asks for the GIL would be ended by an exception through our frames, and the process
+// aborted. So such a thread waits for the end instead, and Python leaves only when no thread of ours is on its way to the GIL.
+struct Gate {
+  std::atomic<bool> closed{false};
+  std::atomic<int> entering{0};
+  std::thread::id leaver;
+
+  void enter() {
+    entering.fetch_add(1);
+    if (!closed || std::this_thread::get_id() == leaver) return;
+    entering.fetch_sub(1);
+    for (;;) ::pause();
+  }
+  void entered() { entering.fetch_sub(1); }
+  void close() {
+    leaver = std::this_thread::get_id();
+    closed = true;
+    // Those on their way get it now; a second at most, in case a fork left the count wrong.
+    const nb::gil_scoped_release release;
+    for (int ms = 0; entering > 0 && ms < 1000; ms++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+};
+inline Gate gate;
+
+struct Release {
+  PyThreadState* state = PyEval_SaveThread();
+  ~Release() {
+    gate.enter();
+    PyEval_RestoreThread(state);
+    gate.entered();
+  }
+};
+
+// Runs `f` without the GIL; a Ctrl-C noticed on the way comes out as the KeyboardInterrupt it is.
+template <class F>
+auto freely(F&& f) {
+  try {
+    const Release release;
+    return f();
+  } catch (const Interrupted&) {
+    throw nb::python_error();
+  }
+}
+
+}  // namespace sapwood

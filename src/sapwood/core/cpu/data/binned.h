@@ -1,0 +1,99 @@
+// Cuts and codes: from chunks of a table to a Binned, the immutable form that trees are grown on.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cpu/kernels/kernels.h"
+#include "host/memory.h"
+#include "records/layout.h"
+#include "cpu/data/table.h"
+#include "cpu/data/sparse_columns.h"
+
+namespace sapwood {
+
+// What a row counts for (NUMERICS 2): nothing given, whole multiples, or real weights in fixed point.
+struct Weights {
+  bool given = false, whole = false, unit = false;  // unit: every weight is 0 or 1
+  std::vector<int32_t> multiple;                    // whole: W; real: C
+  int shift = 0;                                    // counts read multiple / 2^shift
+  const double* real = nullptr;                     // (n) the weights themselves, where they are not whole
+  Weights() = default;
+  Weights(const double* w, int64_t n);
+  int64_t of(int64_t row) const { return given ? multiple[row] : 1; }
+};
+
+constexpr int EVERY_VALUE = 0x7fffffff;  // as max_bins: a bin for every value, however many, found from all rows
+std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins,
+                                           int min_samples_bin, int n_threads);
+
+// The codes of some consecutive rows, twice:
+//   groups  row-major, up to 32 slots side by side: what histograms read
+//   planes  one slot after the other, padded: what partitions read
+// or, of slots that are lists:
+//   lists   row by row: what histograms read
+//   thin    column by column: what partitions read
+struct Shard {
+  int64_t n_rows = 0, first = 0;  // `first`: global position of its first row
+  Memory groups, planes;
+  std::vector<size_t> plane_at;  // (slots) bytes
+  std::vector<RowCodes> lists;   // (slots that are lists)
+  Thin thin;                     // their columns
+};
+
+class Binned {
+ public:
+  // exact: for trees that look at every value; 32-bit codes in planes only, all chunks in one shard
+  // n_categories (n_columns): of columns that hold codes, int32, negative where missing; 0 for numbers
+  // fuse: columns with few codes share slots, which changes no sum; not given: where that is faster
+  Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, const std::vector<int>& n_categories,
+         bool exact, std::optional<bool> fuse, int n_threads);  // throws std::invalid_argument: a code is too large
+  Binned(const Binned&) = delete;
+  int64_t n_rows = 0;
+  int n_columns = 0;
+  bool exact = false;
+  std::vector<std::vector<double>> cuts;
+  std::vector<int> n_bins;  // of values; the code n_bins means missing
+  std::vector<uint8_t> has_missing, is_category;
+  bool any_category = false;
+  std::vector<int> usual;  // the code of what a thin column does not list, or -1
+  Layout layout;
+  std::vector<Shard> shards;
+  size_t n_bytes() const;
+  void* group(const Shard& s, const Group& g) const { return s.groups.as<char>() + (size_t)s.n_rows * g.offset; }
+  void* plane(const Shard& s, int slot) const { return s.planes.as<char>() + s.plane_at[slot]; }
+  uint32_t slot_code(const Shard& s, int slot, int64_t row) const {
+    const void* codes = plane(s, slot);
+    const size_t bytes = layout.slots[slot].code_bytes;
+    return bytes == 1   ? ((const uint8_t*)codes)[row]
+           : bytes == 2 ? ((const uint16_t*)codes)[row]
+                        : ((const uint32_t*)codes)[row];
+  }
+  uint32_t code(const Shard& s, int column, int64_t row) const;
+  template <class Code>
+  void codes(int column, Code* out) const;  // (n_rows) OUT
+  // What a split of a column looks at: the code of its slot, or of lists the column's own.
+  uint32_t split_code(const Shard& s, int column, int64_t row) const {
+    const int slot = layout.members[column].slot;
+    return layout.slots[slot].lists() ? listed_code(s, column, row) : slot_code(s, slot, row);
+  }
+
+ private:
+  std::vector<Thin> thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, std::optional<bool> fuse,
+                             int n_threads);
+  void find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads);
+  Shard new_shard(int64_t n_rows);
+  void add_shard(Shard shard);
+  template <class Code>
+  void encode_column(const Chunk& chunk, int c, int64_t at, int n, const Cuts& ready, const float* single,
+                     Code* code) const;
+  template <class Code, class Turned>
+  void encode_slot(const Chunk& chunk, int slot, int64_t at, int n, const std::vector<Cuts>& ready, Turned& turned,
+                   Code* code, std::vector<uint8_t>& gone) const;
+  void encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads);
+  void encode_shares(Shard& shard, Thin thin, int n_threads);
+  uint32_t listed_code(const Shard& s, int column, int64_t row) const;
+  void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads);
+};
+
+}  // namespace sapwood

@@ -1,0 +1,141 @@
+#include "cpu/data/canonical_codes.h"
+
+#include <algorithm>
+
+#include "math/hash.h"
+#include "host/pool.h"
+
+namespace sapwood {
+namespace {
+
+constexpr int64_t SAMPLE = 256;  // rows that decide whether a column is listed: where one code has 7 of 8 of them
+
+class Lister {
+ public:
+  Lister(const Binned& binned, int n_threads) : b_(binned), l_(binned.layout), n_threads_(n_threads) {
+    const int64_t n = std::min(SAMPLE, b_.n_rows);
+    const uint64_t k = key(0, LISTED, 0, 0);
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t row = n < SAMPLE ? i : (int64_t)(draw(k, (uint64_t)i) % (uint64_t)b_.n_rows);
+      size_t s = 0;
+      while (row >= b_.shards[s].first + b_.shards[s].n_rows) s++;
+      sample_.push_back({&b_.shards[s], row - b_.shards[s].first});
+    }
+  }
+
+  Listing list() {
+    const std::vector<int> usual = usual_codes();
+    Listing out;
+    for (int c = 0; c < b_.n_columns; c++)
+      if (usual[c] >= 0) out.column.push_back(c), out.usual.push_back((uint16_t)usual[c]);
+    own_.resize(b_.n_columns);
+    run(n_threads_, (int64_t)l_.slots.size(), [&](int64_t s, int) { list_slot((int)s, usual); });
+    for (const int32_t c : out.column) out.offset.push_back(out.offset.back() + (int64_t)own_[c].row.size());
+    out.row.resize((size_t)out.offset.back()), out.code.resize((size_t)out.offset.back());
+    run(n_threads_, (int64_t)out.column.size(), [&](int64_t k, int) {
+      Own& own = own_[out.column[k]];
+      std::copy(own.row.begin(), own.row.end(), out.row.begin() + out.offset[k]);
+      std::copy(own.code.begin(), own.code.end(), out.code.begin() + out.offset[k]);
+      own = {};
+    });
+    return out;
+  }
+
+ private:
+  struct Place {
+    const Shard* shard;
+    int64_t row;
+  };
+  struct Own {  // of one column
+    std::vector<uint32_t> row;
+    std::vector<uint16_t> code;
+    void add(int64_t r, uint32_t c) { row.push_back((uint32_t)r), code.push_back((uint16_t)c); }
+  };
+
+  // (columns) the code that 7 of 8 rows of the sample have, or -1
+  std::vector<int> usual_codes() const {
+    std::vector<int> usual(b_.n_columns, -1);
+    if (b_.exact || b_.n_rows > 0xffffffff) return usual;
+    const int64_t least = ((int64_t)sample_.size() * 7 + 7) / 8;
+    std::vector<int64_t> hits(b_.n_columns, 0);  // of thin columns: rows of the sample that are listed
+    for (int s = 0; s < (int)l_.slots.size(); s++)
+      if (l_.slots[s].shared)
+        for (const Place& p : sample_) each_unusual(s, p, [&](int c, uint32_t) { hits[c]++; });
+    for (int c = 0; c < b_.n_columns; c++) {
+      const bool thin = l_.slot_of(c).shared;
+      if (b_.is_category[c]) continue;
+      usual[c] = thin && (int64_t)sample_.size() - hits[c] >= least ? b_.usual[c] : majority(c, least);
+    }
+    return usual;
+  }
+
+  int majority(int c, int64_t least) const {
+    std::vector<uint32_t> codes;
+    for (const Place& p : sample_) codes.push_back(b_.code(*p.shard, c, p.row));
+    std::sort(codes.begin(), codes.end());
+    const uint32_t middle = codes[codes.size() / 2];  // no other can have as many
+    return std::count(codes.begin(), codes.end(), middle) >= least ? (int)middle : -1;
+  }
+
+  // f(column, code) for every column of a shared slot that has another than its usual code in a row.
+  template <class F>
+  void each_unusual(int s, const Place& p, F&& f) const {
+    const Slot& slot = l_.slots[s];
+    auto one = [&](uint32_t code) {
+      const auto after = std::upper_bound(slot.columns.begin(), slot.columns.end(), code,
+                                          [&](uint32_t x, int c) { return x < l_.members[c].first; });
+      const int c = *(after - 1);
+      f(c, code - l_.members[c].first);
+    };
+    if (!slot.lists()) {
+      if (const uint32_t code = b_.slot_code(*p.shard, s, p.row)) one(code);
+      return;
+    }
+    const RowCodes& lists = p.shard->lists[s - l_.first_list];
+    const uint32_t* offset = lists.offset.as<uint32_t>();
+    for (uint32_t i = offset[p.row]; i < offset[p.row + 1]; i++) one(lists.codes.as<uint16_t>()[i]);
+  }
+
+  void list_slot(int s, const std::vector<int>& usual) {
+    const Slot& slot = l_.slots[s];
+    auto by_layout = [&](int c) { return slot.shared && usual[c] == b_.usual[c]; };
+    std::vector<int> of;  // by code of a bundle: whose it is, or -1
+    for (const int c : slot.columns) {
+      if (usual[c] < 0) continue;
+      if (!by_layout(c)) list_codes_of(c, usual[c]);
+      else if (slot.lists())
+        for (const Shard& shard : b_.shards) {
+          const Entries e = shard.thin.of(c);
+          for (int64_t i = 0; i < e.n; i++) own_[c].add(shard.first + e.rows[i], e.codes[i]);
+        }
+      else {
+        of.resize(slot.n_codes, -1);
+        std::fill_n(of.begin() + l_.members[c].first, l_.members[c].n, c);
+      }
+    }
+    for (const Shard& shard : b_.shards)
+      for (int64_t i = 0; i < shard.n_rows && !of.empty(); i++) {
+        const uint32_t code = b_.slot_code(shard, s, i);
+        if (const int c = of[code]; c >= 0) own_[c].add(shard.first + i, code - l_.members[c].first);
+      }
+  }
+
+  void list_codes_of(int c, int usual) {
+    std::vector<uint16_t> codes(b_.n_rows);
+    b_.codes(c, codes.data());
+    for (int64_t i = 0; i < b_.n_rows; i++)
+      if (codes[i] != usual) own_[c].add(i, codes[i]);
+  }
+
+  const Binned& b_;
+  const Layout& l_;
+  int n_threads_;
+  std::vector<Place> sample_;
+  std::vector<Own> own_;  // (columns)
+};
+
+}  // namespace
+
+Listing list_codes(const Binned& binned, int n_threads) { return Lister(binned, n_threads).list(); }
+
+}  // namespace sapwood

@@ -1,0 +1,18 @@
+// Listing: codes in a form that depends on nothing but the codes. Columns in which most rows have one code are lists of the others.
+// Enters: a Binned of any layout. Leaves: what datasets save, and what their fingerprints are made of.
+#pragma once
+#include "cpu/data/binned.h"
+
+namespace sapwood {
+
+struct Listing {
+  std::vector<int32_t> column;     // (k) rising
+  std::vector<uint16_t> usual;     // (k) the code of the rows that are not listed
+  std::vector<int64_t> offset{0};  // (k + 1) into what follows
+  std::vector<uint32_t> row;       // rising within a column
+  std::vector<uint16_t> code;
+};
+
+Listing list_codes(const Binned& binned, int n_threads);
+
+}  // namespace sapwood

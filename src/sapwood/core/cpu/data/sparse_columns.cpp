@@ -1,0 +1,176 @@
+#include "cpu/data/sparse_columns.h"
+
+#include <string.h>
+
+#include "cpu/kernels/kernels.h"
+#include "host/pool.h"
+
+namespace sapwood {
+namespace {
+
+constexpr int64_t THIN = 4;          // a column is, of which at most one row in so many is stored
+constexpr int64_t LOOSE = 8;         // a bundle that fills fewer rows than one in so many is not worth a plane
+constexpr int MOST_CODES = 4096;     // of a bundle: its sums stay in L1
+constexpr int LIST_CODES = 65536;    // of lists: codes of 16 bits, sums that stay in L2
+constexpr size_t OPEN_BUNDLES = 64;  // that a column may join, those that last got one first
+
+uint16_t code_of(double x, const Cuts& cuts) {
+  uint16_t code;
+  kernels().bin64(&x, 1, cuts.d.data(), cuts.n, &code);
+  return code;
+}
+
+struct Bundle {
+  Share share;
+  int n_codes = 1;  // 0: all members have their usual codes
+  int64_t n_rows = 0;
+  std::vector<uint64_t> taken;  // a bit a row
+};
+
+}  // namespace
+
+std::vector<int> usual_codes(const std::vector<Chunk>& chunks, const std::vector<Cuts>& cuts) {
+  std::vector<int> usual(cuts.size(), -1);
+  for (size_t c = 0; c < cuts.size(); c++) {
+    int64_t n_rows = 0, n_stored = 0;
+    bool thin = true;
+    for (const Chunk& chunk : chunks) {
+      const Column& column = chunk.columns[c];
+      thin =
+          thin && column.sparse() && code_of(column.absent, cuts[c]) == code_of(chunks[0].columns[c].absent, cuts[c]);
+      n_rows += chunk.n_rows, n_stored += column.n_stored;
+    }
+    if (thin && n_stored * THIN <= n_rows) usual[c] = code_of(chunks[0].columns[c].absent, cuts[c]);
+  }
+  return usual;
+}
+
+Thin::Thin(const Chunk& chunk, const std::vector<int>& usual, const std::vector<Cuts>& cuts, int n_threads)
+    : begin_(usual.size(), 0), count_(usual.size(), 0) {
+  int64_t at = 0;
+  for (size_t c = 0; c < usual.size(); c++) {
+    begin_[c] = at;
+    if (usual[c] >= 0) at += chunk.columns[c].n_stored;
+  }
+  rows_ = Memory((size_t)at * 4), codes_ = Memory((size_t)at * 2);
+  run(n_threads, (int64_t)usual.size(), [&](int64_t c, int) {
+    if (usual[c] < 0) return;
+    const Column& column = chunk.columns[c];
+    int32_t* rows = rows_.as<int32_t>() + begin_[c];
+    uint16_t *codes = codes_.as<uint16_t>() + begin_[c], code[BLOCK];
+    int64_t n = 0;
+    for (int64_t first = 0; first < column.n_stored; first += BLOCK) {
+      const int m = (int)std::min<int64_t>(BLOCK, column.n_stored - first);
+      encode(column.stored(), first, m, cuts[c], code);
+      for (int i = 0; i < m; i++) {  // a stored zero is overwritten by the next entry
+        rows[n] = column.rows[first + i], codes[n] = code[i];
+        n += code[i] != usual[c];
+      }
+    }
+    count_[c] = n;
+  });
+}
+
+void Thin::keep(const std::vector<uint8_t>& wanted) {
+  int64_t n = 0;
+  for (size_t c = 0; c < wanted.size(); c++) n += wanted[c] ? count_[c] : 0;
+  Memory rows((size_t)n * 4), codes((size_t)n * 2);
+  int64_t at = 0;
+  for (size_t c = 0; c < wanted.size(); c++) {
+    if (!wanted[c]) count_[c] = 0;
+    if (count_[c] > 0) {
+      memcpy(rows.as<int32_t>() + at, of((int)c).rows, (size_t)count_[c] * 4);
+      memcpy(codes.as<uint16_t>() + at, of((int)c).codes, (size_t)count_[c] * 2);
+    }
+    begin_[c] = at;
+    at += count_[c];
+  }
+  rows_ = std::move(rows), codes_ = std::move(codes);
+}
+
+RowCodes::RowCodes(const Thin& thin, const Layout& layout, const Slot& slot, int64_t n_rows)
+    : offset((size_t)(n_rows + 1) * 4) {
+  uint32_t* at = offset.as<uint32_t>();
+  memset(at, 0, (size_t)(n_rows + 1) * 4);
+  for (const int c : slot.columns) {
+    const Entries e = thin.of(c);
+    for (int64_t i = 0; i < e.n; i++) at[e.rows[i] + 1]++;
+  }
+  for (int64_t r = 0; r < n_rows; r++) at[r + 1] += at[r];
+  codes = Memory((size_t)at[n_rows] * 2 + 64);
+  for (const int c : slot.columns) {  // at[r] moves on to where row r + 1 began
+    const Entries e = thin.of(c);
+    const uint32_t first = layout.members[c].first;
+    for (int64_t i = 0; i < e.n; i++) codes.as<uint16_t>()[at[e.rows[i]]++] = (uint16_t)(first + e.codes[i]);
+  }
+  memmove(at + 1, at, (size_t)n_rows * 4);
+  at[0] = 0;
+}
+
+// Greedy, columns with many entries first: those that belong together find each other before small ones come between them. The
+// choice does not depend on threads or chunks, and no choice changes a sum.
+std::vector<Share> share_slots(const std::vector<Thin>& shards, const std::vector<int64_t>& first, int64_t n_rows,
+                               const std::vector<int>& usual, const std::vector<int>& n_bins,
+                               const std::vector<uint8_t>& has_missing) {
+  std::vector<Bundle> open, done;
+  std::vector<int> listed;
+  auto each_row = [&](int c, auto&& f) {  // until f says no
+    for (size_t s = 0; s < shards.size(); s++) {
+      const Entries e = shards[s].of(c);
+      for (int64_t i = 0; i < e.n; i++)
+        if (!f(first[s] + e.rows[i])) return false;
+    }
+    return true;
+  };
+  auto put = [&](int c, Bundle& b) {
+    b.share.columns.push_back(c), b.n_codes += n_bins[c] + has_missing[c];
+    each_row(c, [&](int64_t r) { return b.taken[r >> 6] |= 1ull << (r & 63), ++b.n_rows > 0; });
+  };
+  auto fits = [&](int c, const Bundle& b) {
+    return b.n_codes + n_bins[c] + has_missing[c] <= MOST_CODES &&
+           each_row(c, [&](int64_t r) { return (b.taken[r >> 6] >> (r & 63) & 1) == 0; });
+  };
+  std::vector<std::pair<int64_t, int>> order;  // less entries, column
+  for (int c = 0; c < (int)usual.size(); c++) {
+    int64_t n = 0;
+    for (const Thin& shard : shards) n -= shard.of(c).n;
+    if (usual[c] >= 0) order.push_back({n, c});
+  }
+  std::sort(order.begin(), order.end());
+  for (const auto& [_, c] : order) {
+    // A bundle's codes that go right are one range, unless a column has missing values beside its usual one.
+    if ((has_missing[c] && usual[c] != n_bins[c]) || n_bins[c] >= MOST_CODES) {
+      listed.push_back(c);
+      continue;
+    }
+    size_t k = open.size();
+    while (k > 0 && !fits(c, open[k - 1])) k--;
+    if (k == 0) {
+      if (open.size() == OPEN_BUNDLES) done.push_back(std::move(open[0])), open.erase(open.begin());
+      open.push_back({});
+      open.back().taken.assign((size_t)n_rows / 64 + 1, 0);
+    } else {
+      std::rotate(open.begin() + k - 1, open.begin() + k, open.end());
+    }
+    put(c, open.back());
+  }
+  std::vector<Share> shares;
+  for (auto* some : {&done, &open})
+    for (Bundle& b : *some) {
+      std::sort(b.share.columns.begin(), b.share.columns.end());
+      if (b.n_rows * LOOSE >= n_rows && b.share.columns.size() > 1) shares.push_back(std::move(b.share));
+      else if (b.n_rows * LOOSE < n_rows) listed.insert(listed.end(), b.share.columns.begin(), b.share.columns.end());
+    }  // what is neither is a column alone, and has a slot of its own
+  std::sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) { return a.columns[0] < b.columns[0]; });
+  std::sort(listed.begin(), listed.end());
+  int room = 0;
+  for (const int c : listed) {
+    const int n = n_bins[c] + has_missing[c];
+    if (room < n) shares.push_back({{}, true}), room = LIST_CODES;
+    shares.back().columns.push_back(c);
+    room -= n;
+  }
+  return shares;
+}
+
+}  // namespace sapwood

@@ -1,0 +1,53 @@
+// Thin columns: most rows have one and the same code, the usual one; only the others are listed.
+// Enters: sparse columns and their cuts. Leaves: the listed rows of each, and which columns share a slot.
+//
+//   columns     a  b  c       a bundle of a and b      lists of a, b and c
+//   row 0       .  2  .       first(b) + 2             first(b) + 2
+//   row 1       1  .  3       first(a) + 1             first(a) + 1, first(c) + 3      a and c meet here: no bundle of both
+//   row 2       .  .  .       0                        (nothing)
+//
+// Sums of the usual code are never counted row by row: they are the node's, less those of the column's other codes.
+#pragma once
+#include "host/memory.h"
+#include "records/layout.h"
+#include "cpu/data/table.h"
+
+namespace sapwood {
+
+struct Entries {          // of one column in a shard
+  const int32_t* rows;    // (n) rising
+  const uint16_t* codes;  // (n) none of them usual
+  int64_t n;
+};
+
+class Thin {  // the thin columns of a shard
+ public:
+  Thin() = default;
+  // usual (columns): -1 where a column is not thin
+  Thin(const Chunk& chunk, const std::vector<int>& usual, const std::vector<Cuts>& cuts, int n_threads);
+  Entries of(int column) const {
+    return {rows_.as<int32_t>() + begin_[column], codes_.as<uint16_t>() + begin_[column], count_[column]};
+  }
+  void keep(const std::vector<uint8_t>& wanted);  // only some columns
+  size_t n_bytes() const { return rows_.size() + codes_.size(); }
+
+ private:
+  Memory rows_, codes_;
+  std::vector<int64_t> begin_, count_;  // (columns)
+};
+
+struct RowCodes {  // slot codes of lists, row by row
+  Memory offset;   // (n_rows + 1) uint32
+  Memory codes;    // (entries) uint16, rising within a row
+  RowCodes(const Thin& thin, const Layout& layout, const Slot& slot, int64_t n_rows);
+};
+
+// The code of what sparse columns do not store, where at most a quarter of their rows is stored; else -1.
+std::vector<int> usual_codes(const std::vector<Chunk>& chunks, const std::vector<Cuts>& cuts);
+
+// Which thin columns share a slot; n_codes (columns): of values, and the missing one where there are any.
+std::vector<Share> share_slots(const std::vector<Thin>& shards, const std::vector<int64_t>& first, int64_t n_rows,
+                               const std::vector<int>& usual, const std::vector<int>& n_bins,
+                               const std::vector<uint8_t>& has_missing);
+
+}  // namespace sapwood

@@ -1,0 +1,71 @@
+#include "cpu/data/target_statistics.h"
+
+#include <algorithm>
+
+#include "math/hash.h"
+#include "host/pool.h"
+
+namespace sapwood {
+namespace {
+
+struct Cell {  // of a category: sums over the rows so far
+  int64_t mass = 0, count = 0;
+};
+
+void encode_one(const Encode& e, const int32_t* code, int32_t n_codes, const int64_t* mass, double* value) {
+  constexpr int64_t AHEAD = 16;                  // rows that are fetched early: 1.3 to 1.6 times as fast on 1M rows
+  std::vector<Cell> cells((size_t)n_codes + 2);  // of missing values after those of the codes, then of what is new
+  auto cell = [&](int64_t r) -> Cell& { return cells[code[r] >= 0 ? code[r] : code[r] == -2 ? n_codes + 1 : n_codes]; };
+  auto write = [&](const Cell& c, int64_t r) {
+    const double m = e.mass_unit * (double)c.mass, n = e.count_unit * (double)c.count + 1.0;
+    for (size_t p = 0; p < e.priors.size(); p++) value[(int64_t)p * e.n + r] = (m + e.priors[p]) / n;
+  };
+  for (int64_t i = 0; i < e.n_order; i++) {
+    const int64_t r = e.order[i], next = e.order[std::min(i + AHEAD, e.n_order - 1)];
+    __builtin_prefetch(code + next), __builtin_prefetch(mass + next), __builtin_prefetch(value + next, 1);
+    Cell& c = cell(r);
+    write(c, r);
+    c.mass += mass[r], c.count += e.count == nullptr ? 1 : e.count[r];
+  }
+  for (int64_t r = 0; e.count != nullptr && r < e.n; r++)
+    if (e.count[r] == 0) write(cell(r), r);
+}
+
+}  // namespace
+
+// Draws are uniform: their first bits deal the rows to buckets of a few, which are then sorted one by one.
+std::vector<int32_t> hash_order(uint64_t seed, uint64_t which, const int32_t* count, int64_t n) {
+  struct Row {
+    uint64_t draw;
+    int32_t row;
+    bool operator<(const Row& o) const { return draw != o.draw ? draw < o.draw : row < o.row; }
+  };
+  int bits = 1;
+  while (bits < 24 && (int64_t)8 << bits < n) bits++;
+  const uint64_t k = key(seed, PERMUTATION, which, 0);
+  std::vector<int64_t> end(((size_t)1 << bits) + 1, 0);
+  for (int64_t i = 0; i < n; i++)
+    if (count == nullptr || count[i] > 0) end[(draw(k, i) >> (64 - bits)) + 1]++;
+  for (size_t b = 1; b < end.size(); b++) end[b] += end[b - 1];
+  const std::vector<int64_t> first = end;
+  std::vector<Row> rows(end.back());
+  for (int64_t i = 0; i < n; i++)
+    if (count == nullptr || count[i] > 0) {
+      const uint64_t u = draw(k, i);
+      rows[end[u >> (64 - bits)]++] = {u, (int32_t)i};
+    }
+  for (size_t b = 0; b + 1 < first.size(); b++) std::sort(rows.begin() + first[b], rows.begin() + first[b + 1]);
+  std::vector<int32_t> order(rows.size());
+  for (size_t i = 0; i < rows.size(); i++) order[i] = rows[i].row;
+  return order;
+}
+
+void encode(const Encode& e, double* value, int n_threads) {
+  const int64_t each = (int64_t)e.priors.size() * e.n;
+  run(n_threads, (int64_t)e.code.size() * e.n_masses, [&](int64_t t, int) {
+    const int64_t c = t / e.n_masses;
+    encode_one(e, e.code[c], e.n_codes[c], e.mass + t % e.n_masses * e.n, value + t * each);
+  });
+}
+
+}  // namespace sapwood

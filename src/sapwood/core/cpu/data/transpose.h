@@ -1,0 +1,63 @@
+// Float32 columns that lie side by side, as a row-major table has them, are read sixteen at a time: a row of those is a line of
+// memory, and a transposition in registers makes columns of sixteen rows (0.1 ns a value, against 0.4 where each is read alone).
+// Enters: a table. Leaves: values of its columns, some rows at a time.
+#pragma once
+#include <vector>
+
+#include "cpu/kernels/kernels.h"
+#include "cpu/data/table.h"
+
+namespace sapwood {
+
+// The first of sixteen columns side by side among which `first` .. `last` are, or -1.
+inline int beside(const Chunk& chunk, int first, int last) {
+  const int at = std::min(first, (int)chunk.columns.size() - BESIDE);
+  if (at < 0 || last >= at + BESIDE) return -1;
+  const Column& head = chunk.columns[at];
+  for (int k = 0; k < BESIDE; k++) {
+    const Column& c = chunk.columns[at + k];
+    if (c.kind != Kind::f32 || c.sparse() || c.stride != head.stride || c.data != head.data + 4 * k) return -1;
+  }
+  return at;
+}
+
+// For every column the first of its sixteen, or -1; where less than half of them are wanted, reading each alone is as fast.
+inline std::vector<int> all_beside(const Chunk& chunk, const std::vector<uint8_t>& wanted) {
+  const int n = (int)chunk.columns.size();
+  std::vector<int> all(n, -1);
+  for (int first = 0; first < n; first += BESIDE) {
+    const int last = std::min(n, first + BESIDE) - 1, at = beside(chunk, first, last);
+    int n_wanted = 0;
+    for (int c = first; c <= last; c++) n_wanted += wanted[c];
+    if (2 * n_wanted >= BESIDE) std::fill(all.begin() + first, all.begin() + last + 1, at);
+  }
+  return all;
+}
+
+template <int ROWS>
+class Turned {  // some rows of a table
+ public:
+  Turned(const Chunk& chunk, const std::vector<int>& all) : chunk_(chunk), all_(all) {}
+  void go(int64_t first, int n) { first_ = first, n_ = n, at_ = -1; }  // n <= ROWS
+  const float* of(int column) {                                        // (n) or null: it is to be read alone
+    const int at = all_[column];
+    if (at < 0) return nullptr;
+    if (at != at_) {
+      const Column& head = chunk_.columns[at];
+      const char* rows[ROWS];
+      for (int i = 0; i < n_; i++) rows[i] = head.data + (first_ + i) * head.stride;
+      kernels().turn(rows, n_, x_, ROWS);
+      at_ = at;
+    }
+    return x_ + (column - at) * ROWS;
+  }
+
+ private:
+  const Chunk& chunk_;
+  const std::vector<int>& all_;
+  int64_t first_ = 0;
+  int n_ = 0, at_ = -1;
+  alignas(64) float x_[BESIDE * ROWS];
+};
+
+}  // namespace sapwood

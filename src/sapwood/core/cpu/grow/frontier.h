@@ -1,0 +1,50 @@
+// Frontier: the nodes that could be split, in the order of a growth policy, and how many leaves there are already.
+#pragma once
+#include <iterator>
+#include <set>
+#include <vector>
+
+#include "registry.h"
+
+namespace sapwood {
+
+class Frontier {
+ public:
+  Frontier(const GrowerInfo& grower, bool whole_level, int max_leaves)
+      : open_(grower.before), whole_level_(whole_level), most_(max_leaves > 0 ? max_leaves : 0x7fffffff) {}
+
+  void open(double gain, int32_t id) { open_.insert({gain, id}); }
+  bool close(double gain, int32_t id) { return open_.erase({gain, id}) != 0; }
+  bool room() const { return n_leaves_ < most_; }  // for one more leaf
+
+  // batch OUT: the nodes to split next, one or all that are as deep; false where none is left. depth(id): of a node
+  template <class Depth>
+  bool next(const Depth& depth, std::vector<int32_t>& batch) {
+    batch.clear();
+    while (!open_.empty() && room()) {
+      const int32_t id = open_.begin()->id;
+      if (!batch.empty() && !(whole_level_ && depth(id) == depth(batch[0]))) break;
+      batch.push_back(id);
+      open_.erase(open_.begin());
+      n_leaves_++;
+    }
+    return !batch.empty();
+  }
+
+  // So many splits are left: the last in order will never have their turn, unless gains change. release(id): of such a node
+  template <class Release>
+  void trim(const Release& release) {
+    while ((int)open_.size() > most_ - n_leaves_) {
+      release(open_.rbegin()->id);
+      open_.erase(std::prev(open_.end()));
+    }
+  }
+
+ private:
+  std::set<Open, bool (*)(const Open&, const Open&)> open_;
+  const bool whole_level_;
+  const int most_;
+  int n_leaves_ = 1;
+};
+
+}  // namespace sapwood

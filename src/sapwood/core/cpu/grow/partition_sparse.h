@@ -1,0 +1,50 @@
+// Partition by a column of which only some rows are listed: two rising lists of rows, the node's and the column's, meet.
+// Enters: a node's rows and a column's entries. Leaves: one bit a row, as `mark` does.
+#pragma once
+#include <string.h>
+
+#include "cpu/kernels/kernels.h"
+#include "cpu/data/sparse_columns.h"
+
+namespace sapwood {
+
+// The first of `at` .. `end` - 1 that is not below `row`, by growing steps: near ones are found soon.
+inline const int32_t* gallop(const int32_t* at, const int32_t* end, int32_t row) {
+  int64_t step = 1;
+  while (step < end - at && at[step] < row) at += step, step *= 2;
+  return std::lower_bound(at, at + std::min<int64_t>(step + 1, end - at), row);
+}
+
+inline int64_t mark_listed(const PartitionArgs& a, const Entries& column, uint32_t usual) {
+  auto goes_right = [&](uint32_t code) { return code - a.split.low < a.split.length; };
+  const bool other = goes_right(usual);  // where rows that are not listed go
+  memset(a.bits, other ? 0xff : 0, (size_t)(a.n + 63) / 64 * 8);
+  int64_t right = other ? a.n : 0;
+  auto put = [&](int64_t i, uint16_t code) {
+    if (goes_right(code) == other) return;
+    a.bits[i >> 6] ^= 1ull << (i & 63);
+    right += other ? -1 : 1;
+  };
+  if (a.n == 0) return 0;
+  const int32_t low = a.rows == nullptr ? a.first : a.rows[0],
+                high = a.rows == nullptr ? a.first + (int32_t)a.n - 1 : a.rows[a.n - 1];
+  const int32_t *entry = std::lower_bound(column.rows, column.rows + column.n, low),
+                *end = std::upper_bound(entry, column.rows + column.n, high);
+  if (a.rows == nullptr) {
+    for (; entry < end; entry++) put(*entry - a.first, column.codes[entry - column.rows]);
+  } else if (end - entry < a.n) {  // the shorter list is walked, the longer one searched
+    for (const int32_t* row = a.rows; entry < end; entry++) {
+      row = gallop(row, a.rows + a.n, *entry);
+      if (*row == *entry) put(row - a.rows, column.codes[entry - column.rows]);
+    }
+  } else {
+    for (int64_t i = 0; i < a.n && entry < end; i++) {
+      entry = gallop(entry, end, a.rows[i]);
+      if (entry < end && *entry == a.rows[i]) put(i, column.codes[entry - column.rows]);
+    }
+  }
+  if (a.n % 64 != 0) a.bits[a.n >> 6] &= (1ull << (a.n & 63)) - 1;
+  return right;
+}
+
+}  // namespace sapwood

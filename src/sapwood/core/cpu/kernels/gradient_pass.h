@@ -1,0 +1,277 @@
+// The row pass: pending leaf values into scores, scores into gradients, gradients into fixed point.
+//
+//   score --(+ value[leaf])--> score --objective--> g, h --(* weight)--> max |g|, max h --> packed, fine
+//
+// Blocks of rows pass through every stage while they are in L1; every stage is a plain loop that compilers turn into vectors.
+#pragma once
+#include "math/fixed.h"
+#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/lookup_add.h"
+#include "shelf_objectives.inc"  // made by CMake from objective/*.h: includes them, defines SAPWOOD_OBJECTIVES(X)
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+static void add_leaves(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int n) {
+  if (leaf.wide) add_picked(score, (const uint16_t*)leaf.data + first, value, n);
+  else add_picked(score, (const uint8_t*)leaf.data + first, value, n);
+}
+
+// e^x of a block, step by step: a loop over all the steps is so long that few vectors are on their way at a time (1.3 to 1.8 times
+// slower). With AVX-512 a clamp is one instruction, and so is the scaling, which rounds once as well.
+static void exp_block(double* x, int n) {
+  double k[BLOCK];
+  int whole = 0;  // up to which x there are whole vectors
+#if defined(__AVX512F__)
+  for (; whole + 8 <= n; whole += 8) {
+    const __m512d round = _mm512_set1_pd(ROUND),
+                  above = _mm512_max_pd(_mm512_set1_pd(EXP_LOW), _mm512_loadu_pd(x + whole)),
+                  at = _mm512_min_pd(_mm512_set1_pd(EXP_HIGH), above);
+    const __m512d power = _mm512_sub_pd(_mm512_add_pd(_mm512_mul_pd(at, _mm512_set1_pd(LOG2E)), round), round);
+    const __m512d rest = _mm512_sub_pd(at, _mm512_mul_pd(power, _mm512_set1_pd(LN2_HI)));
+    _mm512_storeu_pd(x + whole, _mm512_sub_pd(rest, _mm512_mul_pd(power, _mm512_set1_pd(LN2_LO))));
+    _mm512_storeu_pd(k + whole, power);
+  }
+#endif
+  for (int i = whole; i < n; i++) x[i] = exp_rest(x[i], k[i]);
+  for (int i = 0; i < n; i++) x[i] = exp_tail(x[i]);
+  for (int i = whole; i < n; i++) x[i] = exp_scaled(x[i], k[i]);
+#if defined(__AVX512F__)
+  for (int i = 0; i < whole; i += 8) {
+    const __m512d e = _mm512_add_pd(_mm512_set1_pd(1.0), _mm512_loadu_pd(x + i));
+    _mm512_storeu_pd(x + i, _mm512_scalef_pd(e, _mm512_loadu_pd(k + i)));
+  }
+#endif
+}
+
+static void exp_minus_abs(const double* s, int n, double* z) {
+  for (int i = 0; i < n; i++) z[i] = s[i] < 0.0 ? s[i] : -s[i];
+  exp_block(z, n);
+}
+
+static void sigmoid_block(const double* s, int n, double* p) {
+  exp_minus_abs(s, n, p);
+  for (int i = 0; i < n; i++) p[i] = sigmoid_of(s[i], p[i]);
+}
+
+template <class Objective>
+static void grad_hess_block(const double* score, const double* label, const double* field, int n, double* g,
+                            double* h) {
+  if constexpr (requires(double x) { Objective::of_sigmoid(x, x, x, x); }) {
+    exp_minus_abs(score, n, g);
+    for (int i = 0; i < n; i++) Objective::of_sigmoid(sigmoid_of(score[i], g[i]), label[i], g[i], h[i]);
+  } else {
+    for (int i = 0; i < n; i++) Objective::grad_hess(score[i], label[i], field, g[i], h[i]);
+  }
+}
+
+static void softmax_block(const double* score, int64_t plane, int n_outputs, int n, double* p, double* top,
+                          double* total) {
+  for (int i = 0; i < n; i++) top[i] = score[i], total[i] = 0.0;
+  for (int k = 1; k < n_outputs; k++)
+    for (int i = 0; i < n; i++) top[i] = score[k * plane + i] > top[i] ? score[k * plane + i] : top[i];
+  for (int k = 0; k < n_outputs; k++) {
+    double* z = p + k * BLOCK;
+    for (int i = 0; i < n; i++) z[i] = score[k * plane + i] - top[i];
+    exp_block(z, n);
+    for (int i = 0; i < n; i++) total[i] = total[i] + z[i];
+  }
+  for (int k = 0; k < n_outputs; k++)
+    for (int i = 0; i < n; i++) p[k * BLOCK + i] = p[k * BLOCK + i] / total[i];
+}
+
+template <class Objective>
+static void derive(const GradientArgs& a, const double* label, const double* p, int k, int64_t at, int n, double* g,
+                   double* h) {
+  const double *score = a.score + k * a.plane + at, *field = a.field + k * a.n_fields;
+  if constexpr (Objective::pointwise) {
+    grad_hess_block<Objective>(score, label, field, n, g, h);
+  } else {
+    const double factor = a.n_outputs > 1 ? (double)a.n_outputs / (double)(a.n_outputs - 1) : 1.0;
+    for (int i = 0; i < n; i++) Objective::of_share(p[k * BLOCK + i], label[i] == (double)k, factor, g[i], h[i]);
+  }
+}
+
+// The maximum of the bits of |x|: of integers, since a float maximum would not become vector code.
+static uint64_t top_bits(uint64_t top, const double* x, int n) {
+  int64_t most = (int64_t)top;
+  for (int i = 0; i < n; i++) {
+    const int64_t b = (int64_t)(bits_of(x[i]) & 0x7fffffffffffffffu);
+    most = b > most ? b : most;
+  }
+  return (uint64_t)most;
+}
+
+static void to_fixed(const double* x, double scale, int64_t* q, int n) {
+  for (int i = 0; i < n; i++) q[i] = rounded62(x[i] * scale);
+}
+
+static void quantise_pairs(const double* g, const double* h, int n, const Scale& scale, Pair* out) {
+  const double gs = g_scale(scale), hs = h_scale(scale);
+  for (int i = 0; i < n; i++) out[i] = {quantise_g(g[i], gs), quantise_h(h[i], hs)};
+}
+
+// Fixed point of one block: `h` are the hessians of the leaf values, `search` those of the split search, often the same.
+static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, const double* g, const double* h,
+                           const double* search) {
+  a.max_g[k] = top_bits(a.max_g[k], g, n);
+  a.max_h[k] = top_bits(a.max_h[k], h, n);
+  a.max_search[k] = search == h ? a.max_h[k] : top_bits(a.max_search[k], search, n);
+  const int64_t row = k * a.plane + at;
+  quantise_pairs(g, h, n, a.wide[k], a.fine + row);
+  if (a.apart != nullptr) quantise_pairs(g, search, n, {WIDE, a.narrow[k].g, a.narrow[k].h}, a.apart + row);
+  if (a.packed == nullptr) return;
+  const double ngs = g_scale(a.narrow[k]), nhs = h_scale(a.narrow[k]);
+  int32_t* packed = a.packed + row;
+  int64_t sum_g = 0, sum_h = 0;
+  if (a.multiple == nullptr) {
+    uint32_t part_g = 0,
+             part_h = 0;  // a block's sums fit: 512 * 2^14; unsigned, since scales of last time may be too large
+    for (int i = 0; i < n; i++) {
+      const uint32_t qg = (uint32_t)quantise_g(g[i], ngs), qh = (uint32_t)quantise_h(search[i], nhs);
+      packed[i] = (int32_t)((qg << 16) + qh);
+      part_g += (int32_t)qg < 0 ? 0u - qg : qg;
+      part_h += qh;
+    }
+    sum_g = part_g, sum_h = part_h;
+  } else {
+    Pair* coarse = a.coarse + row;
+    for (int i = 0; i < n; i++) {
+      const int32_t qg = quantise_g(g[i], ngs), qh = quantise_h(search[i], nhs);
+      coarse[i] = {qg, qh};
+      const int64_t w = a.multiple[at + i];
+      sum_g += w * (qg < 0 ? -(int64_t)qg : qg);
+      sum_h += w * qh;
+    }
+  }
+  a.sum_g[k] += sum_g;
+  a.sum_h[k] += sum_h;
+}
+
+template <class Objective>
+static void gradients_of(const GradientArgs& a) {
+  double* p = a.scratch;
+  double *g = p + (int64_t)a.n_outputs * BLOCK, *h = g + BLOCK, *unit = h + BLOCK;
+  for (int64_t at = 0; at < a.n; at += BLOCK) {
+    const int n = (int)(a.n - at < BLOCK ? a.n - at : BLOCK);
+    for (int k = 0; k < a.n_outputs; k++)
+      if (a.value[k] != nullptr) add_leaves(a.score + k * a.plane + at, a.leaf[k], a.first + at, a.value[k], n);
+    const double* label = a.label + at;
+    double of_bytes[BLOCK];
+    if (a.byte_label != nullptr) {
+      for (int i = 0; i < n; i++) of_bytes[i] = a.byte_label[at + i];
+      label = of_bytes;
+    }
+    if (!Objective::pointwise && a.given_g == nullptr) softmax_block(a.score + at, a.plane, a.n_outputs, n, p, g, h);
+    for (int k = 0; k < a.n_outputs; k++) {
+      if (a.given_g == nullptr) {
+        derive<Objective>(a, label + k * a.label_plane, p, k, at, n, g, h);
+      } else {
+        for (int i = 0; i < n; i++) g[i] = a.given_g[k * a.plane + at + i], h[i] = a.given_h[k * a.plane + at + i];
+      }
+      const double* search = a.unit_search && !a.unit_leaf ? unit : h;
+      if (search == unit)
+        for (int i = 0; i < n; i++) unit[i] = a.factor != nullptr ? a.factor[at + i] : 1.0;
+      if (a.unit_leaf)
+        for (int i = 0; i < n; i++) h[i] = 1.0;
+      if (a.factor != nullptr)
+        for (int i = 0; i < n; i++) g[i] = g[i] * a.factor[at + i], h[i] = h[i] * a.factor[at + i];
+      quantise_block(a, k, at, n, g, h, search);
+    }
+  }
+}
+
+template <class Objective>
+static void evaluate_of(const double* field, const double* score, const double* label, int n, Derived out) {
+  if (out.loss == nullptr) return grad_hess_block<Objective>(score, label, field, n, out.g, out.h);
+  double* __restrict loss = out.loss;
+  double* __restrict g = out.g, * __restrict h = out.h;  // in one loop they may share an exp
+  for (int i = 0; i < n; i++) {
+    Objective::grad_hess(score[i], label[i], field, g[i], h[i]);
+    loss[i] = Objective::loss(score[i], label[i], field);
+  }
+}
+
+template <class Objective>
+static void knots_of(const double* field, const double* score, const double* label, int n, double* at, double* mass,
+                     double* level) {
+  for (int i = 0; i < n; i++) {
+    const Knot k = Objective::knot(score[i], label[i], field);
+    at[i] = k.at, mass[i] = k.mass, level[i] = k.level;
+  }
+}
+
+#define SAPWOOD_ENTRY(T) {gradients_of<T>, evaluate_of<T>, knots_of<T>},
+static constexpr struct {
+  void (*gradients)(const GradientArgs&);
+  void (*evaluate)(const double*, const double*, const double*, int, Derived);
+  void (*knots)(const double*, const double*, const double*, int, double*, double*, double*);
+} OBJECTIVES[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ENTRY)};
+#undef SAPWOOD_ENTRY
+
+static void gradients(const GradientArgs& a) { OBJECTIVES[a.objective].gradients(a); }
+
+static void evaluate(int objective, const double* field, const double* score, const double* label, int n, Derived out) {
+  OBJECTIVES[objective].evaluate(field, score, label, n, out);
+}
+
+static void knots(int objective, const double* field, const double* score, const double* label, int n, double* at,
+                  double* mass, double* level) {
+  OBJECTIVES[objective].knots(field, score, label, n, at, mass, level);
+}
+
+static void margins(const double* score, int64_t plane, int n_outputs, int k, int n, double* margin) {
+  for (int i = 0; i < n; i++) {
+    double top = -INF, total = 0.0;
+    for (int j = 0; j < n_outputs; j++)
+      if (j != k) top = score[j * plane + i] > top ? score[j * plane + i] : top;
+    for (int j = 0; j < n_outputs; j++)
+      if (j != k) total = total + exp(score[j * plane + i] - top);
+    margin[i] = (score[k * plane + i] - top) - log(total);
+  }
+}
+
+// raw scores (n, n_outputs) to predictions, by a link of math/types.h
+static void link(int kind, const double* raw, double* out, int64_t n, int n_outputs) {
+  const int64_t all = n * n_outputs;
+  auto blocks = [&](auto&& of) {
+    double block[BLOCK];  // raw and out may be the same
+    for (int64_t at = 0; at < all; at += BLOCK) {
+      const int m = (int)(all - at < BLOCK ? all - at : BLOCK);
+      for (int i = 0; i < m; i++) block[i] = raw[at + i];
+      of(block, m, out + at);
+    }
+  };
+  switch ((Link)kind) {
+    case Link::identity:
+      for (int64_t i = 0; i < all; i++) out[i] = raw[i];
+      return;
+    case Link::sigmoid:
+      return blocks(sigmoid_block);
+    case Link::sigmoid2:
+      for (int64_t i = 0; i < all; i++) out[i] = sigmoid(2.0 * raw[i]);
+      return;
+    case Link::exp:
+      return blocks([](double* x, int m, double* e) {
+        exp_block(x, m);
+        for (int i = 0; i < m; i++) e[i] = x[i];
+      });
+    case Link::expm1:
+      for (int64_t i = 0; i < all; i++) out[i] = expm1(raw[i]);
+      return;
+    case Link::step:
+      for (int64_t i = 0; i < all; i++) out[i] = raw[i] > 0.0 ? 1.0 : 0.0;
+      return;
+    case Link::softmax:
+    case Link::one_vs_all:
+      for (int64_t i = 0; i < n; i++) {
+        const double* s = raw + i * n_outputs;
+        double *p = out + i * n_outputs, top = s[0], total = 0.0;
+        for (int k = 1; k < n_outputs; k++) top = s[k] > top ? s[k] : top;
+        for (int k = 0; k < n_outputs; k++) p[k] = (Link)kind == Link::softmax ? exp(s[k] - top) : sigmoid(s[k]);
+        for (int k = 0; k < n_outputs; k++) total = total + p[k];
+        for (int k = 0; k < n_outputs; k++) p[k] = total > 0.0 ? p[k] / total : 1.0 / n_outputs;
+      }
+  }
+}
+
+}  // namespace sapwood::inline SAPWOOD_ISA

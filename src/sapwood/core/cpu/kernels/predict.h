@@ -1,0 +1,192 @@
+// Prediction: a tree over 512 binned rows at once. Every node compares its column's 512 codes, and masks flow down to its children:
+//
+//   reach[root] = 1111...      right = compare(codes, split);  reach[left child] = reach & ~right;  reach[right child] = reach & right
+//   a leaf's mask is added to the bit planes of its number:  number 5 = 101b  ->  planes 0 and 2
+//
+// Cost grows with leaves, not depth, and nothing is data dependent: 4 to 14 times as fast as following one row down.
+#pragma once
+#include "math/real.h"
+#include "cpu/kernels/partition.h"
+#include "cpu/kernels/lookup_add.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+constexpr int WORDS = BLOCK / 64;
+
+struct SpreadTable {  // a byte's bits, each in a byte of its own
+  uint64_t of[256];
+  constexpr SpreadTable() : of{} {
+    for (int v = 0; v < 256; v++)
+      for (int i = 0; i < 8; i++) of[v] |= (uint64_t)(v >> i & 1) << (8 * i);
+  }
+};
+
+// bit (n_bits, WORDS) planes to numbers (BLOCK)
+static inline void spread(const uint64_t (*bit)[WORDS], int n_bits, uint8_t* number) {
+#if defined(__AVX512BW__)
+  for (int w = 0; w < WORDS; w++) {
+    __m512i x = _mm512_setzero_si512();
+    for (int j = 0; j < n_bits; j++) x = _mm512_mask_add_epi8(x, bit[j][w], x, _mm512_set1_epi8((char)(1 << j)));
+    _mm512_storeu_si512(number + 64 * w, x);
+  }
+#else
+  static constexpr SpreadTable table;
+  for (int w = 0; w < WORDS; w++)
+    for (int k = 0; k < 8; k++) {
+      uint64_t x = 0;
+      for (int j = 0; j < n_bits; j++) x |= table.of[bit[j][w] >> (8 * k) & 255] << j;
+      __builtin_memcpy(number + 64 * w + 8 * k, &x, 8);
+    }
+#endif
+}
+
+// 64 codes against a node: bit i = codes[i] goes right.
+static inline uint64_t ask64(const uint8_t* codes, const MaskNode& t) {
+  return t.set != nullptr ? among64(codes, t.set) : compare64(codes, t.low, t.length);
+}
+
+#if defined(__AVX512BW__)
+// 512 codes, one bit a row, without a detour through memory: eight small stores would stall the wide load after them.
+template <class Test>
+static inline __m512i ask512(const uint8_t* codes, Test test) {
+  uint64_t m[WORDS];
+#pragma GCC unroll 8
+  for (int w = 0; w < WORDS; w++) m[w] = test(codes + 64 * w);
+  auto two = [&](int w) { return _mm_insert_epi64(_mm_cvtsi64_si128((int64_t)m[w]), (int64_t)m[w + 1], 1); };
+  return _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_set_m128i(two(2), two(0))), _mm256_set_m128i(two(6), two(4)),
+                            1);
+}
+
+struct BitMasks {  // of a leaf's number: a word of ones for every bit that is set
+  int64_t of[256][8];
+  constexpr BitMasks() : of{} {
+    for (int v = 0; v < 256; v++)
+      for (int j = 0; j < 8; j++) of[v][j] = -(v >> j & 1);
+  }
+};
+#endif
+
+// reach (n_nodes, WORDS) scratch; leaf (BLOCK) OUT: numbers of n_bits
+static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, int n_bits,
+                   uint64_t* reach, uint8_t* leaf) {
+  alignas(64) uint64_t bit[8][WORDS] = {};
+  for (int w = 0; w < WORDS; w++) reach[w] = ~0ull;
+#if defined(__AVX512BW__)
+  static constexpr BitMasks masks;
+  __m512i b0 = _mm512_setzero_si512(), b1 = b0, b2 = b0, b3 = b0, b4 = b0, b5 = b0, b6 = b0,
+          b7 = b0;  // named, to stay in registers
+  for (int u = 0; u < n_nodes; u++) {
+    const MaskNode& t = node[u];
+    const __m512i mine = _mm512_loadu_si512(reach + u * WORDS);
+    if (t.left == 0) {
+      const int64_t* mask = masks.of[t.leaf];
+      auto take = [&](__m512i& b, int j) {  // b | (mine & mask)
+        b = _mm512_ternarylogic_epi64(b, mine, _mm512_set1_epi64(mask[j]), 0xf8);
+      };
+      take(b0, 0), take(b1, 1), take(b2, 2), take(b3, 3), take(b4, 4);
+      if (n_bits > 5) take(b5, 5);
+      if (n_bits > 6) take(b6, 6), take(b7, 7);
+      continue;
+    }
+    const uint8_t* codes = planes[t.plane] + offset;
+    for (int w = 0; w < BLOCK; w += 64) __builtin_prefetch(codes + BLOCK + w);
+    const __m512i r =
+        t.set != nullptr
+            ? ask512(codes, [&](const uint8_t* at) { return among64(at, t.set); })
+            : ask512(codes, [low = t.low, length = t.length](const uint8_t* at) { return compare64(at, low, length); });
+    _mm512_storeu_si512(reach + t.left * WORDS, _mm512_andnot_si512(r, mine));
+    _mm512_storeu_si512(reach + (t.left + 1) * WORDS, _mm512_and_si512(r, mine));
+  }
+  const __m512i all[8] = {b0, b1, b2, b3, b4, b5, b6, b7};
+  __builtin_memcpy(bit, all, sizeof bit);
+#else
+  for (int u = 0; u < n_nodes; u++) {
+    const uint64_t* mine = reach + u * WORDS;
+    const MaskNode& t = node[u];
+    if (t.left == 0) {
+      for (int j = 0; j < n_bits; j++)
+        if (t.leaf >> j & 1)
+          for (int w = 0; w < WORDS; w++) bit[j][w] |= mine[w];
+      continue;
+    }
+    const uint8_t* codes = planes[t.plane] + offset;
+    uint64_t *left = reach + t.left * WORDS, *right = left + WORDS;
+    for (int w = 0; w < WORDS; w++) {
+      const uint64_t r = ask64(codes + 64 * w, t);
+      left[w] = mine[w] & ~r;
+      right[w] = mine[w] & r;
+    }
+  }
+#endif
+  spread(bit, n_bits, leaf);
+}
+
+static void sum_leaves(const LeafSumArgs& a) {
+  typedef int32_t Four __attribute__((vector_size(16)));
+  typedef int64_t Sum __attribute__((vector_size(32), may_alias));
+  Sum* sums = (Sum*)a.sums;
+  auto add = [&](int odd, uint8_t leaf, Pair q) {
+    sums[odd * MASK_LEAVES + leaf] += __builtin_convertvector((Four{q.g, q.h, 1, 0}), Sum);
+  };
+  auto each = [&](auto row, auto pair) {
+    int i = 0;
+    for (; i + 1 < a.n; i += 2) add(0, a.number[row(i)], pair(i)), add(1, a.number[row(i + 1)], pair(i + 1));
+    if (i < a.n) add(0, a.number[row(i)], pair(i));
+  };
+  auto own = [&](int i) { return a.q[i]; };
+  auto row = [&](int i) { return a.rows[i] - a.first; };
+  if (a.rows == nullptr) each([](int i) { return i; }, own);
+  else if (a.listed) each(row, own);
+  else each(row, [&](int i) { return a.q[row(i)]; });
+}
+
+// A symmetric tree: the bits of a leaf's number are its levels' answers, the first level's the highest.
+static void symmetric(const uint8_t* const* planes, const MaskNode* level, int depth, uint8_t* leaf) {
+#if defined(__AVX512BW__)
+  auto answer = [&](auto ask) {
+    for (int w = 0; w < BLOCK; w += 64) {
+      __m512i number = _mm512_setzero_si512();
+      for (int d = 0; d < depth; d++)
+        number = _mm512_mask_add_epi8(number, ask(planes[level[d].plane] + w, level[d]), number,
+                                      _mm512_set1_epi8((char)(1 << (depth - 1 - d))));
+      _mm512_storeu_si512(leaf + w, number);
+    }
+  };
+  bool sets = false;
+  for (int d = 0; d < depth; d++) sets |= level[d].set != nullptr;
+  if (sets) answer(ask64);
+  else answer([](const uint8_t* at, const MaskNode& t) { return compare64(at, t.low, t.length); });
+#else
+  for (int i = 0; i < BLOCK; i++) leaf[i] = 0;
+  for (int d = 0; d < depth; d++) {
+    const uint8_t* codes = planes[level[d].plane];
+    const uint8_t low = level[d].low, length = level[d].length, bit = (uint8_t)(1 << (depth - 1 - d));
+    const uint64_t* set = level[d].set;
+    if (set != nullptr)
+      for (int i = 0; i < BLOCK; i++)
+        leaf[i] = (uint8_t)(leaf[i] | (set[codes[i] >> 6] >> (codes[i] & 63) & 1 ? bit : 0));
+    else
+      for (int i = 0; i < BLOCK; i++) leaf[i] = (uint8_t)(leaf[i] | ((uint8_t)(codes[i] - low) < length ? bit : 0));
+  }
+#endif
+}
+
+// score (BLOCK) += value[leaf]. Measured per block: plain loop (hardware gathers) 214 ns, loads in pairs 112, registers as table 71.
+static void add_values(const uint8_t* leaf, const double* value, [[maybe_unused]] int n_bits, double* score) {
+#if defined(__AVX512BW__)
+  if (n_bits <= 5) {
+    const __m512d t0 = _mm512_loadu_pd(value), t1 = _mm512_loadu_pd(value + 8), t2 = _mm512_loadu_pd(value + 16),
+                  t3 = _mm512_loadu_pd(value + 24);
+    for (int i = 0; i < BLOCK; i += 8) {
+      const __m512i k = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const __m128i*)(leaf + i)));
+      const __m512d low = _mm512_permutex2var_pd(t0, k, t1), high = _mm512_permutex2var_pd(t2, k, t3);
+      const __m512d x = _mm512_mask_mov_pd(low, _mm512_test_epi64_mask(k, _mm512_set1_epi64(16)), high);
+      _mm512_storeu_pd(score + i, _mm512_add_pd(_mm512_loadu_pd(score + i), x));
+    }
+    return;
+  }
+#endif
+  add_picked(score, leaf, value, BLOCK);
+}
+
+}  // namespace sapwood::inline SAPWOOD_ISA

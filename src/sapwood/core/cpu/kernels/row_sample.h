@@ -1,0 +1,158 @@
+// Asking rows: the size of each row's gradients, and whether, and how often, it counts in a round.
+#pragma once
+#include "math/fixed.h"
+#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/gradient_pass.h"
+#if defined(__AVX512BW__)
+#include <immintrin.h>
+#endif
+#include "shelf_samplers.inc"  // made by CMake from sampler/*.h: includes them, defines SAPWOOD_SAMPLERS(X)
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+template <class Sampler>
+static void sizes_of(const SizeArgs& a) {
+  double sum[BLOCK];
+  for (int64_t i = 0; i < a.n; i++) sum[i] = 0.0;
+  for (int k = 0; k < a.n_outputs; k++) {
+    const Pair* q = a.fine + k * a.plane;
+    const double unit = a.unit[k];
+    if (a.multiple == nullptr)
+      for (int64_t i = 0; i < a.n; i++) sum[i] = Sampler::add(sum[i], (double)q[i].g * unit);
+    else
+      for (int64_t i = 0; i < a.n; i++) sum[i] = Sampler::add(sum[i], (double)q[i].g * (double)a.multiple[i] * unit);
+  }
+  for (int64_t i = 0; i < a.n; i++) a.size[i] = (uint32_t)rounded(Sampler::size(sum[i], a.field) * a.scale);
+}
+
+static void plain_sizes(const Pair* fine, int64_t n, uint32_t* size) {
+  for (int64_t i = 0; i < n; i++) size[i] = size_of(fine[i]);
+}
+
+// factor (n) OUT: how often rows [at, at + n) count; 0: not at all
+template <class Sampler>
+static void ask_of(const AskArgs& args, int64_t at, int n, double* factor) {
+  const AskArgs a = args;  // own copies: stores of factors cannot change them, so that what is constant leaves the loop
+  double field[Sampler::n_fields + 1];
+  for (int k = 0; k < Sampler::n_fields; k++) field[k] = a.field[k];
+  uint32_t size[BLOCK];
+  if (a.fine != nullptr) plain_sizes(a.fine + at, n, size);
+  const uint32_t* sizes = a.fine != nullptr ? size : a.size == nullptr ? nullptr : a.size + at;
+  auto each = [&](const Bar& bar) {
+    for (int i = 0; i < n; i++) {
+      const int64_t row = at + i;
+      const Asked asked{a.key, a.tie_key, (uint64_t)(a.unit == nullptr ? row : a.unit[row]),
+                        sizes == nullptr ? 0 : sizes[i], a.share == nullptr ? a.subsample : a.share[row]};
+      factor[i] = Sampler::factor(asked, bar, field);
+    }
+  };
+  if (a.bar.tie != 0) each(a.bar);
+  else each({a.bar.size, 0, a.bar.mu});  // a constant: no second draw
+}
+
+#define SAPWOOD_ENTRY(T) {sizes_of<T>, ask_of<T>},
+static constexpr struct {
+  void (*sizes)(const SizeArgs&);
+  void (*ask)(const AskArgs&, int64_t at, int n, double* factor);
+} SAMPLERS[] = {SAPWOOD_SAMPLERS(SAPWOOD_ENTRY)};
+#undef SAPWOOD_ENTRY
+
+// Gathers a block of sampled rows and quantises it as the row pass does.
+static void weigh(WeighArgs& a) {
+  double g[BLOCK], h[BLOCK], unit[BLOCK];
+  Pair from[BLOCK], fine[BLOCK], coarse[BLOCK], apart[BLOCK];
+  int32_t packed[BLOCK], multiple[BLOCK];
+  GradientArgs q{};
+  q.narrow = a.narrow, q.wide = a.wide, q.fine = fine, q.packed = packed;
+  q.multiple = a.multiple != nullptr ? multiple : nullptr, q.coarse = coarse;
+  q.apart = a.apart != nullptr ? apart : nullptr;
+  q.max_g = a.top, q.max_h = a.top + 1, q.max_search = a.top + 2, q.sum_g = &a.sum_g, q.sum_h = &a.sum_h;
+  for (int64_t at = 0; at < a.n; at += BLOCK) {
+    const int n = (int)(a.n - at < BLOCK ? a.n - at : BLOCK);
+    const int32_t* rows = a.rows + at;
+    const double* times = a.times + at;
+    for (int i = 0; i < n; i++) from[i] = a.fine[rows[i]];
+    for (int i = 0; i < n; i++) g[i] = from[i].g * times[i], h[i] = from[i].h * times[i];
+    if (a.apart != nullptr)
+      for (int i = 0; i < n; i++) unit[i] = a.apart[rows[i]].h * times[i];
+    if (a.multiple != nullptr)
+      for (int i = 0; i < n; i++) multiple[i] = a.multiple[rows[i]], a.count += multiple[i];
+    else a.count += n;
+    if (a.listed) q.fine = a.weighed_fine + at, q.packed = a.packed + at;
+    quantise_block(q, 0, 0, n, g, h, a.apart != nullptr ? unit : h);
+    for (int i = 0; !a.listed && i < n; i++) a.weighed_fine[rows[i]] = fine[i];
+    for (int i = 0; a.apart != nullptr && i < n; i++) a.weighed_apart[rows[i]] = apart[i];
+    for (int i = 0; a.multiple != nullptr && i < n; i++) a.coarse[rows[i]] = coarse[i];
+    for (int i = 0; !a.listed && a.multiple == nullptr && i < n; i++) a.packed[rows[i]] = packed[i];
+  }
+}
+
+static int64_t window(const uint32_t* x, int64_t n, uint32_t base, uint32_t last, uint32_t* kept, int64_t& above,
+                      int64_t& below) {
+  int64_t count = 0, i = 0;
+#if defined(__AVX512BW__)
+  const __m512i low = _mm512_set1_epi32((int)base), high = _mm512_set1_epi32((int)last);
+  __m512i sum = _mm512_setzero_si512();
+  for (; i + 16 <= n; i += 16) {  // few are inside; what a whole vector stores too much, the next overwrites
+    const __m512i v = _mm512_loadu_si512(x + i);
+    const __mmask16 larger = _mm512_cmpgt_epu32_mask(v, high), smaller = _mm512_cmplt_epu32_mask(v, low);
+    const __mmask16 inside = (__mmask16) ~(larger | smaller);
+    const __m512i less = _mm512_maskz_mov_epi32(smaller, v);
+    sum = _mm512_add_epi64(sum, _mm512_and_si512(less, _mm512_set1_epi64(0xffffffff)));
+    sum = _mm512_add_epi64(sum, _mm512_srli_epi64(less, 32));
+    above += __builtin_popcount(larger);
+    if (inside == 0) continue;
+    _mm512_storeu_si512(kept + count, _mm512_maskz_compress_epi32(inside, v));
+    count += __builtin_popcount(inside);
+  }
+  below += _mm512_reduce_add_epi64(sum);
+#endif
+  for (; i < n; i++) {
+    kept[count] = x[i];
+    count += x[i] - base <= last - base;
+    above += x[i] > last;
+    below += x[i] < base ? x[i] : 0;
+  }
+  return count;
+}
+
+static void sizes(const SizeArgs& a) { SAMPLERS[a.sampler].sizes(a); }
+
+static int64_t ask(const AskArgs& args) {
+  const AskArgs a = args;
+  double factor[BLOCK];
+  int64_t count = 0;
+  for (int64_t at = 0; at < a.n; at += BLOCK) {
+    const int n = (int)(a.n - at < BLOCK ? a.n - at : BLOCK);
+    const int64_t row = a.first + at;
+    if (!a.every) SAMPLERS[a.sampler].ask(a, row, n, factor);
+    for (int i = 0; a.every && i < n; i++) factor[i] = 1.0;
+    for (int i = 0; a.multiple != nullptr && i < n; i++) factor[i] = a.multiple[row + i] > 0 ? factor[i] : 0.0;
+    const int32_t id = (int32_t)(row - a.shard);
+    int i = 0;
+#if defined(__AVX512BW__)
+    const __m512i lanes = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+    for (; i + 16 <= n; i += 16) {  // whole vectors: what is too much lies before the rows still to be asked
+      const __m512d low = _mm512_loadu_pd(factor + i), high = _mm512_loadu_pd(factor + i + 8),
+                    zero = _mm512_setzero_pd();
+      const __mmask8 l = _mm512_cmp_pd_mask(low, zero, _CMP_GT_OQ), h = _mm512_cmp_pd_mask(high, zero, _CMP_GT_OQ);
+      const __mmask16 in = (__mmask16)(l | h << 8);
+      const __m512i ids = _mm512_add_epi32(_mm512_set1_epi32(id + i), lanes);
+      _mm512_storeu_si512(a.rows + count, _mm512_maskz_compress_epi32(in, ids));
+      if (a.times != nullptr) {
+        _mm512_storeu_pd(a.times + count, _mm512_maskz_compress_pd(l, low));
+        _mm512_storeu_pd(a.times + count + __builtin_popcount(l), _mm512_maskz_compress_pd(h, high));
+      }
+      count += __builtin_popcount(in);
+    }
+#endif
+    for (; i < n; i++) {
+      a.rows[count] = id + i;
+      if (a.times != nullptr) a.times[count] = factor[i];
+      count += factor[i] > 0.0;
+    }
+  }
+  return count;
+}
+
+}  // namespace sapwood::inline SAPWOOD_ISA

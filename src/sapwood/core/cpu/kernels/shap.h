@@ -1,0 +1,129 @@
+// Explanations: rows to patterns, patterns to what a leaf adds to each column, and those entries to rows.
+//
+// A leaf of value v, reached through columns j = 1 .. d, is a product game. With t the chance that a column is known, what is known of
+// j leads on with a_j(t) = t * kept_j + (1 - t) * share_j; column i then has the Shapley value (Owen 1972)
+//
+//   (kept_i - share_i) * integral over 0..1 of v * product over j != i of a_j(t) dt
+//
+// The integrand is a polynomial of degree d - 1, so that Gauss's rule with d / 2 points, rounded up, is exact. No term is divided by:
+//
+//   before[i] = mass * a_1 * ... * a_{i-1}        after[i] = a_d * ... * a_{i+1}        sum += before[i] * after[i]
+#pragma once
+#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/lookup_add.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+static void keeps_left(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left) {
+  for (int i = 0; i < n; i++) left[i] = code[i] - low >= length;
+}
+
+static void patterns(const PatternArgs& a) {
+  for (int i = 0; i < a.n; i++) a.pattern[i] = 0;
+  auto add = [&](const uint8_t* bits, int place) {
+    for (int i = 0; i < a.n; i++) a.pattern[i] = (uint16_t)(a.pattern[i] | bits[i] << place);
+  };
+  int at = 0;
+  for (int c = 0; c < a.n_above; c++) {
+    uint8_t kept[BLOCK];
+    for (int i = 0; i < a.n; i++) kept[i] = 1;
+    for (; at < a.ends[c]; at++) {
+      const uint8_t* left = a.left + (size_t)a.literals[at].condition * BLOCK;
+      const uint8_t other = !a.literals[at].left;
+      for (int i = 0; i < a.n; i++) kept[i] &= left[i] ^ other;
+    }
+    add(kept, c);
+  }
+  for (int c = 0; c < a.n_inside; c++) add(a.left + (size_t)a.inside[c] * BLOCK, a.n_above + c);
+}
+
+// a_j(t) of every lane
+static inline double led_on(uint8_t kept, double yes, double no) { return kept ? yes : no; }
+
+static void leaf_columns(const LeafArgs& a) {
+  const int m = (a.n + 7) / 8 * 8;                 // whole vectors
+  double* sum = a.scratch;                         // (d, LANES)
+  double* before = sum + (size_t)a.d * LANES;      // (d, LANES)
+  double* through = before + (size_t)a.d * LANES;  // (d, LANES) a_j
+  double run[LANES];
+  for (int q = 0; q < a.n_points; q++) {
+    const double t = a.at[q];
+    for (int i = 0; i < m; i++) run[i] = a.mass[q];
+    for (int j = 0; j < a.d; j++) {
+      const double no = (1.0 - t) * a.share[j], yes = t + no;
+      const uint8_t* kept = a.kept + j * LANES;
+      double *b = before + j * LANES, *x = through + j * LANES;
+      for (int i = 0; i < m; i++) {
+        x[i] = led_on(kept[i], yes, no);
+        b[i] = run[i];
+        run[i] = run[i] * x[i];
+      }
+    }
+    for (int i = 0; i < m; i++) run[i] = 1.0;
+    for (int j = a.d - 1; j >= 0; j--) {
+      double *s = sum + j * LANES, *b = before + j * LANES, *x = through + j * LANES;
+      if (q == 0)
+        for (int i = 0; i < m; i++) s[i] = b[i] * run[i];
+      else
+        for (int i = 0; i < m; i++) s[i] = s[i] + b[i] * run[i];
+      for (int i = 0; i < m; i++) run[i] = run[i] * x[i];
+    }
+  }
+  for (int j = 0; j < a.d; j++) {
+    const uint8_t* kept = a.kept + j * LANES;
+    const double yes = 1.0 - a.share[j], no = -a.share[j];
+    for (int i = 0; i < a.n; i++) a.column[j][i] = a.column[j][i] + sum[j * LANES + i] * led_on(kept[i], yes, no);
+  }
+}
+
+// The same for two columns at once, of which both are left out of the product: half of their interaction.
+static void leaf_pairs(const LeafArgs& a) {
+  const int m = (a.n + 7) / 8 * 8;
+  double* sum = a.scratch;                           // (d, d, LANES)
+  double* before = sum + (size_t)a.d * a.d * LANES;  // (d, LANES)
+  double* after = before + (size_t)a.d * LANES;      // (d, LANES)
+  double* through = after + (size_t)a.d * LANES;     // (d, LANES)
+  double run[LANES];
+  for (int i = 0; i < a.d * a.d * LANES; i++) sum[i] = 0.0;
+  for (int q = 0; q < a.n_points; q++) {
+    const double t = a.at[q];
+    for (int i = 0; i < m; i++) run[i] = 0.5 * a.mass[q];
+    for (int j = 0; j < a.d; j++) {
+      const double no = (1.0 - t) * a.share[j], yes = t + no;
+      for (int i = 0; i < m; i++) {
+        through[j * LANES + i] = led_on(a.kept[j * LANES + i], yes, no);
+        before[j * LANES + i] = run[i];
+        run[i] = run[i] * through[j * LANES + i];
+      }
+    }
+    for (int i = 0; i < m; i++) run[i] = 1.0;
+    for (int j = a.d - 1; j >= 0; j--)
+      for (int i = 0; i < m; i++) {
+        after[j * LANES + i] = run[i];
+        run[i] = run[i] * through[j * LANES + i];
+      }
+    for (int j = 0; j < a.d; j++) {
+      for (int i = 0; i < m; i++) run[i] = before[j * LANES + i];
+      for (int k = j + 1; k < a.d; k++)
+        for (int i = 0; i < m; i++) {
+          double& s = sum[(j * a.d + k) * LANES + i];
+          s = s + run[i] * after[k * LANES + i];
+          run[i] = run[i] * through[k * LANES + i];
+        }
+    }
+  }
+  for (int j = 0; j < a.d; j++)
+    for (int k = j + 1; k < a.d; k++)
+      for (int i = 0; i < a.n; i++) {
+        const double of_j = led_on(a.kept[j * LANES + i], 1.0 - a.share[j], -a.share[j]);
+        const double of_k = led_on(a.kept[k * LANES + i], 1.0 - a.share[k], -a.share[k]);
+        double& to = a.column[j * a.d + k][i];
+        to = to + sum[(j * a.d + k) * LANES + i] * (of_j * of_k);
+      }
+}
+
+static void add_entries(const uint16_t* pattern, const double* entry, int n, double* sum) {
+  add_picked(sum, pattern, entry, n);
+}
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,0 +1,37 @@
+// Compact: from a node's rows in the order of a column to sums by value, laid out as the split search reads a histogram.
+#pragma once
+#include "math/gain.h"
+#include "cpu/kernels/kernels.h"
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+template <class At, class Put>
+static int64_t compact_as(const CompactArgs& a, At at, Put put) {
+  int64_t k = -1;
+  Sums sum;
+  uint32_t before = ~0u;               // no code
+  for (int64_t i = 0; i < a.n; i++) {  // no branch: a sum is stored until the next value begins
+    const int64_t fresh = a.codes[i] != before;
+    before = a.codes[i];
+    k += fresh;
+    sum = Sums{sum.g & (fresh - 1), sum.h & (fresh - 1)} + at(a.rows[i]);
+    put(k, sum);
+    a.values[k] = before;
+  }
+  return k + 1;
+}
+
+static int64_t compact(const CompactArgs& a) {
+  auto word = [&](int64_t k, Sums s) { a.sums[k] = (int64_t)((uint64_t)s.g << 32) + s.h; };
+  auto pair = [&](int64_t k, Sums s) { a.sums[2 * k] = s.g, a.sums[2 * k + 1] = s.h; };
+  auto narrow = [&](int32_t r) { return Sums{a.packed[r] >> 16, a.packed[r] & 0xffff}; };
+  auto plain = [&](int32_t r) { return Sums{a.pairs[r].g, a.pairs[r].h}; };
+  auto times = [&](int32_t r) {
+    const int64_t m = a.multiple[r];
+    return Sums{a.pairs[r].g * m, a.pairs[r].h * m};
+  };
+  if (a.packed != nullptr) return a.words ? compact_as(a, narrow, word) : compact_as(a, narrow, pair);
+  return a.multiple == nullptr ? compact_as(a, plain, pair) : compact_as(a, times, pair);
+}
+
+}  // namespace sapwood::inline SAPWOOD_ISA

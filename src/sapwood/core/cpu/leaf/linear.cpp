@@ -1,0 +1,265 @@
+#include "cpu/leaf/linear.h"
+
+#include <algorithm>
+
+#include "math/linear.h"
+#include "host/pool.h"
+
+namespace sapwood {
+namespace {
+
+constexpr int AHEAD = 16;      // rows; 32 and 64 are no faster
+constexpr int TOGETHER = 128;  // rows whose fixed-point values lie side by side: those of ten columns stay in L1
+
+int number(const LeafNumbers& leaf, int64_t i) {
+  return leaf.wide ? ((const uint16_t*)leaf.data)[i] : ((const uint8_t*)leaf.data)[i];
+}
+bool finite(double x) { return x - x == 0.0; }
+
+struct Grouped {  // the rows in use, leaf by leaf
+  Memory rows;
+  std::vector<int64_t> start;  // (n_leaves + 1)
+};
+
+// A counting sort, piece by piece:  counts (leaf, piece) -> places (leaf, piece) -> rows
+Grouped group(const LinearRows& r) {
+  const int64_t n_pieces = pieces(r.n);
+  const int n_threads = threads_for(r.n, r.n_threads);
+  std::vector<int64_t> place((size_t)r.n_leaves * n_pieces, 0);
+  auto each = [&](int64_t piece, auto&& visit) {
+    for (int64_t i = piece * PIECE; i < std::min(r.n, (piece + 1) * PIECE); i++)
+      if ((r.used == nullptr || r.used[i]) && r.weights.of(i) > 0)
+        visit(i, place[number(r.leaf, i) * n_pieces + piece]);
+  };
+  run(n_threads, n_pieces, [&](int64_t t, int) { each(t, [](int64_t, int64_t& count) { count++; }); });
+  Grouped g;
+  int64_t total = 0;
+  for (size_t k = 0; k < place.size(); k++) {
+    if (k % n_pieces == 0) g.start.push_back(total);
+    const int64_t count = place[k];
+    place[k] = total, total += count;
+  }
+  g.start.push_back(total);
+  g.rows = Memory((size_t)total * 4);
+  run(n_threads, n_pieces,
+      [&](int64_t t, int) { each(t, [&](int64_t i, int64_t& at) { g.rows.as<int32_t>()[at++] = (int32_t)i; }); });
+  return g;
+}
+
+struct Fixed {  // a column in a leaf: q = rint((x - centre) * scale)
+  double centre, scale, unit;
+};
+
+struct Leaf {
+  std::vector<int32_t> column;    // (k) those of its branch; then those of more than one value
+  std::vector<double> low, high;  // (k)
+  std::vector<Fixed> fixed;       // (k)
+  // Over complete rows, those whose values of these columns are all finite, but for `all`:
+  int64_t count = 0;
+  Sums all, own;              // of gradients
+  std::vector<__int128> sum;  // by column a: g*q, h*q, then h*q*q with the columns up to a
+};
+
+struct Segment {  // some rows of a leaf
+  int leaf;
+  int64_t begin, end;
+};
+
+template <class Real>
+const Real* row_of(const RawTable& t, int64_t row) {
+  return (const Real*)t.data + row * t.n_columns;
+}
+
+// The rows of a leaf lie anywhere: without this, two thirds of a fit are waits for them (300,000 rows, 28 columns).
+// Inline always: a call that only prefetches has no effect to a compiler, and is left out.
+template <class Real>
+[[gnu::always_inline]] inline void foresee(const LinearRows& r, const int32_t* rows, int64_t i, int64_t n,
+                                           const std::vector<int32_t>& column) {
+  if (i + AHEAD >= n) return;
+  const Real* x = row_of<Real>(r.table, rows[i + AHEAD]);
+  for (const int32_t c : column) __builtin_prefetch(x + c);
+  __builtin_prefetch(r.fine + rows[i + AHEAD]);
+}
+
+// How far the finite values of each column reach.
+template <class Real>
+void measure(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
+  const size_t k = leaf.column.size();
+  leaf.low.assign(k, INF), leaf.high.assign(k, -INF);
+  for (int64_t i = 0; i < n; i++) {
+    foresee<Real>(r, rows, i, n, leaf.column);
+    const Real* x = row_of<Real>(r.table, rows[i]);
+    for (size_t a = 0; a < k; a++) {
+      const double v = (double)x[leaf.column[a]];
+      if (finite(v)) leaf.low[a] = std::min(leaf.low[a], v), leaf.high[a] = std::max(leaf.high[a], v);
+    }
+  }
+}
+
+// The sums of the ridge: products of integers, added as integers of 128 bits.
+template <class Real>
+void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
+  const int k = (int)leaf.column.size();
+  leaf.sum.assign((size_t)k * (k + 5) / 2, 0);
+  std::vector<int64_t> q((size_t)k * TOGETHER);
+  int64_t g[TOGETHER], h[TOGETHER];
+  for (int64_t at = 0; at < n; at += TOGETHER) {
+    int m = 0;
+    for (int64_t i = at; i < std::min(n, at + TOGETHER); i++) {
+      foresee<Real>(r, rows, i, n, leaf.column);
+      const Real* x = row_of<Real>(r.table, rows[i]);
+      const int64_t times = r.weights.whole ? r.weights.of(rows[i]) : 1;
+      g[m] = times * r.fine[rows[i]].g, h[m] = times * r.fine[rows[i]].h;
+      leaf.all.g += g[m], leaf.all.h += h[m];
+      bool whole = true;
+      for (int a = 0; a < k; a++) {
+        const double v = (double)x[leaf.column[a]] - leaf.fixed[a].centre;
+        whole = whole && finite(v);
+        q[a * TOGETHER + m] = rounded(v * leaf.fixed[a].scale);
+      }
+      leaf.count += whole ? r.weights.of(rows[i]) : 0;
+      m += whole;
+    }
+    for (int i = 0; i < m; i++) leaf.own.g += g[i], leaf.own.h += h[i];
+    __int128* sum = leaf.sum.data();
+    for (int a = 0; a < k; a++) {
+      const int64_t* qa = &q[a * TOGETHER];
+      __int128 s[2] = {0, 0};
+      for (int i = 0; i < m; i++) s[0] += (__int128)qa[i] * g[i], s[1] += (__int128)qa[i] * h[i];
+      *sum++ += s[0], *sum++ += s[1];
+      for (int b = 0; b <= a; b++) {
+        const int64_t* qb = &q[b * TOGETHER];
+        __int128 both = 0;
+        for (int i = 0; i < m; i++) both += (__int128)(qa[i] * qb[i]) * h[i];
+        *sum++ += both;
+      }
+    }
+  }
+}
+
+// Constant and coefficients of a leaf, appended to `part`; nothing where no column can have one.
+void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double value, LinearPart& part) {
+  const int k = (int)leaf.column.size();
+  const double gs = g_scale(r.scale), hs = h_scale(r.scale), lambda = rule.reg_lambda * hs,
+               smooth = rule.linear_smooth * hs;
+  const double g = (double)leaf.own.g, h = (double)leaf.own.h;
+  if (k == 0 || h == 0.0 || (double)leaf.count < (k + 1) * power_of_two(r.weights.shift)) return;
+  std::vector<double> a((size_t)k * k), d(k), b(k), mean(k);
+  const __int128* sum = leaf.sum.data();
+  for (int i = 0; i < k; i++) {
+    const double with_g = (double)*sum++;
+    mean[i] = (double)*sum++;  // h*q, for now
+    b[i] = with_g - (mean[i] * g) / h;
+    for (int j = 0; j <= i; j++) a[i * k + j] = (double)*sum++ - (mean[i] * mean[j]) / h;
+  }
+  for (int i = 0; i < k; i++) {
+    const double unit = leaf.fixed[i].unit, spread = a[i * k + i];
+    a[i * k + i] = spread + (((rule.linear_lambda * hs) / unit) / unit + (smooth * spread) / h);
+    mean[i] = leaf.fixed[i].centre + (mean[i] / h) * unit;
+  }
+  solve_ridge(a.data(), d.data(), b.data(), k);
+  const double shift = -(g - (double)leaf.all.g * (h / (double)leaf.all.h)) / (h + lambda) * (hs / gs);
+  double constant = value + rule.rate * shift;
+  const size_t first = part.coef.size();
+  part.column.push_back(-1), part.coef.push_back(0.0);
+  bool sound = true;
+  for (int i = 0; i < k; i++) {
+    const double coef = rule.rate * ((-b[i] / leaf.fixed[i].unit) * (hs / gs));
+    if (coef == 0.0) continue;
+    constant = constant - coef * mean[i];
+    part.column.push_back(leaf.column[i]), part.coef.push_back(coef);
+    sound = sound && finite(coef);
+  }
+  part.coef[first] = constant;
+  if (!sound || !finite(constant) || part.coef.size() == first + 1) part.column.resize(first), part.coef.resize(first);
+}
+
+template <class Real>
+LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
+  const Grouped rows = group(r);
+  const int n_threads = threads_for(r.n, r.n_threads);
+  std::vector<Leaf> leaves(r.n_leaves);
+  std::vector<Segment> segments;
+  for (int l = 0; l < r.n_leaves; l++) {
+    leaves[l].column.assign(rule.column + rule.offset[l], rule.column + rule.offset[l + 1]);
+    for (int64_t at = rows.start[l]; at < rows.start[l + 1]; at += PIECE)
+      segments.push_back({l, at, std::min(rows.start[l + 1], at + PIECE)});
+  }
+  auto each = [&](auto&& look, auto&& join) {
+    std::vector<Leaf> parts(segments.size());
+    run(n_threads, (int64_t)segments.size(), [&](int64_t t, int) {
+      const Segment& s = segments[t];
+      parts[t].column = leaves[s.leaf].column, parts[t].fixed = leaves[s.leaf].fixed;
+      if (!parts[t].column.empty()) look(r, rows.rows.as<int32_t>() + s.begin, s.end - s.begin, parts[t]);
+    });
+    for (size_t t = 0; t < parts.size(); t++)
+      if (!parts[t].column.empty()) join(leaves[segments[t].leaf], parts[t]);
+  };
+  each(measure<Real>, [](Leaf& to, const Leaf& from) {
+    to.low.resize(from.low.size(), INF), to.high.resize(from.high.size(), -INF);
+    for (size_t a = 0; a < from.low.size(); a++)
+      to.low[a] = std::min(to.low[a], from.low[a]), to.high[a] = std::max(to.high[a], from.high[a]);
+  });
+  for (Leaf& l : leaves) {
+    std::vector<int32_t> several;
+    for (size_t a = 0; a < l.low.size(); a++) {
+      if (!(l.low[a] < l.high[a])) continue;
+      const double centre = 0.5 * l.low[a] + 0.5 * l.high[a];
+      const int e = exponent_of(std::max(l.high[a] - centre, centre - l.low[a]));
+      several.push_back(l.column[a]);
+      l.fixed.push_back({centre, power_of_two(LINEAR - e), power_of_two(e - LINEAR)});
+    }
+    l.column = several;
+  }
+  each(add_up<Real>, [](Leaf& to, const Leaf& from) {
+    to.count += from.count;
+    to.all.g += from.all.g, to.all.h += from.all.h, to.own.g += from.own.g, to.own.h += from.own.h;
+    to.sum.resize(from.sum.size(), 0);
+    for (size_t i = 0; i < from.sum.size(); i++) to.sum[i] += from.sum[i];
+  });
+  LinearPart part;
+  for (int l = 0; l < r.n_leaves; l++) {
+    part.offset.push_back((int64_t)part.coef.size());
+    solve(leaves[l], r, rule, rule.value[l], part);
+  }
+  part.offset.push_back((int64_t)part.coef.size());
+  return part;
+}
+
+template <class Real, class LeafOf, class Visit>
+void each_value(const RawTable& table, const LinearView& p, const double* value, int64_t n, int n_threads,
+                LeafOf&& leaf_of, Visit&& visit) {
+  run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
+    for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++) {
+      const int64_t l = leaf_of(i), first = p.offset[l], m = p.offset[l + 1] - first;
+      const Real* x = row_of<Real>(table, i);
+      visit(i, m == 0 ? value[l] : linear_value(p.coef + first, p.column + first, m, value[l], [&](int32_t c) {
+              return (double)x[c];
+            }));
+    }
+  });
+}
+
+}  // namespace
+
+LinearPart fit_linear(const LinearRows& rows, const LinearRule& rule) {
+  return rows.table.wide ? fit_as<double>(rows, rule) : fit_as<float>(rows, rule);
+}
+
+void linear_values(const RawTable& table, const LinearView& part, const double* value, const int32_t* node, int64_t n,
+                   double* out, int n_threads) {
+  auto leaf_of = [=](int64_t i) { return node[i]; };
+  auto visit = [=](int64_t i, double v) { out[i] = v; };
+  if (table.wide) each_value<double>(table, part, value, n, n_threads, leaf_of, visit);
+  else each_value<float>(table, part, value, n, n_threads, leaf_of, visit);
+}
+
+void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafNumbers& leaf, int64_t n,
+                double* score, int n_threads) {
+  auto leaf_of = [=](int64_t i) { return number(leaf, i); };
+  auto visit = [=](int64_t i, double v) { score[i] = score[i] + v; };
+  if (table.wide) each_value<double>(table, part, value, n, n_threads, leaf_of, visit);
+  else each_value<float>(table, part, value, n, n_threads, leaf_of, visit);
+}
+
+}  // namespace sapwood

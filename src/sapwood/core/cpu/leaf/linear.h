@@ -1,0 +1,55 @@
+// Linear leaves: a ridge on the columns of each leaf's branch, from integer sums over its rows (NUMERICS, Linear leaves).
+#pragma once
+#include <vector>
+
+#include "cpu/data/binned.h"
+
+namespace sapwood {
+
+struct RawTable {  // values as they came, row by row; null: none are kept
+  const void* data = nullptr;
+  bool wide = false;  // float64, else float32
+  int n_columns = 0;
+};
+
+struct LinearPart {             // of leaves, or of nodes
+  std::vector<int64_t> offset;  // (n + 1) where the terms of each begin; a leaf without any has its value only
+  std::vector<int32_t> column;  // (n_terms) -1 for the constant, which comes first
+  std::vector<double> coef;     // (n_terms)
+};
+
+struct LinearView {  // the same, wherever it lies
+  const int64_t* offset;
+  const int32_t* column;
+  const double* coef;
+};
+inline LinearView view(const LinearPart& p) { return {p.offset.data(), p.column.data(), p.coef.data()}; }
+
+struct LinearRows {  // of one output, by leaf
+  RawTable table;
+  const Pair* fine;  // (n) wide gradients, those of the leaf values
+  Scale scale;
+  const Weights& weights;
+  const uint8_t* used;  // (n) rows of the sample, or null for all
+  LeafNumbers leaf;
+  int64_t n;
+  int n_leaves, n_threads;
+};
+
+struct LinearRule {
+  const int64_t* offset;  // (n_leaves + 1)
+  const int32_t* column;  // the columns of each leaf's branch, rising
+  const double* value;    // (n_leaves) as they will be added
+  double rate, reg_lambda, linear_lambda, linear_smooth;
+};
+
+LinearPart fit_linear(const LinearRows& rows, const LinearRule& rule);
+
+// out (n) OUT: what every row gets from its node (n); value by node.
+void linear_values(const RawTable& table, const LinearView& part, const double* value, const int32_t* node, int64_t n,
+                   double* out, int n_threads);
+// score (n) IN OUT: the same, added, by leaf.
+void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafNumbers& leaf, int64_t n,
+                double* score, int n_threads);
+
+}  // namespace sapwood
