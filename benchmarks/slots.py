@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 
+from sapwood.boost.round.growth import plan
 from sapwood.device import cpu
-from sapwood.grow import plan
 from sapwood.params import resolve
 
 COLUMNS = 40

@@ -10,9 +10,9 @@ import pytest
 import sapwood as sw
 from sapwood.device import cpu
 from sapwood.errors import SapwoodError
-from sapwood.kinds import Choice, Flag
 from sapwood.params import TABLE
-from sapwood.recipes import RECIPES
+from sapwood.params.recipes import RECIPES
+from sapwood.params.types import Choice, Flag
 
 VALUES: dict[str, list[Any]] = {
     "learning_rate": [0.01, 0.1, 1.0, "auto"], "recipe": list(RECIPES), "objective": sorted(cpu.objectives()),

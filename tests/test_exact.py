@@ -14,7 +14,7 @@ import reference
 import sapwood
 from sapwood import Dataset, SapwoodRegressor, _core
 from sapwood.data import container
-from sapwood.data.saved import KIND, VERSION, _checked
+from sapwood.data.dataset_file import KIND, VERSION, _checked
 from sapwood.errors import DataError, ParameterError
 from sapwood.model import Booster
 from sapwood.params import resolve

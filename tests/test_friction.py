@@ -12,12 +12,12 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import TimeSeriesSplit
 
 import sapwood as sw
-from sapwood import sampling
+from sapwood.boost.round import sampling
 from sapwood.data.dataset import BY_RECIPE
-from sapwood.data.saved import BINS
+from sapwood.data.dataset_file import BINS
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.params import resolve
-from sapwood.recipes import RECIPES
+from sapwood.params.recipes import RECIPES
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(200, 3))

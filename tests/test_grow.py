@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from sapwood import grow
+from sapwood.boost.round import growth
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
 from sapwood.params import resolve
@@ -35,7 +35,7 @@ from sapwood.params import resolve
 )
 def test_size(policy: str, given: dict[str, Any], expected: tuple[int | None, int | None]) -> None:
     params = resolve({"grow_policy": policy, **given})
-    assert grow.size(policy, params["max_leaves"], params["max_depth"]) == expected
+    assert growth.size(policy, params["max_leaves"], params["max_depth"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_size(policy: str, given: dict[str, Any], expected: tuple[int | None, in
 )
 def test_a_symmetric_tree_needs_a_depth(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        grow.plan(resolve({"grow_policy": "symmetric", **given}))
+        growth.plan(resolve({"grow_policy": "symmetric", **given}))
 
 
 def test_limits_in_the_words_of_the_core() -> None:
-    policy, limits = grow.plan(resolve({"max_depth": 3, "reg_lambda": 2, "eta": 0.5, "colsample_bynode": 0.5}))
+    policy, limits = growth.plan(resolve({"max_depth": 3, "reg_lambda": 2, "eta": 0.5, "colsample_bynode": 0.5}))
     assert policy == "leafwise"
     assert limits == {
         "max_depth": 3, "max_leaves": 0, "min_child_weight": 1.0, "min_samples_leaf": 0, "reg_lambda": 2.0,
@@ -64,9 +64,9 @@ def test_limits_in_the_words_of_the_core() -> None:
 
 
 def test_every_grower_of_the_core_is_a_policy() -> None:
-    assert all(grow.plan(resolve({"grow_policy": name}))[0] == name for name in cpu.growers())
+    assert all(growth.plan(resolve({"grow_policy": name}))[0] == name for name in cpu.growers())
 
 
 def test_an_unknown_policy_names_the_nearest() -> None:
     with pytest.raises(ParameterError, match="grow_policy='leafwize' is unknown; did you mean 'leafwise'"):
-        grow.plan(resolve({"grow_policy": "leafwize"}))
+        growth.plan(resolve({"grow_policy": "leafwize"}))

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sapwood import peers
 from sapwood.errors import ParameterError, SapwoodError, suggest
-from sapwood.params import TABLE, defaults, given_names, model_params, resolve
+from sapwood.params import TABLE, defaults, given_names, model_params, peers, resolve
 
 
 def refuse(given: Any) -> str:

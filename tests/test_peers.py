@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sapwood as sw
-from sapwood import objective, peers
+from sapwood import objective
 from sapwood.errors import ParameterError
-from sapwood.params import names, resolve
+from sapwood.params import names, peers, resolve
 
 X = np.random.default_rng(0).normal(size=(200, 3))
 Y = (X[:, 0] > 0).astype(float)

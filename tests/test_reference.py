@@ -17,7 +17,7 @@ import reference_real
 import sapwood
 from reference_objectives import OBJECTIVES as SHELF
 from sapwood import _core
-from sapwood.grow import plan
+from sapwood.boost.round.growth import plan
 
 Floats = NDArray[np.float64]
 

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 import reference
 import sapwood
-from sapwood import _core, grow
-from sapwood.grow import plan
+from sapwood import _core
+from sapwood.boost.round import growth
+from sapwood.boost.round.growth import plan
 from test_reference import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, weight_of
 
 Floats = NDArray[np.float64]
@@ -73,7 +74,7 @@ def core_train(
         trainer.gradients(p["precision"])
         warm = p["sampling"] == "goss" and round < int(1 / p["learning_rate"])
         trainer.sample(p["seed"], round, None if warm else p["subsample"])
-        luck = grow.luck(p, round, p["learning_rate"], n_live)
+        luck = growth.luck(p, round, p["learning_rate"], n_live)
         trees += trainer.grow(policy, limits, p["seed"], round * n_outputs, luck)
         for output in range(n_outputs):
             trainer.add_scores(output)

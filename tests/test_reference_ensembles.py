@@ -7,7 +7,7 @@ import pytest
 
 import reference_ensembles
 import sapwood
-from sapwood.boost import dart
+from sapwood.boost.loops import dart
 from test_reference import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, labels, table, weight_of
 
 SMALL = {"grow_policy": "depthwise", "max_depth": 3, "learning_rate": 0.3, "min_child_weight": 0.0, "n_estimators": 7}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood import sampling
+from sapwood.boost.round import sampling
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 

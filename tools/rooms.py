@@ -15,14 +15,11 @@ CORE = PACKAGE / "core"
 # A room may import itself and the rooms of the lines above its own, never those below it or beside it.
 ORDER = [
     ["errors"],
-    ["kinds", "peers", "recipes"],
     ["params"],
-    ["constraints"],
     ["device"],
-    ["math"],
-    ["data", "metric"],
+    ["math", "reduce"],
+    ["data", "metric", "objective"],
     ["model"],
-    ["objective", "sampling", "grow"],
     ["boost"],
     ["interfaces"],
 ]
@@ -30,8 +27,15 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 
 TABLES = {"narwhals", "pandas", "polars", "pyarrow"}
 # `Booster.to_frame` hands a table out, so text.py may import a table library, but only inside a function.
-TABLE_FILES = {"data/ingest.py": "anywhere", "model/text.py": "in a function"}
+TABLE_FILES = {"data/ingest": "anywhere", "model/text.py": "in a function"}
 NATIVE_FILE = "device/cpu.py"
+
+# Rooms of the core: a file may include its own room and those before it. Prediction knows nothing of training.
+CORE_ORDER = (
+    "math", "objective", "sampler", "grower", "records", "host", "cpu/kernels", "cpu/data", "cpu/rows", "cpu/grow",
+    "cpu/leaf", "cpu", "cpu/predict", "bind",
+)  # fmt: skip
+NOT_FOR = {"cpu/predict": ("cpu/rows", "cpu/grow", "cpu/leaf", "cpu"), "records": ("host",)}
 
 # The folders that every compiler, NVRTC too, must give the same bits: <stdint.h> and each other, nothing else.
 PURE = ["math", "objective", "sampler", "grower"]
@@ -76,7 +80,7 @@ def check_python(path: Path) -> Iterator[tuple[int, str]]:
         if top == "relative":
             yield line, f"relative import; write sapwood.{here}..."
         elif top in TABLES:
-            allowed = TABLE_FILES.get(name)
+            allowed = next((how for where, how in TABLE_FILES.items() if name.startswith(where)), None)
             if allowed is None:
                 yield line, f"imports {top}; only {' and '.join(TABLE_FILES)} touch table libraries"
             elif allowed == "in a function" and not inside:
@@ -101,6 +105,8 @@ def check_native(path: Path) -> Iterator[tuple[int, str]]:
             if found := re.search(pattern, code):
                 yield line, f"{found[0].strip()}: {why}"
         include = re.match(r'\s*#\s*include\s*([<"])([^>"]+)', code)
+        if include and include[1] == '"' and not include[2].endswith(".inc"):
+            yield from ((line, why) for why in check_include(path, include[2]))
         if include and folder != "bind" and re.search(PYTHON, include[2]):
             yield line, f"includes {include[2]}; only core/bind knows Python"
         elif include and folder in PURE:
@@ -109,6 +115,22 @@ def check_native(path: Path) -> Iterator[tuple[int, str]]:
             inside = any(file.is_relative_to(CORE / other) for file in reached for other in PURE)
             if target != "stdint.h" if system else not inside:
                 yield line, f"includes {target}; {' and '.join(PURE)} include only <stdint.h> and each other"
+
+
+def core_room(path: str) -> str:
+    """The room of a core file, by its path below core/."""
+    return path.rpartition("/")[0]
+
+
+def check_include(path: Path, target: str) -> Iterator[str]:
+    """Complaint about one include of a core file that points to a later room."""
+    here, there = core_room(path.relative_to(CORE).as_posix()), core_room(target)
+    if here not in CORE_ORDER or here == there or target == "registry.h":
+        return
+    if there not in CORE_ORDER:
+        yield f"includes {target}, which is not in a room; write the path from core/ on"
+    elif CORE_ORDER.index(there) > CORE_ORDER.index(here) or there in NOT_FOR.get(here, ()):
+        yield f"{here} includes {target}, which is a later room's"
 
 
 def complaints() -> list[str]:

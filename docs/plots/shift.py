@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sapwood
-from sapwood.data import encode
+from sapwood.data import target_statistics as ts
 
 Floats = NDArray[np.float64]
 ROWS, NEW, CATEGORIES, ROUNDS = 1000, 20_000, 300, 200
@@ -23,9 +23,9 @@ def statistics(seed: int) -> dict[str, Floats]:
     code = rng.integers(0, CATEGORIES, ROWS + NEW).astype(np.int32)
     x = rng.normal(size=(ROWS + NEW, 3))
     y = (rng.random(ROWS + NEW) < 1 / (1 + np.exp(-x[:, 0]))).astype(np.float64)
-    target, wanted = encode.Target(y[:ROWS], np.array([0.5])), (encode.Statistic(),)
-    table = encode.table(code[:ROWS], CATEGORIES, target, wanted)
-    (ordered,) = encode.ordered([code[:ROWS]], [CATEGORIES], target, wanted, encode.permutation(seed, 0, ROWS), 1)
+    target, wanted = ts.Target(y[:ROWS], np.array([0.5])), (ts.Statistic(),)
+    table = ts.table(code[:ROWS], CATEGORIES, target, wanted)
+    (ordered,) = ts.ordered([code[:ROWS]], [CATEGORIES], target, wanted, ts.permutation(seed, 0, ROWS), 1)
     columns = {"greedy": table(code[:ROWS])[0], "ordered": ordered[0], "left out": np.zeros(ROWS)}
     found = {}
     for name, column in columns.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sapwood import errors, math, metric
-    from sapwood.boost import callback
+    from sapwood.boost.round import callback
     from sapwood.boost.train import cv, train
     from sapwood.data.dataset import Dataset
     from sapwood.interfaces.encoder import OrderedTargetEncoder
@@ -45,7 +45,7 @@ _HOME = {
     "train": "sapwood.boost.train",
 }
 _MODULES = {
-    "callback": "sapwood.boost.callback",
+    "callback": "sapwood.boost.round.callback",
     "errors": "sapwood.errors",
     "math": "sapwood.math",
     "metric": "sapwood.metric",

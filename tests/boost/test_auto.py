@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood.boost.encoding import decided
+from sapwood.boost.categories.category_encoding import decided
 from sapwood.errors import ParameterError
 from test_reference import assert_bits
 

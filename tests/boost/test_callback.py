@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sapwood import Dataset, callback, train
-from sapwood.boost.callback import Round
+from sapwood.boost.round.callback import Round
 from sapwood.errors import DivergedError, ParameterError
 from sapwood.metric import METRICS, Metric
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 import sapwood
 from sapwood import Booster, Dataset
-from sapwood.boost import combine
-from sapwood.data import container, encode
+from sapwood.boost.categories import combinations
+from sapwood.data import container, target_statistics
 from sapwood.data.categories import Dictionary
 from sapwood.data.ingest import Columns
 from sapwood.errors import DataError, ModelFormatError, ParameterError
-from sapwood.model.combine import Combinations, join
+from sapwood.model.combinations import Combinations, join
 from test_reference import assert_bits
 
 Floats = NDArray[np.float64]
@@ -111,16 +111,16 @@ def test_no_own_label() -> None:
     X, y = rows()
     data = data_of(X, y)
     sources = ((0, 0.25), (1, 0.0), (2, 0.0))
-    (one,) = combine.joined(data, sources, slice(None))
+    (one,) = combinations.joined(data, sources, slice(None))
     assert one.keys is not None and len(one.keys) == one.size == len(set(one.codes.tolist())) > 20
     for which in range(3):
-        order = encode.permutation(0, which, N)
+        order = target_statistics.permutation(0, which, N)
         for row in (0, 17, 399):
             values = []
             for label in (y, np.where(np.arange(N) == row, 1 - y, y)):
-                target = encode.Target(label, np.array([0.5]))
-                kinds = [encode.Statistic("borders", (0.0, 1.0))]
-                values.append(next(encode.ordered([one.codes], [one.size], target, kinds, order, 1)))
+                target = target_statistics.Target(label, np.array([0.5]))
+                kinds = [target_statistics.Statistic("borders", (0.0, 1.0))]
+                values.append(next(target_statistics.ordered([one.codes], [one.size], target, kinds, order, 1)))
             assert_bits(values[0][:, row], values[1][:, row], "own")
 
 
@@ -131,7 +131,7 @@ def test_held_out_rows_are_strangers_and_the_rest_is_left_out() -> None:
     booster = sapwood.train(params, data_of(X, y))
     assert booster.n_rounds < 80
     assert booster.trees.column.max() == 3 + len(booster.combinations) > 4
-    held = sapwood.sampling.holdout(0, 0.3, N, None, None)
+    held = sapwood.boost.round.sampling.holdout(0, 0.3, N, None, None)
     measured = booster.history["holdout"]["rmse"][booster.n_rounds - 1]
     assert measured == pytest.approx(np.sqrt(np.mean((booster.predict(X) - y)[held] ** 2)), rel=1e-12)
     other = sapwood.train(params, data_of(X, np.where(held, y[::-1], y)))
@@ -273,8 +273,8 @@ def test_size_has_a_price() -> None:
     def parts(booster: Booster) -> tuple[list[Any], list[Any]]:
         return list(booster.combinations.sources()), list(booster.combinations.keys())
 
-    assert combine.size_weight(10, 10, 1.0) == pytest.approx(0.5)
-    assert combine.size_weight(10, 10, 0.0) == 1.0
+    assert combinations.size_weight(10, 10, 1.0) == pytest.approx(0.5)
+    assert combinations.size_weight(10, 10, 0.0) == 1.0
     assert first(20.0) < first(0.0)
 
 
@@ -315,7 +315,7 @@ def test_codes_are_places_of_tuples() -> None:
     table[0][::7] = np.nan
     table.append(table[0].astype(np.float32))
     known = {1: Dictionary(tuple("abcde")), 2: Dictionary((1, 2, 3, 4))}
-    sources: list[list[combine.Source]] = [[(1, 0.0)], [(0, 0.5), (1, 0.0)], [(1, 0.0), (2, 0.0), (3, -0.1)]]
+    sources: list[list[combinations.Source]] = [[(1, 0.0)], [(0, 0.5), (1, 0.0)], [(1, 0.0), (2, 0.0), (3, -0.1)]]
 
     def states(column: int, threshold: float) -> list[int]:
         values = table[column].astype(np.float64)

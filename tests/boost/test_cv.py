@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sapwood import Dataset, cv, sampling, train
-from sapwood.boost.callback import Round
+from sapwood import Dataset, cv, train
+from sapwood.boost.round import sampling
+from sapwood.boost.round.callback import Round
 from sapwood.errors import ParameterError
 
 rng = np.random.default_rng(2)

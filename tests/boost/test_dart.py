@@ -8,7 +8,7 @@ import pytest
 import datasets
 import sapwood
 from sapwood import Dataset
-from sapwood.boost import dart
+from sapwood.boost.loops import dart
 from sapwood.errors import ParameterError
 
 DART: dict[str, Any] = {"boosting": "dart", "rate_drop": 0.4, "skip_drop": 0.2, "n_estimators": 12, "max_leaves": 6}

@@ -8,7 +8,8 @@ import pytest
 
 import datasets
 import sapwood
-from sapwood import Dataset, sampling
+from sapwood import Dataset
+from sapwood.boost.round import sampling
 from sapwood.errors import ParameterError
 
 FOREST: dict[str, Any] = {"boosting": "forest", "subsample": 0.6, "n_estimators": 8, "max_leaves": 12}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sapwood.boost.grown import BLOCK, Grown
-from sapwood.boost.linear import scaled
+from sapwood.boost.leaves.linear import scaled
+from sapwood.boost.round.tree_store import BLOCK, Grown
 from sapwood.device import cpu
 from sapwood.model.trees import DTYPES, Trees
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sapwood as sw
-from sapwood.boost import prune
+from sapwood.boost.leaves import prune
 from sapwood.errors import ParameterError
 
 RNG = np.random.default_rng(11)

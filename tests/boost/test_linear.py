@@ -9,7 +9,7 @@ import pytest
 
 import sapwood
 from sapwood import Dataset
-from sapwood.boost import linear
+from sapwood.boost.leaves import linear
 from sapwood.errors import DataError, ParameterError
 from sapwood.model import Booster
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 import reference
 import reference_ordered
 import sapwood
-from sapwood import grow
-from sapwood.boost import ordered
+from sapwood.boost.loops import ordered
+from sapwood.boost.round import growth
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
 from sapwood.params import resolve
@@ -216,7 +216,7 @@ def test_the_core_refuses(chunks: int, ends: list[int], message: str) -> None:
     y = np.arange(10.0)
     binned = cpu.Binned([[part] for part in np.split(y, chunks)], [y[:-1] + 0.5], 1)
     trainer = cpu.Trainer(binned, y[None], None, "squared_error", {}, 1, 1)
-    policy, limits = grow.plan(resolve({}))
+    policy, limits = growth.plan(resolve({}))
     trainer.fill_scores(np.zeros(1))
     trainer.gradients("auto")
     with pytest.raises(ValueError, match=message):

@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from sapwood import grow, objective
-from sapwood.boost import leaf, plain
-from sapwood.boost.task import Task
+from sapwood import objective
+from sapwood.boost.leaves import leaf
+from sapwood.boost.loops import plain
+from sapwood.boost.round import growth
+from sapwood.boost.round.training import Task
 from sapwood.params import resolve
 
 
@@ -34,7 +36,7 @@ def test_a_round_asks_four_questions_in_order() -> None:
     params = resolve({"n_estimators": 2, "seed": 5, "subsample": 0.5, "precision": "wide"})
     for step in plain.boost(Task(log, params, rule(params, 2), (np.zeros(3), None), [log]), range(7, 9)):
         assert step == ([None, None], None)
-    policy, limits = grow.plan(params)
+    policy, limits = growth.plan(params)
     limits["learning_rate"] = 0.1
     rounds = []
     for index in (7, 8):

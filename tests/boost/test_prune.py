@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import sapwood
 from model.handmade import grown, leaf, split
 from sapwood import Dataset
-from sapwood.boost import prune
+from sapwood.boost.leaves import prune
 
 
 def tree() -> Any:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood.boost.rate import automatic
+from sapwood.boost.auto_learning_rate import automatic
 
 catboost = pytest.importorskip("catboost")
 LOSSES = {"logistic": "Logloss", "squared_error": "RMSE", "softmax": "MultiClass"}

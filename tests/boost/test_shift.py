@@ -8,7 +8,7 @@ that give them their values; ordered boosting by other ones.
 import numpy as np
 
 import sapwood
-from sapwood.data import encode
+from sapwood.data import target_statistics
 
 ROWS, NEW, CATEGORIES = 1000, 5000, 300
 
@@ -19,10 +19,10 @@ def losses(seed: int) -> dict[str, float]:
     code = rng.integers(0, CATEGORIES, ROWS + NEW).astype(np.int32)
     x = rng.normal(size=(ROWS + NEW, 3))
     y = (rng.random(ROWS + NEW) < 1 / (1 + np.exp(-x[:, 0]))).astype(np.float64)
-    target, statistics = encode.Target(y[:ROWS], np.array([0.5])), (encode.Statistic(),)
-    table = encode.table(code[:ROWS], CATEGORIES, target, statistics)
-    order = encode.permutation(seed, 0, ROWS)
-    (ordered,) = encode.ordered([code[:ROWS]], [CATEGORIES], target, statistics, order, 1)
+    target, statistics = target_statistics.Target(y[:ROWS], np.array([0.5])), (target_statistics.Statistic(),)
+    table = target_statistics.table(code[:ROWS], CATEGORIES, target, statistics)
+    order = target_statistics.permutation(seed, 0, ROWS)
+    (ordered,) = target_statistics.ordered([code[:ROWS]], [CATEGORIES], target, statistics, order, 1)
     found = {}
     for name, column in (("greedy", table(code[:ROWS])), ("ordered", ordered), ("none", np.zeros((1, ROWS)))):
         data = sapwood.Dataset(np.c_[column[0], x[:ROWS]], y[:ROWS])

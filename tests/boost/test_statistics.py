@@ -8,7 +8,8 @@ import pytest
 from numpy.typing import NDArray
 
 import sapwood
-from sapwood import Booster, Dataset, sampling
+from sapwood import Booster, Dataset
+from sapwood.boost.round import sampling
 from sapwood.errors import ParameterError
 from sapwood.model.trees import Trees
 from test_reference import assert_bits

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood import Dataset, cv, sampling, train
+from sapwood import Dataset, cv, train
+from sapwood.boost.round import sampling
 from sapwood.errors import DataError, DivergedError, ParameterError
 
 rng = np.random.default_rng(7)

@@ -16,9 +16,9 @@ import reference_explain
 import reference_statistics
 import sapwood
 from sapwood import Booster, Dataset
-from sapwood.boost.combine import single
-from sapwood.data import encode
-from sapwood.model.combine import Combinations
+from sapwood.boost.categories.combinations import single
+from sapwood.data import target_statistics as ts
+from sapwood.model.combinations import Combinations
 from sapwood.model.trees import Trees
 from test_reference import assert_bits
 
@@ -246,6 +246,6 @@ def test_new_ones_of_weight_0_have_the_prior() -> None:
     data = data_of(X, y, weight=weight)
     assert data.unseen[0].tolist() == list(range(20, 30))
     code = single(data, 0)
-    target, order = encode.Target(y, np.array([0.5]), weight), reference_encode.order(0, 0, weight, len(y))
-    found = next(encode.ordered([code.codes], [code.size], target, [encode.Statistic()], order, 2))[0]
+    target, order = ts.Target(y, np.array([0.5]), weight), reference_encode.order(0, 0, weight, len(y))
+    found = next(ts.ordered([code.codes], [code.size], target, [ts.Statistic()], order, 2))[0]
     assert (found[20:30] == 0.5).all() and found[:7].max() > 0.5

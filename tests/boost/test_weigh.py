@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_sample_weight
 
 import sapwood as sw
-from sapwood.boost import weigh
+from sapwood.boost import class_weight
 from sapwood.errors import ParameterError
 
 RNG = np.random.default_rng(3)
@@ -60,7 +60,7 @@ def test_it_is_the_weights_of_rows(given: Any, y: Any, objective: str, by_hand: 
 
 def test_balanced_counts_weights() -> None:
     rows = np.where(TWO > 0, 5.0, 1.0)
-    found = weigh.factors("balanced", TWO, rows, 3)  # the third class has no rows
+    found = class_weight.factors("balanced", TWO, rows, 3)  # the third class has no rows
     heavy = [(600 - TWO.sum()), 5 * TWO.sum()]
     assert found is not None and found.tolist() == [sum(heavy) / 2 / heavy[0], sum(heavy) / 2 / heavy[1], 1.0]
 

@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 from sapwood.boost import train
 from sapwood.data import container
 from sapwood.data.dataset import Dataset
-from sapwood.data.saved import KIND, VERSION
+from sapwood.data.dataset_file import KIND, VERSION
 from sapwood.errors import DataError, ParameterError
 
 NAN, INF = np.nan, np.inf

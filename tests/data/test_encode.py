@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import reference_encode as reference
-from sapwood.data import encode
+from sapwood.data import target_statistics as ts
 from sapwood.data.categories import MISSING, UNSEEN
 from sapwood.errors import DataError, ParameterError
 
@@ -38,14 +38,14 @@ def weight_of(kind: str, n: int) -> Floats | None:
 def test_reference(kind: str, classes: int | None, weights: str) -> None:
     code, y, borders = rows(1, 300, 7, classes)
     weight = weight_of(weights, 300)
-    target = encode.Target(y, borders, weight)
-    order = encode.permutation(3, 1, 300, weight)
+    target = ts.Target(y, borders, weight)
+    order = ts.permutation(3, 1, 300, weight)
     np.testing.assert_array_equal(order, reference.order(3, 1, weight, 300))
-    statistic = encode.Statistic(kind, (0.0, 0.5, 1.0))
-    (found,) = encode.ordered([code], [7], target, [statistic], order, 1)
+    statistic = ts.Statistic(kind, (0.0, 0.5, 1.0))
+    (found,) = ts.ordered([code], [7], target, [statistic], order, 1)
     expected = [reference.statistic(code, y, kind, prior, borders, weight, order) for prior in statistic.priors]
     np.testing.assert_array_equal(found, np.stack(expected, axis=1).reshape(-1, 300))
-    after = encode.table(code, 7, target, [statistic])(code)  # as if every row came after all
+    after = ts.table(code, 7, target, [statistic])(code)  # as if every row came after all
     expected = [reference.statistic(np.r_[code, code], np.r_[y, y], kind, prior, borders,
                                     np.r_[np.ones(300) if weight is None else weight, np.zeros(300)], order)
                 for prior in statistic.priors]  # fmt: skip
@@ -55,12 +55,12 @@ def test_reference(kind: str, classes: int | None, weights: str) -> None:
 def test_by_hand() -> None:
     """The formula of the notes: (countInClass + prior) / (totalCount + 1)."""
     code, y = np.array([0, 1, 0, 0, -1], np.int32), np.array([1.0, 0.0, 0.0, 1.0, 1.0])
-    target = encode.Target(y, np.array([0.5]))
-    order = encode.permutation(0, 0, 5, has_time=True)
-    (found,) = encode.ordered([code], [2], target, [encode.Statistic("borders", (0.5,))], order, 1)
+    target = ts.Target(y, np.array([0.5]))
+    order = ts.permutation(0, 0, 5, has_time=True)
+    (found,) = ts.ordered([code], [2], target, [ts.Statistic("borders", (0.5,))], order, 1)
     np.testing.assert_array_equal(found, [[0.5, 0.5, 1.5 / 2, 1.5 / 3, 0.5]])
-    both = (encode.Statistic("borders", (0.5,)), encode.Statistic("counter", (0.0, 1.0)))
-    table = encode.table(code, 2, target, both)
+    both = (ts.Statistic("borders", (0.5,)), ts.Statistic("counter", (0.0, 1.0)))
+    table = ts.table(code, 2, target, both)
     new = table(np.array([0, 1, MISSING, UNSEEN], np.int32))
     np.testing.assert_array_equal(new[0], [2.5 / 4, 0.5 / 2, 1.5 / 2, 0.5])
     np.testing.assert_array_equal(new[1:], [[3 / 4, 1 / 4, 1 / 4, 0], [4 / 4, 2 / 4, 2 / 4, 1 / 4]])
@@ -75,10 +75,10 @@ def test_no_label_reaches_its_own_row(seed: int, kind: str, weights: str, row: i
     for label in (y[row], -y[row] / 2):
         changed = y.copy()
         changed[row] = label if row > 1 else y[row]
-        target = encode.Target(changed, borders, weight_of(weights, 120))
+        target = ts.Target(changed, borders, weight_of(weights, 120))
         target.span = -9.0, 9.0
-        order = encode.permutation(seed, 0, 120, weight_of(weights, 120), has_time)
-        (found,) = encode.ordered([code], [3], target, [encode.Statistic(kind, (0.25,))], order, 1)
+        order = ts.permutation(seed, 0, 120, weight_of(weights, 120), has_time)
+        (found,) = ts.ordered([code], [3], target, [ts.Statistic(kind, (0.25,))], order, 1)
         values.append(found[:, row])
     np.testing.assert_array_equal(*values)
 
@@ -89,8 +89,8 @@ def test_a_later_row_does_see_it() -> None:
     order = np.arange(50, dtype=np.int32)
     values = []
     for first in (0.0, 1.0):
-        target = encode.Target(np.r_[first, y[1:]], borders)
-        (found,) = encode.ordered([code], [1], target, [encode.Statistic()], order, 1)
+        target = ts.Target(np.r_[first, y[1:]], borders)
+        (found,) = ts.ordered([code], [1], target, [ts.Statistic()], order, 1)
         values.append(found[0])
     assert ((values[0] != values[1]) == (np.arange(50) > 0) & (code == code[0])).all()
 
@@ -99,14 +99,14 @@ def test_a_later_row_does_see_it() -> None:
 def test_threads_and_order(n: int) -> None:
     codes = [rows(column, n, 5 + 900 * column, 3)[0] for column in range(4)]
     _, y, borders = rows(9, n, 3, 3)
-    target = encode.Target(y, borders)
-    order = encode.permutation(7, 2, n)
+    target = ts.Target(y, borders)
+    order = ts.permutation(7, 2, n)
     np.testing.assert_array_equal(order, reference.order(7, 2, None, n))
     sizes = [5 + 900 * column for column in range(4)]
-    kinds = (encode.Statistic("borders", (0.0, 0.5, 1.0)), encode.Statistic("counter", (0.0,)))
+    kinds = (ts.Statistic("borders", (0.0, 0.5, 1.0)), ts.Statistic("counter", (0.0,)))
     first: list[Any] = []
     for n_threads in (1, 2, 3, 7):
-        found = list(encode.ordered(codes, sizes, target, kinds, order, n_threads))
+        found = list(ts.ordered(codes, sizes, target, kinds, order, n_threads))
         first = first or found
         for one, other in zip(first, found, strict=True):
             assert one.shape == (2 * 3 + 1, n)
@@ -116,42 +116,42 @@ def test_threads_and_order(n: int) -> None:
 def test_rows_of_weight_0_are_new_rows() -> None:
     code, y, borders = rows(4, 200, 5, 2)
     weight = (np.arange(200) % 3 > 0).astype(np.float64)
-    target = encode.Target(y, borders, weight)
-    statistics = (encode.Statistic("borders", (0.5,)), encode.Statistic("counter", (0.5,)))
-    (found,) = encode.ordered([code], [5], target, statistics, encode.permutation(0, 0, 200, weight), 1)
-    table = encode.table(code, 5, target, statistics)
+    target = ts.Target(y, borders, weight)
+    statistics = (ts.Statistic("borders", (0.5,)), ts.Statistic("counter", (0.5,)))
+    (found,) = ts.ordered([code], [5], target, statistics, ts.permutation(0, 0, 200, weight), 1)
+    table = ts.table(code, 5, target, statistics)
     np.testing.assert_array_equal(found[:, weight == 0], table(code)[:, weight == 0])
     kept = weight > 0
-    alone = encode.table(code[kept], 5, encode.Target(y[kept], borders), statistics)
+    alone = ts.table(code[kept], 5, ts.Target(y[kept], borders), statistics)
     np.testing.assert_array_equal(table.values(), alone.values())
 
 
 def test_whole_weights_are_repeated_rows_to_new_ones() -> None:
     code, y, borders = rows(6, 90, 4, None)
     times = np.arange(90) % 3
-    statistics = tuple(encode.Statistic(kind, (0.1,)) for kind in encode.KINDS)
-    target = encode.Target(y, borders, times.astype(np.float64))
-    repeated = encode.Target(np.repeat(y, times), borders)
+    statistics = tuple(ts.Statistic(kind, (0.1,)) for kind in ts.KINDS)
+    target = ts.Target(y, borders, times.astype(np.float64))
+    repeated = ts.Target(np.repeat(y, times), borders)
     np.testing.assert_array_equal(
-        encode.table(code, 4, target, statistics).values(),
-        encode.table(np.repeat(code, times), 4, repeated, statistics).values(),
+        ts.table(code, 4, target, statistics).values(),
+        ts.table(np.repeat(code, times), 4, repeated, statistics).values(),
     )
 
 
 def test_label_borders_are_cuts() -> None:
     y = np.arange(1000.0)
-    np.testing.assert_array_equal(encode.label_borders(y, 1), [499.5])
-    np.testing.assert_array_equal(encode.label_borders(np.array([3.0, 1.0, 1.0]), 5), [2.0])
+    np.testing.assert_array_equal(ts.label_borders(y, 1), [499.5])
+    np.testing.assert_array_equal(ts.label_borders(np.array([3.0, 1.0, 1.0]), 5), [2.0])
 
 
 def test_refuses() -> None:
     with pytest.raises(ParameterError, match="did you mean 'borders'"):
-        encode.Statistic("border")
+        ts.Statistic("border")
     with pytest.raises(ParameterError, match="from 0 to 1"):
-        encode.Statistic("mean", (2.0,))
+        ts.Statistic("mean", (2.0,))
     with pytest.raises(DataError, match="finite labels"):
-        encode.Target(np.array([np.nan]), np.empty(0))
-    target = encode.Target(np.zeros(3), np.empty(0))
+        ts.Target(np.array([np.nan]), np.empty(0))
+    target = ts.Target(np.zeros(3), np.empty(0))
     with pytest.raises(ValueError, match="below n_codes"):
-        list(encode.ordered([np.array([0, 1, 5], np.int32)], [3], target, [encode.Statistic("mean")],
+        list(ts.ordered([np.array([0, 1, 5], np.int32)], [3], target, [ts.Statistic("mean")],
                             np.arange(3, dtype=np.int32), 1))  # fmt: skip

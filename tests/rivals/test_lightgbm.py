@@ -207,7 +207,7 @@ def test_gain_with_a_least() -> None:
 
 
 def test_defaults_are_the_library_s() -> None:
-    theirs, recipe = lightgbm.LGBMRegressor().get_params(), sapwood.recipes.RECIPES["lightgbm"]
+    theirs, recipe = lightgbm.LGBMRegressor().get_params(), sapwood.params.recipes.RECIPES["lightgbm"]
     names = {"learning_rate": "learning_rate", "max_leaves": "num_leaves", "reg_lambda": "reg_lambda"}
     names |= {"min_child_weight": "min_child_weight", "min_samples_leaf": "min_child_samples"}
     assert {ours: recipe[ours] for ours in names} == {ours: theirs[name] for ours, name in names.items()}

@@ -160,7 +160,7 @@ def test_importances(name: str, gamma: float) -> None:
 def test_defaults_are_the_library_s() -> None:
     config = json.loads(xgboost.train({}, xgboost.DMatrix(np.arange(9.0)[:, None], np.arange(9.0)), 1).save_config())
     tree = config["learner"]["gradient_booster"]["tree_train_param"]
-    recipe = sapwood.recipes.RECIPES["xgboost"]
+    recipe = sapwood.params.recipes.RECIPES["xgboost"]
     same = {"learning_rate": "eta", "max_depth": "max_depth", "reg_lambda": "reg_lambda"}
     same |= {"min_child_weight": "min_child_weight"}
     for ours, theirs in same.items():

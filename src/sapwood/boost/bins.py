@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.dataset import BY_RECIPE, Dataset
-from sapwood.data.saved import BINS
+from sapwood.data.dataset_file import BINS
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
 from sapwood.params import called, given_names

@@ -6,10 +6,10 @@ In: resolved parameters and the data. Out: nothing, or an error that says what t
 from collections.abc import Mapping
 from typing import Any
 
-from sapwood.boost import statistics
-from sapwood.constraints import encodings
+from sapwood.boost.categories import encoded_training
 from sapwood.data.dataset import Dataset
 from sapwood.errors import ParameterError
+from sapwood.params.constraints import encodings
 
 
 def check(params: Mapping[str, Any], data: Dataset, n_outputs: int) -> None:
@@ -42,7 +42,7 @@ def check(params: Mapping[str, Any], data: Dataset, n_outputs: int) -> None:
         raise ParameterError(f"pruning='post' is not for {strategy}; use pruning='pre', or {apart}.")
     if params["tree_method"] == "exact":
         raise ParameterError(f"tree_method='exact' is not for {strategy}; use tree_method='hist', or {apart}.")
-    words, counted = encodings(params, data.feature_names), statistics.chosen(params, data)
+    words, counted = encodings(params, data.feature_names), encoded_training.chosen(params, data)
     for column, known in data.categories.items():
         apart_or_counted = words[column] == "onehot" or (words[column] == "ordered" and column in counted)
         if known.n_bins > params["max_cat_to_onehot"] and not apart_or_counted:

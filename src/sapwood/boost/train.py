@@ -15,22 +15,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import constraints, grow, math, metric, objective, peers, sampling
-from sapwood.boost import bins, dart, encoding, forest, leaf, linear, ordered, plain, rate, statistics, together, weigh
-from sapwood.boost.callback import Callback, Round, early_stopping, progress, stops
-from sapwood.boost.grown import Grown
-from sapwood.boost.task import Floats, Step, Task
-from sapwood.boost.watch import HeldOut, ValidSet, Watch, measure, start_scores
+from sapwood import metric, objective
+from sapwood.boost import auto_learning_rate, bins, class_weight, together
+from sapwood.boost.categories import category_encoding, encoded_training
+from sapwood.boost.leaves import leaf, linear
+from sapwood.boost.loops import dart, forest, ordered, plain
+from sapwood.boost.round import growth, sampling
+from sapwood.boost.round.callback import Callback, Round, early_stopping, progress, stops
+from sapwood.boost.round.evaluation import HeldOut, ValidSet, Watch, measure, start_scores
+from sapwood.boost.round.training import Floats, Step, Task
+from sapwood.boost.round.tree_store import Grown
 from sapwood.data.dataset import Dataset
-from sapwood.data.saved import BINS
-from sapwood.device import cpu
+from sapwood.data.dataset_file import BINS
+from sapwood.device import cpu, elementary
 from sapwood.errors import DataError, DivergedError, ParameterError
-from sapwood.kinds import Number
 from sapwood.model.booster import COUPLED, Booster
-from sapwood.model.combine import Combinations
+from sapwood.model.combinations import Combinations
 from sapwood.model.trees import Trees
-from sapwood.params import by_hand, called, defaults, given_names, model_params, names, resolve
-from sapwood.recipes import RECIPES
+from sapwood.params import by_hand, called, constraints, defaults, given_names, model_params, names, peers, resolve
+from sapwood.params.recipes import RECIPES
+from sapwood.params.types import Number
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
 History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
@@ -79,9 +83,9 @@ def train(
     sets = _valid_sets(valid)
     job = _prepare(params, data, callbacks, init_model, watched=bool(sets))
     _check_sets(sets, data, job)
-    sets = {name: weigh.weighed(one, job.factor) for name, one in sets.items()}
+    sets = {name: class_weight.weighed(one, job.factor) for name, one in sets.items()}
     fingerprint = cache(data.fingerprint)
-    data = weigh.weighed(data, job.factor)
+    data = class_weight.weighed(data, job.factor)
     before = None if init_model is None else init_model.trees
     first = 0 if init_model is None else init_model.n_rounds
     held = None
@@ -140,7 +144,7 @@ def train(
     return booster
 
 
-def _combinations(encoded: statistics.Statistics | None, trees: Trees, n_columns: int) -> Combinations:
+def _combinations(encoded: encoded_training.Statistics | None, trees: Trees, n_columns: int) -> Combinations:
     """Those that the trees use: they come in the order of their first use."""
     n_used = max(0, int(trees.column.max(initial=-1)) + 1 - n_columns)
     return Combinations.of([] if encoded is None else encoded.combinations[:n_used])
@@ -218,7 +222,7 @@ def cv(
         raise ParameterError("cv measures models; give an eval_metric other than 'none'.")
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
-    data = weigh.weighed(data, job.factor)
+    data = class_weight.weighed(data, job.factor)
     sampling.check_dealt(folds is None, job.classes, data.group, stratified=stratified, shuffle=shuffle)
     if folds is None:
         fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes, data.group)
@@ -318,7 +322,7 @@ def _prepare(
     unmeasured = goal.custom is not None and not goal.custom.measured and params["eval_metric"] is None
     if unmeasured and params["early_stopping_rounds"] is not None:
         raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")
-    grow.plan(params)
+    growth.plan(params)
     sampling.check(params, given)
     n_threads = cpu.threads(params["n_jobs"])
     if callable(callbacks):
@@ -362,12 +366,12 @@ def _prepare(
         raise ParameterError(f"start={params['start']} and the {what} both say where scores start; give one of them.")
     if init_model is not None:
         _check_model(init_model, data, goal, n_outputs)
-    countable = goal.custom is None and statistics.possible(params, init_model is not None)
+    countable = goal.custom is None and encoded_training.possible(params, init_model is not None)
     shared = n_outputs > 1 and params["multi_strategy"] == "multi_output_tree"
-    params["category_encoding"] = encoding.decided(params, data, countable, shared)
+    params["category_encoding"] = category_encoding.decided(params, data, countable, shared)
     if isinstance(params["learning_rate"], str):  # "auto"
         watched = watched or params["early_stopping_rounds"] is not None
-        params["learning_rate"] = rate.automatic(
+        params["learning_rate"] = auto_learning_rate.automatic(
             goal.name, data.n_rows, params["n_estimators"], watched, params["start"] == "auto"
         )
     first, rates = 0 if init_model is None else init_model.n_rounds, params["learning_rate"]
@@ -377,15 +381,15 @@ def _prepare(
         )
     sampling.warn_of_no_draw(params, range(first, first + params["n_estimators"]))
     directions = constraints.directions(params["monotone_constraints"], data.feature_names)
-    afresh = params["boosting"] == "ordered" or bool(statistics.chosen(params, data))
-    if goal.custom is not None and statistics.chosen(params, data):
+    afresh = params["boosting"] == "ordered" or bool(encoded_training.chosen(params, data))
+    if goal.custom is not None and encoded_training.chosen(params, data):
         raise ParameterError(
             f"objective {goal.name!r} is your own, of which there are no ordered statistics of categories; set "
             "category_encoding='partition'."
         )
     rule = leaf.plan(goal, params, n_outputs, directions, afresh)
     linear.check(params, rule.method)
-    statistics.check(params, data, init_model is not None, given)
+    encoded_training.check(params, data, init_model is not None, given)
     together.check(params, data, n_outputs)
     classes_of_rows = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
     if n_outputs > 2 and given.get("scale_pos_weight", 1) != 1:
@@ -395,7 +399,7 @@ def _prepare(
             f"{called('class_weight', given)} needs one class a row; weigh rows by sample_weight (the weight of a "
             "Dataset)."
         )
-    factor = weigh.factors(params["class_weight"], classes_of_rows, data.weight, max(2, n_outputs))
+    factor = class_weight.factors(params["class_weight"], classes_of_rows, data.weight, max(2, n_outputs))
     return _Job(params, goal, rule, data.label, classes_of_rows, factor, metrics, watching, n_outputs, n_threads)
 
 
@@ -407,9 +411,9 @@ def _raw(base: Any, link: str, start: Any) -> float:
     if link == "identity":
         return float(value)
     if link == "sigmoid" and 0 < value < 1:
-        return float(math.log(value / (1 - value)))
+        return float(elementary.log(value / (1 - value)))
     if link == "exp" and value > 0:
-        return float(math.log(value))
+        return float(elementary.log(value))
     raise ParameterError(
         f"base_score={base!r} is no prediction of this objective, or of several; use start, a raw score."
     )
@@ -538,9 +542,9 @@ def _check_sets(sets: Mapping[str, Dataset], data: Dataset, job: _Job) -> None:
 
 def _encoded(
     job: _Job, data: Dataset, held: NDArray[np.bool_] | None, trainer: cpu.Trainer
-) -> statistics.Statistics | None:
+) -> encoded_training.Statistics | None:
     """Columns of categories as statistics, where that was asked for."""
-    if not statistics.chosen(job.params, data):
+    if not encoded_training.chosen(job.params, data):
         return None
     weight, scores = _weight(data, held), trainer.scores()
 
@@ -551,10 +555,10 @@ def _encoded(
         cuts: Sequence[Floats],
         weights: Sequence[float],
     ) -> None:
-        grow.rule(grower, job.params, names, categories, cuts, weights=weights)
+        growth.rule(grower, job.params, names, categories, cuts, weights=weights)
         sampling.prepare(grower, job.params, job.classes, data.group)
 
-    return statistics.Statistics(data, job.params, job.rule, job.label, weight, scores, prepare)
+    return encoded_training.Statistics(data, job.params, job.rule, job.label, weight, scores, prepare)
 
 
 def _trainer(
@@ -566,7 +570,7 @@ def _trainer(
     trainer = cpu.Trainer(data.binned, label, weight, goal.core, goal.fields, job.n_outputs, job.n_threads)
     used = [] if init_model is None else np.unique(init_model.trees.column).tolist()
     used = [column for column in used if column >= 0]
-    grow.rule(trainer, job.params, data.feature_names, data.categories, data.cuts, used)
+    growth.rule(trainer, job.params, data.feature_names, data.categories, data.cuts, used)
     if data.values is not None:
         trainer.set_table(data.values)
     sampling.prepare(trainer, job.params, job.classes, data.group)

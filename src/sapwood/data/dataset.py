@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import params, peers
-from sapwood.data import categories, chunked, container, ingest, saved
+from sapwood import params
+from sapwood.data import categories, chunked, container, dataset_file, ingest
 from sapwood.data.categories import Coded, Dictionary
-from sapwood.data.saved import BINS, LATER, LISTED, VECTORS
+from sapwood.data.dataset_file import BINS, LATER, LISTED, VECTORS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
+from sapwood.params import peers
 
 LARGE = 1 << 22  # cells from which threads share the work of a digest
 SETTLED = (*BINS, "categorical_features")  # parameters of a training that are arguments here
@@ -208,9 +209,9 @@ class Dataset:
     @classmethod
     def _unpack(cls, raw: bytes, n_jobs: int | None = None) -> "Dataset":
         """The dataset that `_pack` made bytes of."""
-        arrays, fields = container.unpack(raw, saved.KIND, saved.VERSION, DataError)
+        arrays, fields = container.unpack(raw, dataset_file.KIND, dataset_file.VERSION, DataError)
         fields = {"tree_method": "hist", **dict.fromkeys(LATER, False), **fields}  # older files have none
-        table, cuts, known, unseen = saved.read(arrays, fields)
+        table, cuts, known, unseen = dataset_file.read(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
             [table],
@@ -255,8 +256,8 @@ class Dataset:
             **{name: getattr(self, name) for name in BINS if name not in LATER or getattr(self, name)},
         }
         version = 2 if self.categories or "listed.column" in arrays or set(LATER) & set(fields) else 1
-        version = saved.VERSION if self.unseen else version
-        return container.pack(saved.KIND, version, arrays, fields)
+        version = dataset_file.VERSION if self.unseen else version
+        return container.pack(dataset_file.KIND, version, arrays, fields)
 
     def exchanged(
         self, gone: Collection[int], columns: Sequence[NDArray[np.float64] | Coded], cuts: Sequence[NDArray[np.float64]]
@@ -278,8 +279,8 @@ class Dataset:
         """
         listed = self._listed()
         apart = {int(name[6:]): code for name, code in self._codes(listed) if name.startswith("codes.")}
-        lists = tuple(listed.values()) or saved.NO_LISTS
-        table = saved.columns(self.cuts, apart, lists, self.n_rows, self.categories).apart()
+        lists = tuple(listed.values()) or dataset_file.NO_LISTS
+        table = dataset_file.columns(self.cuts, apart, lists, self.n_rows, self.categories).apart()
         kept = [j for j in range(self.n_columns) if j not in gone]
         known = {place: self.categories[j] for place, j in enumerate(kept) if j in self.categories}
         coded = {place: one for place, one in enumerate(columns, len(kept)) if isinstance(one, Coded)}
@@ -487,7 +488,7 @@ class Dataset:
 
     def _column(self, j: int) -> NDArray[Any]:
         """The codes of a column in the narrowest type that holds them."""
-        return self.binned.codes(j).astype(saved.code_type(self.n_bins[j]), copy=False)
+        return self.binned.codes(j).astype(dataset_file.code_type(self.n_bins[j]), copy=False)
 
 
 def _arguments(

@@ -15,12 +15,12 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sapwood.data import encode
+from sapwood.data import target_statistics
 from sapwood.data.categories import MISSING, UNSEEN
-from sapwood.data.encode import Statistic, Target
+from sapwood.data.target_statistics import Statistic, Target
 from sapwood.device import cpu
 from sapwood.errors import DataError
-from sapwood.kinds import Choice, Flag, Integer, Seed
+from sapwood.params.types import Choice, Flag, Integer, Seed
 
 TARGETS = Choice(
     ("auto", "classes", "numbers"), {"binary": "classes", "multiclass": "classes", "continuous": "numbers"}
@@ -58,7 +58,7 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
 
     Attributes
     ----------
-    tables_ : list of sapwood.data.encode.Table
+    tables_ : list of sapwood.data.target_statistics.Table
         Of every column.
     categories_ : list of ndarray
         Of every column, sorted.
@@ -123,9 +123,9 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
         codes, target, weight = self._count(X, y, sample_weight)
         flag = Flag().check(f"has_time={self.has_time!r}", self.has_time)
         seed = Seed().check(f"random_state={self.random_state!r}", self.random_state)
-        order = encode.permutation(seed, 0, target.n_rows, weight, flag)
+        order = target_statistics.permutation(seed, 0, target.n_rows, weight, flag)
         sizes, statistics = [table.n_codes for table in self.tables_], self.tables_[0].statistics
-        values = encode.ordered(codes, sizes, target, statistics, order, cpu.threads(self.n_jobs))
+        values = target_statistics.ordered(codes, sizes, target, statistics, order, cpu.threads(self.n_jobs))
         return np.ascontiguousarray(np.concatenate(list(values)).T)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
@@ -157,7 +157,7 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
 
     def _count(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[list[encode.Codes], Target, encode.Floats | None]:
+    ) -> tuple[list[target_statistics.Codes], Target, target_statistics.Floats | None]:
         """Fit: codes of every column, labels, weights."""
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None: statistics are those of labels.")
@@ -175,12 +175,12 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
             kind = "borders" if self._classes else "mean"
         statistics = [Statistic(kind, tuple(self.priors))]
         self.tables_ = [
-            encode.table(code, len(found), target, statistics)
+            target_statistics.table(code, len(found), target, statistics)
             for code, found in zip(codes, self.categories_, strict=True)
         ]
         return codes, target, weight
 
-    def _target(self, y: NDArray[Any], weight: encode.Floats | None) -> Target:
+    def _target(self, y: NDArray[Any], weight: target_statistics.Floats | None) -> Target:
         """Labels with their borders; classes are numbered."""
         kind = TARGETS.check(f"target_type={self.target_type!r}", self.target_type)
         self._classes = (
@@ -197,11 +197,11 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
                 )
             return Target(index.astype(np.float64), np.arange(0.5, len(classes) - 1, dtype=np.float64), weight)
         try:
-            label: encode.Floats = y.astype(np.float64)
+            label: target_statistics.Floats = y.astype(np.float64)
         except (TypeError, ValueError) as cause:
             raise DataError("labels are no numbers; choose target_type='classes'.") from cause
         n_borders = Integer(1, 65534).check(f"n_borders={self.n_borders!r}", self.n_borders)
-        return Target(label, encode.label_borders(label, n_borders, weight), weight)
+        return Target(label, target_statistics.label_borders(label, n_borders, weight), weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -15,20 +15,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from sapwood import objective, peers
+from sapwood import objective
 from sapwood.boost import train
-from sapwood.boost.callback import Callback
+from sapwood.boost.round.callback import Callback
 from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
-from sapwood.data.saved import BINS
+from sapwood.data.dataset_file import BINS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
-from sapwood.kinds import Number, class_name
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import TABLE, moved, names, resolve
+from sapwood.params import TABLE, moved, names, peers, resolve
 from sapwood.params import Parameter as Row
-from sapwood.recipes import RECIPES
+from sapwood.params.recipes import RECIPES
+from sapwood.params.types import Number, class_name
 
 OBJECTIVES = cpu.objectives()
 

@@ -16,18 +16,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import peers
 from sapwood.data import ingest
 from sapwood.data.categories import Dictionary, known
 from sapwood.data.sparse import no_zeros
 from sapwood.device import cpu
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
-from sapwood.model import check, effect, text
-from sapwood.model import explain as explaining
-from sapwood.model import importance as importances
-from sapwood.model import influence as influences
-from sapwood.model.combine import Combinations, Labelled
+from sapwood.model import constraint_proof, text
+from sapwood.model.combinations import Combinations, Labelled
+from sapwood.model.explain import dependence
+from sapwood.model.explain import importance as importances
+from sapwood.model.explain import influence as influences
+from sapwood.model.explain import shapley as explaining
 from sapwood.model.trees import Trees
+from sapwood.params import peers
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
 FEW_ROWS = 256  # below, one thread: the work is over before a second one has woken up
@@ -297,10 +298,10 @@ class Booster:
     explain = explaining.explain
     why = explaining.why
     to_shap = explaining.to_shap
-    partial_dependence = effect.partial_dependence
-    accumulated_effects = effect.accumulated_effects
+    partial_dependence = dependence.partial_dependence
+    accumulated_effects = dependence.accumulated_effects
     influence = influences.influence
-    check_constraints = check.check_constraints
+    check_constraints = constraint_proof.check_constraints
     to_text = text.to_text
     to_frame = text.to_frame
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import categories, container
 from sapwood.errors import DataError, ModelFormatError
-from sapwood.model import combine, convert, linear, sets
+from sapwood.model import combinations, convert, linear, sets
 from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, SETS, Trees
 
@@ -66,7 +66,7 @@ def encode(booster: Booster) -> bytes:
     trees, by_code = booster.trees, sets.encode(booster.trees.set_offset, booster.trees.set_code)
     arrays = {name: getattr(trees, name) for name in DTYPES} | {"base": booster.base} | by_code
     extra = linear.encode(booster.trees.linear) | categories.pack(booster.categories)
-    joined = combine.encode(booster.combinations)
+    joined = combinations.encode(booster.combinations)
     latest = "set_bits" in by_code or (trees.missing_left > 1).any()
     version = VERSION if latest else 3 if joined else 2 if extra else 1
     kept = {**DTYPES, **by_code} if booster.categories else [name for name in DTYPES if name not in SETS]
@@ -108,7 +108,7 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
     if fields["classes"] is not None:
         fields["classes"] = _decode_classes(fields["classes"])
     known = categories.unpack(arrays, len(fields["feature_names"]), ModelFormatError)
-    terms, joined = linear.decode(arrays), combine.decode(arrays)
+    terms, joined = linear.decode(arrays), combinations.decode(arrays)
     sets.decode(arrays)
     if set(arrays) != (ARRAYS | {*SETS} if known else ARRAYS):
         raise ModelFormatError(f"The file has other arrays than a model: {sorted(arrays)}.")

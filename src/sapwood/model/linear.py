@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.model.hold import check_types, hold
+from sapwood.model.validate import check_types, hold
 
 if TYPE_CHECKING:
     from sapwood.device.cpu import Terms

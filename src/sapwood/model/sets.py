@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
-from sapwood.model.hold import hold
+from sapwood.model.validate import hold
 
 FEW = 512  # codes that a set may have and stay a list: bits would save little
 DTYPES = {"set_offset": np.int64, "set_code": np.int32, "set_bits_offset": np.int64, "set_bits": np.uint8}

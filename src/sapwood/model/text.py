@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sapwood.errors import ParameterError, suggest
-from sapwood.model.combine import Labelled
+from sapwood.model.combinations import Labelled
 from sapwood.model.trees import Trees
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
-from sapwood.model.hold import check_types, hold
 from sapwood.model.linear import Linear
+from sapwood.model.validate import check_types, hold
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "offset": np.dtype(np.int64),

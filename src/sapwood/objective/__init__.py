@@ -4,6 +4,6 @@ In: resolved parameters and labels. Out: an `Objective`, how many scores a row h
 """
 
 from sapwood.objective.custom import Custom
-from sapwood.objective.goal import LEVELS, Objective, field_aliases, gradients, outputs, planes, resolve, start
+from sapwood.objective.objective import LEVELS, Objective, field_aliases, gradients, outputs, planes, resolve, start
 
 __all__ = ["LEVELS", "Custom", "Objective", "field_aliases", "gradients", "outputs", "planes", "resolve", "start"]

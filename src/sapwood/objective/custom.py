@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sapwood.device import cpu
 from sapwood.errors import ObjectiveError, ParameterError
-from sapwood.kinds import Integer
 from sapwood.objective.autodiff import differentiate
+from sapwood.params.types import Integer
 
 Floats = NDArray[np.float64]
 CORE = "squared_error"  # what a trainer is made with: any pointwise one, since gradients are handed in

@@ -12,7 +12,7 @@ import numpy as np
 
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
-from sapwood.model.combine import sizes_of
+from sapwood.model.combinations import sizes_of
 
 LINKS = {
     "identity": "",

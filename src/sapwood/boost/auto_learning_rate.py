@@ -1,0 +1,50 @@
+"""The automatic learning rate: what CatBoost's authors fitted to many data sets.
+
+In: the objective, the number of rows and rounds. Out: a rate.
+
+Source: catboost/libs/train_lib/options_helper.cpp; rate = exp(b) * rows^a * (rounds / 1000)^c, at most 0.5.
+"""
+
+from sapwood.device import elementary
+
+MOST, OTHERS = 0.5, 0.03  # of all objectives; of those that were not fitted
+# objective, whether rounds are chosen by validation rows, whether scores start at the mean -> a, b, c
+_FITTED = {
+    ("logistic", True, True): (0.246, -5.127, -0.451),
+    ("logistic", False, True): (0.408, -7.299, -0.928),
+    ("logistic", True, False): (0.247, -5.158, -0.435),
+    ("logistic", False, False): (0.427, -7.525, -0.917),
+    ("softmax", True, False): (0.02, -2.364, -0.382),
+    ("softmax", False, False): (0.051, -2.889, -0.845),
+    ("squared_error", True, True): (0.157, -4.062, -0.61),
+    ("squared_error", False, True): (0.158, -4.287, -0.813),
+    ("squared_error", True, False): (0.189, -4.383, -0.623),
+    ("squared_error", False, False): (0.178, -4.473, -0.76),
+}
+
+
+def automatic(objective: str, n_rows: int, n_rounds: int, watched: bool, from_mean: bool) -> float:
+    """Find the learning rate.
+
+    Parameters
+    ----------
+    objective : str
+        Name of the objective.
+    n_rows, n_rounds : int
+        Of the training.
+    watched : bool
+        Whether validation rows choose the number of rounds.
+    from_mean : bool
+        Whether scores start at the constant that minimises the loss.
+
+    Returns
+    -------
+    float
+        With 6 decimals.
+    """
+    found = _FITTED.get((objective, watched, from_mean and objective != "softmax"))
+    if found is None:
+        return OTHERS
+    a, b, c = found
+    exponent = b + a * float(elementary.log(float(n_rows))) + c * float(elementary.log(n_rounds / 1000))
+    return round(min(MOST, float(elementary.exp(exponent))), 6)

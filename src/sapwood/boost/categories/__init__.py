@@ -1,0 +1,1 @@
+"""Category columns in training: encodings, combinations."""

@@ -1,0 +1,418 @@
+"""Columns of categories as ordered target statistics: trees grow on numbers, and are read as splits by sets.
+
+In: data with categories, the labels and weights of a training. Out: bins to grow on; trees over the data's own columns.
+
+In prediction a statistic is the same for all rows of a category, so that a split `statistic <= threshold` is a set of
+categories. The model needs nothing else: it predicts and explains like any other. NUMERICS: Categories by statistics.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import objective
+from sapwood.boost.categories.combinations import Found, Joined, Pool, Sources, single, size_weight
+from sapwood.boost.leaves import leaf
+from sapwood.boost.round.evaluation import apply
+from sapwood.data import target_statistics
+from sapwood.data.dataset import Dataset
+from sapwood.data.target_statistics import Floats, Statistic, Target
+from sapwood.device import cpu
+from sapwood.errors import ParameterError
+from sapwood.objective import Objective
+from sapwood.params import by_hand, called
+from sapwood.params.constraints import encodings
+from sapwood.params.types import PRIORS
+
+# Statistics of classes are cut at sixteenths, as CatBoost does; finer cuts part rows by their places in an order, which
+# was worse on four of five sets. Means of numbers lie close together where few labels are extreme: they have quantiles.
+SIXTEENTHS = np.arange(1, 16) / 16
+MAX_BINS = 255  # of means
+Prepare = Callable[[cpu.Trainer, Sequence[str], Collection[int], Sequence[Floats], Sequence[float]], None]
+REFUSED: Mapping[str, Any] = {  # and the values that they must have
+    "linear_leaves": False, "interaction_constraints": None, "first_use_penalties": None, "n_parallel_trees": 1,
+    "line_search": "none", "pruning": "pre", "ccp_alpha": 0.0, "prune_by_validation": False,
+}  # fmt: skip
+
+
+def chosen(params: Mapping[str, Any], data: Dataset) -> list[int]:
+    """The columns that statistics are made of: those of more categories than are split one by one.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    data : Dataset
+        Training rows.
+
+    Returns
+    -------
+    list of int
+    """
+    words = encodings(params, data.feature_names)
+    return [
+        j
+        for j, known in data.categories.items()
+        if words[j] in ("ordered", "both") and known.n_bins > params["max_cat_to_onehot"]
+    ]
+
+
+def possible(params: Mapping[str, Any], continued: bool) -> bool:
+    """Whether statistics can be had with what else was asked for.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    continued : bool
+        There is a model to go on from.
+
+    Returns
+    -------
+    bool
+    """
+    usual = {**REFUSED, "forced_splits": None, "tree_method": "hist"}
+    plain = params["boosting"] in ("plain", "ordered") and params["path_smooth"] in ("auto", 0)
+    return plain and not continued and all(params[name] == value for name, value in usual.items())
+
+
+def check(params: Mapping[str, Any], data: Dataset, continued: bool, given: Mapping[str, Any]) -> None:
+    """Raise where statistics cannot be had with what else was asked for.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    data : Dataset
+        Training rows.
+    continued : bool
+        There is a model to go on from.
+    given : mapping
+        What the user called the parameters.
+    """
+    asked = {"ordered", "both"}.intersection(encodings(params, data.feature_names))
+    if params["boosting"] != "ordered" and not asked:
+        for name in sorted(by_hand(params) & {"has_time", "n_permutations"}):
+            raise ParameterError(
+                f"{name} is for boosting='ordered' and category_encoding='ordered' or 'both'; leave it out."
+            )
+    for name in sorted(by_hand(params) & {"max_combination", "statistics"}) if not asked else ():
+        raise ParameterError(
+            f"{called(name, given)} is for category_encoding='ordered' or 'both', and no column has it; set that (a "
+            "dict for some columns; 'auto' has 'ordered' for those of many categories), or leave it out."
+        )
+    if params["max_combination"] == 1 and "model_size_reg" in by_hand(params):
+        raise ParameterError("model_size_reg is for combinations; set max_combination to 2 or more, or leave it out.")
+    if params["boosting"] != "ordered" and not asked:
+        return
+    if params["has_time"] and params["n_permutations"] > 1:
+        raise ParameterError(f"has_time leaves one order; n_permutations={params['n_permutations']} asks for more.")
+    if not chosen(params, data):
+        return
+    encoding = f"category_encoding={params['category_encoding']!r}"
+    for name, usual in REFUSED.items():
+        if params[name] != usual:
+            raise ParameterError(
+                f"{name} is not for {encoding}; leave it out, or choose category_encoding='partition'."
+            )
+    if params["boosting"] not in ("plain", "ordered"):
+        raise ParameterError(f"{encoding} is for boosting='plain' and 'ordered', not {params['boosting']!r}.")
+    if continued:
+        raise ParameterError(
+            f"{encoding} cannot go on from init_model: it knows more of its training rows than the trees do; choose "
+            "category_encoding='partition'."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Grown:
+    """A column that trees grow on: one of the data, or (with values) a statistic of the codes of its sources."""
+
+    sources: Sources
+    values: Floats | None = None  # (n_codes + 2) of every code, of missing values and of what was never met
+    keys: NDArray[np.int64] | None = None  # of a combination
+
+
+class Statistics:
+    """Training rows whose columns of categories stand as numbers, in several orders.
+
+    The splits of a tree are chosen in one of `n_permutations` orders, its values in one more: what a row's statistic
+    owes to its place in an order is of no use to a tree then. As in CatBoost every order has scores of its own.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training rows.
+    params : mapping
+        Resolved parameters.
+    rule : Rule
+        The objective.
+    label : (n_rows) or (n_rows, n_labels) float64
+        Statistics are made of each.
+    weight : (n_rows) float64 or None
+        Rows of weight 0 have the statistics of new rows: no label of theirs counts.
+    scores : (n_outputs, n_rows) float64
+        At the start.
+    prepare : callable
+        Tells a new trainer the rules: it takes the trainer, the names of its columns, which are of categories, cuts,
+        and the weights of those that follow the names.
+
+    Attributes
+    ----------
+    growers : list of Trainer
+        One for each order; trees grow on them.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        params: Mapping[str, Any],
+        rule: leaf.Rule,
+        label: Floats,
+        weight: Floats | None,
+        scores: Floats,
+        prepare: Prepare,
+    ) -> None:
+        self._given, self._params, self._rule, self._weight, self._prepare = data, params, rule, weight, prepare
+        self._n_threads = cpu.threads(params["n_jobs"])
+        self._targets, self._classes = _targets(rule.objective, label, weight)
+        self._planes = objective.planes(rule.objective, label, rule.n_outputs)
+        self._orders = [
+            target_statistics.permutation(params["random_state"], which, data.n_rows, weight, params["has_time"])
+            for which in range(params["n_permutations"] + 1)
+        ]
+        self._sets: dict[tuple[int, float], tuple[NDArray[np.int32], int]] = {}
+        self._used: dict[Sources, NDArray[np.int64]] = {}  # combinations in trees, in the order of their first splits
+        self._pool = Pool(data, weight, params) if params["max_combination"] > 1 else None
+        self._stale = False
+        columns = chosen(params, data)
+        words = encodings(params, data.feature_names)
+        gone = [j for j in columns if words[j] == "ordered"]
+        self._grown = [Grown(((j, 0.0),)) for j in range(data.n_columns)]
+        self._data = [data] * len(self._orders)
+        self.growers: list[cpu.Trainer] = []
+        self._exchange(gone, [single(data, j) for j in columns], [scores] * len(self._orders[:-1]))
+        self._n_single = len(self._grown)
+
+    @property
+    def tables(self) -> list[Dataset]:
+        """What the growers grow on."""
+        return self._data[:-1]
+
+    @property
+    def combinations(self) -> list[Found]:
+        """Those that trees have used, in the order of their first use, and their keys."""
+        return list(self._used.items())
+
+    @property
+    def known(self) -> list[Found]:
+        """These, and those that trees may use next."""
+        return list((self._used | {one.sources: one.keys for one in self._grown if one.keys is not None}).items())
+
+    def renew(self, index: int) -> None:
+        """Before a round: after 1, 2, 4, ... rounds other combinations take the places of those without use.
+
+        Parameters
+        ----------
+        index : int
+            Number of the round.
+        """
+        if self._pool is None:
+            return
+        if index and index & (index - 1) == 0:
+            present = list(dict.fromkeys(one.sources for one in self._grown[self._n_single :]))
+            stay, new = self._pool.renew(present)
+            gone = [j for j, one in enumerate(self._grown) if j >= self._n_single and one.sources not in stay]
+            if gone or new:
+                self._exchange(gone, new, [grower.scores() for grower in self.growers])
+        if self._stale:
+            self._tell()
+
+    def settle(self, trees: Sequence[cpu.Tree], grower: cpu.Trainer, trainer: cpu.Trainer) -> list[cpu.Tree]:
+        """Put rows into the leaves of trees just grown, one for each output, in every order.
+
+        Parameters
+        ----------
+        trees : sequence of Tree
+            As they have grown.
+        grower : Trainer
+            The one of `growers` that they have grown on: its rows are in their leaves.
+        trainer : Trainer
+            Of the model: its rows are where the last order has them.
+
+        Returns
+        -------
+        list of Tree
+            Over the columns of the given data, and combinations of them.
+        """
+        others = [pair for pair in zip((*self.growers, trainer), self._data, strict=True) if pair[0] is not grower]
+        for output, tree in enumerate(trees):
+            is_leaf = tree["left"] == 0
+            number, n_leaves = np.cumsum(is_leaf, dtype=np.int32) - 1, int(is_leaf.sum())
+            for one, data in others:
+                one.assign(output, number[apply(data, tree, self._n_threads)], n_leaves)
+            if self._pool is not None:
+                self._pool.watch(tree, self._behind(tree))
+        return [self.read(tree) for tree in trees]
+
+    def follow(self, rule: leaf.Rule, rate: float) -> None:
+        """Take the trees into the scores of every order, with the values that its own rows give the leaves.
+
+        Parameters
+        ----------
+        rule : Rule
+            How values are found.
+        rate : float
+            The learning rate.
+        """
+        for grower in self.growers:
+            grower.sample(0, 0, None)  # all rows
+            values = [leaf.refit(grower, output, rule) for output in range(rule.n_outputs)]  # at the scores before
+            for output, value in enumerate(values):
+                grower.set_leaves(output, None, rate * value)
+                grower.add_scores(output)
+
+    def read(self, tree: cpu.Tree) -> cpu.Tree:
+        """A tree over the columns of the given data, and combinations of them.
+
+        Parameters
+        ----------
+        tree : Tree
+            As it has grown.
+
+        Returns
+        -------
+        Tree
+            In which splits by statistics are splits by sets.
+        """
+        old: dict[str, Any] = dict(tree)
+        names = ("column", "threshold", "bin", "missing_left", "set")
+        column, threshold, bins, missing, number = (old[name].copy() for name in names)
+        sets = [tree["set_code"][first:last] for first, last in pairwise(tree["set_offset"].tolist())]
+        place: dict[tuple[int, float], int] = {}
+        for node in np.flatnonzero(tree["left"]).tolist():
+            key = int(column[node]), float(threshold[node])
+            column[node] = self._column(self._grown[key[0]])
+            if self._grown[key[0]].values is None:
+                continue
+            codes, missing[node] = self._set(key)
+            number[node] = place.setdefault(key, len(sets))
+            sets += [codes] if number[node] == len(sets) else []
+            threshold[node], bins[node] = 0.0, -1
+        new: Any = old | dict(zip(names, (column, threshold, bins, missing, number), strict=True))
+        new["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+        new["set_code"] = np.concatenate([np.empty(0, np.int32), *sets])
+        return new  # type: ignore[no-any-return]
+
+    def _column(self, grown: Grown) -> int:
+        """The model's column behind one that trees grow on."""
+        if grown.keys is None:
+            return grown.sources[0][0]
+        if grown.sources not in self._used:
+            self._used[grown.sources], self._stale = grown.keys, True
+        return self._given.n_columns + list(self._used).index(grown.sources)
+
+    def _behind(self, tree: cpu.Tree) -> list[Sources]:
+        """The sources of every split; none where missing values are parted from numbers, and in leaves."""
+        found: list[Sources] = []
+        for column, threshold in zip(tree["column"].tolist(), tree["threshold"].tolist(), strict=True):
+            grown = self._grown[column]
+            numeric = grown.values is None and grown.sources[0][0] not in self._given.categories
+            own = ((grown.sources[0][0], threshold),) if numeric else grown.sources
+            found.append(() if column < 0 or (numeric and threshold == np.inf) else own)
+        return found
+
+    def _exchange(self, gone: Sequence[int], new: Sequence[Joined], scores: Sequence[Floats]) -> None:
+        """Other columns to grow on: all trainers are made anew, with these scores."""
+        goal = self._rule
+        self._grown = [one for j, one in enumerate(self._grown) if j not in gone]
+        for one in new:
+            self._grown += [Grown(one.sources, values, one.keys) for values in self._later(one)]
+        self._sets = {}
+        cuts: list[Floats] | None = None
+        for which, order in enumerate(self._orders):
+            values = list(self._ordered(new, order))
+            if cuts is None:
+                by_rows = values and not self._classes
+                found = cpu.cuts([values], self._weight, MAX_BINS, 1, self._n_threads) if by_rows else None
+                cuts = found or [SIXTEENTHS] * len(values)
+            self._data[which] = self._data[which].exchanged(gone, values, cuts)
+        self.growers = [
+            cpu.Trainer(
+                one.binned, self._planes, self._weight, goal.objective.core, goal.objective.fields, goal.n_outputs,
+                self._n_threads,
+            )
+            for one in self._data[:-1]
+        ]  # fmt: skip
+        for grower, own in zip(self.growers, scores, strict=True):
+            grower.set_scores(own)
+        self._tell()
+
+    def _kinds(self, one: Joined, which: int) -> tuple[Statistic, ...]:
+        """What is said of one of the labels in a column; rows are counted with the first."""
+        given = self._params["statistics"]
+        if isinstance(given, dict):
+            given = given.get(self._given.feature_names[one.sources[0][0]]) if len(one.sources) == 1 else None
+        usual = [("borders" if self._classes else "mean", PRIORS), ("counter", (0.0,))]
+        kinds = [Statistic(kind, tuple(priors)) for kind, priors in given or usual]
+        return tuple(kind for kind in kinds if which == 0 or kind.kind != "counter")
+
+    def _later(self, one: Joined) -> Iterator[Floats]:
+        """What stands for every code of a column in new rows: label after label, values in the order of `Table`."""
+        for which, target in enumerate(self._targets):
+            yield from target_statistics.table(one.codes, one.size, target, self._kinds(one, which)).values()
+
+    def _ordered(self, new: Sequence[Joined], order: target_statistics.Codes) -> Iterator[Floats]:
+        """What stands for columns in training, each row from those before it, column after column as in `_later`."""
+        found: list[list[Floats]] = [[] for _ in new]
+        for which, target in enumerate(self._targets):
+            alike: dict[tuple[Statistic, ...], list[int]] = {}
+            for place, one in enumerate(new):
+                alike.setdefault(self._kinds(one, which), []).append(place)
+            for kinds, places in alike.items():
+                codes, sizes = [new[place].codes for place in places], [new[place].size for place in places]
+                blocks = target_statistics.ordered(codes, sizes, target, kinds, order, self._n_threads) if kinds else ()
+                for place, block in zip(places, blocks, strict=False):
+                    found[place] += list(block)
+        return (one for values in found for one in values)
+
+    def _tell(self) -> None:
+        """Tell all trainers the rules of their columns."""
+        names = [self._given.feature_names[one.sources[0][0]] for one in self._grown if len(one.sources) == 1]
+        sizes = [0 if one.values is None else len(one.values) - 2 for one in self._grown]
+        weights = [
+            1.0 if one.sources in self._used else size_weight(size, max(sizes), self._params["model_size_reg"])
+            for one, size in zip(self._grown, sizes, strict=True)
+            if len(one.sources) > 1
+        ]
+        for grower in self.growers:
+            self._prepare(grower, names, self._data[0].categories, self._data[0].cuts, weights)
+        self._stale = False
+
+    def _set(self, key: tuple[int, float]) -> tuple[NDArray[np.int32], int]:
+        """The codes whose statistic is at most a threshold; and on which side missing values and new ones are."""
+        if key not in self._sets:
+            values = self._grown[key[0]].values
+            assert values is not None
+            left = values <= key[1]
+            missing, new = map(int, left[-2:])
+            self._sets[key] = np.flatnonzero(left[:-2]).astype(np.int32), missing + 2 * (new != missing)
+        return self._sets[key]
+
+
+def _targets(goal: Objective, label: Floats, weight: Floats | None) -> tuple[list[Target], bool]:
+    """The labels, ready to be counted, and whether they are classes; numbers have one border, as in CatBoost."""
+    classes = goal.labels in ("0 or 1", "a class index")
+    targets = []
+    for one in np.ascontiguousarray(label.T).reshape(-1, len(label)):
+        if classes:
+            borders = np.arange(0.5, max(1.0, float(one.max())), dtype=np.float64)
+        else:
+            borders = target_statistics.label_borders(one, 1, weight)
+            borders = borders if len(borders) else one[:1]  # all labels are equal: none is above
+        targets.append(Target(one, borders, weight))
+    return targets, classes

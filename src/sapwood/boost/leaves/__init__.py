@@ -1,0 +1,1 @@
+"""Leaf values after a tree has grown."""

@@ -1,0 +1,270 @@
+"""What value: leaves beyond one Newton step, the step of a whole tree, and splits that are taken back.
+
+In: a tree just grown, its rows still in the trainer. Out: the tree as it will be added, its values shrunk.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.boost.leaves import prune
+from sapwood.boost.leaves.monotone import ordered
+from sapwood.boost.round.evaluation import Watch
+from sapwood.device import cpu, elementary
+from sapwood.errors import ParameterError
+from sapwood.objective import Objective
+from sapwood.params import rates
+
+Floats = NDArray[np.float64]
+Rows = tuple[Floats, Floats | None]  # labels and weights
+FOUND = ("exact", "sign", "custom", "joint")  # not by steps
+TEN_STEPS = ("logistic", "cross_entropy", "poisson")  # in CatBoost
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How leaf values are found, once a tree stands."""
+
+    objective: Objective
+    n_outputs: int
+    rate: Callable[[int], float]  # of a round
+    path_smooth: float  # what 'auto' means
+    after: bool  # whether anything is left to do after the one Newton step of the core
+    method: str  # newton | gradient | exact | sign | custom | joint
+    iterations: int
+    penalty: tuple[float, float, float]  # reg_lambda, reg_alpha, max_delta_step
+    line_search: bool
+    least_gain: float  # of a split once the tree stands
+    ccp_alpha: float
+    by_validation: bool
+    direction: Sequence[int]  # of every column; empty where none has one
+    fills: bool  # leaves without rows want values in order, which the core gives to intermediate bounds only
+    first_linear: int  # the first round whose leaves may be linear
+    afresh: bool  # values come from other gradients, or other rows in the leaves, than the splits
+
+
+def automatic(objective: Objective, params: Mapping[str, Any]) -> dict[str, Any]:
+    """What leaf_iterations='auto' is: CatBoost's choice where it can be had.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised; a user's own, whatever its name, takes one step.
+    params : mapping
+        Resolved parameters.
+
+    Returns
+    -------
+    dict
+        The parameters that it sets.
+    """
+    name = objective.name if objective.custom is None else ""
+    method, straight = params["leaf_estimation"], params["line_search"] == "none"
+    shared = name == "softmax" and params["multi_strategy"] == "multi_output_tree"
+    if shared and method == "auto" and straight and params["reg_alpha"] == 0:
+        return {"leaf_iterations": 1, "leaf_estimation": "joint"}
+    one_step = params["linear_leaves"] or params["path_smooth"] not in ("auto", 0)
+    by_steps = name in TEN_STEPS and method in ("auto", "newton") and not one_step
+    return {"leaf_iterations": 10 if by_steps else 1}
+
+
+def plan(
+    objective: Objective, params: Mapping[str, Any], n_outputs: int, direction: Sequence[int] = (), afresh: bool = False
+) -> Rule:
+    """Say what happens to a tree after its growth.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    params : mapping
+        Resolved parameters.
+    n_outputs : int
+        Scores of a row.
+    direction : sequence of int, optional
+        Monotone constraints of every column, where there are any.
+    afresh : bool
+        Values come from other gradients, or other rows in the leaves, than the splits.
+
+    Returns
+    -------
+    Rule
+    """
+    method, own, iterations = params["leaf_estimation"], objective.custom, params["leaf_iterations"]
+    if method == "auto":
+        method = objective.leaf if own is None or own.leaf is None else "custom"
+        if method == "friedman":  # his exact leaves go with his first-order trees
+            method = "exact" if params["hessian"] == "none" else "newton"
+    least_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
+    prunes = least_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
+    search = params["line_search"] == "tree"
+    if method in FOUND and iterations > 1:
+        raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
+    refits = method in FOUND or iterations > 1 or search or prunes or afresh
+    fills = len(direction) > 0 and params["grow_policy"] == "symmetric" and params["monotone_method"] == "basic"
+    if own is not None and (method == "exact" or iterations > 1 or search or prunes or afresh):
+        raise ParameterError(
+            f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
+            "function, in one step, without line search, pruning, ordered boosting or ordered statistics."
+        )
+    if own is not None and own.leaf is not None and (method != "custom" or params["max_delta_step"] > 0):
+        raise ParameterError(
+            f"objective {own.name!r} has a leaf function: leave leaf_estimation and max_delta_step out."
+        )
+    if refits and params["path_smooth"] not in ("auto", 0):
+        raise ParameterError(
+            f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step, plain boosting, no pruning and "
+            "no ordered statistics."
+        )
+    penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
+    return Rule(
+        objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, refits or fills,
+        method, iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
+        fills, 0 if params["boosting"] == "forest" else 1, afresh,
+    )  # fmt: skip
+
+
+def settle(
+    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, judge: Watch | None, rows: Rows
+) -> cpu.Tree:
+    """Give a tree its final shape and values.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        It holds the tree's rows, and its scores are those before the tree.
+    output : int
+        Which score the tree adds to.
+    tree : Tree
+        As the core grew it, with a learning rate of 1.
+    rate : float
+        The learning rate.
+    rule : Rule
+        What to do.
+    judge : Watch or None
+        Rows that say which splits stay.
+    rows : (label, weight)
+        Of the trainer, for a custom leaf value.
+
+    Returns
+    -------
+    Tree
+    """
+    number = None  # of leaves whose one-step values do not hold
+    if rule.least_gain > 0:
+        tree, number = prune.cut(tree, prune.by_gain(tree, rule.least_gain))
+        trainer.set_leaves(output, number, _leaf_values(tree))
+    if rule.ccp_alpha > 0:
+        tree, number = prune.cut(tree, prune.weakest_links(tree, rule.ccp_alpha))
+        trainer.set_leaves(output, number, _leaf_values(tree))
+    if rule.by_validation:
+        assert judge is not None
+        gone = prune.by_validation(tree, *_judged(trainer, output, tree, rate, rule, judge))
+        tree, number = prune.cut(tree, gone)
+        trainer.set_leaves(output, number, _leaf_values(tree))
+    value = _leaf_values(tree)
+    if rule.method == "custom":
+        value = _custom(trainer, output, len(value), rule.objective, *rows)
+    elif rule.method == "sign":
+        refound = number is not None or rule.afresh
+        value = refit(trainer, output, rule) if refound else np.where(value > 0, 1.0, -1.0)
+    elif rule.method in ("exact", "joint") or rule.iterations > 1 or number is not None or rule.afresh:
+        value = refit(trainer, output, rule)
+    if rule.direction:
+        found = number is not None or rule.method in FOUND or rule.iterations > 1 or rule.afresh
+        value = ordered(tree, value, rule.direction, cut=found) if found or rule.fills else value
+    if rule.line_search:
+        factor = trainer.search_step(output, value)
+        value = (max(factor, 0.0) if rule.direction else factor) * value
+    value = rate * value
+    tree["value"][tree["left"] == 0] = value
+    trainer.set_leaves(output, None, value)
+    return tree
+
+
+def refit(trainer: cpu.Trainer, output: int, rule: Rule) -> Floats:
+    """Find the values of leaves at the scores of a trainer, before the learning rate.
+
+    One step for values afresh is not tested, as in plain boosting.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        Its rows are in leaves.
+    output : int
+        Which score.
+    rule : Rule
+        How values are found.
+
+    Returns
+    -------
+    (n_leaves) float64
+    """
+    iterations = 0 if rule.afresh and rule.iterations == 1 else rule.iterations
+    if rule.method == "sign":
+        return np.where(trainer.refit(output, "newton", iterations, *rule.penalty) > 0, 1.0, -1.0)
+    return trainer.refit(output, rule.method, iterations, *rule.penalty)
+
+
+def _leaf_values(tree: cpu.Tree) -> Floats:
+    """The values of the leaves, in the order of nodes."""
+    return np.ascontiguousarray(tree["value"][tree["left"] == 0])
+
+
+def _custom(
+    trainer: cpu.Trainer, output: int, n_leaves: int, objective: Objective, label: Floats, weight: Floats | None
+) -> Floats:
+    """Leaf values from a user's function, which sees the rows of one leaf at a time."""
+    assert objective.custom is not None
+    number, scores = trainer.leaves(output), trainer.scores()
+    if len(scores) > 1:
+        raise ParameterError(
+            f"leaf of objective {objective.name!r} needs one score a row; this model has {len(scores)}."
+        )
+    live = np.ones(len(number), np.bool_) if weight is None else weight > 0
+    values = np.zeros(n_leaves)
+    for leaf in range(n_leaves):
+        rows = np.flatnonzero((number == leaf) & live)
+        if len(rows):
+            inside = None if weight is None else weight[rows]
+            values[leaf] = objective.custom.leaf_value(label[rows], scores[0, rows], inside)
+    return values
+
+
+def _judged(
+    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, watch: Watch
+) -> tuple[Floats, NDArray[np.int32], Callable[[Floats], Floats]]:
+    """What each node would add, where the judging rows come to, and their loss after a step."""
+    left = tree["left"]
+    g, h = np.zeros(len(left)), np.zeros(len(left))
+    n_leaves = int((left == 0).sum())
+    _, g[left == 0], h[left == 0] = trainer.sums(output, np.zeros(n_leaves))
+    for node in np.flatnonzero(left)[::-1]:
+        g[node], h[node] = g[left[node]] + g[left[node] + 1], h[left[node]] + h[left[node] + 1]
+    reg_lambda, reg_alpha, max_step = rule.penalty
+    bend = h + reg_lambda
+    step = -np.sign(g) * np.maximum(np.abs(g) - reg_alpha, 0.0) / np.where(bend > 0, bend, 1.0)
+    if max_step > 0:
+        step = np.clip(step, -max_step, max_step)
+    goal, scores = rule.objective, watch.scores()
+    label = watch.label if watch.label.ndim == 1 else watch.label[:, output]
+    if goal.labels == "a class index":
+        label = (label == output).astype(np.float64)
+    score = scores[output]
+    if not goal.pointwise:  # softmax along one score: logistic loss of its margin to the others
+        rest = np.delete(scores, output, axis=0)
+        top = rest.max(axis=0)
+        total = np.zeros(len(top))
+        for other in rest:
+            total = total + elementary.exp(other - top)
+        score = (score - top) - elementary.log(total)
+    label = np.ascontiguousarray(label)
+
+    def loss(steps: Floats) -> Floats:
+        values = cpu.evaluate(goal.core, goal.at(output), score + steps, label)[0]
+        return values if watch.weight is None else values * watch.weight
+
+    return rate * step, watch.reach(tree), loss

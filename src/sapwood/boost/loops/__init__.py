@@ -1,0 +1,1 @@
+"""Boosting loops: which trees build on which."""

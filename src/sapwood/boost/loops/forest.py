@@ -1,0 +1,96 @@
+"""Forests: trees that do not build on each other. Several in a round share its step; or all are averaged.
+
+In: a task whose scores are set. Out: round after round, the trees that were grown.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from sapwood.boost.round.training import Step, Task
+from sapwood.errors import ParameterError
+from sapwood.params import by_hand
+
+SHARES = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
+
+
+def check(params: Mapping[str, Any]) -> None:
+    """Raise where all trees of a forest would be the same, or were to be shrunk."""
+    drawn = {"bayesian": params["bagging_temperature"] > 0, "goss": params["top_rate"] + params["other_rate"] < 1}
+    shares = any(params[name] < 1 for name in SHARES) or params["subsample_by_class"] is not None
+    if not (shares or drawn.get(params["sampling"]) or params["extra_trees"]):
+        raise ParameterError(
+            "boosting='forest' would grow one tree again and again; set subsample or a colsample below 1, "
+            "sampling='bayesian' or extra_trees=True."
+        )
+    if "learning_rate" in by_hand(params) and params["learning_rate"] != 1.0:
+        raise ParameterError(
+            f"learning_rate={params['learning_rate']} is not for boosting='forest', whose trees are averaged, not "
+            "shrunk; leave it out."
+        )
+
+
+def parallel(task: Task, rounds: range) -> Iterator[Step]:
+    """Boost with several trees a round: all on the gradients before it, each with its own draws.
+
+    Parameters
+    ----------
+    task : Task
+        As in `plain.boost`; the values of each of the `n_parallel_trees` are divided by their number.
+    rounds : range
+        Numbers of the rounds.
+
+    Yields
+    ------
+    trees : list of Tree
+        The trees of one round: one for each output, then one more for each, and so on.
+    weights : None
+        No tree is changed later.
+    """
+    n_copies = task.params["n_parallel_trees"]
+    for index in rounds:
+        scores, grown = task.trainer.scores(), []
+        for copy in range(n_copies):
+            for output, tree in enumerate(task.trees(index, copy, task.rule.rate(index) / n_copies)):
+                scores[output] += task.added(tree, output)
+                grown.append((tree, output))
+        task.trainer.set_scores(scores)
+        for tree, output in grown:
+            for watch in task.watches:
+                watch.add(tree, output)
+        yield [tree for tree, _ in grown], None
+
+
+def boost(task: Task, rounds: range) -> Iterator[Step]:
+    """Grow a forest: every tree on the gradients of the start scores, unshrunk; predictions average the rounds.
+
+    Parameters
+    ----------
+    task : Task
+        Its trainer's scores stay where they are; watched rows follow the average.
+    rounds : range
+        Numbers of the rounds, from 0.
+
+    Yields
+    ------
+    trees : list of Tree
+        As in `parallel`.
+    weights : None
+        The average is taken over the sum of the trees (NUMERICS, Ensembles), which are as they were grown.
+    """
+    n_copies = task.params["n_parallel_trees"]
+    starts = [np.array(watch.scores()) for watch in task.watches]
+    totals = [np.zeros_like(start) for start in starts]
+    for index in rounds:
+        for watch, start in zip(task.watches, starts, strict=True):
+            watch.replace(start)  # where validation rows judge a tree, they are at the start too
+        trees = []
+        for copy in range(n_copies):
+            for output, tree in enumerate(task.trees(index, copy, 1.0 / n_copies)):
+                for watch, total in zip(task.watches, totals, strict=True):
+                    total[output] += watch.added(tree)
+                trees.append(tree)
+        for watch, start, total in zip(task.watches, starts, totals, strict=True):
+            watch.replace(start + total / (index + 1))
+        yield trees, None

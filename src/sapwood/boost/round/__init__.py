@@ -1,0 +1,1 @@
+"""One round: growth, sampling, evaluation, callbacks."""

@@ -1,0 +1,183 @@
+"""Callbacks: functions that see each round and may end the training.
+
+In: a read-only `Round`. Out: True to stop after it, anything false to go on.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sapwood.errors import ParameterError, suggest
+from sapwood.metric import Metric
+from sapwood.model.booster import Booster
+from sapwood.params.types import Integer, Number
+
+__all__ = ["Callback", "Round", "early_stopping", "progress", "record", "time_limit"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+Lists = Mapping[str, Mapping[str, list[float]]]  # validation set -> metric -> a value for each round
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round that has just ended, to look at.
+
+    Attributes
+    ----------
+    index : int
+        Number of the round in the model, from 0.
+    params : mapping
+        The resolved parameters.
+    metrics : tuple of Metric
+        What is measured.
+    measured : mapping of str to mapping of str to float
+        The metrics of this round, by validation set and metric.
+    last : bool
+        Whether no round follows, be it that all are done or that a callback has stopped.
+    """
+
+    index: int
+    params: Mapping[str, Any]
+    metrics: tuple[Metric, ...]
+    measured: Mapping[str, Mapping[str, float]]
+    last: bool
+    _history: Lists
+    _build: Callable[[], Booster] | None
+
+    @property
+    def history(self) -> dict[str, dict[str, tuple[float, ...]]]:
+        """The metrics of all rounds so far, by validation set and metric."""
+        return {
+            name: {metric: tuple(values) for metric, values in lists.items()} for name, lists in self._history.items()
+        }
+
+    @property
+    def booster(self) -> Booster | None:
+        """The model so far, built when asked for; None in a cross-validation, which has one for each fold."""
+        return None if self._build is None else self._build()
+
+
+Callback = Callable[[Round], bool | None]
+
+
+def stops(callbacks: Sequence[Callback], view: Round) -> bool:
+    """Show a round to every callback; whether the training ends here."""
+    for callback in callbacks:
+        if callback(view) and not view.last:
+            view = replace(view, last=True)
+    return view.last
+
+
+def progress(every: int | bool = 1) -> Callback:
+    """Print the metrics.
+
+    Parameters
+    ----------
+    every : int or bool
+        Every so many rounds, and the last one; True keeps a single line up to date.
+    """
+    if every is not True:
+        Integer(1).check(f"every={every!r}", every)
+
+    def show(view: Round) -> None:
+        if (view.index + 1) % every and not view.last:
+            return
+        measured = [
+            f"  {name} {metric} {value:.6g}"
+            for name, values in view.measured.items()
+            for metric, value in values.items()
+        ]
+        line = f"[{view.index + 1}]" + ("".join(measured) or "  nothing is measured")
+        if every is True and sys.stdout.isatty():
+            print(f"\r{line}\033[K", end="\n" if view.last else "", flush=True)  # clears the old line's rest
+        elif every is not True or view.last or (view.index + 1) % 50 == 0:  # into a file or a pipe, a line now and then
+            print(line, flush=True)
+
+    return show
+
+
+def record(into: MutableMapping[str, Any]) -> Callback:
+    """Keep the metrics of every round in a dict of yours.
+
+    Parameters
+    ----------
+    into : dict
+        ``into["valid"]["rmse"]`` grows by one value a round.
+    """
+    if not isinstance(into, MutableMapping):
+        raise ParameterError(f"record needs a dict to write into, not a {type(into).__name__}.")
+
+    def keep(view: Round) -> None:
+        for name, values in view.measured.items():
+            for metric, value in values.items():
+                into.setdefault(name, {}).setdefault(metric, []).append(value)
+
+    return keep
+
+
+def early_stopping(rounds: int, metric: str | None = None, min_delta: float = 0.0) -> Callback:
+    """Stop when a metric of the last validation set has not improved for a while, and keep the best rounds.
+
+    Parameters
+    ----------
+    rounds : int
+        How many rounds to wait for a better value.
+    metric : str, optional
+        The metric to watch; the first one by default.
+    min_delta : float
+        A value is better only by more than this.
+    """
+    return _EarlyStopping(
+        Integer(1).check(f"rounds={rounds!r}", rounds), metric, Number(0).check(f"min_delta={min_delta!r}", min_delta)
+    )
+
+
+class _EarlyStopping:
+    """Any callback with an attribute `best_round` says, as this one does, how many rounds the model keeps."""
+
+    def __init__(self, rounds: int, metric: str | None, min_delta: float) -> None:
+        self._rounds, self._metric, self._min_delta = rounds, metric, min_delta
+        self.best_round: int | None = None
+        self._best, self._since = 0.0, 0
+        self._training: object = None  # the history of the training that is watched
+
+    def __call__(self, view: Round) -> bool:
+        if view._history is not self._training:  # another training
+            self.best_round, self._since, self._training = None, view.index, view._history
+        value, sign = self._watched(view)
+        gain = sign * (value - self._best) - self._min_delta  # NaN is never better
+        if gain > 0 if self.best_round is not None else value == value:
+            self.best_round, self._best, self._since = view.index + 1, value, view.index + 1
+        return view.index + 1 - self._since >= self._rounds
+
+    def _watched(self, view: Round) -> tuple[float, int]:
+        """The value to compare, and +1 where higher is better, -1 where lower is."""
+        if not view.measured or not view.metrics:
+            raise ParameterError(
+                "early stopping needs validation rows and a metric: give valid=, or early_stopping_rounds in params; "
+                "and no eval_metric='none'."
+            )
+        values = list(view.measured.values())[-1]
+        name = self._metric if self._metric is not None else view.metrics[0].name
+        if name not in values:
+            raise ParameterError(f"early stopping watches {name!r}, which is not measured; {suggest(name, values)}")
+        higher = next(metric.higher_is_better for metric in view.metrics if metric.name == name)
+        return values[name], 1 if higher else -1
+
+
+def time_limit(seconds: float) -> Callback:
+    """Stop after a time; the model has the rounds that were finished.
+
+    Parameters
+    ----------
+    seconds : float
+        Counted from this call.
+    """
+    end = time.monotonic() + Number(0).check(f"seconds={seconds!r}", seconds)
+    return lambda view: time.monotonic() >= end

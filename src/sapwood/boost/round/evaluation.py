@@ -1,0 +1,211 @@
+"""Rows that are watched while a model grows: a validation set, or training rows of weight 0.
+
+In: the trees of a round. Out: the metrics of those rows after it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.boost.categories.combinations import Found, Sources, extended
+from sapwood.boost.leaves import linear
+from sapwood.data.dataset import Dataset
+from sapwood.device import cpu
+from sapwood.errors import DataError, DivergedError
+from sapwood.metric import Metric
+from sapwood.model.trees import Trees
+from sapwood.objective import Objective
+
+Floats = NDArray[np.float64]
+
+
+class Watch(Protocol):
+    """Rows whose scores follow the model."""
+
+    label: Floats
+    weight: Floats | None
+
+    def add(self, tree: Mapping[str, Any], output: int) -> None:
+        """Take a new tree into the scores."""
+
+    def scores(self) -> Floats:
+        """Raw scores, (n_outputs, n_rows)."""
+
+    def replace(self, scores: Floats) -> None:
+        """Take other scores, (n_outputs, n_rows), instead."""
+
+    def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
+        """The leaf (node) that each row comes to."""
+
+    def added(self, tree: Mapping[str, Any]) -> Floats:
+        """What a tree adds to the score of each row."""
+
+
+class Combines(Protocol):
+    """What knows the combinations of columns in the trees so far."""
+
+    @property
+    def combinations(self) -> list[Found]:
+        """Their sources and keys, in the order of their columns."""
+
+    @property
+    def known(self) -> list[Found]:
+        """These, and those that trees may use next."""
+
+
+class ValidSet:
+    """A dataset in the bins of the training data, with scores of its own."""
+
+    def __init__(self, data: Dataset, scores: Floats, n_threads: int, encoded: Combines | None = None) -> None:
+        assert data.label is not None
+        self.label, self.weight, self.values = data.label, data.weight, data.values
+        self._data, self._scores, self._n_threads = data, scores, n_threads
+        self._whole, self._encoded = data, encoded  # with combinations
+        self._place: dict[Sources, int] = {}  # of their columns
+
+    def add(self, tree: Mapping[str, Any], output: int) -> None:
+        add_tree(self._scores, *self._rows(tree), output, self._n_threads)
+
+    def scores(self) -> Floats:
+        return self._scores
+
+    def replace(self, scores: Floats) -> None:
+        self._scores = scores
+
+    def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
+        return apply(*self._rows(tree), self._n_threads)
+
+    def added(self, tree: Mapping[str, Any]) -> Floats:
+        return added(*self._rows(tree), self._n_threads)
+
+    def _rows(self, tree: Mapping[str, Any]) -> tuple[Dataset, Mapping[str, Any]]:
+        """The rows with all columns that a tree splits, and the tree over these.
+
+        Combinations that may be used next are there too, so that the table need not be made anew for each.
+        """
+        n, column = self._data.n_columns, tree["column"]
+        if self._encoded is None or column.max() < n:
+            return self._data, tree
+        used = [sources for sources, _ in self._encoded.combinations]
+        if any(used[one - n] not in self._place for one in np.unique(column[column >= n])):
+            known = self._encoded.known
+            self._whole = extended(self._data, known)
+            self._place = {sources: n + i for i, (sources, _) in enumerate(known)}
+        place = np.array([*range(n), *(self._place.get(one, -1) for one in used)], np.int32)
+        return self._whole, {**tree, "column": np.where(column < 0, column, place[column])}
+
+
+class HeldOut:
+    """Some of the training rows, of weight 0 in training, so that nothing is copied or binned again."""
+
+    def __init__(self, data: Dataset, trainer: cpu.Trainer, rows: NDArray[np.bool_]) -> None:
+        assert data.label is not None
+        self.label = data.label[rows]
+        self.weight = None if data.weight is None else data.weight[rows]
+        self._data, self._trainer, self._rows = data, trainer, rows
+        self._scores: Floats | None = None  # those of the trainer, unless replaced
+
+    def add(self, tree: Mapping[str, Any], output: int) -> None:
+        """The trainer adds every tree to all its rows."""
+
+    def scores(self) -> Floats:
+        return self._trainer.scores()[:, self._rows] if self._scores is None else self._scores
+
+    def replace(self, scores: Floats) -> None:
+        self._scores = scores
+
+    def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
+        return apply(self._data, tree, 1)[self._rows]
+
+    def added(self, tree: Mapping[str, Any]) -> Floats:
+        return added(self._data, tree, 1)[self._rows]
+
+
+def measure(watch: Watch, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
+    """Every metric of the watched rows, by name."""
+    prediction = objective.predict(np.ascontiguousarray(watch.scores().T), n_threads)
+    try:
+        return {metric.name: metric(watch.label, prediction, watch.weight) for metric in metrics}
+    except ValueError as cause:
+        if not np.isfinite(prediction).all():
+            raise DivergedError("some predictions of the validation rows are") from cause
+        raise
+
+
+def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: int) -> Floats:
+    """Scores of every row before the first new round.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows in the bins the trees were grown in.
+    base : (n_outputs) float64
+        Where rows without an ``init_score`` start.
+    trees : Trees or None
+        The model to continue from.
+    n_threads : int
+        Threads.
+
+    Returns
+    -------
+    (n_outputs, n_rows) float64
+        The same bits as if the trees had just been grown: each row adds leaf values in tree order.
+    """
+    if data.init_score is not None:
+        scores = np.array(data.init_score.T, np.float64, order="C")
+    else:
+        scores = np.repeat(base[:, None], data.n_rows, axis=1)
+    if trees is not None:
+        bins = _bins(trees, data.cuts)
+        for tree in range(trees.n_trees):
+            nodes = slice(trees.offset[tree], trees.offset[tree + 1])
+            names = ("column", "missing_left", "left", "value", "set")
+            arrays = {"bin": bins[nodes], **{name: getattr(trees, name)[nodes] for name in names}}
+            arrays |= {"set_offset": trees.set_offset, "set_code": trees.set_code}
+            if trees.linear is not None:
+                arrays["linear"] = trees.linear.slice(nodes.start, nodes.stop).terms
+            add_tree(scores, data, arrays, int(trees.output[tree]), n_threads)
+    return scores
+
+
+def add_tree(scores: Floats, data: Dataset, tree: Mapping[str, Any], output: int, n_threads: int) -> None:
+    """Add the value of each row's leaf to its score, in place."""
+    scores[output] += added(data, tree, n_threads)
+
+
+def added(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> Floats:
+    """What a tree adds to the score of each row of a dataset."""
+    return linear.added(tree, apply(data, tree, n_threads), data.values, n_threads)
+
+
+def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.int32]:
+    """The leaf (node) that each row of a dataset comes to."""
+    column, bins, sides, left = (tree[name] for name in ("column", "bin", "missing_left", "left"))
+    sets = tree["set"], tree["set_offset"], tree["set_code"]
+    leaf = cpu.apply(data.binned, column, bins, sides, left, *sets, n_threads)
+    if data.unseen and (sides > 1).any():  # bins know missing values only: these rows go by what they have
+        rows, table = data.strangers
+        ends, none, numbers = np.array([0, len(left)]), np.zeros(len(left)), bins.astype(np.float64)
+        nodes = column, numbers, sides, left, none, *sets
+        forest = cpu.Forest(len(table), ends, np.zeros(1, np.int32), *nodes, np.zeros(1), "identity")
+        leaf[rows] = forest.leaves(table, 0, 1, n_threads)[:, 0]
+    return leaf
+
+
+def _bins(trees: Trees, cuts: Sequence[Floats]) -> NDArray[np.int32]:
+    """The bin of every node's threshold among a dataset's cuts; -1 in leaves, and where a set decides."""
+    bins = np.full(trees.n_nodes, -1, np.int32)
+    ordered = trees.set < 0
+    for column in np.unique(trees.column[ordered & (trees.column >= 0)]):
+        nodes = np.flatnonzero(trees.column == column)
+        ends = np.append(cuts[column], np.inf)  # a threshold of +inf parts values from missing
+        bins[nodes] = np.searchsorted(ends, trees.threshold[nodes])
+        if (ends[bins[nodes]] != trees.threshold[nodes]).any():
+            raise DataError(
+                f"init_model splits column {column} where the data has no cut, so it cannot go on from there; make "
+                "the data with Dataset(..., reference=the data the model was trained on), or train on what the model "
+                "leaves: init_score=model.predict(X, raw=True)."
+            )
+    return bins

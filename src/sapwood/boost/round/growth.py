@@ -1,0 +1,144 @@
+"""What is the rule: the order in which a tree grows, where it ends, and how its splits are judged.
+
+In: resolved parameters. Out: a growth policy of the core and the limits it keeps.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device import cpu, elementary
+from sapwood.errors import ParameterError, suggest
+from sapwood.params import constraints
+
+MAX_SYMMETRIC_DEPTH = 16  # a symmetric tree has all 2^depth leaves, empty or not
+
+_SAME = (
+    "min_child_weight", "reg_lambda", "reg_alpha", "min_split_gain", "max_delta_step",
+    "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+    "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
+)  # fmt: skip
+
+
+def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str, float]]:
+    """Say how trees grow, in the words of the core.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    smooth : float, optional
+        What ``path_smooth="auto"`` means here.
+
+    Returns
+    -------
+    policy : str
+        A grower of the core.
+    limits : dict of str to float
+        Its limits; a `max_depth` or `max_leaves` of 0 is none, a `min_samples_leaf` of 0 the objective's own. The
+        learning rate joins them round by round.
+    """
+    policy = params["grow_policy"]
+    if policy not in cpu.growers():
+        raise ParameterError(f"grow_policy={policy!r} is unknown; {suggest(policy, cpu.growers())}")
+    leaves, depth = size(policy, params["max_leaves"], params["max_depth"])
+    smooth = smooth if params["path_smooth"] == "auto" else params["path_smooth"]
+    rows = 0 if params["min_samples_leaf"] == "auto" else params["min_samples_leaf"]
+    limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "min_samples_leaf": rows, "path_smooth": smooth}
+    limits |= {name: params[name] for name in _SAME}
+    if params["pruning"] == "post":
+        limits["min_split_gain"] = 0.0
+    return policy, limits
+
+
+def rule(
+    trainer: cpu.Trainer,
+    params: Mapping[str, Any],
+    names: Sequence[str],
+    categories: Collection[int],
+    cuts: Sequence[NDArray[np.float64]],
+    used: Sequence[int] = (),
+    weights: Sequence[float] = (),
+) -> None:
+    """Tell a trainer which splits its trees may have.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    params : mapping
+        Resolved parameters, constraints by name.
+    names : sequence of str
+        Of the columns.
+    categories : collection of int
+        The columns of categories.
+    cuts : sequence of (n_cuts) float64
+        Of the columns.
+    used : sequence of int, optional
+        Columns that the trees of the model have used before.
+    weights : sequence of float, optional
+        Of columns that follow those with names, and are bound by nothing.
+    """
+    directions = constraints.directions(params["monotone_constraints"], names)
+    given = constraints.numbers(params["feature_weights"], names, 1.0)
+    trainer.set_rules(
+        directions + [0] * len(weights) if directions else [],
+        params["monotone_method"] == "intermediate",
+        constraints.groups(params["interaction_constraints"], names),
+        params["extra_trees"],
+        constraints.forced(params["forced_splits"], names, cuts),
+        [j for j, word in enumerate(constraints.encodings(params, names)) if word == "onehot" and j in categories],
+    )
+    trainer.set_taste(
+        params["score_function"] == "cosine",
+        (given or [1.0] * len(names)) + list(weights) if weights else given,
+        constraints.numbers(params["first_use_penalties"], names, 0.0),
+        used,
+    )
+
+
+def luck(params: Mapping[str, Any], index: int, rate: float, n_rows: int) -> float:
+    """The random strength of a round: it fades once the rounds' rates add up to the logarithm of the rows.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    index : int
+        Number of the round.
+    rate : float
+        Its learning rate.
+    n_rows : int
+        Rows of positive weight.
+
+    Returns
+    -------
+    float
+        In units of the gradients' deviation.
+    """
+    strength: float = params["random_strength"]
+    if strength == 0:
+        return 0.0
+    return strength / (1.0 + float(elementary.exp(index * rate)) / n_rows)
+
+
+def size(policy: str, max_leaves: int | str | None, max_depth: int | str | None) -> tuple[int | None, int | None]:
+    """Settle what 'auto' means for the size of a tree; None is no limit.
+
+    One limit set by hand is the only one. With none set, leaf-wise trees have 31 leaves and the others a depth of 6.
+    """
+    by_hand = isinstance(max_leaves, int) or isinstance(max_depth, int)
+    leaves = max_leaves if not isinstance(max_leaves, str) else 31 if policy == "leafwise" and not by_hand else None
+    depth = max_depth if not isinstance(max_depth, str) else None if policy == "leafwise" or by_hand else 6
+    if policy != "symmetric":
+        return leaves, depth
+    if leaves is not None:  # 2^depth leaves: the most levels that fit
+        depth = min(leaves.bit_length() - 1, depth if depth is not None else leaves)
+    if depth is None:
+        raise ParameterError("grow_policy='symmetric' needs a depth; set max_depth or max_leaves.")
+    if depth > MAX_SYMMETRIC_DEPTH:
+        raise ParameterError(
+            f"max_depth={depth} is too large for grow_policy='symmetric'; choose 1..{MAX_SYMMETRIC_DEPTH}."
+        )
+    return None, depth

@@ -1,0 +1,49 @@
+"""The trees of a training so far.
+
+In: the trees of each round, as the core grew them. Out: the trees of the first rounds, frozen.
+"""
+
+from sapwood.boost.round.training import Floats, Step
+from sapwood.device import cpu
+from sapwood.model.trees import Trees
+
+BLOCK = 16  # trees that are frozen at once: grown, a small one takes more than twice the room
+
+
+class Grown:
+    """Rounds that have as many trees each, one for each output, again and again."""
+
+    def __init__(self, n_outputs: int) -> None:
+        self._n_outputs, self._n_trees = n_outputs, 0
+        self._blocks: list[Trees] = []
+        self._fresh: list[tuple[cpu.Tree, int]] = []
+        self._weights: list[Floats | None] = []  # after each round, of all rounds so far; None where they are 1
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds so far."""
+        return len(self._weights)
+
+    def add(self, step: Step) -> None:
+        """Take in a round."""
+        trees, weights = step
+        self._fresh.extend((tree, at % self._n_outputs) for at, tree in enumerate(trees))
+        self._weights.append(weights)
+        self._n_trees += len(trees)
+        if len(self._fresh) >= BLOCK:
+            self._freeze()
+
+    def trees(self, n_rounds: int) -> Trees:
+        """The trees of the first rounds, times the factors that their rounds had after the last of them."""
+        self._freeze()
+        if n_rounds == 0:
+            return Trees.of([])
+        found, each, weights = Trees.concat(self._blocks), self._n_trees // self.n_rounds, self._weights[n_rounds - 1]
+        if n_rounds < self.n_rounds:
+            found = Trees.concat([found.slice(0, n_rounds * each)])  # a copy: nothing stays of the others
+        return found if weights is None else found.times(weights.repeat(each))
+
+    def _freeze(self) -> None:
+        if self._fresh:
+            self._blocks.append(Trees.of(self._fresh))
+            self._fresh = []

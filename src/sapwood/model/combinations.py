@@ -1,0 +1,257 @@
+"""Combinations: columns that a model makes of others before its trees look at a row.
+
+In: columns of categories as codes, and of numbers. Out: one more column of categories for each combination.
+
+A combination has sources: categories, whose states are their codes, then missing; and numbers, whose states are at
+most a threshold, above it, and missing. The states of a row make one key; its rank among those of training is its code.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import pairwise
+from math import prod
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data.categories import MAX_BINS, Dictionary
+from sapwood.data.ingest import Columns
+from sapwood.device import cpu
+from sapwood.model.validate import check_types, hold
+
+Source = tuple[int, float]  # a column, and the threshold where it is one of numbers; 0 where it is one of categories
+Keys = NDArray[np.int64]
+
+MOST_KEYS = 2**62  # of all states of a combination: keys are int64
+STATES_OF_NUMBER = 3
+DTYPES: dict[str, np.dtype[Any]] = {
+    "combination_offset": np.dtype(np.int64),
+    "combination_column": np.dtype(np.int32),
+    "combination_threshold": np.dtype(np.float64),
+    "combination_key_offset": np.dtype(np.int64),
+    "combination_key": np.dtype(np.int64),
+}
+
+
+def join(states: Sequence[NDArray[Any]], sizes: Sequence[int]) -> Keys:
+    """One number for the states of each row; those of the first source count most.
+
+    Parameters
+    ----------
+    states : sequence of (n_rows) int
+        Of every source, from 0; negative where a category was never met.
+    sizes : sequence of int
+        How many states each source has.
+
+    Returns
+    -------
+    (n_rows) int64
+        -1 where a category was never met.
+    """
+    key = np.zeros(len(states[0]), np.int64)
+    for state, size in zip(states, sizes, strict=True):
+        key = np.where((key < 0) | (state < 0), -1, key * size + state)
+    return key
+
+
+def find(key: Keys, known: Keys) -> NDArray[np.int32]:
+    """The rank of each key among those known, which rise; -1 where it is none of them."""
+    at = np.searchsorted(known, key)
+    return np.where(np.append(known, -2)[at] == key, at, -1).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Combinations:
+    """Combinations of one source or more; the column of number i follows those of the table, at n_columns + i.
+
+    ::
+
+        combination_offset        0          2              5       first source of each, and the end
+        combination_column        1    3     1    3    0            categories 1 and 3; the same and a number
+        combination_threshold     0    0     0    0    2.5
+        combination_key_offset    0          4              9       first key of each, and the end
+    """
+
+    combination_offset: NDArray[np.int64]  # (n + 1)
+    combination_column: NDArray[np.int32]  # (n_sources)
+    combination_threshold: NDArray[np.float64]  # (n_sources)
+    combination_key_offset: NDArray[np.int64]  # (n + 1)
+    combination_key: NDArray[np.int64]  # of all, rising within each
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            array = np.array(getattr(self, field.name), order="C")
+            array.flags.writeable = False
+            object.__setattr__(self, field.name, array)
+
+    def __len__(self) -> int:
+        return max(0, len(self.combination_offset) - 1)
+
+    @classmethod
+    def of(cls, found: Sequence[tuple[Sequence[Source], Keys]]) -> "Combinations":
+        """Freeze combinations, each its sources and the keys that training has met, rising."""
+        sources = [source for own, _ in found for source in own]
+        return cls(
+            np.cumsum([0, *(len(own) for own, _ in found)], dtype=np.int64),
+            np.array([column for column, _ in sources], np.int32),
+            np.array([threshold for _, threshold in sources], np.float64),
+            np.cumsum([0, *(len(keys) for _, keys in found)], dtype=np.int64),
+            np.concatenate([np.empty(0, np.int64), *(keys for _, keys in found)]),
+        )
+
+    def sources(self) -> Iterator[list[Source]]:
+        """Those of each combination, in order."""
+        every = list(zip(self.combination_column.tolist(), self.combination_threshold.tolist(), strict=True))
+        for first, last in pairwise(self.combination_offset.tolist()):
+            yield every[first:last]
+
+    def keys(self) -> Iterator[Keys]:
+        """Those that training has met, of each combination."""
+        for first, last in pairwise(self.combination_key_offset.tolist()):
+            yield self.combination_key[first:last]
+
+    def n_bins(self, n_columns: int) -> dict[int, int]:
+        """The bins of each combination's column, by its position."""
+        return {n_columns + i: len(keys) for i, keys in enumerate(self.keys())}
+
+    def names(self, feature_names: Sequence[str], categories: Mapping[int, Dictionary]) -> list[str]:
+        """What people call them: ``city+kind``, ``city+age>42.5``."""
+
+        def word(column: int, threshold: float) -> str:
+            return feature_names[column] + ("" if column in categories else f">{threshold!r}")
+
+        return ["+".join(word(*source) for source in own) for own in self.sources()]
+
+    def labelled(self, n_columns: int, categories: Mapping[int, Dictionary]) -> dict[int, "Labels"]:
+        """What codes mean, by the position of the combination's column."""
+        pairs = zip(self.sources(), self.keys(), strict=True)
+        return {n_columns + i: Labels(own, known, categories) for i, (own, known) in enumerate(pairs)}
+
+    def shares(self, n_columns: int) -> NDArray[np.float64]:
+        """How what is said of all columns is divided among those of the table, (n_columns + n, n_columns).
+
+        A combination's part goes to its columns in equal shares, as CatBoost does.
+        """
+        shares = np.zeros((n_columns + len(self), n_columns))
+        shares[:n_columns] = np.eye(n_columns)
+        for row, own in zip(shares[n_columns:], self.sources(), strict=True):
+            columns = sorted({column for column, _ in own})
+            row[columns] = 1 / len(columns)
+        return shares
+
+    def added(self, columns: Columns, categories: Mapping[int, Dictionary], n_threads: int = 1) -> Columns:
+        """A table with the columns of all combinations; the same where there are none.
+
+        Parameters
+        ----------
+        columns : Columns
+            Categories as codes; a category that training has not met is told from a missing one.
+        categories : mapping of int to Dictionary
+            Of the columns that have any.
+        n_threads : int
+            Threads.
+
+        Returns
+        -------
+        Columns
+        """
+        if not len(self):
+            return columns
+        table = columns.filled().apart()
+        n_codes = [categories[j].n_bins if j in categories else 0 for j in self.combination_column.tolist()]
+        sources = self.combination_offset, self.combination_column, np.array(n_codes, np.int32)
+        keys = self.combination_key_offset, self.combination_key
+        new = cpu.combine(table, *sources, self.combination_threshold, *keys, n_threads)
+        return replace(columns, table=[*table, *new], n_columns=columns.n_columns + len(new))
+
+    def validate(self, n_columns: int, categories: Mapping[int, Dictionary]) -> None:
+        """Check that the arrays are combinations, whatever wrote them.
+
+        Parameters
+        ----------
+        n_columns : int
+            Columns of the table.
+        categories : mapping of int to Dictionary
+            Of those that have any.
+
+        Raises
+        ------
+        ModelFormatError
+            At the first thing that does not hold.
+        """
+        check_types(self, DTYPES)
+        column, threshold = self.combination_column, self.combination_threshold
+        for offset, end in (
+            (self.combination_offset, len(column)),
+            (self.combination_key_offset, len(self.combination_key)),
+        ):
+            fits = len(offset) == len(self.combination_offset) > 0 and offset[0] == 0 and offset[-1] == end
+            hold(fits, "offsets of combinations go from 0 to the end")
+            hold(offset[1:] > offset[:-1], "offsets of combinations rise strictly")
+        hold(len(column) == len(threshold), "every source of a combination has a threshold")
+        hold((column >= 0) & (column < n_columns), f"sources of combinations are below {n_columns}")
+        by_code = np.isin(column, list(categories))
+        hold(np.isfinite(threshold), "thresholds of combinations are finite")
+        hold(~by_code | (threshold == 0), "categories in combinations have the threshold 0")
+        for own, keys in zip(self.sources(), self.keys(), strict=True):
+            size = prod(sizes_of(own, categories))
+            hold(any(column in categories for column, _ in own), "a combination has categories")
+            hold(len(set(own)) == len(own), "a combination has no source twice")
+            hold(size <= MOST_KEYS and len(keys) <= MAX_BINS, "a combination is not too large")
+            hold((keys >= 0) & (keys < size), "keys of combinations are those of states")
+            hold(keys[1:] > keys[:-1], "the keys of a combination rise")
+
+
+class Labelled(Protocol):
+    """Codes that have a meaning."""
+
+    none: ClassVar[str]  # that of codes below 0
+
+    def label(self, code: int, write: Callable[[Any], str] = str) -> str:
+        """What people read for a code."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the codes of one combination mean."""
+
+    sources: Sequence[Source]
+    known: Keys
+    categories: Mapping[int, Dictionary]
+    none: ClassVar[str] = "new"
+
+    def label(self, code: int, write: Callable[[Any], str] = str) -> str:
+        """What people read for a code: ``('Bern', > 42.5)``."""
+        words, key = [], int(self.known[code])
+        for (column, threshold), size in zip(
+            reversed(self.sources), reversed(sizes_of(self.sources, self.categories)), strict=True
+        ):
+            key, state = divmod(key, size)
+            if state == size - 1:
+                words.append("missing")
+            elif column in self.categories:
+                words.append(self.categories[column].label(state, write))
+            else:
+                words.append(f"{('<=', '>')[state]} {threshold!r}")
+        return f"({', '.join(reversed(words))})" if len(words) > 1 else words[0]
+
+
+def sizes_of(sources: Sequence[Source], categories: Mapping[int, Dictionary]) -> list[int]:
+    """How many states each source has."""
+    return [categories[column].n_bins + 1 if column in categories else STATES_OF_NUMBER for column, _ in sources]
+
+
+def encode(combinations: Combinations) -> dict[str, NDArray[Any]]:
+    """Combinations as arrays of a file; no array where there are none."""
+    return {name: getattr(combinations, name) for name in DTYPES} if len(combinations) else {}
+
+
+def decode(arrays: MutableMapping[str, NDArray[Any]]) -> Combinations:
+    """The combinations among the arrays of a file, if it has any, taken out of them."""
+    if not DTYPES.keys() <= arrays.keys():
+        return Combinations.of([])
+    found = Combinations(*(arrays.pop(name) for name in DTYPES))
+    check_types(found, DTYPES)  # before anything is counted
+    hold(len(found) > 0, "the arrays of combinations hold some")
+    return found

@@ -1,0 +1,1 @@
+"""Explanations of a model: Shapley values, importance, dependence, influence."""

@@ -1,0 +1,69 @@
+"""Shapley values of any game over a few columns, by their definition: all sets of known columns are asked.
+
+In: a model, rows, a background, and what is explained of raw scores. Out: what each column adds, exactly.
+"""
+
+from math import factorial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data import ingest
+from sapwood.errors import ParameterError
+
+if TYPE_CHECKING:
+    from sapwood.model.booster import Booster
+    from sapwood.model.explain.shapley import Curve
+
+Floats = NDArray[np.float64]
+
+MOST_PLAYERS = 12  # columns that a model asks for: 4,096 sets, each with all rows of the background for every row
+
+
+def enumerated(
+    booster: "Booster", rows: ingest.Columns, background: ingest.Columns, curve: "Curve", n_jobs: int | None
+) -> tuple[Floats, Floats]:
+    """Explain the game v(S) = mean over the rows b of the background of curve(f(x_S, b)).
+
+    Parameters
+    ----------
+    booster : Booster
+    rows, background : Columns
+        As the model reads them.
+    curve : callable
+        From the raw scores of the rows to what is explained, both (n_rows, n_outputs).
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    (n_rows, n_outputs, n_columns) and (n_rows, n_outputs) float64
+        Values and base values.
+    """
+    split = np.unique(booster.trees.column[booster.trees.column >= 0])
+    players = np.flatnonzero(booster.combinations.shares(booster.n_columns)[split].any(axis=0)).tolist()
+    n, n_rows, n_other = len(players), rows.n_rows, background.n_rows
+    if n > MOST_PLAYERS:
+        raise ParameterError(
+            f"exact=True asks all sets of the model's columns, and it has {n}; at most {MOST_PLAYERS} are taken. Leave "
+            "it out: values along the chord take any number."
+        )
+    own = [np.tile(column, n_other) for column in rows.apart()]
+    other = [np.repeat(column, n_rows) for column in background.apart()]
+    worth = np.zeros((1 << n, n_rows, booster.n_outputs))  # by set of known columns, a bit for each
+    for known in range(1 << n):
+        seen = {column for k, column in enumerate(players) if known >> k & 1}
+        mixed = [own[j] if j in seen else other[j] for j in range(booster.n_columns)]
+        scores = booster._predict_columns(mixed, n_jobs, raw=True).reshape(n_other, n_rows, booster.n_outputs)
+        for score in scores:  # in the order of the background: the same bits on every machine
+            worth[known] += curve(score)
+    worth /= n_other
+    values = np.zeros((n_rows, booster.n_outputs, booster.n_columns))
+    for known in range(1 << n):
+        size = known.bit_count()
+        for k, column in enumerate(players):
+            if not known >> k & 1:
+                chance = factorial(size) * factorial(n - size - 1) / factorial(n)
+                values[:, :, column] += chance * (worth[known | 1 << k] - worth[known])
+    return values, worth[0]

@@ -1,0 +1,386 @@
+"""Why a model says what it says: exact Shapley values of every row.
+
+In: a model, rows, and perhaps a background to compare them with. Out: what each column adds to each score.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data import ingest
+from sapwood.data.categories import MISSING
+from sapwood.device import cpu
+from sapwood.errors import DataError, ParameterError, suggest
+from sapwood.model.explain.by_definition import enumerated
+from sapwood.model.trees import Trees
+
+if TYPE_CHECKING:
+    from sapwood.model.booster import Booster
+
+Floats = NDArray[np.float64]
+Curve = Callable[[Floats], Floats]  # raw scores (n_rows, n_outputs) -> what is explained, in the same shape
+
+SPACES = ("raw", "prediction", "probability", "loss")
+WEIGHTS = ("count", "cover")
+APART = ("softmax", "one_vs_all", "step", "custom")  # links whose outputs depend on each other, or that are no curve
+CLOSE = 2.0**-20  # scores so close are joined by a tangent, not by a chord
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What each column adds to each row's score; `values` and `base_values` together are the score.
+
+    Attributes
+    ----------
+    values : (n_rows, n_columns) float64, or (n_rows, n_columns, n_outputs) with several outputs
+        With interactions there are two axes of columns: a column's own effect on the diagonal, half of every
+        interaction on both sides of it.
+    base_values : (n_rows,) float64, or (n_rows, n_outputs)
+        The score where no column is known.
+    data : (n_rows, n_columns) float64
+        The rows; categories as their ranks in the model's dictionaries, -1 where missing, -2 where training had none
+        of it.
+    feature_names : tuple of str
+    output_names : tuple of str or None
+        Classes or targets, where there are several outputs.
+    """
+
+    values: Floats
+    base_values: Floats
+    data: Floats
+    feature_names: tuple[str, ...]
+    output_names: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def contributions(self) -> Floats:
+        """Values and base values in one array, (n_rows, n_columns + 1), as the contributions of LightGBM and XGBoost.
+
+        With several outputs (n_rows, n_outputs, n_columns + 1).
+        """
+        if self.values.ndim > 2 + (self.output_names is not None):
+            raise ParameterError("contributions are values by column; explain without interactions to have them.")
+        return np.concatenate([np.moveaxis(self.values, 1, -1), self.base_values[..., None]], axis=-1)
+
+    def to_shap(self) -> Any:
+        """The same as a `shap.Explanation`, for the plots of that package (which must be installed)."""
+        import shap
+
+        return shap.Explanation(
+            self.values,
+            base_values=self.base_values,
+            data=self.data,
+            feature_names=list(self.feature_names),
+            output_names=None if self.output_names is None else list(self.output_names),
+        )
+
+
+def explain(
+    booster: "Booster",
+    X: Any,
+    *,
+    background: Any = None,
+    interactions: bool = False,
+    space: str = "raw",
+    y: Any = None,
+    by: str | None = None,
+    exact: bool = False,
+    n_jobs: int | None = None,
+) -> Explanation:
+    """Say what each column adds to the score of each row: exact Shapley values (TreeSHAP).
+
+    What a combination of columns adds is divided among them in equal shares, as in CatBoost; with ``exact=True``
+    and a background it, too, is by the definition.
+
+    Parameters
+    ----------
+    X : table of shape (n_rows, n_columns)
+        As in `predict`.
+    background : table, optional
+        Rows to compare with (interventional values): a column that is not known has the value of one of them.
+        Without, it follows the training rows down the tree (path-dependent values).
+    interactions : bool
+        Part the values into columns' own effects and those of pairs.
+    space : {"raw", "prediction", "probability", "loss"}
+        What is explained: raw scores, predictions (``probability`` is another word for these), or the loss of the
+        labels `y`. All but raw scores need a background; they are raw values along the chord from each of its rows.
+    y : (n_rows,) or (n_rows, n_outputs) array-like, optional
+        The labels, for ``space="loss"``.
+    by : {"count", "cover"}, optional
+        What nodes weigh without a background: their rows, as in LightGBM and CatBoost, or their hessians, as in
+        XGBoost. Rows by default, if the model has counted them.
+    exact : bool
+        Predictions, losses and combinations of columns by all sets of columns, for models of 12 columns at most,
+        instead of along chords or in equal shares.
+    n_jobs : int, optional
+        Threads; all available ones by default. Their number changes no bit.
+
+    Returns
+    -------
+    Explanation
+        With `values`, `base_values` and `data`, as in the `shap` package; values and base value of a row add up to
+        its score (prediction, loss).
+    """
+    if space not in SPACES:
+        raise ParameterError(f"space={space!r} is unknown; {suggest(str(space), SPACES)}")
+    if (space == "loss") != (y is not None):
+        raise ParameterError("labels y are for space='loss', which needs them; give both or neither.")
+    if space != "raw" and background is None:
+        raise ParameterError(f"space={space!r} needs rows to compare with: background=(some training rows).")
+    if background is not None and by is not None:
+        raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
+    if exact and (interactions or background is None):
+        raise ParameterError("exact=True is for values, not for interactions, against a background; give one.")
+    if exact and space == "raw" and not len(booster.combinations):
+        raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
+    n_threads = cpu.threads(n_jobs)
+    columns = booster._read(X, min_rows=0).filled()
+    whole = booster._whole(columns)
+    core = booster._explainer if by is None else explainer(booster, by)
+    ask = _Ask(booster, core, whole, interactions, n_threads)
+    if background is None:
+        start = booster.base.copy()
+        mean = core.expected().reshape(-1, booster.n_outputs)
+        for each in mean:  # in the order of the trees
+            start = start + each / _rounds(booster)
+        values, base = ask.values(None), np.tile(start, (columns.n_rows, 1))
+    else:
+        other = booster._whole(booster._read(background).filled())
+        scores = booster.predict(background, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
+        if space == "raw" and not exact:
+            means = [cpu.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
+            values, base = ask.values(other.table), np.tile(means, (columns.n_rows, 1))
+        else:
+            curve = _curve(booster, space, y, columns.n_rows, n_threads, exact)
+            own = booster.predict(X, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
+            if exact:
+                values, base = enumerated(booster, columns, other, curve, n_jobs)
+            else:
+                values, base = _rescaled(ask, other, scores, own, curve)
+    single = booster.n_outputs == 1
+    return Explanation(
+        np.ascontiguousarray(values[:, 0] if single else np.moveaxis(values, 1, -1)),
+        base[:, 0] if single else base,
+        table_of(columns),
+        tuple(booster.feature_names),
+        None if single else outputs_of(booster),
+    )
+
+
+def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
+    """The trees as the core explains them; a branch weighs what `by` says, or rows where the model has counted them."""
+    trees = booster.trees
+    refuse_linear(trees)
+    if by is None:
+        by = "count" if trees.count.any() or not trees.cover.any() else "cover"
+    if by not in WEIGHTS:
+        raise ParameterError(f"by={by!r} is unknown; {suggest(str(by), WEIGHTS)}")
+    n_columns = booster.n_columns + len(booster.combinations)
+    return cpu.Explainer(n_columns, booster.n_outputs, *trees.structure, getattr(trees, by))
+
+
+def refuse_linear(trees: Trees) -> None:
+    """Raise where leaves are more than constants: what is said of columns here goes through splits alone."""
+    if trees.linear is not None:
+        raise ParameterError(
+            "the model has linear leaves, which explanations by splits would ignore; ask importance('permutation', X, "
+            "y) or partial_dependence, or train with constant leaves."
+        )
+
+
+def to_shap(booster: "Booster") -> dict[str, Any]:
+    """The model as the dictionary of arrays that `shap.TreeExplainer` takes from libraries it does not know."""
+    t, k = booster.trees, booster.n_outputs
+    refuse_linear(t)
+    if (t.set >= 0).any() or booster.zero_as_missing:
+        raise ParameterError("the shap package knows no categories and no zeros as missing; booster.explain does.")
+    trees = []
+    for first, last, output in zip(t.offset[:-1], t.offset[1:], t.output, strict=True):
+        part = slice(first, last)
+        left = np.where(t.left[part] > 0, t.left[part], -1)
+        right = np.where(left > 0, left + 1, -1)
+        value = np.zeros((last - first, k))
+        value[:, output] = t.value[part] / _rounds(booster)
+        nodes = {
+            "children_left": left,
+            "children_right": right,
+            "children_default": np.where(t.missing_left[part] == 1, left, right),
+            "features": np.maximum(t.column[part], 0),
+            "thresholds": t.threshold[part].copy(),  # shap writes to what it is given
+            "values": value,
+            "node_sample_weight": t.count[part].copy(),
+        }
+        trees.append(nodes)
+    base = booster.base[0] if k == 1 else booster.base
+    return {"trees": trees, "base_offset": base, "internal_dtype": np.float64, "input_dtype": np.float64}
+
+
+def table_of(columns: ingest.Columns) -> Floats:
+    """A table as one array of numbers, (n_rows, n_columns)."""
+    if isinstance(columns.table, list):
+        return np.stack([np.asarray(column, np.float64) for column in columns.table], axis=1)
+    return np.array(columns.table, np.float64)
+
+
+def outputs_of(booster: "Booster") -> tuple[str, ...]:
+    """Names of outputs: the classes, or numbers."""
+    names = range(booster.n_outputs) if booster.classes is None else booster.classes.tolist()
+    return tuple(map(str, names))
+
+
+def labels_of(booster: "Booster", y: Any, n_rows: int) -> Floats:
+    """Labels as objectives and metrics want them: classes as their numbers."""
+    given = np.asarray(y)
+    if booster.classes is not None and given.ndim == 1:
+        place = {value: index for index, value in enumerate(booster.classes.tolist())}
+        try:
+            given = np.array([place[value] for value in given.tolist()], np.float64)
+        except KeyError as cause:
+            raise DataError(f"y has the class {cause}, which the model does not know.") from None
+    return ingest.label(given, n_rows)
+
+
+def place_of(names: tuple[str, ...], output: int | str) -> int:
+    """The place of an output."""
+    if isinstance(output, str) and output in names:
+        return names.index(output)
+    if isinstance(output, int) and 0 <= output < len(names):
+        return output
+    raise ParameterError(f"output={output!r} does not exist; choose one of {', '.join(names)}, or 0..{len(names) - 1}.")
+
+
+def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = None) -> str:
+    """Say in words why one row has its score: the `n` largest reasons.
+
+    Parameters
+    ----------
+    row : table of shape (1, n_columns)
+        As in `predict`.
+    n : int
+        How many reasons to name.
+    output : int or str, optional
+        Which class or target, where there are several; the one with the highest score by default.
+
+    Returns
+    -------
+    str
+        A line for each reason, largest first.
+    """
+    told = explain(booster, row)
+    if len(told) != 1:
+        raise DataError(f"why explains one row, not {len(told)}; choose one, X[i : i + 1], or use explain.")
+    score = np.atleast_1d(booster.predict(row, raw=True)[0])
+    if told.output_names is None:
+        k, name, values = 0, "score", told.values[0]
+    else:
+        k = int(np.argmax(score)) if output is None else place_of(told.output_names, output)
+        name, values = f"score of {told.output_names[k]}", told.values[0, :, k]
+    order = np.argsort(-np.abs(values), kind="stable")
+    reasons = [j for j in order[:n] if values[j] != 0]
+    rest = values.sum() - values[reasons].sum()
+    lines = [f"The {name} is {score[k]:.4g}: {np.atleast_1d(told.base_values[0])[k]:.4g} on average, and here"]
+    for j in reasons:
+        shown = _shown(booster, j, told.data[0, j])
+        lines.append(
+            f"  {abs(values[j]):.4g} {'more' if values[j] > 0 else 'less'} because {told.feature_names[j]} {shown}"
+        )
+    if len(reasons) < np.count_nonzero(values):
+        lines.append(f"  {abs(rest):.4g} {'more' if rest > 0 else 'less'} for the other columns together")
+    return "\n".join(lines)
+
+
+def _shown(booster: "Booster", column: int, value: float) -> str:
+    """What a row has in a column, in words."""
+    if column in booster.categories:
+        return (
+            "is missing"
+            if value == MISSING
+            else "is new"
+            if value < 0
+            else f"= {booster.categories[column].values[int(value)]}"
+        )
+    return "is missing" if np.isnan(value) else f"= {value:.6g}"
+
+
+@dataclass(frozen=True)
+class _Ask:
+    """A question to the core that differs in the background only."""
+
+    booster: "Booster"
+    core: cpu.Explainer
+    columns: ingest.Columns
+    interactions: bool
+    n_threads: int
+
+    def values(self, background: Any) -> Floats:
+        """(n_rows, n_outputs, n_columns), or with a second axis of columns."""
+        if background is not None and self.core.most_columns > 64:
+            raise ParameterError(
+                f"a path of the model has {self.core.most_columns} different columns; against a background there may "
+                "be 64. Explain without one, or train with a smaller max_depth."
+            )
+        rest = (0, self.booster.trees.n_trees, self.n_threads)
+        values = self.core.explain(self.columns.table, background, False, *rest)
+        if self.interactions:
+            pairs = self.core.explain(self.columns.table, background, True, *rest)
+            pairs = pairs + pairs.swapaxes(-1, -2)
+            diagonal = np.arange(values.shape[-1])
+            pairs[..., diagonal, diagonal] = values - pairs.sum(axis=-1)
+            values = pairs
+        if len(self.booster.combinations):
+            shares = self.booster.combinations.shares(self.booster.n_columns)
+            values = shares.T @ values @ shares if self.interactions else values @ shares
+        return values / _rounds(self.booster)
+
+
+def _rescaled(ask: _Ask, other: ingest.Columns, scores: Floats, own: Floats, curve: Curve) -> tuple[Floats, Floats]:
+    """Values along a curve of the scores: against each row of the background, raw ones times the slope of the chord."""
+    values, base = np.zeros(()), np.zeros(())
+    for i, score in enumerate(scores):
+        row = [column[i : i + 1] for column in other.apart()]
+        apart = np.abs(own - score) >= CLOSE
+        low, high = np.where(apart, score, own - CLOSE), np.where(apart, own, own + CLOSE)
+        slope = (curve(high) - curve(low)) / (high - low)
+        raw = ask.values(row)
+        values = values + raw * slope.reshape(slope.shape + (1,) * (raw.ndim - 2))
+        base = base + curve(np.broadcast_to(score, own.shape))
+    return values / len(scores), base / len(scores)
+
+
+def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int, exact: bool) -> Curve:
+    """From raw scores to what is explained; for chords each output must depend on its own score alone."""
+    if space == "raw":
+        return lambda scores: scores
+    if booster.link == "custom" or (booster.link in APART and not exact):
+        raise ParameterError(
+            f"space={space!r} needs a link that turns each score into a prediction of its own; the model has the link "
+            f"{booster.link!r}. Explain its raw scores, or few columns with exact=True."
+        )
+    if space != "loss":
+        return booster._link(n_threads)
+    about = cpu.objectives().get(booster.objective)
+    fields = {name: one for name, one in booster.fields.items() if not isinstance(one, list)}
+    if about is None or not about["pointwise"] or about["adaptive"] or len(fields) < len(booster.fields):
+        raise ParameterError(
+            f"the loss of objective {booster.objective!r} cannot be explained; explain its raw scores."
+        )
+    label = labels_of(booster, y, n_rows).reshape(n_rows, -1)
+    if label.shape[1] != booster.n_outputs:
+        raise DataError(f"y has {label.shape[1]} columns; the model has {booster.n_outputs} outputs.")
+    flat = np.ascontiguousarray(label.ravel())
+
+    def loss(scores: Floats) -> Floats:
+        return cpu.evaluate(booster.objective, fields, np.ascontiguousarray(scores).ravel(), flat)[0].reshape(
+            label.shape
+        )
+
+    return loss
+
+
+def _rounds(booster: "Booster") -> int:
+    """What the sum over all trees is divided by."""
+    return max(1, booster.n_rounds) if booster.averaged else 1

@@ -1,0 +1,236 @@
+"""What is minimised: an objective with its fields, checked against the labels.
+
+In: resolved parameters and labels. Out: an `Objective`, label planes for the core, and gradients into a trainer.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device import cpu
+from sapwood.errors import DataError, DivergedError, ParameterError, near, suggest
+from sapwood.objective.custom import CORE, Custom
+from sapwood.params import OBJECTIVES
+from sapwood.params.types import Number
+
+Floats = NDArray[np.float64]
+LARGEST = 1e150  # squares of labels must stay finite in float64
+LEVELS = ("quantile_alpha", "expectile_alpha")  # fields that may have several values: one label, an output for each
+LATER = {  # how the peers' names begin for what Sapwood cannot do
+    "ranking": ("rank", "lambdarank", "xendcg", "yetirank", "pairlogit", "query", "stochasticrank", "lambdamart"),
+    "survival analysis": ("survival", "cox"),
+}
+SHOWN = 5  # classes that an error names
+
+
+@dataclass(frozen=True)
+class Objective:
+    """An objective and the values of its own fields."""
+
+    name: str
+    core: str  # its name in the core; one that only carries labels where the gradients are a user's
+    link: str  # from raw scores to predictions; "custom" where a user's function does that
+    metric: Any  # what to measure where nobody says: a name, or a user's function
+    labels: str  # what a label may be, in words
+    leaf: str  # what leaf_estimation="auto" means
+    path_smooth: float  # ... and path_smooth="auto"
+    pointwise: bool
+    fields: Mapping[str, float | list[float]]  # a list: a level for each output
+    custom: Custom | None = None
+
+    def at(self, output: int) -> dict[str, float]:
+        """The values of the fields for one output."""
+        return {name: one[output] if isinstance(one, list) else one for name, one in self.fields.items()}
+
+    def predict(self, raw: Floats, n_threads: int) -> Floats:
+        """Predictions from raw scores (n_rows, n_outputs); (n_rows) where there is one."""
+        if self.custom is not None and self.custom.transform is not None:
+            return self.custom.predict(raw[:, 0] if raw.shape[1] == 1 else raw)
+        prediction = cpu.link(self.link, raw, n_threads)
+        return prediction[:, 0] if raw.shape[1] == 1 else prediction
+
+
+@cache
+def field_aliases() -> Mapping[str, str]:
+    """Every name of a parameter that belongs to some objective rather than to the table, and our name for it."""
+    names: dict[str, str] = {}
+    for entry in cpu.objectives().values():
+        for field, (*_, aliases) in entry["fields"].items():
+            names |= dict.fromkeys([field, *filter(None, aliases.split(","))], field)
+    return names
+
+
+def resolve(params: Mapping[str, Any]) -> Objective:
+    """Look an objective up and check its fields.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters: ``objective``, a name or a user's own, and the fields that were given.
+
+    Returns
+    -------
+    Objective
+    """
+    known, name = cpu.objectives(), params["objective"]
+    if not isinstance(name, str):
+        own = Custom.of(name)
+        _refuse_fields(params, own.name, ())
+        return Objective(own.name, CORE, own.link, own.metric, "a number", "newton", 0.0, True, {}, own)
+    if name not in known:
+        if later := [what for what, heads in LATER.items() if name.startswith(heads)]:
+            raise ParameterError(f"objective={name!r} is not available: {later[0]} is not there yet.")
+        hint = near(name, [*known, *OBJECTIVES]) or suggest(name, known)
+        raise ParameterError(f"objective={name!r} is unknown; {hint}")
+    entry = known[name]
+    _refuse_fields(params, name, entry["fields"])
+    fields: dict[str, float | list[float]] = {}
+    for field, (low, high, is_open, default, _) in entry["fields"].items():
+        kind = Number(low, high, low_open=is_open, high_open=is_open)
+        value = params.get(field, default)
+        value = value.tolist() if isinstance(value, np.ndarray) else value
+        if isinstance(value, list | tuple) and len(value) and field in LEVELS:
+            levels = [kind.check(f"{field}={value!r}, in which {one!r}", one) for one in value]
+            fields[field] = levels if len(levels) > 1 else levels[0]
+        else:
+            fields[field] = kind.check(f"{field}={value!r}", value)
+    words = {what: entry[what] for what in ("link", "metric", "labels", "leaf", "path_smooth", "pointwise")}
+    return Objective(name, name, fields=fields, **words)
+
+
+def _refuse_fields(params: Mapping[str, Any], name: str, own: Any) -> None:
+    """Raise on a field of another objective."""
+    for other in sorted(set(field_aliases().values()) - set(own)):
+        if other in params:
+            raise ParameterError(f"{other}={params[other]!r} is not a parameter of objective={name!r}; leave it out.")
+
+
+def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -> int:
+    """Check that the labels suit the objective, and count the scores of a row.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    label : (n_rows) or (n_rows, n_outputs) float64
+        As `Objective.labels` says.
+    n_classes : int, optional
+        The number of classes where labels are class indices; the largest label plus 1 by default.
+
+    Returns
+    -------
+    int
+        The number of classes, of levels, or of the columns of the label, or what a custom objective says; else 1.
+    """
+    if objective.custom is not None:
+        return objective.custom.n_outputs or n_classes or (label.shape[1] if label.ndim == 2 else 1)
+    finite = np.isfinite(label)
+    if objective.labels == "a class index":
+        if label.ndim == 2:
+            raise DataError(f"objective={objective.name!r} takes one class a row; for a 2-D target use 'multilabel'.")
+        top = n_classes if n_classes is not None else max(2, int(label.max(where=finite, initial=0)) + 1)
+        whole = finite & (label == np.floor(label))
+        _require(whole & (label >= 0) & (label < top), label, objective, f"one of 0..{top - 1}")
+        if n_classes is None:
+            _require_every_class(label, top)
+        return top
+    valid: dict[str, Callable[[], NDArray[np.bool_]]] = {
+        "a number": lambda: finite,
+        "a number of at least 0": lambda: label >= 0,
+        "a number above 0": lambda: label > 0,
+        "a number from 0 to 1": lambda: (label >= 0) & (label <= 1),
+        "0 or 1": lambda: (label == 0) | (label == 1),
+    }
+    _require(valid[objective.labels]() & finite, label, objective, objective.labels)
+    _require((label >= -LARGEST) & (label <= LARGEST), label, objective, f"a number up to {LARGEST:g} in size")
+    n_outputs = label.shape[1] if label.ndim == 2 else 1
+    if levels := [(name, one) for name, one in objective.fields.items() if isinstance(one, list)]:
+        if n_outputs > 1:
+            raise DataError(f"{levels[0][0]} with several values takes one target; the label has {n_outputs} columns.")
+        return len(levels[0][1])
+    if n_outputs > 1 and cpu.objectives()[objective.core]["adaptive"]:
+        raise DataError(f"objective={objective.name!r} adapts to one target; the label has {n_outputs} columns.")
+    return n_outputs
+
+
+def _require(valid: NDArray[np.bool_], label: Floats, objective: Objective, allowed: str) -> None:
+    """Name the first label that is not allowed."""
+    if not valid.all():
+        at = np.unravel_index(int(valid.argmin()), label.shape)
+        where = f"row {at[0]}" if label.ndim == 1 else f"row {at[0]}, column {at[1]}"
+        raise DataError(f"label {label[at]:g} in {where} is not {allowed}, as objective={objective.name!r} needs.")
+
+
+def _require_every_class(label: Floats, n_classes: int) -> None:
+    """Raise where a class has no row: labels that count from 1 would train a class 0 in vain."""
+    found = cpu.distinct(label, 65_535)
+    occur = np.unique(label) if found is None else found[0]
+    if len(occur) <= occur[-1]:
+        gaps = np.setdiff1d(np.arange(min(n_classes, len(occur) + SHOWN)), occur)[:SHOWN]
+        named = ", ".join(map(str, gaps)) + (", ..." if n_classes - len(occur) > len(gaps) else "")
+        raise DataError(
+            f"labels run from {occur[0]:g} to {occur[-1]:g}, but no row has class {named}; number the classes from 0 "
+            f"without gaps (SapwoodClassifier does), or say that they are meant: n_classes={n_classes}."
+        )
+
+
+def planes(objective: Objective, label: Floats, n_outputs: int) -> Floats:
+    """Labels as the core takes them: (1, n_rows), or a row for each output where outputs have labels of their own."""
+    if objective.custom is not None:
+        return np.zeros((1, len(label)))  # the core never looks at them
+    if objective.labels == "a class index" and objective.pointwise:  # one against all the others
+        return np.equal(label, np.arange(n_outputs)[:, None]).astype(np.float64)
+    return np.ascontiguousarray(label.reshape(len(label), -1).T)
+
+
+def start(objective: Objective, trainer: cpu.Trainer, given: Any, n_outputs: int, label: Floats, weight: Any) -> Floats:
+    """The scores that every row starts from: those given, or the constants that minimise the loss."""
+    if isinstance(given, str):  # "auto"
+        if objective.custom is not None:
+            return objective.custom.start(label, weight, n_outputs)
+        return trainer.start()
+    values = np.atleast_1d(np.asarray(given, np.float64))
+    if values.shape not in ((1,), (n_outputs,)):
+        raise ParameterError(
+            f"start={given!r} has {len(values)} values; give one, or one for each of {n_outputs} scores."
+        )
+    return np.ascontiguousarray(np.broadcast_to(values, (n_outputs,)))
+
+
+def gradients(
+    objective: Objective,
+    trainer: cpu.Trainer,
+    params: Mapping[str, Any],
+    index: int,
+    label: Floats,
+    weight: Floats | None,
+) -> None:
+    """Compute the gradients of a round in a trainer, whoever defined them.
+
+    Parameters
+    ----------
+    objective : Objective
+        What is minimised.
+    trainer : Trainer
+        The rows, with their scores.
+    params : mapping
+        Resolved parameters: precision, hessian and leaf_estimation.
+    index : int
+        Number of the round.
+    label : (n_rows) or (n_rows, n_outputs) float64
+        Labels, for a custom objective.
+    weight : (n_rows) float64, optional
+        Weights, for a custom objective.
+    """
+    own: tuple[Floats, ...] = ()
+    if objective.custom is not None:
+        own = objective.custom.gradients(label, trainer.scores(), weight)
+    unit_leaf = params["leaf_estimation"] == "gradient"
+    try:
+        trainer.gradients(params["precision"], unit_leaf or params["hessian"] == "none", unit_leaf, *own)
+    except OverflowError as cause:
+        raise DivergedError(f"in round {index + 1} the gradients are") from cause

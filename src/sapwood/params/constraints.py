@@ -1,0 +1,214 @@
+"""Who may do what: constraints as users write them, by name or position, and as the core reads them.
+
+In: constraints out of the table of parameters, and the names of columns. Out: constraints by name, or arrays.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.errors import ParameterError, suggest
+from sapwood.params.recipes import RECIPES
+
+Group = list[int]  # columns that may share a path
+_NOT_EXACT = ("extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties")
+
+
+def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Write the constraints of a training by the names of its columns, as its model keeps them.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters.
+    names : sequence of str
+        Of the columns, in order.
+
+    Returns
+    -------
+    dict
+        `monotone_constraints` {name: -1 or 1}, `interaction_constraints` (groups of names, or a word),
+        `forced_splits`, `feature_weights` and `first_use_penalties` by name; None where there are none.
+        `category_encoding` and `statistics` as they are, or by name.
+    """
+    groups = params["interaction_constraints"]
+    if isinstance(groups, list):
+        columns = [sorted({_column(one, names, "interaction_constraints") for one in group}) for group in groups]
+        groups = [[names[column] for column in group] for group in columns]
+    forced = params["forced_splits"]
+    return {
+        "monotone_constraints": _numbers(params, "monotone_constraints", names, 0),
+        "feature_weights": _numbers(params, "feature_weights", names, 1),
+        "first_use_penalties": _numbers(params, "first_use_penalties", names, 0),
+        "interaction_constraints": groups,
+        "forced_splits": None if forced is None else _named(forced, names),
+        **{what: _of_columns(params[what], names, what) for what in ("category_encoding", "statistics")},
+    }
+
+
+def encodings(params: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """What is made of every column, if it is one of categories: partition, onehot, ordered or both."""
+    given, usual = params["category_encoding"], RECIPES.get(params["recipe"], {}).get("category_encoding", "partition")
+    words = [given.get(name) for name in names] if isinstance(given, Mapping) else [given] * len(names)
+    return [usual if word is None else word for word in words]
+
+
+def numbers(given: Mapping[str, float] | None, names: Sequence[str], usual: float) -> list[float]:
+    """The number of every column, or no list where all are as usual; `given` is by name."""
+    return [given.get(name, usual) for name in names] if given else []
+
+
+def directions(monotone: Mapping[str, int] | None, names: Sequence[str]) -> list[int]:
+    """The direction of every column, or no list where all are free; `monotone` is by name."""
+    return [monotone.get(name, 0) for name in names] if monotone else []
+
+
+def groups(interaction: str | Sequence[Sequence[str]] | None, names: Sequence[str]) -> list[Group]:
+    """Groups of columns that may share a path, every column in one at least; none where all may. By name."""
+    if interaction is None:
+        return []
+    if interaction == "pairwise":
+        return [list(pair) for pair in combinations(range(len(names)), 2)] or [[0]]
+    found = [] if isinstance(interaction, str) else [[names.index(name) for name in group] for group in interaction]
+    alone = set(range(len(names))) - {column for group in found for column in group}
+    return found + [[column] for column in sorted(alone)]
+
+
+def forced(
+    splits: Mapping[str, Any] | None, names: Sequence[str], cuts: Sequence[NDArray[np.float64]]
+) -> list[list[int]]:
+    """Forced splits as rows (column, bin, place of the left one, place of the right one); a place of -1 is none."""
+    rows: list[list[int]] = []
+
+    def add(split: Mapping[str, Any] | None) -> int:
+        if split is None:
+            return -1
+        column = names.index(split["feature"])
+        bin = int(np.searchsorted(cuts[column], split["threshold"], side="left"))  # codes up to it go left
+        if bin == len(cuts[column]):
+            raise ParameterError(
+                f"forced_splits parts no rows: {split['feature']!r} has no cut from {split['threshold']:g} upwards."
+            )
+        place = len(rows)
+        rows.append([column, bin, -1, -1])
+        rows[place][2:] = add(split.get("left")), add(split.get("right"))
+        return place
+
+    add(splits)
+    return rows
+
+
+def check(
+    params: Mapping[str, Any], names: Sequence[str], coupled: bool, categories: Collection[str] = frozenset()
+) -> None:
+    """Raise where constraints, by name, do not go with the rest.
+
+    Parameters
+    ----------
+    params : mapping
+        Resolved parameters, constraints by name.
+    names : sequence of str
+        Of the columns.
+    coupled : bool
+        Classes share their probabilities.
+    categories : collection of str, optional
+        The columns that hold categories.
+    """
+    for what in ("category_encoding", "statistics"):
+        for name in [name for name in params[what] if name not in categories] if isinstance(params[what], dict) else ():
+            raise ParameterError(f"{what} names {name!r}, which is no column of categories; leave it out.")
+    monotone, splits, policy = params["monotone_constraints"], params["forced_splits"], params["grow_policy"]
+    cosine = params["score_function"] == "cosine"
+    for name in ("monotone_constraints", "reg_alpha", "max_delta_step") if cosine else ():
+        if params[name]:
+            by_recipe = RECIPES.get(params["recipe"], {}).get("score_function") == "cosine"
+            origin = f" (that of recipe={params['recipe']!r})" if by_recipe else ""
+            raise ParameterError(
+                f"{name} is not for score_function='cosine'{origin}, which knows reg_lambda only; set "
+                "score_function='l2'."
+            )
+    if cosine and params["tree_method"] == "exact":
+        raise ParameterError("score_function='cosine' is not for tree_method='exact'; use tree_method='hist'.")
+    if categories and params["tree_method"] == "exact":
+        raise ParameterError(
+            f"tree_method='exact' has no categories, and {sorted(categories)[0]!r} holds some; use tree_method='hist'."
+        )
+    for name in [name for name in monotone or () if name in categories]:
+        raise ParameterError(
+            f"monotone_constraints names {name!r}, whose categories have no order; leave it out, or give it as numbers."
+        )
+    for name in [path[-1] for path in (_paths(splits) if splits is not None else ()) if path[-1] in categories]:
+        raise ParameterError(f"forced_splits puts a threshold on {name!r}, which holds categories; leave it out.")
+    for name in _NOT_EXACT if params["tree_method"] == "exact" else ():
+        if params[name]:
+            raise ParameterError(
+                f"{name} is not for tree_method='exact'; use tree_method='hist', if need be with max_bins=65535."
+            )
+    if monotone and coupled:
+        raise ParameterError(
+            f"monotone_constraints does not hold for the probabilities of objective={params['objective']!r}: what one "
+            "class gains another loses; use two classes, or multilabel."
+        )
+    if splits is None:
+        return
+    if policy == "symmetric":
+        raise ParameterError("forced_splits tells single nodes; grow_policy='symmetric' has one split for a level.")
+    for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode"):
+        if params[name] < 1:
+            raise ParameterError(f"forced_splits needs its columns in every tree; {name}={params[name]:g} draws some.")
+    allowed = [set(group) for group in groups(params["interaction_constraints"], names)]
+    for path in _paths(splits):
+        if allowed and not any({names.index(name) for name in path} <= group for group in allowed):
+            raise ParameterError(f"forced_splits puts {', '.join(path)} on one path; interaction_constraints do not.")
+
+
+def _numbers(params: Mapping[str, Any], what: str, names: Sequence[str], usual: float) -> dict[str, Any] | None:
+    """A parameter that has a number for every column, by name; those that are as usual are left out."""
+    given = params[what]
+    if isinstance(given, list):
+        if len(given) != len(names):
+            raise ParameterError(
+                f"{what} has {len(given)} {'directions' if what.startswith('mono') else 'numbers'}, the data "
+                f"{len(names)} columns; give one for each, or a dict of those that are not {usual}."
+            )
+        given = dict(enumerate(given))
+    found = {_column(column, names, what): number for column, number in (given or {}).items()}
+    return {names[column]: found[column] for column in sorted(found) if found[column] != usual} or None
+
+
+def _of_columns(given: Any, names: Sequence[str], what: str) -> Any:
+    """A parameter that may be one for all columns, by name where it is by column."""
+    if not isinstance(given, Mapping):
+        return given
+    return {names[_column(column, names, what)]: value for column, value in given.items()}
+
+
+def _column(given: Any, names: Sequence[str], what: str) -> int:
+    """The position of a column that is given by name or position."""
+    if isinstance(given, str):
+        if given not in names:
+            raise ParameterError(f"{what} names the column {given!r}, which is unknown; {suggest(given, names)}")
+        return names.index(given)
+    if not 0 <= given < len(names):
+        raise ParameterError(f"{what} names column {given}; the data has columns 0..{len(names) - 1}.")
+    return int(given)
+
+
+def _named(split: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Forced splits with names for their columns."""
+    below = {side: _named(split[side], names) for side in ("left", "right") if split.get(side) is not None}
+    return {"feature": names[_column(split["feature"], names, "forced_splits")], **below} | {
+        "threshold": split["threshold"]
+    }
+
+
+def _paths(split: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterable[tuple[str, ...]]:
+    """The columns on every way down forced splits."""
+    path = (*above, split["feature"])
+    yield path
+    for side in ("left", "right"):
+        if side in split:
+            yield from _paths(split[side], path)
