@@ -14,7 +14,7 @@ from sklearn.model_selection import TimeSeriesSplit
 import sapwood as sw
 from sapwood.boost.round import sampling
 from sapwood.data.dataset import BY_RECIPE
-from sapwood.data.dataset_file import BINS
+from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.params import resolve
 from sapwood.params.recipes import RECIPES
@@ -259,7 +259,7 @@ def test_bins_count_rows_where_weights_are_not_whole() -> None:
 
 
 def test_given_bins_go_before_a_recipe() -> None:
-    assert set(BY_RECIPE) == {name for recipe in RECIPES.values() for name in recipe}.intersection(BINS)
+    assert set(BY_RECIPE) == {name for recipe in RECIPES.values() for name in recipe}.intersection(BIN_PARAMS)
     assert sw.Dataset(MANY, recipe="lightgbm", min_samples_bin=32).min_samples_bin == 32
     assert sw.Dataset(MANY, params={"recipe": "classic", "max_bin": 255}).max_bins == 255
     with warnings.catch_warnings():

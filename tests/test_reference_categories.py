@@ -64,8 +64,10 @@ def core_train(
         fields = {"goss": ("top_rate", "other_rate"), "mvs": ("mvs_reg",), "bayesian": ("bagging_temperature",)}
         trainer.set_sampler(p["sampling"], {name: p[name] for name in fields[p["sampling"]]})
     direction, groups = p["monotone_constraints"] or [], p["interaction_constraints"] or []
-    trainer.set_rules(direction, p["monotone_method"] == "intermediate", groups, p["extra_trees"], [], [])
-    trainer.set_taste(p["score_function"] == "cosine", p["feature_weights"] or [], p["first_use_penalties"] or [], [])
+    trainer.set_constraints(direction, p["monotone_method"] == "intermediate", groups, p["extra_trees"], [], [])
+    trainer.set_split_preference(
+        p["score_function"] == "cosine", p["feature_weights"] or [], p["first_use_penalties"] or [], []
+    )
     n_live = len(X) if weight is None else int(np.count_nonzero(weight))
     policy, limits = plan(p)
     limits["learning_rate"] = p["learning_rate"]

@@ -14,7 +14,7 @@ type Bytes = NDArray[np.uint8]
 type Terms = tuple[NDArray[np.int64], Ints, Floats]
 
 # A 2-D array (any strides) or a list of 1-D columns; float32/64, any integer, bool; native byte order. Never copied.
-# Or sparse: a sapwood.data.sparse.Sparse, or Stored columns among the others.
+# Or sparse: a sapwood.data.sparse.Sparse, or SparseColumn columns among the others.
 type Table = NDArray[Any] | Sequence[Any] | Sparse
 
 class Sparse(Protocol):
@@ -119,7 +119,7 @@ class Trainer:
         The objective's own, or those given, both (n_outputs, n_rows) and before weights. After a sample by gradients
         the precision is the last one's, until `sample` says who is asked.
         """
-    def set_rules(
+    def set_constraints(
         self,
         direction: Sequence[int],  # of every column: -1 falling, 0 free, 1 rising; empty: all free
         intermediate: bool,
@@ -139,7 +139,9 @@ class Trainer:
         """Say who is asked from now on; "uniform" until then."""
     def sample(self, seed: int, round: int, subsample: float | None) -> int:
         """Choose the rows of this round, all of them for None, once gradients are there; how many."""
-    def set_taste(self, cosine: bool, weight: Sequence[float], penalty: Sequence[float], used: Sequence[int]) -> None:
+    def set_split_preference(
+        self, cosine: bool, weight: Sequence[float], penalty: Sequence[float], used: Sequence[int]
+    ) -> None:
         """What splits are compared by (NUMERICS, Judging splits): weights and penalties of columns, or none, and the
         columns that trees before the first have used."""
 
@@ -159,7 +161,7 @@ class Trainer:
         With `ends` the rows are those of several models, the body of each and then its tail, which end there: splits
         are chosen by both (NUMERICS, Ordered boosting), and no leaf has a value or rows.
         """
-    def do_as(self, other: Trainer) -> None:
+    def copy_settings(self, other: Trainer) -> None:
         """Take the rules, the taste and the sampler of a trainer with the same columns, but for what it has by row."""
     def leaves(self, output: int) -> Ints:
         """Number of every row's leaf (n_rows) in the tree just grown; leaves are numbered in the order of nodes."""
@@ -175,11 +177,11 @@ class Trainer:
         max_delta_step: float,
     ) -> Floats:
         """A new value for each of its leaves, before shrinkage; with 0 iterations by one step that is not tested."""
-    def search_step(self, output: int, value: Floats) -> float:
+    def line_search(self, output: int, value: Floats) -> float:
         """The factor on the leaf values that minimises the loss."""
     def assign(self, output: int, number: Ints, n_leaves: int) -> None:
-        """Put every row (n_rows) into a leaf that no tree of this trainer has, for `refit` and `set_leaves`."""
-    def set_leaves(self, output: int, number: Ints | None, value: Floats) -> None:
+        """Put every row (n_rows) into a leaf that no tree of this trainer has, for `refit` and `relabel_leaves`."""
+    def relabel_leaves(self, output: int, number: Ints | None, value: Floats) -> None:
         """Give its leaves other values, after merging them (old number -> new) where numbers are given."""
     def set_table(self, table: NDArray[Any]) -> None:
         """The values behind the bins, (n_rows, n_columns) float32 or float64, row by row: linear leaves need them."""
@@ -281,7 +283,7 @@ class Explainer:
         set_code: Ints,
         weight: Floats,  # (n_nodes) how much of the data a node has seen
     ) -> None: ...
-    most_columns: int  # on the path of a leaf
+    max_path_columns: int  # on the path of a leaf
     def expected(self) -> Floats:
         """The mean of each tree by weight, (n_trees)."""
     def explain(

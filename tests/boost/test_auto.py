@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood.boost.categories.category_encoding import decided
+from sapwood.boost.categories.category_encoding import choose_encoding
 from sapwood.errors import ParameterError
 from test_reference import assert_bits
 
@@ -31,30 +31,30 @@ def data_of(weight: Any = None) -> sapwood.Dataset:
     ids=str,
 )
 def test_rule(asked: Any, expected: Any) -> None:
-    assert decided({"category_encoding": asked, "recipe": None}, data_of(), True, False) == expected
+    assert choose_encoding({"category_encoding": asked, "recipe": None}, data_of(), True, False) == expected
 
 
 @pytest.mark.parametrize("recipe", ["xgboost", "lightgbm", "catboost", "classic"])
 def test_a_recipe_has_its_own(recipe: str) -> None:
-    assert decided({"category_encoding": None, "recipe": recipe}, data_of(), True, False) is None
+    assert choose_encoding({"category_encoding": None, "recipe": recipe}, data_of(), True, False) is None
 
 
 def test_very_many_categories_whatever_their_rows() -> None:
     codes = np.array([np.arange(30_000) % n for n in (255, 256)]).T.astype(str).astype(object)
     data = sapwood.Dataset(codes, np.arange(30_000) % 7, categorical_features="auto")
-    assert decided({"category_encoding": None, "recipe": None}, data, True, False) == {"f1": "ordered"}
+    assert choose_encoding({"category_encoding": None, "recipe": None}, data, True, False) == {"f1": "ordered"}
 
 
 def test_where_sets_or_statistics_cannot_be_had() -> None:
     params: dict[str, Any] = {"category_encoding": None, "recipe": None}
-    assert decided(params, data_of(), False, False) is None
-    assert decided(params, data_of(), True, True) == dict.fromkeys(("f0", "f1", "f2", "f3"), "ordered")
-    assert decided(params, data_of(), False, True) == dict.fromkeys(("f0", "f1", "f2", "f3"), "onehot")
+    assert choose_encoding(params, data_of(), False, False) is None
+    assert choose_encoding(params, data_of(), True, True) == dict.fromkeys(("f0", "f1", "f2", "f3"), "ordered")
+    assert choose_encoding(params, data_of(), False, True) == dict.fromkeys(("f0", "f1", "f2", "f3"), "onehot")
 
 
 def test_rows_of_weight_0_do_not_count() -> None:
     params: dict[str, Any] = {"category_encoding": "auto", "recipe": None}
-    found = decided(params, data_of(np.r_[np.ones(3200), np.zeros(200)]), True, False)
+    found = choose_encoding(params, data_of(np.r_[np.ones(3200), np.zeros(200)]), True, False)
     assert found == {"f0": "partition", "f1": "partition", "f2": "ordered", "f3": "ordered"}  # 32 are not many
 
 

@@ -335,7 +335,7 @@ def test_codes_are_places_of_tuples() -> None:
     columns = Columns(table, None, 1000, 4)
     for n_threads in (1, 3):
         whole = Combinations.of(found).added(columns, known, n_threads)
-        assert [column.tolist() for column in whole.apart()[4:]] == wanted and whole.n_columns == 7
+        assert [column.tolist() for column in whole.as_columns()[4:]] == wanted and whole.n_columns == 7
     assert all(-1 in codes and 0 in codes for codes in wanted)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sapwood.boost.leaves.linear import scaled
-from sapwood.boost.round.tree_store import BLOCK, Grown
+from sapwood.boost.round.tree_store import BLOCK, TreeStore
 from sapwood.device import cpu
 from sapwood.model.trees import DTYPES, Trees
 
@@ -28,7 +28,7 @@ def tree(seed: int) -> cpu.Tree:
 @pytest.mark.parametrize("n_rounds", [0, 1, 4, BLOCK, 40])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_blocks_are_nowhere_seen(n_rounds: int, weighted: bool) -> None:
-    grown, all_trees, weights = Grown(2), [], np.empty(0)
+    grown, all_trees, weights = TreeStore(2), [], np.empty(0)
     for index in range(40):
         pair = [tree(2 * index), tree(2 * index + 1)]
         all_trees.extend((one, output) for output, one in enumerate(pair))

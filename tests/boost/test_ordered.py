@@ -170,7 +170,7 @@ def test_held_out_rows_are_in_no_order() -> None:
 
 
 def test_leaves_of_all_models_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ordered, "MOST_LEAVES", 20)
+    monkeypatch.setattr(ordered, "MAX_LEAVES", 20)
     X = np.arange(200.0)[:, None]
     with pytest.raises(ParameterError, match=r"has 8 models here, whose trees have 64 leaves; together .* exceed 20"):
         sapwood.train({"boosting": "ordered", "grow_policy": "symmetric"}, sapwood.Dataset(X, X[:, 0]))

@@ -9,7 +9,7 @@ from sapwood import objective
 from sapwood.boost.leaves import leaf
 from sapwood.boost.loops import plain
 from sapwood.boost.round import growth
-from sapwood.boost.round.training import Task
+from sapwood.boost.round.training import Training
 from sapwood.params import resolve
 
 
@@ -34,7 +34,7 @@ def rule(params: dict[str, Any], n_outputs: int) -> leaf.Rule:
 def test_a_round_asks_four_questions_in_order() -> None:
     log: Any = Log()
     params = resolve({"n_estimators": 2, "seed": 5, "subsample": 0.5, "precision": "wide"})
-    for step in plain.boost(Task(log, params, rule(params, 2), (np.zeros(3), None), [log]), range(7, 9)):
+    for step in plain.boost(Training(log, params, rule(params, 2), (np.zeros(3), None), [log]), range(7, 9)):
         assert step == ([None, None], None)
     policy, limits = growth.plan(params)
     limits["learning_rate"] = 0.1
@@ -53,7 +53,7 @@ def test_a_round_asks_four_questions_in_order() -> None:
 def test_nothing_happens_before_a_round_is_asked_for() -> None:
     log: Any = Log()
     params = resolve({})
-    rounds = plain.boost(Task(log, params, rule(params, 2), (np.zeros(3), None), []), range(1))
+    rounds = plain.boost(Training(log, params, rule(params, 2), (np.zeros(3), None), []), range(1))
     assert log.calls == []
     next(rounds)
     assert len(log.calls) == 5

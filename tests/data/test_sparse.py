@@ -91,7 +91,7 @@ def test_pandas() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": pd.arrays.SparseArray([0, 0, 7]),
                           "c": pd.arrays.SparseArray([np.nan, 2.0, np.nan])})  # fmt: skip
     read = ingest.read(frame)
-    assert [type(column) for column in read.table] == [np.ndarray, sparse.Stored, sparse.Stored]
+    assert [type(column) for column in read.table] == [np.ndarray, sparse.SparseColumn, sparse.SparseColumn]
     assert Dataset(frame).fingerprint() == Dataset(frame.astype(float)).fingerprint()
     booster = sapwood.train({"n_estimators": 2}, Dataset(frame, [1, 2, 3]))
     turned = frame[["c", "b", "a"]]

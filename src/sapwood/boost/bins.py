@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.dataset import BY_RECIPE, Dataset
-from sapwood.data.dataset_file import BINS
+from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
 from sapwood.params import called, given_names
@@ -31,7 +31,7 @@ def check(params: Mapping[str, Any], given: Mapping[str, Any], data: Dataset) ->
         Training rows.
     """
     by_hand, recipe = given_names(given), f"recipe={params['recipe']!r}"
-    for name in BINS:
+    for name in BIN_PARAMS:
         if name in by_hand and params[name] != getattr(data, name):
             raise ParameterError(
                 f"{called(name, given)}, but the data was made with {getattr(data, name)!r}; give it to Dataset too."

@@ -1,6 +1,6 @@
 """Weights of classes: factors on the weights of rows.
 
-In: `class_weight`, classes and weights of the training rows. Out: a factor for each class, and datasets weighed by it.
+In: `class_weight`, classes and weights of the training rows. Out: a factor for each class, and datasets with_class_weight by it.
 """
 
 from math import sqrt
@@ -50,10 +50,10 @@ def factors(given: Any, classes: Floats | None, weight: Floats | None, n_classes
     return np.array([given.get(name, 1.0) for name in names])
 
 
-def weighed(data: Dataset, factor: Floats | None) -> Dataset:
+def with_class_weight(data: Dataset, factor: Floats | None) -> Dataset:
     """A dataset whose rows count as often as their class says, times their own weight."""
     if factor is None:
         return data
     assert data.label is not None
     by_class = factor[data.label.astype(np.intp)]
-    return data.reweighed(by_class if data.weight is None else by_class * data.weight)
+    return data.with_weight(by_class if data.weight is None else by_class * data.weight)

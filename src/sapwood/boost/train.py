@@ -22,11 +22,11 @@ from sapwood.boost.leaves import leaf, linear
 from sapwood.boost.loops import dart, forest, ordered, plain
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.callback import Callback, Round, early_stopping, progress, stops
-from sapwood.boost.round.evaluation import HeldOut, ValidSet, Watch, measure, start_scores
-from sapwood.boost.round.training import Floats, Step, Task
-from sapwood.boost.round.tree_store import Grown
+from sapwood.boost.round.evaluation import EvalRows, EvalSet, HeldOutRows, measure, start_scores
+from sapwood.boost.round.training import Floats, Step, Training
+from sapwood.boost.round.tree_store import TreeStore
 from sapwood.data.dataset import Dataset
-from sapwood.data.dataset_file import BINS
+from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import cpu, elementary
 from sapwood.errors import DataError, DivergedError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
@@ -79,13 +79,13 @@ def train(
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training. Where the
         data has groups, whole ones are; with ``has_time`` the last rows, or groups, are.
     """
-    params = _together(train, params, n_estimators, more)
+    params = _merge_arguments(train, params, n_estimators, more)
     sets = _valid_sets(valid)
     job = _prepare(params, data, callbacks, init_model, watched=bool(sets))
     _check_sets(sets, data, job)
-    sets = {name: class_weight.weighed(one, job.factor) for name, one in sets.items()}
+    sets = {name: class_weight.with_class_weight(one, job.factor) for name, one in sets.items()}
     fingerprint = cache(data.fingerprint)
-    data = class_weight.weighed(data, job.factor)
+    data = class_weight.with_class_weight(data, job.factor)
     before = None if init_model is None else init_model.trees
     first = 0 if init_model is None else init_model.n_rounds
     held = None
@@ -98,13 +98,13 @@ def train(
         raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
     trainer, base = _trainer(job, data, held, init_model)
     encoded = _encoded(job, data, held, trainer)
-    watches: dict[str, Watch] = {
-        name: ValidSet(one, start_scores(one, base, before, job.n_threads), job.n_threads, encoded)
+    watches: dict[str, EvalRows] = {
+        name: EvalSet(one, start_scores(one, base, before, job.n_threads), job.n_threads, encoded)
         for name, one in sets.items()
     }
     if held is not None:
-        watches["holdout"] = HeldOut(data, trainer, held)
-    grown = Grown(job.n_outputs)
+        watches["holdout"] = HeldOutRows(data, trainer, held)
+    grown = TreeStore(job.n_outputs)
     history: History = {}
 
     def look(step: Step) -> dict[str, dict[str, float]]:
@@ -136,7 +136,7 @@ def train(
         )
 
     rows = job.label, _weight(data, held)
-    task = Task(trainer, job.params, job.rule, rows, list(watches.values()), data.values, encoded, data)
+    task = Training(trainer, job.params, job.rule, rows, list(watches.values()), data.values, encoded, data)
     rounds = _loop(job)(task, _rounds(job, first))
     booster = build(_run(job, rounds, first, look, history, build))
     if data.n_rows > 1:
@@ -144,13 +144,13 @@ def train(
     return booster
 
 
-def _combinations(encoded: encoded_training.Statistics | None, trees: Trees, n_columns: int) -> Combinations:
+def _combinations(encoded: encoded_training.EncodedTraining | None, trees: Trees, n_columns: int) -> Combinations:
     """Those that the trees use: they come in the order of their first use."""
     n_used = max(0, int(trees.column.max(initial=-1)) + 1 - n_columns)
     return Combinations.of([] if encoded is None else encoded.combinations[:n_used])
 
 
-def _warn_of_no_split(booster: Booster, job: "_Job") -> None:
+def _warn_of_no_split(booster: Booster, job: "TrainSpec") -> None:
     """Say so where there is but one class, or min_child_weight alone forbade every split."""
     trees, least = booster.trees, job.params["min_child_weight"]
     if trees.n_nodes > trees.n_trees:
@@ -216,21 +216,21 @@ def cv(
     """
     for name in ("nfold", "fold_count"):
         n_folds = more.pop(name, n_folds)
-    params = _together(cv, params, n_estimators, more)
+    params = _merge_arguments(cv, params, n_estimators, more)
     job = _prepare(params, data, callbacks, watched=True)
     if not job.metrics:
         raise ParameterError("cv measures models; give an eval_metric other than 'none'.")
     if job.rule.by_validation:
         raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
-    data = class_weight.weighed(data, job.factor)
-    sampling.check_dealt(folds is None, job.classes, data.group, stratified=stratified, shuffle=shuffle)
+    data = class_weight.with_class_weight(data, job.factor)
+    sampling.check_fold_words(folds is None, job.classes, data.group, stratified=stratified, shuffle=shuffle)
     if folds is None:
         fold = sampling.folds(job.params["random_state"], n_folds, data.n_rows, job.classes, data.group)
         masks = [(fold == which, fold == which) for which in range(n_folds)]
     else:
         masks = sampling.given_folds(folds, data)
     trainers = [_trainer(job, data, held)[0] for held, _ in masks]
-    watches = [HeldOut(data, trainer, rows) for trainer, (_, rows) in zip(trainers, masks, strict=True)]
+    watches = [HeldOutRows(data, trainer, rows) for trainer, (_, rows) in zip(trainers, masks, strict=True)]
     spread: dict[str, list[float]] = {one.name: [] for one in job.metrics}
     history: History = {}
 
@@ -243,10 +243,10 @@ def cv(
             deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / len(masks)))
         return {"cv": means}
 
-    def task(which: int) -> Task:
+    def task(which: int) -> Training:
         held, _ = masks[which]
         rows, encoded = (job.label, _weight(data, held)), _encoded(job, data, held, trainers[which])
-        return Task(trainers[which], job.params, job.rule, rows, [watches[which]], data.values, encoded, data)
+        return Training(trainers[which], job.params, job.rule, rows, [watches[which]], data.values, encoded, data)
 
     rounds = zip(*(_loop(job)(task(which), _rounds(job, 0)) for which in range(len(masks))), strict=True)
     best = _run(job, rounds, 0, look, history, None)
@@ -255,7 +255,7 @@ def cv(
 
 
 @dataclass(frozen=True)
-class _Job:
+class TrainSpec:
     """What was asked for, checked."""
 
     params: dict[str, Any]
@@ -270,7 +270,7 @@ class _Job:
     n_threads: int
 
 
-def _together(
+def _merge_arguments(
     function: Callable[..., Any], params: Mapping[str, Any], rounds: int | None, more: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Parameters and those given as arguments, in one mapping; an argument that is neither is refused."""
@@ -291,7 +291,7 @@ def _prepare(
     init_model: Booster | None = None,
     *,
     watched: bool,
-) -> _Job:
+) -> TrainSpec:
     """Check everything that can be checked before work begins: the parameters first, then the data against them."""
     base = given.get("base_score")
     given = {name: value for name, value in given.items() if name != "base_score"}
@@ -343,7 +343,7 @@ def _prepare(
     bins.check(params, given, data)
     if "categorical_features" in given_names(given):
         _check_categorical(params["categorical_features"], data)
-    params |= {name: getattr(data, name) for name in BINS} | constraints.by_name(params, data.feature_names)
+    params |= {name: getattr(data, name) for name in BIN_PARAMS} | constraints.by_name(params, data.feature_names)
     categories = [data.feature_names[column] for column in data.categories]
     constraints.check(params, data.feature_names, goal.link in COUPLED, categories)
     classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
@@ -368,7 +368,7 @@ def _prepare(
         _check_model(init_model, data, goal, n_outputs)
     countable = goal.custom is None and encoded_training.possible(params, init_model is not None)
     shared = n_outputs > 1 and params["multi_strategy"] == "multi_output_tree"
-    params["category_encoding"] = category_encoding.decided(params, data, countable, shared)
+    params["category_encoding"] = category_encoding.choose_encoding(params, data, countable, shared)
     if isinstance(params["learning_rate"], str):  # "auto"
         watched = watched or params["early_stopping_rounds"] is not None
         params["learning_rate"] = auto_learning_rate.automatic(
@@ -381,13 +381,13 @@ def _prepare(
         )
     sampling.warn_of_no_draw(params, range(first, first + params["n_estimators"]))
     directions = constraints.directions(params["monotone_constraints"], data.feature_names)
-    afresh = params["boosting"] == "ordered" or bool(encoded_training.chosen(params, data))
+    from_other_rows = params["boosting"] == "ordered" or bool(encoded_training.chosen(params, data))
     if goal.custom is not None and encoded_training.chosen(params, data):
         raise ParameterError(
             f"objective {goal.name!r} is your own, of which there are no ordered statistics of categories; set "
             "category_encoding='partition'."
         )
-    rule = leaf.plan(goal, params, n_outputs, directions, afresh)
+    rule = leaf.plan(goal, params, n_outputs, directions, from_other_rows)
     linear.check(params, rule.method)
     encoded_training.check(params, data, init_model is not None, given)
     together.check(params, data, n_outputs)
@@ -400,7 +400,7 @@ def _prepare(
             "Dataset)."
         )
     factor = class_weight.factors(params["class_weight"], classes_of_rows, data.weight, max(2, n_outputs))
-    return _Job(params, goal, rule, data.label, classes_of_rows, factor, metrics, watching, n_outputs, n_threads)
+    return TrainSpec(params, goal, rule, data.label, classes_of_rows, factor, metrics, watching, n_outputs, n_threads)
 
 
 def _raw(base: Any, link: str, start: Any) -> float:
@@ -436,14 +436,14 @@ def _keeping_the_best(params: Mapping[str, Any], use_best: Any, watched: bool) -
     return [] if rounds is None else [early_stopping(rounds)]
 
 
-def _loop(job: _Job) -> Callable[[Task, range], Iterator[Step]]:
+def _loop(job: TrainSpec) -> Callable[[Training, range], Iterator[Step]]:
     """The way of boosting that was asked for."""
     if job.params["boosting"] == "plain":
         return plain.boost if job.params["n_parallel_trees"] == 1 else forest.parallel
     return {"ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}[job.params["boosting"]]
 
 
-def _rounds(job: _Job, first: int) -> range:
+def _rounds(job: TrainSpec, first: int) -> range:
     """The numbers of the rounds to come."""
     return range(first, first + job.params["n_estimators"])
 
@@ -520,7 +520,7 @@ def _valid_sets(valid: Valid | None) -> dict[str, Dataset]:
     return sets
 
 
-def _check_sets(sets: Mapping[str, Dataset], data: Dataset, job: _Job) -> None:
+def _check_sets(sets: Mapping[str, Dataset], data: Dataset, job: TrainSpec) -> None:
     """Raise unless validation sets go with the training data."""
     for name, one in sets.items():
         if one.label is None:
@@ -541,8 +541,8 @@ def _check_sets(sets: Mapping[str, Dataset], data: Dataset, job: _Job) -> None:
 
 
 def _encoded(
-    job: _Job, data: Dataset, held: NDArray[np.bool_] | None, trainer: cpu.Trainer
-) -> encoded_training.Statistics | None:
+    job: TrainSpec, data: Dataset, held: NDArray[np.bool_] | None, trainer: cpu.Trainer
+) -> encoded_training.EncodedTraining | None:
     """Columns of categories as statistics, where that was asked for."""
     if not encoded_training.chosen(job.params, data):
         return None
@@ -558,11 +558,11 @@ def _encoded(
         growth.rule(grower, job.params, names, categories, cuts, weights=weights)
         sampling.prepare(grower, job.params, job.classes, data.group)
 
-    return encoded_training.Statistics(data, job.params, job.rule, job.label, weight, scores, prepare)
+    return encoded_training.EncodedTraining(data, job.params, job.rule, job.label, weight, scores, prepare)
 
 
 def _trainer(
-    job: _Job, data: Dataset, held: NDArray[np.bool_] | None, init_model: Booster | None = None
+    job: TrainSpec, data: Dataset, held: NDArray[np.bool_] | None, init_model: Booster | None = None
 ) -> tuple[cpu.Trainer, NDArray[np.float64]]:
     """A trainer whose scores are set and in which held-out rows weigh nothing, and the base of its model."""
     goal, weight = job.objective, _weight(data, held)
@@ -597,7 +597,7 @@ def _weight(data: Dataset, held: NDArray[np.bool_] | None) -> NDArray[np.float64
 
 
 def _run(
-    job: _Job,
+    job: TrainSpec,
     rounds: Iterable[Any],
     first: int,
     look: Callable[[Any], dict[str, dict[str, float]]],

@@ -10,7 +10,7 @@ namespace {
 // clang-format off
 #define SAPWOOD_ROW(T)                                                                                                 \
   ObjectiveInfo{T::name, T::doc, T::link, T::metric, T::labels, T::leaf, T::pointwise, T::constant_hessian, T::bound, T::convex, \
-                T::knots, T::adaptive, T::mean_start, T::steps, T::n_fields, T::fields, T::path_smooth, T::least_rows, \
+                T::knots, T::adaptive, T::mean_start, T::steps, T::n_fields, T::fields, T::path_smooth, T::default_min_samples_leaf, \
                 T::start},
 // clang-format on
 constexpr ObjectiveInfo objectives[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ROW)};

@@ -10,7 +10,7 @@ struct ObjectiveInfo {  // math/loss.h says what each means
   int steps, n_fields;
   const Field* fields;
   double path_smooth;
-  double (*least_rows)(const double* field);
+  double (*default_min_samples_leaf)(const double* field);
   double (*start)(double mean, const double* field);
 };
 
@@ -22,7 +22,7 @@ struct GrowerInfo {
 
 struct SamplerInfo {  // math/sample.h says what each means
   const char *name, *doc;
-  Counted counted;
+  Threshold counted;
   bool weighs, shares, absolute;
   int n_fields;
   const char* const* fields;

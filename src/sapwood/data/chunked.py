@@ -37,7 +37,7 @@ def read(
             )
         )
         if isinstance(categorical, list) and chunks[0].names is not None:  # places are those of the first chunk
-            places = [j for j, one in enumerate(chunks[0].apart()) if isinstance(one, Coded)]
+            places = [j for j, one in enumerate(chunks[0].as_columns()) if isinstance(one, Coded)]
             categorical = {chunks[0].names[j]: j for j in places}
     return chunks
 
@@ -83,7 +83,7 @@ def learn(
     learned = {}
     for j in sorted(found):
         where = f"column {names[j]!r}, which has categories in a chunk,"
-        parts = [ingest.as_categories(chunk.apart()[j], where) for chunk in chunks]
+        parts = [ingest.as_categories(chunk.as_columns()[j], where) for chunk in chunks]
         learned[j] = categories.learn(parts, counts, f"column {names[j]!r}")
     return learned
 

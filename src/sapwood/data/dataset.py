@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from sapwood import params
 from sapwood.data import categories, chunked, container, dataset_file, ingest
 from sapwood.data.categories import Coded, Dictionary
-from sapwood.data.dataset_file import BINS, LATER, LISTED, VECTORS
+from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import peers
 
 LARGE = 1 << 22  # cells from which threads share the work of a digest
-SETTLED = (*BINS, "categorical_features")  # parameters of a training that are arguments here
+FIXED_BY_DATASET = (*BIN_PARAMS, "categorical_features")  # parameters of a training that are arguments here
 BY_RECIPE = ("max_bins", "min_samples_bin")  # those that a recipe may set
 
 
@@ -131,7 +131,7 @@ class Dataset:
     ) -> None:
         own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
         feature_names, given = _arguments(Dataset, own, feature_names, more)
-        bins, categorical = _settled(given, reference)
+        bins, categorical = _fixed_params(given, reference)
         chunks = chunked.read([data], ["data"], 1, categorical, feature_names, bins["zero_as_missing"])
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
         self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
@@ -171,7 +171,7 @@ class Dataset:
         """
         own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
         feature_names, given = _arguments(cls.from_chunks, own, feature_names, more)
-        bins, categorical = _settled(given, reference)
+        bins, categorical = _fixed_params(given, reference)
         parts = [chunked.part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
@@ -210,7 +210,7 @@ class Dataset:
     def _unpack(cls, raw: bytes, n_jobs: int | None = None) -> "Dataset":
         """The dataset that `_pack` made bytes of."""
         arrays, fields = container.unpack(raw, dataset_file.KIND, dataset_file.VERSION, DataError)
-        fields = {"tree_method": "hist", **dict.fromkeys(LATER, False), **fields}  # older files have none
+        fields = {"tree_method": "hist", **dict.fromkeys(ADDED_LATER, False), **fields}  # older files have none
         table, cuts, known, unseen = dataset_file.read(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
@@ -218,7 +218,7 @@ class Dataset:
             (cuts, known),
             tuple(fields["feature_names"]),
             fields["named"],
-            {name: fields[name] for name in BINS},
+            {name: fields[name] for name in BIN_PARAMS},
             n_jobs,
             arrays,
             unseen,
@@ -253,13 +253,13 @@ class Dataset:
             "n_rows": self.n_rows,
             "feature_names": self.feature_names,
             "named": self.named,
-            **{name: getattr(self, name) for name in BINS if name not in LATER or getattr(self, name)},
+            **{name: getattr(self, name) for name in BIN_PARAMS if name not in ADDED_LATER or getattr(self, name)},
         }
-        version = 2 if self.categories or "listed.column" in arrays or set(LATER) & set(fields) else 1
+        version = 2 if self.categories or "listed.column" in arrays or set(ADDED_LATER) & set(fields) else 1
         version = dataset_file.VERSION if self.unseen else version
         return container.pack(dataset_file.KIND, version, arrays, fields)
 
-    def exchanged(
+    def with_columns(
         self, gone: Collection[int], columns: Sequence[NDArray[np.float64] | Coded], cuts: Sequence[NDArray[np.float64]]
     ) -> "Dataset":
         """The bins of these rows with other columns; labels and all else stay behind.
@@ -280,7 +280,7 @@ class Dataset:
         listed = self._listed()
         apart = {int(name[6:]): code for name, code in self._codes(listed) if name.startswith("codes.")}
         lists = tuple(listed.values()) or dataset_file.NO_LISTS
-        table = dataset_file.columns(self.cuts, apart, lists, self.n_rows, self.categories).apart()
+        table = dataset_file.columns(self.cuts, apart, lists, self.n_rows, self.categories).as_columns()
         kept = [j for j in range(self.n_columns) if j not in gone]
         known = {place: self.categories[j] for place, j in enumerate(kept) if j in self.categories}
         coded = {place: one for place, one in enumerate(columns, len(kept)) if isinstance(one, Coded)}
@@ -291,14 +291,14 @@ class Dataset:
             ([*(self.cuts[j] for j in kept), *cuts], known),
             tuple(f"f{j}" for j in range(n)),
             False,
-            {name: getattr(self, name) for name in BINS} | {"linear_leaves": False},
+            {name: getattr(self, name) for name in BIN_PARAMS} | {"linear_leaves": False},
             None,
             {},
             {place: self.unseen[j] for place, j in enumerate(kept) if j in self.unseen},
         )
         return other
 
-    def taken(self, rows: NDArray[np.int64]) -> cpu.Binned:
+    def take_codes(self, rows: NDArray[np.int64]) -> cpu.Binned:
         """The codes of some rows, in any order and as often as they are given; cuts lie between the codes.
 
         Parameters
@@ -316,7 +316,7 @@ class Dataset:
         return cpu.Binned([columns], between, self._n_threads, False, n_categories)
 
     @cached_property
-    def strangers(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
+    def unseen_rows(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
         """The rows that have a category which training has not met, and their codes by column, such ones UNSEEN."""
         rows = np.unique(np.concatenate([np.empty(0, np.int64), *self.unseen.values()]))
         columns = self._taken(rows)
@@ -336,7 +336,7 @@ class Dataset:
             columns.append(code)
         return columns
 
-    def reweighed(self, weight: NDArray[np.float64]) -> "Dataset":
+    def with_weight(self, weight: NDArray[np.float64]) -> "Dataset":
         """The same rows in the same bins under other weights.
 
         Parameters
@@ -468,7 +468,7 @@ class Dataset:
 
     def _vectors(self) -> dict[str, NDArray[Any]]:
         """Label, weight, init_score and group, those that there are."""
-        return {name: values for name in VECTORS if (values := getattr(self, name)) is not None}
+        return {name: values for name in ROW_VECTORS if (values := getattr(self, name)) is not None}
 
     def _listed(self) -> dict[str, NDArray[Any]]:
         """The columns that the core lists, together, by name in a file; nothing where there are none."""
@@ -494,12 +494,12 @@ class Dataset:
 def _arguments(
     function: Callable[..., Any], own: Sequence[Any], names: Sequence[str] | None, more: Mapping[str, Any]
 ) -> tuple[Sequence[str] | None, dict[str, Any]]:
-    """Names of columns, and what was given of `SETTLED` and of recipes, under our names or the peers'.
+    """Names of columns, and what was given of `FIXED_BY_DATASET` and of recipes, under our names or the peers'.
 
     ``params`` is LightGBM's: a dict for a whole training, of which a dataset takes what it settles.
     """
     known, usual = params.names(), params.defaults() | dict.fromkeys(BY_RECIPE)
-    given = {name: value for name, value in zip(SETTLED, own, strict=True) if value is not usual[name]}
+    given = {name: value for name, value in zip(FIXED_BY_DATASET, own, strict=True) if value is not usual[name]}
     more = dict(more)
     whole = more.pop("params", None) or {}
     if not isinstance(whole, Mapping):
@@ -507,7 +507,7 @@ def _arguments(
     if names is None:
         names = more.pop("feature_name", None)
         names = None if isinstance(names, str) and names == "auto" else names
-    taken = (*SETTLED, "recipe")
+    taken = (*FIXED_BY_DATASET, "recipe")
     peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in taken}
     peers.refuse_arguments(function, more, known, "the params of sapwood.train")
     return names, {
@@ -517,17 +517,17 @@ def _arguments(
     }
 
 
-def _settled(given: Mapping[str, Any], reference: Dataset | None) -> tuple[dict[str, Any], Any]:
-    """The parameters of `BINS`, and `categorical_features`: checked, or the reference's."""
+def _fixed_params(given: Mapping[str, Any], reference: Dataset | None) -> tuple[dict[str, Any], Any]:
+    """The parameters of `BIN_PARAMS`, and `categorical_features`: checked, or the reference's."""
     if reference is not None:
         if not isinstance(reference, Dataset):
             raise DataError(
                 f"reference is a {type(reference).__name__}; give the Dataset whose bins these rows shall have."
             )
         known = categories.known(reference.categories, reference.feature_names if reference.named else None)
-        return {name: getattr(reference, name) for name in BINS}, known
+        return {name: getattr(reference, name) for name in BIN_PARAMS}, known
     settings = params.resolve(given)
-    return {name: settings[name] for name in BINS}, settings["categorical_features"]
+    return {name: settings[name] for name in BIN_PARAMS}, settings["categorical_features"]
 
 
 def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -19,9 +19,15 @@ KIND, VERSION = "dataset", 3
 LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
 LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
 NO_LISTS: tuple[NDArray[Any], ...] = tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
-VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
-BINS = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing")  # what a dataset settles
-LATER = ("linear_leaves", "zero_as_missing")  # of these: written only where they are on
+ROW_VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
+BIN_PARAMS = (
+    "max_bins",
+    "min_samples_bin",
+    "tree_method",
+    "linear_leaves",
+    "zero_as_missing",
+)  # what a dataset settles
+ADDED_LATER = ("linear_leaves", "zero_as_missing")  # of these: written only where they are on
 
 
 def read(
@@ -63,7 +69,7 @@ def columns(
     columns, usual, offset, row, code = listed
     for j, most, (first, last) in zip(columns.tolist(), usual.tolist(), pairwise(offset.tolist()), strict=True):
         rows = row[first:last].astype(np.int32)
-        table[j] = sparse.Stored(values[j][code[first:last]], rows, n_rows, float(values[j][most]))
+        table[j] = sparse.SparseColumn(values[j][code[first:last]], rows, n_rows, float(values[j][most]))
     return ingest.Columns([table[j] for j in range(len(cuts))], None, n_rows, len(cuts))
 
 
@@ -93,7 +99,7 @@ def _checked(
             raise DataError(f"the file is not a valid dataset: {what}.")
 
     need(
-        set(fields) == {"n_rows", "feature_names", "named", *BINS},
+        set(fields) == {"n_rows", "feature_names", "named", *BIN_PARAMS},
         "its fields are not those of a dataset",
     )
     n_rows, names, max_bins = fields["n_rows"], fields["feature_names"], fields["max_bins"]
@@ -113,9 +119,9 @@ def _checked(
     found = arrays["listed.column"] if listed else np.empty(0, np.int32)
     together = set(found.tolist())
     columns = {j: f"codes.{j}" for j in range(len(names)) if j not in together}
-    reals = ["cuts", *(name for name in VECTORS if name in arrays and name != "group")]
+    reals = ["cuts", *(name for name in ROW_VECTORS if name in arrays and name != "group")]
     wanted = {"cuts", "offset", *columns.values(), *listed, *kept}
-    need(set(arrays) - set(VECTORS) == wanted, "arrays are missing, or there are too many")
+    need(set(arrays) - set(ROW_VECTORS) == wanted, "arrays are missing, or there are too many")
     need(
         all(arrays[name].dtype == np.float64 for name in reals),
         "not all reals are float64",

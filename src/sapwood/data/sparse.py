@@ -1,6 +1,6 @@
 """Tables of which only some values are stored; all others are one and the same.
 
-In: scipy's sparse matrices and arrays, pandas' sparse columns. Out: `Sparse` tables and `Stored` columns for the core.
+In: scipy's sparse matrices and arrays, pandas' sparse columns. Out: `Sparse` tables and `SparseColumn`s for the core.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ Reader = Callable[[NDArray[Any], str], NDArray[Any]]  # values of any type, and 
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class SparseColumn:
     """One column: values (n_stored) of some rows (n_stored), which rise; all other rows have the value `absent`."""
 
     values: NDArray[Any]
@@ -41,7 +41,7 @@ class Sparse:
     absent: float
 
 
-_T = TypeVar("_T", Stored, Sparse)
+_T = TypeVar("_T", SparseColumn, Sparse)
 
 
 def is_sparse(X: Any) -> bool:
@@ -85,26 +85,26 @@ def read(X: Any, what: str, by_rows: bool, reader: Reader) -> Sparse:
     return Sparse(reader(X.data[:end], what), index, offset, n_rows, n_columns, by_rows, 0.0)
 
 
-def of_series(values: Any, where: str, reader: Reader) -> Stored | None:
+def of_series(values: Any, where: str, reader: Reader) -> SparseColumn | None:
     """Read pandas' sparse array; None for any other."""
     if not hasattr(values, "sp_index"):
         return None
     fill = reader(np.array([values.fill_value]), where)
     rows = values.sp_index.to_int_index().indices
-    return Stored(reader(values.sp_values, where), rows, len(values), float(fill[0]))
+    return SparseColumn(reader(values.sp_values, where), rows, len(values), float(fill[0]))
 
 
-def choose(table: Sparse, order: Sequence[int]) -> Sparse | list[Stored]:
+def choose(table: Sparse, order: Sequence[int]) -> Sparse | list[SparseColumn]:
     """Some or all columns of a table, in another order; entry i of `order` is the place of the new column i."""
     if table.by_rows:
         place = np.empty(table.n_columns, np.int32)
         place[list(order)] = np.arange(len(order), dtype=np.int32)
         return replace(table, index=place[table.index])
-    columns = apart(table)
+    columns = as_columns(table)
     return [columns[j] for j in order]
 
 
-def apart(table: Sparse) -> list[Stored]:
+def as_columns(table: Sparse) -> list[SparseColumn]:
     """The columns of a table, one by one."""
     if table.by_rows:
         rows = np.repeat(np.arange(table.n_rows, dtype=np.int32), np.diff(table.offset))
@@ -112,10 +112,10 @@ def apart(table: Sparse) -> list[Stored]:
         offset = np.concatenate([[0], np.cumsum(np.bincount(table.index, minlength=table.n_columns))])
         table = replace(table, values=table.values[order], index=rows[order], offset=offset, by_rows=False)
     ends = zip(table.offset[:-1].tolist(), table.offset[1:].tolist(), strict=True)
-    return [Stored(table.values[a:b], table.index[a:b], table.n_rows, table.absent) for a, b in ends]
+    return [SparseColumn(table.values[a:b], table.index[a:b], table.n_rows, table.absent) for a, b in ends]
 
 
-def filled(column: Stored) -> NDArray[np.float64]:
+def dense(column: SparseColumn) -> NDArray[np.float64]:
     """A column with all its values."""
     values = np.full(column.n_rows, column.absent)
     values[column.rows] = column.values

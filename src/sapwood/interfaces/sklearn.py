@@ -20,7 +20,7 @@ from sapwood.boost import train
 from sapwood.boost.round.callback import Callback
 from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
-from sapwood.data.dataset_file import BINS
+from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import cpu
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
@@ -145,7 +145,7 @@ class _Estimator(BaseEstimator):
         self._forget()  # not earlier: the model to continue from may be this one
         settings = resolve({**self._by_hand(), **columns}, fields=objective.field_aliases())
         holdouts = _holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
-        bins = {name: settings[name] for name in (*BINS, "n_jobs", "categorical_features")}
+        bins = {name: settings[name] for name in (*BIN_PARAMS, "n_jobs", "categorical_features")}
         try:
             target = _target(type(self), y)
             label = self._learn_target(target, settings, known)
@@ -304,7 +304,7 @@ class SapwoodRegressor(RegressorMixin, _Estimator):
         return tags
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
-        _settle(settings, "squared_error", "link", VALUES)
+        _choose_objective(settings, "squared_error", "link", VALUES)
         return y
 
 
@@ -377,7 +377,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     @_where_probable
     def predict_proba(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
         """Predict the probability of every class or label, (n_rows, n_classes_); columns follow `classes_`."""
-        return self._spread(self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs))
+        return self._two_columns(self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs))
 
     @_where_probable
     def predict_log_proba(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -400,7 +400,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     @_where_probable
     def staged_predict_proba(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[np.float64]]:
         """Predict probabilities after the first round, the second, and so on."""
-        return map(self._spread, self._booster(X).staged_predict(X, init_score=init_score, n_jobs=self.n_jobs))
+        return map(self._two_columns, self._booster(X).staged_predict(X, init_score=init_score, n_jobs=self.n_jobs))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -418,7 +418,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
             return (p > above).astype(np.int64)
         return self.classes_.take(p > above if p.ndim == 1 else p.argmax(axis=1))
 
-    def _spread(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _two_columns(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """One column per class from the booster's probabilities."""
         if self.n_classes_ == 1:
             return np.ones((len(p), 1))
@@ -443,12 +443,12 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         if settings["objective"] == "cross_entropy" and (self.outputs_2d_ or self.n_classes_ <= 2):
             settings["objective"] = "logistic"  # what it is where labels are 0 and 1
         if self.outputs_2d_:
-            _settle(settings, "multilabel", "labels", ("0 or 1",))
+            _choose_objective(settings, "multilabel", "labels", ("0 or 1",))
         elif self.n_classes_ <= 2:
-            goal = _settle(settings, "logistic", "labels", ("0 or 1", "a class index"))
+            goal = _choose_objective(settings, "logistic", "labels", ("0 or 1", "a class index"))
             settings["n_classes"] = 2 if goal.link in COUPLED else None
         else:
-            _settle(settings, "softmax", "labels", ("a class index",))
+            _choose_objective(settings, "softmax", "labels", ("a class index",))
             settings["n_classes"] = self.n_classes_
         place = {class_name(one): str(index) for index, one in enumerate(self.classes_.tolist())}
         for name in ("subsample_by_class", "class_weight"):  # of the user's classes: those of train are indices
@@ -483,7 +483,9 @@ def _known(estimator: type, params: Mapping[str, Any]) -> None:
             raise ParameterError(f"{estimator.__name__} has no parameter {name!r}; {hint}")
 
 
-def _settle(settings: dict[str, Any], fitting: str, what: str, allowed: tuple[str, ...]) -> objective.Objective:
+def _choose_objective(
+    settings: dict[str, Any], fitting: str, what: str, allowed: tuple[str, ...]
+) -> objective.Objective:
     """Put the fitting objective in for "auto"; refuse another whose link or labels do not mean the right thing."""
     if settings["objective"] == "auto":
         settings["objective"] = fitting

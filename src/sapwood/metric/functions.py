@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sapwood.device import cpu, elementary
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
-from sapwood.params.peers import USUAL
+from sapwood.params.peers import IMPLIED
 from sapwood.params.types import Number, as_number
 
 Floats = NDArray[np.float64]
@@ -447,7 +447,7 @@ def _named(given: str, link: str | None, fields: Mapping[str, float | list[float
     text = given.lower().removeprefix("neg_")  # scikit-learn's scorers
     text = text.partition("hints=")[0].rstrip(":;")  # CatBoost's: where else to measure it
     head, mark, rest = PEERS.get(text, text).replace(":", "@", 1).partition("@")
-    kept = [part for part in rest.split(";") if part not in USUAL]
+    kept = [part for part in rest.split(";") if part not in IMPLIED]
     rest, mark = ";".join(kept), mark if kept else ""
     name = PEERS.get(head, head)
     fitting = {metric.name: metric for metric in METRICS.values() if link is None or link in metric.links}

@@ -23,7 +23,7 @@ from sapwood.model.validate import check_types, hold
 Source = tuple[int, float]  # a column, and the threshold where it is one of numbers; 0 where it is one of categories
 Keys = NDArray[np.int64]
 
-MOST_KEYS = 2**62  # of all states of a combination: keys are int64
+MAX_KEYS = 2**62  # of all states of a combination: keys are int64
 STATES_OF_NUMBER = 3
 DTYPES: dict[str, np.dtype[Any]] = {
     "combination_offset": np.dtype(np.int64),
@@ -158,7 +158,7 @@ class Combinations:
         """
         if not len(self):
             return columns
-        table = columns.filled().apart()
+        table = columns.dense().as_columns()
         n_codes = [categories[j].n_bins if j in categories else 0 for j in self.combination_column.tolist()]
         sources = self.combination_offset, self.combination_column, np.array(n_codes, np.int32)
         keys = self.combination_key_offset, self.combination_key
@@ -198,7 +198,7 @@ class Combinations:
             size = prod(sizes_of(own, categories))
             hold(any(column in categories for column, _ in own), "a combination has categories")
             hold(len(set(own)) == len(own), "a combination has no source twice")
-            hold(size <= MOST_KEYS and len(keys) <= MAX_BINS, "a combination is not too large")
+            hold(size <= MAX_KEYS and len(keys) <= MAX_BINS, "a combination is not too large")
             hold((keys >= 0) & (keys < size), "keys of combinations are those of states")
             hold(keys[1:] > keys[:-1], "the keys of a combination rise")
 

@@ -26,13 +26,13 @@ from sapwood.params.types import (
     Directions,
     Flag,
     ForcedSplits,
-    Goal,
     Groups,
     Integer,
     Jobs,
     Kind,
     Metrics,
     Number,
+    ObjectiveType,
     Rate,
     Seed,
     Shares,
@@ -139,7 +139,7 @@ TABLE: tuple[Parameter, ...] = (
         "it sets the parameters that make it up, unless they are given too. None is Sapwood's own defaults.",
     ),
     Parameter(
-        "objective", Goal(Choice(("auto",), OBJECTIVES, more=True)), "auto",
+        "objective", ObjectiveType(Choice(("auto",), OBJECTIVES, more=True)), "auto",
         "Loss to minimise, by name or your own: a function (y, score) -> (gradient, hessian) or an object with a loss. "
         "'auto' is what the estimator's target needs, and squared_error in `sapwood.train`.",
         ("loss", "loss_function", "application", "app", "objective_type"),
@@ -710,7 +710,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
                 raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
             own[fields[name]] = value
             continue
-        if peers.anyway(name, value):
+        if peers.is_default_here(name, value):
             continue
         row = _row(name, fields)
         ours = row.means.get(name, lambda same: same)(value)
@@ -815,7 +815,7 @@ def _in_parts(given: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[t
         ours = objective.kind.check(f"{name}={value!r}", head)
         yield name, head
         for key, _, text in (part.partition("=") for part in rest.split(";")):
-            if f"{key}={text}".lower() in peers.USUAL:
+            if f"{key}={text}".lower() in peers.IMPLIED:
                 continue
             field = key if key in fields else f"{ours}_{key}"
             if field not in fields:

@@ -17,7 +17,7 @@ import numpy as np
 from sapwood.errors import ParameterError, suggest
 
 PRIORS = (0.0, 0.5, 1.0)  # of target statistics, CatBoost's
-LARGEST_SCORE = 1e150  # squares of raw scores must stay finite in float64
+MAX_SCORE = 1e150  # squares of raw scores must stay finite in float64
 
 
 class Kind(Protocol):
@@ -231,7 +231,7 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class Goal:
+class ObjectiveType:
     """A loss by name, a peer's name for it, or a user's own; names are looked up in `sapwood.objective`."""
 
     words: Choice
@@ -278,9 +278,9 @@ class Start:
             return value
         value = value.tolist() if isinstance(value, np.ndarray) else value
         for one in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(one, bool) or not isinstance(one, Real) or not abs(float(one)) <= LARGEST_SCORE:  # nor NaN
+            if isinstance(one, bool) or not isinstance(one, Real) or not abs(float(one)) <= MAX_SCORE:  # nor NaN
                 raise ParameterError(
-                    f"{given} is no raw score; choose 'auto', a number up to {LARGEST_SCORE:g} in size, or one such "
+                    f"{given} is no raw score; choose 'auto', a number up to {MAX_SCORE:g} in size, or one such "
                     "number for each output."
                 )
         return [float(one) for one in value] if isinstance(value, list | tuple) else float(value)

@@ -18,7 +18,7 @@ ROWS_EACH = 100  # rows a category; fewer are few
 Asked = str | Mapping[str, str] | None
 
 
-def decided(params: Mapping[str, Any], data: Dataset, countable: bool, shared: bool) -> Asked:
+def choose_encoding(params: Mapping[str, Any], data: Dataset, countable: bool, shared: bool) -> Asked:
     """Put an encoding in the place of every 'auto', and of none where there is no recipe.
 
     Parameters

@@ -17,7 +17,7 @@ from sapwood.data.categories import MAX_BINS, MISSING, UNSEEN, Coded
 from sapwood.data.dataset import Dataset
 from sapwood.data.target_statistics import Codes
 from sapwood.device import cpu, elementary
-from sapwood.model.combinations import MOST_KEYS, Source, find, join, sizes_of
+from sapwood.model.combinations import MAX_KEYS, Source, find, join, sizes_of
 from sapwood.params.constraints import directions, encodings
 
 Sources = tuple[Source, ...]  # rising; one is a column as it is
@@ -33,7 +33,7 @@ def live_rows(weight: NDArray[np.float64] | None) -> Live:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class CombinedColumn:
     """A column of codes to make statistics of."""
 
     sources: Sources
@@ -42,7 +42,7 @@ class Joined:
     keys: NDArray[np.int64] | None = None  # of a combination: the states behind each code
 
 
-class Pool:
+class CombinationPool:
     """Combinations that trees may grow on, and the evidence for and against them.
 
     Parameters
@@ -83,7 +83,7 @@ class Pool:
             if self._fits(both):
                 self._credit[both] = self._credit.get(both, 0.0) + gain
 
-    def renew(self, present: Sequence[Sources]) -> tuple[list[Sources], list[Joined]]:
+    def renew(self, present: Sequence[Sources]) -> tuple[list[Sources], list[CombinedColumn]]:
         """Find new combinations by what the trees since the last time have done.
 
         Parameters
@@ -95,11 +95,11 @@ class Pool:
         -------
         stay : list of Sources
             Those of them that stay: the ones that were used, half of all places at most if others want the rest.
-        new : list of Joined
+        new : list of CombinedColumn
             What met with the largest gains and was no combination yet.
         """
         used = sorted((one for one in present if self._gain.get(one, 0.0) > 0), key=lambda one: (-self._gain[one], one))
-        new: list[Joined] = []
+        new: list[CombinedColumn] = []
         for sources in sorted(self._credit, key=lambda one: (-self._credit[one], one)):
             if len(new) + min(len(used), PLACES // 2) == PLACES:
                 break
@@ -120,11 +120,11 @@ class Pool:
             and len(set(columns)) == len(columns)
             and any(column in self._data.categories for column in columns)
             and not self._never.intersection(columns)
-            and prod(sizes_of(sources, self._data.categories)) <= MOST_KEYS
+            and prod(sizes_of(sources, self._data.categories)) <= MAX_KEYS
         )
 
 
-def joined(data: Dataset, sources: Sources, live: Live) -> list[Joined]:
+def joined(data: Dataset, sources: Sources, live: Live) -> list[CombinedColumn]:
     """Give the states of sources that rows have, those that count, a code each.
 
     Parameters
@@ -137,15 +137,15 @@ def joined(data: Dataset, sources: Sources, live: Live) -> list[Joined]:
 
     Returns
     -------
-    list of Joined
+    list of CombinedColumn
         One; none if there are too many codes.
     """
     key = _keys(data, sources)
     known = np.unique(key[live])
-    return [Joined(sources, find(key, known), len(known), known)] if len(known) <= MAX_BINS else []
+    return [CombinedColumn(sources, find(key, known), len(known), known)] if len(known) <= MAX_BINS else []
 
 
-def single(data: Dataset, column: int) -> Joined:
+def single(data: Dataset, column: int) -> CombinedColumn:
     """A column of categories, for statistics of its own.
 
     Parameters
@@ -156,12 +156,12 @@ def single(data: Dataset, column: int) -> Joined:
 
     Returns
     -------
-    Joined
+    CombinedColumn
     """
     code, size = data.binned.codes(column).astype(np.int32), data.n_bins[column]
     code[code == size] = MISSING
     code[data.unseen.get(column, [])] = UNSEEN  # of weight 0
-    return Joined(((column, 0.0),), code, size)
+    return CombinedColumn(((column, 0.0),), code, size)
 
 
 def extended(data: Dataset, combinations: Sequence[Found]) -> Dataset:
@@ -178,7 +178,7 @@ def extended(data: Dataset, combinations: Sequence[Found]) -> Dataset:
     Dataset
     """
     found = [Coded(find(_keys(data, sources), keys), range(len(keys))) for sources, keys in combinations]
-    return data.exchanged([], found, [np.empty(0)] * len(found))
+    return data.with_columns([], found, [np.empty(0)] * len(found))
 
 
 def size_weight(size: int, largest: int, reg: float) -> float:

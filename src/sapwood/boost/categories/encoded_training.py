@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import objective
-from sapwood.boost.categories.combinations import Found, Joined, Pool, Sources, single, size_weight
+from sapwood.boost.categories.combinations import CombinationPool, CombinedColumn, Found, Sources, single, size_weight
 from sapwood.boost.leaves import leaf
 from sapwood.boost.round.evaluation import apply
 from sapwood.data import target_statistics
@@ -28,7 +28,7 @@ from sapwood.params import by_hand, called
 from sapwood.params.constraints import encodings
 from sapwood.params.types import PRIORS
 
-# Statistics of classes are cut at sixteenths, as CatBoost does; finer cuts part rows by their places in an order, which
+# EncodedTraining of classes are cut at sixteenths, as CatBoost does; finer cuts part rows by their places in an order, which
 # was worse on four of five sets. Means of numbers lie close together where few labels are extreme: they have quantiles.
 SIXTEENTHS = np.arange(1, 16) / 16
 MAX_BINS = 255  # of means
@@ -129,7 +129,7 @@ def check(params: Mapping[str, Any], data: Dataset, continued: bool, given: Mapp
 
 
 @dataclass(frozen=True, eq=False)
-class Grown:
+class EncodedColumn:
     """A column that trees grow on: one of the data, or (with values) a statistic of the codes of its sources."""
 
     sources: Sources
@@ -137,7 +137,7 @@ class Grown:
     keys: NDArray[np.int64] | None = None  # of a combination
 
 
-class Statistics:
+class EncodedTraining:
     """Training rows whose columns of categories stand as numbers, in several orders.
 
     The splits of a tree are chosen in one of `n_permutations` orders, its values in one more: what a row's statistic
@@ -152,7 +152,7 @@ class Statistics:
     rule : Rule
         The objective.
     label : (n_rows) or (n_rows, n_labels) float64
-        Statistics are made of each.
+        EncodedTraining are made of each.
     weight : (n_rows) float64 or None
         Rows of weight 0 have the statistics of new rows: no label of theirs counts.
     scores : (n_outputs, n_rows) float64
@@ -187,12 +187,12 @@ class Statistics:
         ]
         self._sets: dict[tuple[int, float], tuple[NDArray[np.int32], int]] = {}
         self._used: dict[Sources, NDArray[np.int64]] = {}  # combinations in trees, in the order of their first splits
-        self._pool = Pool(data, weight, params) if params["max_combination"] > 1 else None
+        self._pool = CombinationPool(data, weight, params) if params["max_combination"] > 1 else None
         self._stale = False
         columns = chosen(params, data)
         words = encodings(params, data.feature_names)
         gone = [j for j in columns if words[j] == "ordered"]
-        self._grown = [Grown(((j, 0.0),)) for j in range(data.n_columns)]
+        self._grown = [EncodedColumn(((j, 0.0),)) for j in range(data.n_columns)]
         self._data = [data] * len(self._orders)
         self.growers: list[cpu.Trainer] = []
         self._exchange(gone, [single(data, j) for j in columns], [scores] * len(self._orders[:-1]))
@@ -273,7 +273,7 @@ class Statistics:
             grower.sample(0, 0, None)  # all rows
             values = [leaf.refit(grower, output, rule) for output in range(rule.n_outputs)]  # at the scores before
             for output, value in enumerate(values):
-                grower.set_leaves(output, None, rate * value)
+                grower.relabel_leaves(output, None, rate * value)
                 grower.add_scores(output)
 
     def read(self, tree: cpu.Tree) -> cpu.Tree:
@@ -308,7 +308,7 @@ class Statistics:
         new["set_code"] = np.concatenate([np.empty(0, np.int32), *sets])
         return new  # type: ignore[no-any-return]
 
-    def _column(self, grown: Grown) -> int:
+    def _column(self, grown: EncodedColumn) -> int:
         """The model's column behind one that trees grow on."""
         if grown.keys is None:
             return grown.sources[0][0]
@@ -326,12 +326,12 @@ class Statistics:
             found.append(() if column < 0 or (numeric and threshold == np.inf) else own)
         return found
 
-    def _exchange(self, gone: Sequence[int], new: Sequence[Joined], scores: Sequence[Floats]) -> None:
+    def _exchange(self, gone: Sequence[int], new: Sequence[CombinedColumn], scores: Sequence[Floats]) -> None:
         """Other columns to grow on: all trainers are made anew, with these scores."""
         goal = self._rule
         self._grown = [one for j, one in enumerate(self._grown) if j not in gone]
         for one in new:
-            self._grown += [Grown(one.sources, values, one.keys) for values in self._later(one)]
+            self._grown += [EncodedColumn(one.sources, values, one.keys) for values in self._later(one)]
         self._sets = {}
         cuts: list[Floats] | None = None
         for which, order in enumerate(self._orders):
@@ -340,7 +340,7 @@ class Statistics:
                 by_rows = values and not self._classes
                 found = cpu.cuts([values], self._weight, MAX_BINS, 1, self._n_threads) if by_rows else None
                 cuts = found or [SIXTEENTHS] * len(values)
-            self._data[which] = self._data[which].exchanged(gone, values, cuts)
+            self._data[which] = self._data[which].with_columns(gone, values, cuts)
         self.growers = [
             cpu.Trainer(
                 one.binned, self._planes, self._weight, goal.objective.core, goal.objective.fields, goal.n_outputs,
@@ -352,7 +352,7 @@ class Statistics:
             grower.set_scores(own)
         self._tell()
 
-    def _kinds(self, one: Joined, which: int) -> tuple[Statistic, ...]:
+    def _kinds(self, one: CombinedColumn, which: int) -> tuple[Statistic, ...]:
         """What is said of one of the labels in a column; rows are counted with the first."""
         given = self._params["statistics"]
         if isinstance(given, dict):
@@ -361,12 +361,12 @@ class Statistics:
         kinds = [Statistic(kind, tuple(priors)) for kind, priors in given or usual]
         return tuple(kind for kind in kinds if which == 0 or kind.kind != "counter")
 
-    def _later(self, one: Joined) -> Iterator[Floats]:
+    def _later(self, one: CombinedColumn) -> Iterator[Floats]:
         """What stands for every code of a column in new rows: label after label, values in the order of `Table`."""
         for which, target in enumerate(self._targets):
             yield from target_statistics.table(one.codes, one.size, target, self._kinds(one, which)).values()
 
-    def _ordered(self, new: Sequence[Joined], order: target_statistics.Codes) -> Iterator[Floats]:
+    def _ordered(self, new: Sequence[CombinedColumn], order: target_statistics.Codes) -> Iterator[Floats]:
         """What stands for columns in training, each row from those before it, column after column as in `_later`."""
         found: list[list[Floats]] = [[] for _ in new]
         for which, target in enumerate(self._targets):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood.boost.leaves import prune
 from sapwood.boost.leaves.monotone import ordered
-from sapwood.boost.round.evaluation import Watch
+from sapwood.boost.round.evaluation import EvalRows
 from sapwood.device import cpu, elementary
 from sapwood.errors import ParameterError
 from sapwood.objective import Objective
@@ -43,7 +43,7 @@ class Rule:
     direction: Sequence[int]  # of every column; empty where none has one
     fills: bool  # leaves without rows want values in order, which the core gives to intermediate bounds only
     first_linear: int  # the first round whose leaves may be linear
-    afresh: bool  # values come from other gradients, or other rows in the leaves, than the splits
+    from_other_rows: bool  # values come from other gradients, or other rows in the leaves, than the splits
 
 
 def automatic(objective: Objective, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -72,7 +72,11 @@ def automatic(objective: Objective, params: Mapping[str, Any]) -> dict[str, Any]
 
 
 def plan(
-    objective: Objective, params: Mapping[str, Any], n_outputs: int, direction: Sequence[int] = (), afresh: bool = False
+    objective: Objective,
+    params: Mapping[str, Any],
+    n_outputs: int,
+    direction: Sequence[int] = (),
+    from_other_rows: bool = False,
 ) -> Rule:
     """Say what happens to a tree after its growth.
 
@@ -86,7 +90,7 @@ def plan(
         Scores of a row.
     direction : sequence of int, optional
         Monotone constraints of every column, where there are any.
-    afresh : bool
+    from_other_rows : bool
         Values come from other gradients, or other rows in the leaves, than the splits.
 
     Returns
@@ -103,9 +107,9 @@ def plan(
     search = params["line_search"] == "tree"
     if method in FOUND and iterations > 1:
         raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
-    refits = method in FOUND or iterations > 1 or search or prunes or afresh
+    refits = method in FOUND or iterations > 1 or search or prunes or from_other_rows
     fills = len(direction) > 0 and params["grow_policy"] == "symmetric" and params["monotone_method"] == "basic"
-    if own is not None and (method == "exact" or iterations > 1 or search or prunes or afresh):
+    if own is not None and (method == "exact" or iterations > 1 or search or prunes or from_other_rows):
         raise ParameterError(
             f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
             "function, in one step, without line search, pruning, ordered boosting or ordered statistics."
@@ -123,12 +127,12 @@ def plan(
     return Rule(
         objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, refits or fills,
         method, iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
-        fills, 0 if params["boosting"] == "forest" else 1, afresh,
+        fills, 0 if params["boosting"] == "forest" else 1, from_other_rows,
     )  # fmt: skip
 
 
 def settle(
-    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, judge: Watch | None, rows: Rows
+    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, judge: EvalRows | None, rows: Rows
 ) -> cpu.Tree:
     """Give a tree its final shape and values.
 
@@ -144,7 +148,7 @@ def settle(
         The learning rate.
     rule : Rule
         What to do.
-    judge : Watch or None
+    judge : EvalRows or None
         Rows that say which splits stay.
     rows : (label, weight)
         Of the trainer, for a custom leaf value.
@@ -156,39 +160,39 @@ def settle(
     number = None  # of leaves whose one-step values do not hold
     if rule.least_gain > 0:
         tree, number = prune.cut(tree, prune.by_gain(tree, rule.least_gain))
-        trainer.set_leaves(output, number, _leaf_values(tree))
+        trainer.relabel_leaves(output, number, _leaf_values(tree))
     if rule.ccp_alpha > 0:
         tree, number = prune.cut(tree, prune.weakest_links(tree, rule.ccp_alpha))
-        trainer.set_leaves(output, number, _leaf_values(tree))
+        trainer.relabel_leaves(output, number, _leaf_values(tree))
     if rule.by_validation:
         assert judge is not None
         gone = prune.by_validation(tree, *_judged(trainer, output, tree, rate, rule, judge))
         tree, number = prune.cut(tree, gone)
-        trainer.set_leaves(output, number, _leaf_values(tree))
+        trainer.relabel_leaves(output, number, _leaf_values(tree))
     value = _leaf_values(tree)
     if rule.method == "custom":
         value = _custom(trainer, output, len(value), rule.objective, *rows)
     elif rule.method == "sign":
-        refound = number is not None or rule.afresh
+        refound = number is not None or rule.from_other_rows
         value = refit(trainer, output, rule) if refound else np.where(value > 0, 1.0, -1.0)
-    elif rule.method in ("exact", "joint") or rule.iterations > 1 or number is not None or rule.afresh:
+    elif rule.method in ("exact", "joint") or rule.iterations > 1 or number is not None or rule.from_other_rows:
         value = refit(trainer, output, rule)
     if rule.direction:
-        found = number is not None or rule.method in FOUND or rule.iterations > 1 or rule.afresh
+        found = number is not None or rule.method in FOUND or rule.iterations > 1 or rule.from_other_rows
         value = ordered(tree, value, rule.direction, cut=found) if found or rule.fills else value
     if rule.line_search:
-        factor = trainer.search_step(output, value)
+        factor = trainer.line_search(output, value)
         value = (max(factor, 0.0) if rule.direction else factor) * value
     value = rate * value
     tree["value"][tree["left"] == 0] = value
-    trainer.set_leaves(output, None, value)
+    trainer.relabel_leaves(output, None, value)
     return tree
 
 
 def refit(trainer: cpu.Trainer, output: int, rule: Rule) -> Floats:
     """Find the values of leaves at the scores of a trainer, before the learning rate.
 
-    One step for values afresh is not tested, as in plain boosting.
+    One step for values from_other_rows is not tested, as in plain boosting.
 
     Parameters
     ----------
@@ -203,7 +207,7 @@ def refit(trainer: cpu.Trainer, output: int, rule: Rule) -> Floats:
     -------
     (n_leaves) float64
     """
-    iterations = 0 if rule.afresh and rule.iterations == 1 else rule.iterations
+    iterations = 0 if rule.from_other_rows and rule.iterations == 1 else rule.iterations
     if rule.method == "sign":
         return np.where(trainer.refit(output, "newton", iterations, *rule.penalty) > 0, 1.0, -1.0)
     return trainer.refit(output, rule.method, iterations, *rule.penalty)
@@ -235,7 +239,7 @@ def _custom(
 
 
 def _judged(
-    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, watch: Watch
+    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, watch: EvalRows
 ) -> tuple[Floats, NDArray[np.int32], Callable[[Floats], Floats]]:
     """What each node would add, where the judging rows come to, and their loss after a step."""
     left = tree["left"]

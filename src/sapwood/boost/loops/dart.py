@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.boost.leaves import linear
-from sapwood.boost.round.evaluation import ValidSet
-from sapwood.boost.round.training import Floats, Step, Task
+from sapwood.boost.round.evaluation import EvalSet
+from sapwood.boost.round.training import Floats, Step, Training
 from sapwood.device import cpu
 
 DROPS = 16  # purpose of a draw
@@ -21,12 +21,12 @@ PARAMETERS = frozenset(("rate_drop", "skip_drop", "max_drop", "one_drop", "sampl
 EVERY = 2.0**64  # draws are below
 
 
-def boost(task: Task, rounds: range) -> Iterator[Step]:
+def boost(task: Training, rounds: range) -> Iterator[Step]:
     """Add rounds to a model; whoever iterates may stop after any of them.
 
     Parameters
     ----------
-    task : Task
+    task : Training
         Training rows with their start scores, and rows to watch, whose scores follow.
     rounds : range
         Numbers of the rounds, from 0.
@@ -39,7 +39,7 @@ def boost(task: Task, rounds: range) -> Iterator[Step]:
         The factors on the trees of each round.
     """
     params, n_copies = task.params, task.params["n_parallel_trees"]
-    own = [watch for watch in task.watches if isinstance(watch, ValidSet)]  # held-out rows are the trainer's
+    own = [watch for watch in task.watches if isinstance(watch, EvalSet)]  # held-out rows are the trainer's
     n_threads = cpu.threads(params["n_jobs"])
     train, *others = ledgers = [
         _Ledger(task.trainer.scores(), task.values, n_threads),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.boost.round.training import Step, Task
+from sapwood.boost.round.training import Step, Training
 from sapwood.errors import ParameterError
 from sapwood.params import by_hand
 
@@ -31,12 +31,12 @@ def check(params: Mapping[str, Any]) -> None:
         )
 
 
-def parallel(task: Task, rounds: range) -> Iterator[Step]:
+def parallel(task: Training, rounds: range) -> Iterator[Step]:
     """Boost with several trees a round: all on the gradients before it, each with its own draws.
 
     Parameters
     ----------
-    task : Task
+    task : Training
         As in `plain.boost`; the values of each of the `n_parallel_trees` are divided by their number.
     rounds : range
         Numbers of the rounds.
@@ -62,12 +62,12 @@ def parallel(task: Task, rounds: range) -> Iterator[Step]:
         yield [tree for tree, _ in grown], None
 
 
-def boost(task: Task, rounds: range) -> Iterator[Step]:
+def boost(task: Training, rounds: range) -> Iterator[Step]:
     """Grow a forest: every tree on the gradients of the start scores, unshrunk; predictions average the rounds.
 
     Parameters
     ----------
-    task : Task
+    task : Training
         Its trainer's scores stay where they are; watched rows follow the average.
     rounds : range
         Numbers of the rounds, from 0.

@@ -13,14 +13,14 @@ import numpy as np
 
 from sapwood import objective
 from sapwood.boost.leaves import leaf
-from sapwood.boost.round.training import Models, Step, Task
+from sapwood.boost.round.training import Models, Step, Training
 from sapwood.data import target_statistics
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 from sapwood.errors import ParameterError
 from sapwood.params import defaults
 
-MOST_LEAVES = 65536  # of all models of an order together
+MAX_LEAVES = 65536  # of all models of an order together
 FEW_ROWS, MOST_FIRST, FIRST_SHARE = 500, 100, 50  # of a first body, as in CatBoost
 REFUSED = (
     "n_parallel_trees", "line_search", "monotone_constraints", "interaction_constraints", "forced_splits",
@@ -40,12 +40,12 @@ def check(params: Mapping[str, Any]) -> None:
         raise ParameterError("tree_method='exact' is not for boosting='ordered'; choose tree_method='hist'.")
 
 
-def boost(task: Task, rounds: range) -> Iterator[Step]:
+def boost(task: Training, rounds: range) -> Iterator[Step]:
     """Add rounds to a model; whoever iterates may stop after any of them.
 
     Parameters
     ----------
-    task : Task
+    task : Training
         As in `plain.boost`.
     rounds : range
         Numbers of the rounds, from 0.
@@ -57,7 +57,7 @@ def boost(task: Task, rounds: range) -> Iterator[Step]:
     weights : None
         No tree is changed later.
     """
-    orders = [Order(task, which) for which in range(task.params["n_permutations"])]
+    orders = [PrefixModels(task, which) for which in range(task.params["n_permutations"])]
     for index in rounds:
         trees = task.trees(index, models=orders[task.turn(index)].models)
         for order, trainer in zip(orders, task.growers, strict=True):
@@ -87,14 +87,14 @@ def sizes(n: int) -> list[tuple[int, int]]:
     return found
 
 
-class Order:
+class PrefixModels:
     """Models of growing prefixes of one order of the rows: twice as many rows each, and each knows as many again.
 
     All their rows stand one after the other: in a trainer without columns, their leaves beside each other, for values;
     and in one with columns, for splits.
     """
 
-    def __init__(self, task: Task, which: int) -> None:
+    def __init__(self, task: Training, which: int) -> None:
         params, rule, (label, weight) = task.params, task.rule, task.rows
         if cpu.objectives()[rule.objective.core]["adaptive"]:
             raise ParameterError(f"objective={rule.objective.name!r} adapts to all rows; boosting='ordered' does not.")
@@ -126,8 +126,8 @@ class Order:
         """The rows of all models at their scores, and where bodies and tails end."""
         table = self._task.tables[self._which]
         if table is not self._table:
-            self._table, self._splits = table, self._trainer(table.taken(self._rows), self._weight)
-        self._splits.do_as(self._task.growers[self._which])
+            self._table, self._splits = table, self._trainer(table.take_codes(self._rows), self._weight)
+        self._splits.copy_settings(self._task.growers[self._which])
         self._splits.set_scores(self._values.scores())
         return self._splits, self._ends
 
@@ -137,14 +137,14 @@ class Order:
         for output in range(rule.n_outputs):
             number = trainer.leaves(output)
             n_leaves, number = int(number.max()) + 1, number[self._order]
-            if n_leaves * len(self._known) > MOST_LEAVES:
+            if n_leaves * len(self._known) > MAX_LEAVES:
                 raise ParameterError(
                     f"boosting='ordered' has {len(self._known)} models here, whose trees have {n_leaves} leaves; "
-                    f"together these must not exceed {MOST_LEAVES}: set max_leaves or max_depth."
+                    f"together these must not exceed {MAX_LEAVES}: set max_leaves or max_depth."
                 )
             beside = [number[:end] + nth * n_leaves for nth, end in enumerate(self._known)]
             values.assign(output, np.concatenate(beside).astype(np.int32), n_leaves * len(self._known))
         steps = [rate * leaf.refit(values, output, rule) for output in range(rule.n_outputs)]
         for output, value in enumerate(steps):
-            values.set_leaves(output, None, value)
+            values.relabel_leaves(output, None, value)
             values.add_scores(output)

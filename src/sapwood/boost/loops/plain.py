@@ -5,15 +5,15 @@ In: a task whose scores are set. Out: round after round, the trees that were add
 
 from collections.abc import Iterator
 
-from sapwood.boost.round.training import Step, Task
+from sapwood.boost.round.training import Step, Training
 
 
-def boost(task: Task, rounds: range) -> Iterator[Step]:
+def boost(task: Training, rounds: range) -> Iterator[Step]:
     """Add rounds to a model; whoever iterates may stop after any of them.
 
     Parameters
     ----------
-    task : Task
+    task : Training
         Training rows with the scores of the model so far, and rows to watch, whose scores follow.
     rounds : range
         Numbers of the rounds: draws go by them, so that 10 + 10 rounds are 20.

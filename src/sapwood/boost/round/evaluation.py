@@ -21,7 +21,7 @@ from sapwood.objective import Objective
 Floats = NDArray[np.float64]
 
 
-class Watch(Protocol):
+class EvalRows(Protocol):
     """Rows whose scores follow the model."""
 
     label: Floats
@@ -55,7 +55,7 @@ class Combines(Protocol):
         """These, and those that trees may use next."""
 
 
-class ValidSet:
+class EvalSet:
     """A dataset in the bins of the training data, with scores of its own."""
 
     def __init__(self, data: Dataset, scores: Floats, n_threads: int, encoded: Combines | None = None) -> None:
@@ -97,7 +97,7 @@ class ValidSet:
         return self._whole, {**tree, "column": np.where(column < 0, column, place[column])}
 
 
-class HeldOut:
+class HeldOutRows:
     """Some of the training rows, of weight 0 in training, so that nothing is copied or binned again."""
 
     def __init__(self, data: Dataset, trainer: cpu.Trainer, rows: NDArray[np.bool_]) -> None:
@@ -123,7 +123,7 @@ class HeldOut:
         return added(self._data, tree, 1)[self._rows]
 
 
-def measure(watch: Watch, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
+def measure(watch: EvalRows, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
     """Every metric of the watched rows, by name."""
     prediction = objective.predict(np.ascontiguousarray(watch.scores().T), n_threads)
     try:
@@ -186,7 +186,7 @@ def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.
     sets = tree["set"], tree["set_offset"], tree["set_code"]
     leaf = cpu.apply(data.binned, column, bins, sides, left, *sets, n_threads)
     if data.unseen and (sides > 1).any():  # bins know missing values only: these rows go by what they have
-        rows, table = data.strangers
+        rows, table = data.unseen_rows
         ends, none, numbers = np.array([0, len(left)]), np.zeros(len(left)), bins.astype(np.float64)
         nodes = column, numbers, sides, left, none, *sets
         forest = cpu.Forest(len(table), ends, np.zeros(1, np.int32), *nodes, np.zeros(1), "identity")

@@ -82,7 +82,7 @@ def rule(
     """
     directions = constraints.directions(params["monotone_constraints"], names)
     given = constraints.numbers(params["feature_weights"], names, 1.0)
-    trainer.set_rules(
+    trainer.set_constraints(
         directions + [0] * len(weights) if directions else [],
         params["monotone_method"] == "intermediate",
         constraints.groups(params["interaction_constraints"], names),
@@ -90,7 +90,7 @@ def rule(
         constraints.forced(params["forced_splits"], names, cuts),
         [j for j, word in enumerate(constraints.encodings(params, names)) if word == "onehot" and j in categories],
     )
-    trainer.set_taste(
+    trainer.set_split_preference(
         params["score_function"] == "cosine",
         (given or [1.0] * len(names)) + list(weights) if weights else given,
         constraints.numbers(params["first_use_penalties"], names, 0.0),

@@ -18,7 +18,7 @@ from sapwood.params import called, defaults, rates
 from sapwood.params.types import Flag, class_name, whole
 
 HOLDOUT, FOLDS = 6, 7  # purposes of a draw
-EVERYBODY = {"none": {"fields": [], "shares": False, "by_gradient": False}}  # beside the core's samplers
+NO_SAMPLER = {"none": {"fields": [], "shares": False, "by_gradient": False}}  # beside the core's samplers
 
 
 def check(params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -31,7 +31,7 @@ def check(params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     given : mapping
         What the user called them.
     """
-    known, name = cpu.samplers() | EVERYBODY, params["sampling"]
+    known, name = cpu.samplers() | NO_SAMPLER, params["sampling"]
     if name not in known:
         raise ParameterError(f"sampling={name!r} is unknown; {suggest(name, known)}")
     about, usual = known[name], defaults()
@@ -94,10 +94,10 @@ def prepare(
     unit = group if params["sampling_unit"] == "group" else None
     if unit is None and params["sampling_unit"] == "group":
         raise DataError("sampling_unit='group' needs groups; make the data with Dataset(X, label=y, group=...).")
-    fields = {field: params[field] for field in (cpu.samplers() | EVERYBODY)[name]["fields"]}
+    fields = {field: params[field] for field in (cpu.samplers() | NO_SAMPLER)[name]["fields"]}
     if fields.get("mvs_reg") == "auto":
         fields["mvs_reg"] = -1.0
-    trainer.set_sampler("uniform" if name in EVERYBODY else name, fields, share, unit)
+    trainer.set_sampler("uniform" if name in NO_SAMPLER else name, fields, share, unit)
 
 
 def _warm(params: Mapping[str, Any], index: int, rate: Callable[[int], float]) -> bool:
@@ -262,7 +262,7 @@ def folds(
     return fold
 
 
-def check_dealt(
+def check_fold_words(
     dealt: bool,
     classes: NDArray[np.float64] | None,
     group: NDArray[np.int32] | None,

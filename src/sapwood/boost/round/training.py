@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import objective
-from sapwood.boost.categories.encoded_training import Statistics
+from sapwood.boost.categories.encoded_training import EncodedTraining
 from sapwood.boost.leaves import leaf, linear
 from sapwood.boost.round import growth, sampling
-from sapwood.boost.round.evaluation import Watch, apply
+from sapwood.boost.round.evaluation import EvalRows, apply
 from sapwood.data.dataset import Dataset
 from sapwood.device import cpu
 
@@ -26,7 +26,7 @@ Step = tuple[list[cpu.Tree], Floats | None]  # the trees of a round; factors on 
 
 
 @dataclass(frozen=True)
-class Task:
+class Training:
     """One training.
 
     Parameters
@@ -39,11 +39,11 @@ class Task:
         The objective, and what happens to a tree after its growth.
     rows : (label, weight)
         Of the training rows, for what the core does not do itself.
-    watches : sequence of Watch
+    watches : sequence of EvalRows
         Validation rows; their scores follow.
     values : (n_rows, n_columns) float32 or float64, or None
         Behind the bins of the training rows: leaves are linear where they are given.
-    encoded : Statistics or None
+    encoded : EncodedTraining or None
         What trees grow on, if not on the columns of the data.
     data : Dataset, optional
         The training rows, where splits are chosen by models of some of them.
@@ -53,9 +53,9 @@ class Task:
     params: Mapping[str, Any]
     rule: leaf.Rule
     rows: leaf.Rows
-    watches: Sequence[Watch]
+    watches: Sequence[EvalRows]
     values: NDArray[Any] | None = None
-    encoded: Statistics | None = None
+    encoded: EncodedTraining | None = None
     data: Dataset | None = None
 
     @cached_property
@@ -119,7 +119,7 @@ class Task:
         together = self.params["multi_strategy"] == "multi_output_tree"
         trees = grower.grow(policy, limits, seed, number * rule.n_outputs, luck, together, ends)
         if models is not None:
-            self._place(trees, self.tables[self.turn(index)])
+            self._set_thresholds(trees, self.tables[self.turn(index)])
         if self.encoded is not None:
             trees = self.encoded.settle(trees, grower, self.trainer)
             self.encoded.follow(rule, rate)
@@ -137,7 +137,7 @@ class Task:
                 linear.fit(self.trainer, output, tree, rate, self.params)
         return trees
 
-    def _place(self, trees: Sequence[cpu.Tree], table: Dataset) -> None:
+    def _set_thresholds(self, trees: Sequence[cpu.Tree], table: Dataset) -> None:
         """Thresholds for trees that have grown on codes, and their leaves for the rows of the model."""
         for output, tree in enumerate(trees):
             for node in np.flatnonzero(tree["bin"] >= 0):

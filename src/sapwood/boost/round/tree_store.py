@@ -10,7 +10,7 @@ from sapwood.model.trees import Trees
 BLOCK = 16  # trees that are frozen at once: grown, a small one takes more than twice the room
 
 
-class Grown:
+class TreeStore:
     """Rounds that have as many trees each, one for each output, again and again."""
 
     def __init__(self, n_outputs: int) -> None:

@@ -38,9 +38,9 @@ std::optional<std::pair<std::vector<T>, std::vector<uint8_t>>> few_of(const T* x
     int wrong = 0;
     for (int64_t i = first; i < std::min(n, first + FIRST); i++) {
       const T v = x[i];
-      const int one = v > value[0], two = v > value[1], three = v > value[2];
+      const int one = v > value[0], two = v > value[1], loss_gradient_hessian = v > value[2];
       wrong |= !((v == value[0]) | (v == value[1]) | (v == value[2]) | (v == value[3]));
-      index[i] = (uint8_t)(one + two + three);
+      index[i] = (uint8_t)(one + two + loss_gradient_hessian);
     }
     if (wrong != 0) return {};
   }
@@ -94,25 +94,25 @@ nb::object distinct(AnyArray values, int64_t limit) {
   if (values.ndim() != 1) refuse("values must have 1 dimension");
   if (limit < 1 || limit > 1 << 28) refuse("limit must be 1..2^28");
   switch (kind_of(values)) {
-    case Kind::f32:
+    case DType::f32:
       return distinct_of<float>(values, limit);
-    case Kind::f64:
+    case DType::f64:
       return distinct_of<double>(values, limit);
-    case Kind::i8:
+    case DType::i8:
       return distinct_of<int8_t>(values, limit);
-    case Kind::i16:
+    case DType::i16:
       return distinct_of<int16_t>(values, limit);
-    case Kind::i32:
+    case DType::i32:
       return distinct_of<int32_t>(values, limit);
-    case Kind::i64:
+    case DType::i64:
       return distinct_of<int64_t>(values, limit);
-    case Kind::u8:
+    case DType::u8:
       return distinct_of<uint8_t>(values, limit);
-    case Kind::u16:
+    case DType::u16:
       return distinct_of<uint16_t>(values, limit);
-    case Kind::u32:
+    case DType::u32:
       return distinct_of<uint32_t>(values, limit);
-    case Kind::u64:
+    case DType::u64:
       return distinct_of<uint64_t>(values, limit);
   }
   return nb::none();
@@ -129,7 +129,7 @@ const int32_t* counts_of(const std::optional<Ints>& count, int64_t n) {
 nb::ndarray<nb::numpy, int32_t> py_hash_order(uint64_t seed, uint64_t which, std::optional<Ints> count, int64_t n) {
   if (n < 0 || n > 0x7fffffff) refuse("an order has at most 2^31 - 1 rows");
   const int32_t* c = counts_of(count, n);
-  return array(freely([&] { return hash_order(seed, which, c, n); }));
+  return array(without_gil([&] { return hash_order(seed, which, c, n); }));
 }
 
 nb::ndarray<nb::numpy, double> py_encode(const std::vector<Ints>& codes, const std::vector<int32_t>& n_codes,
@@ -149,7 +149,7 @@ nb::ndarray<nb::numpy, double> py_encode(const std::vector<Ints>& codes, const s
     if (order.data()[i] < 0 || order.data()[i] >= n) refuse("no such row in the order");
   threads_of(n_threads);
   std::vector<double> value(codes.size() * mass.shape(0) * priors.size() * (size_t)n, 0.0);
-  freely([&] { encode(e, value.data(), n_threads); });
+  without_gil([&] { encode(e, value.data(), n_threads); });
   return array(std::move(value), {codes.size(), mass.shape(0), priors.size(), (size_t)n});
 }
 
@@ -172,7 +172,7 @@ nb::ndarray<nb::numpy, int32_t> py_combine(nb::handle x, Longs offset, Ints colu
   std::vector<int32_t> code(n * (size_t)table.n_rows);
   const Combinations c{(int64_t)n,       offset.data(),     column.data(), n_codes.data(),
                        threshold.data(), key_offset.data(), key.data()};
-  freely([&] { combine(c, table, code.data(), n_threads); });
+  without_gil([&] { combine(c, table, code.data(), n_threads); });
   return array(std::move(code), {n, (size_t)table.n_rows});
 }
 

@@ -1,4 +1,4 @@
-// Bins: their cuts, the codes of a table, trees over codes.
+// ColumnHistogram: their cuts, the codes of a table, trees over codes.
 #include "bind/tables.h"
 #include "cpu/data/binned.h"
 #include "cpu/data/canonical_codes.h"
@@ -15,7 +15,7 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
   if (min_samples_bin < 1) refuse("min_samples_bin must be at least 1");
   const double* w = weights_of(weight, n);
   threads_of(n_threads);
-  auto found = freely([&] { return find_cuts(chunks, w, max_bins, min_samples_bin, n_threads); });
+  auto found = without_gil([&] { return find_cuts(chunks, w, max_bins, min_samples_bin, n_threads); });
   nb::list out;
   for (auto& c : found) out.append(array(std::move(c)));
   return out;
@@ -44,11 +44,11 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
     if (categories[c] < 0 || categories[c] > 65534) refuse("a column can have at most 65534 categories");
     if (exact || !all[c].empty()) refuse("a category column has no cuts, and exact trees none of them");
     for (const Chunk& chunk : chunks)
-      if (chunk.columns[c].kind != Kind::i32 || chunk.columns[c].sparse())
+      if (chunk.columns[c].kind != DType::i32 || chunk.columns[c].sparse())
         refuse("the codes of a category column must be int32, and dense");
   }
   threads_of(n_threads);
-  freely([&] { new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads); });
+  without_gil([&] { new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads); });
 }
 
 template <class Code>
@@ -70,8 +70,8 @@ nb::object codes(nb::handle_t<Binned> self, int column) {
 
 nb::tuple listed(const Binned& b, int n_threads) {
   threads_of(n_threads);
-  Listing l = freely([&] { return list_codes(b, n_threads); });
-  return nb::make_tuple(array(std::move(l.column)), array(std::move(l.usual)), array(std::move(l.offset)),
+  Listing l = without_gil([&] { return list_codes(b, n_threads); });
+  return nb::make_tuple(array(std::move(l.column)), array(std::move(l.default_code)), array(std::move(l.offset)),
                         array(std::move(l.row)), array(std::move(l.code)));
 }
 
@@ -99,7 +99,7 @@ nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin,
   std::vector<int32_t> leaf(b.n_rows);
   const TreeView tree{column.data(), bin.data(), missing_left.data(), left.data(),
                       (int)n,        set.data(), set_offset.data(),   set_code.data()};
-  freely([&] { apply(b, tree, leaf.data(), n_threads); });
+  without_gil([&] { apply(b, tree, leaf.data(), n_threads); });
   return array(std::move(leaf));
 }
 

@@ -47,7 +47,7 @@ struct Release {
 
 // Runs `f` without the GIL; a Ctrl-C noticed on the way comes out as the KeyboardInterrupt it is.
 template <class F>
-auto freely(F&& f) {
+auto without_gil(F&& f) {
   try {
     const Release release;
     return f();

@@ -28,7 +28,7 @@ nb::ndarray<nb::numpy, double> refit(PyTrainer& s, int output, const std::string
     refuse("limits must not be negative");
   const LeafRule rule{
       method == "exact", method == "gradient", joint, iterations, {reg_lambda, reg_alpha, max_delta_step}};
-  return array(freely([&] { return s.trainer->refit(output, rule); }));
+  return array(without_gil([&] { return s.trainer->refit(output, rule); }));
 }
 
 void assign(PyTrainer& s, int output, Ints number, int64_t n_leaves) {
@@ -36,17 +36,17 @@ void assign(PyTrainer& s, int output, Ints number, int64_t n_leaves) {
   if ((int64_t)number.shape(0) != s.trainer->n_rows()) refuse("every row needs a leaf");
   for (size_t i = 0; i < number.shape(0); i++)
     if (number.data()[i] < 0 || number.data()[i] >= n_leaves) refuse("no such leaf");
-  freely([&] { s.trainer->assign(output_of(s, output), number.data(), (size_t)n_leaves); });
+  without_gil([&] { s.trainer->assign(output_of(s, output), number.data(), (size_t)n_leaves); });
 }
 
-void set_leaves(PyTrainer& s, int output, std::optional<Ints> number, Doubles value) {
+void relabel_leaves(PyTrainer& s, int output, std::optional<Ints> number, Doubles value) {
   const size_t n = s.trainer->n_leaves(leaves_of(s, output)), n_new = value.shape(0);
   if (number ? number->shape(0) != n : n_new != n) refuse("every leaf needs a new number and a value");
   for (size_t i = 0; number && i < n; i++)
     if (number->data()[i] < 0 || (size_t)number->data()[i] >= n_new) refuse("no such leaf");
   const std::vector<int32_t> map =
       number ? std::vector<int32_t>(number->data(), number->data() + n) : std::vector<int32_t>{};
-  freely([&] { s.trainer->set_leaves(output, map, list(value)); });
+  without_gil([&] { s.trainer->relabel_leaves(output, map, list(value)); });
 }
 
 void set_table(PyTrainer& s, nb::object table) {
@@ -72,7 +72,7 @@ nb::tuple py_fit_linear(PyTrainer& s, int output, Longs offset, Ints column, Dou
       refuse("no such column");
   if (!(reg_lambda >= 0.0) || !(linear_lambda >= 0.0) || !(linear_smooth >= 0.0)) refuse("limits must not be negative");
   const LinearRule rule{at, column.data(), value.data(), rate, reg_lambda, linear_lambda, linear_smooth};
-  LinearPart part = freely([&] { return s.trainer->fit_linear(output, rule); });
+  LinearPart part = without_gil([&] { return s.trainer->fit_linear(output, rule); });
   return nb::make_tuple(array(std::move(part.offset)), array(std::move(part.column)), array(std::move(part.coef)));
 }
 
@@ -87,20 +87,20 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
           "sums",
           [](PyTrainer& s, int output, Doubles step) {
             leaves_of(s, output, step);
-            return three(freely([&] { return s.trainer->sums(output, step.data()); }));
+            return loss_gradient_hessian(without_gil([&] { return s.trainer->sums(output, step.data()); }));
           },
           nb::arg("output"), nb::arg("step"))
       .def("refit", refit, nb::arg("output"), nb::arg("method"), nb::arg("iterations"), nb::arg("reg_lambda"),
            nb::arg("reg_alpha"), nb::arg("max_delta_step"))
       .def(
-          "search_step",
+          "line_search",
           [](PyTrainer& s, int output, Doubles value) {
             leaves_of(s, output, value);
-            return freely([&] { return s.trainer->search_step(output, list(value)); });
+            return without_gil([&] { return s.trainer->line_search_step(output, list(value)); });
           },
           nb::arg("output"), nb::arg("value"))
       .def("assign", assign, nb::arg("output"), nb::arg("number"), nb::arg("n_leaves"))
-      .def("set_leaves", set_leaves, nb::arg("output"), nb::arg("number").none(), nb::arg("value"))
+      .def("relabel_leaves", relabel_leaves, nb::arg("output"), nb::arg("number").none(), nb::arg("value"))
       .def("set_table", set_table, nb::arg("table"))
       .def("fit_linear", py_fit_linear, nb::arg("output"), nb::arg("offset"), nb::arg("column"), nb::arg("value"),
            nb::arg("rate"), nb::arg("reg_lambda"), nb::arg("linear_lambda"), nb::arg("linear_smooth"))

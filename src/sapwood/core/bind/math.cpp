@@ -12,17 +12,17 @@ double py_exact_sum(Doubles values, std::optional<Doubles> weight, int n_threads
   for (int64_t i = 0; i < n; i++)
     if (!(values.data()[i] - values.data()[i] == 0.0)) refuse("only finite values can be summed");
   threads_of(n_threads);
-  return freely([&] { return exact_sum(values.data(), w, n, n_threads); });
+  return without_gil([&] { return exact_sum(values.data(), w, n, n_threads); });
 }
 
 double py_weight_sum(Doubles weight, int n_threads) {
   weights_of(weight, (int64_t)weight.shape(0));
-  return freely([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
+  return without_gil([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
 }
 
 nb::tuple py_counts(Doubles weight) {
   const int64_t n = (int64_t)weight.shape(0);
-  Weights w(weights_of(weight, n), n);
+  RowWeights w(weights_of(weight, n), n);
   return nb::make_tuple(array(std::move(w.multiple)), w.whole, w.shift);
 }
 

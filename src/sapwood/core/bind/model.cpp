@@ -76,7 +76,7 @@ nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t fi
   const double* start = init_score ? init_score->data() : nullptr;
   if (n * (size_t)(last - first) < 4096)
     f.predict(table, first, last, raw, start, out.data(), 1);  // too short to let others run meanwhile
-  else freely([&] { f.predict(table, first, last, raw, start, out.data(), n_threads); });
+  else without_gil([&] { f.predict(table, first, last, raw, start, out.data(), n_threads); });
   return k == 1 ? array(std::move(out)) : array(std::move(out), {n, k});
 }
 
@@ -85,7 +85,7 @@ nb::ndarray<nb::numpy, int32_t> leaves(const Forest& f, nb::handle x, int64_t fi
   check_range(f, table, first, last);
   threads_of(n_threads);
   std::vector<int32_t> out((size_t)table.n_rows * (size_t)(last - first));
-  freely([&] { f.leaves(table, first, last, out.data(), n_threads); });
+  without_gil([&] { f.leaves(table, first, last, out.data(), n_threads); });
   return array(std::move(out), {(size_t)table.n_rows, (size_t)(last - first)});
 }
 
@@ -99,7 +99,7 @@ nb::ndarray<nb::numpy, double> py_linear_values(AnyArray table, Ints node, Doubl
     if (node.data()[i] < 0 || (size_t)node.data()[i] >= n_nodes) refuse("no such node");
   threads_of(n_threads);
   std::vector<double> out(n);
-  freely([&] { linear_values(raw, terms, value.data(), node.data(), (int64_t)n, out.data(), n_threads); });
+  without_gil([&] { linear_values(raw, terms, value.data(), node.data(), (int64_t)n, out.data(), n_threads); });
   return array(std::move(out));
 }
 
@@ -126,7 +126,7 @@ nb::ndarray<nb::numpy, double> explain(const Explainer& e, nb::handle x, std::op
   size_t size = 1;
   for (const size_t side : shape) size *= side;
   std::vector<double> out(size);
-  freely([&] { e.explain(table, background ? &other : nullptr, pairs, first, last, out.data(), n_threads); });
+  without_gil([&] { e.explain(table, background ? &other : nullptr, pairs, first, last, out.data(), n_threads); });
   return array(std::move(out), shape);
 }
 
@@ -148,7 +148,7 @@ void bind_model(nb::module_& m) {
       .def("__init__", new_explainer, nb::arg("n_columns"), nb::arg("n_outputs"), nb::arg("offset"), nb::arg("output"),
            nb::arg("column"), nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"),
            nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("weight"))
-      .def_prop_ro("most_columns", &Explainer::most_factors)
+      .def_prop_ro("max_path_columns", &Explainer::most_factors)
       .def("expected",
            [](const Explainer& e) {
              std::vector<double> all;

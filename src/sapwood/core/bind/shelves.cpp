@@ -31,7 +31,7 @@ Link link_of(const std::string& name) {
   refuse("no link named " + name);
 }
 
-nb::tuple three(LeafSums sums) {
+nb::tuple loss_gradient_hessian(LeafSums sums) {
   return nb::make_tuple(array(std::move(sums.loss)), array(std::move(sums.g)), array(std::move(sums.h)));
 }
 
@@ -69,7 +69,7 @@ nb::dict samplers() {
     nb::list fields;
     for (int j = 0; j < info.n_fields; j++) fields.append(info.fields[j]);
     d["doc"] = info.doc, d["fields"] = fields, d["shares"] = info.shares;
-    d["by_gradient"] = info.counted != Counted::nothing, d["weighs"] = info.weighs;
+    d["by_gradient"] = info.counted != Threshold::none, d["weighs"] = info.weighs;
     all[info.name] = d;
   }
   return all;
@@ -84,10 +84,10 @@ nb::tuple py_evaluate(const std::string& objective, nb::dict fields, Doubles sco
   if (label.shape(0) != n) refuse("there must be one label a score");
   LeafSums out;
   out.loss.resize(n), out.g.resize(n), out.h.resize(n);
-  freely([&] {
+  without_gil([&] {
     kernels().evaluate(o, f.data(), score.data(), label.data(), (int)n, {out.loss.data(), out.g.data(), out.h.data()});
   });
-  return three(std::move(out));
+  return loss_gradient_hessian(std::move(out));
 }
 
 nb::ndarray<nb::numpy, double> py_link(const std::string& name, Doubles2 raw, int n_threads) {
@@ -95,7 +95,7 @@ nb::ndarray<nb::numpy, double> py_link(const std::string& name, Doubles2 raw, in
   const int k = (int)raw.shape(1), kind = (int)link_of(name);
   threads_of(n_threads);
   std::vector<double> out((size_t)n * k);
-  freely([&] {
+  without_gil([&] {
     constexpr int64_t ROWS_EACH = 4096;
     run(n_threads, (n + ROWS_EACH - 1) / ROWS_EACH, [&](int64_t t, int) {
       const int64_t at = t * ROWS_EACH;

@@ -3,23 +3,23 @@
 
 namespace sapwood {
 
-Kind kind_of(const AnyArray& a) {
+DType kind_of(const AnyArray& a) {
   const nb::dlpack::dtype t = a.dtype();
   if (t.lanes == 1) {
-    if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 32) return Kind::f32;
-    if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 64) return Kind::f64;
+    if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 32) return DType::f32;
+    if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 64) return DType::f64;
     const bool is_signed = t.code == (uint8_t)nb::dlpack::dtype_code::Int;
     if (is_signed || t.code == (uint8_t)nb::dlpack::dtype_code::UInt ||
         (t.code == (uint8_t)nb::dlpack::dtype_code::Bool && t.bits == 8))
       switch (t.bits) {
         case 8:
-          return is_signed ? Kind::i8 : Kind::u8;
+          return is_signed ? DType::i8 : DType::u8;
         case 16:
-          return is_signed ? Kind::i16 : Kind::u16;
+          return is_signed ? DType::i16 : DType::u16;
         case 32:
-          return is_signed ? Kind::i32 : Kind::u32;
+          return is_signed ? DType::i32 : DType::u32;
         case 64:
-          return is_signed ? Kind::i64 : Kind::u64;
+          return is_signed ? DType::i64 : DType::u64;
       }
   }
   refuse("a column must hold float32, float64, integers or booleans in native byte order");
@@ -34,7 +34,7 @@ Column column_of(const AnyArray& a, int64_t offset, int64_t stride) {
 
 // Entries first .. last - 1 as a column of n_rows: sapwood.data.sparse.
 Column stored_column(const AnyArray& values, const Ints& rows, int64_t first, int64_t last, int64_t n_rows,
-                     double absent) {
+                     double fill_value) {
   if (first < 0 || first > last || last > (int64_t)rows.shape(0) || values.ndim() != 1 ||
       values.shape(0) != rows.shape(0))
     refuse("the entries of a sparse table do not fit together");
@@ -42,18 +42,19 @@ Column stored_column(const AnyArray& values, const Ints& rows, int64_t first, in
   for (int64_t i = first, above = -1; i < last; above = at[i++])
     if (at[i] <= above || at[i] >= n_rows) refuse("the rows of a sparse column must rise, and lie within the table");
   Column column = column_of(values, first * values.stride(0), values.stride(0));
-  column.rows = at + first, column.n_stored = last - first, column.absent = absent;
+  column.rows = at + first, column.n_stored = last - first, column.fill_value = fill_value;
   return column;
 }
 
-RowLists row_lists(const AnyArray& values, const Ints& columns, const Longs& offset, int64_t n_columns, double absent) {
+RowLists row_lists(const AnyArray& values, const Ints& columns, const Longs& offset, int64_t n_columns,
+                   double fill_value) {
   const int64_t n = (int64_t)columns.shape(0);
   bool fine = values.ndim() == 1 && (int64_t)values.shape(0) == n && offset.data()[0] == 0 &&
               offset.data()[offset.shape(0) - 1] == n;
   for (size_t i = 1; i < offset.shape(0); i++) fine = fine && offset.data()[i - 1] <= offset.data()[i];
   for (int64_t i = 0; i < n; i++) fine = fine && columns.data()[i] >= 0 && columns.data()[i] < n_columns;
   if (!fine) refuse("the entries of a sparse table do not fit together");
-  return {offset.data(), columns.data(), column_of(values, 0, values.stride(0)), absent, (int)n_columns};
+  return {offset.data(), columns.data(), column_of(values, 0, values.stride(0)), fill_value, (int)n_columns};
 }
 
 Chunk sparse_chunk(nb::handle table) {
@@ -61,15 +62,15 @@ Chunk sparse_chunk(nb::handle table) {
   const Ints index = nb::cast<Ints>(table.attr("index"));
   const Longs offset = nb::cast<Longs>(table.attr("offset"));
   const auto n_rows = nb::cast<int64_t>(table.attr("n_rows")), n_columns = nb::cast<int64_t>(table.attr("n_columns"));
-  const double absent = nb::cast<double>(table.attr("absent"));
+  const double fill_value = nb::cast<double>(table.attr("absent"));
   const bool by_rows = nb::cast<bool>(table.attr("by_rows"));
   if ((int64_t)offset.shape(0) != (by_rows ? n_rows : n_columns) + 1)
     refuse("the entries of a sparse table do not fit together");
   Chunk chunk;
   chunk.n_rows = n_rows;
-  if (by_rows) chunk.lists = row_lists(values, index, offset, n_columns, absent);
+  if (by_rows) chunk.lists = row_lists(values, index, offset, n_columns, fill_value);
   for (int64_t c = 0; c < n_columns && !by_rows; c++)
-    chunk.columns.push_back(stored_column(values, index, offset.data()[c], offset.data()[c + 1], n_rows, absent));
+    chunk.columns.push_back(stored_column(values, index, offset.data()[c], offset.data()[c + 1], n_rows, fill_value));
   return chunk;
 }
 
@@ -126,12 +127,12 @@ std::vector<Chunk> chunks_of(nb::sequence tables) {
 }
 
 RawTable table_of(const AnyArray& a) {
-  const Kind kind = kind_of(a);
-  if (a.ndim() != 2 || (kind != Kind::f32 && kind != Kind::f64) || a.stride(1) != 1 ||
+  const DType kind = kind_of(a);
+  if (a.ndim() != 2 || (kind != DType::f32 && kind != DType::f64) || a.stride(1) != 1 ||
       a.stride(0) != (int64_t)a.shape(1))
     refuse("a table of values must be float32 or float64, row by row");
   if (a.shape(0) > 0x7fffffff) refuse("linear leaves take at most 2^31 - 1 rows");
-  return {a.data(), kind == Kind::f64, (int)a.shape(1)};
+  return {a.data(), kind == DType::f64, (int)a.shape(1)};
 }
 
 }  // namespace sapwood

@@ -23,7 +23,7 @@ void new_trainer(PyTrainer* self, nb::object binned, Doubles2 label, std::option
   std::vector<double> field;
   for (int k = 0; k < n_outputs; k++)
     for (const double x : fields_of(info, fields, k, n_outputs)) field.push_back(x);
-  auto trainer = freely(
+  auto trainer = without_gil(
       [&] { return std::make_unique<Trainer>(b, label.data(), planes, w, o, std::move(field), n_outputs, n_threads); });
   new (self) PyTrainer{binned, label, std::move(trainer)};
 }
@@ -40,7 +40,7 @@ nb::list py_gradients(PyTrainer& s, const std::string& precision, bool unit_sear
     if (x && ((int)x->shape(0) != s.trainer->n_outputs() || (int64_t)x->shape(1) != s.trainer->n_rows()))
       refuse("gradients must have the shape of the scores");
   nb::list out;
-  for (const char* name : freely([&] {
+  for (const char* name : without_gil([&] {
          return s.trainer->gradients(precision, unit_search, unit_leaf, g ? g->data() : nullptr,
                                      h ? h->data() : nullptr);
        }))
@@ -61,17 +61,17 @@ void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std:
   if ((int)fields.size() != info.n_fields) refuse("sampler " + name + " has no such fields");
   const size_t n = (size_t)self.trainer->n_rows();
   if ((share && share->shape(0) != n) || (unit && unit->shape(0) != n)) refuse("shares and units are of rows");
-  if (unit && info.counted != Counted::nothing) refuse("sampler " + name + " looks at rows, not at groups");
+  if (unit && info.counted != Threshold::none) refuse("sampler " + name + " looks at rows, not at groups");
   self.share = share, self.unit = unit;
   self.trainer->set_sampler(which, std::move(values), share ? share->data() : nullptr, unit ? unit->data() : nullptr);
 }
 
 // forced: rows of column, bin, and the places of what follows left and right, or -1
-void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermediate,
-               const std::vector<std::vector<int32_t>>& groups, bool extra,
-               const std::vector<std::vector<int32_t>>& forced, const std::vector<int>& alone) {
+void set_constraints(PyTrainer& self, const std::vector<int>& direction, bool intermediate,
+                     const std::vector<std::vector<int32_t>>& groups, bool extra,
+                     const std::vector<std::vector<int32_t>>& forced, const std::vector<int>& alone) {
   const Binned& b = nb::cast<const Binned&>(self.binned);
-  Rules r;
+  SplitConstraints r;
   if (!direction.empty() && (int)direction.size() != b.n_columns) refuse("there must be one direction a column");
   for (const int d : direction) {
     if (d < -1 || d > 1) refuse("a direction is -1, 0 or 1");
@@ -101,11 +101,11 @@ void set_rules(PyTrainer& self, const std::vector<int>& direction, bool intermed
     if (c < 0 || c >= b.n_columns || !b.is_category[c]) refuse("only columns of categories are split one by one");
     r.alone[c] = 1;
   }
-  self.trainer->set_rules(std::move(r));
+  self.trainer->set_constraints(std::move(r));
 }
 
-void set_taste(PyTrainer& self, bool cosine, std::vector<double> weight, std::vector<double> penalty,
-               const std::vector<int>& used) {
+void set_split_preference(PyTrainer& self, bool cosine, std::vector<double> weight, std::vector<double> penalty,
+                          const std::vector<int>& used) {
   const size_t n = (size_t)nb::cast<const Binned&>(self.binned).n_columns;
   for (const auto& list : {weight, penalty}) {
     if (!list.empty() && list.size() != n) refuse("there must be one weight and one penalty a column");
@@ -117,7 +117,7 @@ void set_taste(PyTrainer& self, bool cosine, std::vector<double> weight, std::ve
     if (c < 0 || (size_t)c >= n) refuse("no such column");
     if (!so_far.empty()) so_far[c] = 1;
   }
-  self.trainer->set_taste({cosine, std::move(weight), std::move(penalty), std::move(so_far), 0.0});
+  self.trainer->set_split_preference({cosine, std::move(weight), std::move(penalty), std::move(so_far), 0.0});
 }
 
 Limits limits_of(nb::dict d) {
@@ -161,16 +161,16 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
   if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
-  if (together && self.trainer->n_outputs() > 1 && !self.trainer->grows_together(l))
+  if (together && self.trainer->n_outputs() > 1 && !self.trainer->can_grow_multi_output(l))
     refuse("trees with vector leaves cannot have these rules or columns");
   if (!ends.empty()) {
-    if (!self.trainer->grows_tails()) refuse("the rows of several models cannot have these rules or chunks");
+    if (!self.trainer->can_grow_ordered()) refuse("the rows of several models cannot have these rules or chunks");
     if (ends.size() % 2 != 0 || ends.front() < 0 || ends.back() != self.trainer->n_rows() ||
         !std::is_sorted(ends.begin(), ends.end()))
       refuse("ends must rise to the number of rows, two for every model");
   }
   nb::list trees;
-  for (Tree& t : freely([&] { return self.trainer->grow(g, l, seed, tree, luck, together, ends); })) {
+  for (Tree& t : without_gil([&] { return self.trainer->grow(g, l, seed, tree, luck, together, ends); })) {
     nb::dict d;
     put_rows<int32_t>(d, {{"column", &t.column}, {"bin", &t.bin}, {"left", &t.left}, {"set", &t.set}});
     put_rows<double>(d, {{"threshold", &t.threshold},
@@ -192,7 +192,7 @@ void bind_trainer(nb::module_& m) {
   trainer
       .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(),
            nb::arg("objective"), nb::arg("fields"), nb::arg("n_outputs"), nb::arg("n_threads"))
-      .def("start", [](PyTrainer& s) { return array(freely([&] { return s.trainer->start(); })); })
+      .def("start", [](PyTrainer& s) { return array(without_gil([&] { return s.trainer->start(); })); })
       .def(
           "fill_scores",
           [](PyTrainer& s, Doubles start) { check_scores(s, start), s.trainer->fill_scores(start.data()); },
@@ -207,7 +207,7 @@ void bind_trainer(nb::module_& m) {
           nb::arg("scores"))
       .def("scores",
            [](PyTrainer& s) {
-             const double* from = freely([&] { return s.trainer->scores(); });
+             const double* from = without_gil([&] { return s.trainer->scores(); });
              const size_t k = (size_t)s.trainer->n_outputs(), n = (size_t)s.trainer->n_rows();
              return array(std::vector<double>(from, from + k * n), {k, n});
            })
@@ -221,15 +221,18 @@ void bind_trainer(nb::module_& m) {
           [](PyTrainer& s, uint64_t seed, uint64_t round, std::optional<double> subsample) {
             if (subsample && !(*subsample > 0.0 && *subsample <= 1.0))
               refuse("subsample must be above 0 and at most 1");
-            return freely([&] { return s.trainer->sample(seed, round, subsample); });
+            return without_gil([&] { return s.trainer->sample(seed, round, subsample); });
           },
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
-      .def("set_rules", set_rules, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"), nb::arg("extra"),
-           nb::arg("forced"), nb::arg("alone"))
-      .def("set_taste", set_taste, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"), nb::arg("used"))
+      .def("set_constraints", set_constraints, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"),
+           nb::arg("extra"), nb::arg("forced"), nb::arg("alone"))
+      .def("set_split_preference", set_split_preference, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"),
+           nb::arg("used"))
       .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0,
            nb::arg("together") = false, nb::arg("ends") = std::vector<int64_t>{})
-      .def("do_as", [](PyTrainer& s, const PyTrainer& other) { s.trainer->do_as(*other.trainer); }, nb::arg("other"));
+      .def(
+          "copy_settings", [](PyTrainer& s, const PyTrainer& other) { s.trainer->copy_settings(*other.trainer); },
+          nb::arg("other"));
   bind_leaves(trainer);
 }
 

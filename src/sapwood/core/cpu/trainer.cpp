@@ -7,15 +7,16 @@
 #include <map>
 #include <stdexcept>
 
-#include "math/gain.h"
-#include "math/hash.h"
 #include "cpu/grow/exact.h"
 #include "cpu/grow/growth.h"
 #include "host/pool.h"
+#include "math/gain.h"
+#include "math/hash.h"
 
 namespace sapwood {
 namespace {
-constexpr int64_t APART = 64 << 20;  // codes up to which one worker grows a tree alone: 0.1 s, so that Ctrl-C is heard
+constexpr int64_t MAX_SERIAL_CODES =
+    64 << 20;  // codes up to which one worker grows a tree alone: 0.1 s, so that Ctrl-C is heard
 
 template <class Name>
 void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name, Name* leaf, int n_threads);
@@ -31,24 +32,24 @@ std::vector<Number> leaf_numbers(const Tree& t) {  // by node, in the order of n
 
 // ------------------------------------------------------------------------------------------- exact sums
 double exact_sum(const double* x, const double* weight, int64_t n, int n_threads) {
-  const Weights w(weight, n);
+  const RowWeights w(weight, n);
   auto each_block = [&](int64_t task, const auto& f) {  // f(values, how many, the first's row)
     double v[BLOCK];
-    for (int64_t at = task * PIECE; at < std::min(n, (task + 1) * PIECE); at += BLOCK) {
+    for (int64_t at = task * TASK_ROWS; at < std::min(n, (task + 1) * TASK_ROWS); at += BLOCK) {
       const int m = (int)std::min<int64_t>(BLOCK, n - at);
       for (int i = 0; i < m; i++) v[i] = w.real != nullptr ? x[at + i] * w.real[at + i] : x[at + i];
       for (int i = 0; w.given && i < m; i++) v[i] = w.multiple[at + i] == 0 ? 0.0 : v[i];
       f(v, m, at);
     }
   };
-  std::vector<uint64_t> tops(pieces(n), 0);
-  run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
+  std::vector<uint64_t> tops(task_count(n), 0);
+  run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
     each_block(t, [&](const double* v, int m, int64_t) { tops[t] = kernels().largest(tops[t], v, m); });
   });
   const int e = exponent_of(of_bits(tops.empty() ? 0 : *std::max_element(tops.begin(), tops.end())));
   const double scale = power_of_two(62 - e);
-  std::vector<__int128> parts(pieces(n), 0);
-  run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
+  std::vector<__int128> parts(task_count(n), 0);
+  run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
     __int128 sum = 0;
     each_block(t, [&](const double* v, int m, int64_t at) {
       int64_t q[BLOCK];
@@ -63,7 +64,7 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
 }
 
 double weight_sum(const double* weight, int64_t n, int n_threads) {
-  const Weights w(weight, n);
+  const RowWeights w(weight, n);
   if (!w.whole) return exact_sum(weight, nullptr, n, n_threads);
   int64_t sum = 0;
   for (const int32_t m : w.multiple) sum += m;
@@ -85,7 +86,7 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
       field_((size_t)n_outputs * n_fields_),
       n_(binned.n_rows),
       work_(std::make_unique<Workspace[]>((size_t)std::max(1, n_threads))),
-      ordered_(binned.exact ? std::make_unique<Ordered>(binned, n_threads) : nullptr) {
+      ordered_(binned.exact ? std::make_unique<SortedColumns>(binned, n_threads) : nullptr) {
   n_live_ = n_repeats_ = n_;
   if (weights_.given) {
     n_live_ = n_repeats_ = 0;
@@ -111,25 +112,26 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
   if (multiplied()) coarse_ = Memory(all * 8);
   narrow_.assign(n_outputs_, Scale{NARROW, 0, 0});
   wide_.assign(n_outputs_, Scale{WIDE, 0, 0});
-  weighed_narrow_ = narrow_, weighed_wide_ = wide_;
+  reweighted_narrow_ = narrow_, reweighted_wide_ = wide_;
   is_narrow_.assign(n_outputs_, 1);
   pending_.assign(n_outputs_, 0);
-  value_.resize(n_outputs_), far_leaf_.resize(n_outputs_), far_value_.resize(n_outputs_), linear_.resize(n_outputs_);
+  value_.resize(n_outputs_), large_leaf_id_.resize(n_outputs_), large_leaf_value_.resize(n_outputs_),
+      linear_.resize(n_outputs_);
   chosen_.resize(binned.shards.size());
-  if (!label_planes_) shorten_labels();
+  if (!label_planes_) labels_as_bytes();
   while (std::string(sampler_info(sampler_).name) != "uniform") sampler_++;
   sample(0, 0, {});
 }
 Trainer::~Trainer() = default;
 
 // Classes, and small counts: a pass over the rows is bound by memory, and a sixth of it is labels.
-void Trainer::shorten_labels() {
+void Trainer::labels_as_bytes() {
   byte_label_.resize(n_);
   std::atomic<bool> fits = true;
-  run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
+  run(threads_for(n_, n_threads_), task_count(n_), [&](int64_t t, int) {
     if (!fits) return;
     int wrong = 0;
-    for (int64_t i = t * PIECE; i < std::min(n_, (t + 1) * PIECE); i++) {
+    for (int64_t i = t * TASK_ROWS; i < std::min(n_, (t + 1) * TASK_ROWS); i++) {
       const double x = label_[i];
       byte_label_[i] = (uint8_t)(x >= 0.0 && x <= 255.0 ? x : 0.0);
       wrong |= byte_label_[i] != x;
@@ -169,10 +171,10 @@ std::vector<double> Trainer::start() {
 
 void Trainer::fill_scores(const double* start) {
   std::fill(pending_.begin(), pending_.end(), 0);
-  run(threads_for(n_, n_threads_), pieces(n_),
+  run(threads_for(n_, n_threads_), task_count(n_),
       [&](int64_t t, int) {  // whoever writes to a page first has to wait for it
         for (int k = 0; k < n_outputs_; k++)
-          std::fill_n(score_.as<double>() + k * n_ + t * PIECE, std::min(PIECE, n_ - t * PIECE), start[k]);
+          std::fill_n(score_.as<double>() + k * n_ + t * TASK_ROWS, std::min(TASK_ROWS, n_ - t * TASK_ROWS), start[k]);
       });
 }
 
@@ -183,10 +185,10 @@ void Trainer::set_scores(const double* scores) {
 
 void Trainer::flush_scores(int output) {
   if (!pending_[output]) return;
-  run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
-    const int64_t at = t * PIECE;
+  run(threads_for(n_, n_threads_), task_count(n_), [&](int64_t t, int) {
+    const int64_t at = t * TASK_ROWS;
     kernels().add_leaves(score_.as<double>() + output * n_ + at, numbers_[output], at, value_[output].data(),
-                         (int)std::min(PIECE, n_ - at));
+                         (int)std::min(TASK_ROWS, n_ - at));
   });
   pending_[output] = 0;
 }
@@ -207,16 +209,16 @@ bool Trainer::pass(bool pending) {
   std::vector<const double*> value(n_outputs_, nullptr);
   for (int k = 0; k < n_outputs_; k++)
     if (pending && pending_[k]) value[k] = value_[k].data();
-  run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int worker) {
+  run(threads_for(n_, n_threads_), task_count(n_), [&](int64_t t, int worker) {
     Local& mine = local[worker];
     if (mine.scratch.empty()) {
       mine.max_g.assign(n_outputs_, 0), mine.max_h.assign(n_outputs_, 0), mine.max_search.assign(n_outputs_, 0);
       mine.sum_g.assign(n_outputs_, 0), mine.sum_h.assign(n_outputs_, 0);
       mine.scratch.resize((size_t)(n_outputs_ + 3) * BLOCK);
     }
-    const int64_t at = t * PIECE;
+    const int64_t at = t * TASK_ROWS;
     GradientArgs a{};
-    a.n = std::min(PIECE, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
+    a.n = std::min(TASK_ROWS, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
     a.score = score_.as<double>() + at, a.leaf = numbers_.data(), a.first = at, a.value = value.data(),
     a.label = label_ + at, a.label_plane = label_planes_ ? n_ : 0, a.field = field_.data(), a.n_fields = n_fields_;
     a.byte_label = byte_label_.empty() ? nullptr : byte_label_.data() + at;
@@ -263,7 +265,8 @@ std::vector<const char*> Trainer::gradients(const std::string& precision, bool u
     scores();
     field_[info_.n_fields] = knot_spread(rows_of(0, true), field_[0]);
   }
-  words_ = !(by_gradient() && weighed_ && given_g == nullptr);  // a sample such as the last one's has words of its own
+  words_ =
+      !(by_gradient() && reweighted_ && given_g == nullptr);  // a sample such as the last one's has words of its own
   if (!pass(true)) pass(false);
   given_g_ = given_h_ = nullptr;
   precision_ = precision;
@@ -287,7 +290,7 @@ bool Trainer::narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const {
 
 std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64_t tree, double luck, bool together,
                                 const std::vector<int64_t>& ends) {
-  taste_.luck = luck;
+  preference_.luck = luck;
   for (int k = 0; k < n_outputs_; k++) flush_scores(k);
   if (!ends.empty()) return grow_models(grower, limits, seed, tree, together, ends);
   const bool same =
@@ -298,7 +301,7 @@ std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64
   std::vector<Tree> trees(n_outputs_);
   // As many trees for every worker; the rest, large ones, and exact ones, whose lists take room, are grown by all of them, one
   // after the other.
-  const int apart = !ordered_ && n_ * binned_.n_columns <= APART ? n_outputs_ / n_threads_ * n_threads_ : 0;
+  const int apart = !ordered_ && n_ * binned_.n_columns <= MAX_SERIAL_CODES ? n_outputs_ / n_threads_ * n_threads_ : 0;
   if (together && n_outputs_ > 1) {
     trees = grow_as_one(grower, limits, seed, tree, apart > 0);
   } else {
@@ -308,8 +311,8 @@ std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64
       trees[k] = grow_one(k, grower, limits, seed, tree + k, work_[0], n_threads_);
   }
   for (const Tree& t : trees)
-    for (size_t i = 0; i < t.left.size() && !taste_.used.empty(); i++)
-      if (t.left[i] != 0) taste_.used[t.column[i]] = 1;
+    for (size_t i = 0; i < t.left.size() && !preference_.used.empty(); i++)
+      if (t.left[i] != 0) preference_.used[t.column[i]] = 1;
   return trees;
 }
 
@@ -332,16 +335,16 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
   Gradients q{};
   const int64_t at = output * n_;
   const bool narrow = is_narrow_[output];
-  const Scale &low = weighed_ ? weighed_narrow_[output] : narrow_[output], search = {WIDE, low.g, low.h};
-  q.scale = narrow ? low : search, q.fine_scale = weighed_ ? weighed_wide_[output] : wide_[output];
+  const Scale &low = reweighted_ ? reweighted_narrow_[output] : narrow_[output], search = {WIDE, low.g, low.h};
+  q.scale = narrow ? low : search, q.fine_scale = reweighted_ ? reweighted_wide_[output] : wide_[output];
   q.listed = listed(), q.fine_listed = fine_listed(output, limits);
-  q.fine = (q.listed && !q.fine_listed ? spread_fine_ : weighed_ ? weighed_fine_ : fine_).as<Pair>() + at;
+  q.fine = (q.listed && !q.fine_listed ? spread_fine_ : reweighted_ ? reweighted_fine_ : fine_).as<Pair>() + at;
   q.packed = narrow && !multiplied() ? packed_.as<int32_t>() + at : nullptr;
-  const Pair* wide = unit_search_ && !unit_leaf_ ? (weighed_ ? weighed_apart_ : apart_).as<Pair>() + at : q.fine;
+  const Pair* wide = unit_search_ && !unit_leaf_ ? (reweighted_ ? reweighted_apart_ : apart_).as<Pair>() + at : q.fine;
   q.search = narrow ? (multiplied() ? coarse_.as<Pair>() + at : nullptr) : wide;
-  q.constant_hessian = (constant_ || unit_search_ || unit_leaf_) && (!weights_.given || weights_.whole) && !weighed_;
-  if (!weighed_ && (!weights_.given || weights_.whole)) {
-    q.most_per_count = (double)quantise_h(of_bits(max_search_[output]), h_scale(q.scale));
+  q.constant_hessian = (constant_ || unit_search_ || unit_leaf_) && (!weights_.given || weights_.whole) && !reweighted_;
+  if (!reweighted_ && (!weights_.given || weights_.whole)) {
+    q.max_hessian_per_count = (double)quantise_h(of_bits(max_search_[output]), h_scale(q.scale));
   } else if (limits.min_samples_leaf > 1.0) {
     double most = 0.0;
     const Pair* h = narrow && multiplied() ? coarse_.as<Pair>() + at : wide;
@@ -351,7 +354,7 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
       const double each = q.packed != nullptr ? (double)(q.packed[place] & 0xffff) : (double)h[row].h;
       most = std::max(most, weights_.whole ? each : each / m);
     };
-    if (weighed_)
+    if (reweighted_)
       for (const Piece& p : pieces_)
         for (int64_t i = 0; i < p.count; i++) {
           const int64_t row = p.first + list_.as<int32_t>()[p.first + p.begin + i];
@@ -359,7 +362,7 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
         }
     else
       for (int64_t i = 0; i < n_; i++) look(i, i);
-    q.most_per_count = most;
+    q.max_hessian_per_count = most;
   }
   return q;
 }
@@ -372,36 +375,36 @@ GrowInput Trainer::input(int output, const Gradients& q, int grower, const Limit
                seed,           tree,
                n_threads,      roots_.of(output),
                ordered_.get(), rules_,
-               taste_,         0.0};
-  if (taste_.luck > 0.0) {  // of g^2 / h: from the units of all rows' wide numbers to those of the search
+               preference_,    0.0};
+  if (preference_.luck > 0.0) {  // of g^2 / h: from the units of all rows' wide numbers to those of the search
     const Scale &from = narrow_[output], &to = q.scale;
     const int shift = (to.bits - 2 * to.g + to.h) - (WIDE - 2 * from.g + from.h);
-    in.deviation = taste_.luck * deviation(output) * __builtin_sqrt(power_of_two(shift));
+    in.deviation = preference_.luck * deviation(output) * __builtin_sqrt(power_of_two(shift));
   }
   return in;
 }
 
-LeafNumbers Trainer::room(int output, size_t n_leaves) {
+LeafIds Trainer::room(int output, size_t n_leaves) {
   const size_t need = (size_t)n_ * (n_leaves > 256 ? 2 : 1);
   if (leaf_[output].size() < need) leaf_[output] = Memory(need);
   return numbers_[output] = {leaf_[output].as<void>(), n_leaves > 256};
 }
 
 // Rows outside the sample have a leaf too.
-void Trainer::number_leaves(int output, const Tree& t, int n_threads) {
+void Trainer::find_leaf_ids(int output, const Tree& t, int n_threads) {
   const size_t n_leaves = value_[output].size();
-  const LeafNumbers out = n_leaves <= 65536 ? room(output, n_leaves) : LeafNumbers{};
+  const LeafIds out = n_leaves <= 65536 ? room(output, n_leaves) : LeafIds{};
   if (n_leaves <= 256) apply_as(binned_, view(t), leaf_numbers<uint8_t>(t), (uint8_t*)out.data, n_threads);
   else if (n_leaves <= 65536) apply_as(binned_, view(t), leaf_numbers<uint16_t>(t), (uint16_t*)out.data, n_threads);
   else {
-    far_leaf_[output].resize(n_), far_value_[output] = t.value;
-    apply(binned_, view(t), far_leaf_[output].data(), n_threads);
+    large_leaf_id_[output].resize(n_), large_leaf_value_[output] = t.value;
+    apply(binned_, view(t), large_leaf_id_[output].data(), n_threads);
   }
 }
 
 Tree Trainer::grow_one(int output, int grower, Limits limits, uint64_t seed, uint64_t tree, Workspace& work,
                        int n_threads) {
-  if (limits.min_samples_leaf == 0.0) limits.min_samples_leaf = info_.least_rows(field(output));
+  if (limits.min_samples_leaf == 0.0) limits.min_samples_leaf = info_.default_min_samples_leaf(field(output));
   const Gradients q = quantised(output, limits);
   linear_[output] = {};
   bool numbered = false;
@@ -410,11 +413,11 @@ Tree Trainer::grow_one(int output, int grower, Limits limits, uint64_t seed, uin
     return room(output, n_leaves);
   };
   Tree t = grow_tree(input(output, q, grower, limits, seed, tree, n_threads), work, numbers, value_[output]);
-  if (!numbered) number_leaves(output, t, n_threads);
+  if (!numbered) find_leaf_ids(output, t, n_threads);
   return t;
 }
 
-bool Trainer::grows_together(const Limits& limits) const {
+bool Trainer::can_grow_multi_output(const Limits& limits) const {
   for (int c = 0; c < binned_.n_columns; c++)
     if (binned_.is_category[c] && binned_.n_bins[c] > limits.max_cat_to_onehot && !rules_.one_by_one(c)) return false;
   return !ordered_ && rules_.direction.empty() && rules_.forced.empty();
@@ -422,10 +425,10 @@ bool Trainer::grows_together(const Limits& limits) const {
 
 std::vector<Tree> Trainer::grow_as_one(int grower, Limits limits, uint64_t seed, uint64_t tree, bool apart) {
   for (int k = 0, own = limits.min_samples_leaf == 0.0; k < n_outputs_ && own; k++)  // what any output asks for
-    limits.min_samples_leaf = std::max(limits.min_samples_leaf, info_.least_rows(field(k)));
+    limits.min_samples_leaf = std::max(limits.min_samples_leaf, info_.default_min_samples_leaf(field(k)));
   std::vector<Gradients> q;
   std::vector<GrowInput> in;
-  std::vector<Numbers> numbers;
+  std::vector<AllocateLeafIds> numbers;
   std::vector<uint8_t> numbered(n_outputs_, 0);
   for (int k = 0; k < n_outputs_; k++) q.push_back(quantised(k, limits)), linear_[k] = {};
   for (int k = 0; k < n_outputs_; k++) {
@@ -435,32 +438,34 @@ std::vector<Tree> Trainer::grow_as_one(int grower, Limits limits, uint64_t seed,
       return room(k, n_leaves);
     });
   }
-  if (works_ == nullptr) works_ = std::make_unique<Workspace[]>((size_t)std::max(1, n_outputs_));
-  std::vector<Tree> trees = grow_together(in, works_.get(), numbers, value_, n_threads_, apart);
+  if (workspace_by_output_ == nullptr)
+    workspace_by_output_ = std::make_unique<Workspace[]>((size_t)std::max(1, n_outputs_));
+  std::vector<Tree> trees = grow_multi_output(in, workspace_by_output_.get(), numbers, value_, n_threads_, apart);
   for (int k = 0; k < n_outputs_; k++)
-    if (!numbered[k]) number_leaves(k, trees[k], n_threads_);
+    if (!numbered[k]) find_leaf_ids(k, trees[k], n_threads_);
   return trees;
 }
 
-bool Trainer::grows_tails() const {
-  return binned_.shards.size() == 1 && !ordered_ && !rules_.any() && taste_.penalty.empty();
+bool Trainer::can_grow_ordered() const {
+  return binned_.shards.size() == 1 && !ordered_ && !rules_.any() && preference_.penalty.empty();
 }
 
-void Trainer::do_as(const Trainer& other) {
-  rules_ = other.rules_, taste_ = other.taste_;
+void Trainer::copy_settings(const Trainer& other) {
+  rules_ = other.rules_, preference_ = other.preference_;
   sampler_ = other.sampler_, sampler_field_ = other.sampler_field_;
 }
 
 std::vector<Tree> Trainer::grow_models(int grower, Limits limits, uint64_t seed, uint64_t tree, bool together,
                                        const std::vector<int64_t>& ends) {
   roots_.count(binned_, nullptr, std::vector<uint8_t>(n_outputs_, 0), n_threads_);  // none: there are many
-  if (works_ == nullptr) works_ = std::make_unique<Workspace[]>((size_t)std::max(1, n_outputs_));
+  if (workspace_by_output_ == nullptr)
+    workspace_by_output_ = std::make_unique<Workspace[]>((size_t)std::max(1, n_outputs_));
   std::vector<Tree> trees;
   const int step = together ? n_outputs_ : 1;
   for (int first = 0; first < n_outputs_; first += step) {
     Limits own = limits;
     for (int k = first; k < first + step && limits.min_samples_leaf == 0.0; k++)
-      own.min_samples_leaf = std::max(own.min_samples_leaf, info_.least_rows(field(k)));
+      own.min_samples_leaf = std::max(own.min_samples_leaf, info_.default_min_samples_leaf(field(k)));
     std::vector<Gradients> q;
     std::vector<GrowInput> in;
     for (int k = first; k < first + step; k++) {
@@ -469,7 +474,7 @@ std::vector<Tree> Trainer::grow_models(int grower, Limits limits, uint64_t seed,
     }
     for (int k = first; k < first + step; k++)
       in.push_back(input(k, q[k - first], grower, own, seed, tree + first, n_threads_));
-    for (Tree& t : grow_tails(in, works_.get(), ends, n_threads_)) trees.push_back(std::move(t));
+    for (Tree& t : grow_ordered(in, workspace_by_output_.get(), ends, n_threads_)) trees.push_back(std::move(t));
   }
   return trees;
 }
@@ -482,28 +487,28 @@ LeafRows Trainer::rows_of(int output, bool all, const double* score) {
              score != nullptr ? score : score_.as<double>() + output * n_,
              label(output),
              weights_,
-             all ? factor_at_ : weighed_factor(),
+             all ? factor_at_ : reweighted_factor(),
              all ? nullptr : used(),
              numbers_[output],
              n_,
              (int)value_[output].size(),
              n_threads_};
   if (!info_.pointwise) {
-    along_g_.resize(n_), along_y_.resize(n_);
-    run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
-      const int64_t at = t * PIECE;
-      const int n = (int)std::min(PIECE, n_ - at);
-      kernels().margins(score_.as<double>() + at, n_, n_outputs_, output, n, along_g_.data() + at);
-      for (int i = 0; i < n; i++) along_y_[at + i] = label_[at + i] == (double)output;
+    margin_.resize(n_), margin_label_.resize(n_);
+    run(threads_for(n_, n_threads_), task_count(n_), [&](int64_t t, int) {
+      const int64_t at = t * TASK_ROWS;
+      const int n = (int)std::min(TASK_ROWS, n_ - at);
+      kernels().margins(score_.as<double>() + at, n_, n_outputs_, output, n, margin_.data() + at);
+      for (int i = 0; i < n; i++) margin_label_[at + i] = label_[at + i] == (double)output;
     });
-    r.score = along_g_.data(), r.label = along_y_.data();
+    r.score = margin_.data(), r.label = margin_label_.data();
   }
   return r;
 }
 
 std::vector<int32_t> Trainer::leaves(int output) const {
   std::vector<int32_t> out(n_);
-  const LeafNumbers& l = numbers_[output];
+  const LeafIds& l = numbers_[output];
   for (int64_t i = 0; i < n_; i++) out[i] = l.wide ? ((const uint16_t*)l.data)[i] : ((const uint8_t*)l.data)[i];
   return out;
 }
@@ -535,14 +540,14 @@ std::vector<double> Trainer::refit(int output, const LeafRule& rule) {
   return value;
 }
 
-double Trainer::search_step(int output, const std::vector<double>& value) {
+double Trainer::line_search_step(int output, const std::vector<double>& value) {
   return line_search(rows_of(output, false), value);
 }
 
-void Trainer::set_leaves(int output, const std::vector<int32_t>& number, std::vector<double> value) {
-  const LeafNumbers& l = numbers_[output];
-  run(threads_for(n_, n_threads_), number.empty() ? 0 : pieces(n_), [&](int64_t t, int) {
-    for (int64_t i = t * PIECE; i < std::min(n_, (t + 1) * PIECE); i++)
+void Trainer::relabel_leaves(int output, const std::vector<int32_t>& number, std::vector<double> value) {
+  const LeafIds& l = numbers_[output];
+  run(threads_for(n_, n_threads_), number.empty() ? 0 : task_count(n_), [&](int64_t t, int) {
+    for (int64_t i = t * TASK_ROWS; i < std::min(n_, (t + 1) * TASK_ROWS); i++)
       if (l.wide) ((uint16_t*)l.data)[i] = (uint16_t)number[((uint16_t*)l.data)[i]];
       else ((uint8_t*)l.data)[i] = (uint8_t)number[((uint8_t*)l.data)[i]];
   });
@@ -552,12 +557,12 @@ void Trainer::set_leaves(int output, const std::vector<int32_t>& number, std::ve
 const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
   if (listed()) spread(output);
   const LinearRows rows{table_,
-                        (listed()   ? spread_fine_
-                         : weighed_ ? weighed_fine_
-                                    : fine_)
+                        (listed()      ? spread_fine_
+                         : reweighted_ ? reweighted_fine_
+                                       : fine_)
                                 .as<Pair>() +
                             output * n_,
-                        weighed_ ? weighed_wide_[output] : wide_[output],
+                        reweighted_ ? reweighted_wide_[output] : wide_[output],
                         weights_,
                         used(),
                         numbers_[output],
@@ -573,8 +578,8 @@ void Trainer::assign(int output, const int32_t* number, size_t n_leaves) {
   const size_t need = (size_t)n_ * (wide ? 2 : 1);
   if (leaf_[output].size() < need) leaf_[output] = Memory(need);
   numbers_[output] = {leaf_[output].as<void>(), wide};
-  run(threads_for(n_, n_threads_), pieces(n_), [&](int64_t t, int) {
-    for (int64_t i = t * PIECE; i < std::min(n_, (t + 1) * PIECE); i++)
+  run(threads_for(n_, n_threads_), task_count(n_), [&](int64_t t, int) {
+    for (int64_t i = t * TASK_ROWS; i < std::min(n_, (t + 1) * TASK_ROWS); i++)
       if (wide) leaf_[output].as<uint16_t>()[i] = (uint16_t)number[i];
       else leaf_[output].as<uint8_t>()[i] = (uint8_t)number[i];
   });
@@ -585,10 +590,10 @@ void Trainer::add_scores(int output) {
   if (!linear_[output].coef.empty())
     return add_linear(table_, view(linear_[output]), value_[output].data(), numbers_[output], n_,
                       score_.as<double>() + output * n_, n_threads_);
-  if (!far_leaf_[output].empty()) {  // more leaves than a 16-bit number can name: add at once
+  if (!large_leaf_id_[output].empty()) {  // more leaves than a 16-bit number can name: add at once
     double* s = score_.as<double>() + output * n_;
-    for (int64_t i = 0; i < n_; i++) s[i] = s[i] + far_value_[output][far_leaf_[output][i]];
-    far_leaf_[output].clear();
+    for (int64_t i = 0; i < n_; i++) s[i] = s[i] + large_leaf_value_[output][large_leaf_id_[output][i]];
+    large_leaf_id_[output].clear();
     return;
   }
   pending_[output] = 1;
@@ -607,7 +612,8 @@ Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bi
   if (slot.shared && !slot.lists()) {
     // A bundle's members have no missing values beside their usual code: the codes on one side are a range.
     const Member& m = layout.members[column];
-    if (goes_right(split, (uint32_t)m.usual)) return {m.first + split.low, (uint32_t)-split.low};  // all but the left
+    if (goes_right(split, (uint32_t)m.default_code))
+      return {m.first + split.low, (uint32_t)-split.low};  // all but the left
     return {m.first + split.low, std::min(split.low + split.length, m.n) - split.low};
   }
   if (!slot.fused()) return split;
@@ -673,9 +679,9 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
   const bool masks = !b.layout.wide && m.leaves.size() <= 256;
   for (const Shard& s : b.shards) {
     const auto planes = byte_planes(b, s);
-    run(threads_for(s.n_rows, n_threads), pieces(s.n_rows), [&](int64_t task, int) {
+    run(threads_for(s.n_rows, n_threads), task_count(s.n_rows), [&](int64_t task, int) {
       std::vector<uint64_t> reach(masks ? (size_t)t.n_nodes * (BLOCK / 64) : 0);
-      for (int64_t at = task * PIECE; at < std::min(s.n_rows, (task + 1) * PIECE); at += BLOCK) {
+      for (int64_t at = task * TASK_ROWS; at < std::min(s.n_rows, (task + 1) * TASK_ROWS); at += BLOCK) {
         const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
         Name* out = leaf + s.first + at;
         if (masks) {

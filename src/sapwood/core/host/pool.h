@@ -14,9 +14,11 @@ void run_tasks(int n_threads, int64_t n_tasks, Task task, void* f);
 int pool_workers();        // threads started in this process, the callers not counted
 void set_poll(Poll poll);  // how a run learns that the user pressed Ctrl-C
 
-constexpr int64_t PIECE = 16384;  // rows of a task, where tasks are runs of rows
-inline int64_t pieces(int64_t n) { return (n + PIECE - 1) / PIECE; }
-inline int threads_for(int64_t n, int n_threads) { return n < PIECE ? 1 : n_threads; }  // few rows are not worth a fork
+constexpr int64_t TASK_ROWS = 16384;  // rows of a task, where tasks are runs of rows
+inline int64_t task_count(int64_t n) { return (n + TASK_ROWS - 1) / TASK_ROWS; }
+inline int threads_for(int64_t n, int n_threads) {
+  return n < TASK_ROWS ? 1 : n_threads;
+}  // few rows are not worth a fork
 
 struct Interrupted {};  // thrown by run() on the calling thread once all its tasks have stopped
 

@@ -35,24 +35,24 @@ inline double split_score(Sums l, Sums r, const Penalty& p) {
 }
 
 // The cosine between a step and the negative gradients is N / sqrt(D), up to their own length: a side's parts of N and D.
-struct Angle {
+struct CosineParts {
   double along = 0, square = 0;
 };
-inline Angle angle_of(double g, double h, const Penalty& p) {
+inline CosineParts cosine_parts(double g, double h, const Penalty& p) {
   const double a = g / (h + p.lambda);
   return {a * g, (a * a) * h};
 }
-inline Angle operator+(Angle a, Angle b) { return {a.along + b.along, a.square + b.square}; }
-inline double length(Angle a) { return a.square > 0.0 ? a.along / __builtin_sqrt(a.square) : a.along; }
+inline CosineParts operator+(CosineParts a, CosineParts b) { return {a.along + b.along, a.square + b.square}; }
+inline double length(CosineParts a) { return a.square > 0.0 ? a.along / __builtin_sqrt(a.square) : a.along; }
 
 // Of a side's value, found from its body, on the gradients of its tail. Twice what the loss falls by there is 2N - D.
-inline Angle fit_of(double body_g, double body_h, double tail_g, double tail_h, const Penalty& p) {
+inline CosineParts tail_fit(double body_g, double body_h, double tail_g, double tail_h, const Penalty& p) {
   const double b = body_h + p.lambda;
   double a = b > 0.0 ? soft(body_g, p.alpha) / b : 0.0;
   if (p.step > 0.0) a = a > p.step ? p.step : a < -p.step ? -p.step : a;
   return {a * tail_g, (a * a) * tail_h};
 }
-inline double fall(Angle a) { return 2.0 * a.along - a.square; }
+inline double fall(CosineParts a) { return 2.0 * a.along - a.square; }
 
 // Whether a plain split score can reach `bar`, without its division.
 inline bool may_beat(Sums l, Sums r, const Penalty& p, double bar) {

@@ -15,7 +15,7 @@ enum Purpose : uint64_t {
   RANDOM_CUT = 20,
   LISTED = 21,
   PERMUTATION = 40,  // the order of rows
-  LUCK               // how a column's best split is favoured
+  RANDOM_STRENGTH    // how a column's best split is favoured
 };
 
 inline uint64_t mix(uint64_t x) {

@@ -20,7 +20,7 @@ struct Loss {
   static constexpr double path_smooth = 0.0;  // what path_smooth="auto" means
   static constexpr int n_fields = 0;
   static constexpr const Field* fields = nullptr;
-  static double least_rows(const double*) { return 1.0; }  // what min_samples_leaf="auto" means
+  static double default_min_samples_leaf(const double*) { return 1.0; }  // what min_samples_leaf="auto" means
   static double start(double mean, const double*) { return mean; }
   static Knot knot(double, double, const double*) { return {0.0, 0.0, 0.0}; }
 };

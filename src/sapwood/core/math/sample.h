@@ -6,14 +6,14 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-struct Asked {                // a row, before its answer
+struct SampleRow {            // a row, before its answer
   uint64_t key, tie_key, at;  // draws of this round, and the row's coordinate in them
   uint32_t size;              // of its gradients, in fixed point
   double share;               // of such rows that shall take part
 };
 
 struct Sampler {
-  static constexpr Counted counted = Counted::nothing;
+  static constexpr Threshold counted = Threshold::none;
   static constexpr bool weighs = false;    // factors other than 0 and 1
   static constexpr bool shares = false;    // takes a share of the rows, subsample
   static constexpr bool absolute = false;  // sizes are sums of |gradient|
@@ -29,6 +29,6 @@ struct Sampler {
   static double target(const double*, double share) { return share; }
 };
 
-inline bool under(uint64_t draw, double p) { return p >= 1.0 || draw < (uint64_t)(p * 0x1p64); }
+inline bool bernoulli(uint64_t draw, double p) { return p >= 1.0 || draw < (uint64_t)(p * 0x1p64); }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

@@ -11,7 +11,7 @@ struct Sums {  // of quantised gradients and hessians over rows: exact
 struct Pair {  // one row's quantised gradient and hessian
   int32_t g, h;
 };
-inline uint32_t size_of(const Pair& q) { return (uint32_t)(q.g < 0 ? -q.g : q.g); }
+inline uint32_t abs_gradient(const Pair& q) { return (uint32_t)(q.g < 0 ? -q.g : q.g); }
 
 struct Scale {  // fixed point: |q| <= 2^bits; exponents of the two maxima
   int bits = 14, g = 0, h = 0;
@@ -44,12 +44,12 @@ struct Knot {  // of a row's loss as a function of the step d: it falls `mass * 
 enum class Link { identity, sigmoid, softmax, exp, expm1, sigmoid2, step, one_vs_all };
 constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax", "exp", "expm1", "sigmoid2", "step", "one_vs_all"};
 
-enum class Counted { nothing, rank, mass };  // what a sampler must know of all rows before it asks one
+enum class Threshold { none, top_k, expected_count };  // what a sampler must know of all rows before it asks one
 
-struct Bar {          // how high it lies, found by counting
-  int64_t size = -1;  // rows of a larger size take part for certain
-  uint64_t tie = 0;   // rank: of that size, those whose 32-bit draw reaches this
-  double mu = 1.0;    // mass: what sizes are divided by
+struct SampleThreshold {  // how high it lies, found by counting
+  int64_t size = -1;      // rows of a larger size take part for certain
+  uint64_t tie = 0;       // rank: of that size, those whose 32-bit draw reaches this
+  double mu = 1.0;        // mass: what sizes are divided by
 };
 
 struct Open {  // a node that could be split: what a growth policy orders

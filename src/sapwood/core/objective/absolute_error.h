@@ -17,7 +17,7 @@ struct AbsoluteError : Loss {
     g = s > y ? 1.0 : -1.0;  // at the label any slope between will do; this one is scikit-learn's
     h = 1.0;
   }
-  static double least_rows(const double*) { return rows_for_quantile(0.5); }
+  static double default_min_samples_leaf(const double*) { return rows_for_quantile(0.5); }
   static Knot knot(double s, double y, const double*) { return knot_at_label(s, y, 1.0, 0.5); }
 };
 using objective_absolute_error = AbsoluteError;  // registers it

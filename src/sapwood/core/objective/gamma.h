@@ -11,7 +11,7 @@ struct Gamma : Loss {
   static constexpr const char* metric = "gamma";
   static constexpr const char* labels = "a number above 0";
   static constexpr bool mean_start = true;
-  static double least_rows(const double*) {
+  static double default_min_samples_leaf(const double*) {
     return 10.0;
   }  // a row far above its mean has hessian enough to stand alone
   static double loss(double s, double y, const double*) { return y * exp(-s) + s; }

@@ -23,7 +23,7 @@ struct Mape : Loss {
     g = s > y ? m : -m;  // at the label as absolute_error has it
     h = 1.0;
   }
-  static double least_rows(const double*) {
+  static double default_min_samples_leaf(const double*) {
     return 20.0;
   }  // rows of small labels weigh most, so a leaf has fewer rows than it counts
   static Knot knot(double s, double y, const double*) { return knot_at_label(s, y, mass(y), 0.5); }

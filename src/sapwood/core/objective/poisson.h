@@ -12,7 +12,7 @@ struct Poisson : Loss {
   static constexpr const char* labels = "a number of at least 0";
   static constexpr bool mean_start = true;
   // Newton's step of a row far above its mean m is y / m, where log(y / m) would do: it must not stand alone.
-  static double least_rows(const double*) { return 20.0; }
+  static double default_min_samples_leaf(const double*) { return 20.0; }
   static double loss(double s, double y, const double*) { return exp(s) - y * s; }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {
     const double m = exp(s);

@@ -20,7 +20,7 @@ struct Quantile : Loss {
     g = y >= s ? -f[0] : 1.0 - f[0];
     h = 1.0;
   }
-  static double least_rows(const double* f) { return rows_for_quantile(f[0]); }
+  static double default_min_samples_leaf(const double* f) { return rows_for_quantile(f[0]); }
   static Knot knot(double s, double y, const double* f) { return knot_at_label(s, y, 1.0, f[0]); }
 };
 using objective_quantile = Quantile;  // registers it

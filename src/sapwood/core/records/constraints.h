@@ -1,4 +1,4 @@
-// Rules: which splits a tree may have beyond its limits (NUMERICS, rules). Enters: what the user asked for, by column. Leaves: as it came.
+// SplitConstraints: which splits a tree may have beyond its limits (NUMERICS, rules). Enters: what the user asked for, by column. Leaves: as it came.
 #pragma once
 #include <stdint.h>
 
@@ -10,7 +10,7 @@ struct Forced {  // a split the top of a tree must have, and what follows on its
   int32_t column, bin, left, right;
 };
 
-struct Rules {
+struct SplitConstraints {
   std::vector<int8_t> direction;                // (n_columns) -1 falling, 0 free, 1 rising; empty: all free
   bool intermediate = false;                    // bounds by outputs and neighbours, not by midpoints
   std::vector<std::vector<int32_t>> groups;     // columns that may share a path; empty: all may

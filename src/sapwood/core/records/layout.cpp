@@ -34,7 +34,7 @@ void pack(std::vector<int> few, const std::vector<int>& n_bins, const std::vecto
     if (at == slots.size()) slots.push_back({{}, 1, 1});
     else open[slots[at].n_codes].erase(at);
     slots[at].columns.push_back(c), slots[at].n_codes *= n;
-    if (slots[at].columns.size() < MOST_MEMBERS) open[slots[at].n_codes].insert(at);
+    if (slots[at].columns.size() < MAX_MEMBERS) open[slots[at].n_codes].insert(at);
   }
   for (auto s = slots.begin() + first; s != slots.end(); s++)
     if (!s->fused()) s->n_codes = n_bins[s->columns[0]] + 1;
@@ -70,12 +70,13 @@ void Layout::by_slot(std::vector<int>& columns) const {
 
 bool may_fuse(int n_bins, int64_t n_rows) { return n_bins <= FUSED_CODES / 2 && pays(2, n_bins, n_rows); }
 
-Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, const std::vector<int>& usual,
-               const std::vector<Share>& shares, int64_t n_rows, bool exact) {
+Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing,
+               const std::vector<int>& default_code, const std::vector<BundlePlan>& shares, int64_t n_rows,
+               bool exact) {
   Layout l;
   const int n_columns = (int)n_bins.size();
   std::vector<uint8_t> in_share(n_columns, 0);
-  for (const Share& share : shares) {
+  for (const BundlePlan& share : shares) {
     Slot slot{share.columns, share.lists ? 0 : 1, 0, true};  // code 0 of a bundle: all members have their usual one
     for (const int c : share.columns) in_share[c] = 1, slot.n_codes += (int)codes_of(c, n_bins, missing);
     if (!share.lists) slot.code_bytes = slot.n_codes <= 256 ? 1 : 2;
@@ -99,7 +100,7 @@ Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missi
   for (int s = 0; s < n_slots; s++) {
     uint32_t first = l.slots[s].lists() ? 0 : 1;
     for (const int c : l.slots[s].shared ? l.slots[s].columns : std::vector<int>{}) {
-      l.members[c] = {s, 1, codes_of(c, n_bins, missing), first, usual[c]};
+      l.members[c] = {s, 1, codes_of(c, n_bins, missing), first, default_code[c]};
       first += l.members[c].n;
     }
     uint32_t step = 1;

@@ -16,11 +16,12 @@ namespace sapwood {
 struct Member {  // how a slot holds a column: the column's code is slot code / step % n,
   int slot = 0;
   uint32_t step = 1, n = 0;
-  uint32_t first = 0;  // or where it shares the slot: slot code - first, if that is one of its n codes,
-  int usual = -1;      // else the usual code
+  uint32_t first = 0;     // or where it shares the slot: slot code - first, if that is one of its n codes,
+  int default_code = -1;  // else the usual code
 };
 
-struct Share {  // thin columns (thin.h) in one slot: a bundle, no two of which have unusual codes in a row; or lists
+struct
+    BundlePlan {  // thin columns (thin.h) in one slot: a bundle, no two of which have unusual codes in a row; or lists
   std::vector<int> columns;
   bool lists = false;
 };
@@ -58,7 +59,7 @@ struct Layout {
     const Member& m = members[column];
     const uint32_t end = (uint32_t)slots[m.slot].n_codes;
     if (slots[m.slot].shared) {
-      for (uint32_t k = 0; k < end; k++) f(k, k - m.first < m.n ? k - m.first : (uint32_t)m.usual);
+      for (uint32_t k = 0; k < end; k++) f(k, k - m.first < m.n ? k - m.first : (uint32_t)m.default_code);
       return;
     }
     for (uint32_t at = 0, code = 0; at < end; code = code + 1 == m.n ? 0 : code + 1)
@@ -67,13 +68,13 @@ struct Layout {
   void by_slot(std::vector<int>& columns) const;  // rising columns in the order of their slots
 };
 
-constexpr int MOST_MEMBERS = 8;  // of a slot: 2^8 codes
+constexpr int MAX_MEMBERS = 8;  // of a slot: 2^8 codes
 
 bool may_fuse(int n_bins, int64_t n_rows);  // whether a column has few enough bins to share a slot by product
 
 // n_bins, missing, usual (columns): bins of values, whether some are missing, and thin.h. n_rows: the more, the more sharing by product
 // pays; 0: none. exact: a table for trees that look at every value.
-Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, const std::vector<int>& usual,
-               const std::vector<Share>& shares, int64_t n_rows, bool exact);
+Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing,
+               const std::vector<int>& default_code, const std::vector<BundlePlan>& shares, int64_t n_rows, bool exact);
 
 }  // namespace sapwood

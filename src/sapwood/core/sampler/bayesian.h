@@ -11,7 +11,7 @@ struct Bayesian : Sampler {
   static constexpr const char* field[] = {"bagging_temperature"};
   static constexpr const char* const* fields = field;
   static constexpr int n_fields = 1;
-  static double factor(const Asked& row, const Bar&, const double* f) {
+  static double factor(const SampleRow& row, const SampleThreshold&, const double* f) {
     const double u = ((double)(draw(row.key, row.at) >> 12) + 0.5) * 0x1p-52;  // neither 0 nor 1
     return exp(f[0] * log(-log(u)));
   }

@@ -9,7 +9,7 @@ namespace sapwood::inline SAPWOOD_ISA {
 struct Goss : Sampler {
   static constexpr const char* name = "goss";
   static constexpr const char* doc = "all rows with large gradients, some of the others, which count more";
-  static constexpr Counted counted = Counted::rank;
+  static constexpr Threshold counted = Threshold::top_k;
   static constexpr bool weighs = true, absolute = true;
   static constexpr const char* field[] = {"top_rate", "other_rate"};
   static constexpr const char* const* fields = field;
@@ -17,10 +17,10 @@ struct Goss : Sampler {
   static double add(double sum, double g) { return sum + (g < 0.0 ? -g : g); }
   static double most(int n_outputs, double times, const double*) { return n_outputs * times; }
   static double target(const double* f, double) { return f[0]; }
-  static double factor(const Asked& row, const Bar& bar, const double* f) {
+  static double factor(const SampleRow& row, const SampleThreshold& bar, const double* f) {
     const bool tied = bar.tie == 0 || draw(row.tie_key, row.at) >> 32 >= bar.tie;
     const bool top = (int64_t)row.size + tied > bar.size;
-    const double rest = under(draw(row.key, row.at), f[1] / (1.0 - f[0])) ? (1.0 - f[0]) / f[1] : 0.0;
+    const double rest = bernoulli(draw(row.key, row.at), f[1] / (1.0 - f[0])) ? (1.0 - f[0]) / f[1] : 0.0;
     return top ? 1.0 : rest;
   }
 };

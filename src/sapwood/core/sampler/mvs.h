@@ -8,7 +8,7 @@ namespace sapwood::inline SAPWOOD_ISA {
 struct Mvs : Sampler {
   static constexpr const char* name = "mvs";
   static constexpr const char* doc = "probability in proportion to the size of the gradient";
-  static constexpr Counted counted = Counted::mass;
+  static constexpr Threshold counted = Threshold::expected_count;
   static constexpr bool weighs = true, shares = true;
   static constexpr const char* field[] = {"mvs_reg"};
   static constexpr const char* const* fields = field;
@@ -21,9 +21,9 @@ struct Mvs : Sampler {
     const double reg = f[0] < 0.0 ? mean2 : f[0] * unit * unit;  // below 0: auto
     f[0] = reg < LARGEST ? reg : LARGEST;
   }
-  static double factor(const Asked& row, const Bar& bar, const double*) {
+  static double factor(const SampleRow& row, const SampleThreshold& bar, const double*) {
     if ((int64_t)row.size > bar.size) return 1.0;
-    return under(draw(row.key, row.at), row.size / bar.mu) ? bar.mu / row.size : 0.0;
+    return bernoulli(draw(row.key, row.at), row.size / bar.mu) ? bar.mu / row.size : 0.0;
   }
 };
 using sampler_mvs = Mvs;  // registers it

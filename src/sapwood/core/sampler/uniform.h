@@ -8,8 +8,8 @@ struct Uniform : Sampler {
   static constexpr const char* name = "uniform";
   static constexpr const char* doc = "every row with the probability subsample";
   static constexpr bool shares = true;
-  static double factor(const Asked& row, const Bar&, const double*) {
-    return under(draw(row.key, row.at), row.share) ? 1.0 : 0.0;
+  static double factor(const SampleRow& row, const SampleThreshold&, const double*) {
+    return bernoulli(draw(row.key, row.at), row.share) ? 1.0 : 0.0;
   }
 };
 using sampler_uniform = Uniform;  // registers it

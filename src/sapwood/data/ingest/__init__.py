@@ -26,7 +26,7 @@ from sapwood.data.categories import (
     of_objects,
 )
 from sapwood.errors import DataError
-from sapwood.params.types import LARGEST_SCORE
+from sapwood.params.types import MAX_SCORE
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -59,7 +59,7 @@ class Columns:
     ----------
     table : ndarray of shape (n_rows, n_columns), list of n_columns columns, or Sparse
         float32, float64, integer or bool in native byte order, any strides; NaN is missing. It may share memory with
-        what was read. The columns of a list are ndarrays of shape (n_rows,), `Stored` where they are sparse, `Coded`
+        what was read. The columns of a list are ndarrays of shape (n_rows,), `SparseColumn` where they are sparse, `Coded`
         where they are of categories.
     names : tuple of str or None
         Unique; None where the table has no names, or names that are not text.
@@ -71,18 +71,19 @@ class Columns:
     n_rows: int
     n_columns: int
 
-    def apart(self) -> list[Any]:
+    def as_columns(self) -> list[Any]:
         """The columns one by one; sparse ones stay so."""
         if isinstance(self.table, sparse.Sparse):
-            return sparse.apart(self.table)
+            return sparse.as_columns(self.table)
         return list(self.table.T if isinstance(self.table, np.ndarray) else self.table)
 
-    def filled(self) -> "Columns":
+    def dense(self) -> "Columns":
         """The same table with nothing sparse in it."""
         if not is_sparse(self.table):
             return self
         return replace(
-            self, table=[sparse.filled(one) if isinstance(one, sparse.Stored) else one for one in self.apart()]
+            self,
+            table=[sparse.dense(one) if isinstance(one, sparse.SparseColumn) else one for one in self.as_columns()],
         )
 
 
@@ -134,17 +135,17 @@ def read(
     )
 
 
-def _no_zeros(column: NDArray[Any] | Coded | sparse.Stored) -> NDArray[Any] | Coded | sparse.Stored:
+def _no_zeros(column: NDArray[Any] | Coded | sparse.SparseColumn) -> NDArray[Any] | Coded | sparse.SparseColumn:
     """A column in which zeros are missing; a category is none, whatever its name."""
     if isinstance(column, Coded):
         return column
-    return sparse.zeros_missing(column) if isinstance(column, sparse.Stored) else sparse.no_zeros(column)
+    return sparse.zeros_missing(column) if isinstance(column, sparse.SparseColumn) else sparse.no_zeros(column)
 
 
 def is_sparse(table: Any) -> bool:
     """Whether a table of `Columns`, or one of its columns, is sparse."""
     if isinstance(table, list):
-        return any(isinstance(one, sparse.Stored) for one in table)
+        return any(isinstance(one, sparse.SparseColumn) for one in table)
     return isinstance(table, sparse.Sparse)
 
 
@@ -226,7 +227,7 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
     order = [place[name] for name in names]
     if isinstance(columns.table, sparse.Sparse):
         return replace(columns, table=sparse.choose(columns.table, order), names=tuple(names))
-    table = columns.apart()
+    table = columns.as_columns()
     return replace(columns, table=[table[j] for j in order], names=tuple(names))
 
 
@@ -248,7 +249,7 @@ def encode(columns: Columns, categories: Mapping[int, Dictionary], what: str) ->
     """
     if not categories:
         return columns
-    table = columns.apart()
+    table = columns.as_columns()
     for column, dictionary in categories.items():
         where = f"column {columns.names[column]!r} of {what}" if columns.names else f"column {column} of {what}"
         table[column] = dictionary.encode(as_categories(table[column], where), where)
@@ -257,7 +258,7 @@ def encode(columns: Columns, categories: Mapping[int, Dictionary], what: str) ->
 
 def as_categories(column: NDArray[Any] | Coded, where: str) -> Coded:
     """A column that was read as numbers, because nothing in it said otherwise, as categories."""
-    if isinstance(column, sparse.Stored):
+    if isinstance(column, sparse.SparseColumn):
         raise ColumnTypeError(f"{where} is sparse, and of categories elsewhere; make it dense.")
     return column if isinstance(column, Coded) else of_numbers(column, None, where)
 
@@ -377,7 +378,7 @@ def init_score(scores: Any, n_rows: int) -> NDArray[np.float64] | None:
         raise DataError(f"init_score must be of shape (n_rows,) or (n_rows, n_outputs), got {values.shape}.")
     _check_length(values, n_rows, "init_score")
     _check_finite(values, "init_score")
-    _check_size(values, LARGEST_SCORE, "init_score")
+    _check_size(values, MAX_SCORE, "init_score")
     return values
 
 
@@ -585,7 +586,9 @@ def _coded(series: "nw.Series[Any]", where: str) -> Coded:
     return Coded.of(array.indices.cast("int32").fill_null(-1).to_numpy(), array.dictionary.to_pylist(), where)
 
 
-def _from_column(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded | sparse.Stored:
+def _from_column(
+    series: "nw.Series[Any]", where: str, category: bool | None
+) -> NDArray[Any] | Coded | sparse.SparseColumn:
     """One column of a data frame, sparse where pandas has it so."""
     stored = None if category else sparse.of_series(getattr(series.to_native(), "array", None), where, _readable)
     return _from_series(series, where, category) if stored is None else stored

@@ -49,8 +49,8 @@ def enumerated(
             f"exact=True asks all sets of the model's columns, and it has {n}; at most {MOST_PLAYERS} are taken. Leave "
             "it out: values along the chord take any number."
         )
-    own = [np.tile(column, n_other) for column in rows.apart()]
-    other = [np.repeat(column, n_rows) for column in background.apart()]
+    own = [np.tile(column, n_other) for column in rows.as_columns()]
+    other = [np.repeat(column, n_rows) for column in background.as_columns()]
     worth = np.zeros((1 << n, n_rows, booster.n_outputs))  # by set of known columns, a bit for each
     for known in range(1 << n):
         seen = {column for k, column in enumerate(players) if known >> k & 1}

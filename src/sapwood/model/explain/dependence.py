@@ -77,7 +77,7 @@ def partial_dependence(
     if not 1 <= len(asked) <= 2:
         raise ParameterError(f"columns={columns!r}: choose one column, or two for a surface.")
     at = [column_of(booster, column) for column in asked]
-    table = table_of(booster._read(X).filled())
+    table = table_of(booster._read(X).dense())
     points = [grid] * len(at) if isinstance(grid, int) else [grid] if len(at) == 1 else list(grid)
     grids = tuple(_points(booster, j, table[:, j], given) for j, given in zip(at, points, strict=True))
     curves = []
@@ -123,7 +123,7 @@ def accumulated_effects(
             f"column {booster.feature_names[j]!r} has categories, which have no order to step along; see "
             "partial_dependence."
         )
-    table = table_of(booster._read(X).filled())
+    table = table_of(booster._read(X).dense())
     table = table[~np.isnan(table[:, j])]
     edges = _grid(table[:, j], grid)
     if len(edges) < 2:

@@ -162,7 +162,7 @@ def loss_function_change(ask: Ask) -> Floats:
 def permutation(ask: Ask) -> Floats:
     """How much worse the metric is, on average over repeats, where a column's (a group's) values are dealt out anew."""
     judge = _Judge(ask)
-    table = ask.booster._read(ask.X).filled().apart()
+    table = ask.booster._read(ask.X).dense().as_columns()
     whole = judge.badness(ask.booster._predict_columns(table, ask.n_jobs))
     used = set(np.flatnonzero(of_splits(ask, "weight")).tolist())
     result = []
@@ -183,8 +183,8 @@ def sage(ask: Ask) -> Floats:
     of columns are drawn, and each is taken forwards and backwards.
     """
     judge = _Judge(ask)
-    table = ask.booster._read(ask.X).filled().apart()
-    other = ask.booster._read(ask.X if ask.background is None else ask.background).filled().apart()
+    table = ask.booster._read(ask.X).dense().as_columns()
+    other = ask.booster._read(ask.X if ask.background is None else ask.background).dense().as_columns()
     n_other = len(other[0])
     if ask.background is None:  # a few rows stand for all
         chosen = np.sort(np.argsort(cpu.draw(ask.seed, SAGE, 0, 0, n_other), kind="stable")[:32])
@@ -455,7 +455,7 @@ def column_of(booster: "Booster", column: int | str) -> int:
 
 def _pair(ask: Ask) -> tuple[Floats, Floats]:
     """Two rows and their scores."""
-    rows = shapley.table_of(ask.booster._read(_need(ask.X, "X")).filled())
+    rows = shapley.table_of(ask.booster._read(_need(ask.X, "X")).dense())
     if len(rows) != 2 or ask.booster.n_outputs > 1:
         raise ParameterError(
             "a prediction difference is that of two rows, X of shape (2, n_columns), and of one score."

@@ -138,7 +138,7 @@ def explain(
     if exact and space == "raw" and not len(booster.combinations):
         raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
     n_threads = cpu.threads(n_jobs)
-    columns = booster._read(X, min_rows=0).filled()
+    columns = booster._read(X, min_rows=0).dense()
     whole = booster._whole(columns)
     core = booster._explainer if by is None else explainer(booster, by)
     ask = _Ask(booster, core, whole, interactions, n_threads)
@@ -149,7 +149,7 @@ def explain(
             start = start + each / _rounds(booster)
         values, base = ask.values(None), np.tile(start, (columns.n_rows, 1))
     else:
-        other = booster._whole(booster._read(background).filled())
+        other = booster._whole(booster._read(background).dense())
         scores = booster.predict(background, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
         if space == "raw" and not exact:
             means = [cpu.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
@@ -318,9 +318,9 @@ class _Ask:
 
     def values(self, background: Any) -> Floats:
         """(n_rows, n_outputs, n_columns), or with a second axis of columns."""
-        if background is not None and self.core.most_columns > 64:
+        if background is not None and self.core.max_path_columns > 64:
             raise ParameterError(
-                f"a path of the model has {self.core.most_columns} different columns; against a background there may "
+                f"a path of the model has {self.core.max_path_columns} different columns; against a background there may "
                 "be 64. Explain without one, or train with a smaller max_depth."
             )
         rest = (0, self.booster.trees.n_trees, self.n_threads)
@@ -341,7 +341,7 @@ def _rescaled(ask: _Ask, other: ingest.Columns, scores: Floats, own: Floats, cur
     """Values along a curve of the scores: against each row of the background, raw ones times the slope of the chord."""
     values, base = np.zeros(()), np.zeros(())
     for i, score in enumerate(scores):
-        row = [column[i : i + 1] for column in other.apart()]
+        row = [column[i : i + 1] for column in other.as_columns()]
         apart = np.abs(own - score) >= CLOSE
         low, high = np.where(apart, score, own - CLOSE), np.where(apart, own, own + CLOSE)
         slope = (curve(high) - curve(low)) / (high - low)

@@ -9,10 +9,10 @@
 #include <new>
 #include <stdexcept>
 
+#include "cpu/data/transpose.h"
+#include "host/pool.h"
 #include "math/fixed.h"
 #include "math/hash.h"
-#include "host/pool.h"
-#include "cpu/data/transpose.h"
 
 namespace sapwood {
 
@@ -53,7 +53,7 @@ Memory& Memory::operator=(Memory&& o) noexcept {
 }
 
 // ------------------------------------------------------------------------------------------------ weights
-Weights::Weights(const double* w, int64_t n) {
+RowWeights::RowWeights(const double* w, int64_t n) {
   if (w == nullptr) return;
   given = true, whole = true;
   double top = 0.0, sum = 0.0;  // `sum` only decides whether integers are small enough; it is exact while it matters
@@ -153,7 +153,8 @@ struct Place {
 };
 
 // The rows of the sample, in order: all of positive weight, or the `most` with the smallest draws among them; equal draws: lower row.
-std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& weights, int64_t most, int n_threads) {
+std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const RowWeights& weights, int64_t most,
+                               int n_threads) {
   int64_t n = 0, live = 0, first = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
   for (int64_t i = 0; i < n; i++) live += weights.of(i) > 0;
@@ -173,13 +174,13 @@ std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const Weights& 
     int64_t row;
   };
   const uint64_t k = key(0, CUTS, 0, 0);
-  std::vector<std::vector<Drawn>> parts(pieces(n));
+  std::vector<std::vector<Drawn>> parts(task_count(n));
   std::vector<uint64_t> draws;
   int64_t sure = 0;  // smaller draws than `draws` has
   auto draw_up_to = [&](uint64_t floor, uint64_t ceiling) {
-    run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
+    run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
       parts[t].clear();
-      for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++)
+      for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++)
         if (const uint64_t d = draw(k, i); d <= ceiling && weights.of(i) > 0) parts[t].push_back({d, i});
     });
     draws.clear(), sure = 0;
@@ -212,7 +213,7 @@ Run run_at(const Sorted<Key, Weight>& s, size_t n, size_t begin) {
   return r;
 }
 
-// Bins of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
+// ColumnHistogram of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
 template <class Key, class Weight>
 std::vector<double> walk(const Sorted<Key, Weight>& s, size_t n, int bins) {
   int64_t rest = 0, acc = 0;
@@ -236,7 +237,7 @@ bool is_finite(double x) { return x - x == 0.0; }  // neither NaN nor infinity
 
 struct ColumnSketch {
   const std::vector<Chunk>& chunks;
-  const Weights& weights;
+  const RowWeights& weights;
   const std::vector<int64_t>& live;  // by chunk: rows of positive weight
   int max_bins;
 
@@ -281,7 +282,7 @@ struct ColumnSketch {
         fits = !is_finite(x[i]) || add(x[i]);
       }
     });
-    return fits && (n_live == 0 || !is_finite(column.absent) || add(column.absent));
+    return fits && (n_live == 0 || !is_finite(column.fill_value) || add(column.fill_value));
   }
 };
 
@@ -291,8 +292,8 @@ bool some_sparse(const std::vector<Chunk>& chunks, int column) {
 
 bool is_single(const std::vector<Chunk>& chunks, int column) {  // float32 holds every value
   return std::all_of(chunks.begin(), chunks.end(), [&](const Chunk& chunk) {
-    const Kind k = chunk.columns[column].kind;
-    return k == Kind::f32 || k == Kind::i8 || k == Kind::u8 || k == Kind::i16 || k == Kind::u16;
+    const DType k = chunk.columns[column].kind;
+    return k == DType::f32 || k == DType::i8 || k == DType::u8 || k == DType::i16 || k == DType::u16;
   });
 }
 
@@ -304,7 +305,7 @@ struct Lanes {           // of one worker: a list of keys for each of its column
 
 struct Quantiles {
   const std::vector<Chunk>& chunks;
-  const Weights& weights;
+  const RowWeights& weights;
   const std::vector<Place>& places;
   int max_bins, min_samples_bin, n_threads;
 
@@ -348,8 +349,8 @@ struct Quantiles {
             rows_left = 0;
           }
         if (rows_left == 0) continue;
-        add(column.absent, weight_left);
-        if (is_finite(column.absent)) unseen += rows_left - 1;
+        add(column.fill_value, weight_left);
+        if (is_finite(column.fill_value)) unseen += rows_left - 1;
       }
       std::vector<uint64_t> other(keys.size());
       std::vector<int64_t> other_heavy(keys.size());
@@ -362,9 +363,9 @@ struct Quantiles {
   template <class Real, class F>
   bool by_sixteen(int first, int last, F&& f) const {
     std::vector<int> at;
-    for (const Chunk& chunk : chunks) at.push_back(beside(chunk, first, last));
+    for (const Chunk& chunk : chunks) at.push_back(row_major_run(chunk, first, last));
     if (sizeof(Real) == 8 || std::any_of(at.begin(), at.end(), [&](int a) { return a < 0; })) return false;
-    float x[BESIDE * STRIPE];
+    float x[RUN * STRIPE];
     const char *rows[STRIPE], *next[STRIPE];
     auto find = [&](size_t i, const char** to) {
       const int n = (int)std::min<size_t>(STRIPE, places.size() - std::min(i, places.size()));
@@ -372,7 +373,7 @@ struct Quantiles {
         const Place& p = places[i + j];
         const Column& head = chunks[p.chunk].columns[at[p.chunk]];
         to[j] = head.data + p.row * head.stride;
-        __builtin_prefetch(to[j]), __builtin_prefetch(to[j] + 4 * BESIDE - 1);
+        __builtin_prefetch(to[j]), __builtin_prefetch(to[j] + 4 * RUN - 1);
       }
       return n;
     };
@@ -451,7 +452,7 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
                                            int min_samples_bin, int n_threads) {
   int64_t n = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
-  const Weights weights(weight, n);
+  const RowWeights weights(weight, n);
   const int n_columns = (int)chunks[0].columns.size();
   std::vector<std::vector<double>> cuts(n_columns);
   std::vector<uint8_t> many(n_columns);
@@ -480,13 +481,13 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
 namespace {
 
 bool any_missing(const Column& column, int64_t first, int n, bool category) {
-  if (column.kind != Kind::f32 && column.kind != Kind::f64 && !category) return false;
+  if (column.kind != DType::f32 && column.kind != DType::f64 && !category) return false;
   bool any = false;
   if (category) {
     int32_t x[BLOCK];
     load_as<int32_t>(column, first, n, x);
     for (int i = 0; i < n; i++) any |= x[i] < 0;
-  } else if (column.kind == Kind::f32) {
+  } else if (column.kind == DType::f32) {
     float x[BLOCK];
     load_as<float>(column, first, n, x);
     for (int i = 0; i < n; i++) any |= x[i] != x[i];
@@ -499,7 +500,7 @@ bool any_missing(const Column& column, int64_t first, int n, bool category) {
 }
 }  // namespace
 
-Cuts::Cuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
+PaddedCuts::PaddedCuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
   size_t padded = 1;
   while (padded < cuts.size() + 1) padded *= 2;
   d = cuts;
@@ -513,9 +514,9 @@ Cuts::Cuts(const std::vector<double>& cuts) : n((int)cuts.size()) {
 }
 
 template <class Bin32, class Bin64, class Code>
-static void encode_by(const Column& column, int64_t first, int n, const Cuts& cuts, Bin32 bin32, Bin64 bin64,
+static void encode_by(const Column& column, int64_t first, int n, const PaddedCuts& cuts, Bin32 bin32, Bin64 bin64,
                       Code* code) {
-  if (column.kind == Kind::f32 && !column.sparse()) {
+  if (column.kind == DType::f32 && !column.sparse()) {
     float x[BLOCK];
     load_as<float>(column, first, n, x);
     bin32(x, n, cuts.f.data(), cuts.n, code);
@@ -526,11 +527,11 @@ static void encode_by(const Column& column, int64_t first, int n, const Cuts& cu
   }
 }
 
-void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16_t* code) {
+void encode(const Column& column, int64_t first, int n, const PaddedCuts& cuts, uint16_t* code) {
   encode_by(column, first, n, cuts, kernels().bin32, kernels().bin64, code);
 }
 
-void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint8_t* code) {
+void encode(const Column& column, int64_t first, int n, const PaddedCuts& cuts, uint8_t* code) {
   encode_by(column, first, n, cuts, kernels().bin32_byte, kernels().bin64_byte, code);
 }
 
@@ -552,40 +553,40 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
     is_category.push_back(n_categories[c] > 0), any_category |= n_categories[c] > 0;
     n_bins.push_back(is_category[c] ? n_categories[c] : (int)cuts[c].size() + 1);
   }
-  has_missing.assign(n_columns, 0), usual.assign(n_columns, -1);
-  std::vector<Cuts> ready(cuts.begin(), cuts.end());
+  has_missing.assign(n_columns, 0), default_code.assign(n_columns, -1);
+  std::vector<PaddedCuts> ready(cuts.begin(), cuts.end());
   if (exact) {
-    layout = lay_out(n_bins, has_missing, usual, {}, 0, true);
+    layout = lay_out(n_bins, has_missing, default_code, {}, 0, true);
     rank_chunks(chunks, ready, n_threads);
     return;
   }
-  std::vector<Thin> thin = thin_out(chunks, ready, fuse, n_threads);
+  std::vector<SparseColumns> thin = encode_sparse(chunks, ready, fuse, n_threads);
   for (size_t k = 0; k < chunks.size(); k++) encode_shard(chunks[k], std::move(thin[k]), ready, n_threads);
 }
 
 // Encodes the thin columns and lays out all of them.
-std::vector<Thin> Binned::thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready,
-                                   std::optional<bool> fuse, int n_threads) {
-  usual = usual_codes(chunks, ready);
+std::vector<SparseColumns> Binned::encode_sparse(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready,
+                                                 std::optional<bool> fuse, int n_threads) {
+  default_code = default_codes(chunks, ready);
   for (int c = 0; c < n_columns; c++)
-    if (is_category[c]) usual[c] = -1;
-  std::vector<Thin> thin;
+    if (is_category[c]) default_code[c] = -1;
+  std::vector<SparseColumns> thin;
   std::vector<int64_t> first;
   int64_t n = 0;
   for (const Chunk& chunk : chunks) {
-    thin.emplace_back(chunk, usual, ready, n_threads);
+    thin.emplace_back(chunk, default_code, ready, n_threads);
     first.push_back(n);
     n += chunk.n_rows;
   }
   for (int c = 0; c < n_columns; c++)
-    for (size_t k = 0; k < thin.size() && usual[c] >= 0; k++) {
+    for (size_t k = 0; k < thin.size() && default_code[c] >= 0; k++) {
       const Entries e = thin[k].of(c);
-      has_missing[c] |= usual[c] == n_bins[c] || std::find(e.codes, e.codes + e.n, n_bins[c]) != e.codes + e.n;
+      has_missing[c] |= default_code[c] == n_bins[c] || std::find(e.codes, e.codes + e.n, n_bins[c]) != e.codes + e.n;
     }
-  const std::vector<Share> shares = share_slots(thin, first, n, usual, n_bins, has_missing);
+  const std::vector<BundlePlan> shares = bundle_columns(thin, first, n, default_code, n_bins, has_missing);
   const int64_t rows = !fuse ? n : *fuse ? INT64_MAX : 0;
   find_missing(chunks, rows, n_threads);
-  layout = lay_out(n_bins, has_missing, usual, shares, rows, false);
+  layout = lay_out(n_bins, has_missing, default_code, shares, rows, false);
   return thin;
 }
 
@@ -593,7 +594,7 @@ std::vector<Thin> Binned::thin_out(const std::vector<Chunk>& chunks, const std::
 void Binned::find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads) {
   std::vector<int> columns;
   for (int c = 0; c < n_columns; c++)
-    if (may_fuse(n_bins[c], rows) && usual[c] < 0) columns.push_back(c);
+    if (may_fuse(n_bins[c], rows) && default_code[c] < 0) columns.push_back(c);
   if (columns.empty()) return;
   std::vector<std::vector<uint8_t>> found(n_threads, std::vector<uint8_t>(n_columns, 0));
   for (const Chunk& chunk : chunks)
@@ -611,7 +612,7 @@ void Binned::find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_
 
 // `single` (n): its values, if they were read with others.
 template <class Code>
-void Binned::encode_column(const Chunk& chunk, int c, int64_t at, int n, const Cuts& ready, const float* single,
+void Binned::encode_column(const Chunk& chunk, int c, int64_t at, int n, const PaddedCuts& ready, const float* single,
                            Code* code) const {
   if (is_category[c]) return encode_categories(chunk.columns[c], at, n, n_bins[c], code);
   if (single == nullptr) return encode(chunk.columns[c], at, n, ready, code);
@@ -644,9 +645,9 @@ void Binned::add_shard(Shard shard) {
 }
 
 // gone (columns) OUT: 1 where a code is that of missing values
-template <class Code, class Turned>
-void Binned::encode_slot(const Chunk& chunk, int s, int64_t at, int n, const std::vector<Cuts>& ready, Turned& turned,
-                         Code* code, std::vector<uint8_t>& gone) const {
+template <class Code, class TransposedStripe>
+void Binned::encode_slot(const Chunk& chunk, int s, int64_t at, int n, const std::vector<PaddedCuts>& ready,
+                         TransposedStripe& turned, Code* code, std::vector<uint8_t>& gone) const {
   const Slot& slot = layout.slots[s];
   if (!slot.fused()) {
     const int c = slot.columns[0];
@@ -663,12 +664,12 @@ void Binned::encode_slot(const Chunk& chunk, int s, int64_t at, int n, const std
   }
 }
 
-void Binned::encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads) {
+void Binned::encode_shard(const Chunk& chunk, SparseColumns thin, const std::vector<PaddedCuts>& ready, int n_threads) {
   Shard shard = new_shard(chunk.n_rows);
   encode_shares(shard, std::move(thin), n_threads);
   std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
-  const std::vector<int> near = all_beside(chunk, std::vector<uint8_t>(n_columns, 1));
-  auto encode_stripe = [&](int64_t at, int n, Turned<STRIPE>& turned, std::vector<uint8_t>& gone) {
+  const std::vector<int> near = row_major_runs(chunk, std::vector<uint8_t>(n_columns, 1));
+  auto encode_stripe = [&](int64_t at, int n, TransposedStripe<STRIPE>& turned, std::vector<uint8_t>& gone) {
     turned.go(at, n);
     for (const Group& g : layout.groups) {
       if (g.code_bytes == 0) continue;
@@ -685,14 +686,14 @@ void Binned::encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>
         if (!layout.slots[s].shared) encode_slot(chunk, s, at, n, ready, turned, (uint16_t*)own, gone);
         for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * g.stride + k] = ((const uint16_t*)own)[i];
       }
-      if (g.code_bytes == 1) kernels().weave(bytes, g.width, n, (uint8_t*)rows, g.stride);
+      if (g.code_bytes == 1) kernels().interleave(bytes, g.width, n, (uint8_t*)rows, g.stride);
       // The padding is never read as a code, but it is written, so that bytes are defined.
       for (int i = 0; i < n && g.stride > (size_t)g.width; i++)
         memset(rows + (i * g.stride + g.width) * g.code_bytes, 0, (g.stride - g.width) * g.code_bytes);
     }
   };
   run(n_threads, (chunk.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
-    Turned<STRIPE> turned(chunk, near);
+    TransposedStripe<STRIPE> turned(chunk, near);
     const int64_t end = std::min(chunk.n_rows, (b + 1) * BLOCK);
     for (int64_t at = b * BLOCK; at < end; at += STRIPE)
       encode_stripe(at, (int)std::min<int64_t>(STRIPE, end - at), turned, missing[worker]);
@@ -703,7 +704,7 @@ void Binned::encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>
 }
 
 // The planes of bundles, and lists.
-void Binned::encode_shares(Shard& shard, Thin thin, int n_threads) {
+void Binned::encode_shares(Shard& shard, SparseColumns thin, int n_threads) {
   const int n_slots = (int)layout.slots.size(), n_lists = n_slots - layout.first_list;
   run(n_threads, layout.first_list, [&](int64_t s, int) {
     const Slot& slot = layout.slots[s];
@@ -733,7 +734,7 @@ void Binned::encode_shares(Shard& shard, Thin thin, int n_threads) {
 uint32_t Binned::listed_code(const Shard& s, int column, int64_t row) const {
   const Entries e = s.thin.of(column);
   const int32_t* at = std::lower_bound(e.rows, e.rows + e.n, row);
-  return at < e.rows + e.n && *at == row ? e.codes[at - e.rows] : (uint32_t)usual[column];
+  return at < e.rows + e.n && *at == row ? e.codes[at - e.rows] : (uint32_t)default_code[column];
 }
 
 uint32_t Binned::code(const Shard& s, int column, int64_t row) const {
@@ -741,7 +742,7 @@ uint32_t Binned::code(const Shard& s, int column, int64_t row) const {
   const Slot& slot = layout.slots[m.slot];
   if (slot.lists()) return listed_code(s, column, row);
   const uint32_t code = slot_code(s, m.slot, row);
-  if (slot.shared) return code - m.first < m.n ? code - m.first : (uint32_t)m.usual;
+  if (slot.shared) return code - m.first < m.n ? code - m.first : (uint32_t)m.default_code;
   return slot.fused() ? code / m.step % m.n : code;
 }
 
@@ -754,7 +755,7 @@ void Binned::codes(int column, Code* out) const {
   for (const Shard& s : shards) {
     Code* to = out + s.first;
     if (slot.lists()) {
-      std::fill(to, to + s.n_rows, (Code)usual[column]);
+      std::fill(to, to + s.n_rows, (Code)default_code[column]);
       const Entries e = s.thin.of(column);
       for (int64_t i = 0; i < e.n; i++) to[e.rows[i]] = (Code)e.codes[i];
     } else if (own.empty() && slot.code_bytes == sizeof(Code)) {
@@ -772,7 +773,7 @@ template void Binned::codes(int, uint16_t*) const;
 template void Binned::codes(int, uint32_t*) const;
 
 // The order of values runs through all chunks, and so do row ids: one shard.
-void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads) {
+void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready, int n_threads) {
   int64_t rows = 0;
   for (const Chunk& chunk : chunks) rows += chunk.n_rows;
   Shard shard = new_shard(rows);

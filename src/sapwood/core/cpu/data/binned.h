@@ -1,25 +1,25 @@
-// Cuts and codes: from chunks of a table to a Binned, the immutable form that trees are grown on.
+// PaddedCuts and codes: from chunks of a table to a Binned, the immutable form that trees are grown on.
 #pragma once
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "cpu/data/sparse_columns.h"
+#include "cpu/data/table.h"
 #include "cpu/kernels/kernels.h"
 #include "host/memory.h"
 #include "records/layout.h"
-#include "cpu/data/table.h"
-#include "cpu/data/sparse_columns.h"
 
 namespace sapwood {
 
 // What a row counts for (NUMERICS 2): nothing given, whole multiples, or real weights in fixed point.
-struct Weights {
+struct RowWeights {
   bool given = false, whole = false, unit = false;  // unit: every weight is 0 or 1
   std::vector<int32_t> multiple;                    // whole: W; real: C
   int shift = 0;                                    // counts read multiple / 2^shift
   const double* real = nullptr;                     // (n) the weights themselves, where they are not whole
-  Weights() = default;
-  Weights(const double* w, int64_t n);
+  RowWeights() = default;
+  RowWeights(const double* w, int64_t n);
   int64_t of(int64_t row) const { return given ? multiple[row] : 1; }
 };
 
@@ -38,7 +38,7 @@ struct Shard {
   Memory groups, planes;
   std::vector<size_t> plane_at;  // (slots) bytes
   std::vector<RowCodes> lists;   // (slots that are lists)
-  Thin thin;                     // their columns
+  SparseColumns thin;            // their columns
 };
 
 class Binned {
@@ -56,7 +56,7 @@ class Binned {
   std::vector<int> n_bins;  // of values; the code n_bins means missing
   std::vector<uint8_t> has_missing, is_category;
   bool any_category = false;
-  std::vector<int> usual;  // the code of what a thin column does not list, or -1
+  std::vector<int> default_code;  // the code of what a thin column does not list, or -1
   Layout layout;
   std::vector<Shard> shards;
   size_t n_bytes() const;
@@ -79,21 +79,21 @@ class Binned {
   }
 
  private:
-  std::vector<Thin> thin_out(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, std::optional<bool> fuse,
-                             int n_threads);
+  std::vector<SparseColumns> encode_sparse(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready,
+                                           std::optional<bool> fuse, int n_threads);
   void find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads);
   Shard new_shard(int64_t n_rows);
   void add_shard(Shard shard);
   template <class Code>
-  void encode_column(const Chunk& chunk, int c, int64_t at, int n, const Cuts& ready, const float* single,
+  void encode_column(const Chunk& chunk, int c, int64_t at, int n, const PaddedCuts& ready, const float* single,
                      Code* code) const;
-  template <class Code, class Turned>
-  void encode_slot(const Chunk& chunk, int slot, int64_t at, int n, const std::vector<Cuts>& ready, Turned& turned,
-                   Code* code, std::vector<uint8_t>& gone) const;
-  void encode_shard(const Chunk& chunk, Thin thin, const std::vector<Cuts>& ready, int n_threads);
-  void encode_shares(Shard& shard, Thin thin, int n_threads);
+  template <class Code, class TransposedStripe>
+  void encode_slot(const Chunk& chunk, int slot, int64_t at, int n, const std::vector<PaddedCuts>& ready,
+                   TransposedStripe& turned, Code* code, std::vector<uint8_t>& gone) const;
+  void encode_shard(const Chunk& chunk, SparseColumns thin, const std::vector<PaddedCuts>& ready, int n_threads);
+  void encode_shares(Shard& shard, SparseColumns thin, int n_threads);
   uint32_t listed_code(const Shard& s, int column, int64_t row) const;
-  void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Cuts>& ready, int n_threads);
+  void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready, int n_threads);
 };
 
 }  // namespace sapwood

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "math/hash.h"
 #include "host/pool.h"
+#include "math/hash.h"
 
 namespace sapwood {
 namespace {
@@ -24,12 +24,12 @@ class Lister {
   }
 
   Listing list() {
-    const std::vector<int> usual = usual_codes();
+    const std::vector<int> default_code = default_codes();
     Listing out;
     for (int c = 0; c < b_.n_columns; c++)
-      if (usual[c] >= 0) out.column.push_back(c), out.usual.push_back((uint16_t)usual[c]);
+      if (default_code[c] >= 0) out.column.push_back(c), out.default_code.push_back((uint16_t)default_code[c]);
     own_.resize(b_.n_columns);
-    run(n_threads_, (int64_t)l_.slots.size(), [&](int64_t s, int) { list_slot((int)s, usual); });
+    run(n_threads_, (int64_t)l_.slots.size(), [&](int64_t s, int) { list_slot((int)s, default_code); });
     for (const int32_t c : out.column) out.offset.push_back(out.offset.back() + (int64_t)own_[c].row.size());
     out.row.resize((size_t)out.offset.back()), out.code.resize((size_t)out.offset.back());
     run(n_threads_, (int64_t)out.column.size(), [&](int64_t k, int) {
@@ -53,9 +53,9 @@ class Lister {
   };
 
   // (columns) the code that 7 of 8 rows of the sample have, or -1
-  std::vector<int> usual_codes() const {
-    std::vector<int> usual(b_.n_columns, -1);
-    if (b_.exact || b_.n_rows > 0xffffffff) return usual;
+  std::vector<int> default_codes() const {
+    std::vector<int> default_code(b_.n_columns, -1);
+    if (b_.exact || b_.n_rows > 0xffffffff) return default_code;
     const int64_t least = ((int64_t)sample_.size() * 7 + 7) / 8;
     std::vector<int64_t> hits(b_.n_columns, 0);  // of thin columns: rows of the sample that are listed
     for (int s = 0; s < (int)l_.slots.size(); s++)
@@ -64,9 +64,9 @@ class Lister {
     for (int c = 0; c < b_.n_columns; c++) {
       const bool thin = l_.slot_of(c).shared;
       if (b_.is_category[c]) continue;
-      usual[c] = thin && (int64_t)sample_.size() - hits[c] >= least ? b_.usual[c] : majority(c, least);
+      default_code[c] = thin && (int64_t)sample_.size() - hits[c] >= least ? b_.default_code[c] : majority(c, least);
     }
-    return usual;
+    return default_code;
   }
 
   int majority(int c, int64_t least) const {
@@ -96,13 +96,13 @@ class Lister {
     for (uint32_t i = offset[p.row]; i < offset[p.row + 1]; i++) one(lists.codes.as<uint16_t>()[i]);
   }
 
-  void list_slot(int s, const std::vector<int>& usual) {
+  void list_slot(int s, const std::vector<int>& default_code) {
     const Slot& slot = l_.slots[s];
-    auto by_layout = [&](int c) { return slot.shared && usual[c] == b_.usual[c]; };
+    auto by_layout = [&](int c) { return slot.shared && default_code[c] == b_.default_code[c]; };
     std::vector<int> of;  // by code of a bundle: whose it is, or -1
     for (const int c : slot.columns) {
-      if (usual[c] < 0) continue;
-      if (!by_layout(c)) list_codes_of(c, usual[c]);
+      if (default_code[c] < 0) continue;
+      if (!by_layout(c)) list_codes_of(c, default_code[c]);
       else if (slot.lists())
         for (const Shard& shard : b_.shards) {
           const Entries e = shard.thin.of(c);
@@ -120,11 +120,11 @@ class Lister {
       }
   }
 
-  void list_codes_of(int c, int usual) {
+  void list_codes_of(int c, int default_code) {
     std::vector<uint16_t> codes(b_.n_rows);
     b_.codes(c, codes.data());
     for (int64_t i = 0; i < b_.n_rows; i++)
-      if (codes[i] != usual) own_[c].add(i, codes[i]);
+      if (codes[i] != default_code) own_[c].add(i, codes[i]);
   }
 
   const Binned& b_;

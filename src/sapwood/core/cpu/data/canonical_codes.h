@@ -6,10 +6,10 @@
 namespace sapwood {
 
 struct Listing {
-  std::vector<int32_t> column;     // (k) rising
-  std::vector<uint16_t> usual;     // (k) the code of the rows that are not listed
-  std::vector<int64_t> offset{0};  // (k + 1) into what follows
-  std::vector<uint32_t> row;       // rising within a column
+  std::vector<int32_t> column;         // (k) rising
+  std::vector<uint16_t> default_code;  // (k) the code of the rows that are not listed
+  std::vector<int64_t> offset{0};      // (k + 1) into what follows
+  std::vector<uint32_t> row;           // rising within a column
   std::vector<uint16_t> code;
 };
 

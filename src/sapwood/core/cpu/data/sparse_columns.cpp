@@ -14,14 +14,14 @@ constexpr int MOST_CODES = 4096;     // of a bundle: its sums stay in L1
 constexpr int LIST_CODES = 65536;    // of lists: codes of 16 bits, sums that stay in L2
 constexpr size_t OPEN_BUNDLES = 64;  // that a column may join, those that last got one first
 
-uint16_t code_of(double x, const Cuts& cuts) {
+uint16_t code_of(double x, const PaddedCuts& cuts) {
   uint16_t code;
   kernels().bin64(&x, 1, cuts.d.data(), cuts.n, &code);
   return code;
 }
 
 struct Bundle {
-  Share share;
+  BundlePlan share;
   int n_codes = 1;  // 0: all members have their usual codes
   int64_t n_rows = 0;
   std::vector<uint64_t> taken;  // a bit a row
@@ -29,32 +29,33 @@ struct Bundle {
 
 }  // namespace
 
-std::vector<int> usual_codes(const std::vector<Chunk>& chunks, const std::vector<Cuts>& cuts) {
-  std::vector<int> usual(cuts.size(), -1);
+std::vector<int> default_codes(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& cuts) {
+  std::vector<int> default_code(cuts.size(), -1);
   for (size_t c = 0; c < cuts.size(); c++) {
     int64_t n_rows = 0, n_stored = 0;
     bool thin = true;
     for (const Chunk& chunk : chunks) {
       const Column& column = chunk.columns[c];
-      thin =
-          thin && column.sparse() && code_of(column.absent, cuts[c]) == code_of(chunks[0].columns[c].absent, cuts[c]);
+      thin = thin && column.sparse() &&
+             code_of(column.fill_value, cuts[c]) == code_of(chunks[0].columns[c].fill_value, cuts[c]);
       n_rows += chunk.n_rows, n_stored += column.n_stored;
     }
-    if (thin && n_stored * THIN <= n_rows) usual[c] = code_of(chunks[0].columns[c].absent, cuts[c]);
+    if (thin && n_stored * THIN <= n_rows) default_code[c] = code_of(chunks[0].columns[c].fill_value, cuts[c]);
   }
-  return usual;
+  return default_code;
 }
 
-Thin::Thin(const Chunk& chunk, const std::vector<int>& usual, const std::vector<Cuts>& cuts, int n_threads)
-    : begin_(usual.size(), 0), count_(usual.size(), 0) {
+SparseColumns::SparseColumns(const Chunk& chunk, const std::vector<int>& default_code,
+                             const std::vector<PaddedCuts>& cuts, int n_threads)
+    : begin_(default_code.size(), 0), count_(default_code.size(), 0) {
   int64_t at = 0;
-  for (size_t c = 0; c < usual.size(); c++) {
+  for (size_t c = 0; c < default_code.size(); c++) {
     begin_[c] = at;
-    if (usual[c] >= 0) at += chunk.columns[c].n_stored;
+    if (default_code[c] >= 0) at += chunk.columns[c].n_stored;
   }
   rows_ = Memory((size_t)at * 4), codes_ = Memory((size_t)at * 2);
-  run(n_threads, (int64_t)usual.size(), [&](int64_t c, int) {
-    if (usual[c] < 0) return;
+  run(n_threads, (int64_t)default_code.size(), [&](int64_t c, int) {
+    if (default_code[c] < 0) return;
     const Column& column = chunk.columns[c];
     int32_t* rows = rows_.as<int32_t>() + begin_[c];
     uint16_t *codes = codes_.as<uint16_t>() + begin_[c], code[BLOCK];
@@ -64,14 +65,14 @@ Thin::Thin(const Chunk& chunk, const std::vector<int>& usual, const std::vector<
       encode(column.stored(), first, m, cuts[c], code);
       for (int i = 0; i < m; i++) {  // a stored zero is overwritten by the next entry
         rows[n] = column.rows[first + i], codes[n] = code[i];
-        n += code[i] != usual[c];
+        n += code[i] != default_code[c];
       }
     }
     count_[c] = n;
   });
 }
 
-void Thin::keep(const std::vector<uint8_t>& wanted) {
+void SparseColumns::keep(const std::vector<uint8_t>& wanted) {
   int64_t n = 0;
   for (size_t c = 0; c < wanted.size(); c++) n += wanted[c] ? count_[c] : 0;
   Memory rows((size_t)n * 4), codes((size_t)n * 2);
@@ -88,7 +89,7 @@ void Thin::keep(const std::vector<uint8_t>& wanted) {
   rows_ = std::move(rows), codes_ = std::move(codes);
 }
 
-RowCodes::RowCodes(const Thin& thin, const Layout& layout, const Slot& slot, int64_t n_rows)
+RowCodes::RowCodes(const SparseColumns& thin, const Layout& layout, const Slot& slot, int64_t n_rows)
     : offset((size_t)(n_rows + 1) * 4) {
   uint32_t* at = offset.as<uint32_t>();
   memset(at, 0, (size_t)(n_rows + 1) * 4);
@@ -109,9 +110,9 @@ RowCodes::RowCodes(const Thin& thin, const Layout& layout, const Slot& slot, int
 
 // Greedy, columns with many entries first: those that belong together find each other before small ones come between them. The
 // choice does not depend on threads or chunks, and no choice changes a sum.
-std::vector<Share> share_slots(const std::vector<Thin>& shards, const std::vector<int64_t>& first, int64_t n_rows,
-                               const std::vector<int>& usual, const std::vector<int>& n_bins,
-                               const std::vector<uint8_t>& has_missing) {
+std::vector<BundlePlan> bundle_columns(const std::vector<SparseColumns>& shards, const std::vector<int64_t>& first,
+                                       int64_t n_rows, const std::vector<int>& default_code,
+                                       const std::vector<int>& n_bins, const std::vector<uint8_t>& has_missing) {
   std::vector<Bundle> open, done;
   std::vector<int> listed;
   auto each_row = [&](int c, auto&& f) {  // until f says no
@@ -131,15 +132,15 @@ std::vector<Share> share_slots(const std::vector<Thin>& shards, const std::vecto
            each_row(c, [&](int64_t r) { return (b.taken[r >> 6] >> (r & 63) & 1) == 0; });
   };
   std::vector<std::pair<int64_t, int>> order;  // less entries, column
-  for (int c = 0; c < (int)usual.size(); c++) {
+  for (int c = 0; c < (int)default_code.size(); c++) {
     int64_t n = 0;
-    for (const Thin& shard : shards) n -= shard.of(c).n;
-    if (usual[c] >= 0) order.push_back({n, c});
+    for (const SparseColumns& shard : shards) n -= shard.of(c).n;
+    if (default_code[c] >= 0) order.push_back({n, c});
   }
   std::sort(order.begin(), order.end());
   for (const auto& [_, c] : order) {
     // A bundle's codes that go right are one range, unless a column has missing values beside its usual one.
-    if ((has_missing[c] && usual[c] != n_bins[c]) || n_bins[c] >= MOST_CODES) {
+    if ((has_missing[c] && default_code[c] != n_bins[c]) || n_bins[c] >= MOST_CODES) {
       listed.push_back(c);
       continue;
     }
@@ -154,14 +155,15 @@ std::vector<Share> share_slots(const std::vector<Thin>& shards, const std::vecto
     }
     put(c, open.back());
   }
-  std::vector<Share> shares;
+  std::vector<BundlePlan> shares;
   for (auto* some : {&done, &open})
     for (Bundle& b : *some) {
       std::sort(b.share.columns.begin(), b.share.columns.end());
       if (b.n_rows * LOOSE >= n_rows && b.share.columns.size() > 1) shares.push_back(std::move(b.share));
       else if (b.n_rows * LOOSE < n_rows) listed.insert(listed.end(), b.share.columns.begin(), b.share.columns.end());
     }  // what is neither is a column alone, and has a slot of its own
-  std::sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) { return a.columns[0] < b.columns[0]; });
+  std::sort(shares.begin(), shares.end(),
+            [](const BundlePlan& a, const BundlePlan& b) { return a.columns[0] < b.columns[0]; });
   std::sort(listed.begin(), listed.end());
   int room = 0;
   for (const int c : listed) {

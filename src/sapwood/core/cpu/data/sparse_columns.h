@@ -1,4 +1,4 @@
-// Thin columns: most rows have one and the same code, the usual one; only the others are listed.
+// SparseColumns columns: most rows have one and the same code, the usual one; only the others are listed.
 // Enters: sparse columns and their cuts. Leaves: the listed rows of each, and which columns share a slot.
 //
 //   columns     a  b  c       a bundle of a and b      lists of a, b and c
@@ -8,9 +8,9 @@
 //
 // Sums of the usual code are never counted row by row: they are the node's, less those of the column's other codes.
 #pragma once
+#include "cpu/data/table.h"
 #include "host/memory.h"
 #include "records/layout.h"
-#include "cpu/data/table.h"
 
 namespace sapwood {
 
@@ -20,11 +20,12 @@ struct Entries {          // of one column in a shard
   int64_t n;
 };
 
-class Thin {  // the thin columns of a shard
+class SparseColumns {  // the thin columns of a shard
  public:
-  Thin() = default;
+  SparseColumns() = default;
   // usual (columns): -1 where a column is not thin
-  Thin(const Chunk& chunk, const std::vector<int>& usual, const std::vector<Cuts>& cuts, int n_threads);
+  SparseColumns(const Chunk& chunk, const std::vector<int>& default_code, const std::vector<PaddedCuts>& cuts,
+                int n_threads);
   Entries of(int column) const {
     return {rows_.as<int32_t>() + begin_[column], codes_.as<uint16_t>() + begin_[column], count_[column]};
   }
@@ -39,15 +40,15 @@ class Thin {  // the thin columns of a shard
 struct RowCodes {  // slot codes of lists, row by row
   Memory offset;   // (n_rows + 1) uint32
   Memory codes;    // (entries) uint16, rising within a row
-  RowCodes(const Thin& thin, const Layout& layout, const Slot& slot, int64_t n_rows);
+  RowCodes(const SparseColumns& thin, const Layout& layout, const Slot& slot, int64_t n_rows);
 };
 
 // The code of what sparse columns do not store, where at most a quarter of their rows is stored; else -1.
-std::vector<int> usual_codes(const std::vector<Chunk>& chunks, const std::vector<Cuts>& cuts);
+std::vector<int> default_codes(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& cuts);
 
 // Which thin columns share a slot; n_codes (columns): of values, and the missing one where there are any.
-std::vector<Share> share_slots(const std::vector<Thin>& shards, const std::vector<int64_t>& first, int64_t n_rows,
-                               const std::vector<int>& usual, const std::vector<int>& n_bins,
-                               const std::vector<uint8_t>& has_missing);
+std::vector<BundlePlan> bundle_columns(const std::vector<SparseColumns>& shards, const std::vector<int64_t>& first,
+                                       int64_t n_rows, const std::vector<int>& default_code,
+                                       const std::vector<int>& n_bins, const std::vector<uint8_t>& has_missing);
 
 }  // namespace sapwood

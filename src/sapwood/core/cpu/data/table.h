@@ -9,15 +9,15 @@
 
 namespace sapwood {
 
-enum class Kind : uint8_t { f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 };
+enum class DType : uint8_t { f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 };
 
 struct Column {
   const char* data;
   int64_t stride;  // bytes
-  Kind kind;
+  DType kind;
   const int32_t* rows = nullptr;  // (n_stored) IN, rising: whose values `data` has; null: those of all rows
   int64_t n_stored = 0;
-  double absent = 0.0;  // the value of all other rows
+  double fill_value = 0.0;  // the value of all other rows
   bool sparse() const { return rows != nullptr; }
   Column stored() const { return {data, stride, kind}; }  // its stored values alone, as a column
 };
@@ -26,7 +26,7 @@ struct RowLists {         // a table row by row, of which only some values are s
   const int64_t* offset;  // (n_rows + 1) IN, into what follows
   const int32_t* column;  // (n_stored) IN, in any order within a row, none twice
   Column values;          // (n_stored)
-  double absent;          // the value of all others
+  double fill_value;      // the value of all others
   int n_columns;
 };
 
@@ -53,25 +53,25 @@ void load_stored(const Column& c, int64_t first, int n, double* out);
 inline void load(const Column& c, int64_t first, int n, double* out) {
   if (c.sparse()) return load_stored(c, first, n, out);
   switch (c.kind) {
-    case Kind::f32:
+    case DType::f32:
       return load_as<float>(c, first, n, out);
-    case Kind::f64:
+    case DType::f64:
       return load_as<double>(c, first, n, out);
-    case Kind::i8:
+    case DType::i8:
       return load_as<int8_t>(c, first, n, out);
-    case Kind::i16:
+    case DType::i16:
       return load_as<int16_t>(c, first, n, out);
-    case Kind::i32:
+    case DType::i32:
       return load_as<int32_t>(c, first, n, out);
-    case Kind::i64:
+    case DType::i64:
       return load_as<int64_t>(c, first, n, out);
-    case Kind::u8:
+    case DType::u8:
       return load_as<uint8_t>(c, first, n, out);
-    case Kind::u16:
+    case DType::u16:
       return load_as<uint16_t>(c, first, n, out);
-    case Kind::u32:
+    case DType::u32:
       return load_as<uint32_t>(c, first, n, out);
-    case Kind::u64:
+    case DType::u64:
       return load_as<uint64_t>(c, first, n, out);
   }
 }
@@ -90,24 +90,24 @@ void each_block(const Column& c, F&& f) {
 
 // Rows first .. first + n - 1 of a sparse column.
 inline void load_stored(const Column& c, int64_t first, int n, double* out) {
-  for (int i = 0; i < n; i++) out[i] = c.absent;
+  for (int i = 0; i < n; i++) out[i] = c.fill_value;
   const int32_t* end = c.rows + c.n_stored;
   for (const int32_t* at = std::lower_bound(c.rows, end, first); at < end && *at < first + n; at++)
     load(c.stored(), at - c.rows, 1, out + (*at - first));
 }
 
 // One column's cuts, ready for the search kernels: padded with +inf, and rounded down to float32, which keeps x <= cut for float32 x.
-struct Cuts {
+struct PaddedCuts {
   std::vector<double> d;
   std::vector<float> f;
   int n = 0;
 
-  Cuts() = default;
-  explicit Cuts(const std::vector<double>& cuts);
+  PaddedCuts() = default;
+  explicit PaddedCuts(const std::vector<double>& cuts);
 };
 
 // Codes of rows first .. first + n - 1 of a column (n <= BLOCK); as bytes, of at most 254 cuts.
-void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint16_t* code);
-void encode(const Column& column, int64_t first, int n, const Cuts& cuts, uint8_t* code);
+void encode(const Column& column, int64_t first, int n, const PaddedCuts& cuts, uint16_t* code);
+void encode(const Column& column, int64_t first, int n, const PaddedCuts& cuts, uint8_t* code);
 
 }  // namespace sapwood

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "math/hash.h"
 #include "host/pool.h"
+#include "math/hash.h"
 
 namespace sapwood {
 namespace {

@@ -1,4 +1,4 @@
-// Ordered target statistics: what the labels of the rows before it say of a row's category (NUMERICS, target statistics).
+// SortedColumns target statistics: what the labels of the rows before it say of a row's category (NUMERICS, target statistics).
 #pragma once
 #include <stdint.h>
 

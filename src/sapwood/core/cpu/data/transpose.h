@@ -4,40 +4,40 @@
 #pragma once
 #include <vector>
 
-#include "cpu/kernels/kernels.h"
 #include "cpu/data/table.h"
+#include "cpu/kernels/kernels.h"
 
 namespace sapwood {
 
 // The first of sixteen columns side by side among which `first` .. `last` are, or -1.
-inline int beside(const Chunk& chunk, int first, int last) {
-  const int at = std::min(first, (int)chunk.columns.size() - BESIDE);
-  if (at < 0 || last >= at + BESIDE) return -1;
+inline int row_major_run(const Chunk& chunk, int first, int last) {
+  const int at = std::min(first, (int)chunk.columns.size() - RUN);
+  if (at < 0 || last >= at + RUN) return -1;
   const Column& head = chunk.columns[at];
-  for (int k = 0; k < BESIDE; k++) {
+  for (int k = 0; k < RUN; k++) {
     const Column& c = chunk.columns[at + k];
-    if (c.kind != Kind::f32 || c.sparse() || c.stride != head.stride || c.data != head.data + 4 * k) return -1;
+    if (c.kind != DType::f32 || c.sparse() || c.stride != head.stride || c.data != head.data + 4 * k) return -1;
   }
   return at;
 }
 
 // For every column the first of its sixteen, or -1; where less than half of them are wanted, reading each alone is as fast.
-inline std::vector<int> all_beside(const Chunk& chunk, const std::vector<uint8_t>& wanted) {
+inline std::vector<int> row_major_runs(const Chunk& chunk, const std::vector<uint8_t>& wanted) {
   const int n = (int)chunk.columns.size();
   std::vector<int> all(n, -1);
-  for (int first = 0; first < n; first += BESIDE) {
-    const int last = std::min(n, first + BESIDE) - 1, at = beside(chunk, first, last);
+  for (int first = 0; first < n; first += RUN) {
+    const int last = std::min(n, first + RUN) - 1, at = row_major_run(chunk, first, last);
     int n_wanted = 0;
     for (int c = first; c <= last; c++) n_wanted += wanted[c];
-    if (2 * n_wanted >= BESIDE) std::fill(all.begin() + first, all.begin() + last + 1, at);
+    if (2 * n_wanted >= RUN) std::fill(all.begin() + first, all.begin() + last + 1, at);
   }
   return all;
 }
 
 template <int ROWS>
-class Turned {  // some rows of a table
+class TransposedStripe {  // some rows of a table
  public:
-  Turned(const Chunk& chunk, const std::vector<int>& all) : chunk_(chunk), all_(all) {}
+  TransposedStripe(const Chunk& chunk, const std::vector<int>& all) : chunk_(chunk), all_(all) {}
   void go(int64_t first, int n) { first_ = first, n_ = n, at_ = -1; }  // n <= ROWS
   const float* of(int column) {                                        // (n) or null: it is to be read alone
     const int at = all_[column];
@@ -57,7 +57,7 @@ class Turned {  // some rows of a table
   const std::vector<int>& all_;
   int64_t first_ = 0;
   int n_ = 0, at_ = -1;
-  alignas(64) float x_[BESIDE * ROWS];
+  alignas(64) float x_[RUN * ROWS];
 };
 
 }  // namespace sapwood

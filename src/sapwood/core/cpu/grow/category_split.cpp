@@ -5,21 +5,22 @@
 namespace sapwood {
 
 // A draw for each column of a node or a level, where only one random candidate is looked at.
-Search::Steps Search::steps(int32_t id, int c, const Bins& bins, Sums total, int64_t count) const {
+SplitFinder::Steps SplitFinder::steps(int32_t id, int c, const ColumnHistogram& bins, Sums total, int64_t count) const {
   const double rows = (double)count * power_of_two(-in_.weights.shift);
   const uint64_t random = in_.rules.extra ? draw(key(in_.seed, RANDOM_CUT, in_.tree, id), c) : 0;
   return categories_->steps(c, bins, total, rows, in_.rules.extra ? &random : nullptr);
 }
 
 // The steps of a level: those of its nodes' sums.
-Search::Steps Search::level_steps(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c) const {
+SplitFinder::Steps SplitFinder::level_steps(const std::vector<Node>& nodes, const std::vector<int32_t>& level,
+                                            int c) const {
   std::vector<int64_t> pairs(2 * t_.used(c), 0);
   Sums total;
   int64_t count = 0;
   for (const int32_t id : level) {
     const Node& n = nodes[id];
     if (n.n_rows == 0) continue;
-    const Bins bins = bins_of(n, c);
+    const ColumnHistogram bins = bins_of(n, c);
     for (int code = 0; code < bins.n_codes(); code++) {
       const Sums s = bins.at(code);
       pairs[2 * code] += s.g, pairs[2 * code + 1] += s.h;
@@ -29,15 +30,15 @@ Search::Steps Search::level_steps(const std::vector<Node>& nodes, const std::vec
   return steps(level[0], c, {pairs.data(), false, b_.n_bins[c], b_.has_missing[c] != 0}, total, count);
 }
 
-double Search::part(Sums l, Sums r, int32_t id, int c) const {
+double SplitFinder::part(Sums l, Sums r, int32_t id, int c) const {
   const Penalty& p = categories_->penalty(c, b_.n_bins[c]);
-  if (judge_.cosine()) return Judge::cosine_of(l, r, p);
+  if (ranker_.cosine()) return SplitRanker::cosine_of(l, r, p);
   return guard_.ordered() ? guard_.part(l, r, id, p) : split_score(l, r, p);
 }
 
 // The best set of a category column, as a step; `count` as in careful_scan.
-Candidate Search::scan_sets(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
-                            std::span<const int64_t> count) const {
+Candidate SplitFinder::scan_sets(const Node& n, int32_t id, int c, const ColumnHistogram& bins, Candidate best,
+                                 std::span<const int64_t> count) const {
   const Steps all = steps(id, c, bins, n.sum, n.count);
   int64_t total = 0, rows = 0;
   for (const int64_t x : count) total += x;
@@ -54,27 +55,27 @@ Candidate Search::scan_sets(const Node& n, int32_t id, int c, const Bins& bins, 
 }
 
 // The best set of a category column for all nodes of a level.
-Search::Shared Search::share_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c,
-                                  double bar) const {
+SplitFinder::LevelSplit SplitFinder::find_level_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level,
+                                                     int c, double bar) const {
   const Steps all = level_steps(nodes, level, c);
-  Shared best = score_sets(nodes, level, c, bar, all, false);
-  if (best.column < 0 || !counted_) return best;
+  LevelSplit best = score_sets(nodes, level, c, bar, all, false);
+  if (best.column < 0 || !counts_rows_) return best;
   const std::vector<int32_t> codes = Categories::set(all, best.bin);
   for (const int32_t id : level) {
     const Sums l = sum_of(nodes[id], c, codes);
-    if (l.h > 0 && l.h < nodes[id].sum.h && !surely_enough(l.h, nodes[id].sum.h))
+    if (l.h > 0 && l.h < nodes[id].sum.h && !count_bound_holds(l.h, nodes[id].sum.h))
       return score_sets(nodes, level, c, bar, all, true);
   }
   return best;
 }
 
-Search::Shared Search::score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
-                                  const Steps& all, bool count_rows) const {
-  std::vector<double> score(all.size(), 0.0), square(judge_.cosine() ? all.size() : 0, 0.0);
+SplitFinder::LevelSplit SplitFinder::score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level,
+                                                int c, double bar, const Steps& all, bool count_rows) const {
+  std::vector<double> score(all.size(), 0.0), square(ranker_.cosine() ? all.size() : 0, 0.0);
   const Penalty& p = categories_->penalty(c, b_.n_bins[c]);
-  auto turn = [&](Angle a, size_t k) { score[k] = score[k] + a.along, square[k] = square[k] + a.square; };
-  auto angle = [&](Sums l, Sums r) -> Angle {
-    const Angle a = Judge::angle(l, p), b = Judge::angle(r, p);
+  auto turn = [&](CosineParts a, size_t k) { score[k] = score[k] + a.along, square[k] = square[k] + a.square; };
+  auto angle = [&](Sums l, Sums r) -> CosineParts {
+    const CosineParts a = SplitRanker::angle(l, p), b = SplitRanker::angle(r, p);
     return {a.along + b.along, a.square + b.square};
   };
   std::vector<int64_t> count, left(all.size(), 0);
@@ -82,7 +83,7 @@ Search::Shared Search::score_sets(const std::vector<Node>& nodes, const std::vec
   for (const int32_t id : level) {
     const Node& n = nodes[id];
     if (n.n_rows == 0 || n.sum.h == 0) continue;
-    const Bins bins = bins_of(n, c);
+    const ColumnHistogram bins = bins_of(n, c);
     missing += bins.gone().h, whole += n.sum.h;
     int64_t total = 0, rows = 0;
     if (count_rows) count_codes(n, c, count);
@@ -95,12 +96,12 @@ Search::Shared Search::score_sets(const std::vector<Node>& nodes, const std::vec
       const bool empty = l.h == 0 || r.h == 0;
       left[k] += l.h;
       if (!empty && (!admits(l, r) || (count_rows && few(rows, total)))) score[k] = -INF;
-      else if (judge_.cosine()) turn(empty ? Judge::angle(n.sum, penalty_) : angle(l, r), k);
+      else if (ranker_.cosine()) turn(empty ? SplitRanker::angle(n.sum, penalty_) : angle(l, r), k);
       else score[k] = score[k] + (empty ? n.score : part(l, r, id, c));
     }
   }
   for (size_t k = 0; k < square.size(); k++) score[k] = length({score[k], square[k]});
-  Shared best;
+  LevelSplit best;
   best.score = bar;
   bool side = false;
   for (int k = 0; k < (int)all.size(); k++) {
@@ -111,7 +112,7 @@ Search::Shared Search::score_sets(const std::vector<Node>& nodes, const std::vec
   return best;
 }
 
-Sums Search::sum_of(const Node& n, int c, const std::vector<int32_t>& codes) const {
+Sums SplitFinder::sum_of(const Node& n, int c, const std::vector<int32_t>& codes) const {
   Sums sum;
   if (n.n_rows > 0)
     for (const int32_t code : codes) sum = sum + t_.at(n.hist, c, code);
@@ -126,7 +127,7 @@ std::vector<int32_t> without(int32_t missing, std::vector<int32_t> codes) {  // 
 }  // namespace
 
 // A level takes its split.
-void Search::take_set(std::vector<Node>& nodes, const std::vector<int32_t>& level, const Shared& best) {
+void SplitFinder::take_set(std::vector<Node>& nodes, const std::vector<int32_t>& level, const LevelSplit& best) {
   const int c = best.column;
   const std::vector<int32_t> codes = Categories::set(level_steps(nodes, level, c), best.bin);
   for (const int32_t id : level) take(nodes[id], id, best, sum_of(nodes[id], c, codes));
@@ -134,7 +135,7 @@ void Search::take_set(std::vector<Node>& nodes, const std::vector<int32_t>& leve
 }
 
 // The codes that a node's best split sends left, if it is one of categories.
-std::vector<int32_t> Search::set_of(const Node& n, int32_t id) const {
+std::vector<int32_t> SplitFinder::set_of(const Node& n, int32_t id) const {
   const int c = n.best.column;
   return without(b_.n_bins[c], Categories::set(steps(id, c, bins_of(n, c), n.sum, n.count), n.best.bin));
 }

@@ -11,9 +11,9 @@
 #include <cmath>
 #include <vector>
 
+#include "cpu/grow/histogram_builder.h"
 #include "math/gain.h"
 #include "records/constraints.h"
-#include "cpu/grow/histogram_builder.h"
 
 namespace sapwood {
 
@@ -25,7 +25,7 @@ class Categories {
     bool ends;   // a candidate
   };
 
-  Categories(const Limits& limits, const Rules& rules, const Scale& scale, const Penalty& plain)
+  Categories(const Limits& limits, const SplitConstraints& rules, const Scale& scale, const Penalty& plain)
       : rules_(rules),
         few_(limits.max_cat_to_onehot),
         most_(limits.max_cat_threshold),
@@ -42,7 +42,7 @@ class Categories {
   const Penalty& penalty(int c, int n_bins) const { return one_by_one(c, n_bins) ? plain_ : many_; }
 
   // Of column c. rows: what `total` counts for; random: a draw that picks one size of sets.
-  std::vector<Step> steps(int c, const Bins& bins, Sums total, double rows, const uint64_t* random) const {
+  std::vector<Step> steps(int c, const ColumnHistogram& bins, Sums total, double rows, const uint64_t* random) const {
     std::vector<Step> all;
     if (total.h <= 0) return all;
     auto pick = [&](size_t n) { return random == nullptr ? -1 : (int)((unsigned __int128)*random * n >> 64); };
@@ -137,7 +137,7 @@ class Categories {
   Top(int, Before) -> Top<Before>;  // clang 14 does not deduce it
 
   // `most` codes from either end of the order of ratios, or all of them where they are few.
-  std::vector<Live> ends(const Bins& bins, const int32_t* codes, int used, int most) const {
+  std::vector<Live> ends(const ColumnHistogram& bins, const int32_t* codes, int used, int most) const {
     auto live = [&](int32_t code) {
       const Sums s = bins.at(code);
       return Live{(double)s.g / ((double)s.h + smooth_h_), code};
@@ -159,7 +159,7 @@ class Categories {
     return front.best;
   }
 
-  const Rules& rules_;
+  const SplitConstraints& rules_;
   const int few_, most_;
   const double smooth_, group_, rows_, smooth_h_;
   const Penalty& plain_;

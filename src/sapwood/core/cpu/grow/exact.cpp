@@ -2,7 +2,7 @@
 
 namespace sapwood {
 
-Ordered::Ordered(const Binned& b, int n_threads)
+SortedColumns::SortedColumns(const Binned& b, int n_threads)
     : n_rows(b.n_rows), rows((size_t)b.n_rows * b.n_columns * 4), codes((size_t)b.n_rows * b.n_columns * 4) {
   run(n_threads, b.n_columns, [&](int64_t c, int) {  // a counting sort
     const uint32_t* code = (const uint32_t*)b.plane(b.shards[0], (int)c);

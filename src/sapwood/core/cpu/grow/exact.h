@@ -12,15 +12,15 @@
 
 namespace sapwood {
 
-struct Ordered {
-  Ordered(const Binned& b, int n_threads);
+struct SortedColumns {
+  SortedColumns(const Binned& b, int n_threads);
   int64_t n_rows;
   Memory rows, codes;  // (columns, n_rows)
 };
 
 class Exact {
  public:
-  Exact(const GrowInput& in, Workspace& work, const std::vector<int>& columns, Search& search)
+  Exact(const GrowInput& in, Workspace& work, const std::vector<int>& columns, SplitFinder& search)
       : in_(in),
         b_(in.binned),
         q_(in.gradients),
@@ -39,7 +39,7 @@ class Exact {
   }
 
   // The sums of the root; its lists too, where it has only some of the rows.
-  Sums plant() {
+  Sums make_root() {
     Sums sum;
     if (in_.chosen == nullptr) {
       for (int64_t i = 0; i < n_; i++) sum = sum + row(i);
@@ -75,7 +75,7 @@ class Exact {
     const auto& columns = s_.allowed(id);
     if (!s_.can_split(n) || !std::binary_search(columns.begin(), columns.end(), c)) return;
     const Line l = line(n, c);
-    const Compact x = compact(l, c, worker);
+    const Compact x = sorted_sums(l, c, worker);
     if (x.bins.n <= x.lead) return;  // all missing
     s_.scan_column(n, id, c, x.bins, best, [&](std::vector<int64_t>& count) -> std::span<const int64_t> {
       count_rows(l, x, count);
@@ -85,15 +85,15 @@ class Exact {
   }
 
   // One split for all nodes of a level.
-  bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
+  bool find_level_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
     const double own = s_.level_score(nodes, level);
     s_.choose_columns(level[0], nodes[level[0]].depth);
     const std::vector<int>& columns = s_.allowed(level[0]);
-    std::vector<Search::Shared> found(columns.size());
+    std::vector<SplitFinder::LevelSplit> found(columns.size());
     run(in_.n_threads, (int64_t)columns.size(),
-        [&](int64_t k, int worker) { found[k] = scan_shared(nodes, level, columns[k], worth(own), worker); });
-    Search::Shared best;
-    for (const Search::Shared& s : found)
+        [&](int64_t k, int worker) { found[k] = scan_level_column(nodes, level, columns[k], worth(own), worker); });
+    SplitFinder::LevelSplit best;
+    for (const SplitFinder::LevelSplit& s : found)
       if (s.beats(best)) best = s;
     if (!s_.pays(best, own)) return false;
     std::vector<Sums> left(level.size());
@@ -119,7 +119,7 @@ class Exact {
   };
 
   struct Compact {  // its values and their sums
-    Bins bins;
+    ColumnHistogram bins;
     int lead;  // 1: bin 0 is the empty one
   };
 
@@ -162,8 +162,8 @@ class Exact {
     k_.move(a);
   }
 
-  Compact compact(const Line& l, int c, int worker) {
-    Workspace::Sheet& sheet = w_.sheets[worker];
+  Compact sorted_sums(const Line& l, int c, int worker) {
+    Workspace::ExactScratch& sheet = w_.sheets[worker];
     if (sheet.sums.size() == 0)
       sheet.sums = Memory(((size_t)n_ + 16) * 16), sheet.values = Memory(((size_t)n_ + 2) * 4);
     int64_t* sums = sheet.sums.as<int64_t>();
@@ -171,12 +171,12 @@ class Exact {
     uint32_t* codes = sheet.values.as<uint32_t>();
     Compact x{{sums, q_.packed != nullptr && l.n <= PACKED_ROWS, 0, n_values < l.n, codes}, 0};
     x.lead = n_values == 0 || l.codes[0] > 0;
-    CompactArgs a{};
+    SortedSumsArgs a{};
     a.rows = l.rows, a.codes = l.codes, a.n = n_values;
     a.packed = q_.packed, a.pairs = q_.search, a.multiple = in_.weights.whole ? in_.weights.multiple.data() : nullptr;
     a.words = x.bins.packed, a.sums = sums + x.lead * (a.words ? 1 : 2), a.values = codes + x.lead;
     sums[0] = sums[1] = 0, codes[0] = 0;
-    x.bins.n = x.lead + (int)k_.compact(a);
+    x.bins.n = x.lead + (int)k_.sorted_sums(a);
     codes[x.bins.n] = (uint32_t)b_.n_bins[c] - 1;
     const Sums gone = sum(l, n_values, l.n);
     if (a.words) sums[x.bins.n] = (int64_t)((uint64_t)gone.g << 32) + gone.h;
@@ -194,8 +194,8 @@ class Exact {
   }
 
   // Each node's scores at its own values hold up to its next one; level scores are sums over the nodes, in order.
-  Search::Shared scan_shared(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
-                             int worker) {
+  SplitFinder::LevelSplit scan_level_column(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c,
+                                            double bar, int worker) {
     int64_t missing = 0;
     for (const int32_t id : level) {
       const Line l = line(nodes[id], c);
@@ -208,7 +208,7 @@ class Exact {
     for (const int32_t id : level) {
       if (nodes[id].n_rows == 0) continue;
       const Line l = line(nodes[id], c);
-      const Compact x = compact(l, c, worker);
+      const Compact x = sorted_sums(l, c, worker);
       own_right.assign(x.bins.n, 0.0), own_left.assign(left.empty() ? 0 : x.bins.n, 0.0);
       s_.scan_level(nodes[id], id, c, x.bins, false, own_right),
           s_.scan_level(nodes[id], id, c, x.bins, true, own_left);
@@ -236,7 +236,7 @@ class Exact {
   Workspace& w_;
   const Kernels& k_;
   const std::vector<int>& columns_;
-  Search& s_;
+  SplitFinder& s_;
   const int64_t n_;
   const size_t words_;  // of bits, one a row
 };

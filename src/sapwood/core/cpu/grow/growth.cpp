@@ -7,17 +7,17 @@
 
 #include "cpu/grow/exact.h"
 #include "cpu/grow/frontier.h"
-#include "cpu/grow/partition_sparse.h"
-#include "cpu/grow/ordered.h"
 #include "cpu/grow/multi_output.h"
+#include "cpu/grow/ordered.h"
+#include "cpu/grow/partition_sparse.h"
 
 namespace sapwood {
 namespace {
 
-constexpr int64_t CHUNK = 16384;        // rows of a task, at most
-constexpr int64_t SHARED = 8192;        // rows from which workers share a partition,
-constexpr int64_t SCATTERED = 1 << 18;  // or half as many, where those of a node lie far apart among so many
-constexpr int FEW_LEAVE =
+constexpr int64_t CHUNK = 16384;           // rows of a task, at most
+constexpr int64_t MIN_SHARED_ROWS = 8192;  // rows from which workers share a partition,
+constexpr int64_t SCATTERED = 1 << 18;     // or half as many, where those of a node lie far apart among so many
+constexpr int MIN_LEAVE_RATIO =
     4;  // the root's rows are kept while a split takes one in so many at most, and one in so many is left
 
 struct Job {  // after a split: the histogram of the smaller child is counted, the larger one's is what remains
@@ -49,8 +49,8 @@ class Growth {
     masks_ = leaves_by_masks(b_, in.weights, lim_);
   }
 
-  Tree grow(const Numbers& numbers, std::vector<double>& value) {
-    plant();
+  Tree grow(const AllocateLeafIds& numbers, std::vector<double>& value) {
+    make_root();
     if (in_.grower.shared_split) grow_levels();
     else grow_nodes();
     return finish(numbers, value);
@@ -58,20 +58,20 @@ class Growth {
 
   double unit() const { return s_.unit(); }  // of scores
 
-  Tree finish(const Numbers& numbers, std::vector<double>& value) {
+  Tree finish(const AllocateLeafIds& numbers, std::vector<double>& value) {
     leave_root();
-    Tree tree = harvest(numbers, value);
+    Tree tree = make_tree(numbers, value);
     for (int32_t id = 0; id < (int32_t)nodes_.size(); id++) release(id);
     return tree;
   }
 
  private:
-  friend class Joint<Growth>;     // which chooses splits together
-  friend class Together<Growth>;  // with those of other outputs,
-  friend class Tails<Growth>;     // or with those of other models
+  friend class Lockstep<Growth>;           // which chooses splits together
+  friend class MultiOutputGrowth<Growth>;  // with those of other outputs,
+  friend class OrderedGrowth<Growth>;      // or with those of other models
 
   // ------------------------------------------------------------------------------------------ rows of a node
-  void plant() {
+  void make_root() {
     w_.lists.resize(b_.shards.size());
     w_.kept.on = false;
     Node root;
@@ -100,8 +100,8 @@ class Growth {
   }
 
   // Of one shard: many roots, which have its rows up to `ends`. What is kept by path is then kept elsewhere.
-  void plant(const std::vector<int64_t>& ends) {
-    plant();
+  void make_root(const std::vector<int64_t>& ends) {
+    make_root();
     nodes_.clear();
     paths_ = false;
     int64_t begin = 0;
@@ -120,7 +120,7 @@ class Growth {
   }
 
   // ------------------------------------------------------------------------------------------------ frontier
-  bool deep_enough(int depth) const { return lim_.max_depth > 0 && depth >= lim_.max_depth; }
+  bool at_max_depth(int depth) const { return lim_.max_depth > 0 && depth >= lim_.max_depth; }
 
   void grow_nodes() {
     const int most = lim_.max_leaves > 0 ? lim_.max_leaves : 0x7fffffff;
@@ -154,13 +154,13 @@ class Growth {
     if (most < 2 || nodes_[0].n_rows < 2) return;
     root_histogram();
     std::vector<int32_t> level{0};
-    for (int depth = 0; !deep_enough(depth) && 2 * (int64_t)level.size() <= most; depth++) {
+    for (int depth = 0; !at_max_depth(depth) && 2 * (int64_t)level.size() <= most; depth++) {
       if (in_.rules.intermediate) {  // the splits of the level before have moved the bounds of all its nodes
         s_.settle(level);
         for (const int32_t id : level) nodes_[id].score = s_.score(nodes_[id].sum, id);
       }
-      if (!(exact_ ? exact_->share_split(nodes_, level) : s_.share_split(nodes_, level))) return;
-      const bool more = !deep_enough(depth + 1) && 4 * (int64_t)level.size() <= most;
+      if (!(exact_ ? exact_->find_level_split(nodes_, level) : s_.find_level_split(nodes_, level))) return;
+      const bool more = !at_max_depth(depth + 1) && 4 * (int64_t)level.size() <= most;
       expand(level, more, false);
       std::vector<int32_t> next;
       for (const int32_t id : level) next.insert(next.end(), {nodes_[id].left, nodes_[id].left + 1});
@@ -176,14 +176,14 @@ class Growth {
   // Splits the nodes of a batch; where `more` can follow, their children get histograms and (with `search`) best splits.
   void expand(const std::vector<int32_t>& batch, bool more, bool search) {
     if (b_.any_category) make_sets(batch, search);
-    if (masks_ && (!more || deep_enough(nodes_[batch[0]].depth + 1))) return end(batch);
+    if (masks_ && (!more || at_max_depth(nodes_[batch[0]].depth + 1))) return end(batch);
     partition(batch);
     jobs_.clear();
     for (const int32_t id : batch) {
       const int32_t l = nodes_[id].left, r = l + 1;
       const bool left_small = nodes_[l].n_rows <= nodes_[r].n_rows;
       Job job{id, left_small ? l : r, left_small ? r : l};
-      const bool open = more && !deep_enough(nodes_[l].depth);
+      const bool open = more && !at_max_depth(nodes_[l].depth);
       const bool small = open && (!search || s_.can_split(nodes_[job.small])),
                  large = open && (!search || s_.can_split(nodes_[job.large]));
       job.count = small || large, job.rest = large;
@@ -258,7 +258,7 @@ class Growth {
     int64_t live = n;  // of its rows
   };
 
-  bool shared(int64_t n) const { return n >= (b_.n_rows < SCATTERED ? SHARED : SHARED / 2); }
+  bool shared(int64_t n) const { return n >= (b_.n_rows < SCATTERED ? MIN_SHARED_ROWS : MIN_SHARED_ROWS / 2); }
   int64_t share(int64_t n) const {  // rows of a task: whole words of bits, and as many tasks for every worker
     const int64_t round = in_.n_threads * CHUNK, n_tasks = !shared(n) ? 1 : in_.n_threads * ((n + round - 1) / round);
     return ((n + n_tasks - 1) / n_tasks + 63) / 64 * 64;
@@ -307,9 +307,9 @@ class Growth {
       const PartitionArgs a = args(parts_[k]);
       const bool listed = b_.layout.slots[b_.layout.members[n.best.column].slot].lists();
       const int shard = n.segments[parts_[k].segment].shard;
-      parts_[k].right = listed
-                            ? mark_listed(a, b_.shards[shard].thin.of(n.best.column), (uint32_t)b_.usual[n.best.column])
-                            : k_.mark(a);
+      parts_[k].right =
+          listed ? mark_listed(a, b_.shards[shard].thin.of(n.best.column), (uint32_t)b_.default_code[n.best.column])
+                 : k_.mark(a);
       if (n.buffer < 0 && w_.kept.on) only_live(parts_[k], shard);
     });
     size_t at = 0;
@@ -372,7 +372,7 @@ class Growth {
     if (exact_ || w_.kept.on || !paths_) return w_.kept.on;
     int64_t right = 0, all = 0;
     for (size_t k = first; k < parts_.size() && parts_[k].node == id; k++) right += parts_[k].right, all += parts_[k].n;
-    if (std::min(right, all - right) * FEW_LEAVE > all) return false;
+    if (std::min(right, all - right) * MIN_LEAVE_RATIO > all) return false;
     std::vector<int64_t> n(b_.shards.size(), 0);
     for (const Segment& s : nodes_[id].segments) n[s.shard] = s.end;
     w_.kept.begin(n);
@@ -390,7 +390,7 @@ class Growth {
       r.n_rows += parts_[at].right, l.n_rows += parts_[at].live - parts_[at].right, all += parts_[at].n;
     }
     Node &small = r.n_rows < l.n_rows ? r : l, &large = r.n_rows < l.n_rows ? l : r;
-    if (large.n_rows * FEW_LEAVE > all) large.buffer = -1, large.segments = nodes_[id].segments;
+    if (large.n_rows * MIN_LEAVE_RATIO > all) large.buffer = -1, large.segments = nodes_[id].segments;
     for (const Segment& whole : nodes_[id].segments) {
       int64_t n_right = 0, n_left = 0;
       for (size_t k = first; k < at; k++)
@@ -416,8 +416,8 @@ class Growth {
     const int shard = nodes_[p.node].segments[p.segment].shard;
     uint64_t* live = w_.kept.bits(shard, p.begin);
     auto out = [&](const uint64_t* bits, int64_t to) {
-      copy_out(bits, p.n, a.first, a.rows, a.packed, w_.lists[shard].rows[0].as<int32_t>() + to,
-               a.packed == nullptr ? nullptr : t_.packed_list(shard, 0) + to);
+      compress_rows(bits, p.n, a.first, a.rows, a.packed, w_.lists[shard].rows[0].as<int32_t>() + to,
+                    a.packed == nullptr ? nullptr : t_.packed_list(shard, 0) + to);
     };
     const int32_t left = nodes_[p.node].left;
     const bool left_goes = nodes_[left].buffer == 0, right_goes = nodes_[left + 1].buffer == 0;
@@ -437,7 +437,7 @@ class Growth {
         const uint64_t* live = w_.kept.bits(s.shard, 0);
         int64_t count = 0;
         for (int64_t k = 0; k < (s.end + 63) / 64; k++) count += __builtin_popcountll(live[k]);
-        copy_out(live, s.end, 0, t_.rows(n, s), nullptr, w_.lists[s.shard].rows[0].as<int32_t>() + next, nullptr);
+        compress_rows(live, s.end, 0, t_.rows(n, s), nullptr, w_.lists[s.shard].rows[0].as<int32_t>() + next, nullptr);
         if (count > 0) own.push_back({s.shard, next, next + count});
         next += count;
       }
@@ -448,20 +448,20 @@ class Growth {
   void root_histogram(int32_t id = 0) {
     Node& root = nodes_[id];
     if (exact_) {
-      root.sum = exact_->plant(), root.score = s_.score(root.sum, 0);
+      root.sum = exact_->make_root(), root.score = s_.score(root.sum, 0);
       return;
     }
     root.hist = t_.acquire(t_.fits_packed(root.n_rows));
     auto nothing = [](int, int, int) {};
     if (in_.root != nullptr) memcpy(root.hist.data, in_.root, t_.slot_words(root.hist.packed) * 8);
     else if (t_.count_ns(root.n_rows) < FORK_NS || in_.n_threads == 1)
-      t_.count_alone(root, root.hist, 0, t_.tiles, 0, t_.tiles.size());
+      t_.build_serial(root, root.hist, 0, t_.tiles, 0, t_.tiles.size());
     else if (root.n_rows < ROW_SPLIT || t_.many_tiles(1))
       run(in_.n_threads, (int64_t)t_.slices.size(),
-          [&](int64_t t, int worker) { t_.count_alone(root, root.hist, worker, t_.slices, t, t + 1); });
-    else t_.count_together(root, root.hist, nothing);
-    t_.unfold(root.hist, 0, t_.n_slots());
-    if (const int c = columns_[0]; b_.usual[c] < 0)
+          [&](int64_t t, int worker) { t_.build_serial(root, root.hist, worker, t_.slices, t, t + 1); });
+    else t_.build_parallel(root, root.hist, nothing);
+    t_.marginalise(root.hist, 0, t_.n_slots());
+    if (const int c = columns_[0]; b_.default_code[c] < 0)
       for (int b = 0; b < t_.used(c); b++) root.sum = root.sum + t_.at(root.hist, c, b);
     else root.sum = t_.total(root);
     t_.complete(root.hist, root.sum, 0, t_.n_slots());
@@ -472,7 +472,7 @@ class Growth {
   void search(int32_t id) {
     Node& n = nodes_[id];
     s_.open(n, id);
-    if (!s_.can_split(n) || deep_enough(n.depth)) return;
+    if (!s_.can_split(n) || at_max_depth(n.depth)) return;
     found_.assign(exact_ ? columns_.size() : t_.n_spans(), Candidate{});
     auto scan = [&](int first, int last, int span) {
       found_[span].score = n.best.score;
@@ -570,7 +570,7 @@ class Growth {
       const size_t n_others = (size_t)(lists - t_.tiles.begin());
       for (size_t t = 0, end; t < t_.tiles.size(); t = end) {  // sums are searched while they are in the cache;
         end = small.n_rows > STRIP && t < n_others ? n_others : t + 1;  // many rows stay there from tile to tile
-        t_.count_alone(small, small.hist, worker, t_.tiles, t, end);
+        t_.build_serial(small, small.hist, worker, t_.tiles, t, end);
         finish(j, t_.tiles[t].first, t_.tiles[end - 1].first + t_.tiles[end - 1].width, search, small.best, large.best);
       }
     });
@@ -582,7 +582,7 @@ class Growth {
     run(in_.n_threads, (int64_t)n, [&](int64_t k, int worker) {
       const Job& j = jobs_[first_job + k / n_tiles];
       const TileSpan& t = t_.slices[k % n_tiles];
-      t_.count_alone(nodes_[j.small], nodes_[j.small].hist, worker, t_.slices, k % n_tiles, k % n_tiles + 1);
+      t_.build_serial(nodes_[j.small], nodes_[j.small].hist, worker, t_.slices, k % n_tiles, k % n_tiles + 1);
       found_[2 * k].score = nodes_[j.small].best.score, found_[2 * k + 1].score = nodes_[j.large].best.score;
       finish(j, t.first, t.first + t.width, search, found_[2 * k], found_[2 * k + 1]);
     });
@@ -591,7 +591,7 @@ class Growth {
 
   void by_row(const Job& j, bool search) {
     found_.assign(2 * t_.n_spans(), Candidate{});
-    t_.count_together(nodes_[j.small], nodes_[j.small].hist, [&](int first, int last, int span) {
+    t_.build_parallel(nodes_[j.small], nodes_[j.small].hist, [&](int first, int last, int span) {
       found_[2 * span].score = nodes_[j.small].best.score, found_[2 * span + 1].score = nodes_[j.large].best.score;
       finish(j, first, last, search, found_[2 * span], found_[2 * span + 1]);
     });
@@ -604,8 +604,8 @@ class Growth {
       const int end = std::min(last, at + FEW);
       t_.complete(nodes_[j.small].hist, nodes_[j.small].sum, at, end);
       if (j.rest) t_.subtract(nodes_[j.parent].hist, nodes_[j.small].hist, nodes_[j.large].hist, at, end);
-      t_.unfold(nodes_[j.small].hist, at, end);
-      if (j.rest) t_.unfold(nodes_[j.large].hist, at, end);
+      t_.marginalise(nodes_[j.small].hist, at, end);
+      if (j.rest) t_.marginalise(nodes_[j.large].hist, at, end);
       if (!search) continue;
       s_.scan_slots(nodes_[j.small], j.small, at, end, last, small);
       if (j.rest) s_.scan_slots(nodes_[j.large], j.large, at, end, last, large);
@@ -617,7 +617,7 @@ class Growth {
   }
 
   // ------------------------------------------------------------------------------------------------ harvest
-  Tree harvest(const Numbers& numbers, std::vector<double>& value) {
+  Tree make_tree(const AllocateLeafIds& numbers, std::vector<double>& value) {
     const size_t n = nodes_.size();
     Tree t = blank(n);
     std::vector<int32_t> leaves;
@@ -630,7 +630,7 @@ class Growth {
       if (node.left != 0) write(node, i, node.left, node.gain, t);
     }
     const bool number = leaves.size() <= 65536 && (in_.chosen == nullptr || masks_);
-    const LeafNumbers leaf = number ? numbers(leaves.size()) : LeafNumbers{};
+    const LeafIds leaf = number ? numbers(leaves.size()) : LeafIds{};
     if (masks_) sum_by_masks(t, sums, counts, (uint8_t*)leaf.data);
     else sum_leaves(leaves, sums, counts, leaf);
     value.assign(leaves.size(), 0.0);
@@ -741,7 +741,7 @@ class Growth {
   // Wide sums and counts of every leaf, and (with `leaf`) each row's leaf number. The numbers are written by one worker, while the
   // others sum: two writers of neighbouring bytes would take the cache lines from each other (measured: 1.6 to 1.9 times slower).
   void sum_leaves(const std::vector<int32_t>& leaves, std::vector<Sums>& sums, std::vector<int64_t>& counts,
-                  LeafNumbers leaf) {
+                  LeafIds leaf) {
     struct Piece {
       size_t leaf;
       Segment s;
@@ -757,7 +757,7 @@ class Growth {
     run(threads, (int64_t)pieces.size() + 1, [&](int64_t task, int) {
       if (task == 0) {
         if (leaf.data != nullptr)
-          for (const Piece& p : pieces) number_rows(nodes_[leaves[p.leaf]], p.s, p.leaf, leaf);
+          for (const Piece& p : pieces) write_leaf_ids(nodes_[leaves[p.leaf]], p.s, p.leaf, leaf);
         return;
       }
       Piece& p = pieces[task - 1];
@@ -785,7 +785,7 @@ class Growth {
     }
   }
 
-  void number_rows(const Node& n, const Segment& s, size_t number, LeafNumbers leaf) const {
+  void write_leaf_ids(const Node& n, const Segment& s, size_t number, LeafIds leaf) const {
     const int64_t first = b_.shards[s.shard].first;
     if (leaf.wide) number_as((uint16_t*)leaf.data + first, (uint16_t)number, t_.rows(n, s), s);
     else number_as((uint8_t*)leaf.data + first, (uint8_t)number, t_.rows(n, s), s);
@@ -802,9 +802,9 @@ class Growth {
   Workspace& w_;
   const Kernels& k_;
   const std::vector<int> columns_;  // of this tree
-  Tally t_;
-  Counts counts_;
-  Search s_;
+  HistogramBuilder t_;
+  RowCounts counts_;
+  SplitFinder s_;
   std::optional<Exact> exact_;
   bool masks_ = false;
   bool paths_ = true;  // nodes come from one root, and may be known by what lies above them
@@ -824,32 +824,33 @@ class Growth {
 
 }  // namespace
 
-bool leaves_by_masks(const Binned& binned, const Weights& weights, const Limits& limits) {
+bool leaves_by_masks(const Binned& binned, const RowWeights& weights, const Limits& limits) {
   const bool few = (limits.max_leaves > 0 && limits.max_leaves <= MASK_LEAVES) ||
                    (limits.max_depth > 0 && limits.max_depth <= 6);  // 2^6 leaves
   return few && !binned.layout.wide && !weights.given;
 }
 
-Tree grow_tree(const GrowInput& in, Workspace& work, const Numbers& numbers, std::vector<double>& value) {
+Tree grow_tree(const GrowInput& in, Workspace& work, const AllocateLeafIds& numbers, std::vector<double>& value) {
   return Growth(in, work).grow(numbers, value);
 }
 
-std::vector<Tree> grow_together(const std::vector<GrowInput>& in, Workspace* work, const std::vector<Numbers>& numbers,
-                                std::vector<std::vector<double>>& value, int n_threads, bool apart) {
+std::vector<Tree> grow_multi_output(const std::vector<GrowInput>& in, Workspace* work,
+                                    const std::vector<AllocateLeafIds>& numbers,
+                                    std::vector<std::vector<double>>& value, int n_threads, bool apart) {
   std::vector<std::unique_ptr<Growth>> outputs;
   for (size_t k = 0; k < in.size(); k++) outputs.push_back(std::make_unique<Growth>(in[k], work[k]));
-  Together<Growth>(outputs, in, n_threads, apart).grow();
+  MultiOutputGrowth<Growth>(outputs, in, n_threads, apart).grow();
   std::vector<Tree> trees(in.size());
   run(apart ? n_threads : 1, (int64_t)in.size(),
       [&](int64_t k, int) { trees[k] = outputs[k]->finish(numbers[k], value[k]); });
   return trees;
 }
 
-std::vector<Tree> grow_tails(const std::vector<GrowInput>& in, Workspace* work, const std::vector<int64_t>& ends,
-                             int n_threads) {
+std::vector<Tree> grow_ordered(const std::vector<GrowInput>& in, Workspace* work, const std::vector<int64_t>& ends,
+                               int n_threads) {
   std::vector<std::unique_ptr<Growth>> outputs;
   for (size_t k = 0; k < in.size(); k++) outputs.push_back(std::make_unique<Growth>(in[k], work[k]));
-  return Tails<Growth>(outputs, in, n_threads).grow(ends);
+  return OrderedGrowth<Growth>(outputs, in, n_threads).grow(ends);
 }
 
 }  // namespace sapwood

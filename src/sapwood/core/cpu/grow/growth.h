@@ -7,12 +7,12 @@
 
 namespace sapwood {
 
-struct Hist {  // sums per slot and code, in the places of a Layout: packed words, or pairs
+struct Histogram {  // sums per slot and code, in the places of a Layout: packed words, or pairs
   int64_t* data = nullptr;
   bool packed = false;
 };
 
-struct Private {  // one worker's own histogram while several share a node's rows
+struct WorkerHistogram {  // one worker's own histogram while several share a node's rows
   Memory packed, pairs;
   int64_t rows = 0;  // in `packed` since it was last flushed
   bool used = false, flushed = false;
@@ -27,53 +27,54 @@ struct Workspace {
     Memory spare;        // those beside list 1, where the root's are kept
   };
   std::vector<Lists> lists;
-  Kept kept;
+  InPlaceRows kept;
   Memory bits;
   std::vector<Memory> histograms;
   std::vector<int64_t*> free_packed, free_pairs;
-  std::vector<Private> privates;
+  std::vector<WorkerHistogram> privates;
   Memory root_counts;                   // of all rows, in every tree the same, where some tree has asked,
   std::vector<uint8_t> root_counted;    // (slots) and for which
   Memory ordered[2], ordered_codes[2];  // exact: (columns, rows), lists by column as `lists` has them by shard
   Memory goes_right;                    // a bit a row
-  struct Sheet {                        // of one worker
+  struct ExactScratch {                 // of one worker
     Memory sums, values;
   };
-  std::vector<Sheet> sheets;
+  std::vector<ExactScratch> sheets;
 };
 
-struct Ordered;  // the rows of a table in the order of each column
+struct SortedColumns;  // the rows of a table in the order of each column
 
 struct GrowInput {
   const Binned& binned;
   const Gradients& gradients;
-  const Weights& weights;
+  const RowWeights& weights;
   const std::vector<std::vector<int32_t>>* chosen;  // by shard: row ids, or null for all rows
   const Limits& limits;
   const GrowerInfo& grower;
   uint64_t seed, tree;
   int n_threads;
-  const int64_t* root;     // the root's histogram as Tally keeps it, or null: to be counted
-  const Ordered* ordered;  // exact trees: every value is looked at; null: histograms
-  const Rules& rules;
-  const Taste& taste;
+  const int64_t* root;           // the root's histogram as HistogramBuilder keeps it, or null: to be counted
+  const SortedColumns* ordered;  // exact trees: every value is looked at; null: histograms
+  const SplitConstraints& rules;
+  const SplitPreference& taste;
   double deviation;  // of luck, in the units of the search
 };
 
 // Whether the leaves of a tree will be numbered by masks, all rows in order; else by the row lists of its leaves.
-bool leaves_by_masks(const Binned& binned, const Weights& weights, const Limits& limits);
+bool leaves_by_masks(const Binned& binned, const RowWeights& weights, const Limits& limits);
 
 // `numbers(n_leaves)` gives room for the number of each row's leaf: asked for and filled where that costs no pass of its own (never beyond
 // 65,536 leaves); value OUT: each leaf's value by that number
-using Numbers = std::function<LeafNumbers(size_t)>;
-Tree grow_tree(const GrowInput& in, Workspace& work, const Numbers& numbers, std::vector<double>& value);
+using AllocateLeafIds = std::function<LeafIds(size_t)>;
+Tree grow_tree(const GrowInput& in, Workspace& work, const AllocateLeafIds& numbers, std::vector<double>& value);
 
 // The trees of several outputs, all with the same splits; everything by output. apart: an output is one worker's.
-std::vector<Tree> grow_together(const std::vector<GrowInput>& in, Workspace* work, const std::vector<Numbers>& numbers,
-                                std::vector<std::vector<double>>& value, int n_threads, bool apart);
+std::vector<Tree> grow_multi_output(const std::vector<GrowInput>& in, Workspace* work,
+                                    const std::vector<AllocateLeafIds>& numbers,
+                                    std::vector<std::vector<double>>& value, int n_threads, bool apart);
 
 // The splits of trees over the rows of several models, bodies and tails, which end where `ends` says; all outputs with the same, no values.
-std::vector<Tree> grow_tails(const std::vector<GrowInput>& in, Workspace* work, const std::vector<int64_t>& ends,
-                             int n_threads);
+std::vector<Tree> grow_ordered(const std::vector<GrowInput>& in, Workspace* work, const std::vector<int64_t>& ends,
+                               int n_threads);
 
 }  // namespace sapwood

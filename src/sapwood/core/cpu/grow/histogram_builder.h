@@ -1,4 +1,4 @@
-// Tally: histograms of nodes, counted by one worker or by all, and the memory they live in.
+// HistogramBuilder: histograms of nodes, counted by one worker or by all, and the memory they live in.
 // Enters: a node's rows. Leaves: sums of gradients per slot and code, and so per column; exact, whoever counted.
 #pragma once
 #include <string.h>
@@ -32,10 +32,10 @@ struct Node {
   double score = 0, gain = 0;
   double rank = 0;  // its gain, or infinity where the split is forced; above 0: worth splitting
   Candidate best;
-  Hist hist;
+  Histogram hist;
 };
 
-struct Bins {  // of one column in one node: what a scan reads
+struct ColumnHistogram {  // of one column in one node: what a scan reads
   const int64_t* sums;
   bool packed;  // words, else pairs
   int n;        // bins of values; those of missing ones follow, where they are some
@@ -53,9 +53,9 @@ struct TileSpan {  // slots counted together
   int group, first, width;
 };
 
-class Tally {
+class HistogramBuilder {
  public:
-  Tally(const GrowInput& in, Workspace& work, const std::vector<int>& columns)
+  HistogramBuilder(const GrowInput& in, Workspace& work, const std::vector<int>& columns)
       : b_(in.binned),
         l_(in.binned.layout),
         q_(in.gradients),
@@ -80,7 +80,7 @@ class Tally {
         const int first = group.first + group.width * t / n_tiles, last = group.first + group.width * (t + 1) / n_tiles;
         if (std::find(wanted.begin() + first, wanted.begin() + last, 1) == wanted.begin() + last) continue;
         tiles.push_back({g, first, last - first});
-        for (int s = first; s < last; s++) touched_.push_back(s);
+        for (int s = first; s < last; s++) active_slots_.push_back(s);
         const int n_slices = std::max(1, (last - first) / narrowest);
         for (int k = 0; k < n_slices; k++) {
           const int from = first + (last - first) * k / n_slices, to = first + (last - first) * (k + 1) / n_slices;
@@ -124,7 +124,7 @@ class Tally {
   int n_slots() const { return (int)l_.slots.size(); }
   size_t slot_words(bool packed) const { return l_.n_slot_sums * (packed ? 1 : 2); }
 
-  Hist acquire(bool packed) {
+  Histogram acquire(bool packed) {
     auto& free = packed ? w_.free_packed : w_.free_pairs;
     if (free.empty()) {
       w_.histograms.emplace_back(l_.n_sums * (packed ? 8 : 16) + 64);
@@ -134,12 +134,12 @@ class Tally {
     free.pop_back();
     return {data, packed};
   }
-  void release(Hist& h) {
+  void release(Histogram& h) {
     if (h.data != nullptr) (h.packed ? w_.free_packed : w_.free_pairs).push_back(h.data);
     h.data = nullptr;
   }
-  int64_t* slot(const Hist& h, int s) const { return h.data + l_.slot_at[s] * (h.packed ? 1 : 2); }
-  int64_t* column(const Hist& h, int c) const { return h.data + l_.column_at[c] * (h.packed ? 1 : 2); }
+  int64_t* slot(const Histogram& h, int s) const { return h.data + l_.slot_at[s] * (h.packed ? 1 : 2); }
+  int64_t* column(const Histogram& h, int c) const { return h.data + l_.column_at[c] * (h.packed ? 1 : 2); }
   int64_t codes(int s) const { return codes_[s]; }
   int64_t used(int c) const { return b_.n_bins[c] + 1; }  // codes of a column
 
@@ -147,17 +147,18 @@ class Tally {
 
   template <class F>
   void touched(int first, int last, F&& f) const {
-    for (auto s = std::lower_bound(touched_.begin(), touched_.end(), first); s != touched_.end() && *s < last; s++)
+    for (auto s = std::lower_bound(active_slots_.begin(), active_slots_.end(), first);
+         s != active_slots_.end() && *s < last; s++)
       f(*s);
   }
 
-  void clear(const Hist& h, int s) const { memset(slot(h, s), 0, (size_t)codes(s) * (h.packed ? 8 : 16)); }
+  void clear(const Histogram& h, int s) const { memset(slot(h, s), 0, (size_t)codes(s) * (h.packed ? 8 : 16)); }
 
   // Adds some rows of a node to a histogram, one tile: packed words where gradients are, else pairs.
-  void count_tile(const Node& n, const Segment& s, const TileSpan& t, int64_t* hist) const {
-    count_tile(n, s, t, packed(n, s), hist);
+  void accumulate_tile(const Node& n, const Segment& s, const TileSpan& t, int64_t* hist) const {
+    accumulate_tile(n, s, t, packed(n, s), hist);
   }
-  void count_tile(const Node& n, const Segment& s, const TileSpan& t, const int32_t* words, int64_t* hist) const {
+  void accumulate_tile(const Node& n, const Segment& s, const TileSpan& t, const int32_t* words, int64_t* hist) const {
     const Group& g = l_.groups[t.group];
     const Shard& shard = b_.shards[s.shard];
     const char* codes = (const char*)b_.group(shard, g) + (t.first - g.first) * g.code_bytes;
@@ -188,7 +189,7 @@ class Tally {
   }
 
   // Sums of the usual codes of thin columns, in slots first .. last - 1: what the others leave of the node's.
-  void complete(const Hist& h, Sums total, int first, int last) const {
+  void complete(const Histogram& h, Sums total, int first, int last) const {
     touched(first, last, [&](int s) {
       if (!l_.slots[s].shared) return;
       for (const int c : l_.slots[s].columns) {
@@ -197,11 +198,11 @@ class Tally {
         if (h.packed) {
           int64_t others = 0;
           for (uint32_t b = 0; b < m.n; b++) others += sums[b];  // the usual one's are 0 until now
-          sums[m.usual] = total.g * 4294967296 + total.h - others;
+          sums[m.default_code] = total.g * 4294967296 + total.h - others;
         } else {
           Sums others;
           for (uint32_t b = 0; b < m.n; b++) others.g += sums[2 * b], others.h += sums[2 * b + 1];
-          sums[2 * m.usual] = total.g - others.g, sums[2 * m.usual + 1] = total.h - others.h;
+          sums[2 * m.default_code] = total.g - others.g, sums[2 * m.default_code + 1] = total.h - others.h;
         }
       }
     });
@@ -225,21 +226,21 @@ class Tally {
   }
 
   // The whole histogram of a node (or of one tile of it) by one worker.
-  void count_alone(const Node& n, const Hist& h, int worker, const std::vector<TileSpan>& tiles, size_t first_tile,
-                   size_t last_tile) {
+  void build_serial(const Node& n, const Histogram& h, int worker, const std::vector<TileSpan>& tiles,
+                    size_t first_tile, size_t last_tile) {
     for (size_t t = first_tile; t < last_tile; t++)
       for (int s = tiles[t].first; s < tiles[t].first + tiles[t].width; s++) clear(h, s);
-    if (!h.packed && q_.packed != nullptr) return count_flushing(n, h, worker, tiles, first_tile, last_tile);
+    if (!h.packed && q_.packed != nullptr) return build_flushing(n, h, worker, tiles, first_tile, last_tile);
     for (const Segment& s : n.segments)
       for (int64_t at = s.begin; at < s.end; at += STRIP) {
         const Segment strip{s.shard, at, std::min(s.end, at + STRIP)};
-        for (size_t t = first_tile; t < last_tile; t++) count_tile(n, strip, tiles[t], h.data);
+        for (size_t t = first_tile; t < last_tile; t++) accumulate_tile(n, strip, tiles[t], h.data);
       }
   }
   // Too many rows for packed words: count into a private packed histogram and flush it in time.
-  void count_flushing(const Node& n, const Hist& h, int worker, const std::vector<TileSpan>& tiles, size_t first_tile,
-                      size_t last_tile) {
-    Private& mine = own(worker);
+  void build_flushing(const Node& n, const Histogram& h, int worker, const std::vector<TileSpan>& tiles,
+                      size_t first_tile, size_t last_tile) {
+    WorkerHistogram& mine = own(worker);
     int64_t held = 0;
     auto flush = [&] {
       for (size_t t = first_tile; t < last_tile; t++)
@@ -252,13 +253,13 @@ class Tally {
         const Segment strip{s.shard, at, std::min(s.end, at + STRIP)};
         if (held + strip.end - strip.begin > PACKED_ROWS) flush();
         held += strip.end - strip.begin;
-        for (size_t t = first_tile; t < last_tile; t++) count_tile(n, strip, tiles[t], mine.packed.as<int64_t>());
+        for (size_t t = first_tile; t < last_tile; t++) accumulate_tile(n, strip, tiles[t], mine.packed.as<int64_t>());
       }
     flush();
   }
 
-  Private& own(int worker) {  // all zero when handed out, and handed back all zero
-    Private& mine = w_.privates[worker];
+  WorkerHistogram& own(int worker) {  // all zero when handed out, and handed back all zero
+    WorkerHistogram& mine = w_.privates[worker];
     const bool packs = q_.packed != nullptr;
     if (packs && mine.packed.size() == 0) {
       mine.packed = Memory(slot_words(true) * 8);
@@ -267,7 +268,7 @@ class Tally {
     if (!packs && mine.pairs.size() == 0) zero_pairs(mine);
     return mine;
   }
-  void zero_pairs(Private& mine) const {
+  void zero_pairs(WorkerHistogram& mine) const {
     mine.pairs = Memory(slot_words(false) * 8);
     memset(mine.pairs.as<char>(), 0, mine.pairs.size());
   }
@@ -275,30 +276,30 @@ class Tally {
   // The histogram of a node by all workers: strips of rows into private histograms, then slots summed over the workers.
   // This sum is the [reduce] seam: other holders of rows would add their integers here. `after` runs on each summed span of slots.
   template <class After>
-  void count_together(const Node& n, const Hist& h, After&& after) {
+  void build_parallel(const Node& n, const Histogram& h, After&& after) {
     strips_.clear();
     const int64_t step = std::max<int64_t>(512, std::min<int64_t>(STRIP, n.n_rows / (4 * n_threads_) + 1));
     for (const Segment& s : n.segments)
       for (int64_t at = s.begin; at < s.end; at += step) strips_.push_back({s.shard, at, std::min(s.end, at + step)});
-    for (Private& p : w_.privates) p.used = p.flushed = false, p.rows = 0;
+    for (WorkerHistogram& p : w_.privates) p.used = p.flushed = false, p.rows = 0;
     const bool packs = q_.packed != nullptr;
     run(n_threads_, (int64_t)strips_.size(), [&](int64_t k, int worker) {
-      Private& mine = own(worker);
+      WorkerHistogram& mine = own(worker);
       const Segment& s = strips_[k];
       mine.used = true;
       if (packs && mine.rows + s.end - s.begin > PACKED_ROWS) {
         if (mine.pairs.size() == 0) zero_pairs(mine);
-        for (const int c : touched_)
+        for (const int c : active_slots_)
           k_.flush(mine.packed.as<int64_t>() + l_.slot_at[c], mine.pairs.as<int64_t>() + 2 * l_.slot_at[c], codes(c));
         mine.rows = 0, mine.flushed = true;
       }
       mine.rows += s.end - s.begin;
-      for (const TileSpan& t : tiles) count_tile(n, s, t, (packs ? mine.packed : mine.pairs).as<int64_t>());
+      for (const TileSpan& t : tiles) accumulate_tile(n, s, t, (packs ? mine.packed : mine.pairs).as<int64_t>());
     });
     spans([&](int first, int last, int span) {
       touched(first, last, [&](int s) {
         clear(h, s);
-        for (Private& p : w_.privates) {
+        for (WorkerHistogram& p : w_.privates) {
           if (!p.used) continue;
           int64_t *mine = packs ? p.packed.as<int64_t>() + l_.slot_at[s] : nullptr,
                   *wide = !packs || p.flushed ? p.pairs.as<int64_t>() + 2 * l_.slot_at[s] : nullptr;
@@ -320,11 +321,13 @@ class Tally {
     run(n_threads_, n, [&](int64_t k, int) { f((int)(n_slots() * k / n), (int)(n_slots() * (k + 1) / n), (int)k); });
   }
 
-  int64_t count_ns(int64_t n_rows) const { return n_rows * (int64_t)touched_.size() * 2 / 5; }  // 0.4 ns a row and slot
+  int64_t count_ns(int64_t n_rows) const {
+    return n_rows * (int64_t)active_slots_.size() * 2 / 5;
+  }  // 0.4 ns a row and slot
   bool many_tiles(size_t n_jobs) const { return n_slots() > 64 && n_jobs * slices.size() >= 4 * (size_t)n_threads_; }
 
   // parent - small = large, in the parent's memory; packed anew where the words have become narrow enough.
-  void subtract(const Hist& parent, const Hist& small, const Hist& large, int first, int last) const {
+  void subtract(const Histogram& parent, const Histogram& small, const Histogram& large, int first, int last) const {
     touched(first, last, [&](int s) {
       int64_t* rest = slot(parent, s);
       const int64_t* x = slot(small, s);
@@ -335,23 +338,23 @@ class Tally {
   }
 
   // The sums of the columns that share slots first .. last - 1, from those of the slots.
-  void unfold(const Hist& h, int first, int last) const {
+  void marginalise(const Histogram& h, int first, int last) const {
     if (l_.n_sums == l_.n_slot_sums) return;
     touched(first, last, [&](int s) {
       if (!l_.slots[s].fused()) return;
       const int width = h.packed ? 1 : 2;
-      int n[MOST_MEMBERS], n_members = 0;
-      int64_t* to[MOST_MEMBERS];
+      int n[MAX_MEMBERS], n_members = 0;
+      int64_t* to[MAX_MEMBERS];
       for (const int c : l_.slots[s].columns) {
         const int n_codes = (int)l_.members[c].n;
         n[n_members] = n_codes, to[n_members++] = column(h, c);
         if (n_codes == b_.n_bins[c]) memset(column(h, c) + n_codes * width, 0, 8 * (size_t)width);  // none is missing
       }
-      k_.unfold({slot(h, s), width, n_members, n, to});
+      k_.marginalise({slot(h, s), width, n_members, n, to});
     });
   }
 
-  Sums at(const Hist& h, int c, int b) const {
+  Sums at(const Histogram& h, int c, int b) const {
     const int64_t* x = column(h, c);
     return h.packed ? Sums{x[b] >> 32, x[b] & 0xffffffff} : Sums{x[2 * b], x[2 * b + 1]};
   }
@@ -360,13 +363,13 @@ class Tally {
   const Binned& b_;
   const Layout& l_;
   const Gradients& q_;
-  const Weights& weights_;
+  const RowWeights& weights_;
   const std::vector<std::vector<int32_t>>* chosen_;
   int n_threads_;
   Workspace& w_;
   const Kernels& k_;
-  std::vector<int> codes_;    // (slots), side by side
-  std::vector<int> touched_;  // the slots of the tree and their tile mates: what histograms hold
+  std::vector<int> codes_;         // (slots), side by side
+  std::vector<int> active_slots_;  // the slots of the tree and their tile mates: what histograms hold
   std::vector<Segment> strips_;
 };
 

@@ -1,4 +1,4 @@
-// Kept: the root's rows while splits take only few of them away. Those are copied out; the rest stay where they are, and a bit a row
+// InPlaceRows: the root's rows while splits take only few of them away. Those are copied out; the rest stay where they are, and a bit a row
 // says who is left. A split then costs a look at each code, in order, where moving all rows to the next list costs ten times that.
 //
 //   root's list   r0 r1 r2 r3 r4 r5 ...        live  1 1 1 1 1 1      split: r1, r4 go out, to list 0;
@@ -12,7 +12,7 @@
 
 namespace sapwood {
 
-struct Kept {
+struct InPlaceRows {
   bool on = false;             // some rows have left
   Memory live;                 // a bit a row of the root's lists, shard by shard, in whole words
   std::vector<size_t> word;    // (shards) the first word of each
@@ -35,8 +35,8 @@ struct Kept {
 };
 
 // rows, packed OUT: those of places whose bit is set, of n from `first` on; ids and gradients (or null) are those of the places.
-inline void copy_out(const uint64_t* bits, int64_t n, int32_t first, const int32_t* ids, const int32_t* gradients,
-                     int32_t* rows, int32_t* packed) {
+inline void compress_rows(const uint64_t* bits, int64_t n, int32_t first, const int32_t* ids, const int32_t* gradients,
+                          int32_t* rows, int32_t* packed) {
   int64_t to = 0;
   for (int64_t at = 0; at < n; at += 64)
     for (uint64_t left = bits[at / 64]; left != 0; left &= left - 1, to++) {

@@ -1,4 +1,4 @@
-// Joint: growths that take one split together, whatever decides on it (together.h, tails.h).
+// Lockstep: growths that take one split together, whatever decides on it (together.h, tails.h).
 // Enters: the growths of all outputs. Leaves: the same, grown in step.
 //
 //   branch      a node of the tree, which has nodes of each growth for its parts
@@ -30,13 +30,13 @@ struct Units {
 
 // Growth: the one of grow.cpp, which lets us in.
 template <class Growth>
-class Joint {
+class Lockstep {
  protected:
   using Ids = std::vector<int32_t>;
-  using Shared = Search::Shared;
-  using Steps = Search::Steps;
+  using LevelSplit = SplitFinder::LevelSplit;
+  using Steps = SplitFinder::Steps;
 
-  Joint(std::vector<std::unique_ptr<Growth>>& outputs, const std::vector<GrowInput>& in, int n_threads)
+  Lockstep(std::vector<std::unique_ptr<Growth>>& outputs, const std::vector<GrowInput>& in, int n_threads)
       : g_(outputs),
         in_(in[0]),
         b_(in_.binned),
@@ -44,33 +44,33 @@ class Joint {
         most_(lim_.max_leaves > 0 ? lim_.max_leaves : 0x7fffffff),
         n_threads_(n_threads),
         units_(outputs, in),
-        judge_(in_.taste, units_.deviation, units_.unit, in_.seed, in_.tree),
+        ranker_(in_.taste, units_.deviation, units_.unit, in_.seed, in_.tree),
         counts_(lim_.min_samples_leaf > 1.0) {}
-  ~Joint() = default;
+  ~Lockstep() = default;
 
   virtual int depth(int32_t id) = 0;
   virtual Ids parts(const Ids& batch) = 0;
   virtual Ids expand(const Ids& batch, bool more) = 0;  // their children; more: these may be split
   virtual double score_of(const Ids& batch) = 0;        // as they are
-  virtual Shared best_of(const Ids& batch, int c, double bar, bool limited) = 0;
-  virtual bool enough(const Ids& batch, const Shared& split) = 0;  // on both sides of each, as far as hessians tell
-  virtual double take(const Ids& batch, Shared split) = 0;         // what it gains
+  virtual LevelSplit best_of(const Ids& batch, int c, double bar, bool limited) = 0;
+  virtual bool enough(const Ids& batch, const LevelSplit& split) = 0;  // on both sides of each, as far as hessians tell
+  virtual double take(const Ids& batch, LevelSplit split) = 0;         // what it gains
 
   size_t n_outputs() const { return g_.size(); }
   std::vector<Node>& nodes(size_t k) { return g_[k]->nodes_; }
-  Search& search(size_t k) { return g_[k]->s_; }
-  const Tally& tally(size_t k) { return g_[k]->t_; }
+  SplitFinder& search(size_t k) { return g_[k]->s_; }
+  const HistogramBuilder& tally(size_t k) { return g_[k]->t_; }
 
   // ------------------------------------------------------------------------------------------------ frontier
-  bool deep_enough(int depth) const { return lim_.max_depth > 0 && depth >= lim_.max_depth; }
+  bool at_max_depth(int depth) const { return lim_.max_depth > 0 && depth >= lim_.max_depth; }
 
   // freely: whatever a level gains
-  void grow_levels(bool freely) {
+  void grow_levels(bool without_gil) {
     Ids level{0};
-    for (int depth = 0; !deep_enough(depth) && 2 * (int64_t)level.size() <= most_; depth++) {
+    for (int depth = 0; !at_max_depth(depth) && 2 * (int64_t)level.size() <= most_; depth++) {
       const std::optional<double> gain = choose(level);
-      if (!gain || !(freely || *gain > lim_.min_split_gain)) return;
-      level = expand(level, !deep_enough(depth + 1) && 4 * (int64_t)level.size() <= most_);
+      if (!gain || !(without_gil || *gain > lim_.min_split_gain)) return;
+      level = expand(level, !at_max_depth(depth + 1) && 4 * (int64_t)level.size() <= most_);
     }
   }
 
@@ -85,10 +85,10 @@ class Joint {
       if (gain && *gain > lim_.min_split_gain) frontier.open(*gain, id);
       else release(id);
     };
-    if (most_ > 1 && !deep_enough(0)) meet(0);
+    if (most_ > 1 && !at_max_depth(0)) meet(0);
     Ids batch;
     while (frontier.next([&](int32_t id) { return depth(id); }, batch)) {
-      const bool more = frontier.room() && !deep_enough(depth(batch[0]) + 1);
+      const bool more = frontier.room() && !at_max_depth(depth(batch[0]) + 1);
       for (const int32_t child : expand(batch, more))
         if (more) meet(child);
       frontier.trim(release);
@@ -102,15 +102,15 @@ class Joint {
     search(0).choose_columns(batch[0], depth(batch[0]));
     const std::vector<int>& columns = search(0).allowed(batch[0]);
     const double own = score_of(batch);
-    std::vector<Shared> found(columns.size());
+    std::vector<LevelSplit> found(columns.size());
     auto scan = [&](bool limited) {
       run(n_codes < FORK_NS ? 1 : n_threads_, (int64_t)columns.size(), [&](int64_t k, int) {
         if (limited && (found[k].column < 0 || enough(batch, found[k]))) return;
         found[k] = best_of(batch, columns[k], worth(own), limited);
       });
-      return judge_.best(found, own, batch[0]);
+      return ranker_.best(found, own, batch[0]);
     };
-    Shared best = scan(false);
+    LevelSplit best = scan(false);
     if (best.column >= 0 && !enough(batch, best)) best = scan(true);  // limits only lower scores: else it is the best
     if (best.column < 0) return {};
     return take(batch, best);
@@ -149,7 +149,7 @@ class Joint {
       for (const int32_t part : parts) {
         const Node& node = nodes(k)[part];
         if (node.n_rows == 0) continue;
-        const Bins bins = search(k).bins_of(node, c);
+        const ColumnHistogram bins = search(k).bins_of(node, c);
         int64_t h = missing_left ? bins.gone().h : 0;
         for (size_t i = 0; i < n; i++) {
           if (steps != nullptr && (*steps)[i].fresh) h = 0;
@@ -182,7 +182,7 @@ class Joint {
       if (!q.constant_hessian) search(0).count_codes(node, c, more);
       for (size_t code = 0; code < more.size(); code++) count[code] += more[code];
       for (int code = 0; code < b_.n_bins[c] + b_.has_missing[c] && q.constant_hessian; code++)
-        count[code] += tally(0).at(node.hist, c, code).h / (int64_t)q.most_per_count;
+        count[code] += tally(0).at(node.hist, c, code).h / (int64_t)q.max_hessian_per_count;
     }
     return count;
   }
@@ -194,7 +194,7 @@ class Joint {
   const int most_;  // leaves
   const int n_threads_;
   const Units units_;
-  Judge judge_;
+  SplitRanker ranker_;
   const bool counts_;  // rows
 };
 

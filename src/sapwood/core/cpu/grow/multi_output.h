@@ -1,4 +1,4 @@
-// Together: the trees of several outputs with one structure, that is one tree whose leaves are vectors (NUMERICS, vector leaves).
+// MultiOutputGrowth: the trees of several outputs with one structure, that is one tree whose leaves are vectors (NUMERICS, vector leaves).
 // Enters: the growths of all outputs. Leaves: the same, grown in step; only the choice of a split knows of the others.
 //
 //   output      0          1          2
@@ -11,26 +11,28 @@ namespace sapwood {
 
 // A branch is a node, of the same number in each growth.
 template <class Growth>
-class Together : Joint<Growth> {
+class MultiOutputGrowth : Lockstep<Growth> {
  public:
   // apart: each output's own work is done by one worker, else by all of them, one output after the other
-  Together(std::vector<std::unique_ptr<Growth>>& outputs, const std::vector<GrowInput>& in, int n_threads, bool apart)
+  MultiOutputGrowth(std::vector<std::unique_ptr<Growth>>& outputs, const std::vector<GrowInput>& in, int n_threads,
+                    bool apart)
       : Base(outputs, in, n_threads), apart_(apart) {}
 
   void grow() {
-    each([](Growth& g) { g.plant(); });
+    each([](Growth& g) { g.make_root(); });
     if (most_ < 2 || nodes(0)[0].n_rows < 2) return;
     each([](Growth& g) { g.root_histogram(); });
-    const bool freely = judge_.cosine() && lim_.min_split_gain == 0.0;  // the angle may close while the loss rises
-    if (in_.grower.shared_split) this->grow_levels(freely);
+    const bool without_gil =
+        ranker_.cosine() && lim_.min_split_gain == 0.0;  // the angle may close while the loss rises
+    if (in_.grower.shared_split) this->grow_levels(without_gil);
     else this->grow_nodes();
   }
 
  private:
-  using Base = Joint<Growth>;
+  using Base = Lockstep<Growth>;
   using Base::any_missing, Base::n_outputs, Base::nodes, Base::poor, Base::search, Base::tally, Base::units_;
-  using Base::b_, Base::counts_, Base::g_, Base::in_, Base::judge_, Base::lim_, Base::most_, Base::n_threads_;
-  using typename Base::Ids, typename Base::Shared, typename Base::Steps;
+  using Base::b_, Base::counts_, Base::g_, Base::in_, Base::ranker_, Base::lim_, Base::most_, Base::n_threads_;
+  using typename Base::Ids, typename Base::LevelSplit, typename Base::Steps;
   using Sides = std::vector<Sums>;  // of one side of a node, by output
 
   template <class F>
@@ -47,13 +49,13 @@ class Together : Joint<Growth> {
     Ids children;
     for (const int32_t id : ids) {
       const int32_t left = nodes(0)[id].left;
-      judge_.inherit(id, left, nodes(0)[id].best.column);
+      ranker_.inherit(id, left, nodes(0)[id].best.column);
       children.insert(children.end(), {left, left + 1});
     }
     return children;
   }
 
-  double take(const Ids& ids, Shared best) override {
+  double take(const Ids& ids, LevelSplit best) override {
     if (!any_missing(ids, best.column)) best.missing_left = left_heavier(ids, best);
     double gained = 0.0;
     for (size_t k = 0; k < n_outputs(); k++) {
@@ -67,23 +69,24 @@ class Together : Joint<Growth> {
   }
 
   double score_of(const Ids& ids) override {
-    Angle all;
+    CosineParts all;
     for (size_t k = 0; k < n_outputs(); k++) {
-      Angle one;
+      CosineParts one;
       for (const int32_t id : ids) {
         const Node& n = nodes(k)[id];
-        const Angle a = judge_.cosine() ? Judge::angle(n.sum, search(k).penalty()) : Angle{n.score, 0.0};
+        const CosineParts a =
+            ranker_.cosine() ? SplitRanker::angle(n.sum, search(k).penalty()) : CosineParts{n.score, 0.0};
         one = {one.along + a.along, one.square + a.square};
       }
       all = {all.along + units_.share[k] * one.along, all.square + units_.share[k] * one.square};
     }
-    return judge_.cosine() ? length(all) : all.along;
+    return ranker_.cosine() ? length(all) : all.along;
   }
 
   // (n) of the first cuts, or of the steps; node after node, then output after output.
   std::vector<double> sum_scores(const Ids& ids, int c, size_t n, bool side, const Steps* steps) {
     const Kernels& kernel = kernels();
-    std::vector<double> all(n, 0.0), squares(judge_.cosine() ? n : 0, 0.0), one, square;
+    std::vector<double> all(n, 0.0), squares(ranker_.cosine() ? n : 0, 0.0), one, square;
     for (size_t k = 0; k < n_outputs(); k++) {
       Penalty p = search(k).penalty();
       p.min_h = 0.0;  // a limit for all outputs together
@@ -91,9 +94,9 @@ class Together : Joint<Growth> {
       for (const int32_t id : ids) {
         const Node& node = nodes(k)[id];
         if (node.n_rows == 0) continue;
-        const Bins bins = search(k).bins_of(node, c);
+        const ColumnHistogram bins = search(k).bins_of(node, c);
         if (steps != nullptr) score_steps(node, bins, *steps, p, one, square);
-        else if (judge_.cosine())
+        else if (ranker_.cosine())
           kernel.scan_level_cosine(bins.sums, bins.packed, (int)n, bins.gone(), node.sum, p, side, one.data(),
                                    square.data());
         else kernel.scan_level(bins.sums, bins.packed, (int)n, bins.gone(), node.sum, p, side, one.data());
@@ -106,23 +109,24 @@ class Together : Joint<Growth> {
   }
 
   // One category against the rest.
-  void score_steps(const Node& node, const Bins& bins, const Steps& steps, const Penalty& p, std::vector<double>& score,
-                   std::vector<double>& square) const {
+  void score_steps(const Node& node, const ColumnHistogram& bins, const Steps& steps, const Penalty& p,
+                   std::vector<double>& score, std::vector<double>& square) const {
     if (node.sum.h == 0) return;
     for (size_t i = 0; i < steps.size(); i++) {
       const Sums l = bins.at(steps[i].code), r = node.sum - l;
       const bool empty = l.h == 0 || r.h == 0;
-      if (!judge_.cosine()) {
+      if (!ranker_.cosine()) {
         score[i] = score[i] + (empty ? node_score(node.sum, p) : split_score(l, r, p));
         continue;
       }
-      const Angle own = Judge::angle(node.sum, p), a = Judge::angle(l, p), b = Judge::angle(r, p);
+      const CosineParts own = SplitRanker::angle(node.sum, p), a = SplitRanker::angle(l, p),
+                        b = SplitRanker::angle(r, p);
       score[i] = score[i] + (empty ? own.along : a.along + b.along);
       square[i] = square[i] + (empty ? own.square : a.square + b.square);
     }
   }
 
-  Shared best_of(const Ids& ids, int c, double bar, bool limited) override {
+  LevelSplit best_of(const Ids& ids, int c, double bar, bool limited) override {
     const bool one = b_.is_category[c], missing = !one && any_missing(ids, c);  // one: category, alone on the left
     const int n_bins = b_.n_bins[c];
     const Steps steps = one ? search(0).level_steps(nodes(0), ids, c) : Steps{};
@@ -138,16 +142,16 @@ class Together : Joint<Growth> {
         for (const int32_t id : ids) all.push_back(&nodes(0)[id]);
         last = search(0).random_bin(all, ids[0], c), first = std::max(last, 0);
       }
-      return Search::best_of(right, left, c, bar, first, last);
+      return SplitFinder::best_of(right, left, c, bar, first, last);
     }
-    Shared best;
+    LevelSplit best;
     best.score = bar;
     for (size_t i = 0; i < steps.size(); i++)
       if (steps[i].ends && right[i] > best.score) best = {right[i], c, steps[i].code, steps[i].code == n_bins};
     return best;
   }
 
-  bool left_heavier(const Ids& ids, const Shared& split) {
+  bool left_heavier(const Ids& ids, const LevelSplit& split) {
     Sides l(n_outputs()), r(n_outputs());  // of all nodes
     for (const int32_t id : ids)
       for (size_t k = 0; k < n_outputs(); k++) {
@@ -158,7 +162,7 @@ class Together : Joint<Growth> {
   }
 
   // What goes left in a node; the bin of a split by a single category is its code.
-  Sums left_of(size_t k, int32_t id, const Shared& split) {
+  Sums left_of(size_t k, int32_t id, const LevelSplit& split) {
     const Node& n = nodes(k)[id];
     const int c = split.column;
     Sums l;
@@ -176,12 +180,12 @@ class Together : Joint<Growth> {
     return h / (double)n_outputs();
   }
 
-  bool enough(const Ids& ids, const Shared& split) override {
+  bool enough(const Ids& ids, const LevelSplit& split) override {
     if (lim_.min_child_weight == 0.0 && !counts_) return true;
     Sides l(n_outputs()), r(n_outputs());
     for (const int32_t id : ids) {
       for (size_t k = 0; k < n_outputs(); k++) l[k] = left_of(k, id, split), r[k] = nodes(k)[id].sum - l[k];
-      if (poor(mean(l), mean(r), counts_ && !search(0).surely_enough(l[0].h, l[0].h + r[0].h))) return false;
+      if (poor(mean(l), mean(r), counts_ && !search(0).count_bound_holds(l[0].h, l[0].h + r[0].h))) return false;
     }
     return true;
   }

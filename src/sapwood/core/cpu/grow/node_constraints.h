@@ -1,23 +1,23 @@
-// Guard: what the rules make of every node: bounds of its value, groups its path may still use, the split it is told.
+// NodeConstraints: what the rules make of every node: bounds of its value, groups its path may still use, the split it is told.
 // Enters: one split after the other. Leaves: the bounds of leaf values (NUMERICS, rules).
 #pragma once
 #include <algorithm>
 #include <iterator>
 
+#include "cpu/grow/histogram_builder.h"
 #include "math/gain.h"
 #include "records/constraints.h"
-#include "cpu/grow/histogram_builder.h"
 
 namespace sapwood {
 
-class Guard {
+class NodeConstraints {
  public:
   struct Range {  // codes of one column: low .. high, and perhaps the missing one
     int32_t column, low, high;
     bool missing;
     std::vector<uint64_t> codes;  // of categories instead: a bit a code, the missing one last
   };
-  struct Mark {                              // of a node; values in the units of the search
+  struct NodeBounds {                        // of a node; values in the units of the search
     double low = -INF, high = INF, out = 0;  // bounds of its value, and the value it has as long as it is a leaf
     std::vector<int32_t> groups;             // those that hold the whole path; the root's empty list is all
     std::vector<Range> box;                  // by rising column: where its rows lie; only columns of the path
@@ -25,14 +25,14 @@ class Guard {
     bool empty = false;  // without rows, as nodes of symmetric trees may be
   };
 
-  Guard(const Rules& rules, const Binned& binned, const Penalty& penalty)
+  NodeConstraints(const SplitConstraints& rules, const Binned& binned, const Penalty& penalty)
       : rules_(rules), b_(binned), penalty_(penalty), marks_(1) {
     if (!rules.forced.empty()) marks_[0].forced = 0;
   }
 
   bool ordered() const { return !rules_.direction.empty(); }
   bool grouped() const { return !rules_.groups.empty(); }
-  const Mark& operator[](int32_t id) const { return marks_[id]; }
+  const NodeBounds& operator[](int32_t id) const { return marks_[id]; }
   const Forced* forced(int32_t id) const { return marks_[id].forced < 0 ? nullptr : &rules_.forced[marks_[id].forced]; }
 
   double score(Sums s, int32_t id) const { return score_at(s, penalty_, weight(s, id)); }
@@ -65,7 +65,7 @@ class Guard {
   // What the children of a node that was just split take over. `right`: the codes that a split by categories sends there, or null
   void inherit(const Node& n, int32_t id, const uint64_t* right) {
     marks_.resize(n.left + 2);
-    Mark l = marks_[id], r = l;
+    NodeBounds l = marks_[id], r = l;
     const int c = n.best.column;
     const Forced* f = n.rank == INF ? forced(id) : nullptr;
     l.forced = f != nullptr ? f->left : -1, r.forced = f != nullptr ? f->right : -1;
@@ -80,7 +80,7 @@ class Guard {
     std::vector<int32_t> changed;
     for (int32_t m = 0; m < (int32_t)nodes.size(); m++) {
       if (nodes[m].left != 0) continue;
-      Mark& other = marks_[m];
+      NodeBounds& other = marks_[m];
       const double low = other.low, high = other.high;
       for (const int32_t child : {nodes[id].left, nodes[id].left + 1}) {
         const int o = order(marks_[child], other);
@@ -130,7 +130,7 @@ class Guard {
 
   double weight(Sums s, int32_t id) const { return bounded_weight(s, penalty_, marks_[id].low, marks_[id].high); }
 
-  void bound(const Node& n, int32_t id, Mark& l, Mark& r) const {
+  void bound(const Node& n, int32_t id, NodeBounds& l, NodeBounds& r) const {
     const Sums left = n.best.left, right = n.sum - left;
     if (left.h == 0) l.empty = true;
     else l.out = weight(left, id);
@@ -138,18 +138,18 @@ class Guard {
     else r.out = weight(right, id);
     const int d = direction(n.best.column, n.best.bin);
     if (d == 0 || l.empty || r.empty) return;  // a side without rows bounds nobody
-    Mark &below = d > 0 ? l : r, &above = d > 0 ? r : l;
+    NodeBounds &below = d > 0 ? l : r, &above = d > 0 ? r : l;
     const double middle = 0.5 * (l.out + r.out);
     below.high = rules_.intermediate ? above.out : middle;
     above.low = rules_.intermediate ? below.out : middle;
   }
 
-  void box(const Node& n, const uint64_t* right, Mark& l, Mark& r) const {
+  void box(const Node& n, const uint64_t* right, NodeBounds& l, NodeBounds& r) const {
     const int c = n.best.column;
     auto at = std::lower_bound(l.box.begin(), l.box.end(), c, [](const Range& x, int c) { return x.column < c; });
     const size_t k = at - l.box.begin();
     if (at == l.box.end() || at->column != c)
-      for (Mark* m : {&l, &r}) m->box.insert(m->box.begin() + k, whole(c));
+      for (NodeBounds* m : {&l, &r}) m->box.insert(m->box.begin() + k, whole(c));
     Range &a = l.box[k], &b = r.box[k];
     for (size_t w = 0; w < a.codes.size(); w++) a.codes[w] &= ~right[w], b.codes[w] &= right[w];
     if (!a.codes.empty()) return;
@@ -180,7 +180,7 @@ class Guard {
 
   // -1: a's value must not exceed b's, since there are two points, one in each, that differ in constrained columns only, in all of
   // them the way that values rise; 1: the other way round; 0: neither. Two leaves are apart in the column that parted them, at least.
-  int order(const Mark& a, const Mark& b) const {
+  int order(const NodeBounds& a, const NodeBounds& b) const {
     int found = 0;
     for (auto x = a.box.begin(), y = b.box.begin(); x != a.box.end() && y != b.box.end();) {
       if (x->column != y->column) {
@@ -198,10 +198,10 @@ class Guard {
     return found;
   }
 
-  const Rules& rules_;
+  const SplitConstraints& rules_;
   const Binned& b_;
   const Penalty& penalty_;
-  std::vector<Mark> marks_;  // by node
+  std::vector<NodeBounds> marks_;  // by node
 };
 
 }  // namespace sapwood

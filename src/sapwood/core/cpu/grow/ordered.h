@@ -1,4 +1,4 @@
-// Tails: a tree whose splits are judged by rows that its values have not seen (NUMERICS, ordered boosting).
+// OrderedGrowth: a tree whose splits are judged by rows that its values have not seen (NUMERICS, ordered boosting).
 // Enters: the growths of all outputs, over the rows of all models. Leaves: the splits, one structure for all of them.
 //
 //   model       0              1                   2
@@ -9,14 +9,14 @@
 
 namespace sapwood {
 
-inline Angle fit_of(Sums body, Sums tail, const Penalty& p) {
-  return fit_of((double)body.g, (double)body.h, (double)tail.g, (double)tail.h, p);
+inline CosineParts tail_fit(Sums body, Sums tail, const Penalty& p) {
+  return tail_fit((double)body.g, (double)body.h, (double)tail.g, (double)tail.h, p);
 }
 
 template <class Growth>
-class Tails : Joint<Growth> {
+class OrderedGrowth : Lockstep<Growth> {
  public:
-  Tails(std::vector<std::unique_ptr<Growth>>& outputs, const std::vector<GrowInput>& in, int n_threads)
+  OrderedGrowth(std::vector<std::unique_ptr<Growth>>& outputs, const std::vector<GrowInput>& in, int n_threads)
       : Base(outputs, in, n_threads) {}
 
   // ends: of the rows of every model's body and tail, which lie one after the other
@@ -24,21 +24,21 @@ class Tails : Joint<Growth> {
     branches_.push_back({});
     for (size_t id = 0; id < ends.size(); id++) branches_[0].parts.push_back((int32_t)id);
     for (auto& g : g_) {
-      g->plant(ends);
+      g->make_root(ends);
       for (const int32_t id : branches_[0].parts) g->root_histogram(id);
     }
     if (in_.grower.shared_split) this->grow_levels(false);
     else this->grow_nodes();
     std::vector<Tree> trees;
-    for (size_t k = 0; k < n_outputs(); k++) trees.push_back(harvest(k));
+    for (size_t k = 0; k < n_outputs(); k++) trees.push_back(make_tree(k));
     return trees;
   }
 
  private:
-  using Base = Joint<Growth>;
+  using Base = Lockstep<Growth>;
   using Base::any_missing, Base::n_outputs, Base::nodes, Base::poor, Base::search;
-  using Base::b_, Base::counts_, Base::g_, Base::in_, Base::judge_, Base::lim_, Base::units_;
-  using typename Base::Ids, typename Base::Shared, typename Base::Steps;
+  using Base::b_, Base::counts_, Base::g_, Base::in_, Base::ranker_, Base::lim_, Base::units_;
+  using typename Base::Ids, typename Base::LevelSplit, typename Base::Steps;
   struct Branch {  // a node of the tree
     Ids parts;     // nodes of a growth: body and tail of every model
     int depth = 0;
@@ -76,28 +76,28 @@ class Tails : Joint<Growth> {
   }
 
   // -------------------------------------------------------------------------------------------------- search
-  double score(Angle a) const { return judge_.cosine() ? length(a) : fall(a); }
+  double score(CosineParts a) const { return ranker_.cosine() ? length(a) : fall(a); }
 
   double score_of(const Ids& batch) override {
-    Angle all;
+    CosineParts all;
     for (size_t k = 0; k < n_outputs(); k++) {
-      Angle one;
+      CosineParts one;
       for (const int32_t id : batch)
         for (size_t m = 0; m < branches_[id].parts.size(); m += 2) one = one + own(k, id, m);
       all = {all.along + units_.share[k] * one.along, all.square + units_.share[k] * one.square};
     }
     return score(all);
   }
-  Angle own(size_t k, int32_t id, size_t m) {
+  CosineParts own(size_t k, int32_t id, size_t m) {
     const Ids& part = branches_[id].parts;
-    return fit_of(nodes(k)[part[m]].sum, nodes(k)[part[m + 1]].sum, search(k).penalty());
+    return tail_fit(nodes(k)[part[m]].sum, nodes(k)[part[m + 1]].sum, search(k).penalty());
   }
 
   // left OUT: what goes left of a part at each of its first cuts, or of the steps of a column of categories.
   void fill(size_t k, int32_t part, int c, const Steps* steps, bool missing_left, std::vector<Sums>& left) {
     const Node& node = nodes(k)[part];
     if (node.n_rows == 0) return (void)std::fill(left.begin(), left.end(), Sums{});
-    const Bins bins = search(k).bins_of(node, c);
+    const ColumnHistogram bins = search(k).bins_of(node, c);
     Sums l = missing_left ? bins.gone() : Sums{};
     for (size_t i = 0; i < left.size(); i++) {
       if (steps != nullptr && (*steps)[i].fresh) l = {};
@@ -119,7 +119,7 @@ class Tails : Joint<Growth> {
           const Node &of_body = nodes(k)[part[m]], &of_tail = nodes(k)[part[m + 1]];
           if (of_body.n_rows == 0 || of_tail.n_rows == 0) continue;  // no value, or nobody to judge it
           if (steps == nullptr) {
-            const Bins a = search(k).bins_of(of_body, c), b = search(k).bins_of(of_tail, c);
+            const ColumnHistogram a = search(k).bins_of(of_body, c), b = search(k).bins_of(of_tail, c);
             kernel.scan_tails({a.sums, b.sums, a.packed, b.packed, side ? a.gone() : Sums{}, side ? b.gone() : Sums{},
                                of_body.sum, of_tail.sum},
                               (int)n, p, one.data(), square.data());
@@ -127,7 +127,8 @@ class Tails : Joint<Growth> {
           }
           fill(k, part[m], c, steps, side, left), fill(k, part[m + 1], c, steps, side, tail);
           for (size_t i = 0; i < n; i++) {
-            const Angle both = fit_of(left[i], tail[i], p) + fit_of(of_body.sum - left[i], of_tail.sum - tail[i], p);
+            const CosineParts both =
+                tail_fit(left[i], tail[i], p) + tail_fit(of_body.sum - left[i], of_tail.sum - tail[i], p);
             one[i] = one[i] + both.along, square[i] = square[i] + both.square;
           }
         }
@@ -136,14 +137,14 @@ class Tails : Joint<Growth> {
         squares[i] = squares[i] + units_.share[k] * square[i];
       }
     }
-    for (size_t i = 0; i < n; i++) all[i] = score(Angle{all[i], squares[i]});
+    for (size_t i = 0; i < n; i++) all[i] = score(CosineParts{all[i], squares[i]});
     return all;
   }
   const Penalty& penalty(size_t k, int c) {
     return b_.is_category[c] ? search(k).categories_->penalty(c, b_.n_bins[c]) : search(k).penalty();
   }
 
-  Shared best_of(const Ids& batch, int c, double bar, bool limited) override {
+  LevelSplit best_of(const Ids& batch, int c, double bar, bool limited) override {
     const int n_bins = b_.n_bins[c];
     const bool set = b_.is_category[c], missing = any_missing(batch, c);
     const Steps steps = steps_of(batch, c);
@@ -152,8 +153,8 @@ class Tails : Joint<Growth> {
     if (missing && !set) left = scores(batch, c, (size_t)n_bins - 1, true, by);
     for (const int32_t id : batch)
       if (limited) this->veto(last({id}), c, by, right, left);  // of all rows, as the last model has them
-    Shared best;
-    if (!set) best = Search::best_of(right, left, c, bar, 0, (int)right.size() - 1);
+    LevelSplit best;
+    if (!set) best = SplitFinder::best_of(right, left, c, bar, 0, (int)right.size() - 1);
     else best.score = bar;
     bool side = false;
     for (int i = 0; i < (int)steps.size(); i++) {
@@ -169,7 +170,7 @@ class Tails : Joint<Growth> {
     return b_.is_category[c] ? search(0).level_steps(nodes(0), last(batch), c) : Steps{};
   }
   // What goes left of some parts.
-  Sums left_of(size_t k, const Ids& parts, const Shared& split, const Steps& steps) {
+  Sums left_of(size_t k, const Ids& parts, const LevelSplit& split, const Steps& steps) {
     const bool set = b_.is_category[split.column];
     std::vector<Sums> left((size_t)split.bin + 1);
     Sums all;
@@ -185,7 +186,7 @@ class Tails : Joint<Growth> {
     return all;
   }
 
-  bool left_heavier(const Ids& batch, const Shared& split) {
+  bool left_heavier(const Ids& batch, const LevelSplit& split) {
     const Steps steps = steps_of(batch, split.column);
     double l = 0.0, r = 0.0;
     for (size_t k = 0; k < n_outputs(); k++) {
@@ -195,7 +196,7 @@ class Tails : Joint<Growth> {
     return l >= r;
   }
 
-  double take(const Ids& batch, Shared best) override {
+  double take(const Ids& batch, LevelSplit best) override {
     const int c = best.column;
     const bool set = b_.is_category[c];
     const Steps steps = steps_of(batch, c);
@@ -205,15 +206,15 @@ class Tails : Joint<Growth> {
       double one = 0.0;
       for (const int32_t id : batch) {
         const Ids& part = branches_[id].parts;
-        Angle before, after;
+        CosineParts before, after;
         for (size_t m = 0; m < part.size(); m += 2) {
           for (const size_t at : {m, m + 1})
             nodes(k)[part[at]].best = {best.score, c, best.bin, best.missing_left, left_of(k, {part[at]}, best, steps)};
           const Node &body = nodes(k)[part[m]], &tail = nodes(k)[part[m + 1]];
           const Penalty& p = penalty(k, c);
           before = before + own(k, id, m);
-          after = after + (fit_of(body.best.left, tail.best.left, p) +
-                           fit_of(body.sum - body.best.left, tail.sum - tail.best.left, p));
+          after = after + (tail_fit(body.best.left, tail.best.left, p) +
+                           tail_fit(body.sum - body.best.left, tail.sum - tail.best.left, p));
         }
         branches_[id].gain.push_back(0.5 * (fall(after) - fall(before)) * search(k).unit());
         one = one + branches_[id].gain.back();
@@ -229,7 +230,7 @@ class Tails : Joint<Growth> {
   }
 
   // -------------------------------------------------------------------------------------------------- limits
-  bool enough(const Ids& batch, const Shared& split) override {
+  bool enough(const Ids& batch, const LevelSplit& split) override {
     if (lim_.min_child_weight == 0.0 && !counts_) return true;
     const Steps steps = steps_of(batch, split.column);
     const double outputs = (double)n_outputs();
@@ -239,13 +240,13 @@ class Tails : Joint<Growth> {
       for (size_t k = 0; k < n_outputs(); k++) {
         const Sums left = left_of(k, last({id}), split, steps), all = sum_of(k, last({id}));
         l = l + (double)left.h / search(k).h_unit(), r = r + (double)(all - left).h / search(k).h_unit();
-        few = few || (k == 0 && counts_ && !search(0).surely_enough(left.h, all.h));
+        few = few || (k == 0 && counts_ && !search(0).count_bound_holds(left.h, all.h));
       }
       if (poor(l / outputs, r / outputs, few)) return false;
     }
     return true;
   }
-  Tree harvest(size_t k) {
+  Tree make_tree(size_t k) {
     Tree t = Growth::blank(branches_.size());
     for (size_t i = 0; i < branches_.size(); i++)
       if (branches_[i].left != 0)

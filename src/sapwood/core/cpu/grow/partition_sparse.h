@@ -3,8 +3,8 @@
 #pragma once
 #include <string.h>
 
-#include "cpu/kernels/kernels.h"
 #include "cpu/data/sparse_columns.h"
+#include "cpu/kernels/kernels.h"
 
 namespace sapwood {
 
@@ -15,9 +15,9 @@ inline const int32_t* gallop(const int32_t* at, const int32_t* end, int32_t row)
   return std::lower_bound(at, at + std::min<int64_t>(step + 1, end - at), row);
 }
 
-inline int64_t mark_listed(const PartitionArgs& a, const Entries& column, uint32_t usual) {
+inline int64_t mark_listed(const PartitionArgs& a, const Entries& column, uint32_t default_code) {
   auto goes_right = [&](uint32_t code) { return code - a.split.low < a.split.length; };
-  const bool other = goes_right(usual);  // where rows that are not listed go
+  const bool other = goes_right(default_code);  // where rows that are not listed go
   memset(a.bits, other ? 0xff : 0, (size_t)(a.n + 63) / 64 * 8);
   int64_t right = other ? a.n : 0;
   auto put = [&](int64_t i, uint16_t code) {

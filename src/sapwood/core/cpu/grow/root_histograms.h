@@ -1,6 +1,6 @@
-// Roots: the root histograms of several outputs in one pass. Their trees start from the same rows in the same order, so one vector add
+// RootHistograms: the root histograms of several outputs in one pass. Their trees start from the same rows in the same order, so one vector add
 // serves eight of them: 0.13 ns per row, slot and output, against 0.33 one by one.
-// Enters: the packed gradients of all outputs. Leaves: for each the sums that Tally would have counted.
+// Enters: the packed gradients of all outputs. Leaves: for each the sums that HistogramBuilder would have counted.
 #pragma once
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 namespace sapwood {
 
-class Roots {
+class RootHistograms {
  public:
   // Slots of bytes only. packed (n_outputs, n); wanted (n_outputs): whose roots may be counted here.
   void count(const Binned& b, const int32_t* packed, const std::vector<uint8_t>& wanted, int n_threads) {

@@ -1,4 +1,4 @@
-// Counts: rows by slot and code, of nodes whose best cuts might leave a side too few of them (NUMERICS 5). Hessians settle most cuts.
+// RowCounts: rows by slot and code, of nodes whose best cuts might leave a side too few of them (NUMERICS 5). Hessians settle most cuts.
 // Enters: a node and a column that a scan asks for. Leaves: its counts, taken with its neighbours' and, of a larger child, by what
 // the smaller one leaves of the parent's, where those have been asked for.
 #pragma once
@@ -9,9 +9,9 @@
 
 namespace sapwood {
 
-class Counts {
+class RowCounts {
  public:
-  Counts(const GrowInput& in, Workspace& work, Tally& tally, const std::vector<Node>& nodes)
+  RowCounts(const GrowInput& in, Workspace& work, HistogramBuilder& tally, const std::vector<Node>& nodes)
       : b_(in.binned), all_rows_(in.chosen == nullptr), w_(work), t_(tally), nodes_(nodes) {}
 
   // By code of a column; its slot and those before `last` are the asking worker's.
@@ -20,7 +20,7 @@ class Counts {
     Entry& e = entry(id);
     if (e.state[slot] != TAKEN) {
       const Group& group = b_.layout.groups[group_of(slot)];
-      const int most = std::min({last, slot + SIDE_BY_SIDE, group.first + group.width});
+      const int most = std::min({last, slot + MAX_ADJACENT_SLOTS, group.first + group.width});
       int end = slot + 1;
       while (end < most && e.state[end] == e.state[slot]) end++;
       if (e.state[slot] == PARENT) subtract(e, slot, end);
@@ -49,10 +49,10 @@ class Counts {
   }
 
  private:
-  static constexpr int SIDE_BY_SIDE = 8;   // slots counted at once
-  enum : uint8_t { NONE, PARENT, TAKEN };  // what lies in a slot's place
+  static constexpr int MAX_ADJACENT_SLOTS = 8;  // slots counted at once
+  enum : uint8_t { NONE, PARENT, TAKEN };       // what lies in a slot's place
   struct Entry {
-    Hist hist;  // packed words without gradients
+    Histogram hist;  // packed words without gradients
     std::vector<uint8_t> state;
     int32_t small = -1;
   };
@@ -81,7 +81,7 @@ class Counts {
       if (stop > s) take(e.small, small, s, stop);
     }
     t_.subtract(e.hist, small.hist, e.hist, first, end);
-    t_.unfold(e.hist, first, end);
+    t_.marginalise(e.hist, first, end);
     std::fill(e.state.begin() + first, e.state.begin() + end, TAKEN);
   }
 
@@ -90,12 +90,12 @@ class Counts {
     if (id == 0 && all_rows_) copy_root(e, first, end);
     else count(n, e.hist, first, end);
     t_.complete(e.hist, {0, n.n_rows}, first, end);
-    t_.unfold(e.hist, first, end);
+    t_.marginalise(e.hist, first, end);
     std::fill(e.state.begin() + first, e.state.begin() + end, TAKEN);
   }
 
   void copy_root(Entry& e, int first, int end) {
-    const Hist kept{w_.root_counts.as<int64_t>(), true};
+    const Histogram kept{w_.root_counts.as<int64_t>(), true};
     for (int s = first; s < end; s++) {
       if (!w_.root_counted[s]) count(nodes_[0], kept, s, s + 1);
       w_.root_counted[s] = 1;
@@ -103,7 +103,7 @@ class Counts {
     }
   }
 
-  void count(const Node& n, const Hist& h, int first, int end) const {
+  void count(const Node& n, const Histogram& h, int first, int end) const {
     constexpr int64_t STEP = 4096;
     static const std::vector<int32_t> ones(STEP, 1);
     const bool some = n.buffer < 0 && w_.kept.on;
@@ -114,14 +114,14 @@ class Counts {
         const Segment step{s.shard, at, std::min(s.end, at + STEP)};
         if (const uint64_t* bits = some ? w_.kept.bits(s.shard, at) : nullptr; some)
           for (int64_t i = 0; i < step.end - at; i++) live[i] = bits[i / 64] >> (i % 64) & 1;
-        t_.count_tile(n, step, {group_of(first), first, end - first}, some ? live : ones.data(), h.data);
+        t_.accumulate_tile(n, step, {group_of(first), first, end - first}, some ? live : ones.data(), h.data);
       }
   }
 
   const Binned& b_;
   const bool all_rows_;
   Workspace& w_;
-  Tally& t_;
+  HistogramBuilder& t_;
   const std::vector<Node>& nodes_;
   std::vector<Entry> entries_;  // by node
   std::mutex mutex_;

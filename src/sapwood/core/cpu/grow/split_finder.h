@@ -1,15 +1,15 @@
-// Search: the best split of a node, or of a whole level, from its histogram (NUMERICS 5, 6).
+// SplitFinder: the best split of a node, or of a whole level, from its histogram (NUMERICS 5, 6).
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <optional>
 #include <span>
 
+#include "cpu/grow/category_split.h"
+#include "cpu/grow/node_constraints.h"
+#include "cpu/grow/row_counts.h"
 #include "math/gain.h"
 #include "math/hash.h"
-#include "cpu/grow/category_split.h"
-#include "cpu/grow/row_counts.h"
-#include "cpu/grow/node_constraints.h"
 
 namespace sapwood {
 
@@ -32,20 +32,20 @@ inline std::vector<int> fewer(const std::vector<int>& columns, double fraction, 
   return kept;
 }
 
-class Search {
+class SplitFinder {
  public:
-  struct Shared {  // one split for all nodes of a level: the sum of their scores decides
+  struct LevelSplit {  // one split for all nodes of a level: the sum of their scores decides
     double score = 0;
     int column = -1, bin = -1;
     bool missing_left = false;
-    bool beats(const Shared& o) const {
+    bool beats(const LevelSplit& o) const {
       if (column < 0 || o.column < 0) return column >= 0;
       return score > o.score || (score == o.score && column < o.column);
     }
   };
   std::vector<int32_t> shared_set;  // the codes that the last one sends left, if it is one of categories
 
-  Search(const GrowInput& in, const std::vector<int>& columns, const Tally& tally, Counts& counts)
+  SplitFinder(const GrowInput& in, const std::vector<int>& columns, const HistogramBuilder& tally, RowCounts& counts)
       : in_(in),
         b_(in.binned),
         q_(in.gradients),
@@ -56,36 +56,36 @@ class Search {
         columns_(columns),
         by_slot_(columns),
         guard_(in.rules, in.binned, penalty_),
-        judge_(in.taste, in.deviation, h_scale(q_.scale) / (g_scale(q_.scale) * g_scale(q_.scale)), in.seed, in.tree),
-        ruled_(in.rules.any()) {
+        ranker_(in.taste, in.deviation, h_scale(q_.scale) / (g_scale(q_.scale) * g_scale(q_.scale)), in.seed, in.tree),
+        constrained_(in.rules.any()) {
     b_.layout.by_slot(by_slot_);
     const double gs = g_scale(q_.scale), hs = h_scale(q_.scale);
     penalty_.lambda = lim_.reg_lambda * hs, penalty_.alpha = lim_.reg_alpha * gs,
     penalty_.step = lim_.max_delta_step * gs / hs;
     penalty_.min_h = lim_.min_child_weight * hs;
     unit_ = hs / (gs * gs);
-    least_count_ = lim_.min_samples_leaf * power_of_two(in.weights.shift);
-    counted_ = lim_.min_samples_leaf > 1.0;
-    if (counted_ && !in.weights.given) least_rows_ = 2.0 * least_count_;
-    if (counted_ && q_.constant_hessian) {  // then the hessian counts
-      penalty_.min_h = std::max(penalty_.min_h, least_count_ * q_.most_per_count);
-      counted_ = false;
+    min_count_ = lim_.min_samples_leaf * power_of_two(in.weights.shift);
+    counts_rows_ = lim_.min_samples_leaf > 1.0;
+    if (counts_rows_ && !in.weights.given) min_rows_ = 2.0 * min_count_;
+    if (counts_rows_ && q_.constant_hessian) {  // then the hessian counts
+      penalty_.min_h = std::max(penalty_.min_h, min_count_ * q_.max_hessian_per_count);
+      counts_rows_ = false;
     }
     if (b_.any_category) categories_.emplace(lim_, in_.rules, q_.scale, penalty_);
-    thin_ = std::any_of(b_.usual.begin(), b_.usual.end(), [](int code) { return code >= 0; });
-    if (thin_) find_runs();
+    has_sparse_ = std::any_of(b_.default_code.begin(), b_.default_code.end(), [](int code) { return code >= 0; });
+    if (has_sparse_) find_runs();
   }
 
   bool can_split(const Node& n) const {  // quick to refuse; the search decides
-    return (double)n.n_rows >= least_rows_ && (double)n.sum.h >= 2.0 * penalty_.min_h && n.sum.h >= 2;
+    return (double)n.n_rows >= min_rows_ && (double)n.sum.h >= 2.0 * penalty_.min_h && n.sum.h >= 2;
   }
   double score(Sums s, int32_t id) const {
     if (s.h <= 0) return 0.0;
-    if (judge_.cosine()) return Judge::cosine_of(s, penalty_);
+    if (ranker_.cosine()) return SplitRanker::cosine_of(s, penalty_);
     return guard_.ordered() ? guard_.score(s, id) : node_score(s, penalty_);
   }
   double split(Sums l, Sums r, int32_t id, int c, int b) const {
-    if (judge_.cosine()) return Judge::cosine_of(l, r, penalty_);
+    if (ranker_.cosine()) return SplitRanker::cosine_of(l, r, penalty_);
     return guard_.ordered() ? guard_.split(l, r, id, c, b) : split_score(l, r, penalty_);
   }
 
@@ -96,8 +96,8 @@ class Search {
   }
 
   void inherit(const Node& n, int32_t id, const uint64_t* right) {
-    judge_.inherit(id, n.left, n.best.column);
-    if (ruled_) guard_.inherit(n, id, right);
+    ranker_.inherit(id, n.left, n.best.column);
+    if (constrained_) guard_.inherit(n, id, right);
   }
   std::vector<int32_t> tighten(const std::vector<Node>& nodes, int32_t id) { return guard_.tighten(nodes, id); }
   void settle(const std::vector<int32_t>& leaves) {
@@ -123,7 +123,7 @@ class Search {
     return lim_.colsample_bylevel < 1.0 || lim_.colsample_bynode < 1.0 || guard_.grouped();
   }
 
-  Bins bins_of(const Node& n, int c) const {
+  ColumnHistogram bins_of(const Node& n, int c) const {
     return {t_.column(n.hist, c), n.hist.packed, b_.n_bins[c], b_.has_missing[c] != 0};
   }
 
@@ -133,7 +133,7 @@ class Search {
     const auto& columns = allowed(id);
     auto slot = [&](int c) { return b_.layout.members[c].slot; };
     auto c = std::lower_bound(columns.begin(), columns.end(), first, [&](int c, int s) { return slot(c) < s; });
-    if (thin_) return scan_thin(n, id, columns, c - columns.begin(), last, end, best);
+    if (has_sparse_) return scan_sparse(n, id, columns, c - columns.begin(), last, end, best);
     for (; c != columns.end() && slot(*c) < last; c++) scan_one(n, id, *c, end, best);
   }
 
@@ -146,8 +146,8 @@ class Search {
   }
 
   // The same where some columns are thin: they are passed over, singly and in runs, where they cannot win.
-  void scan_thin(const Node& n, int32_t id, const std::vector<int>& columns, size_t k, int last, int end,
-                 Candidate& best) {
+  void scan_sparse(const Node& n, int32_t id, const std::vector<int>& columns, size_t k, int last, int end,
+                   Candidate& best) {
     auto scan = [&](int c) { scan_one(n, id, c, end, best); };
     while (k < columns.size() && b_.layout.members[columns[k]].slot < last) {
       const int c = columns[k], run = own_columns() || runs_.empty() ? 0 : runs_[k];
@@ -162,19 +162,19 @@ class Search {
 
   // Of a thin column: one side of every cut lies in what has not the usual code, and that is too little.
   bool hopeless(const Node& n, int c) const {
-    const int usual = b_.usual[c];
-    if (usual < 0) return false;
-    const int64_t others = n.sum.h - t_.at(n.hist, c, usual).h;
+    const int default_code = b_.default_code[c];
+    if (default_code < 0) return false;
+    const int64_t others = n.sum.h - t_.at(n.hist, c, default_code).h;
     return others < 1 || (double)others < penalty_.min_h;
   }
 
   // Of columns in the order of slots: how many from each on have two bins and their sums side by side, up to 64.
   void find_runs() {
-    if (!is_plain(penalty_) || ruled_ || judge_.compares() || judge_.cosine()) return;
+    if (!is_plain(penalty_) || constrained_ || ranker_.compares() || ranker_.cosine()) return;
     runs_.assign(by_slot_.size(), 0);
     for (size_t k = by_slot_.size(); k-- > 0;) {
       const int c = by_slot_[k];
-      if (b_.usual[c] < 0 || b_.n_bins[c] != 2 || b_.has_missing[c]) continue;
+      if (b_.default_code[c] < 0 || b_.n_bins[c] != 2 || b_.has_missing[c]) continue;
       const bool joins = k + 1 < by_slot_.size() && runs_[k + 1] > 0 && runs_[k + 1] < 64 &&
                          b_.layout.members[by_slot_[k + 1]].slot == b_.layout.members[c].slot &&
                          b_.layout.column_at[by_slot_[k + 1]] == b_.layout.column_at[c] + 2;
@@ -186,40 +186,42 @@ class Search {
   // The best split of one column, if it beats `best`; of equals the lower column does. `count_rows` gives counts by bin, where they are
   // asked for, which may be put into its argument.
   template <class CountRows>
-  void scan_column(const Node& n, int32_t id, int c, const Bins& bins, Candidate& best, CountRows&& count_rows) const {
-    const Candidate first = judge_.compares() ? Candidate{worth(n.score), -1, -1, false, {}} : best;
+  void scan_column(const Node& n, int32_t id, int c, const ColumnHistogram& bins, Candidate& best,
+                   CountRows&& count_rows) const {
+    const Candidate first = ranker_.compares() ? Candidate{worth(n.score), -1, -1, false, {}} : best;
     Candidate found = first;
-    if (!judge_.compares() && c < best.column) found.score = std::nextafter(best.score, -INF);
+    if (!ranker_.compares() && c < best.column) found.score = std::nextafter(best.score, -INF);
     const double bar = found.score;
     if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, {});
-    else if (ruled_ || judge_.cosine()) found = careful_scan(n, id, c, bins, found, {});
+    else if (constrained_ || ranker_.cosine()) found = scan_constrained(n, id, c, bins, found, {});
     else k_.scan(bins.sums, bins.packed, 0, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
-    if (counted_ && !surely_enough(found.left.h, n.sum.h)) {
+    if (counts_rows_ && !count_bound_holds(found.left.h, n.sum.h)) {
       std::vector<int64_t> room;
       const std::span<const int64_t> count = count_rows(room);
       found = first, found.score = bar;
       if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, count);
-      else if (ruled_ || judge_.cosine() || bins.gone().h > 0) found = careful_scan(n, id, c, bins, found, count);
+      else if (constrained_ || ranker_.cosine() || bins.gone().h > 0)
+        found = scan_constrained(n, id, c, bins, found, count);
       else scan_between(n, c, bins, count, found);
       if (found.column != c) return;
     }
     if (bins.gone().h == 0) found.missing_left = found.left.h >= n.sum.h - found.left.h;  // the node saw none
-    if (judge_.compares() && found.score != INF) {
-      found.score = judge_.favour(found.score, n.score, id, c);
+    if (ranker_.compares() && found.score != INF) {
+      found.score = ranker_.favour(found.score, n.score, id, c);
       if (found.score == -INF || !better(found, best)) return;
     }
     best = found;
   }
 
-  bool counted() const { return counted_; }  // rows are, besides hessians
+  bool counted() const { return counts_rows_; }  // rows are, besides hessians
   const Penalty& penalty() const { return penalty_; }
   double unit() const { return unit_; }  // of scores
   double h_unit() const { return h_scale(q_.scale); }
 
   // count >= H / (largest hessian of one row): that settles most candidates, and the rest are counted.
-  bool surely_enough(int64_t left, int64_t total) const {
-    const double need = least_count_ * q_.most_per_count;
+  bool count_bound_holds(int64_t left, int64_t total) const {
+    const double need = min_count_ * q_.max_hessian_per_count;
     return (double)left >= need && (double)(total - left) >= need;
   }
 
@@ -242,17 +244,18 @@ class Search {
   }
 
   // Without rules and missing values the cuts with enough rows on both sides are neighbours.
-  void scan_between(const Node& n, int c, const Bins& bins, std::span<const int64_t> count, Candidate& best) const {
+  void scan_between(const Node& n, int c, const ColumnHistogram& bins, std::span<const int64_t> count,
+                    Candidate& best) const {
     int first = 0, last = bins.n - 1;
-    for (int64_t rows = count[0]; (double)rows < least_count_ && first < last; rows += count[first]) first++;
-    for (int64_t rows = count[last]; (double)rows < least_count_ && first < last; rows += count[last]) last--;
+    for (int64_t rows = count[0]; (double)rows < min_count_ && first < last; rows += count[first]) first++;
+    for (int64_t rows = count[last]; (double)rows < min_count_ && first < last; rows += count[last]) last--;
     if (first < last) k_.scan(bins.sums, bins.packed, first, last + 1, false, n.sum, penalty_, c, best);
   }
 
   // The scan of one column that knows the rules and, where they are counted, the rows of each bin.
-  Candidate careful_scan(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
-                         std::span<const int64_t> count) const {
-    const Forced* forced = ruled_ ? guard_.forced(id) : nullptr;
+  Candidate scan_constrained(const Node& n, int32_t id, int c, const ColumnHistogram& bins, Candidate best,
+                             std::span<const int64_t> count) const {
+    const Forced* forced = constrained_ ? guard_.forced(id) : nullptr;
     if (forced != nullptr && forced->column == c) {  // it need not be worth it, and beats all others
       Candidate found = scan_bins(n, id, c, bins, {-INF, -1, -1, false, {}}, forced->bin, forced->bin, count);
       found.score = INF;
@@ -263,8 +266,8 @@ class Search {
     return scan_bins(n, id, c, bins, best, first, last, count);
   }
 
-  Candidate scan_bins(const Node& n, int32_t id, int c, const Bins& bins, Candidate best, int first, int last,
-                      std::span<const int64_t> count) const {
+  Candidate scan_bins(const Node& n, int32_t id, int c, const ColumnHistogram& bins, Candidate best, int first,
+                      int last, std::span<const int64_t> count) const {
     int64_t total = 0, rows_left = 0;
     for (const int64_t x : count) total += x;
     const int n_bins = bins.n;
@@ -291,20 +294,21 @@ class Search {
 
   // Category columns: sets.cpp.
   using Steps = std::vector<Categories::Step>;
-  Steps steps(int32_t id, int c, const Bins& bins, Sums total, int64_t count) const;
+  Steps steps(int32_t id, int c, const ColumnHistogram& bins, Sums total, int64_t count) const;
   Steps level_steps(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c) const;
-  Candidate scan_sets(const Node& n, int32_t id, int c, const Bins& bins, Candidate best,
+  Candidate scan_sets(const Node& n, int32_t id, int c, const ColumnHistogram& bins, Candidate best,
                       std::span<const int64_t> count) const;
-  Shared share_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) const;
-  Shared score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
-                    const Steps& all, bool count_rows) const;
-  void take_set(std::vector<Node>& nodes, const std::vector<int32_t>& level, const Shared& best);
+  LevelSplit find_level_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c,
+                             double bar) const;
+  LevelSplit score_sets(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
+                        const Steps& all, bool count_rows) const;
+  void take_set(std::vector<Node>& nodes, const std::vector<int32_t>& level, const LevelSplit& best);
   std::vector<int32_t> set_of(const Node& n, int32_t id) const;
   Sums sum_of(const Node& n, int c, const std::vector<int32_t>& codes) const;
   double part(Sums l, Sums r, int32_t id, int c) const;
 
   bool few(int64_t left, int64_t total) const {  // rows on a side
-    return (double)left < least_count_ || (double)(total - left) < least_count_;
+    return (double)left < min_count_ || (double)(total - left) < min_count_;
   }
   bool admits(Sums l, Sums r) const {
     return l.h > 0 && r.h > 0 && (double)l.h >= penalty_.min_h && (double)r.h >= penalty_.min_h;
@@ -331,17 +335,17 @@ class Search {
   void close(Node& n, int32_t id) {
     if (n.best.column < 0) return;
     const bool forced = n.best.score == INF;
-    if (forced || judge_.compares()) n.best.score = score_of(n, id);
+    if (forced || ranker_.compares()) n.best.score = score_of(n, id);
     n.gain = gain(n);
     if (!forced && !(n.gain > lim_.min_split_gain)) n.gain = 0;  // not worth it
     n.rank = forced ? INF : n.gain;
   }
 
   double level_score(const std::vector<Node>& nodes, const std::vector<int32_t>& level) const {
-    if (judge_.cosine()) {
-      Angle all;
+    if (ranker_.cosine()) {
+      CosineParts all;
       for (const int32_t id : level) {
-        const Angle one = Judge::angle(nodes[id].sum, penalty_);
+        const CosineParts one = SplitRanker::angle(nodes[id].sum, penalty_);
         all.along = all.along + one.along, all.square = all.square + one.square;
       }
       return length(all);
@@ -351,11 +355,11 @@ class Search {
     return own;
   }
   // Whether a level's best split is kept.
-  bool pays(const Shared& best, double own) const {
+  bool pays(const LevelSplit& best, double own) const {
     return best.column >= 0 && 0.5 * (best.score - own) * unit_ - lim_.min_split_gain > 0;
   }
   // A node takes its level's split; `left` is what goes there.
-  void take(Node& n, int32_t id, const Shared& best, Sums left) const {
+  void take(Node& n, int32_t id, const LevelSplit& best, Sums left) const {
     n.best = {best.score, best.column, best.bin, best.missing_left, left};
     const Sums r = n.sum - left;
     if (left.h > 0 && r.h > 0) n.best.score = score_of(n, id), n.gain = gain(n);
@@ -368,32 +372,33 @@ class Search {
 
   // How far the loss falls, whatever the split was chosen by.
   double gain(const Node& n) const {
-    if (!judge_.cosine()) return 0.5 * (n.best.score - n.score) * unit_;
+    if (!ranker_.cosine()) return 0.5 * (n.best.score - n.score) * unit_;
     const int c = n.best.column;
     const Penalty& p = b_.is_category[c] ? categories_->penalty(c, b_.n_bins[c]) : penalty_;
     return 0.5 * (split_score(n.best.left, n.sum - n.best.left, p) - node_score(n.sum, penalty_)) * unit_;
   }
 
-  bool share_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
+  bool find_level_split(std::vector<Node>& nodes, const std::vector<int32_t>& level) {
     const double own = level_score(nodes, level);
     choose_columns(level[0], nodes[level[0]].depth);
     const std::vector<int> columns = allowed(level[0]);
-    std::vector<Shared> found(columns.size());
+    std::vector<LevelSplit> found(columns.size());
     const int64_t work = t_.n_codes * (int64_t)level.size();
     run(work < FORK_NS ? 1 : in_.n_threads, (int64_t)columns.size(), [&](int64_t k, int) {
       const int c = columns[k];
-      found[k] = b_.is_category[c] ? share_sets(nodes, level, c, worth(own)) : scan_shared(nodes, level, c, worth(own));
+      found[k] = b_.is_category[c] ? find_level_sets(nodes, level, c, worth(own))
+                                   : scan_level_column(nodes, level, c, worth(own));
     });
-    const Shared best = judge_.best(found, own, level[0]);
-    if (best.column < 0 || (!judge_.cosine() && !pays(best, own))) return false;
+    const LevelSplit best = ranker_.best(found, own, level[0]);
+    if (best.column < 0 || (!ranker_.cosine() && !pays(best, own))) return false;
     take_all(nodes, level, best);
-    if (!judge_.cosine() || lim_.min_split_gain == 0.0) return true;
+    if (!ranker_.cosine() || lim_.min_split_gain == 0.0) return true;
     double gained = 0.0;
     for (const int32_t id : level) gained = gained + nodes[id].gain;
     return gained > lim_.min_split_gain;
   }
 
-  void take_all(std::vector<Node>& nodes, const std::vector<int32_t>& level, const Shared& best) {
+  void take_all(std::vector<Node>& nodes, const std::vector<int32_t>& level, const LevelSplit& best) {
     const int c = best.column;
     if (b_.is_category[c]) {
       take_set(nodes, level, best);
@@ -410,34 +415,35 @@ class Search {
   }
 
   // The best split of one column for all nodes of a level. Rows are counted only where the best one might leave a side too few.
-  Shared scan_shared(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) {
-    const Shared best = scan_shared(nodes, level, c, bar, false);
-    if (!counted_ || best.column < 0) return best;
+  LevelSplit scan_level_column(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar) {
+    const LevelSplit best = scan_level_column(nodes, level, c, bar, false);
+    if (!counts_rows_ || best.column < 0) return best;
     for (const int32_t id : level) {
       const Node& n = nodes[id];
       if (n.n_rows == 0) continue;
       Sums l = best.missing_left && b_.has_missing[c] ? t_.at(n.hist, c, b_.n_bins[c]) : Sums{};
       for (int b = 0; b <= best.bin; b++) l = l + t_.at(n.hist, c, b);
-      if (l.h > 0 && l.h < n.sum.h && !surely_enough(l.h, n.sum.h)) return scan_shared(nodes, level, c, bar, true);
+      if (l.h > 0 && l.h < n.sum.h && !count_bound_holds(l.h, n.sum.h))
+        return scan_level_column(nodes, level, c, bar, true);
     }
     return best;
   }
 
-  Shared scan_shared(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
-                     bool count_rows) {
+  LevelSplit scan_level_column(const std::vector<Node>& nodes, const std::vector<int32_t>& level, int c, double bar,
+                               bool count_rows) {
     const int n_bins = b_.n_bins[c];
     int64_t missing = 0;
     for (const int32_t id : level)
       if (nodes[id].n_rows > 0 && b_.has_missing[c]) missing += t_.at(nodes[id].hist, c, n_bins).h;
     const int n_right = missing > 0 ? n_bins : n_bins - 1, n_left = missing > 0 ? n_bins - 1 : 0;
     std::vector<double> right(n_right, 0.0), left(n_left, 0.0), right_square, left_square;
-    if (judge_.cosine()) right_square.assign(n_right, 0.0), left_square.assign(n_left, 0.0);
+    if (ranker_.cosine()) right_square.assign(n_right, 0.0), left_square.assign(n_left, 0.0);
     std::vector<int64_t> count;
     for (const int32_t id : level) {
       const Node& n = nodes[id];
       if (n.n_rows == 0) continue;
-      const Bins bins = bins_of(n, c);
-      if (judge_.cosine()) {
+      const ColumnHistogram bins = bins_of(n, c);
+      if (ranker_.cosine()) {
         k_.scan_level_cosine(bins.sums, bins.packed, n_right, bins.gone(), n.sum, penalty_, false, right.data(),
                              right_square.data());
         k_.scan_level_cosine(bins.sums, bins.packed, n_left, bins.gone(), n.sum, penalty_, true, left.data(),
@@ -457,7 +463,7 @@ class Search {
       for (const int32_t id : level) all.push_back(&nodes[id]);
       last = random_bin(all, level[0], c), first = std::max(last, 0);
     }
-    Shared best = best_of(right, left, c, bar, first, last);
+    LevelSplit best = best_of(right, left, c, bar, first, last);
     if (best.column >= 0 && missing == 0) {
       int64_t l = 0, all = 0;
       for (const int32_t id : level) {
@@ -471,9 +477,9 @@ class Search {
   }
 
   // Of the cuts first .. last.
-  static Shared best_of(const std::vector<double>& right, const std::vector<double>& left, int c, double bar, int first,
-                        int last) {
-    Shared best;
+  static LevelSplit best_of(const std::vector<double>& right, const std::vector<double>& left, int c, double bar,
+                            int first, int last) {
+    LevelSplit best;
     best.score = bar;
     for (int b = first; b <= last; b++) {
       if (b < (int)left.size() && left[b] > best.score) best = {left[b], c, b, true};
@@ -483,7 +489,8 @@ class Search {
   }
 
   // One node's part of the level's scores at its first cuts; -inf is a veto.
-  void scan_level(const Node& n, int32_t id, int c, const Bins& bins, bool side, std::vector<double>& score) const {
+  void scan_level(const Node& n, int32_t id, int c, const ColumnHistogram& bins, bool side,
+                  std::vector<double>& score) const {
     const int n_cuts = (int)score.size();
     if (!guard_.ordered())
       return k_.scan_level(bins.sums, bins.packed, n_cuts, bins.gone(), n.sum, penalty_, side, score.data());
@@ -504,7 +511,7 @@ class Search {
     int64_t total = 0, rows_left = 0;
     for (const int64_t x : count) total += x;
     auto poor = [&](int64_t l) {
-      return l > 0 && total - l > 0 && ((double)l < least_count_ || (double)(total - l) < least_count_);
+      return l > 0 && total - l > 0 && ((double)l < min_count_ || (double)(total - l) < min_count_);
     };
     const int64_t gone = count.back();
     for (size_t b = 0; b < right.size(); b++) {
@@ -519,19 +526,19 @@ class Search {
   const Gradients& q_;
   const Limits& lim_;
   const Kernels& k_;
-  const Tally& t_;
-  Counts& counts_;  // of rows without weights
+  const HistogramBuilder& t_;
+  RowCounts& counts_;  // of rows without weights
   const std::vector<int>& columns_;
   std::vector<int> by_slot_;  // the same in the order of slots,
-  bool thin_ = false;         // some columns of the table are
+  bool has_sparse_ = false;   // some columns of the table are
   std::vector<int> runs_;     // and runs of columns of two bins among them
   Penalty penalty_;
-  double unit_ = 1, least_count_ = 1;
-  double least_rows_ = 2;  // of a node that can be split
-  bool counted_ = false;
-  Guard guard_;
-  Judge judge_;
-  const bool ruled_;
+  double unit_ = 1, min_count_ = 1;
+  double min_rows_ = 2;  // of a node that can be split
+  bool counts_rows_ = false;
+  NodeConstraints guard_;
+  SplitRanker ranker_;
+  const bool constrained_;
   std::vector<std::vector<int>> allowed_;  // by node, where levels or nodes have columns of their own
   std::optional<Categories> categories_;   // where there are some
 };

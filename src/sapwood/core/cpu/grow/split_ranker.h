@@ -1,4 +1,4 @@
-// Judge: what splits are compared by, where it is not the fall of the loss alone (NUMERICS, judging splits).
+// SplitRanker: what splits are compared by, where it is not the fall of the loss alone (NUMERICS, judging splits).
 // Enters: the scores of columns' best splits. Leaves: what they are worth to the user, and some luck.
 #pragma once
 #include <stdint.h>
@@ -10,39 +10,41 @@
 
 namespace sapwood {
 
-struct Taste {                          // of the user
+struct SplitPreference {                // of the user
   bool cosine = false;                  // the angle between gradients and the step, not the fall of the loss
   std::vector<double> weight, penalty;  // (n_columns) factors on gains, what a column's first use costs; empty: none
   std::vector<uint8_t> used;            // (n_columns) by the trees so far
   double luck = 0;                      // of this round: standard deviation, in units of the gradients'
 };
 
-class Judge {
+class SplitRanker {
  public:
   // deviation: of the luck, in the units of the search; unit: of its scores, squared in gradients
-  Judge(const Taste& taste, double deviation, double unit, uint64_t seed, uint64_t tree)
-      : taste_(taste), used_{taste.used}, deviation_(deviation), seed_(seed), tree_(tree) {
+  SplitRanker(const SplitPreference& taste, double deviation, double unit, uint64_t seed, uint64_t tree)
+      : preference_(taste), used_{taste.used}, deviation_(deviation), seed_(seed), tree_(tree) {
     price_ = taste.cosine ? 1.0 / __builtin_sqrt(unit) : 2.0 / unit;
   }
 
-  bool cosine() const { return taste_.cosine; }
-  bool compares() const { return deviation_ > 0.0 || !taste_.weight.empty() || !taste_.penalty.empty(); }
+  bool cosine() const { return preference_.cosine; }
+  bool compares() const { return deviation_ > 0.0 || !preference_.weight.empty() || !preference_.penalty.empty(); }
 
-  static Angle angle(Sums s, const Penalty& p) { return s.h > 0 ? angle_of((double)s.g, (double)s.h, p) : Angle{}; }
+  static CosineParts angle(Sums s, const Penalty& p) {
+    return s.h > 0 ? cosine_parts((double)s.g, (double)s.h, p) : CosineParts{};
+  }
   static double cosine_of(Sums s, const Penalty& p) { return length(angle(s, p)); }
   static double cosine_of(Sums l, Sums r, const Penalty& p) {
-    const Angle a = angle(l, p), b = angle(r, p);
+    const CosineParts a = angle(l, p), b = angle(r, p);
     return length({a.along + b.along, a.square + b.square});
   }
 
   // Of a column's best score `s`, in a node (or a level) that scores `p`; -inf: it is not worth its price.
   double favour(double s, double p, int32_t id, int column) const {
-    if (!taste_.weight.empty()) s = p + taste_.weight[column] * (s - p);
-    if (!taste_.penalty.empty() && !used_[id][column]) s = s - taste_.penalty[column] * price_;
+    if (!preference_.weight.empty()) s = p + preference_.weight[column] * (s - p);
+    if (!preference_.penalty.empty() && !used_[id][column]) s = s - preference_.penalty[column] * price_;
     if (!(s > worth(p))) return -INF;
     if (deviation_ == 0.0) return s;
-    return (taste_.cosine ? s : __builtin_sqrt(s > 0.0 ? s : 0.0)) +
-           deviation_ * normal(draw(key(seed_, LUCK, tree_, id), column));
+    return (preference_.cosine ? s : __builtin_sqrt(s > 0.0 ? s : 0.0)) +
+           deviation_ * normal(draw(key(seed_, RANDOM_STRENGTH, tree_, id), column));
   }
 
   // Of the columns' best splits, in any order.
@@ -61,7 +63,7 @@ class Judge {
 
   // The children of a node come after a split by its column.
   void inherit(int32_t id, int32_t left, int column) {
-    if (taste_.penalty.empty()) return;
+    if (preference_.penalty.empty()) return;
     used_.resize(left + 2, used_[id]);
     used_[left] = used_[id];
     used_[left][column] = 1, used_[left + 1] = used_[left];
@@ -78,7 +80,7 @@ class Judge {
     }
   }
 
-  const Taste& taste_;
+  const SplitPreference& preference_;
   std::vector<std::vector<uint8_t>> used_;  // by node: columns of those trees, and of its path
   double deviation_, price_;
   uint64_t seed_, tree_;

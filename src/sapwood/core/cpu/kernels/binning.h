@@ -40,7 +40,7 @@ static void turn(const char* const* rows, int n, float* x, size_t plane) {
   }
 #endif
   for (; i < n; i++)
-    for (int c = 0; c < BESIDE; c++) __builtin_memcpy(x + c * plane + i, rows[i] + 4 * c, 4);
+    for (int c = 0; c < RUN; c++) __builtin_memcpy(x + c * plane + i, rows[i] + 4 * c, 4);
 }
 
 // WIDTH columns at a time: a store a row, where one of each code would be WIDTH.
@@ -55,7 +55,7 @@ static void weave_words(const uint8_t* const* columns, int n, uint8_t* rows, siz
   for (int i = 0; i < n; i++) __builtin_memcpy(rows + i * stride, word + i, WIDTH);
 }
 
-static void weave(const uint8_t* const* columns, int width, int n, uint8_t* rows, size_t stride) {
+static void interleave(const uint8_t* const* columns, int width, int n, uint8_t* rows, size_t stride) {
   int c = 0;
   for (; c + 8 <= width; c += 8) weave_words<uint64_t>(columns + c, n, rows + c, stride);
   for (; c + 4 <= width; c += 4) weave_words<uint32_t>(columns + c, n, rows + c, stride);

@@ -4,14 +4,14 @@
 //
 // Blocks of rows pass through every stage while they are in L1; every stage is a plain loop that compilers turn into vectors.
 #pragma once
-#include "math/fixed.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/lookup_add.h"
+#include "math/fixed.h"
 #include "shelf_objectives.inc"  // made by CMake from objective/*.h: includes them, defines SAPWOOD_OBJECTIVES(X)
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-static void add_leaves(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int n) {
+static void add_leaves(double* score, const LeafIds& leaf, int64_t first, const double* value, int n) {
   if (leaf.wide) add_picked(score, (const uint16_t*)leaf.data + first, value, n);
   else add_picked(score, (const uint8_t*)leaf.data + first, value, n);
 }

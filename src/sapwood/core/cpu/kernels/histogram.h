@@ -36,7 +36,7 @@ struct Fetch {  // rows of a table that will be wanted soon
   }
 };
 
-// Counts n rows in order, and fetches one other row for every `each` of them: evenly, since memory serves a burst slowly.
+// RowCounts n rows in order, and fetches one other row for every `each` of them: evenly, since memory serves a burst slowly.
 template <int WIDTH>
 static void tile(const uint8_t* __restrict codes, size_t stride, int64_t n, const int32_t* __restrict packed,
                  int64_t* __restrict hist, const Fetch& fetch, int64_t each) {
@@ -232,7 +232,7 @@ static void subtract_packed(int64_t* into_pairs, const int64_t* packed, int64_t 
 //
 //   sums (n, inner)     own[k] = sum of row k      rest[j] = sum of column j, the sums of a slot without that member
 template <int WIDTH>
-static void unfold_of(const UnfoldArgs& a) {
+static void unfold_of(const MarginalArgs& a) {
   int64_t space[2][256 / 2 * WIDTH];
   const int64_t* sums = a.sums;
   int inner = WIDTH;
@@ -251,7 +251,7 @@ static void unfold_of(const UnfoldArgs& a) {
   }
 }
 
-static void unfold(const UnfoldArgs& a) { a.width == 1 ? unfold_of<1>(a) : unfold_of<2>(a); }
+static void marginalise(const MarginalArgs& a) { a.width == 1 ? unfold_of<1>(a) : unfold_of<2>(a); }
 
 static void pack(int64_t* packed, const int64_t* pairs, int64_t n) {
   for (int64_t i = 0; i < n; i++) packed[i] = pairs[2 * i] * 4294967296 + pairs[2 * i + 1];

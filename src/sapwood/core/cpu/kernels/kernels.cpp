@@ -1,14 +1,14 @@
 // All kernels for one instruction set: compiled once for each, with SAPWOOD_ISA naming the namespace they live in.
 #include "cpu/kernels/kernels.h"
 
-#include "cpu/kernels/row_sample.h"
 #include "cpu/kernels/binning.h"
-#include "cpu/kernels/sorted_sums.h"
+#include "cpu/kernels/gradient_pass.h"
 #include "cpu/kernels/histogram.h"
-#include "cpu/kernels/shap.h"
 #include "cpu/kernels/partition.h"
 #include "cpu/kernels/predict.h"
-#include "cpu/kernels/gradient_pass.h"
+#include "cpu/kernels/row_sample.h"
+#include "cpu/kernels/shap.h"
+#include "cpu/kernels/sorted_sums.h"
 #include "cpu/kernels/split_scan.h"
 
 #define SAPWOOD_JOIN_(a, b) a##b
@@ -29,7 +29,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       margins,
       add_leaves,
       sizes,
-      plain_sizes,
+      abs_gradients,
       ask,
       weigh,
       window,
@@ -44,7 +44,7 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       subtract,
       subtract_packed,
       pack,
-      unfold,
+      marginalise,
       scan,
       promising,
       scan_level,
@@ -58,13 +58,13 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       add_values,
       symmetric,
       turn,
-      weave,
+      interleave,
       bin32<uint16_t>,
       bin64<uint16_t>,
       bin32<uint8_t>,
       bin64<uint8_t>,
       rank,
-      compact,
+      sorted_sums,
       link,
       keeps_left,
       patterns,

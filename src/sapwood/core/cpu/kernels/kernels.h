@@ -15,9 +15,9 @@ constexpr int GROUP = 2 * TILE;      // slots stored side by side: a row of a gr
 constexpr int OUTPUTS = 8;           // outputs whose root histograms are counted together
 constexpr int PACKED_ROWS = 131071;  // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
 constexpr int BLOCK = 512;           // rows handled together in row passes and in prediction
-constexpr int BESIDE = 16;           // float32 columns that share a line of memory
+constexpr int RUN = 16;              // float32 columns that share a line of memory
 
-struct LeafNumbers {  // of rows: bytes for up to 256 leaves, else 16 bits
+struct LeafIds {  // of rows: bytes for up to 256 leaves, else 16 bits
   void* data;
   bool wide;
 };
@@ -28,7 +28,7 @@ struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf
   const double* field;  // (n_outputs, n_fields) IN, the objective's own parameters
   int n_fields;
   double* score;                    // (n_outputs, n) IN OUT
-  const LeafNumbers* leaf;          // (n_outputs) IN, leaf of each row in the tree last grown
+  const LeafIds* leaf;              // (n_outputs) IN, leaf of each row in the tree last grown
   const double* const* value;       // (n_outputs) IN, its leaf values where they are still to be added, or null
   const double* label;              // (n) or (n_outputs, n) IN
   int64_t label_plane;              // 0: one label serves all outputs
@@ -51,7 +51,7 @@ struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf
   int64_t* sum_h;
 };
 
-struct SizeArgs {  // sizes of rows [0, n), n <= BLOCK, from their wide gradients
+struct NormArgs {  // sizes of rows [0, n), n <= BLOCK, from their wide gradients
   int64_t n, plane;
   int n_outputs, sampler;
   const double* field;      // the sampler's own parameters
@@ -62,7 +62,7 @@ struct SizeArgs {  // sizes of rows [0, n), n <= BLOCK, from their wide gradient
   uint32_t* size;  // (n) OUT
 };
 
-struct AskArgs {            // who of rows [first, first + n) takes part, and how often it counts
+struct SampleArgs {         // who of rows [first, first + n) takes part, and how often it counts
   int64_t n, first, shard;  // shard: position of its first row, from which ids count
   bool every;               // all that are alive, once: nobody is asked
   int sampler;
@@ -74,24 +74,24 @@ struct AskArgs {            // who of rows [first, first + n) takes part, and ho
   const int32_t* unit;      // the group of each row; null: every row its own
   const int32_t* multiple;  // above 0 where a row is alive
   double subsample;
-  Bar bar;
+  SampleThreshold bar;
   int32_t* rows;  // (n) OUT: the ids of those who take part come first
   double* times;  // (n) OUT: how often they count, or null
 };
 
-struct WeighArgs {      // fixed point of sampled rows once more
-  const int32_t* rows;  // (n) IN, row ids
-  const double* times;  // (n) IN, how often they count
+struct RequantiseArgs {  // fixed point of sampled rows once more
+  const int32_t* rows;   // (n) IN, row ids
+  const double* times;   // (n) IN, how often they count
   int64_t n;
-  const Pair *fine, *apart;            // by row, IN; apart may be null
-  const int32_t* multiple;             // by row, IN, or null
-  const Scale *narrow, *wide;          // IN, over the units of fine and apart
-  bool listed;                         // fine and packed go out in the order of `rows`, else by row
-  Pair *weighed_fine, *weighed_apart;  // OUT; apart by row
-  int32_t* packed;                     // OUT where there are no multiples
-  Pair* coarse;                        // by row, OUT where there are multiples
-  uint64_t top[3];                     // OUT bits of the largest |g|, h, hessian of the search
-  int64_t sum_g, sum_h, count;         // OUT, as in GradientArgs; the sum of multiples
+  const Pair *fine, *apart;                  // by row, IN; apart may be null
+  const int32_t* multiple;                   // by row, IN, or null
+  const Scale *narrow, *wide;                // IN, over the units of fine and apart
+  bool listed;                               // fine and packed go out in the order of `rows`, else by row
+  Pair *reweighted_fine, *reweighted_apart;  // OUT; apart by row
+  int32_t* packed;                           // OUT where there are no multiples
+  Pair* coarse;                              // by row, OUT where there are multiples
+  uint64_t top[3];                           // OUT bits of the largest |g|, h, hessian of the search
+  int64_t sum_g, sum_h, count;               // OUT, as in GradientArgs; the sum of multiples
 };
 
 struct Derived {  // of rows at their scores: OUT
@@ -122,7 +122,7 @@ struct PartitionArgs {
   int32_t *left_packed, *right_packed;
 };
 
-struct UnfoldArgs {     // a slot's sums to those of its members
+struct MarginalArgs {   // a slot's sums to those of its members
   const int64_t* sums;  // IN (product of n, width)
   int width;            // words of a sum: 1 (packed) or 2 (a pair)
   int n_members;        // by falling step,
@@ -130,7 +130,7 @@ struct UnfoldArgs {     // a slot's sums to those of its members
   int64_t* const* to;   // and where their sums go, (n, width) each OUT
 };
 
-struct CompactArgs {      // a node's rows in the order of a column -> sums by value
+struct SortedSumsArgs {   // a node's rows in the order of a column -> sums by value
   const int32_t* rows;    // (n) IN
   const uint32_t* codes;  // (n) IN, rising
   int64_t n;
@@ -203,11 +203,11 @@ struct Kernels {
                 double* mass, double* level);
   // margin (n) OUT: score k less the log of the sum of e^score over the others, along which softmax is logistic loss
   void (*margins)(const double* score, int64_t plane, int n_outputs, int k, int n, double* margin);
-  void (*add_leaves)(double* score, const LeafNumbers& leaf, int64_t first, const double* value, int n);
-  void (*sizes)(const SizeArgs&);
-  void (*plain_sizes)(const Pair* fine, int64_t n, uint32_t* size);  // |g|
-  int64_t (*ask)(const AskArgs&);                                    // how many take part
-  void (*weigh)(WeighArgs&);
+  void (*add_leaves)(double* score, const LeafIds& leaf, int64_t first, const double* value, int n);
+  void (*sizes)(const NormArgs&);
+  void (*abs_gradients)(const Pair* fine, int64_t n, uint32_t* size);  // |g|
+  int64_t (*ask)(const SampleArgs&);                                   // how many take part
+  void (*weigh)(RequantiseArgs&);
   // x (n) IN; kept (n) OUT: the numbers from base to last come first, how many; above += how many are larger, below += the
   // sum of the smaller
   int64_t (*window)(const uint32_t* x, int64_t n, uint32_t base, uint32_t last, uint32_t* kept, int64_t& above,
@@ -235,7 +235,7 @@ struct Kernels {
   void (*subtract_packed)(int64_t* into_pairs, const int64_t* packed, int64_t n);  // pairs -= packed
   void (*pack)(int64_t* packed, const int64_t* pairs, int64_t n);                  // packed = pairs
   // The sums of a fused slot's members, which the slot's are added up to: of `width` words each, 1 (packed) or 2 (pairs).
-  void (*unfold)(const UnfoldArgs&);
+  void (*marginalise)(const MarginalArgs&);
   // Best split of one column, from the cut `first` on: bins (n_bins [+ 1 missing]) packed words or pairs. Beats `best` or leaves it.
   void (*scan)(const int64_t* hist, bool packed, int first, int n_bins, bool missing, Sums total, const Penalty&,
                int32_t column, Candidate& best);
@@ -260,17 +260,17 @@ struct Kernels {
                      double* score);  // (BLOCK) score += value[leaf]
   void (*symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth,
                     uint8_t* leaf);  // (BLOCK) leaf of a symmetric tree
-  // rows (n): BESIDE numbers each; x (BESIDE, plane) OUT
+  // rows (n): RUN numbers each; x (RUN, plane) OUT
   void (*turn)(const char* const* rows, int n, float* x, size_t plane);
   // columns (width): n codes each, side by side in rows `stride` bytes apart OUT
-  void (*weave)(const uint8_t* const* columns, int width, int n, uint8_t* rows, size_t stride);
+  void (*interleave)(const uint8_t* const* columns, int width, int n, uint8_t* rows, size_t stride);
   void (*bin32)(const float* x, int n, const float* cuts, int n_cuts,
-                uint16_t* code);  // cuts padded with +inf: Cuts
+                uint16_t* code);  // cuts padded with +inf: PaddedCuts
   void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);
   void (*bin32_byte)(const float* x, int n, const float* cuts, int n_cuts, uint8_t* code);  // n_cuts <= 254
   void (*bin64_byte)(const double* x, int n, const double* cuts, int n_cuts, uint8_t* code);
   void (*rank)(const double* x, int n, const double* cuts, int n_cuts, uint32_t* code);
-  int64_t (*compact)(const CompactArgs&);                                            // how many values
+  int64_t (*sorted_sums)(const SortedSumsArgs&);                                     // how many values
   void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
   void (*keeps_left)(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left);
   void (*patterns)(const PatternArgs&);

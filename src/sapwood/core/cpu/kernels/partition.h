@@ -42,7 +42,7 @@ static inline uint64_t compare64(const uint8_t* codes, uint8_t low, uint8_t leng
 }
 
 // 64 byte codes against a set of 256 bits, of which a code finds its byte (code / 8) and its bit there (code % 8).
-static inline uint64_t among64(const uint8_t* codes, const uint64_t* set) {
+static inline uint64_t in_set64(const uint8_t* codes, const uint64_t* set) {
 #if defined(__AVX512BW__)
   const __m512i low = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)set)),
                 high = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i*)set + 1)),
@@ -146,7 +146,7 @@ static int64_t mark(const PartitionArgs& a) {
     return s.set != nullptr ? mark_words(a, (const uint16_t*)a.codes, among)
                             : mark_words(a, (const uint16_t*)a.codes, within);
   const uint8_t* codes = (const uint8_t*)a.codes;
-  if (s.set != nullptr) return mark_bytes(a, codes, [s](const uint8_t* at) { return among64(at, s.set); });
+  if (s.set != nullptr) return mark_bytes(a, codes, [s](const uint8_t* at) { return in_set64(at, s.set); });
   const uint8_t low = (uint8_t)s.low, length = (uint8_t)s.length;
   return mark_bytes(a, codes, [=](const uint8_t* at) { return compare64(at, low, length); });
 }

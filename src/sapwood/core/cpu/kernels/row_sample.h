@@ -1,8 +1,8 @@
 // Asking rows: the size of each row's gradients, and whether, and how often, it counts in a round.
 #pragma once
-#include "math/fixed.h"
-#include "cpu/kernels/kernels.h"
 #include "cpu/kernels/gradient_pass.h"
+#include "cpu/kernels/kernels.h"
+#include "math/fixed.h"
 #if defined(__AVX512BW__)
 #include <immintrin.h>
 #endif
@@ -11,7 +11,7 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 template <class Sampler>
-static void sizes_of(const SizeArgs& a) {
+static void sizes_of(const NormArgs& a) {
   double sum[BLOCK];
   for (int64_t i = 0; i < a.n; i++) sum[i] = 0.0;
   for (int k = 0; k < a.n_outputs; k++) {
@@ -25,24 +25,25 @@ static void sizes_of(const SizeArgs& a) {
   for (int64_t i = 0; i < a.n; i++) a.size[i] = (uint32_t)rounded(Sampler::size(sum[i], a.field) * a.scale);
 }
 
-static void plain_sizes(const Pair* fine, int64_t n, uint32_t* size) {
-  for (int64_t i = 0; i < n; i++) size[i] = size_of(fine[i]);
+static void abs_gradients(const Pair* fine, int64_t n, uint32_t* size) {
+  for (int64_t i = 0; i < n; i++) size[i] = abs_gradient(fine[i]);
 }
 
 // factor (n) OUT: how often rows [at, at + n) count; 0: not at all
 template <class Sampler>
-static void ask_of(const AskArgs& args, int64_t at, int n, double* factor) {
-  const AskArgs a = args;  // own copies: stores of factors cannot change them, so that what is constant leaves the loop
+static void sample_rows_of(const SampleArgs& args, int64_t at, int n, double* factor) {
+  const SampleArgs a =
+      args;  // own copies: stores of factors cannot change them, so that what is constant leaves the loop
   double field[Sampler::n_fields + 1];
   for (int k = 0; k < Sampler::n_fields; k++) field[k] = a.field[k];
   uint32_t size[BLOCK];
-  if (a.fine != nullptr) plain_sizes(a.fine + at, n, size);
+  if (a.fine != nullptr) abs_gradients(a.fine + at, n, size);
   const uint32_t* sizes = a.fine != nullptr ? size : a.size == nullptr ? nullptr : a.size + at;
-  auto each = [&](const Bar& bar) {
+  auto each = [&](const SampleThreshold& bar) {
     for (int i = 0; i < n; i++) {
       const int64_t row = at + i;
-      const Asked asked{a.key, a.tie_key, (uint64_t)(a.unit == nullptr ? row : a.unit[row]),
-                        sizes == nullptr ? 0 : sizes[i], a.share == nullptr ? a.subsample : a.share[row]};
+      const SampleRow asked{a.key, a.tie_key, (uint64_t)(a.unit == nullptr ? row : a.unit[row]),
+                            sizes == nullptr ? 0 : sizes[i], a.share == nullptr ? a.subsample : a.share[row]};
       factor[i] = Sampler::factor(asked, bar, field);
     }
   };
@@ -50,15 +51,15 @@ static void ask_of(const AskArgs& args, int64_t at, int n, double* factor) {
   else each({a.bar.size, 0, a.bar.mu});  // a constant: no second draw
 }
 
-#define SAPWOOD_ENTRY(T) {sizes_of<T>, ask_of<T>},
+#define SAPWOOD_ENTRY(T) {sizes_of<T>, sample_rows_of<T>},
 static constexpr struct {
-  void (*sizes)(const SizeArgs&);
-  void (*ask)(const AskArgs&, int64_t at, int n, double* factor);
+  void (*sizes)(const NormArgs&);
+  void (*ask)(const SampleArgs&, int64_t at, int n, double* factor);
 } SAMPLERS[] = {SAPWOOD_SAMPLERS(SAPWOOD_ENTRY)};
 #undef SAPWOOD_ENTRY
 
 // Gathers a block of sampled rows and quantises it as the row pass does.
-static void weigh(WeighArgs& a) {
+static void weigh(RequantiseArgs& a) {
   double g[BLOCK], h[BLOCK], unit[BLOCK];
   Pair from[BLOCK], fine[BLOCK], coarse[BLOCK], apart[BLOCK];
   int32_t packed[BLOCK], multiple[BLOCK];
@@ -78,10 +79,10 @@ static void weigh(WeighArgs& a) {
     if (a.multiple != nullptr)
       for (int i = 0; i < n; i++) multiple[i] = a.multiple[rows[i]], a.count += multiple[i];
     else a.count += n;
-    if (a.listed) q.fine = a.weighed_fine + at, q.packed = a.packed + at;
+    if (a.listed) q.fine = a.reweighted_fine + at, q.packed = a.packed + at;
     quantise_block(q, 0, 0, n, g, h, a.apart != nullptr ? unit : h);
-    for (int i = 0; !a.listed && i < n; i++) a.weighed_fine[rows[i]] = fine[i];
-    for (int i = 0; a.apart != nullptr && i < n; i++) a.weighed_apart[rows[i]] = apart[i];
+    for (int i = 0; !a.listed && i < n; i++) a.reweighted_fine[rows[i]] = fine[i];
+    for (int i = 0; a.apart != nullptr && i < n; i++) a.reweighted_apart[rows[i]] = apart[i];
     for (int i = 0; a.multiple != nullptr && i < n; i++) a.coarse[rows[i]] = coarse[i];
     for (int i = 0; !a.listed && a.multiple == nullptr && i < n; i++) a.packed[rows[i]] = packed[i];
   }
@@ -116,10 +117,10 @@ static int64_t window(const uint32_t* x, int64_t n, uint32_t base, uint32_t last
   return count;
 }
 
-static void sizes(const SizeArgs& a) { SAMPLERS[a.sampler].sizes(a); }
+static void sizes(const NormArgs& a) { SAMPLERS[a.sampler].sizes(a); }
 
-static int64_t ask(const AskArgs& args) {
-  const AskArgs a = args;
+static int64_t ask(const SampleArgs& args) {
+  const SampleArgs a = args;
   double factor[BLOCK];
   int64_t count = 0;
   for (int64_t at = 0; at < a.n; at += BLOCK) {

@@ -38,7 +38,7 @@ static void patterns(const PatternArgs& a) {
 }
 
 // a_j(t) of every lane
-static inline double led_on(uint8_t kept, double yes, double no) { return kept ? yes : no; }
+static inline double path_weight(uint8_t kept, double yes, double no) { return kept ? yes : no; }
 
 static void leaf_columns(const LeafArgs& a) {
   const int m = (a.n + 7) / 8 * 8;                 // whole vectors
@@ -54,7 +54,7 @@ static void leaf_columns(const LeafArgs& a) {
       const uint8_t* kept = a.kept + j * LANES;
       double *b = before + j * LANES, *x = through + j * LANES;
       for (int i = 0; i < m; i++) {
-        x[i] = led_on(kept[i], yes, no);
+        x[i] = path_weight(kept[i], yes, no);
         b[i] = run[i];
         run[i] = run[i] * x[i];
       }
@@ -72,7 +72,7 @@ static void leaf_columns(const LeafArgs& a) {
   for (int j = 0; j < a.d; j++) {
     const uint8_t* kept = a.kept + j * LANES;
     const double yes = 1.0 - a.share[j], no = -a.share[j];
-    for (int i = 0; i < a.n; i++) a.column[j][i] = a.column[j][i] + sum[j * LANES + i] * led_on(kept[i], yes, no);
+    for (int i = 0; i < a.n; i++) a.column[j][i] = a.column[j][i] + sum[j * LANES + i] * path_weight(kept[i], yes, no);
   }
 }
 
@@ -91,7 +91,7 @@ static void leaf_pairs(const LeafArgs& a) {
     for (int j = 0; j < a.d; j++) {
       const double no = (1.0 - t) * a.share[j], yes = t + no;
       for (int i = 0; i < m; i++) {
-        through[j * LANES + i] = led_on(a.kept[j * LANES + i], yes, no);
+        through[j * LANES + i] = path_weight(a.kept[j * LANES + i], yes, no);
         before[j * LANES + i] = run[i];
         run[i] = run[i] * through[j * LANES + i];
       }
@@ -115,8 +115,8 @@ static void leaf_pairs(const LeafArgs& a) {
   for (int j = 0; j < a.d; j++)
     for (int k = j + 1; k < a.d; k++)
       for (int i = 0; i < a.n; i++) {
-        const double of_j = led_on(a.kept[j * LANES + i], 1.0 - a.share[j], -a.share[j]);
-        const double of_k = led_on(a.kept[k * LANES + i], 1.0 - a.share[k], -a.share[k]);
+        const double of_j = path_weight(a.kept[j * LANES + i], 1.0 - a.share[j], -a.share[j]);
+        const double of_k = path_weight(a.kept[k * LANES + i], 1.0 - a.share[k], -a.share[k]);
         double& to = a.column[j * a.d + k][i];
         to = to + sum[(j * a.d + k) * LANES + i] * (of_j * of_k);
       }

@@ -1,12 +1,12 @@
 // Compact: from a node's rows in the order of a column to sums by value, laid out as the split search reads a histogram.
 #pragma once
-#include "math/gain.h"
 #include "cpu/kernels/kernels.h"
+#include "math/gain.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 
 template <class At, class Put>
-static int64_t compact_as(const CompactArgs& a, At at, Put put) {
+static int64_t compact_as(const SortedSumsArgs& a, At at, Put put) {
   int64_t k = -1;
   Sums sum;
   uint32_t before = ~0u;               // no code
@@ -21,7 +21,7 @@ static int64_t compact_as(const CompactArgs& a, At at, Put put) {
   return k + 1;
 }
 
-static int64_t compact(const CompactArgs& a) {
+static int64_t sorted_sums(const SortedSumsArgs& a) {
   auto word = [&](int64_t k, Sums s) { a.sums[k] = (int64_t)((uint64_t)s.g << 32) + s.h; };
   auto pair = [&](int64_t k, Sums s) { a.sums[2 * k] = s.g, a.sums[2 * k + 1] = s.h; };
   auto narrow = [&](int32_t r) { return Sums{a.packed[r] >> 16, a.packed[r] & 0xffff}; };

@@ -5,8 +5,8 @@
 //
 // The division is skipped wherever num < den * best says that a candidate cannot win (a margin of 1e-12 covers rounding).
 #pragma once
-#include "math/gain.h"
 #include "cpu/kernels/kernels.h"
+#include "math/gain.h"
 #ifdef __AVX512DQ__
 #include <immintrin.h>
 #endif
@@ -182,13 +182,13 @@ static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums miss
                               bool side, double* __restrict along, double* __restrict square) {
   if (total.h == 0) return;
   const Penalty p = given;  // an own copy: stores cannot change it, so that the second loop below becomes vector code
-  const Angle own = angle_of((double)total.g, (double)total.h, p);
+  const CosineParts own = cosine_parts((double)total.g, (double)total.h, p);
   Sides s(side ? missing : Sums{});
   for (int at = 0; at < n; at += Sides::FEW) {
     const int m = n - at < Sides::FEW ? n - at : Sides::FEW;
     s.next(hist, packed, at, m, total);
     for (int i = 0; i < m; i++) {
-      const Angle a = angle_of(s.gl[i], s.hl[i], p), b = angle_of(s.gr[i], s.hr[i], p);
+      const CosineParts a = cosine_parts(s.gl[i], s.hl[i], p), b = cosine_parts(s.gr[i], s.hr[i], p);
       const bool empty = (s.hl[i] == 0.0) | (s.hr[i] == 0.0), low = (s.hl[i] < p.min_h) | (s.hr[i] < p.min_h);
       const double both = low ? -INF : a.along + b.along, squares = a.square + b.square;
       along[at + i] = along[at + i] + (empty ? own.along : both);
@@ -207,8 +207,8 @@ static void scan_tails(const TailArgs& t, int n, const Penalty& given, double* _
     body.next(t.body, t.body_packed, at, m, t.body_total);
     tail.next(t.tail, t.tail_packed, at, m, t.tail_total);
     for (int i = 0; i < m; i++) {
-      const Angle a = fit_of(body.gl[i], body.hl[i], tail.gl[i], tail.hl[i], p),
-                  b = fit_of(body.gr[i], body.hr[i], tail.gr[i], tail.hr[i], p);
+      const CosineParts a = tail_fit(body.gl[i], body.hl[i], tail.gl[i], tail.hl[i], p),
+                        b = tail_fit(body.gr[i], body.hr[i], tail.gr[i], tail.hr[i], p);
       along[at + i] = along[at + i] + (a.along + b.along);
       square[at + i] = square[at + i] + (a.square + b.square);
     }

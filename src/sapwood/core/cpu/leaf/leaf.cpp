@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <functional>
 
+#include "host/pool.h"
 #include "math/gain.h"
 #include "math/linear.h"
 #include "math/real.h"
 #include "registry.h"
-#include "host/pool.h"
 
 namespace sapwood {
 namespace {
@@ -87,12 +87,12 @@ struct Placed {
 std::vector<double> knot_quantiles(const LeafRows& r, int n_groups,
                                    const std::function<void(int64_t, Placed&)>& place) {
   const int n_threads = threads_for(r.n, r.n_threads);
-  const int64_t n_pieces = pieces(r.n);
+  const int64_t n_pieces = task_count(r.n);
   std::vector<Most> most(n_pieces);
   auto each = [&](int64_t piece, auto&& visit) {
     double at[BLOCK], mass[BLOCK], level[BLOCK];
-    for (int64_t first = piece * PIECE; first < std::min(r.n, (piece + 1) * PIECE); first += BLOCK) {
-      const int n = (int)std::min<int64_t>(BLOCK, std::min(r.n, (piece + 1) * PIECE) - first);
+    for (int64_t first = piece * TASK_ROWS; first < std::min(r.n, (piece + 1) * TASK_ROWS); first += BLOCK) {
+      const int n = (int)std::min<int64_t>(BLOCK, std::min(r.n, (piece + 1) * TASK_ROWS) - first);
       kernels().knots(r.objective, r.field, r.score + first, r.label + first, n, at, mass, level);
       for (int i = 0; i < n; i++) {
         if (!in_use(r, first + i)) continue;
@@ -118,7 +118,7 @@ std::vector<double> knot_quantiles(const LeafRows& r, int n_groups,
   std::vector<std::vector<Mass>> local(n_threads);
   run(n_threads, n_pieces, [&](int64_t t, int worker) {
     if (local[worker].empty()) local[worker].assign(n_groups, Mass{});
-    items[t].reserve(PIECE);
+    items[t].reserve(TASK_ROWS);
     each(t, [&](int64_t i, const Placed& p) {
       const int64_t q = std::max<int64_t>(1, rounded(p.mass * scale)) * repeat(r, i);
       items[t].push_back({ordered(p.at), q, p.group});
@@ -175,11 +175,11 @@ std::vector<double> leaf_joint(const LeafRows& r, const double* score, const dou
     if (in_use(r, i)) top = std::max(top, weight(i));
   const double scale = power_of_two(WIDE - exponent_of(top));
   std::vector<std::vector<int64_t>> local(n_threads);
-  run(n_threads, pieces(r.n), [&](int64_t t, int worker) {
+  run(n_threads, task_count(r.n), [&](int64_t t, int worker) {
     std::vector<int64_t>& mine = local[worker];
     if (mine.empty()) mine.assign((size_t)r.n_leaves * width, 0);
     std::vector<double> p(k);
-    for (int64_t row = t * PIECE; row < std::min(r.n, (t + 1) * PIECE); row++) {
+    for (int64_t row = t * TASK_ROWS; row < std::min(r.n, (t + 1) * TASK_ROWS); row++) {
       if (!in_use(r, row)) continue;
       double most = score[row], total = 0.0;
       for (int i = 1; i < k; i++) most = std::max(most, score[i * r.n + row]);
@@ -217,7 +217,7 @@ std::vector<double> leaf_joint(const LeafRows& r, const double* score, const dou
 LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space, bool losses) {
   constexpr uint64_t INFINITE = 0x7ff0000000000000u;
   const int n_threads = threads_for(r.n, r.n_threads), first = losses ? 0 : 1;  // of loss, gradient, hessian
-  const int64_t n_pieces = pieces(r.n);
+  const int64_t n_pieces = task_count(r.n);
   if (space.size() < (size_t)r.n * 24) space = Memory((size_t)r.n * 24);
   double* const derived[3] = {space.as<double>(), space.as<double>() + r.n, space.as<double>() + 2 * r.n};
   struct alignas(64) Top {
@@ -228,7 +228,7 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space, bool lo
   run(n_threads, n_pieces, [&](int64_t t, int worker) {
     if (lost[worker].empty()) lost[worker].assign(r.n_leaves, 0);
     double score[BLOCK];
-    for (int64_t at = t * PIECE; at < std::min(r.n, (t + 1) * PIECE); at += BLOCK) {
+    for (int64_t at = t * TASK_ROWS; at < std::min(r.n, (t + 1) * TASK_ROWS); at += BLOCK) {
       const int n = (int)std::min<int64_t>(BLOCK, r.n - at);
       std::copy_n(r.score + at, n, score);
       if (r.leaf.data != nullptr) kernels().add_leaves(score, r.leaf, at, step, n);
@@ -265,7 +265,7 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space, bool lo
   run(n_threads, n_pieces, [&](int64_t t, int worker) {
     if (local[worker].empty()) local[worker].assign(r.n_leaves, Sum{});
     int64_t q[3][BLOCK];
-    for (int64_t at = t * PIECE; at < std::min(r.n, (t + 1) * PIECE); at += BLOCK) {
+    for (int64_t at = t * TASK_ROWS; at < std::min(r.n, (t + 1) * TASK_ROWS); at += BLOCK) {
       const int n = (int)std::min<int64_t>(BLOCK, r.n - at);
       for (int k = first; k < 3; k++) kernels().to_fixed(derived[k] + at, scale[k], q[k], n);
       auto add = [&, sum = local[worker].data()](auto leaf, auto from) {  // known when compiled

@@ -11,10 +11,10 @@ struct LeafRows {  // the rows of one output, by leaf
   int objective;
   const double* field;
   const double *score, *label;  // (n)
-  const Weights& weights;
+  const RowWeights& weights;
   const double* factor;  // (n) real weights, or null
   const uint8_t* used;   // (n) rows of the sample, or null for all
-  LeafNumbers leaf;      // null data: all rows in one leaf
+  LeafIds leaf;          // null data: all rows in one leaf
   int64_t n;
   int n_leaves, n_threads;
 };

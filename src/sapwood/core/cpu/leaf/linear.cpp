@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-#include "math/linear.h"
 #include "host/pool.h"
+#include "math/linear.h"
 
 namespace sapwood {
 namespace {
 
-constexpr int AHEAD = 16;      // rows; 32 and 64 are no faster
-constexpr int TOGETHER = 128;  // rows whose fixed-point values lie side by side: those of ten columns stay in L1
+constexpr int AHEAD = 16;        // rows; 32 and 64 are no faster
+constexpr int BLOCK_ROWS = 128;  // rows whose fixed-point values lie side by side: those of ten columns stay in L1
 
-int number(const LeafNumbers& leaf, int64_t i) {
+int number(const LeafIds& leaf, int64_t i) {
   return leaf.wide ? ((const uint16_t*)leaf.data)[i] : ((const uint8_t*)leaf.data)[i];
 }
 bool finite(double x) { return x - x == 0.0; }
@@ -23,11 +23,11 @@ struct Grouped {  // the rows in use, leaf by leaf
 
 // A counting sort, piece by piece:  counts (leaf, piece) -> places (leaf, piece) -> rows
 Grouped group(const LinearRows& r) {
-  const int64_t n_pieces = pieces(r.n);
+  const int64_t n_pieces = task_count(r.n);
   const int n_threads = threads_for(r.n, r.n_threads);
   std::vector<int64_t> place((size_t)r.n_leaves * n_pieces, 0);
   auto each = [&](int64_t piece, auto&& visit) {
-    for (int64_t i = piece * PIECE; i < std::min(r.n, (piece + 1) * PIECE); i++)
+    for (int64_t i = piece * TASK_ROWS; i < std::min(r.n, (piece + 1) * TASK_ROWS); i++)
       if ((r.used == nullptr || r.used[i]) && r.weights.of(i) > 0)
         visit(i, place[number(r.leaf, i) * n_pieces + piece]);
   };
@@ -101,11 +101,11 @@ template <class Real>
 void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   const int k = (int)leaf.column.size();
   leaf.sum.assign((size_t)k * (k + 5) / 2, 0);
-  std::vector<int64_t> q((size_t)k * TOGETHER);
-  int64_t g[TOGETHER], h[TOGETHER];
-  for (int64_t at = 0; at < n; at += TOGETHER) {
+  std::vector<int64_t> q((size_t)k * BLOCK_ROWS);
+  int64_t g[BLOCK_ROWS], h[BLOCK_ROWS];
+  for (int64_t at = 0; at < n; at += BLOCK_ROWS) {
     int m = 0;
-    for (int64_t i = at; i < std::min(n, at + TOGETHER); i++) {
+    for (int64_t i = at; i < std::min(n, at + BLOCK_ROWS); i++) {
       foresee<Real>(r, rows, i, n, leaf.column);
       const Real* x = row_of<Real>(r.table, rows[i]);
       const int64_t times = r.weights.whole ? r.weights.of(rows[i]) : 1;
@@ -115,7 +115,7 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
       for (int a = 0; a < k; a++) {
         const double v = (double)x[leaf.column[a]] - leaf.fixed[a].centre;
         whole = whole && finite(v);
-        q[a * TOGETHER + m] = rounded(v * leaf.fixed[a].scale);
+        q[a * BLOCK_ROWS + m] = rounded(v * leaf.fixed[a].scale);
       }
       leaf.count += whole ? r.weights.of(rows[i]) : 0;
       m += whole;
@@ -123,12 +123,12 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
     for (int i = 0; i < m; i++) leaf.own.g += g[i], leaf.own.h += h[i];
     __int128* sum = leaf.sum.data();
     for (int a = 0; a < k; a++) {
-      const int64_t* qa = &q[a * TOGETHER];
+      const int64_t* qa = &q[a * BLOCK_ROWS];
       __int128 s[2] = {0, 0};
       for (int i = 0; i < m; i++) s[0] += (__int128)qa[i] * g[i], s[1] += (__int128)qa[i] * h[i];
       *sum++ += s[0], *sum++ += s[1];
       for (int b = 0; b <= a; b++) {
-        const int64_t* qb = &q[b * TOGETHER];
+        const int64_t* qb = &q[b * BLOCK_ROWS];
         __int128 both = 0;
         for (int i = 0; i < m; i++) both += (__int128)(qa[i] * qb[i]) * h[i];
         *sum++ += both;
@@ -182,8 +182,8 @@ LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
   std::vector<Segment> segments;
   for (int l = 0; l < r.n_leaves; l++) {
     leaves[l].column.assign(rule.column + rule.offset[l], rule.column + rule.offset[l + 1]);
-    for (int64_t at = rows.start[l]; at < rows.start[l + 1]; at += PIECE)
-      segments.push_back({l, at, std::min(rows.start[l + 1], at + PIECE)});
+    for (int64_t at = rows.start[l]; at < rows.start[l + 1]; at += TASK_ROWS)
+      segments.push_back({l, at, std::min(rows.start[l + 1], at + TASK_ROWS)});
   }
   auto each = [&](auto&& look, auto&& join) {
     std::vector<Leaf> parts(segments.size());
@@ -229,8 +229,8 @@ LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
 template <class Real, class LeafOf, class Visit>
 void each_value(const RawTable& table, const LinearView& p, const double* value, int64_t n, int n_threads,
                 LeafOf&& leaf_of, Visit&& visit) {
-  run(threads_for(n, n_threads), pieces(n), [&](int64_t t, int) {
-    for (int64_t i = t * PIECE; i < std::min(n, (t + 1) * PIECE); i++) {
+  run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
+    for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++) {
       const int64_t l = leaf_of(i), first = p.offset[l], m = p.offset[l + 1] - first;
       const Real* x = row_of<Real>(table, i);
       visit(i, m == 0 ? value[l] : linear_value(p.coef + first, p.column + first, m, value[l], [&](int32_t c) {
@@ -254,7 +254,7 @@ void linear_values(const RawTable& table, const LinearView& part, const double* 
   else each_value<float>(table, part, value, n, n_threads, leaf_of, visit);
 }
 
-void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafNumbers& leaf, int64_t n,
+void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafIds& leaf, int64_t n,
                 double* score, int n_threads) {
   auto leaf_of = [=](int64_t i) { return number(leaf, i); };
   auto visit = [=](int64_t i, double v) { score[i] = score[i] + v; };

@@ -29,9 +29,9 @@ struct LinearRows {  // of one output, by leaf
   RawTable table;
   const Pair* fine;  // (n) wide gradients, those of the leaf values
   Scale scale;
-  const Weights& weights;
+  const RowWeights& weights;
   const uint8_t* used;  // (n) rows of the sample, or null for all
-  LeafNumbers leaf;
+  LeafIds leaf;
   int64_t n;
   int n_leaves, n_threads;
 };
@@ -49,7 +49,7 @@ LinearPart fit_linear(const LinearRows& rows, const LinearRule& rule);
 void linear_values(const RawTable& table, const LinearView& part, const double* value, const int32_t* node, int64_t n,
                    double* out, int n_threads);
 // score (n) IN OUT: the same, added, by leaf.
-void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafNumbers& leaf, int64_t n,
+void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafIds& leaf, int64_t n,
                 double* score, int n_threads);
 
 }  // namespace sapwood

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "math/linear.h"
-#include "host/pool.h"
 #include "cpu/data/transpose.h"
+#include "host/pool.h"
+#include "math/linear.h"
 
 namespace sapwood {
 namespace {
@@ -15,8 +15,8 @@ namespace {
 constexpr int STRIPE =
     64;  // rows binned together: those of a wide row-major table then stay in L2 from column to column
 constexpr int64_t WIDE_ROW = 512;  // bytes
-constexpr int TOGETHER = 128;      // rows that a thread follows down at a time
-constexpr int ABREAST = 8;         // rows that go down a tree together; 16 are no faster
+constexpr int BLOCK_ROWS = 128;    // rows that a thread follows down at a time
+constexpr int INTERLEAVE = 8;      // rows that go down a tree together; 16 are no faster
 constexpr int FEW_ROWS = 48;       // below, following each row down is quicker than filling a block of 512
 
 void check(bool fine, const char* what) {
@@ -58,7 +58,7 @@ bool unseen_left(uint8_t sides) { return ((sides ^ sides >> 1) & 1) != 0; }
 // The code of a category among those of a column: `top` is in no set, missing and new ones follow.
 int code_of(double x, int top) { return x >= 0.0 ? (x < top ? (int)x : top) : x == UNSEEN ? top + 2 : top + 1; }
 
-uint8_t code_of(double x, const Cuts& cuts) {
+uint8_t code_of(double x, const PaddedCuts& cuts) {
   return (uint8_t)(x != x ? cuts.n + 1 : std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
 }
 
@@ -145,16 +145,16 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
   for (int64_t t = 0; t < a.n_trees; t++) {
     const int64_t at = a.offset[t];
     const int n = (int)(a.offset[t + 1] - at);
-    OneTree tree{at,
-                 n,
-                 a.output[t],
-                 symmetric_depth(a, at, n),
-                 (int64_t)masks_.size(),
-                 (int64_t)leaf_value_.size(),
-                 bits_for((n + 1) / 2),
-                 maskable_ && n <= 511,
-                 (int)wide_.size(),
-                 0};
+    PackedTree tree{at,
+                    n,
+                    a.output[t],
+                    symmetric_depth(a, at, n),
+                    (int64_t)masks_.size(),
+                    (int64_t)leaf_value_.size(),
+                    bits_for((n + 1) / 2),
+                    maskable_ && n <= 511,
+                    (int)wide_.size(),
+                    0};
     for (int u = 0; u < n; u++) {
       const int32_t left = a.left[at + u];
       Walk& w = walk_[at + u];
@@ -188,7 +188,7 @@ Forest::Forest(int n_columns, const ForestArrays& a, std::vector<double> base, L
           m.set = right.data();
           return m;
         }
-        const Cuts& cuts = cuts_[p];
+        const PaddedCuts& cuts = cuts_[p];
         const double x = a.threshold[at + u];
         const int bin =
             x == INF ? cuts.n : (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
@@ -224,7 +224,7 @@ bool Forest::in_set(int64_t set, double x) const {
   return x < MAX_CODES && std::binary_search(first, last, (int32_t)x);
 }
 
-int32_t Forest::follow(const OneTree& t, const double* row) const {
+int32_t Forest::follow(const PackedTree& t, const double* row) const {
   const Walk* w = &walk_[t.first_node];
   int32_t u = 0;
   while (w[u].plane != -1) {
@@ -238,16 +238,16 @@ int32_t Forest::follow(const OneTree& t, const double* row) const {
   return u;
 }
 
-// The same for ABREAST pairs of a tree without sets and a row, which has a place at -1 that leaves ask for. They go down abreast, so
+// The same for INTERLEAVE pairs of a tree without sets and a row, which has a place at -1 that leaves ask for. They go down abreast, so
 // that while one waits for its node the others move: 5 times as fast as one after the other, on trees of 500 leaves. A leaf sends
 // every row to itself.
 template <bool MISSING>
 void Forest::follow(const Walk* const* tree, const double* const* row, int32_t* leaf) {
-  int32_t u[ABREAST] = {};
+  int32_t u[INTERLEAVE] = {};
   for (int32_t moved = 1; moved != 0;) {
     moved = 0;
 #pragma GCC unroll 8
-    for (int j = 0; j < ABREAST; j++) {
+    for (int j = 0; j < INTERLEAVE; j++) {
       const Walk at = tree[j][u[j]];
       const double value = row[j][at.plane];
       bool right = value > at.threshold;
@@ -257,7 +257,7 @@ void Forest::follow(const Walk* const* tree, const double* const* row, int32_t* 
       u[j] = next;
     }
   }
-  for (int j = 0; j < ABREAST; j++) leaf[j] = u[j];
+  for (int j = 0; j < INTERLEAVE; j++) leaf[j] = u[j];
 }
 
 void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
@@ -266,14 +266,14 @@ void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
     return;
   }
   const RowLists& lists = *table.lists;
-  std::fill(x, x + used_.size(), lists.absent);
+  std::fill(x, x + used_.size(), lists.fill_value);
   for (int64_t i = lists.offset[row]; i < lists.offset[row + 1]; i++)
     if (const int p = plane_of_[lists.column[i]]; p >= 0) load(lists.values, i, 1, x + p);
 }
 
 // Codes of n rows of lists, one byte plane a used column: most are that of the absent value.
 void Forest::encode_lists(const RowLists& lists, int64_t row, int n, uint8_t* codes) const {
-  for (size_t p = 0; p < used_.size(); p++) memset(codes + p * BLOCK, code_of(lists.absent, cuts_[p]), n);
+  for (size_t p = 0; p < used_.size(); p++) memset(codes + p * BLOCK, code_of(lists.fill_value, cuts_[p]), n);
   for (int i = 0; i < n; i++)
     for (int64_t at = lists.offset[row + i]; at < lists.offset[row + i + 1]; at++) {
       const int p = plane_of_[lists.column[at]];
@@ -292,27 +292,27 @@ double Forest::given(int64_t node, Row&& x) const {
   return linear_value(&linear_.coef[first], &linear_.column[first], n, value_[node], x);
 }
 
-// Row by row: where there are no sets, through ABREAST trees at a time.
+// Row by row: where there are no sets, through INTERLEAVE trees at a time.
 void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
                      double* out) const {
   std::vector<double> place(used_.size() + 1, 0.0);
   double* x = place.data() + 1;
   const bool sets = set_offset_.size() > 1;
-  const double* same[ABREAST];
-  std::fill(same, same + ABREAST, x);
+  const double* same[INTERLEAVE];
+  std::fill(same, same + INTERLEAVE, x);
   const int k = n_outputs();
   for (int i = 0; i < n; i++) {
     load_row(table, row + i, x);
     double* s = out + (row + i) * k;
     for (int j = 0; j < k; j++) s[j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
-    for (int64_t t = first; t < last; t += ABREAST) {
-      const int m = (int)std::min<int64_t>(ABREAST, last - t);
-      const Walk* tree[ABREAST];
-      int32_t leaf[ABREAST];
-      for (int j = 0; j < ABREAST; j++) tree[j] = &walk_[trees_[t + std::min(j, m - 1)].first_node];
+    for (int64_t t = first; t < last; t += INTERLEAVE) {
+      const int m = (int)std::min<int64_t>(INTERLEAVE, last - t);
+      const Walk* tree[INTERLEAVE];
+      int32_t leaf[INTERLEAVE];
+      for (int j = 0; j < INTERLEAVE; j++) tree[j] = &walk_[trees_[t + std::min(j, m - 1)].first_node];
       if (!sets) follow<true>(tree, same, leaf);
       for (int j = 0; j < m; j++) {
-        const OneTree& one = trees_[t + j];
+        const PackedTree& one = trees_[t + j];
         const int64_t u = one.first_node + (sets ? follow(one, x) : leaf[j]);
         const double v = linear_.coef.empty() ? value_[u] : given(u, [=](int32_t p) { return x[p]; });
         s[one.output] = s[one.output] + v;
@@ -327,7 +327,7 @@ void Forest::by_trees(const Chunk& table, int64_t row, int n, int64_t first, int
   const size_t stride = used_.size() + 1;
   std::vector<double> x(n * stride, 0.0);  // of each row a place at -1, which leaves ask for, then the columns
   const double* rows = x.data() + 1;
-  int32_t leaf[TOGETHER + ABREAST];
+  int32_t leaf[BLOCK_ROWS + INTERLEAVE];
   for (int i = 0; i < n; i++) {
     load_row(table, row + i, x.data() + 1 + i * stride);
     for (int j = 0; j < k; j++) out[(row + i) * k + j] = start == nullptr ? base_[j] : start[(row + i) * k + j];
@@ -335,12 +335,12 @@ void Forest::by_trees(const Chunk& table, int64_t row, int n, int64_t first, int
   bool missing = false;
   for (const double value : x) missing |= value != value;
   for (int64_t t = first; t < last; t++) {
-    const OneTree& tree = trees_[t];
-    const Walk* same[ABREAST];
-    std::fill(same, same + ABREAST, &walk_[tree.first_node]);
-    for (int i = 0; i < n; i += ABREAST) {
-      const double* row_of[ABREAST];
-      for (int j = 0; j < ABREAST; j++) row_of[j] = rows + stride * (size_t)std::min(i + j, n - 1);
+    const PackedTree& tree = trees_[t];
+    const Walk* same[INTERLEAVE];
+    std::fill(same, same + INTERLEAVE, &walk_[tree.first_node]);
+    for (int i = 0; i < n; i += INTERLEAVE) {
+      const double* row_of[INTERLEAVE];
+      for (int j = 0; j < INTERLEAVE; j++) row_of[j] = rows + stride * (size_t)std::min(i + j, n - 1);
       if (missing) follow<true>(same, row_of, leaf + i);
       else follow<false>(same, row_of, leaf + i);
     }
@@ -367,7 +367,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
   std::vector<Local> local(n_threads);
   std::vector<uint8_t> wanted(table.columns.size(), 0);
   for (size_t p = 0; p < used_.size() && !table.lists; p++) wanted[used_[p]] = 1;
-  const std::vector<int> near = all_beside(table, wanted);
+  const std::vector<int> near = row_major_runs(table, wanted);
   run(n_threads, (table.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
     Local& mine = local[worker];
     if (mine.planes.empty()) {
@@ -385,7 +385,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     for (int j = 0; j < k; j++)
       for (int i = 0; i < n; i++) mine.score[j * BLOCK + i] = start == nullptr ? base_[j] : start[(at + i) * k + j];
     if (table.lists) encode_lists(*table.lists, at, n, mine.codes.data());
-    Turned<STRIPE> turned(table, near);
+    TransposedStripe<STRIPE> turned(table, near);
     for (int first_row = 0; first_row < n && !table.lists; first_row += STRIPE) {
       const int m = std::min(STRIPE, n - first_row);
       const char* line = nullptr;
@@ -422,7 +422,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       for (int i = 0; i < n; i++) wide[i] = code_of(x[i], top);
     }
     for (int64_t t = first; t < last; t++) {
-      const OneTree& tree = trees_[t];
+      const PackedTree& tree = trees_[t];
       for (int k = 0; k < tree.n_wide; k++) {
         const WideNode& node = wide_[tree.first_wide + k];
         const int32_t* wide = &mine.wide[(size_t)node.column * BLOCK];
@@ -470,10 +470,10 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
                 !(table.lists && (set_offset_.size() > 1 || !linear_.coef.empty()));  // lists give codes of cuts only
   for (int64_t t = first; masked && t < last; t++) masked = trees_[t].masked;
   if (masked) return by_blocks(table, first, last, raw, start, out, n_threads);
-  run(table.n_rows <= TOGETHER ? 1 : n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
-    const int64_t at = b * TOGETHER;
-    const int n = (int)std::min<int64_t>(TOGETHER, table.n_rows - at);
-    if (set_offset_.size() == 1 && n >= ABREAST) by_trees(table, at, n, first, last, start, out);
+  run(table.n_rows <= BLOCK_ROWS ? 1 : n_threads, (table.n_rows + BLOCK_ROWS - 1) / BLOCK_ROWS, [&](int64_t b, int) {
+    const int64_t at = b * BLOCK_ROWS;
+    const int n = (int)std::min<int64_t>(BLOCK_ROWS, table.n_rows - at);
+    if (set_offset_.size() == 1 && n >= INTERLEAVE) by_trees(table, at, n, first, last, start, out);
     else by_rows(table, at, n, first, last, start, out);
     if (!raw && link_ != Link::identity)
       kernels().link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());
@@ -481,9 +481,9 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
 }
 
 void Forest::leaves(const Chunk& table, int64_t first, int64_t last, int32_t* out, int n_threads) const {
-  run(n_threads, (table.n_rows + TOGETHER - 1) / TOGETHER, [&](int64_t b, int) {
+  run(n_threads, (table.n_rows + BLOCK_ROWS - 1) / BLOCK_ROWS, [&](int64_t b, int) {
     std::vector<double> x(used_.size());
-    for (int64_t i = b * TOGETHER; i < std::min(table.n_rows, (b + 1) * TOGETHER); i++) {
+    for (int64_t i = b * BLOCK_ROWS; i < std::min(table.n_rows, (b + 1) * BLOCK_ROWS); i++) {
       load_row(table, i, x.data());
       for (int64_t t = first; t < last; t++) out[i * (last - first) + (t - first)] = follow(trees_[t], x.data());
     }

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cpu/data/table.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/leaf/linear.h"
-#include "cpu/data/table.h"
 
 namespace sapwood {
 
@@ -50,7 +50,7 @@ class Forest {
     int32_t
         left;  // left child * 4 + unseen * 2 + missing left; a leaf itself, which every value and missing come back to
   };
-  struct OneTree {
+  struct PackedTree {
     int64_t first_node;
     int n_nodes, output, symmetric_depth;  // depth, or -1
     int64_t first_mask, first_value;       // into masks_, leaf_value_; masks_ holds one node a level where symmetric
@@ -65,7 +65,7 @@ class Forest {
   };
   void check_sets(const ForestArrays& a);
   bool in_set(int64_t set, double x) const;
-  int32_t follow(const OneTree& t, const double* row) const;
+  int32_t follow(const PackedTree& t, const double* row) const;
   template <bool MISSING>
   static void follow(const Walk* const* tree, const double* const* row, int32_t* leaf);
   void by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, const double* start,
@@ -82,13 +82,13 @@ class Forest {
   int n_columns_;
   std::vector<double> base_;
   Link link_;
-  std::vector<OneTree> trees_;
+  std::vector<PackedTree> trees_;
   std::vector<Walk> walk_;
-  std::vector<double> value_;  // by node
-  std::vector<int> used_;      // columns that some split asks for
-  std::vector<int> plane_of_;  // column -> place in used_
-  std::vector<Cuts> cuts_;     // by place in used_
-  std::vector<int> top_;       // by column: above every code of its sets; -1: split by thresholds
+  std::vector<double> value_;     // by node
+  std::vector<int> used_;         // columns that some split asks for
+  std::vector<int> plane_of_;     // column -> place in used_
+  std::vector<PaddedCuts> cuts_;  // by place in used_
+  std::vector<int> top_;          // by column: above every code of its sets; -1: split by thresholds
   std::vector<int64_t> set_offset_;
   std::vector<int32_t> set_code_;
   std::vector<uint64_t> bit_sets_;  // of each set how many codes it has a bit for, then the bits, 1 goes left

@@ -99,12 +99,12 @@ int64_t place(int i, int j, int n) { return (int64_t)std::min(i, j) * n + std::m
 
 }  // namespace
 
-struct Explainer::Coded {
+struct Explainer::CodedRows {
   int64_t n;
   std::vector<uint32_t> codes;  // (n_planes, n)
 };
 
-struct Explainer::Met {
+struct Explainer::PatternRows {
   int64_t n;
   std::vector<uint16_t> pattern;  // (n), or, where a group has more bits than that,
   std::vector<uint8_t> kept;      // (columns above, n)
@@ -133,8 +133,8 @@ Explainer::Explainer(int n_columns, int n_outputs, const ForestArrays& a, const 
   }
 }
 
-Explainer::Coded Explainer::encode(const Chunk& table, int64_t first, int64_t n, int n_threads) const {
-  Coded rows{n, std::vector<uint32_t>((size_t)asked_.n_planes() * n)};
+Explainer::CodedRows Explainer::encode(const Chunk& table, int64_t first, int64_t n, int n_threads) const {
+  CodedRows rows{n, std::vector<uint32_t>((size_t)asked_.n_planes() * n)};
   run(n_threads, (n + BLOCK - 1) / BLOCK, [&](int64_t b, int) {
     for (int p = 0; p < asked_.n_planes(); p++)
       asked_.encode(table, p, first + b * BLOCK, (int)std::min<int64_t>(BLOCK, n - b * BLOCK),
@@ -143,8 +143,8 @@ Explainer::Coded Explainer::encode(const Chunk& table, int64_t first, int64_t n,
   return rows;
 }
 
-std::vector<Explainer::Met> Explainer::meet(const Paths& paths, const Coded& rows) const {
-  std::vector<Met> met;
+std::vector<Explainer::PatternRows> Explainer::meet(const Paths& paths, const CodedRows& rows) const {
+  std::vector<PatternRows> met;
   for (const LeafGroup& g : paths.groups) {
     const bool few = g.n_bits() <= PATTERN_BITS;
     met.push_back(
@@ -174,7 +174,8 @@ std::vector<Explainer::Met> Explainer::meet(const Paths& paths, const Coded& row
 }
 
 // Which patterns occur, and what they are worth.
-Explainer::Entries Explainer::fill(const LeafGroup& g, Met&& rows, const Met* background, bool pairs) const {
+Explainer::Entries Explainer::fill(const LeafGroup& g, PatternRows&& rows, const PatternRows* background,
+                                   bool pairs) const {
   const int n_slots = (int)g.columns.size();
   Entries made{rows.n, std::move(rows.pattern), {}, {}};
   std::vector<uint16_t> patterns;
@@ -210,7 +211,7 @@ Explainer::Entries Explainer::fill(const LeafGroup& g, Met&& rows, const Met* ba
     const Factor* f = &g.factors[leaf.factor];
     const int d = leaf.end - leaf.factor;
     if (d < (pairs ? 2 : 1)) continue;
-    auto keeps = [&](const Met& met, int64_t i, int j) {
+    auto keeps = [&](const PatternRows& met, int64_t i, int j) {
       return met.pattern.empty() ? met.kept[f[j].slot * met.n + i] : (met.pattern[i] & f[j].mask) == f[j].want;
     };
     std::map<uint64_t, int64_t> seen;  // the background's patterns at this leaf, and how often each comes
@@ -249,13 +250,13 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
                         double* out, int n_threads) const {
   const int64_t n_targets = pairs ? (int64_t)n_columns_ * n_columns_ : n_columns_;
   const int64_t width = n_outputs_ * n_targets;  // sums of a row
-  Coded reference;
+  CodedRows reference;
   if (background != nullptr) reference = encode(*background, 0, background->n_rows, n_threads);
   const int64_t pass = std::max<int64_t>(SPAN, pairs ? PASS / n_columns_ : PASS);
   for (int64_t at = 0; at < table.n_rows; at += pass) {
     const int64_t n = std::min(pass, table.n_rows - at), stride = std::min<int64_t>(n, SPAN);
     const int64_t n_blocks = (n + SPAN - 1) / SPAN;
-    const Coded rows = encode(table, at, n, n_threads);
+    const CodedRows rows = encode(table, at, n, n_threads);
     std::vector<double> sums((size_t)(n_blocks * width * stride), 0.0);  // (blocks, outputs, targets, rows of a block)
     for (int64_t t = first; t < last;) {
       int64_t end = t, bytes = 0;
@@ -268,7 +269,7 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
       std::vector<std::vector<Entries>> ready(end - t);
       run(n_threads, end - t, [&](int64_t k, int) {
         const Paths& paths = trees_[t + k];
-        std::vector<Met> met = meet(paths, rows), other;
+        std::vector<PatternRows> met = meet(paths, rows), other;
         if (background != nullptr) other = meet(paths, reference);
         for (size_t g = 0; g < met.size(); g++)
           ready[k].push_back(fill(paths.groups[g], std::move(met[g]), background ? &other[g] : nullptr, pairs));

@@ -22,15 +22,15 @@ class Explainer {
                int n_threads) const;
 
  private:
-  struct Coded;  // rows as codes
-  struct Met;    // rows as patterns of a tree's groups
+  struct CodedRows;    // rows as codes
+  struct PatternRows;  // rows as patterns of a tree's groups
   struct Entries;
-  Coded encode(const Chunk& table, int64_t first, int64_t n, int n_threads) const;
-  std::vector<Met> meet(const Paths& paths, const Coded& rows) const;
-  Entries fill(const LeafGroup& g, Met&& rows, const Met* background, bool pairs) const;
+  CodedRows encode(const Chunk& table, int64_t first, int64_t n, int n_threads) const;
+  std::vector<PatternRows> meet(const Paths& paths, const CodedRows& rows) const;
+  Entries fill(const LeafGroup& g, PatternRows&& rows, const PatternRows* background, bool pairs) const;
 
   int n_columns_, n_outputs_, most_factors_ = 0;
-  Asked asked_;
+  ModelColumns asked_;
   std::vector<Paths> trees_;
   std::vector<std::vector<double>> at_, mass_;  // Gauss's rules on 0..1, by number of points
 };

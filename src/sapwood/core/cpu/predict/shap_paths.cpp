@@ -30,7 +30,7 @@ int index_of(std::vector<T>& all, const T& one) {  // its place, a new one if ne
 
 }  // namespace
 
-Asked::Asked(int n_columns, const ForestArrays& a)
+ModelColumns::ModelColumns(int n_columns, const ForestArrays& a)
     : plane_of_(n_columns, -1),
       set_offset_(a.set_offset, a.set_offset + a.n_sets + 1),
       set_code_(a.set_code, a.set_code + a.n_codes),
@@ -66,12 +66,12 @@ Asked::Asked(int n_columns, const ForestArrays& a)
   }
 }
 
-Condition Asked::condition(const ForestArrays& a, int64_t node) const {
+Condition ModelColumns::condition(const ForestArrays& a, int64_t node) const {
   const int p = plane_of_[a.column[node]];
   const uint8_t sides = a.missing_left[node];
   const bool missing_left = sides & 1;
   if (category_[p]) return {p, 0, 0, a.set[node], missing_left, ((sides ^ sides >> 1) & 1) != 0};
-  const Cuts& cuts = cuts_[p];
+  const PaddedCuts& cuts = cuts_[p];
   const double x = a.threshold[node];
   const int bin =
       x == INF ? cuts.n : (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
@@ -79,7 +79,7 @@ Condition Asked::condition(const ForestArrays& a, int64_t node) const {
   return {p, low, end - low, -1, missing_left, missing_left};
 }
 
-void Asked::encode(const Chunk& table, int plane, int64_t first, int n, uint32_t* code) const {
+void ModelColumns::encode(const Chunk& table, int plane, int64_t first, int n, uint32_t* code) const {
   double x[BLOCK];
   load(table.columns[columns_[plane]], first, n, x);
   if (!category_[plane]) return kernels().rank(x, n, cuts_[plane].d.data(), cuts_[plane].n, code);
@@ -87,7 +87,7 @@ void Asked::encode(const Chunk& table, int plane, int64_t first, int n, uint32_t
     code[i] = x[i] >= 0.0 && x[i] < 65536.0 ? (uint32_t)x[i] : x[i] == -2.0 ? UNSEEN : MISSING;
 }
 
-void Asked::goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const {
+void ModelColumns::goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const {
   if (c.set < 0) return kernels().keeps_left(code, c.low, c.length, n, left);
   const int32_t *first = set_code_.data() + set_offset_[c.set], *end = set_code_.data() + set_offset_[c.set + 1];
   const std::vector<uint8_t>& member = member_[c.set];
@@ -177,7 +177,7 @@ double add_leaf(const Shape& tree, int u, const std::vector<int32_t>& group_of, 
 
 }  // namespace
 
-Paths paths_of(const ForestArrays& a, const double* weight, const Asked& asked, int64_t index) {
+Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& asked, int64_t index) {
   const int64_t at = a.offset[index], end = a.offset[index + 1];
   check(at >= 0 && end > at && end <= a.n_nodes, "tree offsets must rise");
   const int n = (int)(end - at);

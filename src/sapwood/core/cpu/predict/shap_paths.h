@@ -19,7 +19,7 @@
 
 namespace sapwood {
 
-struct Condition {       // a row goes right where code - low < length, unsigned; by a set see Asked
+struct Condition {       // a row goes right where code - low < length, unsigned; by a set see ModelColumns
   int32_t plane;         // which of the columns that are asked for
   uint32_t low, length;  // of the codes of that column
   int32_t set;           // or -1
@@ -56,9 +56,9 @@ struct Paths {
 };
 
 // The columns a model asks for, with their codes: numbers of cuts below a value, or categories.
-class Asked {
+class ModelColumns {
  public:
-  Asked(int n_columns, const ForestArrays& a);  // throws std::invalid_argument
+  ModelColumns(int n_columns, const ForestArrays& a);  // throws std::invalid_argument
   int n_planes() const { return (int)columns_.size(); }
   Condition condition(const ForestArrays& a, int64_t node) const;
   void encode(const Chunk& table, int plane, int64_t first, int n, uint32_t* code) const;  // n <= BLOCK
@@ -68,13 +68,13 @@ class Asked {
  private:
   std::vector<int> columns_, plane_of_;
   std::vector<uint8_t> category_;    // by plane
-  std::vector<Cuts> cuts_;           // by plane; empty for categories
+  std::vector<PaddedCuts> cuts_;     // by plane; empty for categories
   std::vector<int64_t> set_offset_;  // by set: its codes, rising
   std::vector<int32_t> set_code_;
   std::vector<std::vector<uint8_t>> member_;  // by set and code, where codes are small
 };
 
 // weight (n_nodes): how much of the data each node has seen
-Paths paths_of(const ForestArrays& a, const double* weight, const Asked& asked, int64_t index);
+Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& asked, int64_t index);
 
 }  // namespace sapwood

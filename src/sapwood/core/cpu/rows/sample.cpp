@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "cpu/rows/select.h"
+#include "cpu/trainer.h"
+#include "host/pool.h"
 #include "math/fixed.h"
 #include "math/hash.h"
-#include "cpu/rows/select.h"
-#include "host/pool.h"
-#include "cpu/trainer.h"
 
 namespace sapwood {
 namespace {
@@ -21,7 +21,8 @@ void Trainer::set_sampler(int sampler, std::vector<double> field, const double* 
 }
 
 // Sizes of all rows, and how high the bar lies.
-Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, double subsample, uint64_t tie_key) {
+SampleThreshold Trainer::find_threshold(const SamplerInfo& info, std::vector<double>& field, double subsample,
+                                        uint64_t tie_key) {
   const bool direct = by_gradient();
   if (size_.size() == 0 && !direct) size_ = Memory((size_t)n_ * 4);
   int top = wide_[0].g;
@@ -41,11 +42,11 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
   const double scale = power_of_two(WIDE - exponent_of(info.most(n_outputs_, (double)times, field.data())));
   uint32_t* size = size_.as<uint32_t>();
   const Pair* fine = fine_.as<Pair>();
-  auto size_at = [=](int64_t i) { return direct ? size_of(fine[i]) : size[i]; };
+  auto size_at = [=](int64_t i) { return direct ? abs_gradient(fine[i]) : size[i]; };
   const int n_threads = threads_for(n_, n_threads_);
   auto measure = [&](int64_t begin, int64_t end) {
     for (int64_t at = begin; at < end && !direct; at += BLOCK) {
-      SizeArgs a{};
+      NormArgs a{};
       a.n = std::min<int64_t>(BLOCK, end - at), a.plane = n_, a.n_outputs = n_outputs_, a.sampler = sampler_;
       a.field = field.data(), a.fine = fine_.as<Pair>() + at, a.unit = unit.data();
       a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
@@ -58,20 +59,20 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
     int64_t n = 0;
     for (int64_t i = begin; i < end; i++)
       if (multiple == nullptr || multiple[i] > 0) n += number(i, room[n]);
-    return Numbers{room, n};
+    return Values{room, n};
   };
   auto sized = [=](int64_t begin, int64_t end, uint32_t* room) {
     if (multiple != nullptr)
       return pick(begin, end, room, [=](int64_t i, uint32_t& x) { return x = size_at(i), true; });
-    if (direct) kernels().plain_sizes(fine + begin, end - begin, room);
-    return Numbers{direct ? room : size + begin, end - begin};
+    if (direct) kernels().abs_gradients(fine + begin, end - begin, room);
+    return Values{direct ? room : size + begin, end - begin};
   };
   const int64_t target = (int64_t)(info.target(field.data(), subsample) * (double)n_live_ + 0.5);
-  Bar bar;
-  if (info.counted == Counted::rank) {
+  SampleThreshold bar;
+  if (info.counted == Threshold::top_k) {
     if (target < 1) return {INT64_MAX, 0, 1.0};
     auto enough = [&](int64_t, int64_t reach, int64_t) { return reach >= target; };
-    const Highest h = highest(n_, n_threads, measure, sized, enough, last_bar_);
+    const Selected h = select_threshold(n_, n_threads, measure, sized, enough, last_threshold_);
     const int64_t need = target - h.above;
     bar.size = h.at;
     if (need < h.here) {  // equals are told apart by a draw of their own
@@ -83,54 +84,54 @@ Bar Trainer::raise_bar(const SamplerInfo& info, std::vector<double>& field, doub
         });
       };
       auto fill = [&](int64_t, int64_t reach, int64_t) { return reach >= need; };
-      bar.tie = highest(n_, n_threads, [](int64_t, int64_t) {}, tied, fill, -1).at;
+      bar.tie = select_threshold(n_, n_threads, [](int64_t, int64_t) {}, tied, fill, -1).at;
     }
   } else if (target < n_live_) {
     const int64_t expected = std::max<int64_t>(target, 1);
     auto enough = [&](int64_t m, int64_t reach, int64_t below) {
       return reach * m + below > expected * m;  // min(1, size / m) adds up to more than expected
     };
-    const Highest h = highest(n_, n_threads, measure, sized, enough, last_bar_);
+    const Selected h = select_threshold(n_, n_threads, measure, sized, enough, last_threshold_);
     const int64_t below = h.below + h.at * h.here, rest = expected - h.above;
     bar.size = h.at;
     if (below > 0 && rest > 0) bar.mu = (double)below / (double)rest;
   }
-  last_bar_ = bar.size;
+  last_threshold_ = bar.size;
   return bar;
 }
 
 int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> subsample) {
   const SamplerInfo& info = sampler_info(sampler_);
   const bool every = !subsample || (!info.weighs && share_ == nullptr && *subsample >= 1.0);
-  all_rows_ = every && !zeros_, weighed_ = !every && info.weighs;
-  if (!words_ && !(weighed_ && by_gradient())) {  // it is not as the last one was
+  all_rows_ = every && !zeros_, reweighted_ = !every && info.weighs;
+  if (!words_ && !(reweighted_ && by_gradient())) {  // it is not as the last one was
     words_ = true, pass(false);
     find_precision();
   }
   if (all_rows_) return n_;
   std::vector<double> field = sampler_field_;
-  AskArgs args{};
+  SampleArgs args{};
   args.sampler = sampler_, args.field = field.data(), args.share = share_, args.unit = unit_;
   args.key = key(seed, ROWS, round, 0), args.tie_key = key(seed, ROWS, round, 1);
   args.subsample = subsample.value_or(1.0), args.every = every;
   args.multiple = zeros_ ? weights_.multiple.data() : nullptr;
-  if (!every && info.counted != Counted::nothing)
-    args.bar = raise_bar(info, field, args.subsample, args.tie_key), args.size = size_.as<uint32_t>(),
+  if (!every && info.counted != Threshold::none)
+    args.bar = find_threshold(info, field, args.subsample, args.tie_key), args.size = size_.as<uint32_t>(),
     args.fine = by_gradient() ? fine_.as<Pair>() : nullptr;
   used_.clear();
   if (list_.size() == 0) list_ = Memory((size_t)n_ * 4);
-  if (weighed_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8);
+  if (reweighted_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8);
   pieces_.clear();
   for (size_t s = 0; s < binned_.shards.size(); s++)
-    for (int64_t at = 0; at < binned_.shards[s].n_rows; at += PIECE)
-      pieces_.push_back({s, at, std::min(binned_.shards[s].n_rows, at + PIECE), binned_.shards[s].first, 0, 0});
+    for (int64_t at = 0; at < binned_.shards[s].n_rows; at += TASK_ROWS)
+      pieces_.push_back({s, at, std::min(binned_.shards[s].n_rows, at + TASK_ROWS), binned_.shards[s].first, 0, 0});
   const int n_threads = threads_for(n_, n_threads_);
   run(n_threads, (int64_t)pieces_.size(), [&](int64_t task, int) {
     Piece& p = pieces_[task];
-    AskArgs a = args;
+    SampleArgs a = args;
     a.shard = p.first, a.first = p.first + p.begin, a.n = p.end - p.begin;
     a.rows = list_.as<int32_t>() + a.first;
-    a.times = weighed_ ? times_.as<double>() + a.first : nullptr;
+    a.times = reweighted_ ? times_.as<double>() + a.first : nullptr;
     p.count = kernels().ask(a);
   });
   std::vector<int64_t> length(binned_.shards.size(), 0);
@@ -138,8 +139,8 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   for (Piece& p : pieces_) p.to = length[p.shard], length[p.shard] += p.count, n += p.count;
   all_rows_ = n == n_;
   for (size_t s = 0; s < length.size(); s++) chosen_[s].resize(all_rows_ ? 0 : length[s]);
-  if (!weighed_) run(n_threads, (int64_t)pieces_.size(), [&](int64_t k, int) { choose(pieces_[k]); });
-  for (int k = 0; k < n_outputs_ && weighed_; k++) weigh(k);
+  if (!reweighted_) run(n_threads, (int64_t)pieces_.size(), [&](int64_t k, int) { choose(pieces_[k]); });
+  for (int k = 0; k < n_outputs_ && reweighted_; k++) weigh(k);
   return n;
 }
 
@@ -159,15 +160,15 @@ const uint8_t* Trainer::used() {
 }
 
 // (n) real weights times how often a row counts.
-const double* Trainer::weighed_factor() {
-  if (!weighed_) return factor_at_;
-  weighed_factor_.assign(n_, 0.0);
+const double* Trainer::reweighted_factor() {
+  if (!reweighted_) return factor_at_;
+  reweighted_factor_.assign(n_, 0.0);
   for (const Piece& p : pieces_)
     for (int64_t j = p.first + p.begin; j < p.first + p.begin + p.count; j++) {
       const int64_t row = p.first + list_.as<int32_t>()[j];
-      weighed_factor_[row] = (factor_at_ == nullptr ? 1.0 : factor_at_[row]) * times_.as<double>()[j];
+      reweighted_factor_[row] = (factor_at_ == nullptr ? 1.0 : factor_at_[row]) * times_.as<double>()[j];
     }
-  return weighed_factor_.data();
+  return reweighted_factor_.data();
 }
 
 // Puts the listed pairs of an output at their rows.
@@ -177,7 +178,7 @@ void Trainer::spread(int output) {
     const Piece& p = pieces_[task];
     const int64_t first = output * n_ + p.first;
     const int32_t* rows = list_.as<int32_t>() + p.first + p.begin;
-    const Pair* from = weighed_fine_.as<Pair>() + first + p.to;
+    const Pair* from = reweighted_fine_.as<Pair>() + first + p.to;
     Pair* to = spread_fine_.as<Pair>() + first;
     for (int64_t i = 0; i < p.count; i++) to[rows[i]] = from[i];
   });
@@ -187,26 +188,26 @@ void Trainer::spread(int output) {
 void Trainer::weigh(int output) {
   const bool apart = unit_search_ && !unit_leaf_;
   const size_t n_bytes = (size_t)n_ * n_outputs_ * sizeof(Pair);
-  if (weighed_fine_.size() == 0) weighed_fine_ = Memory(n_bytes);
-  if (apart && weighed_apart_.size() == 0) weighed_apart_ = Memory(n_bytes);
+  if (reweighted_fine_.size() == 0) reweighted_fine_ = Memory(n_bytes);
+  if (apart && reweighted_apart_.size() == 0) reweighted_apart_ = Memory(n_bytes);
   auto all_pieces = [&](const Scale& narrow, const Scale& wide) {
-    std::vector<WeighArgs> parts(pieces_.size());
+    std::vector<RequantiseArgs> parts(pieces_.size());
     run(threads_for(n_, n_threads_), (int64_t)pieces_.size(), [&](int64_t task, int) {
       const Piece& p = pieces_[task];
       if (output == 0) choose(p);
       const int64_t first = output * n_ + p.first, out = first + (listed() ? p.to : 0);
-      WeighArgs a{};
+      RequantiseArgs a{};
       a.listed = listed();
       a.rows = list_.as<int32_t>() + p.first + p.begin, a.times = times_.as<double>() + p.first + p.begin;
-      a.n = p.count, a.fine = fine_.as<Pair>() + first, a.weighed_fine = weighed_fine_.as<Pair>() + out;
-      if (apart) a.apart = apart_.as<Pair>() + first, a.weighed_apart = weighed_apart_.as<Pair>() + first;
+      a.n = p.count, a.fine = fine_.as<Pair>() + first, a.reweighted_fine = reweighted_fine_.as<Pair>() + out;
+      if (apart) a.apart = apart_.as<Pair>() + first, a.reweighted_apart = reweighted_apart_.as<Pair>() + first;
       a.narrow = &narrow, a.wide = &wide, a.packed = packed_.as<int32_t>() + out;
       if (multiplied()) a.multiple = weights_.multiple.data() + p.first, a.coarse = coarse_.as<Pair>() + first;
       kernels().weigh(a);
       parts[task] = a;
     });
-    WeighArgs sum{};
-    for (const WeighArgs& a : parts) {
+    RequantiseArgs sum{};
+    for (const RequantiseArgs& a : parts) {
       for (int i = 0; i < 3; i++) sum.top[i] = std::max(sum.top[i], a.top[i]);
       sum.sum_g += a.sum_g, sum.sum_h += a.sum_h, sum.count += a.count;
     }
@@ -215,10 +216,10 @@ void Trainer::weigh(int output) {
   // Of the wide numbers a unit is 2^(e - WIDE): from exponents of gradients to those over the numbers, and back.
   const int unit[3] = {wide_[output].g - WIDE, wide_[output].h - WIDE, narrow_[output].h - WIDE};
   auto over = [&](int e, int i) { return std::clamp(e - unit[i], -STEEPEST, STEEPEST); };
-  Scale &narrow = weighed_narrow_[output], &wide = weighed_wide_[output];
+  Scale &narrow = reweighted_narrow_[output], &wide = reweighted_wide_[output];
   for (bool right = false; !right;) {  // with the scales of last time, which nearly always are right
     const Scale low{NARROW, over(wide.g, 0), over(narrow.h, 2)}, high{WIDE, over(wide.g, 0), over(wide.h, 1)};
-    const WeighArgs sum = all_pieces(low, high);
+    const RequantiseArgs sum = all_pieces(low, high);
     int e[3];
     for (int i = 0; i < 3; i++) {
       const double top = of_bits(sum.top[i]);

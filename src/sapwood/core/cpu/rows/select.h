@@ -10,36 +10,36 @@
 
 namespace sapwood {
 
-struct Highest {
+struct Selected {
   int64_t at = 0;     // the number, of 32 bits
   int64_t above = 0;  // rows with a larger one
   int64_t here = 0;   // rows with this one
   int64_t below = 0;  // the sum of the smaller ones
 };
 
-struct Numbers {  // some of 32 bits
+struct Values {  // some of 32 bits
   const uint32_t* x;
   int64_t n;
 };
 
-// `numbers(begin, end, room)` gives those of the rows that take part, which may be put into `room` (PIECE); `prepare(begin, end)`
+// `numbers(begin, end, room)` gives those of the rows that take part, which may be put into `room` (TASK_ROWS); `prepare(begin, end)`
 // comes once before that. `enough(m, reach, below)`, which is true up to some m, is told how many are >= m and the sum of the
 // others. 0 where no m is enough. A good `guess` saves a pass: the first digit is then not counted, but seen to be right.
 template <class Prepare, class Give, class Enough>
-Highest highest(int64_t n, int n_threads, const Prepare& prepare, const Give& numbers, const Enough& enough,
-                int64_t guess) {
+Selected select_threshold(int64_t n, int n_threads, const Prepare& prepare, const Give& numbers, const Enough& enough,
+                          int64_t guess) {
   constexpr int DIGIT = 12, LEADING = 2 * DIGIT;  // bits of a digit; where the first begins
   constexpr uint32_t N_DIGITS = 1u << DIGIT, WINDOW = 1u << LEADING;
   struct Count {
     int64_t rows = 0, sum = 0;
   };
-  Highest found;
+  Selected found;
   bool prepared = false;
   std::vector<Count> count(N_DIGITS);
   auto each_piece = [&](const auto& body) {
-    run(n_threads, pieces(n), [&](int64_t task, int worker) {
-      const int64_t begin = task * PIECE, end = std::min(n, begin + PIECE);
-      uint32_t room[PIECE];
+    run(n_threads, task_count(n), [&](int64_t task, int worker) {
+      const int64_t begin = task * TASK_ROWS, end = std::min(n, begin + TASK_ROWS);
+      uint32_t room[TASK_ROWS];
       if (!prepared) prepare(begin, end);
       body(numbers(begin, end, room), worker);
     });
@@ -65,8 +65,8 @@ Highest highest(int64_t n, int n_threads, const Prepare& prepare, const Give& nu
   auto look = [&](int64_t from) {
     std::fill(local.begin(), local.end(), Local{});
     const uint32_t base = (uint32_t)from, last = base + (WINDOW - 1);
-    each_piece([&](const Numbers& given, int worker) {
-      uint32_t mine[PIECE];
+    each_piece([&](const Values& given, int worker) {
+      uint32_t mine[TASK_ROWS];
       Local& l = local[worker];
       const int64_t count = kernels().window(given.x, given.n, base, last, mine, l.above, l.below);
       l.kept.insert(l.kept.end(), mine, mine + count);
@@ -93,7 +93,7 @@ Highest highest(int64_t n, int n_threads, const Prepare& prepare, const Give& nu
   }
   if (!near) {
     std::vector<std::vector<Count>> digits(n_threads);
-    each_piece([&](const Numbers& given, int worker) {
+    each_piece([&](const Values& given, int worker) {
       if (digits[worker].empty()) digits[worker].resize(2 * N_DIGITS);  // two: neighbours may share a digit
       Count* mine = digits[worker].data();
       for (int64_t i = 0; i < given.n; i++) {
