@@ -26,7 +26,7 @@ BIN_PARAMS = (
     "tree_method",
     "linear_leaves",
     "zero_as_missing",
-)  # what a dataset settles
+)  # fixed by a dataset
 ADDED_LATER = ("linear_leaves", "zero_as_missing")  # of these: written only where they are on
 
 

@@ -1,6 +1,6 @@
 """What users of the peers write that is no parameter here, and what to write instead.
 
-In: a name, and the value it was given. Out: whether Sapwood does that is_default_here, or the error that helps.
+In: a name, and the value it was given. Out: whether Sapwood does that anyway, or the error that helps.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ IMPLIED = (
     "border=0.5",
     "use_weights=true",
     "type=classic",
-)  # in names of CatBoost's losses and metrics: ours is_default_here
+)  # in names of CatBoost's losses and metrics: ours anyway
 _SEED = "every draw has one seed, random_state."
 _GPU = "choose where training runs with device."
 _FILES = "params holds no files: make a Dataset of the table, and write the model with Booster.save."
@@ -31,7 +31,7 @@ def _all(names: str, values: str, hint: str = _GONE) -> dict[str, tuple[str, str
     return dict.fromkeys(names.split(), (values, hint))
 
 
-# Names that the peers and scikit-learn have: the values that say what Sapwood does is_default_here, in lower case, and what to
+# Names that the peers and scikit-learn have: the values that say what Sapwood does anyway, in lower case, and what to
 # do about any other.
 ABSENT: dict[str, tuple[str, str]] = {
     "alpha": (
@@ -190,7 +190,7 @@ ATTRIBUTES = {
 
 
 def is_default_here(name: str, value: Any) -> bool:
-    """Whether a value says what Sapwood does is_default_here; an error where Sapwood knows the name and cannot do that."""
+    """Whether a value says what Sapwood does anyway; an error where Sapwood knows the name and cannot do that."""
     if name not in ABSENT:
         return False
     values, hint = ABSENT[name]

@@ -28,7 +28,7 @@ from sapwood.params import by_hand, called
 from sapwood.params.constraints import encodings
 from sapwood.params.types import PRIORS
 
-# EncodedTraining of classes are cut at sixteenths, as CatBoost does; finer cuts part rows by their places in an order, which
+# Statistics of classes are cut at sixteenths, as CatBoost does; finer cuts part rows by their places in an order, which
 # was worse on four of five sets. Means of numbers lie close together where few labels are extreme: they have quantiles.
 SIXTEENTHS = np.arange(1, 16) / 16
 MAX_BINS = 255  # of means

@@ -64,9 +64,7 @@ def _bounds(left: NDArray[np.int32], side: Sequence[int], count: Floats, values:
     for node in splits:
         a, b = left[node], left[node] + 1
         low[a], low[b], high[a], high[b] = low[node], low[node], high[node], high[node]
-        if side[node] and (count[a] > 0) == (
-            count[b] > 0
-        ):  # values from_other_rows may know rows where the tree had none
+        if side[node] and (count[a] > 0) == (count[b] > 0):  # refitted values may have rows where the tree had none
             middle = min(max(0.5 * (mean[a] + mean[b]), low[node]), high[node])
             high[a if side[node] > 0 else b] = low[b if side[node] > 0 else a] = middle
     return low, high

@@ -59,8 +59,8 @@ class Columns:
     ----------
     table : ndarray of shape (n_rows, n_columns), list of n_columns columns, or Sparse
         float32, float64, integer or bool in native byte order, any strides; NaN is missing. It may share memory with
-        what was read. The columns of a list are ndarrays of shape (n_rows,), `SparseColumn` where they are sparse, `Coded`
-        where they are of categories.
+        what was read. The columns of a list are ndarrays of shape (n_rows,), `SparseColumn` where they are sparse,
+        `Coded` where they are of categories.
     names : tuple of str or None
         Unique; None where the table has no names, or names that are not text.
     n_rows, n_columns : int

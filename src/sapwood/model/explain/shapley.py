@@ -320,8 +320,8 @@ class _Ask:
         """(n_rows, n_outputs, n_columns), or with a second axis of columns."""
         if background is not None and self.core.max_path_columns > 64:
             raise ParameterError(
-                f"a path of the model has {self.core.max_path_columns} different columns; against a background there may "
-                "be 64. Explain without one, or train with a smaller max_depth."
+                f"a path of the model has {self.core.max_path_columns} different columns; against a background there "
+                "may be 64. Explain without one, or train with a smaller max_depth."
             )
         rest = (0, self.booster.trees.n_trees, self.n_threads)
         values = self.core.explain(self.columns.table, background, False, *rest)
