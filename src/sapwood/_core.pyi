@@ -23,6 +23,13 @@ class Sparse(Protocol):
     @property
     def by_rows(self) -> bool: ...
 
+class Reduce(Protocol):
+    """Adds up over the holders of rows; see sapwood.reduce."""
+
+    def sum(self, values: NDArray[np.int64]) -> None: ...
+    def max(self, values: NDArray[np.uint64]) -> None: ...
+    def gather(self, mine: bytes) -> list[bytes]: ...
+
 class Tree(TypedDict):
     """One grown tree as flat arrays over its nodes; children follow parents; a node's right child is left + 1."""
 
@@ -62,6 +69,8 @@ class Binned:
         exact: bool = False,
         n_categories: Sequence[int] | None = None,  # of columns that hold int32 codes, negative where missing; else 0
         fuse: bool | None = None,
+        reduce: Reduce | None = None,  # over the holders of rows; None: all rows are here
+        positions: Sequence[int] = (),  # of each chunk's first row among the rows of all holders
     ) -> None: ...
     @property
     def n_rows(self) -> int: ...

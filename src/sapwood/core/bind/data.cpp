@@ -1,8 +1,9 @@
-// ColumnHistogram: their cuts, the codes of a table, trees over codes.
+// Bins: cuts, the codes of a table, trees over codes.
+#include "bind/reduce.h"
 #include "bind/tables.h"
 #include "cpu/data/binned.h"
 #include "cpu/data/canonical_codes.h"
-#include "cpu/trainer.h"
+#include "cpu/rows/apply.h"
 
 namespace sapwood {
 namespace {
@@ -22,7 +23,8 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
 }
 
 void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact,
-                std::optional<std::vector<int>> n_categories, std::optional<bool> fuse) {
+                std::optional<std::vector<int>> n_categories, std::optional<bool> fuse, nb::object reduce,
+                std::vector<int64_t> positions) {
   const auto chunks = chunks_of(tables);
   std::vector<std::vector<double>> all;
   for (nb::handle item : cut_list) {
@@ -48,7 +50,11 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
         refuse("the codes of a category column must be int32, and dense");
   }
   threads_of(n_threads);
-  without_gil([&] { new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads); });
+  if (!positions.empty() && positions.size() != chunks.size()) refuse("there must be one position a chunk");
+  std::shared_ptr<const Reduce> holders = reduce_of(reduce);
+  without_gil([&] {
+    new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads, std::move(holders), positions);
+  });
 }
 
 template <class Code>
@@ -111,7 +117,8 @@ void bind_data(nb::module_& m) {
         nb::arg("n_threads"));
   nb::class_<Binned>(m, "Binned")
       .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false,
-           nb::arg("n_categories").none() = nb::none(), nb::arg("fuse").none() = nb::none())
+           nb::arg("n_categories").none() = nb::none(), nb::arg("fuse").none() = nb::none(),
+           nb::arg("reduce").none() = nb::none(), nb::arg("positions") = std::vector<int64_t>())
       .def_ro("n_rows", &Binned::n_rows)
       .def_ro("n_columns", &Binned::n_columns)
       .def_prop_ro("n_chunks", [](const Binned& b) { return b.shards.size(); })

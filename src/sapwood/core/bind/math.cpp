@@ -1,6 +1,7 @@
 // Sums, draws and functions that are the same on every machine.
 #include "bind/arrays.h"
-#include "cpu/trainer.h"
+#include "cpu/data/binned.h"
+#include "cpu/rows/exact_sum.h"
 #include "math/hash.h"
 
 namespace sapwood {

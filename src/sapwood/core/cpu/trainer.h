@@ -6,43 +6,16 @@
 
 #include "cpu/data/binned.h"
 #include "cpu/grow/root_histograms.h"
-#include "cpu/grow/split_ranker.h"
 #include "cpu/leaf/leaf.h"
 #include "cpu/leaf/linear.h"
 #include "records/constraints.h"
+#include "records/gradients.h"
+#include "records/limits.h"
+#include "records/preference.h"
+#include "records/tree.h"
 #include "registry.h"
 
 namespace sapwood {
-
-struct Limits {
-  int max_depth = 0, max_leaves = 0;  // 0 = none
-  double min_child_weight = 0, min_samples_leaf = 0 /* the objective's own */, reg_lambda = 0, reg_alpha = 0,
-         min_split_gain = 0, max_delta_step = 0, path_smooth = 0, learning_rate = 0.1;
-  double colsample_bytree = 1, colsample_bylevel = 1, colsample_bynode = 1;
-  int max_cat_to_onehot = 4, max_cat_threshold = 32;
-  double cat_smooth = 10, cat_l2 = 10, min_data_per_group = 100;
-};
-
-struct Tree {  // flat arrays over nodes
-  std::vector<int32_t> column, bin, left;
-  std::vector<double> threshold, value, gain, cover, count;
-  std::vector<uint8_t> missing_left;
-  std::vector<int32_t> set;               // of a category split: which codes go left; else -1, and bin is not
-  std::vector<int64_t> set_offset = {0};  // (n_sets + 1) into set_code
-  std::vector<int32_t> set_code;          // rising within a set
-};
-
-struct Gradients {     // of one output, in fixed point
-  Scale scale;         // of the split search
-  Scale fine_scale;    // of the leaf values
-  int32_t* packed;     // (n) narrow words, or null where the search uses pairs; used up by the growth of a tree
-  const Pair* search;  // (n) pairs of the search
-  const Pair* fine;    // (n) wide pairs
-  bool listed,
-      fine_listed;  // packed and fine are of the sampled rows only, in their order, from each shard's first row's place on
-  bool constant_hessian;         // every row has the same hessian, and multiples are 1
-  double max_hessian_per_count;  // the largest quantised hessian per unit of count: count >= H / most_per_count
-};
 
 struct SortedColumns;  // the rows of a table in the order of each column
 struct Workspace;      // buffers that outlive a tree
@@ -190,47 +163,5 @@ class Trainer {
   SplitPreference preference_;
   std::unique_ptr<SortedColumns> ordered_;  // of an exact Binned
 };
-
-// The sums behind start scores and metrics (NUMERICS 4).
-double exact_sum(const double* x, const double* weight, int64_t n, int n_threads);
-double weight_sum(const double* weight, int64_t n, int n_threads);
-
-struct TreeView {  // a tree over codes
-  const int32_t *column, *bin;
-  const uint8_t* missing_left;
-  const int32_t* left;
-  int n_nodes;
-  const int32_t* set;
-  const int64_t* set_offset;
-  const int32_t* set_code;
-};
-inline TreeView view(const Tree& t) {
-  return {t.column.data(),    t.bin.data(), t.missing_left.data(), t.left.data(),
-          (int)t.left.size(), t.set.data(), t.set_offset.data(),   t.set_code.data()};
-}
-
-struct Splits {  // of a tree's nodes, over the codes of their slots
-  Splits(const Binned& binned, const TreeView& tree);
-  Splits(Splits&&) = default;  // `of` points into `bits` and `fused`
-  std::vector<Split> of;       // (n_nodes)
-  std::vector<uint64_t> bits,
-      fused;  // sets of column codes, each once for either side of missing values; of slot codes
-};
-// The codes of a column's slot that go right, where those of the column do by `split`. bits (SET_WORDS) OUT, where it takes a set.
-Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits);
-// bits (set_words) OUT: the codes that go right where `left` (n) go left.
-void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits);
-
-struct MaskTree {  // the same for the mask kernel: byte codes, at most 256 leaves
-  Splits splits;
-  std::vector<MaskNode> nodes;
-  std::vector<int32_t> leaves;  // node of every leaf number
-  int n_bits;
-};
-MaskTree mask_tree(const Binned& binned, const TreeView& tree);
-std::vector<const uint8_t*> byte_planes(const Binned& binned, const Shard& shard);  // by slot
-
-// leaf (n) OUT: the leaf (node id) of every row in one tree.
-void apply(const Binned& binned, const TreeView& tree, int32_t* leaf, int n_threads);
 
 }  // namespace sapwood

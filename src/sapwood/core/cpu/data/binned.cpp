@@ -546,8 +546,9 @@ static void encode_categories(const Column& column, int64_t first, int n, int n_
 }
 
 Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts_,
-               const std::vector<int>& n_categories, bool exact_, std::optional<bool> fuse, int n_threads)
-    : exact(exact_), cuts(std::move(cuts_)) {
+               const std::vector<int>& n_categories, bool exact_, std::optional<bool> fuse, int n_threads,
+               std::shared_ptr<const Reduce> reduce_, const std::vector<int64_t>& positions)
+    : reduce(std::move(reduce_)), exact(exact_), cuts(std::move(cuts_)) {
   n_columns = (int)cuts.size();
   for (int c = 0; c < n_columns; c++) {
     is_category.push_back(n_categories[c] > 0), any_category |= n_categories[c] > 0;
@@ -562,6 +563,7 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
   }
   std::vector<SparseColumns> thin = encode_sparse(chunks, ready, fuse, n_threads);
   for (size_t k = 0; k < chunks.size(); k++) encode_shard(chunks[k], std::move(thin[k]), ready, n_threads);
+  for (size_t k = 0; k < shards.size(); k++) shards[k].position = positions.empty() ? shards[k].first : positions[k];
 }
 
 // Encodes the thin columns and lays out all of them.

@@ -9,6 +9,7 @@
 #include "cpu/kernels/kernels.h"
 #include "host/memory.h"
 #include "records/layout.h"
+#include "records/reduce.h"
 
 namespace sapwood {
 
@@ -34,7 +35,9 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
 //   lists   row by row: what histograms read
 //   thin    column by column: what partitions read
 struct Shard {
-  int64_t n_rows = 0, first = 0;  // `first`: global position of its first row
+  int64_t n_rows = 0;
+  int64_t first = 0;     // where its rows begin in the arrays by row of this process
+  int64_t position = 0;  // global position of its first row among the rows of all holders: what draws are made from
   Memory groups, planes;
   std::vector<size_t> plane_at;  // (slots) bytes
   std::vector<RowCodes> lists;   // (slots that are lists)
@@ -47,9 +50,11 @@ class Binned {
   // n_categories (n_columns): of columns that hold codes, int32, negative where missing; 0 for numbers
   // fuse: columns with few codes share slots, which changes no sum; not given: where that is faster
   Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, const std::vector<int>& n_categories,
-         bool exact, std::optional<bool> fuse, int n_threads);  // throws std::invalid_argument: a code is too large
+         bool exact, std::optional<bool> fuse, int n_threads, std::shared_ptr<const Reduce> reduce = nullptr,
+         const std::vector<int64_t>& positions = {});  // throws std::invalid_argument: a code is too large
   Binned(const Binned&) = delete;
-  int64_t n_rows = 0;
+  std::shared_ptr<const Reduce> reduce;  // over the holders of rows; null: all rows are here
+  int64_t n_rows = 0;                    // of this process
   int n_columns = 0;
   bool exact = false;
   std::vector<std::vector<double>> cuts;

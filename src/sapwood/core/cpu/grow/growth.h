@@ -3,7 +3,12 @@
 #include <functional>
 
 #include "cpu/grow/in_place_rows.h"
-#include "cpu/trainer.h"
+#include "cpu/rows/apply.h"
+#include "records/constraints.h"
+#include "records/gradients.h"
+#include "records/limits.h"
+#include "records/preference.h"
+#include "registry.h"
 
 namespace sapwood {
 

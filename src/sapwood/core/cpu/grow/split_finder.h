@@ -13,11 +13,6 @@
 
 namespace sapwood {
 
-inline bool better(const Candidate& a, const Candidate& b) {  // across columns; within a column the scan has chosen
-  if (a.column < 0) return false;
-  return b.column < 0 || a.score > b.score || (a.score == b.score && a.column < b.column);
-}
-
 // The columns with the smallest draws, in order.
 inline std::vector<int> fewer(const std::vector<int>& columns, double fraction, uint64_t k) {
   if (fraction >= 1.0) return columns;

@@ -3,6 +3,7 @@
 #pragma once
 #include <stddef.h>
 
+#include "math/split.h"
 #include "math/types.h"
 
 namespace sapwood {
@@ -97,16 +98,6 @@ struct RequantiseArgs {  // fixed point of sampled rows once more
 struct Derived {  // of rows at their scores: OUT
   double *loss /* or null */, *g, *h;
 };
-
-struct Split {  // which codes go right: a range, code - low < length (unsigned; the missing code is the last), or a set
-  uint32_t low, length;
-  const uint64_t* set = nullptr;  // a bit a code, SET_WORDS words at least
-};
-inline bool goes_right(const Split& s, uint32_t code) {
-  return s.set != nullptr ? s.set[code >> 6] >> (code & 63) & 1 : code - s.low < s.length;
-}
-constexpr size_t SET_WORDS = 4;  // every byte code has its bit
-inline size_t set_words(size_t n_codes) { return n_codes <= 64 * SET_WORDS ? SET_WORDS : (n_codes + 63) / 64; }
 
 struct PartitionArgs {
   const void* codes;      // codes of the split column, IN

@@ -1,0 +1,136 @@
+#include "cpu/rows/apply.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <map>
+
+#include "host/pool.h"
+
+namespace sapwood {
+
+void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits) {
+  memset(bits, 0xff, set_words((size_t)n_bins + 1) * 8);
+  auto keep = [&](int32_t code) { bits[code >> 6] &= ~(1ull << (code & 63)); };
+  std::for_each(left, left + n, keep);
+  if (missing_left) keep(n_bins);
+}
+
+Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits) {
+  const Slot& slot = layout.slot_of(column);
+  if (slot.shared && !slot.lists()) {
+    // A bundle's members have no missing values beside their usual code: the codes on one side are a range.
+    const Member& m = layout.members[column];
+    if (goes_right(split, (uint32_t)m.default_code))
+      return {m.first + split.low, (uint32_t)-split.low};  // all but the left
+    return {m.first + split.low, std::min(split.low + split.length, m.n) - split.low};
+  }
+  if (!slot.fused()) return split;
+  std::fill_n(bits, SET_WORDS, 0);
+  layout.each_code(column,
+                   [&](uint32_t k, uint32_t code) { bits[k >> 6] |= (uint64_t)goes_right(split, code) << (k & 63); });
+  return {0, 0, bits};
+}
+
+Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
+  std::map<std::pair<int32_t, bool>, size_t> places;  // of a set and a side of missing values, in `bits`
+  for (int u = 0; u < t.n_nodes; u++) {
+    if (t.left[u] == 0) continue;
+    const int n_bins = b.n_bins[t.column[u]];
+    const bool side = (t.missing_left[u] & 1) != 0;
+    if (t.set[u] < 0) {
+      const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)n_bins + (side ? 0 : 1);
+      of[u] = {low, end - low};
+    } else if (places.try_emplace({t.set[u], side}, bits.size()).second) {
+      const int64_t first = t.set_offset[t.set[u]], last = t.set_offset[t.set[u] + 1];
+      bits.resize(bits.size() + set_words((size_t)n_bins + 1));
+      fill_set(t.set_code + first, (size_t)(last - first), n_bins, side, &bits[places[{t.set[u], side}]]);
+    }
+  }
+  for (int u = 0; u < t.n_nodes && !places.empty(); u++)
+    if (t.left[u] != 0 && t.set[u] >= 0) of[u].set = &bits[places[{t.set[u], (t.missing_left[u] & 1) != 0}]];
+  auto shares = [&](int u) { return t.left[u] != 0 && b.layout.slot_of(t.column[u]).columns.size() > 1; };
+  size_t n_fused = 0;
+  for (int u = 0; u < t.n_nodes; u++) n_fused += shares(u);
+  fused.resize(n_fused * SET_WORDS);
+  for (int u = 0, k = 0; u < t.n_nodes && n_fused > 0; u++)
+    if (shares(u)) of[u] = in_slot(b.layout, t.column[u], of[u], &fused[SET_WORDS * k++]);
+}
+
+MaskTree mask_tree(const Binned& b, const TreeView& t) {
+  MaskTree m{Splits(b, t), std::vector<MaskNode>(t.n_nodes), {}, 0};
+  for (int u = 0; u < t.n_nodes; u++) {
+    MaskNode& node = m.nodes[u];
+    if (t.left[u] == 0) {
+      node.leaf = (uint16_t)m.leaves.size();
+      m.leaves.push_back(u);
+    } else {
+      const Split& s = m.splits.of[u];
+      node.plane = b.layout.members[t.column[u]].slot, node.left = (uint16_t)t.left[u], node.low = (uint8_t)s.low,
+      node.length = (uint8_t)s.length, node.set = s.set;
+    }
+  }
+  m.n_bits = bits_for((int)m.leaves.size());
+  return m;
+}
+
+std::vector<const uint8_t*> byte_planes(const Binned& b, const Shard& s) {
+  std::vector<const uint8_t*> planes(b.layout.slots.size());
+  for (size_t k = 0; k < planes.size(); k++) planes[k] = (const uint8_t*)b.plane(s, (int)k);
+  return planes;
+}
+
+namespace {
+template <class Number>
+std::vector<Number> leaf_numbers(const TreeView& t) {  // by node, in the order of nodes
+  std::vector<Number> number(t.n_nodes, 0);
+  for (int i = 0, k = 0; i < t.n_nodes; i++)
+    if (t.left[i] == 0) number[i] = (Number)k++;
+  return number;
+}
+
+// leaf (n) OUT: what `name` (by node) calls the leaf of every row.
+template <class Name>
+void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name, Name* leaf, int n_threads) {
+  const MaskTree m = mask_tree(b, t);
+  const bool masks = !b.layout.wide && m.leaves.size() <= 256;
+  for (const Shard& s : b.shards) {
+    const auto planes = byte_planes(b, s);
+    run(threads_for(s.n_rows, n_threads), task_count(s.n_rows), [&](int64_t task, int) {
+      std::vector<uint64_t> reach(masks ? (size_t)t.n_nodes * (BLOCK / 64) : 0);
+      for (int64_t at = task * TASK_ROWS; at < std::min(s.n_rows, (task + 1) * TASK_ROWS); at += BLOCK) {
+        const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);
+        Name* out = leaf + s.first + at;
+        if (masks) {
+          uint8_t number[BLOCK];
+          kernels().leaves(planes.data(), (size_t)at, m.nodes.data(), t.n_nodes, m.n_bits, reach.data(), number);
+          for (int i = 0; i < n; i++) out[i] = name[m.leaves[number[i]]];
+          continue;
+        }
+        for (int i = 0; i < n; i++) {
+          int u = 0;
+          while (t.left[u] != 0) {
+            const uint32_t code = b.split_code(s, t.column[u], at + i);
+            u = t.left[u] + goes_right(m.splits.of[u], code);
+          }
+          out[i] = name[u];
+        }
+      }
+    });
+  }
+}
+
+}  // namespace
+
+void apply(const Binned& b, const TreeView& t, const LeafIds& leaf, int n_threads) {
+  if (leaf.wide) apply_as(b, t, leaf_numbers<uint16_t>(t), (uint16_t*)leaf.data, n_threads);
+  else apply_as(b, t, leaf_numbers<uint8_t>(t), (uint8_t*)leaf.data, n_threads);
+}
+
+void apply(const Binned& b, const TreeView& t, int32_t* leaf, int n_threads) {
+  std::vector<int32_t> node(t.n_nodes);
+  for (int u = 0; u < t.n_nodes; u++) node[u] = u;
+  apply_as(b, t, node, leaf, n_threads);
+}
+
+}  // namespace sapwood

@@ -1,0 +1,37 @@
+// Apply: which leaf of a tree every row of a binned table falls into.
+#pragma once
+#include <vector>
+
+#include "cpu/data/binned.h"
+#include "cpu/kernels/kernels.h"
+#include "records/tree.h"
+
+namespace sapwood {
+
+struct Splits {  // of a tree's nodes, over the codes of their slots
+  Splits(const Binned& binned, const TreeView& tree);
+  Splits(Splits&&) = default;  // `of` points into `bits` and `fused`
+  std::vector<Split> of;       // (n_nodes)
+  std::vector<uint64_t> bits,
+      fused;  // sets of column codes, each once for either side of missing values; of slot codes
+};
+// The codes of a column's slot that go right, where those of the column do by `split`. bits (SET_WORDS) OUT, where it takes a set.
+Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits);
+// bits (set_words) OUT: the codes that go right where `left` (n) go left.
+void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits);
+
+struct MaskTree {  // the same for the mask kernel: byte codes, at most 256 leaves
+  Splits splits;
+  std::vector<MaskNode> nodes;
+  std::vector<int32_t> leaves;  // node of every leaf number
+  int n_bits;
+};
+MaskTree mask_tree(const Binned& binned, const TreeView& tree);
+std::vector<const uint8_t*> byte_planes(const Binned& binned, const Shard& shard);  // by slot
+
+// leaf (n) OUT: the leaf (node id) of every row in one tree.
+void apply(const Binned& binned, const TreeView& tree, int32_t* leaf, int n_threads);
+// The same as leaf ids, which count the leaves in the order of nodes.
+void apply(const Binned& binned, const TreeView& tree, const LeafIds& leaf, int n_threads);
+
+}  // namespace sapwood

@@ -1,0 +1,53 @@
+#include "cpu/rows/exact_sum.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "cpu/data/binned.h"
+#include "cpu/kernels/kernels.h"
+#include "host/pool.h"
+#include "math/fixed.h"
+
+namespace sapwood {
+
+double exact_sum(const double* x, const double* weight, int64_t n, int n_threads) {
+  const RowWeights w(weight, n);
+  auto each_block = [&](int64_t task, const auto& f) {  // f(values, how many, the first's row)
+    double v[BLOCK];
+    for (int64_t at = task * TASK_ROWS; at < std::min(n, (task + 1) * TASK_ROWS); at += BLOCK) {
+      const int m = (int)std::min<int64_t>(BLOCK, n - at);
+      for (int i = 0; i < m; i++) v[i] = w.real != nullptr ? x[at + i] * w.real[at + i] : x[at + i];
+      for (int i = 0; w.given && i < m; i++) v[i] = w.multiple[at + i] == 0 ? 0.0 : v[i];
+      f(v, m, at);
+    }
+  };
+  std::vector<uint64_t> tops(task_count(n), 0);
+  run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
+    each_block(t, [&](const double* v, int m, int64_t) { tops[t] = kernels().largest(tops[t], v, m); });
+  });
+  const int e = exponent_of(of_bits(tops.empty() ? 0 : *std::max_element(tops.begin(), tops.end())));
+  const double scale = power_of_two(62 - e);
+  std::vector<__int128> parts(task_count(n), 0);
+  run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
+    __int128 sum = 0;
+    each_block(t, [&](const double* v, int m, int64_t at) {
+      int64_t q[BLOCK];
+      kernels().to_fixed(v, scale, q, m);
+      for (int i = 0; i < m; i++) sum += w.whole ? (__int128)q[i] * w.multiple[at + i] : (__int128)q[i];
+    });
+    parts[t] = sum;
+  });
+  __int128 sum = 0;
+  for (const __int128 p : parts) sum += p;
+  return (double)sum / scale;
+}
+
+double weight_sum(const double* weight, int64_t n, int n_threads) {
+  const RowWeights w(weight, n);
+  if (!w.whole) return exact_sum(weight, nullptr, n, n_threads);
+  int64_t sum = 0;
+  for (const int32_t m : w.multiple) sum += m;
+  return (double)sum;
+}
+
+}  // namespace sapwood

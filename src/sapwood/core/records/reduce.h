@@ -1,0 +1,46 @@
+// Reduce: where other holders' rows come in. Every sum, maximum and count over rows goes through it; on one machine it is the identity.
+//
+//   holder 0: rows 0 .. 4      sum of its rows  [3, 7]  --\
+//   holder 1: rows 5 .. 9      sum of its rows  [1, 2]  ----> [4, 9] for every holder, who then takes the same decisions
+//
+// Integer sums and maxima do not depend on the order of the holders, so a model does not depend on how rows are dealt.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#include <string>
+#include <vector>
+
+namespace sapwood {
+
+// All holders call the same methods in the same order, from the thread that runs the training (never from a worker of the pool).
+class Reduce {
+ public:
+  virtual ~Reduce() = default;
+  virtual void sum(int64_t* x, size_t n) const = 0;                            // x (n) IN OUT
+  virtual void max(uint64_t* x, size_t n) const = 0;                           // x (n) IN OUT
+  virtual std::vector<std::string> gather(const std::string& mine) const = 0;  // what every holder gave, in their order
+};
+
+// A null `reduce` means: this process holds all rows.
+inline void reduce_sum(const Reduce* reduce, int64_t* x, size_t n) {
+  if (reduce != nullptr && n > 0) reduce->sum(x, n);
+}
+inline void reduce_max(const Reduce* reduce, uint64_t* x, size_t n) {
+  if (reduce != nullptr && n > 0) reduce->max(x, n);
+}
+// 128-bit sums travel as four limbs of 32 bits, which cannot overflow below 2^31 holders.
+inline void reduce_sum(const Reduce* reduce, __int128* x, size_t n) {
+  if (reduce == nullptr || n == 0) return;
+  std::vector<int64_t> limbs(4 * n);
+  for (size_t i = 0; i < n; i++)
+    for (int k = 0; k < 4; k++)
+      limbs[4 * i + k] = k < 3 ? (int64_t)((x[i] >> (32 * k)) & 0xffffffff) : (int64_t)(x[i] >> 96);
+  reduce->sum(limbs.data(), limbs.size());
+  for (size_t i = 0; i < n; i++) {
+    x[i] = 0;
+    for (int k = 3; k >= 0; k--) x[i] = x[i] * ((__int128)1 << 32) + limbs[4 * i + k];
+  }
+}
+
+}  // namespace sapwood
