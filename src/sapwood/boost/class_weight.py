@@ -1,6 +1,6 @@
 """Weights of classes: factors on the weights of rows.
 
-In: `class_weight`, classes and weights of the training rows. Out: a factor for each class, and datasets under such weights.
+In: `class_weight`, classes and weights of the training rows. Out: a factor for each class; datasets with them.
 """
 
 from math import sqrt

@@ -1,7 +1,8 @@
-// Reduce: where other holders' rows come in. Every sum, maximum and count over rows goes through it; on one machine it is the identity.
+// Reduce: where other holders' rows come in. Every sum, maximum and count over rows goes through it.
+// On one machine it is the identity.
 //
-//   holder 0: rows 0 .. 4      sum of its rows  [3, 7]  --\
-//   holder 1: rows 5 .. 9      sum of its rows  [1, 2]  ----> [4, 9] for every holder, who then takes the same decisions
+//   holder 0: rows 0 .. 4      sums [3, 7]
+//   holder 1: rows 5 .. 9      sums [1, 2]      sum: [4, 9] for both, who then take the same decisions
 //
 // Integer sums and maxima do not depend on the order of the holders, so a model does not depend on how rows are dealt.
 #pragma once

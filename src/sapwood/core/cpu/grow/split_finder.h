@@ -8,6 +8,7 @@
 #include "cpu/grow/category_split.h"
 #include "cpu/grow/node_constraints.h"
 #include "cpu/grow/row_counts.h"
+#include "cpu/grow/split_ranker.h"
 #include "math/gain.h"
 #include "math/hash.h"
 
