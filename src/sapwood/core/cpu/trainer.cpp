@@ -10,6 +10,7 @@
 #include "cpu/grow/exact.h"
 #include "cpu/grow/growth.h"
 #include "cpu/rows/apply.h"
+#include "cpu/rows/exact_sum.h"
 #include "host/pool.h"
 #include "math/gain.h"
 #include "math/hash.h"
