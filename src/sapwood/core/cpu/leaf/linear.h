@@ -3,27 +3,9 @@
 #include <vector>
 
 #include "cpu/data/binned.h"
+#include "records/linear.h"
 
 namespace sapwood {
-
-struct RawTable {  // values as they came, row by row; null: none are kept
-  const void* data = nullptr;
-  bool wide = false;  // float64, else float32
-  int n_columns = 0;
-};
-
-struct LinearPart {             // of leaves, or of nodes
-  std::vector<int64_t> offset;  // (n + 1) where the terms of each begin; a leaf without any has its value only
-  std::vector<int32_t> column;  // (n_terms) -1 for the constant, which comes first
-  std::vector<double> coef;     // (n_terms)
-};
-
-struct LinearView {  // the same, wherever it lies
-  const int64_t* offset;
-  const int32_t* column;
-  const double* coef;
-};
-inline LinearView view(const LinearPart& p) { return {p.offset.data(), p.column.data(), p.coef.data()}; }
 
 struct LinearRows {  // of one output, by leaf
   RawTable table;

@@ -7,7 +7,7 @@
 
 #include "cpu/data/table.h"
 #include "cpu/kernels/kernels.h"
-#include "cpu/leaf/linear.h"
+#include "records/linear.h"
 
 namespace sapwood {
 
