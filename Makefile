@@ -6,7 +6,7 @@ PY      := $(BIN)/python
 PIP     := $(PY) -m pip --disable-pip-version-check
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.h' -o -name '*.cpp')
 NATIVE  := $(filter %.h %.cpp,$(SOURCES))
-SMOKE   := tests/test_smoke.py
+SMOKE   := tests/smoke/test_smoke.py
 ARGS    ?=
 WHEEL_LIMIT := 3000000
 
@@ -72,7 +72,7 @@ sanitize: $(VENV)/dev ## the smoke suite under AddressSanitizer and UndefinedBeh
 tsan: $(VENV)/dev ## the pool, concurrent fits and predictions under ThreadSanitizer
 	$(call build,tsan,Debug,-fsanitize=thread -fno-omit-frame-pointer -O1)
 	PYTHONPATH=build/tsan/site TSAN_OPTIONS=suppressions=tools/tsan.txt LD_PRELOAD="$(call RUNTIME,libtsan.so)" \
-	$(PY) -m pytest -q -s -m 'threads or tiny' tests/test_manners.py $(SMOKE)
+	$(PY) -m pytest -q -s -m 'threads or tiny' tests/system/test_process.py $(SMOKE)
 
 clang: $(VENV)/dev ## build with clang (or that of PyPI's ziglang): the smoke suite, and the same model hashes as from gcc
 	command -v clang++ || $(PIP) install --quiet ziglang

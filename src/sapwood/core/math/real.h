@@ -1,5 +1,5 @@
 // exp, log, log1p within 1 ulp of the truth, expm1, softplus 2, sigmoid, tanh 3, from + - * / alone: the same bits from every compiler.
-// Enters: a float64. Leaves: a float64. tests/reference_real.py repeats these operations in NumPy, in this order.
+// Enters: a float64. Leaves: a float64. tests/spec/reference/real.py repeats these operations in NumPy, in this order.
 #pragma once
 #include <stdint.h>
 

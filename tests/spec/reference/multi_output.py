@@ -1,0 +1,178 @@
+"""The executable specification of vector leaves: docs/NUMERICS.md, vector leaves, in plain NumPy.
+
+As `reference.train`, but the outputs of a round share their splits.
+"""
+
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spec.reference import (
+    Floats,
+    Ints,
+    Quantised,
+    Ready,
+    Split,
+    Tree,
+    Weights,
+    candidates,
+    categories,
+    draw,
+    exponent,
+    fold,
+    in_order,
+    score_of_nodes,
+    score_of_splits,
+)
+from spec.reference import constraints as rules
+from spec.reference import split_ranker as judging
+from spec.reference import train as train_apart
+from spec.reference.linear import solve
+from spec.reference.losses import softmax
+
+
+def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> tuple[list[Tree], Floats]:
+    """All trees (round by round, output by output) and the start scores (n_outputs)."""
+    return train_apart(X, y, params, weight, join)
+
+
+def join(ready: list[Ready]) -> list[Any]:
+    """Of every output: the search for all of them, from which it takes its own gains."""
+    found: dict[int, tuple[Split, list[Floats]] | None] = {}  # by the first node of a group
+
+    def search(output: int, group: list[Ints], ids: list[int], *rest: Any) -> Split | None:
+        if ids[0] not in found:
+            found[ids[0]] = best_split(ready, group, ids, *rest)
+        one = found[ids[0]]
+        return None if one is None else one[0]._replace(gains=one[1][output])
+
+    return [partial(search, output) for output in range(len(ready))]
+
+
+def unit_of(q: Quantised) -> float:
+    return q.hs / (q.gs * q.gs)
+
+
+def together(ready: list[Ready], p: dict[str, Any], index: int) -> tuple[list[Quantised], list[float], judging.Judge]:
+    """The gradients of all outputs, their scores' units as shares of the largest, and who compares their sums."""
+    qs, unit = [r.q for r in ready], max(unit_of(r.q) for r in ready)
+    share = [unit_of(q) / unit for q in qs]
+    luck = math.sqrt(sum(s * (r.deviation * r.deviation) for s, r in zip(share, ready, strict=True)))
+    return qs, share, judging.Judge(p | {"deviation": luck}, 1.0, unit, index, draw, fold)
+
+
+def best_split(
+    ready: list[Ready], group: list[Ints], ids: list[int], columns: Ints, table: list[Ints],
+    n_bins: list[int], _: Quantised, p: dict[str, Any], guard: rules.Guard, index: int, path: judging.Judge,
+) -> tuple[Split, list[Floats]] | None:  # fmt: skip
+    """The best rule for a group of nodes by the scores of all outputs, if one is worth it; its gains by output."""
+    qs, share, judge = together(ready, p, index)
+    judge.paths = path.paths
+    angles = [judging.Judge(p, q.gs, q.hs, index, draw, fold) for q in qs]
+    bare = p | {"min_child_weight": 0.0, "min_samples_leaf": 1}  # limits are for all outputs together
+    totals = [np.array([q.sums[rows].sum(axis=0) for rows in group])[:, None] for q in qs]  # (n_nodes, 1, 3) each
+    owns = [
+        np.where(total[..., 1] == 0, 0.0, score_of_nodes(total, q, bare)) for total, q in zip(totals, qs, strict=True)
+    ]
+
+    def joint(parts: list[tuple[Floats, Floats]]) -> Floats:
+        """Scores from what every output has of them (and of their squares): node by node, then output by output."""
+        along = square = np.zeros(parts[0][0].shape[1])
+        for s, (n, d) in zip(share, parts, strict=True):
+            along, square = along + s * in_order(n), square + s * in_order(d)
+        if not judge.cosine:
+            return along
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(square > 0, along / np.sqrt(square), along)
+
+    def angle(one: judging.Judge, left: Ints, total: Ints) -> tuple[Floats, Floats]:
+        (a, b), (c, d), own = one.angle(left), one.angle(total - left), one.angle(total)
+        empty = (left[..., 1] == 0) | (total[..., 1] == left[..., 1])
+        return np.where(empty, own[0], a + c), np.where(empty, own[1], b + d)
+
+    alone = zip(angles, totals, owns, strict=True)
+    parent = joint([one.angle(total) if judge.cosine else (own, 0.0 * own) for one, total, own in alone])[0]
+    best: tuple[float, float, int, int, bool, list[Floats]] | None = None
+    sets: list[Ints] = []
+    for column in columns:
+        u = int(draw(p["seed"], rules.RANDOM_CUT, index, ids[0], np.array([column]))[0])
+        codes = [table[column][rows] for rows in group]
+        if categories.many(p, column):
+            found = [categories.candidates([q.sums[r] for r in group], codes, n_bins[column], q, p, u) for q in qs]
+            lefts, own_sets, inside = [one[0] for one in found], found[0][1], np.array(found[0][2], np.bool_)
+            bins = np.arange(len(own_sets))
+        else:
+            parts = [candidates(group, table[column], n_bins[column], q) for q in qs]
+            lefts, bins, inside, own_sets = [one[0] for one in parts], parts[0][1], parts[0][2], []
+        if not len(bins):
+            continue
+        scores = [score_of_splits(*of, bare) for of in zip(lefts, totals, owns, qs, strict=True)]
+        if judge.cosine:
+            level = joint([angle(*of) for of in zip(angles, lefts, totals, strict=True)])
+        else:
+            level = joint([(s, 0.0 * s) for s in scores])
+        level = np.where(forbidden(lefts, totals, qs, p), -np.inf, level)
+        if p["extra_trees"] and not categories.many(p, column):
+            populated = np.unique(np.concatenate(codes)).tolist()
+            level = np.where(bins == guard.random_bin(populated, n_bins[column], u), level, -np.inf)
+        top = int(np.argmax(level))
+        side = bool(inside[top])
+        if not any(np.any(code == n_bins[column]) for code in codes):  # nobody saw a missing value: the heavier side
+            sides = [left[:, top].sum(axis=0) for left in lefts]
+            others = [total[:, 0].sum(axis=0) - side for total, side in zip(totals, sides, strict=True)]
+            side = bool(mean(sides, qs) >= mean(others, qs))
+        rank = judge.favour(level[top], parent, ids[0], int(column))
+        if best is None or rank > best[0]:
+            best, sets = (rank, level[top], int(column), int(bins[top]), side, [s[:, top] for s in scores]), own_sets
+    if best is None or best[0] == -np.inf or not best[1] > parent + abs(parent) * 2.0**-40:
+        return None
+    _, _, column, bin, side, tops = best
+    shares = [0.5 * (s - own[:, 0]) * unit_of(q) for s, own, q in zip(tops, owns, qs, strict=True)]
+    gain = float(in_order(np.array([in_order(one[:, None]) for one in shares]))[0])
+    freely = judge.cosine and p["grow_policy"] == "symmetric" and p["min_split_gain"] == 0
+    if not (freely or gain > p["min_split_gain"]):
+        return None
+    if categories.many(p, column):
+        return Split(gain, column, -1, side, shares[0], False, sets[bin]), shares
+    return Split(gain, column, bin, side, shares[0]), shares
+
+
+def mean(sums: list[Ints], qs: list[Quantised]) -> Floats:
+    """Of the hessians in (..., 3) sums, over outputs."""
+    total = np.zeros(sums[0].shape[:-1])
+    for one, q in zip(sums, qs, strict=True):
+        total = total + one[..., 1] / q.hs
+    return total / len(qs)
+
+
+def forbidden(lefts: list[Ints], totals: list[Ints], qs: list[Quantised], p: dict[str, Any]) -> NDArray[np.bool_]:
+    """(n_candidates): a side that holds rows of a node has too few, or too little weight."""
+    rights = [total - left for total, left in zip(totals, lefts, strict=True)]
+    both = (mean(lefts, qs) > 0) & (mean(rights, qs) > 0)
+    least_count = p["min_samples_leaf"] * p["count_unit"] if p["min_samples_leaf"] > 1 else 0
+    poor = np.zeros_like(both)
+    for sides in (lefts, rights):
+        poor = poor | (mean(sides, qs) < p["min_child_weight"]) | (sides[0][..., 2] < least_count)
+    return np.asarray((both & poor).any(axis=0))
+
+
+def joint_values(s: Floats, hit: Floats, leaf: Ints, n_leaves: int, w: Weights, reg_lambda: float) -> Floats:
+    """(n_outputs, n_leaves) Newton steps by the whole hessian, before shrinkage; s, hit (n_outputs, n_rows)."""
+    p, k = softmax(s, np.zeros_like(s))[0], len(s)
+    scale = math.ldexp(1.0, 30 - exponent(w.factor[w.repeat > 0].max()))
+
+    def sums(x: Floats) -> list[float]:
+        total = np.zeros(n_leaves, np.int64)
+        np.add.at(total, leaf, np.rint(w.factor * x * scale).astype(np.int64) * w.repeat)
+        return [int(one) / scale for one in total]
+
+    g = [sums(p[i] - hit[i]) for i in range(k)]
+    pairs = [[sums(p[i] * (1.0 - p[i]) if i == j else p[i] * p[j]) for j in range(i + 1)] for i in range(k)]
+    values = np.zeros((k, n_leaves))
+    for one in range(n_leaves):
+        a = [[pairs[i][j][one] + reg_lambda if i == j else -pairs[i][j][one] for j in range(i + 1)] for i in range(k)]
+        values[:, one] = 0.0 - np.array(solve(a, [g[i][one] for i in range(k)]))
+    return values

@@ -1,0 +1,84 @@
+"""Every benchmark runs, on tables so small that its figures mean nothing: a script that nothing runs rots."""
+
+import json
+import re
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sapwood.device import cpu
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+# Arguments, the peers that it cannot do without, and what it prints last.
+CASES = {
+    "exact": ("--rows 200 --rounds 2 --turns 1", "xgboost", r"ratio +\d"),
+    "explain": ("--rows 40 --rounds 2 --turns 1", "catboost lightgbm xgboost", r"catboost .*x ours"),
+    "imported": (
+        "--rows 200 --rounds 4 --turns 1",
+        "lightgbm xgboost",
+        r"sklearn, depth 6 .*apart by (0e\+00|\de-1\d)",
+    ),
+    "kernels": ("--rows 200 --turns 1", "", r"fit +times the fastest +\d"),
+    "linear": ("--rows 200 --rounds 2 --turns 1", "lightgbm", r"lightgbm linear .* 1.000$"),
+    "losses": ("--rows 40 --turns 1", "lightgbm", r"`hessian=\"none\"` \| \d"),
+    "outliers": ("--rows 60", "", r"protein, 1 % outliers \| \d"),
+    "quality": ("--data {data} --rows 100 --only sapwood sklearn", "", r"against sklearn .* of 1"),
+    "race": (
+        "--track categorical --rows 200 --rounds 2 --turns 1 --only sapwood lightgbm",
+        "lightgbm",
+        r"over 1 tracks: fit \d",
+    ),
+    "recipe": (
+        "--data {data} --keep {data}/kept --data-set shops --rounds 2 --seeds 0",
+        "catboost",
+        r"geometric mean +\d",
+    ),
+    "slots": ("--rows 200 --rounds 1 --turns 1", "", r"2 to 16 values .* bytes a row"),
+    "sparse": ("--rows 200 --rounds 2 --turns 1", "lightgbm xgboost", r"onehot .* times as fast as the fastest peer"),
+}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder as quality.py wants it: one table, with categories, some of them missing."""
+    rng = np.random.default_rng(0)
+    city = rng.choice(["Rom", "Oslo", "Bern", None], 200)
+    frame = pd.DataFrame({"city": city, "size": rng.normal(size=200), "target": (city == "Rom").astype(int)})
+    frame.to_parquet(tmp_path / "shops.parquet")
+    (tmp_path / "index.json").write_text(json.dumps({"shops": {"task": "binary", "categorical": ["city"]}}))
+    return tmp_path
+
+
+@pytest.fixture
+def same_isa() -> Iterator[None]:
+    """kernels.py goes through the instruction sets."""
+    before = cpu.isa()
+    yield
+    cpu.set_isa(before)
+
+
+@pytest.mark.usefixtures("same_isa")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CASES)
+def test_a_benchmark_runs(
+    name: str, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, peers, last = CASES[name]
+    if name == "race" and not Path("/proc/self/clear_refs").exists():
+        pytest.skip("measures memory as Linux does")
+    for peer in peers.split():
+        pytest.importorskip(peer)
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    monkeypatch.setattr(sys, "argv", [name, *arguments.format(data=data).split()])
+    runpy.run_path(str(BENCHMARKS / f"{name}.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert re.search(last, printed.splitlines()[-1]), printed
+
+
+def test_no_benchmark_is_left_out() -> None:
+    assert {path.stem for path in BENCHMARKS.glob("*.py")} == CASES.keys()

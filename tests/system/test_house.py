@@ -1,0 +1,177 @@
+"""The house keeps its own rules: rooms, sizes, replayed models, and documents that say what is there."""
+
+import importlib
+import importlib.metadata
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import sapwood
+from sapwood import metric
+from sapwood.device import cpu
+from sapwood.params import TABLE, resolve
+
+HOUSE = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
+REFERENCE = {"docs/ARCHITECTURE.md", "docs/NUMERICS.md"}  # pages without examples
+PAGES = sorted({str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/**/*.md")} - REFERENCE)
+TARGETS = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
+
+
+@pytest.fixture
+def rooms(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(HOUSE / "tools"))
+    return importlib.import_module("rooms")
+
+
+@pytest.mark.parametrize("tool", [["rooms.py"], ["size.py"], ["replay.py", "--check"]], ids=lambda tool: tool[0])
+def test_tool_has_nothing_to_say(tool: list[str]) -> None:
+    done = subprocess.run([sys.executable, HOUSE / "tools" / tool[0], *tool[1:]], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "complaint"),
+    [
+        ("data/new.py", "from sapwood.boost import train", "data imports boost"),
+        ("metric.py", "import sapwood.objective", "metric imports objective"),
+        ("model/new.py", "def f():\n    from sapwood.grow import x", "model imports grow"),
+        ("data/new.py", "from . import ingest", "relative import"),
+        ("grow.py", "from sapwood._core import Trainer", "only device/cpu.py does"),
+        ("boost/new.py", "import pandas as pd", "touch table libraries"),
+        ("model/text.py", "import polars", "inside the function"),
+        ("attic.py", "", "not in the order of rooms"),
+    ],
+)
+def test_rooms_sees_a_wrong_import(
+    rooms: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str, complaint: str
+) -> None:
+    monkeypatch.setattr(rooms, "PACKAGE", tmp_path)
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(source)
+    assert complaint in str(list(rooms.check_python(path)))
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "complaint"),
+    [
+        ("math/new.h", "#include <cmath>", "includes cmath"),
+        ("objective/new.h", '#include "../cpu/pool.h"', "includes ../cpu/pool.h"),
+        ("cpu/new.h", "#include <nanobind/nanobind.h>", "only core/bind knows Python"),
+        ("cpu/new.cpp", "#pragma omp parallel for", "OpenMP"),
+        ("cpu/new.cpp", "double x = std::exp(1.0);", "libm"),
+        ("cpu/new.cpp", "std::mt19937 stream;", "hash.h"),
+    ],
+)
+def test_rooms_sees_a_wrong_line(
+    rooms: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str, complaint: str
+) -> None:
+    monkeypatch.setattr(rooms, "CORE", tmp_path)
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(source)
+    assert complaint in str(list(rooms.check_native(path)))
+
+
+def test_import_is_light() -> None:
+    loaded = "import sys, sapwood; print(*sys.modules)"
+    names = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"pandas", "polars", "pyarrow", "matplotlib", "sklearn"} & set(names)
+
+
+def test_version_is_the_package_s() -> None:
+    assert sapwood.__version__ == importlib.metadata.version("sapwood") == PROJECT["version"]
+
+
+def test_public_names_exist_and_are_documented() -> None:
+    for name in sapwood.__all__:
+        thing = getattr(sapwood, name)
+        if callable(thing):
+            assert inspect.getdoc(thing), name
+
+
+@pytest.mark.parametrize("estimator", ["SapwoodClassifier", "SapwoodRegressor"])
+def test_every_parameter_is_documented(estimator: str) -> None:
+    doc = inspect.getdoc(getattr(sapwood, estimator)) or ""
+    for row in TABLE:
+        assert row.doc.endswith("."), row.name
+        if row.estimator:
+            assert re.search(rf"^{row.name} : ", doc, re.MULTILINE), row.name
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "benchmarks/README.md", ".ci/run", "CHANGELOG.md", *sorted(REFERENCE), *PAGES]
+)
+def test_commands_and_files_named_in_documents_exist(page: str) -> None:
+    text = (HOUSE / page).read_text()
+    assert set(re.findall(r"(?:^|`|exec )make ([a-z]+)", text, re.MULTILINE)) <= TARGETS
+    for link in re.findall(r"\]\((?!https:)([^)#]+)", text):
+        assert (HOUSE / page).parent.joinpath(link).exists(), link
+    for path in re.findall(r"`((?:src|tests|tools|benchmarks|docs|examples)/[\w./]+)`", text):
+        assert (HOUSE / path).exists(), path
+
+
+@pytest.mark.parametrize("page", ["README.md", *PAGES])
+def test_examples_run_and_print_what_the_page_says(page: str, tmp_path: Path) -> None:
+    """The blocks of a page are one script; what it prints is in the page, as the same model is on every machine."""
+    text = (HOUSE / page).read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+    assert code
+    if "import jax" in code:
+        pytest.importorskip("jax")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for number in re.findall(r"\d+\.\d+", done.stdout):
+        assert number in text, done.stdout
+
+
+def test_table_of_losses() -> None:
+    """Every name in a row is one that `objective` takes, and the metric is the core's."""
+    rows = [line.split("|")[1:-1] for line in (HOUSE / "docs/losses/README.md").read_text().splitlines()]
+    found = {}
+    for ours, *peers, _, measured in (row for row in rows if len(row) == 6 and "`" in row[0]):
+        name = ours.strip(" `")
+        for other in re.findall(r"`([^`]+)`", " ".join([ours, *peers])):
+            assert resolve({"objective": other})["objective"] == name, other
+        found[name] = measured.strip(" `")
+    assert found and found.items() <= {name: about["metric"] for name, about in cpu.objectives().items()}.items()
+
+
+def test_table_of_metrics() -> None:
+    """Every metric is there, with its direction, the predictions it suits, and names that lead to it."""
+    words = {"numbers": metric.VALUE, "probability": metric.BINARY, "classes": metric.CLASSES, "guesses": metric.STEP}
+    words["scores"] = ("identity",)
+    found = set()
+    for line in (HOUSE / "docs/metrics.md").read_text().splitlines():
+        if not line.startswith("| `") or "eval_metric" in line:
+            continue
+        ours, _, better, predictions, peers = line.split("|")[1:-1]
+        name, _, parameter = ours.strip(" `").partition("@")
+        one = metric.METRICS[name]
+        assert (better.strip() == "higher", bool(parameter)) == (one.higher_is_better, one.parameter is not None), name
+        assert {link for word in predictions.split(",") for link in words[word.strip()]} == set(one.links), name
+        for peer in re.findall(r"`([^`]+)`", peers):
+            assert metric.resolve(peer, default=name, link=one.links[-1])[0].name == name, peer
+        found.add(name)
+    assert found == metric.METRICS.keys()
+
+
+def test_a_new_loss_is_shown_whole() -> None:
+    header = HOUSE / "src/sapwood/core/objective/log_cosh.h"
+    assert f"```cpp\n{header.read_text()}```" in (HOUSE / "docs/losses/README.md").read_text()
+
+
+def test_required_dependencies_are_the_four() -> None:
+    assert {re.split(r"[<>=]", wanted)[0] for wanted in PROJECT["dependencies"]} == {
+        "numpy",
+        "scikit-learn",
+        "narwhals",
+        "safetensors",
+    }
