@@ -43,7 +43,7 @@ inline CosineParts cosine_parts(double g, double h, const Penalty& p) {
   return {a * g, (a * a) * h};
 }
 inline CosineParts operator+(CosineParts a, CosineParts b) { return {a.along + b.along, a.square + b.square}; }
-inline double length(CosineParts a) { return a.square > 0.0 ? a.along / __builtin_sqrt(a.square) : a.along; }
+inline double length(CosineParts a) { return a.square > 0.0 ? a.along / sqrt(a.square) : a.along; }
 
 // Of a side's value, found from its body, on the gradients of its tail. Twice what the loss falls by there is 2N - D.
 inline CosineParts tail_fit(double body_g, double body_h, double tail_g, double tail_h, const Penalty& p) {

@@ -5,15 +5,15 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-inline uint64_t bits_of(double x) {
-  uint64_t u;
-  __builtin_memcpy(&u, &x, 8);
-  return u;
-}
-inline double of_bits(uint64_t u) {
-  double x;
-  __builtin_memcpy(&x, &u, 8);
-  return x;
+inline uint64_t bits_of(double x) { return __builtin_bit_cast(uint64_t, x); }
+inline double of_bits(uint64_t u) { return __builtin_bit_cast(double, u); }
+
+inline double sqrt(double x) {  // rounded correctly by every compiler
+#ifdef __CUDACC_RTC__
+  return ::sqrt(x);
+#else
+  return __builtin_sqrt(x);
+#endif
 }
 
 // The order of numbers as that of integers, both zeros alike; float32 needs half the digits.
@@ -23,17 +23,10 @@ inline uint64_t ordered(double x) {
 }
 inline double unordered(uint64_t u) { return of_bits(u >> 63 ? u & 0x7fffffffffffffffu : ~u); }
 inline uint32_t ordered(float x) {
-  const float y = x + 0.0f;
-  uint32_t u;
-  __builtin_memcpy(&u, &y, 4);
+  const uint32_t u = __builtin_bit_cast(uint32_t, x + 0.0f);
   return u >> 31 ? ~u : u | 0x80000000u;
 }
-inline double unordered(uint32_t u) {
-  const uint32_t v = u >> 31 ? u & 0x7fffffffu : ~u;
-  float x;
-  __builtin_memcpy(&x, &v, 4);
-  return x;
-}
+inline double unordered(uint32_t u) { return __builtin_bit_cast(float, u >> 31 ? u & 0x7fffffffu : ~u); }
 
 constexpr double ROUND = 0x1.8p52;  // adding and subtracting it rounds |x| < 2^51 to an integer, half to even
 constexpr double LN2_HI = 0x1.62e42feep-1, LN2_LO = 0x1.a39ef35793c76p-33;  // k * LN2_HI is exact for |k| < 2^20
@@ -99,7 +92,8 @@ inline double log_tail(double f, double k, double c) {
   return k * LN2_HI - ((half - (s * (half + (t1 + t2)) + (k * LN2_LO + c))) - f);
 }
 
-constexpr double NAN_ = __builtin_nan(""), INF = __builtin_inf();
+constexpr double NAN_ = __builtin_bit_cast(double, uint64_t(0x7ff8000000000000)),
+                 INF = __builtin_bit_cast(double, uint64_t(0x7ff0000000000000));
 
 // Splits x > 0 into 2^k (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2).
 inline double log_split(double x, double& k) {

@@ -15,7 +15,7 @@ struct Mvs : Sampler {
   static constexpr int n_fields = 1;
   static constexpr double LARGEST = 0x1p60;  // beyond it all rows are alike
   static double add(double sum, double g) { return sum + g * g; }
-  static double size(double sum, const double* f) { return __builtin_sqrt(sum + f[0]); }
+  static double size(double sum, const double* f) { return sqrt(sum + f[0]); }
   static double most(int n_outputs, double times, const double* f) { return size(n_outputs * (times * times), f); }
   static void prepare(double* f, double unit, double mean2) {
     const double reg = f[0] < 0.0 ? mean2 : f[0] * unit * unit;  // below 0: auto
