@@ -19,7 +19,7 @@ from sapwood.params import TABLE, resolve
 
 HOUSE = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
-REFERENCE = {"docs/ARCHITECTURE.md", "docs/NUMERICS.md"}  # pages without examples
+REFERENCE = {f"docs/{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "GLOSSARY", "NUMERICS")}  # no examples
 PAGES = sorted({str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/**/*.md")} - REFERENCE)
 TARGETS = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
 
@@ -116,6 +116,14 @@ def test_commands_and_files_named_in_documents_exist(page: str) -> None:
         assert (HOUSE / page).parent.joinpath(link).exists(), link
     for path in re.findall(r"`((?:src|tests|tools|benchmarks|docs|examples)/[\w./]+)`", text):
         assert (HOUSE / path).exists(), path
+
+
+@pytest.mark.parametrize("page", ["docs/ARCHITECTURE.md", "docs/GLOSSARY.md"])
+def test_sources_named_in_documents_exist(page: str) -> None:
+    """Paths below src/sapwood, and those from the root of the project."""
+    paths = re.findall(r"`([a-z_]+/[\w./]*)`", (HOUSE / page).read_text())
+    assert len(paths) > 50
+    assert [path for path in paths if not any((root / path).exists() for root in (HOUSE, HOUSE / "src/sapwood"))] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", *PAGES])
