@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sapwood import errors, math, metric
+    from sapwood.boost.cv import cv
     from sapwood.boost.round import callback
-    from sapwood.boost.train import cv, train
+    from sapwood.boost.train import train
     from sapwood.data.dataset import Dataset
     from sapwood.interfaces.encoder import OrderedTargetEncoder
     from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
@@ -40,7 +41,7 @@ _HOME = {
     "OrderedTargetEncoder": "sapwood.interfaces.encoder",
     "SapwoodClassifier": "sapwood.interfaces.sklearn",
     "SapwoodRegressor": "sapwood.interfaces.sklearn",
-    "cv": "sapwood.boost.train",
+    "cv": "sapwood.boost.cv",
     "load": "sapwood.model.io",
     "train": "sapwood.boost.train",
 }

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import TimeSeriesSplit
 
 import sapwood as sw
-from sapwood.boost.round import sampling
+from sapwood.boost import splits
 from sapwood.data.dataset import BY_RECIPE
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.errors import DataError, ModelFormatError, ParameterError
@@ -43,9 +43,9 @@ def test_the_best_model_is_kept_without_early_stopping() -> None:
 
 def test_the_last_rows_are_held_out_where_there_is_time() -> None:
     weight = np.array([1.0, 1, 1, 1, 1, 0, 1, 1, 0, 1])
-    assert np.flatnonzero(sampling.holdout(0, 0.25, 10, weight, last=True)).tolist() == [7, 9]
+    assert np.flatnonzero(splits.holdout(0, 0.25, 10, weight, last=True)).tolist() == [7, 9]
     group = np.array([0, 0, 1, 1, 1, 2, 2, 0], np.int32)
-    assert np.flatnonzero(sampling.holdout(0, 0.2, 8, group=group, last=True)).tolist() == [5, 6]
+    assert np.flatnonzero(splits.holdout(0, 0.2, 8, group=group, last=True)).tolist() == [5, 6]
     y = np.repeat([0.0, 100.0], [90, 10])
     for has_time in (False, True):
         model = sw.train(
@@ -58,11 +58,11 @@ def test_the_last_rows_are_held_out_where_there_is_time() -> None:
 def test_the_only_row_of_a_class_stays_in_training() -> None:
     classes = np.append(np.zeros(99), 1.0)
     for seed in range(20):
-        assert not sampling.holdout(seed, 0.1, 100, classes=classes)[99]
-    tail = sampling.holdout(0, 0.5, 4, classes=np.array([0.0, 0, 1, 1]), last=True)
+        assert not splits.holdout(seed, 0.1, 100, classes=classes)[99]
+    tail = splits.holdout(0, 0.5, 4, classes=np.array([0.0, 0, 1, 1]), last=True)
     assert np.flatnonzero(tail).tolist() == [3]  # not both of class 1: the first of them stays
     with pytest.raises(DataError, match="no class has two rows of positive weight"):
-        sampling.holdout(0, 0.1, 3, classes=np.arange(3.0))
+        splits.holdout(0, 0.1, 3, classes=np.arange(3.0))
 
 
 # ------------------------------------------------------------------------------------------------------------ meaning
@@ -314,7 +314,7 @@ def test_what_means_the_same_is_taken(given: dict[str, Any], ours: dict[str, Any
         ({"monotone_constraints": "age:up"}, "write it as .1,0,-1. or age:1,hours:-1"),
         ({"class_weights": "1,heavy"}, "in which 'heavy' is not a finite number"),
         ({"eval_metric": "error@"}, "error@.* is not a finite number"),
-        ({"base_score": 1.0}, "base_score=1.0 is no prediction of this objective"),
+        ({"base_score": 1.0}, "base_score=1.0 cannot be a prediction of objective"),
         ({"base_score": 0.5, "start": 1}, "base_score=0.5 and start=1.0 both say where"),
     ],
 )
@@ -419,7 +419,7 @@ def test_a_structured_array_is_a_table() -> None:
 
 def test_folds_of_ones_own() -> None:
     expected = sw.cv({**QUICK, "seed": 3}, DATA, n_folds=3)
-    fold = sampling.folds(3, 3, 200, Y)
+    fold = splits.folds(3, 3, 200, Y)
     pairs = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(3)]
     for more in ({"nfold": 3}, {"fold_count": 3}, {"folds": pairs}):
         got = sw.cv({**QUICK, "seed": 3}, DATA, **more)

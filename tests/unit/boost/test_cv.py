@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sapwood import Dataset, cv, train
-from sapwood.boost.round import sampling
+from sapwood.boost import splits
 from sapwood.boost.round.callback import Round
 from sapwood.errors import ParameterError
 
@@ -18,7 +18,7 @@ DATA = Dataset(X, Y)
 
 def test_means_and_deviations_are_those_of_the_folds() -> None:
     got = cv({"n_estimators": 4, "eval_metric": ["rmse", "mae"], "seed": 9}, DATA, n_folds=3)
-    fold = sampling.folds(9, 3, 120)
+    fold = splits.folds(9, 3, 120)
     rmse = []
     for which in range(3):
         rows, rest = (Dataset(X[part], Y[part], reference=DATA) for part in (fold != which, fold == which))

@@ -7,7 +7,7 @@ import pytest
 
 import sapwood
 from sapwood import Dataset, cv, train
-from sapwood.boost.round import sampling
+from sapwood.boost import splits
 from sapwood.errors import DataError, DivergedError, ParameterError
 
 rng = np.random.default_rng(7)
@@ -117,7 +117,7 @@ def test_all_rounds_without_a_better_one_keep_the_best() -> None:
 def test_without_a_set_some_rows_are_held_out() -> None:
     params = {"n_estimators": 40, "eta": 0.5, "early_stopping_rounds": 3, "validation_fraction": 0.2, "seed": 11}
     booster = train(params, DATA)
-    held = sampling.holdout(11, 0.2, 300)
+    held = splits.holdout(11, 0.2, 300)
     assert held.sum() == 60 and list(booster.history) == ["holdout"]
     without = train({"n_estimators": booster.n_rounds, "eta": 0.5}, Dataset(X[~held], Y[~held], reference=DATA))
     assert (without.predict(X) == booster.predict(X)).all()
@@ -128,7 +128,7 @@ def test_without_a_set_some_rows_are_held_out() -> None:
 def test_weights_hold_for_held_out_rows_too() -> None:
     weight = rng.integers(0, 3, 300).astype(float)
     params = {"n_estimators": 3, "early_stopping_rounds": 3, "eval_metric": lambda y, p, w: float(w.sum())}
-    held = sampling.holdout(0, 0.1, 300, weight)
+    held = splits.holdout(0, 0.1, 300, weight)
     assert train(params, Dataset(X, Y, weight)).history["holdout"]["<lambda>"] == [weight[held].sum()] * 3
 
 

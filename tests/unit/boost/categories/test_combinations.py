@@ -131,7 +131,7 @@ def test_held_out_rows_are_strangers_and_the_rest_is_left_out() -> None:
     booster = sapwood.train(params, data_of(X, y))
     assert booster.n_rounds < 80
     assert booster.trees.column.max() == 3 + len(booster.combinations) > 4
-    held = sapwood.boost.round.sampling.holdout(0, 0.3, N, None, None)
+    held = sapwood.boost.splits.holdout(0, 0.3, N, None, None)
     measured = booster.history["holdout"]["rmse"][booster.n_rounds - 1]
     assert measured == pytest.approx(np.sqrt(np.mean((booster.predict(X) - y)[held] ** 2)), rel=1e-12)
     other = sapwood.train(params, data_of(X, np.where(held, y[::-1], y)))

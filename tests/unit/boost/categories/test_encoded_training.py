@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import sapwood
 from sapwood import Booster, Dataset
-from sapwood.boost.round import sampling
+from sapwood.boost import splits
 from sapwood.errors import ParameterError
 from sapwood.model.trees import Trees
 from spec.test_trees import assert_bits
@@ -92,7 +92,7 @@ def test_rows_that_are_held_out_are_strangers() -> None:
     X, y = rows("squared_error")
     params = SMALL | {"early_stopping_rounds": 50, "validation_fraction": 0.3}
     first = sapwood.train(params, data_of(X, y))
-    held = sampling.holdout(0, 0.3, N, None, None)
+    held = splits.holdout(0, 0.3, N, None, None)
     other = sapwood.train(params, data_of(X, np.where(held, y[::-1], y)))
     rounds = min(first.n_rounds, other.n_rounds)
     assert rounds > 0

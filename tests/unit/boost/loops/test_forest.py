@@ -9,7 +9,7 @@ import pytest
 import datasets
 import sapwood
 from sapwood import Dataset
-from sapwood.boost.round import sampling
+from sapwood.boost import splits
 from sapwood.errors import ParameterError
 
 FOREST: dict[str, Any] = {"boosting": "forest", "subsample": 0.6, "n_estimators": 8, "max_leaves": 12}
@@ -80,7 +80,7 @@ def test_scores_are_what_prediction_gives(params: dict[str, Any], held_out: bool
 
     extra: dict[str, Any] = {"eval_metric": ("kept", keep, True), "early_stopping_rounds": 50}
     booster = sapwood.train(params | extra, data, valid=None if held_out else valid)
-    held = sampling.holdout(0, 0.1, 1000)
+    held = splits.holdout(0, 0.1, 1000)
     rows = np.flatnonzero(held) if held_out else np.arange(1000, len(y))
     for measured, predicted in zip(seen, booster.staged_predict(X[rows]), strict=True):
         assert measured[:, 0].tolist() == y[rows].tolist()

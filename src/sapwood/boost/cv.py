@@ -1,0 +1,96 @@
+"""Measure a model by cross-validation.
+
+In: parameters and a `Dataset`. Out: the mean and standard deviation of every metric over the folds, by round.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import fsum, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.boost import class_weight, splits
+from sapwood.boost.round.callback import Callback
+from sapwood.boost.session import History, Session, run
+from sapwood.boost.spec import make_spec, merge_arguments
+from sapwood.data.dataset import Dataset
+from sapwood.errors import ParameterError
+
+
+def cv(
+    params: Mapping[str, Any],
+    data: Dataset,
+    n_estimators: int | None = None,
+    *,
+    n_folds: int = 5,
+    folds: Any = None,
+    stratified: bool | None = None,
+    shuffle: bool | None = None,
+    callbacks: Sequence[Callback] | None = None,
+    **more: Any,
+) -> dict[str, NDArray[np.float64]]:
+    """Measure a model on rows it was not trained on, fold by fold.
+
+    The folds grow side by side, and early stopping watches the mean over the folds. The rows of a fold weigh nothing in
+    its training and nothing is binned again, so the cuts come from all rows.
+
+    Parameters
+    ----------
+    params : mapping
+        As in `train`.
+    data : Dataset
+        All rows.
+    n_estimators : int, optional
+        As in `train`.
+    n_folds : int
+        Number of folds; their sizes differ by at most one row, and so do their shares of every class. Where the data
+        has groups, their numbers of whole groups do. The peers' ``nfold`` and ``fold_count`` are the same.
+    folds : iterable of (rows to train on, rows to measure), or splitter of scikit-learn, optional
+        Folds of your own, by positions of rows; ``n_folds`` is not looked at then.
+    stratified, shuffle : bool, optional
+        The peers' words for how folds are dealt, for which there is no choice: rows, or groups, at random
+        (``shuffle=True``), and evenly by class where labels are classes and there are no groups (``stratified=True``).
+        Anything else raises, and wants ``folds``.
+    callbacks : sequence of callables, optional
+        As in `train`; they see the means over the folds under the name "cv", and no booster.
+    **more
+        Further parameters, by name.
+
+    Returns
+    -------
+    dict of str to (n_rounds) float64
+        ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
+    """
+    for name in ("nfold", "fold_count"):
+        n_folds = more.pop(name, n_folds)
+    params = merge_arguments(cv, params, n_estimators, more)
+    spec = make_spec(params, data, callbacks, watched=True)
+    if not spec.metrics:
+        raise ParameterError("cv measures models; give an eval_metric other than 'none'.")
+    if spec.rule.by_validation:
+        raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
+    data = class_weight.with_class_weight(data, spec.factor)
+    splits.check_fold_words(folds is None, spec.classes, data.group, stratified=stratified, shuffle=shuffle)
+    if folds is None:
+        fold = splits.folds(spec.params["random_state"], n_folds, data.n_rows, spec.classes, data.group)
+        masks = [(fold == which, fold == which) for which in range(n_folds)]
+    else:
+        masks = splits.given_folds(folds, data)
+    sessions = [Session(spec, data, held, measured) for held, measured in masks]
+    std: dict[str, list[float]] = {one.name: [] for one in spec.metrics}
+    history: History = {}
+
+    def evaluate(_: Any) -> dict[str, dict[str, float]]:
+        measured = [session.measure()["holdout"] for session in sessions]
+        means = {}
+        for name, deviations in std.items():
+            values = [by_name[name] for by_name in measured]
+            means[name] = fsum(values) / len(values)
+            deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / len(values)))
+        return {"cv": means}
+
+    rounds = zip(*(session.rounds() for session in sessions), strict=True)
+    best = run(spec, rounds, evaluate, history, None)
+    lists = {f"{name}_{what}": of[name] for name in std for what, of in (("mean", history["cv"]), ("std", std))}
+    return {name: np.array(values[:best]) for name, values in lists.items()}

@@ -1,0 +1,159 @@
+"""One model in training: its trainer, its encoded categories, the rows it is evaluated on, and its rounds.
+
+In: a `TrainSpec`, training rows, which of them are held out. Out: rounds of trees, and metrics after each.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import objective
+from sapwood.boost.categories import encoded_training
+from sapwood.boost.loops import dart, forest, ordered, plain
+from sapwood.boost.round import growth, sampling
+from sapwood.boost.round.callback import Round, stops
+from sapwood.boost.round.evaluation import EvalRows, EvalSet, HeldOutRows, measure, start_scores
+from sapwood.boost.round.training import Floats, Step, Training
+from sapwood.boost.spec import TrainSpec
+from sapwood.data.dataset import Dataset
+from sapwood.device import cpu
+from sapwood.errors import DataError
+from sapwood.model.booster import Booster
+
+History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
+Mask = NDArray[np.bool_]
+
+
+class Session:
+    """One model in training.
+
+    Parameters
+    ----------
+    spec : TrainSpec
+        What was asked for.
+    data : Dataset
+        Training rows; their weights include those of classes.
+    held : (n_rows) bool, optional
+        Rows of weight 0 in training.
+    measured : (n_rows) bool, optional
+        The rows among them that are evaluated.
+    sets : mapping of str to Dataset
+        Validation sets.
+    """
+
+    def __init__(
+        self,
+        spec: TrainSpec,
+        data: Dataset,
+        held: Mask | None = None,
+        measured: Mask | None = None,
+        sets: Mapping[str, Dataset] = MappingProxyType({}),
+    ) -> None:
+        self.spec, self.data = spec, data
+        self._weight = _weight_without(held, data)
+        self.trainer, self.base = self._make_trainer()
+        self.encoded = self._encode() if encoded_training.chosen(spec.params, data) else None
+        before = None if spec.init_model is None else spec.init_model.trees
+        self.eval_rows: dict[str, EvalRows] = {
+            name: EvalSet(one, start_scores(one, self.base, before, spec.n_threads), spec.n_threads, self.encoded)
+            for name, one in sets.items()
+        }
+        if measured is not None:
+            self.eval_rows["holdout"] = HeldOutRows(data, self.trainer, measured)
+
+    def rounds(self) -> Iterator[Step]:
+        """Train, round after round."""
+        params, rows = self.spec.params, (self.spec.label, self._weight)
+        watches = list(self.eval_rows.values())
+        task = Training(
+            self.trainer, params, self.spec.rule, rows, watches, self.data.values, self.encoded, self.data
+        )  # fmt: skip
+        loops = {"plain": plain.boost, "ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}
+        several = params["boosting"] == "plain" and params["n_parallel_trees"] > 1
+        return (forest.parallel if several else loops[params["boosting"]])(task, self.spec.rounds)
+
+    def measure(self) -> dict[str, dict[str, float]]:
+        """Every metric of all evaluation rows, by name."""
+        spec = self.spec
+        return {
+            name: measure(rows, spec.metrics, spec.objective, spec.n_threads) for name, rows in self.eval_rows.items()
+        }
+
+    def _make_trainer(self) -> tuple[cpu.Trainer, Floats]:
+        """A trainer whose scores are set and in which held-out rows weigh nothing, and the base of its model."""
+        spec, data, goal, model = self.spec, self.data, self.spec.objective, self.spec.init_model
+        label = objective.planes(goal, spec.label, spec.n_outputs)
+        trainer = cpu.Trainer(data.binned, label, self._weight, goal.core, goal.fields, spec.n_outputs, spec.n_threads)
+        used = [] if model is None else np.unique(model.trees.column[model.trees.column >= 0]).tolist()
+        growth.rule(trainer, spec.params, data.feature_names, data.categories, data.cuts, used)
+        if data.values is not None:
+            trainer.set_table(data.values)
+        sampling.prepare(trainer, spec.params, spec.classes, data.group)
+        if model is not None:
+            base = np.asarray(model.base)
+        else:
+            start = spec.params["start"] if data.init_score is None else 0.0
+            base = objective.start(goal, trainer, start, spec.n_outputs, spec.label, self._weight)
+        if model is None and data.init_score is None:
+            trainer.fill_scores(base)
+        else:
+            trainer.set_scores(start_scores(data, base, None if model is None else model.trees, spec.n_threads))
+        return trainer, base
+
+    def _encode(self) -> encoded_training.EncodedTraining:
+        """Columns of categories as statistics."""
+        spec, data = self.spec, self.data
+
+        def prepare(
+            grower: cpu.Trainer,
+            names: Sequence[str],
+            categories: Collection[int],
+            cuts: Sequence[Floats],
+            weights: Sequence[float],
+        ) -> None:
+            growth.rule(grower, spec.params, names, categories, cuts, weights=weights)
+            sampling.prepare(grower, spec.params, spec.classes, data.group)
+
+        return encoded_training.EncodedTraining(
+            data, spec.params, spec.rule, spec.label, self._weight, self.trainer.scores(), prepare
+        )
+
+
+def run(
+    spec: TrainSpec,
+    rounds: Iterable[Any],
+    evaluate: Callable[[Any], dict[str, dict[str, float]]],
+    history: History,
+    build: Callable[[], Booster] | None,
+) -> int | None:
+    """Train until the rounds end or a callback stops them; the number of rounds to keep, None for all.
+
+    ``evaluate`` takes in a round and measures it, ``history`` is filled, ``build`` makes the booster so far for
+    callbacks.
+    """
+    params = MappingProxyType(spec.params)
+    for index, step in zip(spec.rounds, rounds, strict=False):
+        measured = evaluate(step)
+        for name, values in measured.items():
+            for one, value in values.items():
+                history.setdefault(name, {}).setdefault(one, []).append(value)
+        last = index == spec.rounds[-1]
+        if spec.callbacks and stops(
+            spec.callbacks, Round(index, params, spec.metrics, measured, last, history, build)
+        ):  # fmt: skip
+            break
+    best = [getattr(callback, "best_round", None) for callback in spec.callbacks]
+    return min((rounds for rounds in best if rounds is not None), default=None)
+
+
+def _weight_without(held: Mask | None, data: Dataset) -> Floats | None:
+    """The weights of a training in which held-out rows weigh nothing."""
+    if held is None:
+        return data.weight
+    weight = np.where(held, 0.0, 1.0 if data.weight is None else data.weight)
+    if not weight.any():
+        raise DataError("no row of positive weight is left to train on; check the weights, or hold out fewer rows.")
+    return weight

@@ -1,0 +1,318 @@
+"""What a training was asked for: parameters resolved, the objective, metrics and callbacks, checked against the data.
+
+In: what the user gave, and the training data. Out: a `TrainSpec`, or an error before any work begins.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+from sapwood import metric, objective
+from sapwood.boost import auto_learning_rate, bins, class_weight, together
+from sapwood.boost.categories import category_encoding, encoded_training
+from sapwood.boost.leaves import leaf, linear
+from sapwood.boost.loops import dart, forest, ordered
+from sapwood.boost.round import growth, sampling
+from sapwood.boost.round.callback import Callback, early_stopping, progress
+from sapwood.boost.round.training import Floats
+from sapwood.data.dataset import Dataset
+from sapwood.data.dataset_file import BIN_PARAMS
+from sapwood.device import cpu, elementary
+from sapwood.errors import DataError, ParameterError
+from sapwood.model.booster import COUPLED, Booster
+from sapwood.params import by_hand, called, constraints, defaults, given_names, names, peers, resolve
+from sapwood.params.recipes import RECIPES
+from sapwood.params.types import Number
+
+
+@dataclass(frozen=True)
+class TrainSpec:
+    """What was asked for, checked."""
+
+    params: dict[str, Any]
+    objective: objective.Objective
+    rule: leaf.Rule
+    label: Floats
+    classes: Floats | None  # the class of each row, by which rows are held out and dealt to folds; None: no classes
+    factor: Floats | None  # on the weights of the rows of each class
+    metrics: tuple[metric.Metric, ...]
+    callbacks: list[Callback]
+    n_outputs: int
+    n_threads: int
+    init_model: Booster | None
+
+    @property
+    def rounds(self) -> range:
+        """The numbers of the rounds to come."""
+        first = 0 if self.init_model is None else self.init_model.n_rounds
+        return range(first, first + self.params["n_estimators"])
+
+
+def merge_arguments(
+    function: Callable[..., Any], params: Mapping[str, Any], rounds: int | None, more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Merge parameters with those given as arguments; an unknown argument raises."""
+    more = more if rounds is None else {"n_estimators": rounds, **more}
+    known = names() | dict(objective.field_aliases()) | dict.fromkeys(peers.ABSENT, "")
+    peers.refuse_arguments(function, [name for name in more if name not in known], {}, "params")
+    if not isinstance(params, Mapping):
+        raise ParameterError(f"params is a {type(params).__name__}; give a dict of names and values.")
+    if twice := [name for name in more if name in params]:
+        raise ParameterError(f"{twice[0]} is in params and an argument too; give it once.")
+    return {**params, **more}
+
+
+def make_spec(
+    given: Mapping[str, Any],
+    data: Dataset,
+    callbacks: Sequence[Callback] | None,
+    init_model: Booster | None = None,
+    *,
+    watched: bool,
+) -> TrainSpec:
+    """Check everything that can be checked before work begins: the parameters first, then the data against them."""
+    params = resolve_params(given, init_model)
+    goal, metrics = resolve_objective(params, given, init_model)
+    watching = resolve_callbacks(params, given, callbacks, watched)
+    n_outputs = check_data(params, given, goal, data, init_model)
+    assert data.label is not None
+    rule = derive(params, given, goal, data, init_model, n_outputs, watched)
+    classes = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
+    if n_outputs > 2 and given.get("scale_pos_weight", 1) != 1:
+        raise ParameterError(f"scale_pos_weight is for two classes, of {n_outputs} use class_weight={{class: weight}}.")
+    if params["class_weight"] is not None and classes is None:
+        raise ParameterError(
+            f"{called('class_weight', given)} needs one class a row; weigh rows by sample_weight (the weight of a "
+            "Dataset)."
+        )
+    factor = class_weight.factors(params["class_weight"], classes, data.weight, max(2, n_outputs))
+    n_threads = cpu.threads(params["n_jobs"])
+    return TrainSpec(
+        params, goal, rule, data.label, classes, factor, metrics, watching, n_outputs, n_threads, init_model
+    )
+
+
+def resolve_params(given: Mapping[str, Any], init_model: Booster | None) -> dict[str, Any]:
+    """Parameters in our names, complete."""
+    params = resolve(
+        {name: value for name, value in given.items() if name != "base_score"}, fields=objective.field_aliases()
+    )
+    if init_model is not None and not isinstance(init_model, Booster):
+        raise ParameterError(
+            f"init_model is a {type(init_model).__name__}; give a Booster of sapwood: that of an estimator is its "
+            "booster_, and sapwood.load reads files."
+        )
+    if params["has_time"] and "n_permutations" not in by_hand(params):
+        params["n_permutations"] = 1
+    _check_boosting(params, init_model)
+    if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
+        params["objective"] = "squared_error" if init_model is None else init_model.objective
+    return params
+
+
+def resolve_objective(
+    params: dict[str, Any], given: Mapping[str, Any], init_model: Booster | None
+) -> tuple[objective.Objective, tuple[metric.Metric, ...]]:
+    """The objective and the metrics; ``params`` gets their names, fields and the leaf iterations that they imply."""
+    goal = objective.resolve(params)
+    if given.get("base_score") is not None:
+        params["start"] = raw_start(given["base_score"], goal, params["start"])
+    link = None if goal.link == "custom" else goal.link
+    metrics: tuple[metric.Metric, ...] = ()
+    if params["eval_metric"] != "none":
+        metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
+    elif params["early_stopping_rounds"] is not None:
+        raise ParameterError("early_stopping_rounds watches a metric; give an eval_metric other than 'none'.")
+    params["objective"] = goal.name
+    params |= {name: value for name, value in goal.fields.items() if name in params}
+    if params["leaf_iterations"] == "auto":
+        params |= leaf.automatic(goal, params)
+    unmeasured = goal.custom is not None and not goal.custom.measured and params["eval_metric"] is None
+    if unmeasured and params["early_stopping_rounds"] is not None:
+        raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")
+    growth.plan(params)
+    sampling.check(params, given)
+    return goal, metrics
+
+
+def resolve_callbacks(
+    params: Mapping[str, Any], given: Mapping[str, Any], callbacks: Any, watched: bool
+) -> list[Callback]:
+    """The user's callbacks, then those that parameters ask for."""
+    if callable(callbacks):
+        raise ParameterError("callbacks is a single callable; give a list of them: callbacks=[...].")
+    found = list(callbacks or []) if isinstance(callbacks, Iterable | None) else [callbacks]
+    if odd := [one for one in found if not callable(one)]:
+        raise ParameterError(
+            f"callbacks must be a list of callables, {odd[0]!r} is none; see sapwood.callback for ready-made ones."
+        )
+    rounds, use_best = params["early_stopping_rounds"], given.get("use_best_model")
+    if rounds is None and params["validation_fraction"] != defaults()["validation_fraction"]:
+        raise ParameterError(
+            f"validation_fraction={params['validation_fraction']:g} holds out rows for early stopping only; set "
+            "early_stopping_rounds too, or leave it out."
+        )
+    if rounds is not None and use_best in (False, 0):
+        raise ParameterError("use_best_model=False is not available with early stopping, which keeps the best rounds.")
+    if rounds is None and use_best:  # CatBoost's: all rounds are trained, those up to the best are kept
+        if not watched:
+            raise ParameterError("use_best_model=True needs rows to judge by; give valid, or early_stopping_rounds.")
+        rounds = params["n_estimators"]
+    found += [] if rounds is None else [early_stopping(rounds)]
+    return [*found, progress(params["verbose"])] if params["verbose"] else found
+
+
+def check_data(
+    params: dict[str, Any],
+    given: Mapping[str, Any],
+    goal: objective.Objective,
+    data: Dataset,
+    init_model: Booster | None,
+) -> int:
+    """Check the data against the parameters, which get its bins and the names of its columns; the number of outputs."""
+    if not isinstance(data, Dataset):
+        raise DataError(f"data is a {type(data).__name__}; make it with sapwood.Dataset(X, label=y).")
+    if data.label is None:
+        raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
+    bins.check(params, given, data)
+    if "categorical_features" in given_names(given):
+        _check_categorical(params["categorical_features"], data)
+    params |= {name: getattr(data, name) for name in BIN_PARAMS} | constraints.by_name(params, data.feature_names)
+    categories = [data.feature_names[column] for column in data.categories]
+    constraints.check(params, data.feature_names, goal.link in COUPLED, categories)
+    n_outputs = _outputs(params, goal, data.label, init_model)
+    if data.init_score is not None and data.init_score.shape[1] != n_outputs:
+        raise DataError(
+            f"init_score has {data.init_score.shape[1]} columns; objective={goal.name!r} needs {n_outputs} here."
+        )
+    by_recipe = RECIPES.get(params["recipe"], {}).get("start")  # a recipe's own start gives way
+    if params["start"] not in ("auto", by_recipe) and (init_model is not None or data.init_score is not None):
+        what = "init_model" if init_model is not None else "init_score of the data"
+        raise ParameterError(f"start={params['start']} and the {what} both say where scores start; give one of them.")
+    if init_model is not None:
+        _check_model(init_model, data, goal, n_outputs)
+    return n_outputs
+
+
+def derive(
+    params: dict[str, Any],
+    given: Mapping[str, Any],
+    goal: objective.Objective,
+    data: Dataset,
+    init_model: Booster | None,
+    n_outputs: int,
+    watched: bool,
+) -> leaf.Rule:
+    """Replace every 'auto' that depends on the data, and plan the leaves."""
+    countable = goal.custom is None and encoded_training.possible(params, init_model is not None)
+    shared = n_outputs > 1 and params["multi_strategy"] == "multi_output_tree"
+    params["category_encoding"] = category_encoding.choose_encoding(params, data, countable, shared)
+    if isinstance(params["learning_rate"], str):  # "auto"
+        watched = watched or params["early_stopping_rounds"] is not None
+        params["learning_rate"] = auto_learning_rate.automatic(
+            goal.name, data.n_rows, params["n_estimators"], watched, params["start"] == "auto"
+        )
+    first, rates = 0 if init_model is None else init_model.n_rounds, params["learning_rate"]
+    if isinstance(rates, list) and len(rates) < first + params["n_estimators"]:
+        raise ParameterError(
+            f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
+        )
+    sampling.warn_of_no_draw(params, range(first, first + params["n_estimators"]))
+    directions = constraints.directions(params["monotone_constraints"], data.feature_names)
+    from_other_rows = params["boosting"] == "ordered" or bool(encoded_training.chosen(params, data))
+    if goal.custom is not None and encoded_training.chosen(params, data):
+        raise ParameterError(
+            f"objective {goal.name!r} is your own, of which there are no ordered statistics of categories; set "
+            "category_encoding='partition'."
+        )
+    rule = leaf.plan(goal, params, n_outputs, directions, from_other_rows)
+    linear.check(params, rule.method)
+    encoded_training.check(params, data, init_model is not None, given)
+    together.check(params, data, n_outputs)
+    return rule
+
+
+def raw_start(base: Any, goal: objective.Objective, start: Any) -> float:
+    """The start score of XGBoost's `base_score`, which is a prediction."""
+    value = Number(-inf).check(f"base_score={base!r}", base)
+    if start != "auto":
+        raise ParameterError(f"base_score={base!r} and start={start!r} both say where scores start; give one of them.")
+    if goal.link == "identity":
+        return float(value)
+    if goal.link == "sigmoid" and 0 < value < 1:
+        return float(elementary.log(value / (1 - value)))
+    if goal.link == "exp" and value > 0:
+        return float(elementary.log(value))
+    raise ParameterError(
+        f"base_score={base!r} cannot be a prediction of objective={goal.name!r} (and a single base_score is not "
+        "supported for several outputs). Use `start`, which takes raw scores."
+    )
+
+
+def _outputs(params: Mapping[str, Any], goal: objective.Objective, label: Floats, init_model: Booster | None) -> int:
+    """The number of outputs, by the labels, n_classes or the model to continue from."""
+    classes, indices = params["n_classes"], goal.labels == "a class index" or goal.custom is not None
+    if classes is None and init_model is not None and init_model.objective == goal.name and indices:
+        classes = init_model.n_outputs
+        if goal.custom is None and label.max() >= classes:
+            raise DataError(
+                f"init_model has the classes 0..{classes - 1}, but a label is {label.max():g}; train it anew."
+            )
+    n_outputs = objective.outputs(goal, label, classes if indices else None)
+    if not (classes is None or indices or (goal.labels, classes) == ("0 or 1", 2)):
+        raise ParameterError(f"n_classes={classes} is not for objective={goal.name!r}; leave it out.")
+    return n_outputs
+
+
+def _check_boosting(params: Mapping[str, Any], init_model: Booster | None) -> None:
+    """Raise where a way of boosting cannot be had with what else was asked for."""
+    kind, given = params["boosting"], by_hand(params)
+    if kind == "forest":
+        forest.check(params)
+    for name in sorted(given & dart.PARAMETERS) if kind != "dart" else ():
+        raise ParameterError(f"{name}={params[name]!r} is for boosting='dart' only; this is boosting={kind!r}.")
+    if kind == "ordered":
+        ordered.check(params)
+    if init_model is None:
+        return
+    if kind != "plain" or init_model.params.get("boosting", "plain") != "plain":
+        raise ParameterError(
+            "init_model is for boosting='plain' on both sides: the others know more of their rounds than the trees."
+        )
+    if params["n_parallel_trees"] != init_model.n_parallel_trees:
+        raise ParameterError(
+            f"n_parallel_trees={params['n_parallel_trees']}, but init_model has {init_model.n_parallel_trees} a round."
+        )
+
+
+def _check_categorical(wanted: Any, data: Dataset) -> None:
+    """Raise unless the data was made with these columns of categories."""
+    names = data.feature_names
+    if isinstance(wanted, list) and wanted and isinstance(wanted[0], bool):
+        wanted = [j for j, marked in enumerate(wanted) if marked]
+    columns = {names.index(one) if one in names else one for one in wanted or ()}
+    if wanted != "auto" and columns != set(data.categories):
+        has = [names[column] for column in data.categories]
+        raise ParameterError(
+            f"categorical_features={wanted!r}, but the columns of categories of the data are {has}; set it in "
+            "Dataset(...)."
+        )
+
+
+def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_outputs: int) -> None:
+    """Raise unless training can go on from a model."""
+    mine = (goal.name, dict(goal.fields), n_outputs, tuple(data.feature_names))
+    theirs = (model.objective, dict(model.fields), model.n_outputs, tuple(model.feature_names))
+    for what, wanted, has in zip(("objective", "fields", "number of outputs", "columns"), mine, theirs, strict=True):
+        if wanted != has:
+            raise DataError(f"init_model differs in its {what}: {has}, where this training has {wanted}.")
+    if dict(model.categories) != data.categories:
+        raise DataError(
+            "init_model knows other categories than the data, or has them in another order; make the data with "
+            "Dataset(..., reference=the data the model was trained on)."
+        )
+    if len(model.combinations):
+        raise DataError("init_model has combinations of columns, which a training cannot go on from; train it anew.")
+    if model.linear and data.values is None:
+        raise DataError("init_model has linear leaves, which need values; make the data with linear_leaves=True.")

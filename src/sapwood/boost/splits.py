@@ -1,0 +1,206 @@
+"""Rows held out for early stopping, and the folds of a cross-validation.
+
+In: a seed and facts about all rows. Out: masks or fold numbers; a draw depends on a row's position only (NUMERICS 1).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data.dataset import Dataset
+from sapwood.device import cpu
+from sapwood.errors import DataError, ParameterError
+from sapwood.params.types import Flag, whole
+
+HOLDOUT, FOLDS = 6, 7  # purposes of a draw
+
+
+def holdout_of(params: Mapping[str, Any], data: Dataset, classes: NDArray[np.float64] | None) -> NDArray[np.bool_]:
+    """Mark the training rows that early stopping holds out, as resolved parameters say."""
+    seed, fraction, last = (params[name] for name in ("random_state", "validation_fraction", "has_time"))
+    return holdout(seed, fraction, data.n_rows, data.weight, classes, data.group, last=last)
+
+
+def holdout(
+    seed: int,
+    fraction: float,
+    n_rows: int,
+    weight: NDArray[np.float64] | None = None,
+    classes: NDArray[np.float64] | None = None,
+    group: NDArray[np.int32] | None = None,
+    *,
+    last: bool = False,
+) -> NDArray[np.bool_]:
+    """Mark the rows that early stopping holds out: those of positive weight with the smallest draws.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the fit.
+    fraction : float
+        Share of the rows of positive weight, rounded half up, and at least one row.
+    n_rows : int
+        Number of rows.
+    weight : (n_rows) float64, optional
+        Rows of weight 0 are nowhere, so neither here.
+    classes : (n_rows) float64, optional
+        The class of every row: each gives its share, to within a row, and keeps one at least.
+    group : (n_rows) int32, optional
+        The group of every row, from 0: instead of rows, groups are drawn, up to the one that brings their rows to the
+        share, whatever their classes.
+    last : bool
+        Nothing is drawn: the last rows, or groups, are held out, whatever the share of their classes.
+
+    Returns
+    -------
+    (n_rows) bool
+    """
+    candidates = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
+    count = max(1, int(fraction * len(candidates) + 0.5))
+
+    def draw(n: int) -> NDArray[Any]:
+        return np.arange(n)[::-1] if last else cpu.draw(seed, HOLDOUT, 0, 0, n)
+
+    if group is not None:
+        sizes = np.bincount(group[candidates], minlength=int(group.max()) + 1)
+        order = np.argsort(draw(len(sizes)), kind="stable")
+        order = order[sizes[order] > 0]
+        chosen = order[: int(np.searchsorted(np.cumsum(sizes[order]), count)) + 1]
+        if len(chosen) == len(order):
+            raise DataError(
+                f"validation_fraction={fraction:g} of {len(order)} groups with rows of positive weight leaves none to "
+                "train on; give a validation set, or data without group."
+            )
+        held: NDArray[np.bool_] = np.isin(group, chosen)
+        return held if weight is None else held & (weight > 0)
+    if count >= len(candidates):
+        raise DataError(
+            f"validation_fraction={fraction:g} of {len(candidates)} rows of positive weight leaves none to train on; "
+            "give a validation set or more rows."
+        )
+    draws = draw(n_rows)[candidates]
+    mask = np.zeros(n_rows, np.bool_)
+    if classes is None or last:
+        mask[candidates[np.argsort(draws, kind="stable")[:count]]] = True
+    else:  # evenly from all rows, class after class
+        order, at = np.lexsort((draws, classes[candidates])), np.arange(len(candidates))
+        mask[candidates[order[(at + 1) * count // len(at) > at * count // len(at)]]] = True
+    if classes is not None:
+        own = classes[candidates]
+        for gone in np.setdiff1d(own, own[~mask[candidates]]):  # of a class that would not be learned the last stays
+            rows = np.flatnonzero(own == gone)
+            mask[candidates[rows[np.argmax(draws[rows])]]] = False
+        if not mask.any():
+            raise DataError("no class has two rows of positive weight, one to be held out; give a validation set.")
+    return mask
+
+
+def folds(
+    seed: int,
+    n_folds: int,
+    n_rows: int,
+    classes: NDArray[np.float64] | None = None,
+    group: NDArray[np.int32] | None = None,
+) -> NDArray[np.int64]:
+    """Deal the rows to folds whose sizes differ by at most one: by the rank of their draws.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the fit.
+    n_folds : int
+        Number of folds, from 2 to `n_rows`.
+    n_rows : int
+        Number of rows.
+    classes : (n_rows) float64, optional
+        The class of every row: the folds' shares of each differ by at most one row too.
+    group : (n_rows) int32, optional
+        The group of every row, from 0: instead of rows, groups are dealt, whatever their sizes and classes.
+
+    Returns
+    -------
+    (n_rows) int64
+        The fold of every row.
+    """
+    if group is not None:
+        n_groups = int(group.max()) + 1
+        if whole(n_folds) and n_folds > n_groups:
+            raise ParameterError(f"n_folds={n_folds} does not suit {n_groups} groups; choose 2..{n_groups}.")
+        return folds(seed, n_folds, n_groups)[group]
+    if not whole(n_folds) or not 2 <= n_folds <= n_rows:
+        wrong = f"does not suit {n_rows} rows" if whole(n_folds) else "is not an integer"
+        raise ParameterError(f"n_folds={n_folds!r} {wrong}; choose 2..{n_rows}.")
+    fold = np.empty(n_rows, np.int64)
+    by_class = np.zeros(n_rows) if classes is None else classes
+    fold[np.lexsort((cpu.draw(seed, FOLDS, 0, 0, n_rows), by_class))] = np.arange(n_rows) % n_folds
+    return fold
+
+
+def check_fold_words(
+    dealt: bool,
+    classes: NDArray[np.float64] | None,
+    group: NDArray[np.int32] | None,
+    *,
+    stratified: bool | None,
+    shuffle: bool | None,
+) -> None:
+    """Raise where folds are not what a peer's words for them say.
+
+    Parameters
+    ----------
+    dealt : bool
+        Whether `folds` deals them; else they are the user's own.
+    classes, group
+        As in `folds`.
+    stratified, shuffle : bool, optional
+        Whether classes are spread evenly over folds, and whether rows are drawn at random.
+    """
+    by_class = classes is not None and group is None
+    how = "evenly by class" if by_class else "whatever their labels" if group is None else "as whole groups"
+    for name, asked, is_so in (("stratified", stratified, by_class), ("shuffle", shuffle, True)):
+        if asked is not None and not dealt:
+            raise ParameterError(f"{name}={asked!r} says how folds are dealt, but folds are given; leave it out.")
+        if asked is not None and Flag().check(f"{name}={asked!r}", asked) != is_so:
+            raise ParameterError(
+                f"{name}={asked!r} is not available: rows are dealt at random, {how}. Leave it out, or give folds, "
+                "such as sklearn.model_selection.KFold(5)."
+            )
+
+
+def given_folds(folds: Any, data: Dataset) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Folds that a user has made.
+
+    Parameters
+    ----------
+    folds : iterable of (train, test), or splitter of scikit-learn
+        Positions of rows.
+    data : Dataset
+        The rows.
+
+    Returns
+    -------
+    list of ((n_rows) bool, (n_rows) bool)
+        For each fold the rows that it is not trained on, and those that it is measured on.
+    """
+    if hasattr(folds, "split"):
+        folds = folds.split(np.zeros((data.n_rows, 1)), data.label, data.group)
+    if not isinstance(folds, Iterable):
+        raise ParameterError(f"folds={folds!r} is neither a list of pairs (train, test) nor has it a split method.")
+    found = []
+    for at, pair in enumerate(folds):
+        try:
+            train, test = (np.asarray(rows) for rows in pair)
+            masks = np.ones(data.n_rows, np.bool_), np.zeros(data.n_rows, np.bool_)
+            masks[0][train], masks[1][test] = False, True
+        except (TypeError, ValueError, IndexError) as cause:
+            raise ParameterError(
+                f"fold {at} is no pair (train, test) of positions of {data.n_rows} rows: {cause}."
+            ) from cause
+        if masks[0].all() or not masks[1].any() or (masks[1] & ~masks[0]).any():
+            raise ParameterError(f"fold {at} trains on no row, measures none, or has a row in both parts.")
+        found.append(masks)
+    if not found:
+        raise ParameterError("folds is empty; give at least one pair (train, test), or leave it out.")
+    return found
