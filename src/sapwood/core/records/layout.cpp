@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cpu/kernels/kernels.h"
+#include "records/sizes.h"
 
 namespace sapwood {
 namespace {

@@ -4,29 +4,16 @@
 #include <optional>
 #include <vector>
 
+#include "cpu/data/cuts.h"
 #include "cpu/data/sparse_columns.h"
 #include "cpu/data/table.h"
+#include "cpu/data/weights.h"
 #include "cpu/kernels/kernels.h"
 #include "host/memory.h"
 #include "records/layout.h"
 #include "records/reduce.h"
 
 namespace sapwood {
-
-// What a row counts for (NUMERICS 2): nothing given, whole multiples, or real weights in fixed point.
-struct RowWeights {
-  bool given = false, whole = false, unit = false;  // unit: every weight is 0 or 1
-  std::vector<int32_t> multiple;                    // whole: W; real: C
-  int shift = 0;                                    // counts read multiple / 2^shift
-  const double* real = nullptr;                     // (n) the weights themselves, where they are not whole
-  RowWeights() = default;
-  RowWeights(const double* w, int64_t n);
-  int64_t of(int64_t row) const { return given ? multiple[row] : 1; }
-};
-
-constexpr int EVERY_VALUE = 0x7fffffff;  // as max_bins: a bin for every value, however many, found from all rows
-std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins,
-                                           int min_samples_bin, int n_threads);
 
 // The codes of some consecutive rows, twice:
 //   groups  row-major, up to 32 slots side by side: what histograms read

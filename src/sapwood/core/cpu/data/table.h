@@ -11,6 +11,34 @@ namespace sapwood {
 
 enum class DType : uint8_t { f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 };
 
+// f(a zero of the C++ type of `kind`)
+template <class F>
+auto by_type(DType kind, F&& f) {
+  switch (kind) {
+    case DType::f32:
+      return f(float());
+    case DType::f64:
+      return f(double());
+    case DType::i8:
+      return f(int8_t());
+    case DType::i16:
+      return f(int16_t());
+    case DType::i32:
+      return f(int32_t());
+    case DType::i64:
+      return f(int64_t());
+    case DType::u8:
+      return f(uint8_t());
+    case DType::u16:
+      return f(uint16_t());
+    case DType::u32:
+      return f(uint32_t());
+    case DType::u64:
+      return f(uint64_t());
+  }
+  __builtin_unreachable();
+}
+
 struct Column {
   const char* data;
   int64_t stride;  // bytes
@@ -52,28 +80,7 @@ void load_stored(const Column& c, int64_t first, int n, double* out);
 // Rows first .. first + n - 1 as float64.
 inline void load(const Column& c, int64_t first, int n, double* out) {
   if (c.sparse()) return load_stored(c, first, n, out);
-  switch (c.kind) {
-    case DType::f32:
-      return load_as<float>(c, first, n, out);
-    case DType::f64:
-      return load_as<double>(c, first, n, out);
-    case DType::i8:
-      return load_as<int8_t>(c, first, n, out);
-    case DType::i16:
-      return load_as<int16_t>(c, first, n, out);
-    case DType::i32:
-      return load_as<int32_t>(c, first, n, out);
-    case DType::i64:
-      return load_as<int64_t>(c, first, n, out);
-    case DType::u8:
-      return load_as<uint8_t>(c, first, n, out);
-    case DType::u16:
-      return load_as<uint16_t>(c, first, n, out);
-    case DType::u32:
-      return load_as<uint32_t>(c, first, n, out);
-    case DType::u64:
-      return load_as<uint64_t>(c, first, n, out);
-  }
+  by_type(c.kind, [&](auto zero) { load_as<decltype(zero)>(c, first, n, out); });
 }
 
 // The stored values of a sparse column, some at a time: f(rows, values, how many).

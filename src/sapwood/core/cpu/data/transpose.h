@@ -9,6 +9,8 @@
 
 namespace sapwood {
 
+constexpr int STRIPE_ROWS = 128;  // rows read together, sixteen columns of them: they stay in L1
+
 // The first of sixteen columns side by side among which `first` .. `last` are, or -1.
 inline int row_major_run(const Chunk& chunk, int first, int last) {
   const int at = std::min(first, (int)chunk.columns.size() - RUN);

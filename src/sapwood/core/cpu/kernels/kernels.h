@@ -5,14 +5,10 @@
 
 #include "math/split.h"
 #include "math/types.h"
+#include "records/sizes.h"
 
 namespace sapwood {
 
-// Histogram of byte codes: 264 words a slot. A stride of 2048 bytes would alias in the L1 cache: 6 to 9 times slower on skewed columns.
-constexpr int HIST_STRIDE = 264;
-static_assert(HIST_STRIDE * 8 % 2048 != 0);
-constexpr int TILE = 16;             // slots histogrammed together: their bins stay in L1
-constexpr int GROUP = 2 * TILE;      // slots stored side by side: a row of a group is half a cache line
 constexpr int OUTPUTS = 8;           // outputs whose root histograms are counted together
 constexpr int PACKED_ROWS = 131071;  // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
 constexpr int BLOCK = 512;           // rows handled together in row passes and in prediction

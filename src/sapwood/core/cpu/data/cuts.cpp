@@ -1,0 +1,393 @@
+#include "cpu/data/cuts.h"
+
+#include <algorithm>
+
+#include "cpu/data/distinct.h"
+#include "cpu/data/transpose.h"
+#include "cpu/data/weights.h"
+#include "cpu/kernels/kernels.h"
+#include "host/memory.h"
+#include "host/pool.h"
+#include "math/hash.h"
+#include "math/real.h"
+
+namespace sapwood {
+namespace {
+
+constexpr int64_t SAMPLE = 200000;
+
+double middle(double a, double b) {
+  const double m = 0.5 * a + 0.5 * b;
+  return m >= a && m < b ? m : a;
+}
+
+template <class Key>
+std::vector<double> between(const std::vector<Key>& sorted) {
+  std::vector<double> cuts;
+  for (size_t j = 0; j + 1 < sorted.size(); j++) cuts.push_back(middle(unordered(sorted[j]), unordered(sorted[j + 1])));
+  return cuts;
+}
+
+// Least significant digit first, 11 bits a pass; digits in which all keys agree are skipped. Sorted into `keys` or `space`: returned.
+template <class Key, class Weight = int32_t>
+struct Sorted {
+  Key* keys;
+  Weight* weights;  // null where rows count alike
+};
+template <class Key, class Weight>
+Sorted<Key, Weight> radix_sort(Sorted<Key, Weight> from, Sorted<Key, Weight> space, size_t n) {
+  constexpr int DIGITS = sizeof(Key) == 4 ? 3 : 6;
+  std::vector<uint32_t> counts(DIGITS * 2048, 0);
+  for (size_t i = 0; i < n; i++)
+    for (int d = 0; d < DIGITS; d++) counts[d * 2048 + (from.keys[i] >> (11 * d) & 2047)]++;
+  for (int d = 0; d < DIGITS; d++) {
+    uint32_t* count = &counts[d * 2048];
+    uint32_t at = 0;
+    bool agree = false;
+    for (int j = 0; j < 2048; j++) {
+      agree = agree || count[j] == n;
+      const uint32_t c = count[j];
+      count[j] = at;
+      at += c;
+    }
+    if (agree) continue;
+    for (size_t i = 0; i < n; i++) {
+      const uint32_t to = count[from.keys[i] >> (11 * d) & 2047]++;
+      space.keys[to] = from.keys[i];
+      if (from.weights != nullptr) space.weights[to] = from.weights[i];
+    }
+    std::swap(from, space);
+  }
+  return from;
+}
+
+struct Place {
+  int chunk;
+  int64_t row, global;
+};
+
+// The rows of the sample, in order: all of positive weight, or the `most` with the smallest draws among them; equal draws: lower row.
+std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const RowWeights& weights, int64_t most,
+                               int n_threads) {
+  int64_t n = 0, live = 0, first = 0;
+  for (const Chunk& c : chunks) n += c.n_rows;
+  for (int64_t i = 0; i < n; i++) live += weights.of(i) > 0;
+  std::vector<Place> places;
+  places.reserve(std::min(live, most));
+  auto take = [&, chunk = 0](int64_t row) mutable {
+    while (row >= first + chunks[chunk].n_rows) first += chunks[chunk++].n_rows;
+    places.push_back({chunk, row - first, row});
+  };
+  if (live <= most) {
+    for (int64_t i = 0; i < n; i++)
+      if (weights.of(i) > 0) take(i);
+    return places;
+  }
+  struct Drawn {
+    uint64_t draw;
+    int64_t row;
+  };
+  const uint64_t k = key(0, CUTS, 0, 0);
+  std::vector<std::vector<Drawn>> parts(task_count(n));
+  std::vector<uint64_t> draws;
+  int64_t sure = 0;  // smaller draws than `draws` has
+  auto draw_up_to = [&](uint64_t floor, uint64_t ceiling) {
+    run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
+      parts[t].clear();
+      for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++)
+        if (const uint64_t d = draw(k, i); d <= ceiling && weights.of(i) > 0) parts[t].push_back({d, i});
+    });
+    draws.clear(), sure = 0;
+    for (const auto& part : parts)
+      for (const Drawn& d : part)
+        if (d.draw < floor) sure++;
+        else draws.push_back(d.draw);
+  };
+  const double guess = (double)most / (double)live * 0x1p64;  // of where the most-th smallest draw lies
+  draw_up_to((uint64_t)(0.95 * guess), 1.1 * guess < 0x1p64 ? (uint64_t)(1.1 * guess) : ~0ull);
+  if (sure >= most || sure + (int64_t)draws.size() < most) draw_up_to(0, ~0ull);
+  const auto last = draws.begin() + (most - sure - 1);
+  std::nth_element(draws.begin(), last, draws.end());
+  const uint64_t limit = *last;
+  int64_t at_limit = std::count(draws.begin(), last + 1, limit);  // of equal draws, so many
+  for (const auto& part : parts)
+    for (const Drawn& d : part)
+      if (d.draw < limit || (d.draw == limit && at_limit-- > 0)) take(d.row);
+  return places;
+}
+
+struct Run {  // equal keys at begin .. end - 1 of a sorted list, and what they weigh
+  size_t begin, end;
+  int64_t weight;
+};
+template <class Key, class Weight>
+Run run_at(const Sorted<Key, Weight>& s, size_t n, size_t begin) {
+  Run r{begin, begin, 0};
+  for (; r.end < n && s.keys[r.end] == s.keys[begin]; r.end++) r.weight += s.weights == nullptr ? 1 : s.weights[r.end];
+  return r;
+}
+
+// ColumnHistogram of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
+template <class Key, class Weight>
+std::vector<double> walk(const Sorted<Key, Weight>& s, size_t n, int bins) {
+  int64_t rest = 0, acc = 0;
+  for (size_t i = 0; i < n; i++) rest += s.weights == nullptr ? 1 : s.weights[i];
+  std::vector<double> cuts;
+  int64_t share = (rest + bins - 1) / bins;
+  for (Run r = run_at(s, n, 0); r.end < n && bins > 1;) {
+    const Run next = run_at(s, n, r.end);
+    acc += r.weight;
+    if (acc >= share || next.weight >= share) {
+      cuts.push_back(middle(unordered(s.keys[r.begin]), unordered(s.keys[next.begin])));
+      rest -= acc, acc = 0, bins--;
+      share = (rest + bins - 1) / bins;
+    }
+    r = next;
+  }
+  return cuts;
+}
+
+bool is_finite(double x) { return x - x == 0.0; }  // neither NaN nor infinity
+
+struct ColumnSketch {
+  const std::vector<Chunk>& chunks;
+  const RowWeights& weights;
+  const std::vector<int64_t>& live;  // by chunk: rows of positive weight
+  int max_bins;
+
+  // Every distinct value, if there are few.
+  bool few(int column, std::vector<double>& cuts) const {
+    KeySet seen(max_bins);
+    double block[BLOCK];
+    int64_t first = 0;
+    uint64_t last = 0;
+    auto add = [&](double x) {
+      const uint64_t v = ordered(x);
+      if (v == last) return true;
+      last = v;
+      return seen.add(v) >= 0;
+    };
+    for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
+      const Chunk& chunk = chunks[k];
+      if (chunk.columns[column].sparse()) {
+        if (!few_stored(chunk.columns[column], first, live[k], add)) return false;
+        continue;
+      }
+      int64_t global = first;
+      for (int64_t at = 0; at < chunk.n_rows; at += BLOCK) {
+        const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
+        load(chunk.columns[column], at, n, block);
+        for (int i = 0; i < n; i++, global++)
+          if (is_finite(block[i]) && weights.of(global) > 0 && !add(block[i])) return false;
+      }
+    }
+    std::vector<uint64_t> keys = seen.keys();
+    std::sort(keys.begin(), keys.end());
+    cuts = between(keys);
+    return true;
+  }
+
+  template <class Add>
+  bool few_stored(const Column& column, int64_t first, int64_t n_live, Add&& add) const {
+    bool fits = true;
+    each_block(column, [&](const int32_t* rows, const double* x, int n) {
+      for (int i = 0; i < n && fits; i++) {
+        if (weights.of(first + rows[i]) == 0) continue;
+        n_live--;
+        fits = !is_finite(x[i]) || add(x[i]);
+      }
+    });
+    return fits && (n_live == 0 || !is_finite(column.fill_value) || add(column.fill_value));
+  }
+};
+
+bool some_sparse(const std::vector<Chunk>& chunks, int column) {
+  return std::any_of(chunks.begin(), chunks.end(), [&](const Chunk& c) { return c.columns[column].sparse(); });
+}
+
+bool is_single(const std::vector<Chunk>& chunks, int column) {  // float32 holds every value
+  return std::all_of(chunks.begin(), chunks.end(), [&](const Chunk& chunk) {
+    const DType k = chunk.columns[column].kind;
+    return k == DType::f32 || k == DType::i8 || k == DType::u8 || k == DType::i16 || k == DType::u16;
+  });
+}
+
+struct Lanes {           // of one worker: a list of keys for each of its columns, and one more for sorting
+  Memory keys, weights;  // (columns + 1, places + 1)
+};
+
+struct Quantiles {
+  const std::vector<Chunk>& chunks;
+  const RowWeights& weights;
+  const std::vector<Place>& places;
+  int max_bins, min_samples_bin, n_threads;
+
+  // Of columns of which only some values are stored: the other rows of the sample are counted, not visited.
+  void find_stored(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts) const {
+    if (columns.empty()) return;
+    int64_t n = 0;
+    for (const Chunk& chunk : chunks) n += chunk.n_rows;
+    std::vector<uint64_t> sampled((size_t)n / 64 + 1, 0);
+    std::vector<size_t> begin(chunks.size() + 1, 0);  // by chunk: its first place
+    std::vector<int64_t> weight(chunks.size(), 0);    // of its places
+    for (const Place& p : places) {
+      sampled[p.global >> 6] |= 1ull << (p.global & 63);
+      begin[p.chunk + 1]++, weight[p.chunk] += weights.of(p.global);
+    }
+    for (size_t k = 0; k < chunks.size(); k++) begin[k + 1] += begin[k];
+    run(n_threads, (int64_t)columns.size(), [&](int64_t j, int) {
+      std::vector<uint64_t> keys;
+      std::vector<int64_t> heavy;
+      int64_t first = 0, unseen = 0;  // rows of the sample without an entry of their own
+      auto add = [&](double x, int64_t w) {
+        if (is_finite(x)) keys.push_back(ordered(x)), heavy.push_back(w);
+      };
+      for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
+        const Column& column = chunks[k].columns[columns[j]];
+        int64_t rows_left = (int64_t)(begin[k + 1] - begin[k]), weight_left = weight[k];
+        if (column.sparse())
+          each_block(column, [&](const int32_t* rows, const double* x, int m) {
+            for (int i = 0; i < m; i++) {
+              const int64_t row = first + rows[i], w = weights.of(row);
+              if ((sampled[row >> 6] >> (row & 63) & 1) == 0) continue;
+              rows_left--, weight_left -= w;
+              add(x[i], w);
+            }
+          });
+        else
+          for (size_t i = begin[k]; i < begin[k + 1]; i++) {
+            double x;
+            load(column, places[i].row, 1, &x);
+            add(x, weights.of(places[i].global));
+            rows_left = 0;
+          }
+        if (rows_left == 0) continue;
+        add(column.fill_value, weight_left);
+        if (is_finite(column.fill_value)) unseen += rows_left - 1;
+      }
+      std::vector<uint64_t> other(keys.size());
+      std::vector<int64_t> other_heavy(keys.size());
+      const Sorted<uint64_t, int64_t> mine{keys.data(), heavy.data()}, spare{other.data(), other_heavy.data()};
+      cuts[columns[j]] = cut(radix_sort(mine, spare, keys.size()), keys.size(), unseen);
+    });
+  }
+
+  // Of columns side by side, f(values from `first` on (columns, STRIPE_ROWS), place, how many) for all places; or false: they are not.
+  template <class Real, class F>
+  bool by_sixteen(int first, int last, F&& f) const {
+    std::vector<int> at;
+    for (const Chunk& chunk : chunks) at.push_back(row_major_run(chunk, first, last));
+    if (sizeof(Real) == 8 || std::any_of(at.begin(), at.end(), [&](int a) { return a < 0; })) return false;
+    float x[RUN * STRIPE_ROWS];
+    const char *rows[STRIPE_ROWS], *next[STRIPE_ROWS];
+    auto find = [&](size_t i, const char** to) {
+      const int n = (int)std::min<size_t>(STRIPE_ROWS, places.size() - std::min(i, places.size()));
+      for (int j = 0; j < n; j++) {
+        const Place& p = places[i + j];
+        const Column& head = chunks[p.chunk].columns[at[p.chunk]];
+        to[j] = head.data + p.row * head.stride;
+        __builtin_prefetch(to[j]), __builtin_prefetch(to[j] + 4 * RUN - 1);
+      }
+      return n;
+    };
+    for (size_t i = 0, n = find(0, next); n > 0; i += STRIPE_ROWS) {
+      const int here = (int)n;
+      std::copy(next, next + here, rows);
+      n = find(i + STRIPE_ROWS, next);
+      kernels().turn(rows, here, x, STRIPE_ROWS);
+      f(x + (first - at[0]) * STRIPE_ROWS, i, here);
+    }
+    return true;
+  }
+
+  // Columns are gathered several at a time: a line of a row-major table is visited once for all of them.
+  template <class Real, class Key>
+  void find(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts) const {
+    const size_t n_columns = columns.size(), most = 64 / sizeof(Real), m = places.size(),
+                 together = std::min(most, (n_columns + n_threads - 1) / n_threads);
+    if (n_columns == 0) return;
+    std::vector<Lanes> local(n_threads);
+    run(n_threads, (int64_t)((n_columns + together - 1) / together), [&](int64_t batch, int worker) {
+      Lanes& mine = local[worker];
+      if (mine.keys.size() == 0) mine.keys = Memory((together + 1) * (m + 1) * sizeof(Key));
+      if (weights.given && mine.weights.size() == 0) mine.weights = Memory((together + 1) * (m + 1) * 4);
+      const size_t first = batch * together, last = std::min(n_columns, first + together);
+      auto lane = [&](size_t k) {
+        const size_t at = k * (m + 1);  // one more: what is not finite is written, and overwritten
+        return Sorted<Key>{mine.keys.as<Key>() + at, weights.given ? mine.weights.as<int32_t>() + at : nullptr};
+      };
+      std::vector<size_t> filled(together, 0);
+      auto add = [&](size_t k, const auto* x, size_t i, int n) {  // to the k-th column, of n places
+        const Sorted<Key> to = lane(k);
+        size_t at = filled[k];
+        for (int j = 0; j < n; j++) {
+          to.keys[at] = ordered((Real)x[j]);
+          if (weights.given) to.weights[at] = weights.multiple[places[i + j].global];
+          at += is_finite(x[j]);
+        }
+        filled[k] = at;
+      };
+      if (!by_sixteen<Real>(columns[first], columns[last - 1], [&](const float* x, size_t i, int n) {
+            for (size_t k = first; k < last; k++) add(k - first, x + (columns[k] - columns[first]) * STRIPE_ROWS, i, n);
+          }))
+        for (size_t i = 0; i < m; i++) {
+          const Place &p = places[i], &later = places[std::min(i + 16, m - 1)];
+          for (size_t k = first; k < last; k++) {
+            const Column &column = chunks[p.chunk].columns[columns[k]], &next = chunks[later.chunk].columns[columns[k]];
+            __builtin_prefetch(next.data + later.row * next.stride);
+            double x;
+            load(column, p.row, 1, &x);
+            add(k - first, &x, i, 1);
+          }
+        }
+      for (size_t k = first; k < last; k++)
+        cuts[columns[k]] = cut(radix_sort(lane(k - first), lane(together), filled[k - first]), filled[k - first]);
+    });
+  }
+
+  // unseen: rows that share a key with others
+  template <class Key, class Weight>
+  std::vector<double> cut(const Sorted<Key, Weight>& sorted, size_t n, int64_t unseen = 0) const {
+    std::vector<Key> values;
+    for (size_t i = 0; i < n && (int)values.size() <= max_bins; i++)
+      if (values.empty() || sorted.keys[i] != values.back()) values.push_back(sorted.keys[i]);
+    if ((int)values.size() <= max_bins) return between(values);
+    int64_t rows = weights.whole ? 0 : (int64_t)n + unseen;
+    for (size_t i = 0; weights.whole && i < n; i++) rows += sorted.weights[i];
+    // A bin of fewer rows only follows their noise.
+    return walk(sorted, n, (int)std::min<int64_t>(max_bins, std::max<int64_t>(128, rows / min_samples_bin)));
+  }
+};
+
+}  // namespace
+
+std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins,
+                                           int min_samples_bin, int n_threads) {
+  int64_t n = 0;
+  for (const Chunk& c : chunks) n += c.n_rows;
+  const RowWeights weights(weight, n);
+  const int n_columns = (int)chunks[0].columns.size();
+  std::vector<std::vector<double>> cuts(n_columns);
+  std::vector<uint8_t> many(n_columns);
+  const bool every = max_bins == EVERY_VALUE;  // then nothing is gained by giving up on a column early
+  std::vector<int64_t> live;
+  for (int64_t first = 0; const Chunk& chunk : chunks) {
+    live.push_back(chunk.n_rows);
+    for (int64_t i = first; weights.given && i < first + chunk.n_rows; i++) live.back() -= weights.of(i) == 0;
+    first += chunk.n_rows;
+  }
+  const ColumnSketch sketch{chunks, weights, live, max_bins};
+  run(n_threads, n_columns, [&](int64_t c, int) { many[c] = every || !sketch.few((int)c, cuts[c]); });
+  std::vector<int> singles, doubles, stored;
+  for (int c = 0; c < n_columns; c++)
+    if (many[c]) (some_sparse(chunks, c) ? stored : is_single(chunks, c) ? singles : doubles).push_back(c);
+  if (singles.empty() && doubles.empty() && stored.empty()) return cuts;
+  const std::vector<Place> places = sample_rows(chunks, weights, every ? n : SAMPLE, n_threads);
+  const Quantiles quantiles{chunks, weights, places, max_bins, min_samples_bin, n_threads};
+  quantiles.find<float, uint32_t>(singles, cuts);
+  quantiles.find<double, uint64_t>(doubles, cuts);
+  quantiles.find_stored(stored, cuts);
+  return cuts;
+}
+
+}  // namespace sapwood

@@ -1,0 +1,46 @@
+#include "host/memory.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include <new>
+#include <utility>
+
+namespace sapwood {
+
+namespace {
+constexpr size_t HUGE_PAGE = size_t(2) << 20, LARGE = size_t(256) << 10;
+constexpr std::align_val_t LINE{64};
+}  // namespace
+
+// Large blocks are mapped and unmapped one by one: the heap would keep them for itself, and they would not lie in huge pages.
+Memory::Memory(size_t n_bytes) : size_(n_bytes) {
+  if (n_bytes == 0) return;
+  if (n_bytes < LARGE) {
+    data_ = ::operator new(n_bytes, LINE);
+    return;
+  }
+  const size_t spare = n_bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
+  void* at = mmap(nullptr, n_bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) throw std::bad_alloc();
+  mapped_ = at, mapped_size_ = n_bytes + spare;
+  data_ =
+      reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(at) + spare) & ~(uintptr_t)(spare == 0 ? 0 : HUGE_PAGE - 1));
+#ifdef MADV_HUGEPAGE
+  if (spare != 0) madvise(data_, n_bytes, MADV_HUGEPAGE);
+#endif
+}
+Memory::~Memory() {
+  if (mapped_ != nullptr) munmap(mapped_, mapped_size_);
+  else if (data_ != nullptr) ::operator delete(data_, LINE);
+}
+Memory::Memory(Memory&& o) noexcept { *this = std::move(o); }
+Memory& Memory::operator=(Memory&& o) noexcept {
+  std::swap(data_, o.data_);
+  std::swap(size_, o.size_);
+  std::swap(mapped_, o.mapped_);
+  std::swap(mapped_size_, o.mapped_size_);
+  return *this;
+}
+
+}  // namespace sapwood
