@@ -20,7 +20,7 @@ import numpy as np
 import sapwood
 from sapwood import params
 from sapwood.boost.round import growth
-from sapwood.device import cpu
+from sapwood.device import cpu, host
 
 COLUMNS, LEAVES, TREES = 28, 63, 20
 FIGURES = {
@@ -79,7 +79,7 @@ def main() -> None:
     found: dict[str, dict[str, float]] = {}
     for isa in ("avx512", "avx2", "portable"):
         try:
-            cpu.set_isa(isa)
+            host.set_isa(isa)
         except ValueError:
             print(f"this machine has no {isa}")
             continue

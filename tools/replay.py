@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import sapwood
-from sapwood.device import cpu
+from sapwood.device import host
 
 KEPT = Path(__file__).resolve().parent.parent / "tests" / "replay.txt"
 ROWS, COLUMNS, ROUNDS = 400, 6, 4
@@ -48,7 +48,7 @@ RISING = {"monotone_constraints": {2: 1, 3: -1}, "monotone_constraints_method": 
 
 def uniform(stream: int) -> NDArray[np.float64]:
     """(ROWS) numbers in [0, 1) with 20 bits, the same on every machine: integers from the core's own hash."""
-    return (cpu.draw(0, 99, stream, 0, ROWS) >> np.uint64(44)).astype(np.float64) / 2**20
+    return (host.draw(0, 99, stream, 0, ROWS) >> np.uint64(44)).astype(np.float64) / 2**20
 
 
 def dataset(objective: str, variant: str, linear: bool = False) -> sapwood.Dataset:
@@ -63,7 +63,7 @@ def dataset(objective: str, variant: str, linear: bool = False) -> sapwood.Datas
         "a number from 0 to 1": uniform(6),
         "0 or 1": (z > 1.2).astype(np.float64),
         "a class index": np.digitize(z, [0.8, 1.6]),
-    }[cpu.objectives()[objective]["labels"]]
+    }[host.objectives()[objective]["labels"]]
     weight = np.floor(3 * uniform(7)) if objective == "logistic" else uniform(7) + 0.1  # whole (0 too), and real
     if variant == "missing":
         X[uniform(8) < 0.2, 1] = np.nan
@@ -86,7 +86,7 @@ def tasks() -> Iterator[tuple[str, str]]:
     params: dict[str, Any]
     objectives = ("squared_error", "logistic", "softmax")
     growers = ("depthwise", "leafwise", "symmetric")
-    for objective, leaf in product(cpu.objectives(), ("auto", "exact")):
+    for objective, leaf in product(host.objectives(), ("auto", "exact")):
         params = {"objective": objective, "leaf_estimation": leaf, "n_estimators": ROUNDS, "max_leaves": 7}
         yield f"{objective} {leaf}", sapwood.train(params, dataset(objective, "weighted")).fingerprint()
     for objective, variant in product(objectives, VARIANTS):

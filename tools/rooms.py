@@ -28,7 +28,7 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 TABLES = {"narwhals", "pandas", "polars", "pyarrow"}
 # `Booster.to_frame` hands a table out, so text.py may import a table library, but only inside a function.
 TABLE_FILES = {"data/ingest": "anywhere", "model/text.py": "in a function"}
-NATIVE_FILE = "device/cpu.py"
+DEVICES = ("cpu",)  # modules of device/: the others get one by its name, so that any can take its place
 
 # Rooms of the core: a file may include its own room and those before it. Prediction knows nothing of training.
 CORE_ORDER = (
@@ -88,8 +88,10 @@ def check_python(path: Path) -> Iterator[tuple[int, str]]:
         elif top == "sapwood":
             other = rest.partition(".")[0]
             if other == "_core":
-                if name != NATIVE_FILE:
-                    yield line, f"imports _core; only {NATIVE_FILE} does"
+                if here != "device":
+                    yield line, "imports _core; only device/ does"
+            elif here != "device" and target.startswith(tuple(f"sapwood.device.{one}" for one in DEVICES)):
+                yield line, f"imports {target}; take the device that the data or the model has, or device.get(name)"
             elif other not in LEVEL:
                 yield line, f"imports {target}, which is no room; import from the file that defines it"
             elif other != here and LEVEL[other] >= LEVEL[here]:

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
+from sapwood.device import host
 
 Floats = NDArray[np.float64]
 FOLDER = Path(__file__).resolve().parent
@@ -20,8 +20,8 @@ NAMES = ("loss", "gradient", "hessian, or its bound")
 
 def values(name: str, score: Floats, label: float, **fields: float) -> tuple[Floats, Floats, Floats]:
     """Loss, gradient and hessian of an objective; fields that are not given have their defaults."""
-    own = {field: default for field, (_, _, _, default, _) in cpu.objectives()[name]["fields"].items()}
-    return cpu.evaluate(name, own | fields, score, np.full(len(score), label))
+    own = {field: default for field, (_, _, _, default, _) in host.objectives()[name]["fields"].items()}
+    return host.evaluate(name, own | fields, score, np.full(len(score), label))
 
 
 def draw(file: str, axes: Any) -> None:

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 import sapwood
 from sapwood import math
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 
 Floats = NDArray[np.float64]
 
-SHELF = cpu.objectives()
+SHELF = host.objectives()
 STEPS = np.concatenate([[10.0**e, -(10.0**e)] for e in np.arange(-7, 1.5, 0.25)])  # around a minimum, near and far
 
 
@@ -70,7 +70,7 @@ def rows(case: Case, n: int = 300) -> tuple[Floats, Floats]:
 
 
 def evaluate(case: Case, score: Floats, label: Floats) -> tuple[Floats, Floats, Floats]:
-    return cpu.evaluate(case.name, case.fields, score, label)
+    return host.evaluate(case.name, case.fields, score, label)
 
 
 def fit(case: Case, X: Floats, y: Floats, weight: Floats | None = None, **params: Any) -> sapwood.Booster:
@@ -313,11 +313,11 @@ INVERSE = {
 def test_the_link_has_an_inverse(name: str) -> None:
     link, raw = SHELF[name]["link"], np.random.default_rng(38).normal(size=(50, 3))
     raw[:, 0] = 0.0 if link == "softmax" else raw[:, 0]
-    p = cpu.link(link, raw)
+    p = host.link(link, raw)
     if link == "step":
         assert np.array_equal(p, raw > 0)
     elif link == "one_vs_all":
-        each = cpu.link("sigmoid", raw)
+        each = host.link("sigmoid", raw)
         assert p == pytest.approx(each / each.sum(axis=1, keepdims=True), rel=1e-15)
     else:
         assert INVERSE[link](p) == pytest.approx(raw, rel=1e-13, abs=1e-15)

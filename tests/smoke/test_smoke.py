@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import sapwood
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import SapwoodError
 
 pytestmark = pytest.mark.tiny
@@ -150,18 +150,18 @@ def test_every_layout_gives_the_same_model(make: Any) -> None:
 
 def test_every_instruction_set_gives_the_same_model() -> None:
     X, y = table(2000)
-    prints, outputs, used = set(), [], cpu.isa()
+    prints, outputs, used = set(), [], host.isa()
     try:
         for isa in ("portable", "avx2", "avx512"):
             try:
-                cpu.set_isa(isa)
+                host.set_isa(isa)
             except ValueError:  # this machine has not got it
                 continue
             booster = sapwood.train({"n_estimators": 4, "n_jobs": 2}, sapwood.Dataset(X, y))
             prints.add(booster.fingerprint())
             outputs.append(booster.predict(X))
     finally:
-        cpu.set_isa(used)
+        host.set_isa(used)
     assert len(prints) == 1
     assert all(np.array_equal(outputs[0], other) for other in outputs)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood.device import cpu
+from sapwood.device import host
 from spec import reference
 from spec.test_trees import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, assert_same_model, labels, table, weight_of
 
@@ -25,7 +25,7 @@ each_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda one: "-".
 
 
 def test_every_sampler_of_the_shelf_is_tried() -> None:
-    assert {one.get("sampling", "uniform") for one in SAMPLERS} == set(cpu.samplers())
+    assert {one.get("sampling", "uniform") for one in SAMPLERS} == set(host.samplers())
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

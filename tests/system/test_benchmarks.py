@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sapwood.device import cpu
+from sapwood.device import host
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 # Arguments, the peers that it cannot do without, and what it prints last.
@@ -57,9 +57,9 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def same_isa() -> Iterator[None]:
     """kernels.py goes through the instruction sets."""
-    before = cpu.isa()
+    before = host.isa()
     yield
-    cpu.set_isa(before)
+    host.set_isa(before)
 
 
 @pytest.mark.usefixtures("same_isa")

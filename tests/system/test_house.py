@@ -14,7 +14,7 @@ import pytest
 
 import sapwood
 from sapwood import metric
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.params import TABLE, resolve
 
 HOUSE = Path(__file__).resolve().parents[2]
@@ -43,7 +43,8 @@ def test_tool_has_nothing_to_say(tool: list[str]) -> None:
         ("metric.py", "import sapwood.objective", "metric imports objective"),
         ("model/new.py", "def f():\n    from sapwood.grow import x", "model imports grow"),
         ("data/new.py", "from . import ingest", "relative import"),
-        ("grow.py", "from sapwood._core import Trainer", "only device/cpu.py does"),
+        ("boost/new.py", "from sapwood._core import Trainer", "only device/ does"),
+        ("boost/new.py", "from sapwood.device import cpu", "device.get(name)"),
         ("boost/new.py", "import pandas as pd", "touch table libraries"),
         ("model/text.py", "import polars", "inside the function"),
         ("attic.py", "", "not in the order of rooms"),
@@ -149,7 +150,7 @@ def test_table_of_losses() -> None:
         for other in re.findall(r"`([^`]+)`", " ".join([ours, *peers])):
             assert resolve({"objective": other})["objective"] == name, other
         found[name] = measured.strip(" `")
-    assert found and found.items() <= {name: about["metric"] for name, about in cpu.objectives().items()}.items()
+    assert found and found.items() <= {name: about["metric"] for name, about in host.objectives().items()}.items()
 
 
 def test_table_of_metrics() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import sapwood
-from sapwood.device import cpu
+from sapwood.device import threads
 from sapwood.errors import ParameterError
 
 LINUX = sys.platform == "linux"
@@ -26,7 +26,7 @@ PREAMBLE = """
 import os, resource, signal, sys, threading, time
 import numpy as np
 import sapwood
-from sapwood.device import cpu
+from sapwood.device import host, threads
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((20_000, 10)).astype(np.float32)
@@ -114,9 +114,9 @@ for _ in range(3):
         assert os.waitpid(pid, 0)[1] == 0
     else:
         signal.alarm(60)
-        print(fit().fingerprint(), cpu.n_workers(), flush=True)
+        print(fit().fingerprint(), host.n_workers(), flush=True)
         os._exit(0)
-print(fit().fingerprint(), cpu.n_workers())
+print(fit().fingerprint(), host.n_workers())
 """
     assert run(script).splitlines() == [f"{expected} 1"] * 4
 
@@ -254,10 +254,10 @@ n_jobs = int(sys.argv[1])
 before = n_threads()
 model = fit(n_jobs)
 model.predict(X, n_jobs=n_jobs)
-print(model.fingerprint(), n_threads() - before, cpu.n_workers())
+print(model.fingerprint(), n_threads() - before, host.n_workers())
 """
     workers = n_jobs - 1  # the caller is the other thread
-    if n_jobs > 4 * cpu.available():
+    if n_jobs > 4 * threads.available():
         pytest.skip("more than four threads a CPU are never started")
     assert run(script, str(n_jobs)) == f"{expected} {workers} {workers}"
 
@@ -266,18 +266,18 @@ print(model.fingerprint(), n_threads() - before, cpu.n_workers())
 def test_an_affinity_of_one_cpu_is_one_thread(expected: str) -> None:
     script = """
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-print(cpu.threads(None), fit(None).fingerprint(), cpu.n_workers())
+print(threads.threads(None), fit(None).fingerprint(), host.n_workers())
 """
     assert run(script) == f"1 {expected} 0"
 
 
 def test_n_jobs_of_every_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "available", lambda: 8)
-    assert [cpu.threads(n) for n in (None, -1, -2, -100, 1, 8, 9, 1000)] == [8, 8, 7, 1, 1, 8, 9, 32]
-    monkeypatch.setattr(cpu, "available", lambda: 128)
-    assert cpu.threads(1000) == 256
+    monkeypatch.setattr(threads, "available", lambda: 8)
+    assert [threads.threads(n) for n in (None, -1, -2, -100, 1, 8, 9, 1000)] == [8, 8, 7, 1, 1, 8, 9, 32]
+    monkeypatch.setattr(threads, "available", lambda: 128)
+    assert threads.threads(1000) == 256
     with pytest.raises(ParameterError, match="n_jobs=0"):
-        cpu.threads(0)
+        threads.threads(0)
 
 
 V1 = {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}
@@ -301,10 +301,10 @@ def test_the_quota_of_the_cgroup(
         path = tmp_path / "mount" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n")
-    quota: Callable[..., int] = cpu.quota
-    monkeypatch.setattr(cpu, "quota", lambda: quota(tmp_path / "own", tmp_path / "mount"))
+    quota: Callable[..., int] = threads.quota
+    monkeypatch.setattr(threads, "quota", lambda: quota(tmp_path / "own", tmp_path / "mount"))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
-    assert cpu.available() == cpus
+    assert threads.available() == cpus
 
 
 @pytest.mark.skipif(not LINUX, reason="limits of Linux")
@@ -318,7 +318,7 @@ if os.getuid() == 0:
 try:
     threading.Thread(target=int).start()
 except RuntimeError:
-    print(fit(2).fingerprint(), cpu.n_workers())
+    print(fit(2).fingerprint(), host.n_workers())
 else:
     print("no limit")
 """

@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 
 import sapwood as sw
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import SapwoodError
 from sapwood.params import TABLE
 from sapwood.params.recipes import RECIPES
 from sapwood.params.types import Choice, Flag
 
 VALUES: dict[str, list[Any]] = {
-    "learning_rate": [0.01, 0.1, 1.0, "auto"], "recipe": list(RECIPES), "objective": sorted(cpu.objectives()),
+    "learning_rate": [0.01, 0.1, 1.0, "auto"], "recipe": list(RECIPES), "objective": sorted(host.objectives()),
     "n_parallel_trees": [1, 2], "n_permutations": [1, 3], "rate_drop": [0.5], "skip_drop": [0.0], "max_drop": [1, None],
     "max_leaves": [2, 7, None], "max_depth": [1, 4, None], "max_bins": [2, 16, 1000], "min_samples_bin": [1, 50],
     "min_child_weight": [0.0, 5.0], "min_samples_leaf": [1, 30], "reg_lambda": [0.0, 10.0], "reg_alpha": [0.5],
@@ -68,7 +68,7 @@ def rows(draw: random.Random, goal: str) -> tuple[pd.DataFrame, Any, Any]:
     z = X["a"].clip(-3, 3).fillna(0).to_numpy() + X["b"].to_numpy() + rng.normal(size=n)
     if "k0" in X:
         z = z + X["k0"].cat.codes.to_numpy() % 3
-    y = LABELS[cpu.objectives()[goal]["labels"]](z).astype(np.float64)
+    y = LABELS[host.objectives()[goal]["labels"]](z).astype(np.float64)
     weights = [None, None, rng.integers(1, 4, n).astype(np.float64), rng.random(n) + 1e-3]
     return X, y[:, None] if goal == "multilabel" else y, draw.choice(weights)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sapwood.data.dataset import BY_RECIPE, Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import ParameterError
 from sapwood.params import called, given_names
 
@@ -36,6 +36,10 @@ def check(params: Mapping[str, Any], given: Mapping[str, Any], data: Dataset) ->
             raise ParameterError(
                 f"{called(name, given)}, but the data was made with {getattr(data, name)!r}; give it to Dataset too."
             )
+    if "device" in by_hand and params["device"] != data.device.name:
+        raise ParameterError(
+            f"{called('device', given)}, but the data was made with {data.device.name!r}; give it to Dataset too."
+        )
     wanted, made = ({name: of[name] for name in BY_RECIPE} for of in (params, vars(data)))
     others = [name for name in BY_RECIPE if name not in by_hand and wanted[name] != made[name]]
     if params["recipe"] is None or not others or data.tree_method == "exact":
@@ -56,7 +60,7 @@ def _width(data: Dataset, max_bins: int, min_samples_bin: int) -> tuple[int, int
         return None
     rows = data.n_rows
     if data.weight is not None:
-        counts, whole, _ = cpu.counts(data.weight)
+        counts, whole, _ = host.counts(data.weight)
         rows = int(counts.sum()) if whole else int(np.count_nonzero(counts))
     rows = int(rows * min(1.0, SAMPLE / data.n_rows))
     return max_bins, min(max_bins, max(128, rows // min_samples_bin))

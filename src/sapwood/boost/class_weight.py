@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data.dataset import Dataset
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import ParameterError, suggest
 
 Floats = NDArray[np.float64]
@@ -39,8 +39,8 @@ def factors(given: Any, classes: Floats | None, weight: Floats | None, n_classes
     assert classes is not None
     if isinstance(given, str):
         rows = np.ones(len(classes)) if weight is None else weight
-        sums = [cpu.weight_sum(np.where(classes == k, rows, 0.0)) for k in range(n_classes)]
-        fair = cpu.weight_sum(rows) / sum(one > 0 for one in sums)
+        sums = [host.weight_sum(np.where(classes == k, rows, 0.0)) for k in range(n_classes)]
+        fair = host.weight_sum(rows) / sum(one > 0 for one in sums)
         even = [fair / one if one > 0 else 1.0 for one in sums]
         return np.array(even if given == "balanced" else [sqrt(one) for one in even])
     names = [str(k) for k in range(n_classes)]

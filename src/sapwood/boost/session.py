@@ -19,7 +19,7 @@ from sapwood.boost.round.evaluation import EvalRows, EvalSet, HeldOutRows, measu
 from sapwood.boost.round.training import Floats, Step, Training
 from sapwood.boost.spec import TrainSpec
 from sapwood.data.dataset import Dataset
-from sapwood.device import cpu
+from sapwood.device import Trainer
 from sapwood.errors import DataError
 from sapwood.model.booster import Booster
 
@@ -82,11 +82,13 @@ class Session:
             name: measure(rows, spec.metrics, spec.objective, spec.n_threads) for name, rows in self.eval_rows.items()
         }
 
-    def _make_trainer(self) -> tuple[cpu.Trainer, Floats]:
+    def _make_trainer(self) -> tuple[Trainer, Floats]:
         """A trainer whose scores are set and in which held-out rows weigh nothing, and the base of its model."""
         spec, data, goal, model = self.spec, self.data, self.spec.objective, self.spec.init_model
         label = objective.planes(goal, spec.label, spec.n_outputs)
-        trainer = cpu.Trainer(data.binned, label, self._weight, goal.core, goal.fields, spec.n_outputs, spec.n_threads)
+        trainer = data.device.Trainer(
+            data.binned, label, self._weight, goal.core, goal.fields, spec.n_outputs, spec.n_threads
+        )
         used = [] if model is None else np.unique(model.trees.column[model.trees.column >= 0]).tolist()
         growth.rule(trainer, spec.params, data.feature_names, data.categories, data.cuts, used)
         if data.values is not None:
@@ -108,7 +110,7 @@ class Session:
         spec, data = self.spec, self.data
 
         def prepare(
-            grower: cpu.Trainer,
+            grower: Trainer,
             names: Sequence[str],
             categories: Collection[int],
             cuts: Sequence[Floats],

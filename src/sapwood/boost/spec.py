@@ -18,7 +18,8 @@ from sapwood.boost.round.callback import Callback, early_stopping, progress
 from sapwood.boost.round.training import Floats
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
-from sapwood.device import cpu, elementary
+from sapwood.device import elementary
+from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED, Booster
 from sapwood.params import by_hand, called, constraints, defaults, given_names, names, peers, resolve
@@ -87,7 +88,7 @@ def make_spec(
             "Dataset)."
         )
     factor = class_weight.factors(params["class_weight"], classes, data.weight, max(2, n_outputs))
-    n_threads = cpu.threads(params["n_jobs"])
+    n_threads = threads(params["n_jobs"])
     return TrainSpec(
         params, goal, rule, data.label, classes, factor, metrics, watching, n_outputs, n_threads, init_model
     )

@@ -119,6 +119,7 @@ def _booster(session: Session, trees: Trees, best_round: int | None, fingerprint
         classes=None if model is None else model.classes,
         best_round=best_round,
         data_fingerprint=fingerprint,
+        device=data.device,
         history=deepcopy(history),
     )
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, SapwoodError, suggest
 
 MISSING, UNSEEN = -1, -2  # codes of a value that is not there, and of one that training has not met
@@ -135,7 +135,7 @@ def of_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None, where: s
         beyond = (whole < 0) & (values > 0)  # unsigned, and wrapped around
     if beyond.any():
         raise ColumnTypeError(f"{where} has {values[beyond][0]!s} in row {int(np.argmax(beyond))}: {ADVICE}")
-    found = cpu.distinct(whole, max(1, len(whole)))
+    found = host.distinct(whole, max(1, len(whole)))
     assert found is not None  # there is no NaN, and no more values than rows
     codes = found[1].astype(np.int32)
     if missing is not None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import categories, ingest
 from sapwood.data.categories import Coded, Dictionary
-from sapwood.device import cpu
+from sapwood.device import Device, host
 from sapwood.errors import DataError
 
 
@@ -79,7 +79,7 @@ def learn(
         for j, one in enumerate(chunk.table)
         if isinstance(one, Coded)
     }
-    counts = cpu.counts(weight)[0] if found and weight is not None else None
+    counts = host.counts(weight)[0] if found and weight is not None else None
     learned = {}
     for j in sorted(found):
         where = f"column {names[j]!r}, which has categories in a chunk,"
@@ -95,6 +95,7 @@ def unseen(tables: Sequence[Any], known: Mapping[int, Dictionary]) -> dict[int, 
 
 
 def cuts(
+    device: Device,
     tables: Sequence[Any],
     weight: NDArray[np.float64] | None,
     bins: tuple[int, int],
@@ -103,11 +104,11 @@ def cuts(
 ) -> list[NDArray[np.float64]]:
     """Cuts of the columns of numbers; none of the others."""
     if not known:
-        return cpu.cuts(tables, weight, *bins, n_threads)
+        return device.cuts(tables, weight, *bins, n_threads)
     all_cuts: list[NDArray[np.float64]] = [np.empty(0)] * len(tables[0])
     numeric = [j for j in range(len(all_cuts)) if j not in known]
     if numeric:
-        found = cpu.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads)
+        found = device.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads)
         for j, own in zip(numeric, found, strict=True):
             all_cuts[j] = own
     return all_cuts

@@ -20,9 +20,11 @@ from sapwood import params
 from sapwood.data import categories, chunked, container, dataset_file, ingest
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
-from sapwood.device import cpu
+from sapwood.device import Binned, get, host
+from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import peers
+from sapwood.params.types import DEVICES
 
 LARGE = 1 << 22  # cells from which threads share the work of a digest
 FIXED_BY_DATASET = (*BIN_PARAMS, "categorical_features")  # parameters of a training that are arguments here
@@ -66,13 +68,14 @@ class Dataset:
         Columns of categories: "auto" is those of text and of categorical types; else those named, counted or marked,
         which may also hold integers. Values are matched, never codes: see docs/categories.md.
     reference : Dataset, optional
-        Take cuts, categories, names, tree_method, linear_leaves, zero_as_missing and the numbers of bins from this one;
-        columns are matched by name where both have names.
+        Take cuts, categories, names, tree_method, linear_leaves, zero_as_missing, device and the numbers of bins from
+        this one; columns are matched by name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
     **more
         The peers' names of these arguments: ``max_bin``, ``cat_features``, ``feature_name``; ``recipe``, a method of
-        `train` whose bins are meant; and LightGBM's ``params``, a dict of which a dataset takes all of these.
+        `train` whose bins are meant; ``device``, where the rows are and training runs; and LightGBM's ``params``, a
+        dict of which a dataset takes all of these.
 
     Attributes
     ----------
@@ -100,7 +103,8 @@ class Dataset:
         By position of a column of categories, rows whose value the reference has not met; in bins it is missing.
     n_bins : list of int
         Of each column, missing values apart.
-    binned : sapwood.device.cpu.Binned
+    device : sapwood.device.Device
+    binned : sapwood.device.Binned
     """
 
     label: NDArray[np.float64] | None
@@ -207,7 +211,7 @@ class Dataset:
         return cls._unpack(Path(path).read_bytes(), n_jobs)
 
     @classmethod
-    def _unpack(cls, raw: bytes, n_jobs: int | None = None) -> "Dataset":
+    def _unpack(cls, raw: bytes, n_jobs: int | None = None, device: str = DEVICES[0]) -> "Dataset":
         """The dataset that `_pack` made bytes of."""
         arrays, fields = container.unpack(raw, dataset_file.KIND, dataset_file.VERSION, DataError)
         fields = {"tree_method": "hist", **dict.fromkeys(ADDED_LATER, False), **fields}  # older files have none
@@ -218,7 +222,7 @@ class Dataset:
             (cuts, known),
             tuple(fields["feature_names"]),
             fields["named"],
-            {name: fields[name] for name in BIN_PARAMS},
+            {name: fields[name] for name in BIN_PARAMS} | {"device": device},
             n_jobs,
             arrays,
             unseen,
@@ -236,7 +240,7 @@ class Dataset:
         container.write(path, self._pack())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Dataset._unpack, (self._pack(),)
+        return Dataset._unpack, (self._pack(), None, self.device.name)
 
     def _pack(self) -> bytes:
         """The dataset as a file holds it."""
@@ -291,14 +295,14 @@ class Dataset:
             ([*(self.cuts[j] for j in kept), *cuts], known),
             tuple(f"f{j}" for j in range(n)),
             False,
-            {name: getattr(self, name) for name in BIN_PARAMS} | {"linear_leaves": False},
+            {name: getattr(self, name) for name in BIN_PARAMS} | {"linear_leaves": False, "device": self.device.name},
             None,
             {},
             {place: self.unseen[j] for place, j in enumerate(kept) if j in self.unseen},
         )
         return other
 
-    def take_codes(self, rows: NDArray[np.int64]) -> cpu.Binned:
+    def take_codes(self, rows: NDArray[np.int64]) -> Binned:
         """The codes of some rows, in any order and as often as they are given; cuts lie between the codes.
 
         Parameters
@@ -313,7 +317,7 @@ class Dataset:
         columns = self._taken(rows)
         n_categories = [self.n_bins[j] if j in self.categories else 0 for j in range(self.n_columns)]
         between = [np.arange(0.5, len(own), dtype=np.float64) for own in self.cuts]
-        return cpu.Binned([columns], between, self._n_threads, False, n_categories)
+        return self.device.Binned([columns], between, self._n_threads, False, n_categories)
 
     @cached_property
     def unseen_rows(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
@@ -437,7 +441,8 @@ class Dataset:
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows, self._called[1])
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
         self.group = ingest.group(vectors.get("group"), self.n_rows)
-        n_threads = self._n_threads = cpu.threads(n_jobs)
+        self.device = get(bins["device"])
+        n_threads = self._n_threads = threads(n_jobs)
         chunks = [chunk for chunk in chunks if chunk.n_rows]
         self.categories = chunked.learn(chunks, feature_names, self.weight) if known is None else dict(known[1])
         tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
@@ -453,13 +458,15 @@ class Dataset:
                 "data.toarray()."
             )
         if known is None:
-            most = cpu.EVERY_VALUE if exact else self.max_bins
-            self.cuts = chunked.cuts(tables, self.weight, (most, self.min_samples_bin), n_threads, self.categories)
+            most = host.EVERY_VALUE if exact else self.max_bins
+            self.cuts = chunked.cuts(
+                self.device, tables, self.weight, (most, self.min_samples_bin), n_threads, self.categories
+            )
         else:
             self.cuts = known[0]
         n_categories = [self.categories[j].n_bins if j in self.categories else 0 for j in range(self.n_columns)]
         self.n_bins = [n or len(own) + 1 for n, own in zip(n_categories, self.cuts, strict=True)]
-        self.binned = cpu.Binned(tables, self.cuts, n_threads, exact, n_categories)
+        self.binned = self.device.Binned(tables, self.cuts, n_threads, exact, n_categories)
         self.values = vectors.get("values")
         if self.linear_leaves and self.values is None:
             self.values = chunked.values(tables, self.n_rows, self.n_columns, self.categories)
@@ -507,7 +514,7 @@ def _arguments(
     if names is None:
         names = more.pop("feature_name", None)
         names = None if isinstance(names, str) and names == "auto" else names
-    taken = (*FIXED_BY_DATASET, "recipe")
+    taken = (*FIXED_BY_DATASET, "recipe", "device")
     peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in taken}
     peers.refuse_arguments(function, more, known, "the params of sapwood.train")
     return names, {
@@ -525,9 +532,9 @@ def _fixed_params(given: Mapping[str, Any], reference: Dataset | None) -> tuple[
                 f"reference is a {type(reference).__name__}; give the Dataset whose bins these rows shall have."
             )
         known = categories.known(reference.categories, reference.feature_names if reference.named else None)
-        return {name: getattr(reference, name) for name in BIN_PARAMS}, known
+        return {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}, known
     settings = params.resolve(given)
-    return {name: settings[name] for name in BIN_PARAMS}, settings["categorical_features"]
+    return {name: settings[name] for name in (*BIN_PARAMS, "device")}, settings["categorical_features"]
 
 
 def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError, suggest
 
 Floats = NDArray[np.float64]
@@ -164,7 +164,7 @@ def label_borders(label: Floats, n_borders: int, weight: Floats | None = None) -
     (n_borders) float64
         Ascending; the cuts of NUMERICS 3.
     """
-    return cpu.cuts([[np.ascontiguousarray(label)]], weight, n_borders + 1, 1, 1)[0]
+    return host.cuts([[np.ascontiguousarray(label)]], weight, n_borders + 1, 1, 1)[0]
 
 
 def permutation(seed: int, which: int, n_rows: int, weight: Floats | None = None, has_time: bool = False) -> Codes:
@@ -191,7 +191,7 @@ def permutation(seed: int, which: int, n_rows: int, weight: Floats | None = None
     live = None if weight is None else (weight > 0).astype(np.int32)
     if has_time:
         return (np.arange(n_rows) if live is None else np.flatnonzero(live)).astype(np.int32)
-    return cpu.hash_order(seed, which, live, n_rows)
+    return host.hash_order(seed, which, live, n_rows)
 
 
 def table(codes: Codes, n_codes: int, target: Target, statistics: Sequence[Statistic]) -> Table:
@@ -259,7 +259,7 @@ def ordered(
     kinds = {one.kind for one in statistics} - {"counter"}
     masses = {kind: target.masses(kind) for kind in kinds}
     found = {
-        one: cpu.encode(
+        one: host.encode(
             codes, n_codes, masses[one.kind][0], target.count, order, masses[one.kind][1], target.count_unit,
             one.priors, n_threads,
         )
@@ -280,5 +280,5 @@ def _counts(weight: Floats | None) -> tuple[Codes | None, bool, float]:
     """NUMERICS 2: what rows count for, as integers; whether that is repetition; and the unit of the integers."""
     if weight is None:
         return None, True, 1.0
-    counts, whole, shift = cpu.counts(weight)
+    counts, whole, shift = host.counts(weight)
     return counts, whole, float(np.ldexp(1.0, -shift))

@@ -1,4 +1,54 @@
-"""The only door to native code: one module a device, all with the same verbs.
+"""The only door to native code: a protocol of few verbs, and one module for every device that has them.
 
-In: arrays. Out: arrays. A device decides nothing and never falls back to another in silence.
+In: the name of a device. Out: the device. It decides nothing, and none stands in for another in silence.
+
+A device computes on what it holds: the bins of a table, the rows of a training, the trees of a model. `host.py` has
+what takes arrays of this process and returns others.
 """
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.params.types import DEVICES
+from sapwood.params.types import Device as Name
+
+if TYPE_CHECKING:
+    from sapwood import _core
+    from sapwood._core import Binned, Explainer, Forest, Terms, Trainer, Tree
+else:  # for annotations: only a device makes one
+    Binned = Explainer = Forest = Trainer = object
+    Tree, Terms = dict, tuple
+
+__all__ = ["Binned", "Device", "Explainer", "Forest", "Terms", "Trainer", "Tree", "get"]
+
+
+class Device(Protocol):
+    """Where rows are: what a module of this package has. `_core.pyi` says what each attribute takes and returns."""
+
+    name: str
+    cuts: Callable[..., list[NDArray[np.float64]]]  # cut points of the columns of a table
+    Binned: "type[_core.Binned]"  # a table as codes
+    Trainer: "type[_core.Trainer]"  # gradients, sample, grow, refit, add_scores: the rows of a training
+    apply: Callable[..., NDArray[np.int32]]  # the leaf of every row of a `Binned` in a tree
+    Forest: "type[_core.Forest]"  # predictions of a model
+    Explainer: "type[_core.Explainer]"  # its Shapley values
+
+
+def get(name: str = DEVICES[0]) -> Device:
+    """Get a device.
+
+    Parameters
+    ----------
+    name : str
+        One of `sapwood.params.types.DEVICES`.
+
+    Returns
+    -------
+    Device
+        The module of that name; any other name raises `ParameterError`.
+    """
+    return cast(Device, import_module(f"{__name__}.{Name().check(f'device={name!r}', name)}"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sapwood.device import cpu
+from sapwood.device import host
 
 __all__ = ["exp", "expm1", "log", "log1p", "sigmoid", "softplus", "tanh"]
 
@@ -50,4 +50,4 @@ def tanh(x: ArrayLike) -> NDArray[np.float64]:
 
 def _call(name: str, x: Any) -> NDArray[np.float64]:
     values = np.asarray(x, np.float64)
-    return cpu.math(name, np.ascontiguousarray(values).ravel()).reshape(values.shape)
+    return host.math(name, np.ascontiguousarray(values).ravel()).reshape(values.shape)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sapwood.data import target_statistics
 from sapwood.data.categories import MISSING, UNSEEN
 from sapwood.data.target_statistics import Statistic, Target
-from sapwood.device import cpu
+from sapwood.device.threads import threads
 from sapwood.errors import DataError
 from sapwood.params.types import Choice, Flag, Integer, Seed
 
@@ -125,7 +125,7 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
         seed = Seed().check(f"random_state={self.random_state!r}", self.random_state)
         order = target_statistics.permutation(seed, 0, target.n_rows, weight, flag)
         sizes, statistics = [table.n_codes for table in self.tables_], self.tables_[0].statistics
-        values = target_statistics.ordered(codes, sizes, target, statistics, order, cpu.threads(self.n_jobs))
+        values = target_statistics.ordered(codes, sizes, target, statistics, order, threads(self.n_jobs))
         return np.ascontiguousarray(np.concatenate(list(values)).T)
 
     def transform(self, X: Any) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from sapwood.boost.round.callback import Callback
 from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
@@ -30,7 +30,7 @@ from sapwood.params import Parameter as Row
 from sapwood.params.recipes import RECIPES
 from sapwood.params.types import Number, class_name
 
-OBJECTIVES = cpu.objectives()
+OBJECTIVES = host.objectives()
 
 
 def _fields() -> Iterator[Row]:
@@ -145,7 +145,7 @@ class _Estimator(BaseEstimator):
         self._forget()  # not earlier: the model to continue from may be this one
         settings = resolve({**self._by_hand(), **columns}, fields=objective.field_aliases())
         holdouts = _holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
-        bins = {name: settings[name] for name in (*BIN_PARAMS, "n_jobs", "categorical_features")}
+        bins = {name: settings[name] for name in (*BIN_PARAMS, "n_jobs", "categorical_features", "device")}
         try:
             target = _target(type(self), y)
             label = self._learn_target(target, settings, known)
@@ -535,7 +535,7 @@ def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sorted distinct classes, and every row's index among them."""
     if y.dtype.kind in "biuf":
         native = np.float64 if y.dtype.kind == "f" and y.dtype.itemsize not in (4, 8) else y.dtype.newbyteorder("=")
-        found = cpu.distinct(y.astype(native, copy=False), MAX_CLASSES)
+        found = host.distinct(y.astype(native, copy=False), MAX_CLASSES)
         with np.errstate(invalid="ignore"):
             whole = found is not None and (found[0] % 1 == 0).all()  # infinity % 1 is NaN
         if found is None or not whole:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu, elementary
+from sapwood.device import elementary, host
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.params.peers import IMPLIED
 from sapwood.params.types import Number, as_number
@@ -71,7 +71,7 @@ class Metric:
 
 def mean(values: Floats | NDArray[np.bool_], weight: Floats | None) -> float:
     """Weighted mean, the same whatever the order of rows (NUMERICS 4)."""
-    return cpu.exact_sum(np.ascontiguousarray(values, np.float64), weight) / _total(weight, len(values))
+    return host.exact_sum(np.ascontiguousarray(values, np.float64), weight) / _total(weight, len(values))
 
 
 # ------------------------------------------------------------------------------------------------ values
@@ -199,7 +199,7 @@ def auc(y: Floats, prediction: Floats, weight: Floats | None) -> float:
     if pairs == 0:
         raise DataError("auc needs validation rows of every class; add some or choose another eval_metric.")
     below = np.cumsum(zeros) - zeros
-    return cpu.exact_sum(ones.astype(np.float64) * (2 * below + zeros).astype(np.float64), None) / (2 * pairs)
+    return host.exact_sum(ones.astype(np.float64) * (2 * below + zeros).astype(np.float64), None) / (2 * pairs)
 
 
 def average_precision(y: Floats, prediction: Floats, weight: Floats | None) -> float:
@@ -214,7 +214,7 @@ def average_precision(y: Floats, prediction: Floats, weight: Floats | None) -> f
             "add some or choose another eval_metric."
         )
     precision = found / np.maximum(found + np.cumsum(zeros), 1)  # nothing but rows of weight 0 so far: 0
-    return cpu.exact_sum(ones * precision, None) / float(found[-1])
+    return host.exact_sum(ones * precision, None) / float(found[-1])
 
 
 # ------------------------------------------------------------------------------------------------ labels
@@ -480,7 +480,7 @@ def _named(given: str, link: str | None, fields: Mapping[str, float | list[float
 # ----------------------------------------------------------------------------------------- what they share
 def _total(weight: Floats | None, n_rows: int) -> float:
     """Sum of the weights, which is not 0."""
-    total = float(n_rows) if weight is None else cpu.weight_sum(weight)
+    total = float(n_rows) if weight is None else host.weight_sum(weight)
     if total == 0:
         raise DataError("a validation set without rows of positive weight cannot be measured; check its weights.")
     return total

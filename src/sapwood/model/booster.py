@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from sapwood.data import ingest
 from sapwood.data.categories import Dictionary, known
 from sapwood.data.sparse import no_zeros
-from sapwood.device import cpu
+from sapwood.device import Device, Explainer, Forest, get, host
+from sapwood.device.threads import threads
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
 from sapwood.model import constraint_proof, text
 from sapwood.model.combinations import Combinations, Labelled
@@ -75,6 +76,8 @@ class Booster:
         Digest of the training data.
     history : mapping
         Metrics by round, for information: no part of the model file.
+    device : Device
+        Where predictions and explanations are computed. No part of the model file.
     transform : callable or None
         The link of a custom objective, from raw scores to predictions. Code is no part of the model file: see
         `with_link`.
@@ -95,6 +98,7 @@ class Booster:
     best_round: int | None = None
     data_fingerprint: str = ""
     history: Mapping[str, Any] = field(default_factory=dict)
+    device: Device = field(default_factory=get)
     transform: Link | None = None
 
     def __post_init__(self) -> None:
@@ -210,10 +214,10 @@ class Booster:
             and X.flags.aligned
             and rounds is init_score is None
             and self._direct
-            and (n_jobs is None or cpu.threads(n_jobs))  # a wrong number raises though one thread will do
+            and (n_jobs is None or threads(n_jobs))  # a wrong number raises though one thread will do
         ):
             return self._forest.predict(X, 0, -1, raw)
-        n_threads = cpu.threads(n_jobs)
+        n_threads = threads(n_jobs)
         columns = self._whole(self._read(X, by_rows=True, min_rows=0), n_threads)
         first, last = self._trees_of(rounds)
         if self.averaged:
@@ -237,7 +241,7 @@ class Booster:
             Ids of nodes, as in `to_frame`; trees in the order of training.
         """
         columns = self._whole(self._read(X, by_rows=True, min_rows=0))
-        return self._forest.leaves(columns.table, *self._trees_of(rounds), cpu.threads(n_jobs))
+        return self._forest.leaves(columns.table, *self._trees_of(rounds), threads(n_jobs))
 
     def staged_predict(
         self,
@@ -262,7 +266,7 @@ class Booster:
         columns = self._read(X, by_rows=True, min_rows=0)  # here, not in the generator: bad input raises at the call
         columns = self._whole(columns)
         start = self._start(init_score, columns.n_rows)
-        n_threads = cpu.threads(n_jobs)
+        n_threads = threads(n_jobs)
         link = np.copy if raw else self._link(n_threads)
 
         def stages(scores: Floats) -> Iterator[Floats]:
@@ -351,11 +355,13 @@ class Booster:
         return not self.averaged and not self.categories and not self.zero_as_missing
 
     @cached_property
-    def _forest(self) -> cpu.Forest:
+    def _forest(self) -> Forest:
         """The trees as the core predicts with them."""
         link = "identity" if self.link == CUSTOM else self.link
         terms = () if self.trees.linear is None else self.trees.linear.terms
-        return cpu.Forest(self.n_columns + len(self.combinations), *self.trees.structure, self.base, link, *terms)
+        return self.device.Forest(
+            self.n_columns + len(self.combinations), *self.trees.structure, self.base, link, *terms
+        )
 
     @cached_property
     def _labelled(self) -> dict[int, Labelled]:
@@ -363,7 +369,7 @@ class Booster:
         return {**self.categories, **self.combinations.labelled(self.n_columns, self.categories)}
 
     @cached_property
-    def _explainer(self) -> cpu.Explainer:
+    def _explainer(self) -> Explainer:
         """The trees as the core explains them, branches by the weight the model has."""
         return explaining.explainer(self)
 
@@ -371,7 +377,7 @@ class Booster:
         """What makes predictions of raw scores, (n_rows,) or (n_rows, n_outputs), without changing them."""
         name, n_outputs, transform = self.link, self.n_outputs, self.transform
         if name != CUSTOM:
-            return lambda scores: cpu.link(name, scores.reshape(-1, n_outputs), n_threads).reshape(scores.shape)
+            return lambda scores: host.link(name, scores.reshape(-1, n_outputs), n_threads).reshape(scores.shape)
         if transform is None:
             raise ParameterError(
                 f"the link of objective {self.objective!r} is a function, which no model file holds; predict with "
@@ -445,7 +451,7 @@ class Booster:
 
 def _validate(booster: Booster) -> None:
     """Raise unless the parts of a model fit together; whoever made it, nothing is used before this has passed."""
-    known = cpu.objectives()
+    known = host.objectives()
     about = known.get(booster.objective)  # None for a user's own
     links = [about["link"]] if about else sorted({entry["link"] for entry in known.values()} | {CUSTOM})
     own_fields = list(about["fields"]) if about else []

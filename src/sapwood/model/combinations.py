@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sapwood.data.categories import MAX_BINS, Dictionary
 from sapwood.data.ingest import Columns
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.model.validate import check_types, hold
 
 Source = tuple[int, float]  # a column, and the threshold where it is one of numbers; 0 where it is one of categories
@@ -162,7 +162,7 @@ class Combinations:
         n_codes = [categories[j].n_bins if j in categories else 0 for j in self.combination_column.tolist()]
         sources = self.combination_offset, self.combination_column, np.array(n_codes, np.int32)
         keys = self.combination_key_offset, self.combination_key
-        new = cpu.combine(table, *sources, self.combination_threshold, *keys, n_threads)
+        new = host.combine(table, *sources, self.combination_threshold, *keys, n_threads)
         return replace(columns, table=[*table, *new], n_columns=columns.n_columns + len(new))
 
     def validate(self, n_columns: int, categories: Mapping[int, Dictionary]) -> None:

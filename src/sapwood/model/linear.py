@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sapwood.model.validate import check_types, hold
 
 if TYPE_CHECKING:
-    from sapwood.device.cpu import Terms
+    from sapwood.device import Terms
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "linear_offset": np.dtype(np.int64),

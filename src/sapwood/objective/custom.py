@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import ObjectiveError, ParameterError
 from sapwood.objective.autodiff import differentiate
 from sapwood.params.types import Integer
@@ -65,14 +65,14 @@ class Custom:
             raise ParameterError(f"link={link!r} of the objective is neither a name nor a function.")
         if isinstance(link, str):
             try:
-                cpu.link(link, np.zeros((1, 1)))
+                host.link(link, np.zeros((1, 1)))
             except ValueError as cause:
                 raise ParameterError(
                     f"link={link!r} of the objective is unknown; give a known name or a function."
                 ) from cause
         named = str(getattr(given, "name", None) or getattr(given, "__name__", None) or type(given).__name__)
         name = link if isinstance(link, str) else "custom"
-        known = cpu.objectives().get(named)
+        known = host.objectives().get(named)
         if known is not None and known["link"] != name:  # a model that says it is ours must predict as ours do
             named = f"custom_{named}"
         return cls(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
+from sapwood.device import Trainer, host
 from sapwood.errors import DataError, DivergedError, ParameterError, near, suggest
 from sapwood.objective.custom import CORE, Custom
 from sapwood.params import OBJECTIVES
@@ -50,7 +50,7 @@ class Objective:
         """Predictions from raw scores (n_rows, n_outputs); (n_rows) where there is one."""
         if self.custom is not None and self.custom.transform is not None:
             return self.custom.predict(raw[:, 0] if raw.shape[1] == 1 else raw)
-        prediction = cpu.link(self.link, raw, n_threads)
+        prediction = host.link(self.link, raw, n_threads)
         return prediction[:, 0] if raw.shape[1] == 1 else prediction
 
 
@@ -58,7 +58,7 @@ class Objective:
 def field_aliases() -> Mapping[str, str]:
     """Every name of a parameter that belongs to some objective rather than to the table, and our name for it."""
     names: dict[str, str] = {}
-    for entry in cpu.objectives().values():
+    for entry in host.objectives().values():
         for field, (*_, aliases) in entry["fields"].items():
             names |= dict.fromkeys([field, *filter(None, aliases.split(","))], field)
     return names
@@ -76,7 +76,7 @@ def resolve(params: Mapping[str, Any]) -> Objective:
     -------
     Objective
     """
-    known, name = cpu.objectives(), params["objective"]
+    known, name = host.objectives(), params["objective"]
     if not isinstance(name, str):
         own = Custom.of(name)
         _refuse_fields(params, own.name, ())
@@ -152,7 +152,7 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
         if n_outputs > 1:
             raise DataError(f"{levels[0][0]} with several values takes one target; the label has {n_outputs} columns.")
         return len(levels[0][1])
-    if n_outputs > 1 and cpu.objectives()[objective.core]["adaptive"]:
+    if n_outputs > 1 and host.objectives()[objective.core]["adaptive"]:
         raise DataError(f"objective={objective.name!r} adapts to one target; the label has {n_outputs} columns.")
     return n_outputs
 
@@ -167,7 +167,7 @@ def _require(valid: NDArray[np.bool_], label: Floats, objective: Objective, allo
 
 def _require_every_class(label: Floats, n_classes: int) -> None:
     """Raise where a class has no row: labels that count from 1 would train a class 0 in vain."""
-    found = cpu.distinct(label, 65_535)
+    found = host.distinct(label, 65_535)
     occur = np.unique(label) if found is None else found[0]
     if len(occur) <= occur[-1]:
         gaps = np.setdiff1d(np.arange(min(n_classes, len(occur) + SHOWN)), occur)[:SHOWN]
@@ -187,7 +187,7 @@ def planes(objective: Objective, label: Floats, n_outputs: int) -> Floats:
     return np.ascontiguousarray(label.reshape(len(label), -1).T)
 
 
-def start(objective: Objective, trainer: cpu.Trainer, given: Any, n_outputs: int, label: Floats, weight: Any) -> Floats:
+def start(objective: Objective, trainer: Trainer, given: Any, n_outputs: int, label: Floats, weight: Any) -> Floats:
     """The scores that every row starts from: those given, or the constants that minimise the loss."""
     if isinstance(given, str):  # "auto"
         if objective.custom is not None:
@@ -203,7 +203,7 @@ def start(objective: Objective, trainer: cpu.Trainer, given: Any, n_outputs: int
 
 def gradients(
     objective: Objective,
-    trainer: cpu.Trainer,
+    trainer: Trainer,
     params: Mapping[str, Any],
     index: int,
     label: Floats,

@@ -161,19 +161,23 @@ class Statistics:
         return found
 
 
+DEVICES = ("cpu",)  # the modules of sapwood.device that compute, the default first
+
+
 @dataclass(frozen=True)
 class Device:
-    """Where training runs. Only the CPU so far, and nothing falls back in silence."""
+    """Where rows are computed on. Nothing falls back to another device in silence."""
 
     def __str__(self) -> str:
-        return "{'cpu'}"
+        return "{" + ", ".join(map(repr, DEVICES)) + "}"
 
     def check(self, given: str, value: Any) -> str:
-        if isinstance(value, str) and value.lower() == "cpu":
-            return "cpu"
-        if isinstance(value, str) and value.lower().split(":")[0] in ("cuda", "gpu"):
-            raise ParameterError(f"{given} is not available in this version of Sapwood; choose 'cpu'.")
-        raise ParameterError(f"{given} is unknown; choose 'cpu'.")
+        name = value.lower() if isinstance(value, str) else value
+        if name in DEVICES:
+            return str(name)
+        gpu = isinstance(name, str) and name.split(":")[0] in ("cuda", "gpu")
+        what = "is not available in this version of Sapwood" if gpu else "is unknown"
+        raise ParameterError(f"{given} {what}; choose {' or '.join(map(repr, DEVICES))}.")
 
 
 @dataclass(frozen=True)

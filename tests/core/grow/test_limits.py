@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sapwood.boost.round import growth
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import ParameterError
 from sapwood.params import resolve
 
@@ -64,7 +64,7 @@ def test_limits_in_the_words_of_the_core() -> None:
 
 
 def test_every_grower_of_the_core_is_a_policy() -> None:
-    assert all(growth.plan(resolve({"grow_policy": name}))[0] == name for name in cpu.growers())
+    assert all(growth.plan(resolve({"grow_policy": name}))[0] == name for name in host.growers())
 
 
 def test_an_unknown_policy_names_the_nearest() -> None:

@@ -5,14 +5,14 @@ import pytest
 
 import sapwood
 from sapwood.boost import splits
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 
 
 @pytest.mark.parametrize(("n_rows", "fraction", "count"), [(10, 0.1, 1), (10, 0.25, 3), (3, 0.01, 1), (1000, 0.3, 300)])
 def test_as_many_rows_as_asked_for_are_held_out(n_rows: int, fraction: float, count: int) -> None:
     mask = splits.holdout(5, fraction, n_rows)
-    draws = cpu.draw(5, splits.HOLDOUT, 0, 0, n_rows)
+    draws = host.draw(5, splits.HOLDOUT, 0, 0, n_rows)
     assert mask.sum() == count and draws[mask].max() < draws[~mask].min()
 
 

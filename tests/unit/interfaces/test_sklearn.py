@@ -31,18 +31,18 @@ from sklearn.utils.estimator_checks import (
 
 import sapwood
 from sapwood import Dataset, SapwoodClassifier, SapwoodRegressor, math
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import TABLE
 
 BOTH = [SapwoodClassifier, SapwoodRegressor]
 FEW = {"n_estimators": 10, "max_leaves": 7}
-LABELS = {name: about["labels"] for name, about in cpu.objectives().items()}
+LABELS = {name: about["labels"] for name, about in host.objectives().items()}
 OF_CLASSES = [name for name, labels in LABELS.items() if labels in ("0 or 1", "a class index")]
 OF_LABELS = [name for name in OF_CLASSES if LABELS[name] == "0 or 1"]
 SOFT = "cross_entropy"  # labels are shares for the regressor, 0 and 1 for the classifier
 OF_NUMBERS = [name for name in LABELS if name not in (*OF_CLASSES, SOFT)]
-FIELDS = {field: spec for about in cpu.objectives().values() for field, spec in about["fields"].items()}
+FIELDS = {field: spec for about in host.objectives().values() for field, spec in about["fields"].items()}
 
 
 @pytest.fixture(scope="module")

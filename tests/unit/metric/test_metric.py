@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from sapwood import metric
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 
 Y = np.array([0.0, 0.0, 1.0, 1.0])
@@ -348,9 +348,9 @@ def test_a_peer_name_leads_to_a_metric_and_hides_none() -> None:
     assert not metric.PEERS.keys() & metric.METRICS.keys()
 
 
-@pytest.mark.parametrize("objective", cpu.objectives())
+@pytest.mark.parametrize("objective", host.objectives())
 def test_the_own_metric_of_every_objective_suits_it(objective: str) -> None:
-    entry = cpu.objectives()[objective]
+    entry = host.objectives()[objective]
     assert by_name(entry["metric"], entry["link"]).name == entry["metric"]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import sapwood
 from sapwood import Dataset
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
 from sapwood.model import Booster, Trees, load
 from sapwood.model.booster import FEW_ROWS
@@ -124,7 +124,7 @@ def test_init_score_takes_the_place_of_the_base(regressor: Booster, classifier: 
 
 def constant(objective: str, *scores: float, link: str = "", **more: Any) -> Booster:
     """A model of one round that gives every row these scores."""
-    about = cpu.objectives().get(objective, {"link": link, "fields": {}})
+    about = host.objectives().get(objective, {"link": link, "fields": {}})
     return Booster(
         Trees.of([(grown(leaf(score)), output) for output, score in enumerate(scores)]),
         base=np.zeros(len(scores)),
@@ -152,10 +152,10 @@ LINKS: dict[str, list[float]] = {
 
 
 def test_every_link_of_the_core_is_tested() -> None:
-    assert {about["link"] for about in cpu.objectives().values()} == LINKS.keys()
+    assert {about["link"] for about in host.objectives().values()} == LINKS.keys()
 
 
-@pytest.mark.parametrize("objective", cpu.objectives())
+@pytest.mark.parametrize("objective", host.objectives())
 def test_links(objective: str, X) -> None:
     model = constant(objective, LOG3, -LOG3)
     expected = [LINKS[model.link]] * 7
@@ -219,12 +219,12 @@ def test_a_link_of_the_core_cannot_be_replaced(regressor: Booster) -> None:
         regressor.with_link(halved)
 
 
-@pytest.mark.parametrize("objective", cpu.objectives())
+@pytest.mark.parametrize("objective", host.objectives())
 def test_classes_are_for_objectives_of_classes(objective: str) -> None:
     def make() -> Booster:
         return constant(objective, 0.0, 0.0, classes=np.array(["no", "yes"]))
 
-    if cpu.objectives()[objective]["labels"] in ("0 or 1", "a class index"):
+    if host.objectives()[objective]["labels"] in ("0 or 1", "a class index"):
         assert make().classes.tolist() == ["no", "yes"]
     else:
         with pytest.raises(ModelFormatError, match=f"{objective} has 2 different classes"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sapwood import objective
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 from sapwood.metric import METRICS
 
@@ -15,7 +15,7 @@ def goal(name: str) -> objective.Objective:
     return objective.resolve({"objective": name})
 
 
-@pytest.mark.parametrize("name", cpu.objectives())
+@pytest.mark.parametrize("name", host.objectives())
 def test_every_objective_of_the_core_can_be_measured(name: str) -> None:
     found = goal(name)
     assert found.name == name and found.link in METRICS[found.metric].links

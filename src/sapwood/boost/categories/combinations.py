@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sapwood.data.categories import MAX_BINS, MISSING, UNSEEN, Coded
 from sapwood.data.dataset import Dataset
 from sapwood.data.target_statistics import Codes
-from sapwood.device import cpu, elementary
+from sapwood.device import Tree, elementary
 from sapwood.model.combinations import MAX_KEYS, Source, find, join, sizes_of
 from sapwood.params.constraints import directions, encodings
 
@@ -65,7 +65,7 @@ class CombinationPool:
         self._credit: dict[Sources, float] = {}  # of what may be joined: gains of splits below the other part
         self._gain: dict[Sources, float] = {}  # of what there is
 
-    def watch(self, tree: cpu.Tree, sources: Sequence[Sources]) -> None:
+    def watch(self, tree: Tree, sources: Sequence[Sources]) -> None:
         """Take in a tree.
 
         Parameters
@@ -200,7 +200,7 @@ def size_weight(size: int, largest: int, reg: float) -> float:
     return float(elementary.exp(-reg * elementary.log(1.0 + size / largest)))
 
 
-def _meetings(tree: cpu.Tree, sources: Sequence[Sources]) -> Iterator[tuple[Sources, Sources | None, float]]:
+def _meetings(tree: Tree, sources: Sequence[Sources]) -> Iterator[tuple[Sources, Sources | None, float]]:
     """Of every split its sources and gain: by itself (None), and with each of the different sources above it."""
     left, gain = tree["left"].tolist(), tree["gain"].tolist()
     above: list[dict[Sources, None]] = [{} for _ in left]

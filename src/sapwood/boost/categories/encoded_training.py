@@ -21,7 +21,8 @@ from sapwood.boost.round.evaluation import apply
 from sapwood.data import target_statistics
 from sapwood.data.dataset import Dataset
 from sapwood.data.target_statistics import Floats, Statistic, Target
-from sapwood.device import cpu
+from sapwood.device import Trainer, Tree
+from sapwood.device.threads import threads
 from sapwood.errors import ParameterError
 from sapwood.objective import Objective
 from sapwood.params import by_hand, called
@@ -32,7 +33,7 @@ from sapwood.params.types import PRIORS
 # was worse on four of five sets. Means of numbers lie close together where few labels are extreme: they have quantiles.
 SIXTEENTHS = np.arange(1, 16) / 16
 MAX_BINS = 255  # of means
-Prepare = Callable[[cpu.Trainer, Sequence[str], Collection[int], Sequence[Floats], Sequence[float]], None]
+Prepare = Callable[[Trainer, Sequence[str], Collection[int], Sequence[Floats], Sequence[float]], None]
 REFUSED: Mapping[str, Any] = {  # and the values that they must have
     "linear_leaves": False, "interaction_constraints": None, "first_use_penalties": None, "n_parallel_trees": 1,
     "line_search": "none", "pruning": "pre", "ccp_alpha": 0.0, "prune_by_validation": False,
@@ -178,7 +179,7 @@ class EncodedTraining:
         prepare: Prepare,
     ) -> None:
         self._given, self._params, self._rule, self._weight, self._prepare = data, params, rule, weight, prepare
-        self._n_threads = cpu.threads(params["n_jobs"])
+        self._n_threads = threads(params["n_jobs"])
         self._targets, self._classes = _targets(rule.objective, label, weight)
         self._planes = objective.planes(rule.objective, label, rule.n_outputs)
         self._orders = [
@@ -194,7 +195,7 @@ class EncodedTraining:
         gone = [j for j in columns if words[j] == "ordered"]
         self._grown = [EncodedColumn(((j, 0.0),)) for j in range(data.n_columns)]
         self._data = [data] * len(self._orders)
-        self.growers: list[cpu.Trainer] = []
+        self.growers: list[Trainer] = []
         self._exchange(gone, [single(data, j) for j in columns], [scores] * len(self._orders[:-1]))
         self._n_single = len(self._grown)
 
@@ -232,7 +233,7 @@ class EncodedTraining:
         if self._stale:
             self._tell()
 
-    def settle(self, trees: Sequence[cpu.Tree], grower: cpu.Trainer, trainer: cpu.Trainer) -> list[cpu.Tree]:
+    def settle(self, trees: Sequence[Tree], grower: Trainer, trainer: Trainer) -> list[Tree]:
         """Put rows into the leaves of trees just grown, one for each output, in every order.
 
         Parameters
@@ -276,7 +277,7 @@ class EncodedTraining:
                 grower.relabel_leaves(output, None, rate * value)
                 grower.add_scores(output)
 
-    def read(self, tree: cpu.Tree) -> cpu.Tree:
+    def read(self, tree: Tree) -> Tree:
         """A tree over the columns of the given data, and combinations of them.
 
         Parameters
@@ -316,7 +317,7 @@ class EncodedTraining:
             self._used[grown.sources], self._stale = grown.keys, True
         return self._given.n_columns + list(self._used).index(grown.sources)
 
-    def _behind(self, tree: cpu.Tree) -> list[Sources]:
+    def _behind(self, tree: Tree) -> list[Sources]:
         """The sources of every split; none where missing values are parted from numbers, and in leaves."""
         found: list[Sources] = []
         for column, threshold in zip(tree["column"].tolist(), tree["threshold"].tolist(), strict=True):
@@ -338,11 +339,13 @@ class EncodedTraining:
             values = list(self._ordered(new, order))
             if cuts is None:
                 by_rows = values and not self._classes
-                found = cpu.cuts([values], self._weight, MAX_BINS, 1, self._n_threads) if by_rows else None
+                found = (
+                    self._given.device.cuts([values], self._weight, MAX_BINS, 1, self._n_threads) if by_rows else None
+                )
                 cuts = found or [SIXTEENTHS] * len(values)
             self._data[which] = self._data[which].with_columns(gone, values, cuts)
         self.growers = [
-            cpu.Trainer(
+            one.device.Trainer(
                 one.binned, self._planes, self._weight, goal.objective.core, goal.objective.fields, goal.n_outputs,
                 self._n_threads,
             )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sapwood.boost.leaves import prune
 from sapwood.boost.leaves.monotone import ordered
 from sapwood.boost.round.evaluation import EvalRows
-from sapwood.device import cpu, elementary
+from sapwood.device import Trainer, Tree, elementary, host
 from sapwood.errors import ParameterError
 from sapwood.objective import Objective
 from sapwood.params import rates
@@ -132,8 +132,8 @@ def plan(
 
 
 def settle(
-    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, judge: EvalRows | None, rows: Rows
-) -> cpu.Tree:
+    trainer: Trainer, output: int, tree: Tree, rate: float, rule: Rule, judge: EvalRows | None, rows: Rows
+) -> Tree:
     """Give a tree its final shape and values.
 
     Parameters
@@ -189,7 +189,7 @@ def settle(
     return tree
 
 
-def refit(trainer: cpu.Trainer, output: int, rule: Rule) -> Floats:
+def refit(trainer: Trainer, output: int, rule: Rule) -> Floats:
     """Find the values of leaves at the scores of a trainer, before the learning rate.
 
     One step for values from_other_rows is not tested, as in plain boosting.
@@ -213,13 +213,13 @@ def refit(trainer: cpu.Trainer, output: int, rule: Rule) -> Floats:
     return trainer.refit(output, rule.method, iterations, *rule.penalty)
 
 
-def _leaf_values(tree: cpu.Tree) -> Floats:
+def _leaf_values(tree: Tree) -> Floats:
     """The values of the leaves, in the order of nodes."""
     return np.ascontiguousarray(tree["value"][tree["left"] == 0])
 
 
 def _custom(
-    trainer: cpu.Trainer, output: int, n_leaves: int, objective: Objective, label: Floats, weight: Floats | None
+    trainer: Trainer, output: int, n_leaves: int, objective: Objective, label: Floats, weight: Floats | None
 ) -> Floats:
     """Leaf values from a user's function, which sees the rows of one leaf at a time."""
     assert objective.custom is not None
@@ -239,7 +239,7 @@ def _custom(
 
 
 def _judged(
-    trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, rule: Rule, watch: EvalRows
+    trainer: Trainer, output: int, tree: Tree, rate: float, rule: Rule, watch: EvalRows
 ) -> tuple[Floats, NDArray[np.int32], Callable[[Floats], Floats]]:
     """What each node would add, where the judging rows come to, and their loss after a step."""
     left = tree["left"]
@@ -268,7 +268,7 @@ def _judged(
     label = np.ascontiguousarray(label)
 
     def loss(steps: Floats) -> Floats:
-        values = cpu.evaluate(goal.core, goal.at(output), score + steps, label)[0]
+        values = host.evaluate(goal.core, goal.at(output), score + steps, label)[0]
         return values if watch.weight is None else values * watch.weight
 
     return rate * step, watch.reach(tree), loss

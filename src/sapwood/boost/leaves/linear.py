@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
+from sapwood.device import Trainer, Tree, host
 from sapwood.errors import ParameterError
 from sapwood.params import by_hand
 
@@ -48,7 +48,7 @@ def check(params: Mapping[str, Any], method: str) -> None:
             )
 
 
-def fit(trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, params: Mapping[str, Any]) -> None:
+def fit(trainer: Trainer, output: int, tree: Tree, rate: float, params: Mapping[str, Any]) -> None:
     """Give the leaves of a tree their terms.
 
     Parameters
@@ -74,7 +74,7 @@ def fit(trainer: cpu.Trainer, output: int, tree: cpu.Tree, rate: float, params: 
         tree["linear"] = np.cumsum(np.append(0, counts)), *terms[1:]
 
 
-def branches(tree: cpu.Tree) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def branches(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The numeric columns that the splits above each leaf ask for, rising: (n_leaves + 1) offsets, and the columns."""
     left = tree["left"]
     above: list[frozenset[int]] = [frozenset()] * len(left)
@@ -105,7 +105,7 @@ def added(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any] | Non
         return value
     assert table is not None
     offset, column, coef = tree["linear"]
-    return cpu.linear_values(table, node.astype(np.int32), tree["value"], offset, column, coef, n_threads)
+    return host.linear_values(table, node.astype(np.int32), tree["value"], offset, column, coef, n_threads)
 
 
 def scaled(tree: Mapping[str, Any], by: float) -> dict[str, Any]:

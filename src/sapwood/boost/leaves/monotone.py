@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
+from sapwood.device import Tree
 
 Floats = NDArray[np.float64]
 
 
-def ordered(tree: cpu.Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
+def ordered(tree: Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
     """Cut the values of leaves so that a tree is monotone (NUMERICS, rules).
 
     Parameters

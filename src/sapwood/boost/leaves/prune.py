@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
+from sapwood.device import Tree
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def by_gain(tree: cpu.Tree, least: float) -> Mask:
+def by_gain(tree: Tree, least: float) -> Mask:
     """Pruning by gamma (Chen and Guestrin 2016): from the leaves up, splits into two leaves that gain less go.
 
     Parameters
@@ -37,7 +37,7 @@ def by_gain(tree: cpu.Tree, least: float) -> Mask:
     return gone
 
 
-def weakest_links(tree: cpu.Tree, alpha: float) -> Mask:
+def weakest_links(tree: Tree, alpha: float) -> Mask:
     """Minimal cost-complexity pruning (Breiman et al. 1984): while the weakest link costs at most alpha, cut it.
 
     The cost of a node is the squared error that its splits take off, by row of the tree: twice the gain. A link's
@@ -73,7 +73,7 @@ def weakest_links(tree: cpu.Tree, alpha: float) -> Mask:
         gone[weakest] = True
 
 
-def by_validation(tree: cpu.Tree, step: Floats, node: NDArray[np.int32], loss: Callable[[Floats], Floats]) -> Mask:
+def by_validation(tree: Tree, step: Floats, node: NDArray[np.int32], loss: Callable[[Floats], Floats]) -> Mask:
     """Reduced-error pruning (Quinlan 1987): a split stays only if unseen rows are better off with what is below it.
 
     Parameters
@@ -119,7 +119,7 @@ def by_validation(tree: cpu.Tree, step: Floats, node: NDArray[np.int32], loss: C
     return gone
 
 
-def cut(tree: cpu.Tree, gone: Mask) -> tuple[cpu.Tree, NDArray[np.int32]]:
+def cut(tree: Tree, gone: Mask) -> tuple[Tree, NDArray[np.int32]]:
     """Turn splits into leaves.
 
     Parameters

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from sapwood.boost.leaves import linear
 from sapwood.boost.round.evaluation import EvalSet
 from sapwood.boost.round.training import Floats, Step, Training
-from sapwood.device import cpu
+from sapwood.device import Tree, host
+from sapwood.device.threads import threads
 
 DROPS = 16  # purpose of a draw
 PARAMETERS = frozenset(("rate_drop", "skip_drop", "max_drop", "one_drop", "sample_type", "normalize_type"))
@@ -40,7 +41,7 @@ def boost(task: Training, rounds: range) -> Iterator[Step]:
     """
     params, n_copies = task.params, task.params["n_parallel_trees"]
     own = [watch for watch in task.watches if isinstance(watch, EvalSet)]  # held-out rows are the trainer's
-    n_threads = cpu.threads(params["n_jobs"])
+    n_threads = threads(params["n_jobs"])
     train, *others = ledgers = [
         _Ledger(task.trainer.scores(), task.values, n_threads),
         *(_Ledger(watch.scores(), watch.values, n_threads) for watch in own),
@@ -92,13 +93,13 @@ def drop(params: Mapping[str, Any], index: int, weights: Floats) -> NDArray[np.i
         Rounds, rising.
     """
     n, seed = len(weights), params["random_state"]
-    skip, one = cpu.draw(seed, DROPS, index, 1, 2).tolist()
+    skip, one = host.draw(seed, DROPS, index, 1, 2).tolist()
     if n == 0 or skip < params["skip_drop"] * EVERY:
         return np.empty(0, np.intp)
     most = n if params["max_drop"] is None else params["max_drop"]
     share = np.ones(n) if params["sample_type"] == "uniform" else n * weights / _total(weights)
     limits = min(params["rate_drop"], most / n) * share * EVERY
-    chosen = [i for i, at in enumerate(cpu.draw(seed, DROPS, index, 0, n).tolist()) if at < limits[i]]
+    chosen = [i for i, at in enumerate(host.draw(seed, DROPS, index, 0, n).tolist()) if at < limits[i]]
     if not chosen and params["one_drop"]:
         reached = np.cumsum(share) * (EVERY / n)
         chosen = [min(int(np.searchsorted(reached, float(one), side="right")), n - 1)]
@@ -132,7 +133,7 @@ class _Ledger:
         """Begin a round."""
         self._rounds.append([])
 
-    def add(self, tree: cpu.Tree, output: int, node: NDArray[np.int32]) -> None:
+    def add(self, tree: Tree, output: int, node: NDArray[np.int32]) -> None:
         """Note a tree of the round, as it was grown, and the node of every row in it."""
         arrays: Mapping[str, Any] = tree
         leaves = {name: arrays[name] for name in ("value", "linear") if name in arrays}

@@ -16,7 +16,8 @@ from sapwood.boost.leaves import leaf
 from sapwood.boost.round.training import Models, Step, Training
 from sapwood.data import target_statistics
 from sapwood.data.dataset import Dataset
-from sapwood.device import cpu
+from sapwood.device import Binned, Trainer, host
+from sapwood.device.threads import threads
 from sapwood.errors import ParameterError
 from sapwood.params import defaults
 
@@ -96,9 +97,10 @@ class PrefixModels:
 
     def __init__(self, task: Training, which: int) -> None:
         params, rule, (label, weight) = task.params, task.rule, task.rows
-        if cpu.objectives()[rule.objective.core]["adaptive"]:
+        if host.objectives()[rule.objective.core]["adaptive"]:
             raise ParameterError(f"objective={rule.objective.name!r} adapts to all rows; boosting='ordered' does not.")
-        self._task, self._which = task, which
+        assert task.data is not None
+        self._task, self._which, self._device = task, which, task.data.device
         self._order = target_statistics.permutation(
             params["random_state"], which, len(label), weight, params["has_time"]
         )
@@ -110,15 +112,15 @@ class PrefixModels:
         learns = np.concatenate([np.arange(end) < body for body, end in parts])
         self._label = objective.planes(rule.objective, label[self._rows], rule.n_outputs)
         self._weight = None if weight is None else weight[self._rows]
-        none = cpu.Binned([[np.zeros(len(self._rows), np.uint8)]], [np.empty(0)], 1)
+        none = self._device.Binned([[np.zeros(len(self._rows), np.uint8)]], [np.empty(0)], 1)
         self._values = self._trainer(none, learns * (1.0 if self._weight is None else self._weight))
         self._values.set_scores(np.ascontiguousarray(task.trainer.scores()[:, self._rows]))
         self._table: Dataset | None = None
         self._splits = self._values  # until there is a table
 
-    def _trainer(self, binned: cpu.Binned, weight: leaf.Floats | None) -> cpu.Trainer:
-        goal, n_threads = self._task.rule.objective, cpu.threads(self._task.params["n_jobs"])
-        return cpu.Trainer(
+    def _trainer(self, binned: Binned, weight: leaf.Floats | None) -> Trainer:
+        goal, n_threads = self._task.rule.objective, threads(self._task.params["n_jobs"])
+        return self._device.Trainer(
             binned, self._label, weight, goal.core, goal.fields, self._task.rule.n_outputs, n_threads
         )  # fmt: skip
 
@@ -131,7 +133,7 @@ class PrefixModels:
         self._splits.set_scores(self._values.scores())
         return self._splits, self._ends
 
-    def follow(self, trainer: cpu.Trainer, rate: float) -> None:
+    def follow(self, trainer: Trainer, rate: float) -> None:
         """Take the trees just grown into all models, each with the values that its own rows give the leaves."""
         rule, values = self._task.rule, self._values
         for output in range(rule.n_outputs):

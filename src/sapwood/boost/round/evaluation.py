@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sapwood.boost.categories.combinations import Found, Sources, extended
 from sapwood.boost.leaves import linear
 from sapwood.data.dataset import Dataset
-from sapwood.device import cpu
+from sapwood.device import Trainer
 from sapwood.errors import DataError, DivergedError
 from sapwood.metric import Metric
 from sapwood.model.trees import Trees
@@ -100,7 +100,7 @@ class EvalSet:
 class HeldOutRows:
     """Some of the training rows, of weight 0 in training, so that nothing is copied or binned again."""
 
-    def __init__(self, data: Dataset, trainer: cpu.Trainer, rows: NDArray[np.bool_]) -> None:
+    def __init__(self, data: Dataset, trainer: Trainer, rows: NDArray[np.bool_]) -> None:
         assert data.label is not None
         self.label = data.label[rows]
         self.weight = None if data.weight is None else data.weight[rows]
@@ -184,12 +184,12 @@ def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.
     """The leaf (node) that each row of a dataset comes to."""
     column, bins, sides, left = (tree[name] for name in ("column", "bin", "missing_left", "left"))
     sets = tree["set"], tree["set_offset"], tree["set_code"]
-    leaf = cpu.apply(data.binned, column, bins, sides, left, *sets, n_threads)
+    leaf = data.device.apply(data.binned, column, bins, sides, left, *sets, n_threads)
     if data.unseen and (sides > 1).any():  # bins know missing values only: these rows go by what they have
         rows, table = data.unseen_rows
         ends, none, numbers = np.array([0, len(left)]), np.zeros(len(left)), bins.astype(np.float64)
         nodes = column, numbers, sides, left, none, *sets
-        forest = cpu.Forest(len(table), ends, np.zeros(1, np.int32), *nodes, np.zeros(1), "identity")
+        forest = data.device.Forest(len(table), ends, np.zeros(1, np.int32), *nodes, np.zeros(1), "identity")
         leaf[rows] = forest.leaves(table, 0, 1, n_threads)[:, 0]
     return leaf
 

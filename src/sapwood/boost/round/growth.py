@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu, elementary
+from sapwood.device import Trainer, elementary, host
 from sapwood.errors import ParameterError, suggest
 from sapwood.params import constraints
 
@@ -41,8 +41,8 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
         learning rate joins them round by round.
     """
     policy = params["grow_policy"]
-    if policy not in cpu.growers():
-        raise ParameterError(f"grow_policy={policy!r} is unknown; {suggest(policy, cpu.growers())}")
+    if policy not in host.growers():
+        raise ParameterError(f"grow_policy={policy!r} is unknown; {suggest(policy, host.growers())}")
     leaves, depth = size(policy, params["max_leaves"], params["max_depth"])
     smooth = smooth if params["path_smooth"] == "auto" else params["path_smooth"]
     rows = 0 if params["min_samples_leaf"] == "auto" else params["min_samples_leaf"]
@@ -54,7 +54,7 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
 
 
 def rule(
-    trainer: cpu.Trainer,
+    trainer: Trainer,
     params: Mapping[str, Any],
     names: Sequence[str],
     categories: Collection[int],

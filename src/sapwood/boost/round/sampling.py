@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import cpu
+from sapwood.device import Trainer, host
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.params import called, defaults, rates
 from sapwood.params.types import class_name
@@ -29,7 +29,7 @@ def check(params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     given : mapping
         What the user called them.
     """
-    known, name = cpu.samplers() | NO_SAMPLER, params["sampling"]
+    known, name = host.samplers() | NO_SAMPLER, params["sampling"]
     if name not in known:
         raise ParameterError(f"sampling={name!r} is unknown; {suggest(name, known)}")
     about, usual = known[name], defaults()
@@ -61,7 +61,7 @@ def check(params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def prepare(
-    trainer: cpu.Trainer,
+    trainer: Trainer,
     params: Mapping[str, Any],
     classes: NDArray[np.float64] | None,
     group: NDArray[np.int32] | None,
@@ -92,7 +92,7 @@ def prepare(
     unit = group if params["sampling_unit"] == "group" else None
     if unit is None and params["sampling_unit"] == "group":
         raise DataError("sampling_unit='group' needs groups; make the data with Dataset(X, label=y, group=...).")
-    fields = {field: params[field] for field in (cpu.samplers() | NO_SAMPLER)[name]["fields"]}
+    fields = {field: params[field] for field in (host.samplers() | NO_SAMPLER)[name]["fields"]}
     if fields.get("mvs_reg") == "auto":
         fields["mvs_reg"] = -1.0
     trainer.set_sampler("uniform" if name in NO_SAMPLER else name, fields, share, unit)
@@ -123,9 +123,7 @@ def warn_of_no_draw(params: Mapping[str, Any], rounds: range) -> None:
         )
 
 
-def rows(
-    trainer: cpu.Trainer, params: Mapping[str, Any], index: int, rate: Callable[[int], float], copy: int = 0
-) -> None:
+def rows(trainer: Trainer, params: Mapping[str, Any], index: int, rate: Callable[[int], float], copy: int = 0) -> None:
     """Choose the rows that grow the trees of one round; the core draws them, as NUMERICS 6 and 10 say.
 
     Parameters

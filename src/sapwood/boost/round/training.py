@@ -17,12 +17,13 @@ from sapwood.boost.leaves import leaf, linear
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.evaluation import EvalRows, apply
 from sapwood.data.dataset import Dataset
-from sapwood.device import cpu
+from sapwood.device import Trainer, Tree, host
+from sapwood.device.threads import threads
 
 TURN = 42  # purpose of a draw: the order of a round
 Floats = NDArray[np.float64]
-Models = tuple[cpu.Trainer, list[int]]  # the bodies and tails of several models one after the other, and their ends
-Step = tuple[list[cpu.Tree], Floats | None]  # the trees of a round; factors on the trees of all rounds so far, or 1
+Models = tuple[Trainer, list[int]]  # the bodies and tails of several models one after the other, and their ends
+Step = tuple[list[Tree], Floats | None]  # the trees of a round; factors on the trees of all rounds so far, or 1
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Training:
         The training rows, where splits are chosen by models of some of them.
     """
 
-    trainer: cpu.Trainer
+    trainer: Trainer
     params: Mapping[str, Any]
     rule: leaf.Rule
     rows: leaf.Rows
@@ -68,7 +69,7 @@ class Training:
         return len(label) if weight is None else int(np.count_nonzero(weight))
 
     @property
-    def growers(self) -> Sequence[cpu.Trainer]:
+    def growers(self) -> Sequence[Trainer]:
         """Trainers that trees grow on, one for each of the `n_permutations` orders."""
         return [self.trainer] * self.params["n_permutations"] if self.encoded is None else self.encoded.growers
 
@@ -83,11 +84,11 @@ class Training:
     def turn(self, index: int) -> int:
         """Which of the `n_permutations` orders of the rows is a round's."""
         n: int = self.params["n_permutations"]
-        return 0 if n == 1 else int(cpu.draw(self.params["random_state"], TURN, index, 0, 1)[0]) % n
+        return 0 if n == 1 else int(host.draw(self.params["random_state"], TURN, index, 0, 1)[0]) % n
 
     def trees(
         self, index: int, copy: int = 0, rate: float | None = None, models: Callable[[], Models] | None = None
-    ) -> list[cpu.Tree]:
+    ) -> list[Tree]:
         """Grow a tree for every output: which way is down, who is asked, what is the rule, what value.
 
         Parameters
@@ -137,7 +138,7 @@ class Training:
                 linear.fit(self.trainer, output, tree, rate, self.params)
         return trees
 
-    def _set_thresholds(self, trees: Sequence[cpu.Tree], table: Dataset) -> None:
+    def _set_thresholds(self, trees: Sequence[Tree], table: Dataset) -> None:
         """Thresholds for trees that have grown on codes, and their leaves for the rows of the model."""
         for output, tree in enumerate(trees):
             for node in np.flatnonzero(tree["bin"] >= 0):
@@ -145,14 +146,14 @@ class Training:
             is_leaf = tree["left"] == 0
             number = np.cumsum(is_leaf, dtype=np.int32) - 1
             if self.encoded is None:
-                reach = apply(table, tree, cpu.threads(self.params["n_jobs"]))
+                reach = apply(table, tree, threads(self.params["n_jobs"]))
                 self.trainer.assign(output, number[reach], int(is_leaf.sum()))
 
-    def _count(self, tree: cpu.Tree, output: int) -> None:
+    def _count(self, tree: Tree, output: int) -> None:
         """Cover and count of the nodes of a tree whose leaves the rows of the model are in, at its scores."""
         left, weight = tree["left"], self.rows[1]
         leaf, n_leaves = self.trainer.leaves(output), int((left == 0).sum())
-        counts, _, shift = (np.ones(len(leaf), np.int32), True, 0) if weight is None else cpu.counts(weight)
+        counts, _, shift = (np.ones(len(leaf), np.int32), True, 0) if weight is None else host.counts(weight)
         total = np.zeros(n_leaves, np.int64)
         np.add.at(total, leaf, counts)
         tree["count"][left == 0] = np.ldexp(total.astype(np.float64), -shift)
@@ -161,10 +162,10 @@ class Training:
             for name in (tree["count"], tree["cover"]):
                 name[node] = name[left[node]] + name[left[node] + 1]
 
-    def reach(self, tree: cpu.Tree, output: int) -> NDArray[np.int32]:
+    def reach(self, tree: Tree, output: int) -> NDArray[np.int32]:
         """The leaf (node) that each training row comes to in the tree just grown for an output."""
         return np.flatnonzero(tree["left"] == 0).astype(np.int32)[self.trainer.leaves(output)]
 
-    def added(self, tree: cpu.Tree, output: int) -> Floats:
+    def added(self, tree: Tree, output: int) -> Floats:
         """What the tree just grown for an output adds to the score of each training row."""
-        return linear.added(tree, self.reach(tree, output), self.values, cpu.threads(self.params["n_jobs"]))
+        return linear.added(tree, self.reach(tree, output), self.values, threads(self.params["n_jobs"]))

@@ -4,7 +4,7 @@ In: the trees of each round, as the core grew them. Out: the trees of the first 
 """
 
 from sapwood.boost.round.training import Floats, Step
-from sapwood.device import cpu
+from sapwood.device import Tree
 from sapwood.model.trees import Trees
 
 BLOCK = 16  # trees that are frozen at once: grown, a small one takes more than twice the room
@@ -16,7 +16,7 @@ class TreeStore:
     def __init__(self, n_outputs: int) -> None:
         self._n_outputs, self._n_trees = n_outputs, 0
         self._blocks: list[Trees] = []
-        self._fresh: list[tuple[cpu.Tree, int]] = []
+        self._fresh: list[tuple[Tree, int]] = []
         self._weights: list[Floats | None] = []  # after each round, of all rounds so far; None where they are 1
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.model.booster import CUSTOM, Booster
 
 
@@ -32,7 +32,7 @@ def described(
     dict
         ``objective``, ``fields``, ``link`` and ``transform``.
     """
-    known = cpu.objectives()
+    known = host.objectives()
     if not isinstance(ours, str):
         return {"objective": f"{library}:{objective}", "fields": {}, "link": CUSTOM, "transform": ours}
     if ours in known:
@@ -42,7 +42,7 @@ def described(
 
 def with_classes(booster: Booster, classes: Any) -> Booster:
     """The model with the labels of its classes, where it has any and its scores are of them."""
-    labels = cpu.objectives().get(booster.objective, {"labels": "a class index"})["labels"]
+    labels = host.objectives().get(booster.objective, {"labels": "a class index"})["labels"]
     if classes is None or len(classes) != max(booster.n_outputs, 2) or labels not in ("0 or 1", "a class index"):
         return booster
     return replace(booster, classes=np.asarray(classes))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood import metric as metrics
 from sapwood.data import ingest
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.explain import shapley
 
@@ -169,7 +169,7 @@ def permutation(ask: Ask) -> Floats:
     for index, group in enumerate(_groups(ask)):
         total = 0.0
         for repeat in range(ask.n_repeats if used.intersection(group) else 0):
-            order = np.argsort(cpu.draw(ask.seed, PERMUTE, repeat, index, judge.n_rows), kind="stable")
+            order = np.argsort(host.draw(ask.seed, PERMUTE, repeat, index, judge.n_rows), kind="stable")
             dealt = [column[order] if j in group else column for j, column in enumerate(table)]
             total += judge.badness(ask.booster._predict_columns(dealt, ask.n_jobs)) - whole
         result.append(total / ask.n_repeats)
@@ -187,7 +187,7 @@ def sage(ask: Ask) -> Floats:
     other = ask.booster._read(ask.X if ask.background is None else ask.background).dense().as_columns()
     n_other = len(other[0])
     if ask.background is None:  # a few rows stand for all
-        chosen = np.sort(np.argsort(cpu.draw(ask.seed, SAGE, 0, 0, n_other), kind="stable")[:32])
+        chosen = np.sort(np.argsort(host.draw(ask.seed, SAGE, 0, 0, n_other), kind="stable")[:32])
         other, n_other = [column[chosen] for column in other], len(chosen)
     groups = _groups(ask)
     unknown = [np.tile(column, judge.n_rows) for column in other]
@@ -204,7 +204,7 @@ def sage(ask: Ask) -> Floats:
 
     nothing, total = badness(set()), np.zeros(len(groups))
     for repeat in range(ask.n_repeats):
-        order = np.argsort(cpu.draw(ask.seed, SAGE, 1, repeat, len(groups)), kind="stable")
+        order = np.argsort(host.draw(ask.seed, SAGE, 1, repeat, len(groups)), kind="stable")
         for way in (order, order[::-1]):
             seen: set[int] = set()
             before = nothing
@@ -404,7 +404,7 @@ class _Judge:
 
     def __init__(self, ask: Ask) -> None:
         booster = ask.booster
-        about = cpu.objectives().get(booster.objective)
+        about = host.objectives().get(booster.objective)
         if about is None and ask.metric is None:
             raise ParameterError(f"objective {booster.objective!r} brings no metric; say which: metric='rmse', say.")
         default = about["metric"] if about else ask.metric

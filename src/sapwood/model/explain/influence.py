@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import ingest
-from sapwood.device import cpu
+from sapwood.device import host
 from sapwood.errors import ParameterError
 from sapwood.model.explain.shapley import refuse_linear
 from sapwood.model.trees import Trees
@@ -62,7 +62,7 @@ def influence(
     result = np.zeros((len(asked), n_rows))
     for t in range(booster.trees.n_trees):
         tree = booster.trees.slice(t, t + 1)
-        _, g, h = cpu.evaluate(booster.objective, fields, scores, label)
+        _, g, h = host.evaluate(booster.objective, fields, scores, label)
         paths = _paths(tree)
         along = paths[trained[:, t]]
         steps = _steps(booster, tree, along, (w * g, w * h, w), smooth)
@@ -138,7 +138,7 @@ def _check(booster: "Booster") -> float:
             "the influence of training rows depends on how a model was trained: one of another library has none."
         )
     params = defaults() | dict(booster.params)
-    about = cpu.objectives().get(booster.objective)
+    about = host.objectives().get(booster.objective)
     newton = about is not None and (
         params["leaf_estimation"] == "newton"
         or (params["leaf_estimation"] == "auto" and about["leaf"] != "exact" and params["hessian"] != "none")

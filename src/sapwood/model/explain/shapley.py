@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sapwood.data import ingest
 from sapwood.data.categories import MISSING
-from sapwood.device import cpu
+from sapwood.device import Explainer, host
+from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.model.explain.by_definition import enumerated
 from sapwood.model.trees import Trees
@@ -137,7 +138,7 @@ def explain(
         raise ParameterError("exact=True is for values, not for interactions, against a background; give one.")
     if exact and space == "raw" and not len(booster.combinations):
         raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
-    n_threads = cpu.threads(n_jobs)
+    n_threads = threads(n_jobs)
     columns = booster._read(X, min_rows=0).dense()
     whole = booster._whole(columns)
     core = booster._explainer if by is None else explainer(booster, by)
@@ -152,7 +153,7 @@ def explain(
         other = booster._whole(booster._read(background).dense())
         scores = booster.predict(background, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
         if space == "raw" and not exact:
-            means = [cpu.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
+            means = [host.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
             values, base = ask.values(other.table), np.tile(means, (columns.n_rows, 1))
         else:
             curve = _curve(booster, space, y, columns.n_rows, n_threads, exact)
@@ -171,7 +172,7 @@ def explain(
     )
 
 
-def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
+def explainer(booster: "Booster", by: str | None = None) -> Explainer:
     """The trees as the core explains them; a branch weighs what `by` says, or rows where the model has counted them."""
     trees = booster.trees
     refuse_linear(trees)
@@ -180,7 +181,7 @@ def explainer(booster: "Booster", by: str | None = None) -> cpu.Explainer:
     if by not in WEIGHTS:
         raise ParameterError(f"by={by!r} is unknown; {suggest(str(by), WEIGHTS)}")
     n_columns = booster.n_columns + len(booster.combinations)
-    return cpu.Explainer(n_columns, booster.n_outputs, *trees.structure, getattr(trees, by))
+    return booster.device.Explainer(n_columns, booster.n_outputs, *trees.structure, getattr(trees, by))
 
 
 def refuse_linear(trees: Trees) -> None:
@@ -311,7 +312,7 @@ class _Ask:
     """A question to the core that differs in the background only."""
 
     booster: "Booster"
-    core: cpu.Explainer
+    core: Explainer
     columns: ingest.Columns
     interactions: bool
     n_threads: int
@@ -362,7 +363,7 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int, 
         )
     if space != "loss":
         return booster._link(n_threads)
-    about = cpu.objectives().get(booster.objective)
+    about = host.objectives().get(booster.objective)
     fields = {name: one for name, one in booster.fields.items() if not isinstance(one, list)}
     if about is None or not about["pointwise"] or about["adaptive"] or len(fields) < len(booster.fields):
         raise ParameterError(
@@ -374,7 +375,7 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int, 
     flat = np.ascontiguousarray(label.ravel())
 
     def loss(scores: Floats) -> Floats:
-        return cpu.evaluate(booster.objective, fields, np.ascontiguousarray(scores).ravel(), flat)[0].reshape(
+        return host.evaluate(booster.objective, fields, np.ascontiguousarray(scores).ravel(), flat)[0].reshape(
             label.shape
         )
 

@@ -24,7 +24,7 @@ DATA = {
 
 def loss(booster: sw.Booster, y: Any) -> float:
     raw = booster.predict(X, raw=True)
-    return float(sw.device.cpu.evaluate(booster.objective, dict(booster.fields), raw, y)[0].mean())
+    return float(sw.device.host.evaluate(booster.objective, dict(booster.fields), raw, y)[0].mean())
 
 
 def one_tree(name: str, **params: Any) -> sw.Booster:
@@ -55,7 +55,7 @@ def test_the_step_of_a_tree_is_the_best_one(name: str) -> None:
     raw, base = plain.predict(X, raw=True), plain.base[0]
     for factor in (0.9, 0.99, 1.01, 1.1):
         moved = base + factor * (raw - base)
-        other = sw.device.cpu.evaluate(name, dict(plain.fields), moved, DATA[name])[0].mean()
+        other = sw.device.host.evaluate(name, dict(plain.fields), moved, DATA[name])[0].mean()
         assert best <= other + 1e-15
 
 

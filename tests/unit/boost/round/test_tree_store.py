@@ -5,11 +5,11 @@ import pytest
 
 from sapwood.boost.leaves.linear import scaled
 from sapwood.boost.round.tree_store import BLOCK, TreeStore
-from sapwood.device import cpu
+from sapwood.device import Tree
 from sapwood.model.trees import DTYPES, Trees
 
 
-def tree(seed: int) -> cpu.Tree:
+def tree(seed: int) -> Tree:
     """A stump by a number or a set of categories, whose leaves may have terms."""
     rng = np.random.default_rng(seed)
     by_set = seed % 3 == 0

@@ -1,0 +1,50 @@
+"""What the native core knows and does on the host, whatever device holds the rows: plug-ins, draws, small functions.
+
+In: names, seeds, arrays. Out: facts, draws, arrays.
+"""
+
+from sapwood._core import (
+    EVERY_VALUE,
+    combine,
+    counts,
+    cuts,
+    distinct,
+    draw,
+    encode,
+    evaluate,
+    exact_sum,
+    growers,
+    hash_order,
+    isa,
+    linear_values,
+    link,
+    math,
+    n_workers,
+    objectives,
+    samplers,
+    set_isa,
+    weight_sum,
+)
+
+__all__ = [
+    "EVERY_VALUE",
+    "combine",
+    "counts",
+    "cuts",
+    "distinct",
+    "draw",
+    "encode",
+    "evaluate",
+    "exact_sum",
+    "growers",
+    "hash_order",
+    "isa",
+    "linear_values",
+    "link",
+    "math",
+    "n_workers",
+    "objectives",
+    "samplers",
+    "set_isa",
+    "weight_sum",
+]

@@ -1,0 +1,83 @@
+"""How many threads: what the user asked for, and what the operating system allows.
+
+In: `n_jobs`. Out: a number of threads.
+"""
+
+import os
+from functools import cache
+from operator import index
+from pathlib import Path, PurePosixPath
+
+from sapwood.errors import ParameterError
+
+MAX_THREADS = 256  # the size of the core's pool
+
+
+def threads(n_jobs: int | None) -> int:
+    """Turn ``n_jobs`` into a number of threads.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None and -1 mean every CPU this process may use, -2 all but one, and so on. More than there are is allowed,
+        up to four times as many.
+
+    Returns
+    -------
+    int
+        Between 1 and 256.
+    """
+    try:
+        n_jobs = None if n_jobs is None else index(n_jobs)
+    except TypeError as cause:
+        raise ParameterError(
+            f"n_jobs={n_jobs!r} is not an integer; choose 1 or more, or None for every CPU."
+        ) from cause
+    if n_jobs == 0:
+        raise ParameterError("n_jobs=0 asks for no thread; choose 1 or more, or None for every available CPU.")
+    cpus = available()
+    if n_jobs is None:
+        return min(cpus, MAX_THREADS)
+    wanted = n_jobs if n_jobs > 0 else max(1, cpus + 1 + n_jobs)
+    return min(wanted, 4 * cpus, MAX_THREADS)
+
+
+def available() -> int:
+    """CPUs this process may use: those of its affinity, as far as the quota of its cgroup allows."""
+    try:
+        cpus = len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        cpus = os.cpu_count() or 1
+    return max(1, min(cpus, quota()))
+
+
+@cache  # once a process: a prediction of one row cannot wait for a dozen small files
+def quota(own: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgroup")) -> int:
+    """The whole CPUs that every cgroup from ours up to the root grants; `MAX_THREADS` where none sets a limit.
+
+    ::
+
+        0::/a/b                v2: mount/a/b/cpu.max               "max 100000" or "150000 100000"
+        4:cpu,cpuacct:/a/b     v1: mount/cpu,cpuacct/a/b/cpu.cfs_quota_us (-1 = none) and cpu.cfs_period_us
+    """
+    granted = float(MAX_THREADS)
+    for line in _text(own).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        group = PurePosixPath(path)
+        for level in (group, *group.parents):  # a container may see only the root of the path its host knows
+            room = mount / controllers / str(level).lstrip("/")
+            limit = _text(room / "cpu.max") or f"{_text(room / 'cpu.cfs_quota_us')} {_text(room / 'cpu.cfs_period_us')}"
+            match limit.split():
+                case [amount, period] if amount.isdigit():
+                    granted = min(granted, int(amount) / int(period))
+    return int(granted)
+
+
+def _text(path: Path) -> str:
+    """The content of a small system file, empty where there is none."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
