@@ -24,7 +24,7 @@ double py_weight_sum(Doubles weight, int n_threads) {
 nb::tuple py_counts(Doubles weight) {
   const int64_t n = (int64_t)weight.shape(0);
   RowWeights w(weights_of(weight, n), n);
-  return nb::make_tuple(array(std::move(w.multiple)), w.whole, w.shift);
+  return nb::make_tuple(array(std::move(w.repeats)), w.whole, w.shift);
 }
 
 nb::ndarray<nb::numpy, uint64_t> py_draw(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b, int64_t n) {

@@ -99,7 +99,7 @@ nb::ndarray<nb::numpy, double> py_link(const std::string& name, Doubles2 raw, in
     constexpr int64_t ROWS_EACH = 4096;
     run(n_threads, (n + ROWS_EACH - 1) / ROWS_EACH, [&](int64_t t, int) {
       const int64_t at = t * ROWS_EACH;
-      kernels().link(kind, raw.data() + at * k, out.data() + at * k, std::min(ROWS_EACH, n - at), k);
+      kernels().apply_link(kind, raw.data() + at * k, out.data() + at * k, std::min(ROWS_EACH, n - at), k);
     });
   });
   return array(std::move(out), {(size_t)n, (size_t)k});

@@ -40,13 +40,13 @@ Trainer::Trainer(const Binned& binned, const double* label, bool label_planes, c
   n_live_ = n_repeats_ = n_;
   if (weights_.given) {
     n_live_ = n_repeats_ = 0;
-    for (const int32_t m : weights_.multiple) n_live_ += m > 0, n_repeats_ += weights_.whole ? m : m > 0;
+    for (const int32_t m : weights_.repeats) n_live_ += m > 0, n_repeats_ += weights_.whole ? m : m > 0;
     zeros_ = n_live_ < n_;
     if (!weights_.whole) {
       factor_.assign(weight, weight + n_);
     } else if (zeros_) {
       factor_.resize(n_);
-      for (int64_t i = 0; i < n_; i++) factor_[i] = weights_.multiple[i] > 0;
+      for (int64_t i = 0; i < n_; i++) factor_[i] = weights_.repeats[i] > 0;
     }
     if (!factor_.empty()) factor_at_ = factor_.data();
     weights_.real = nullptr;
@@ -93,7 +93,7 @@ void Trainer::labels_as_bytes() {
 
 std::vector<double> Trainer::start() {
   std::vector<double> w, x, out;
-  if (weights_.whole) w.assign(weights_.multiple.begin(), weights_.multiple.end());
+  if (weights_.whole) w.assign(weights_.repeats.begin(), weights_.repeats.end());
   const double* weight = weights_.whole ? w.data() : weights_.given ? factor_at_ : nullptr;
   const double total = weights_.given ? weight_sum(weight, n_, n_threads_) : (double)n_;
   for (int k = 0; k < n_outputs_; k++) {
@@ -137,8 +137,8 @@ void Trainer::flush_scores(int output) {
   if (!pending_[output]) return;
   run(threads_for(n_, n_threads_), task_count(n_), [&](int64_t t, int) {
     const int64_t at = t * TASK_ROWS;
-    kernels().add_leaves(score_.as<double>() + output * n_ + at, numbers_[output], at, value_[output].data(),
-                         (int)std::min(TASK_ROWS, n_ - at));
+    kernels().add_leaf_values(score_.as<double>() + output * n_ + at, numbers_[output], at, value_[output].data(),
+                              (int)std::min(TASK_ROWS, n_ - at));
   });
   pending_[output] = 0;
 }
@@ -169,19 +169,19 @@ bool Trainer::pass(bool pending) {
     const int64_t at = t * TASK_ROWS;
     GradientArgs a{};
     a.n = std::min(TASK_ROWS, n_ - at), a.plane = n_, a.n_outputs = n_outputs_, a.objective = objective_;
-    a.score = score_.as<double>() + at, a.leaf = numbers_.data(), a.first = at, a.value = value.data(),
+    a.score = score_.as<double>() + at, a.leaf = numbers_.data(), a.first = at, a.leaf_value = value.data(),
     a.label = label_ + at, a.label_plane = label_planes_ ? n_ : 0, a.field = field_.data(), a.n_fields = n_fields_;
     a.byte_label = byte_label_.empty() ? nullptr : byte_label_.data() + at;
     if (given_g_ != nullptr) a.given_g = given_g_ + at, a.given_h = given_h_ + at;
-    a.unit_search = unit_search_, a.unit_leaf = unit_leaf_;
-    a.factor = factor_at_ == nullptr ? nullptr : factor_at_ + at;
-    a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
+    a.unit_hessian_search = unit_search_, a.unit_hessian_leaf = unit_leaf_;
+    a.weight = factor_at_ == nullptr ? nullptr : factor_at_ + at;
+    a.repeats = multiplied() ? weights_.repeats.data() + at : nullptr;
     a.narrow = narrow_.data(), a.wide = wide_.data();
-    a.packed = words_ ? packed_.as<int32_t>() + at : nullptr, a.fine = fine_.as<Pair>() + at,
-    a.coarse = multiplied() ? coarse_.as<Pair>() + at : nullptr;
-    a.apart = unit_search_ && !unit_leaf_ ? apart_.as<Pair>() + at : nullptr;
+    a.packed = words_ ? packed_.as<int32_t>() + at : nullptr, a.leaf_pairs = fine_.as<Pair>() + at,
+    a.search_pairs_narrow = multiplied() ? coarse_.as<Pair>() + at : nullptr;
+    a.search_pairs_wide = unit_search_ && !unit_leaf_ ? apart_.as<Pair>() + at : nullptr;
     a.scratch = mine.scratch.data();
-    a.max_g = mine.max_g.data(), a.max_h = mine.max_h.data(), a.max_search = mine.max_search.data();
+    a.max_g = mine.max_g.data(), a.max_h = mine.max_h.data(), a.max_search_h = mine.max_search.data();
     a.sum_g = mine.sum_g.data(), a.sum_h = mine.sum_h.data();
     kernels().gradients(a);
   });
@@ -275,7 +275,7 @@ double Trainer::deviation(int output) const {
   const Pair* wide = (unit_search_ && !unit_leaf_ ? apart_ : fine_).as<Pair>() + output * n_;
   __int128 square = 0, bend = 0;
   for (int64_t i = 0; i < n_; i++) {
-    const int64_t w = weights_.given ? (weights_.whole ? weights_.multiple[i] : weights_.multiple[i] > 0) : 1;
+    const int64_t w = weights_.given ? (weights_.whole ? weights_.repeats[i] : weights_.repeats[i] > 0) : 1;
     square += (__int128)((int64_t)wide[i].g * wide[i].g) * w, bend += (__int128)wide[i].h * w;
   }
   return bend == 0 ? 0.0 : __builtin_sqrt((double)square / (double)bend);
@@ -299,7 +299,7 @@ Gradients Trainer::quantised(int output, const Limits& limits) const {
     double most = 0.0;
     const Pair* h = narrow && multiplied() ? coarse_.as<Pair>() + at : wide;
     auto look = [&](int64_t row, int64_t place) {  // place: in packed
-      const int32_t m = weights_.given ? weights_.multiple[row] : 1;
+      const int32_t m = weights_.given ? weights_.repeats[row] : 1;
       if (m == 0) return;
       const double each = q.packed != nullptr ? (double)(q.packed[place] & 0xffff) : (double)h[row].h;
       most = std::max(most, weights_.whole ? each : each / m);

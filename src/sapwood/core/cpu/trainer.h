@@ -79,7 +79,7 @@ class Trainer {
   bool narrow_enough(int64_t sum_g, int64_t sum_h, int64_t rows) const;
   SampleThreshold find_threshold(const SamplerInfo& info, std::vector<double>& field, double subsample,
                                  uint64_t tie_key);
-  void weigh(int output);
+  void requantise(int output);
   void spread(int output);
   // The sizes that the sampler looks at are those of the wide numbers.
   bool by_gradient() const { return sampler_info(sampler_).absolute && n_outputs_ == 1 && !multiplied(); }

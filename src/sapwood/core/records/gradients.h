@@ -12,7 +12,7 @@ struct Gradients {     // of one output, in fixed point
   const Pair* fine;    // (n) wide pairs
   bool listed,
       fine_listed;  // packed and fine are of the sampled rows only, in their order, from each shard's first row's place on
-  bool constant_hessian;         // every row has the same hessian, and multiples are 1
+  bool constant_hessian;         // every row has the same hessian, and repeats are 1
   double max_hessian_per_count;  // the largest quantised hessian per unit of count: count >= H / most_per_count
 };
 

@@ -294,7 +294,7 @@ struct Quantiles {
       const int here = (int)n;
       std::copy(next, next + here, rows);
       n = find(i + STRIPE_ROWS, next);
-      kernels().turn(rows, here, x, STRIPE_ROWS);
+      kernels().transpose16(rows, here, x, STRIPE_ROWS);
       f(x + (first - at[0]) * STRIPE_ROWS, i, here);
     }
     return true;
@@ -322,7 +322,7 @@ struct Quantiles {
         size_t at = filled[k];
         for (int j = 0; j < n; j++) {
           to.keys[at] = ordered((Real)x[j]);
-          if (weights.given) to.weights[at] = weights.multiple[places[i + j].global];
+          if (weights.given) to.weights[at] = weights.repeats[places[i + j].global];
           at += is_finite(x[j]);
         }
         filled[k] = at;

@@ -48,7 +48,7 @@ class TransposedStripe {  // some rows of a table
       const Column& head = chunk_.columns[at];
       const char* rows[ROWS];
       for (int i = 0; i < n_; i++) rows[i] = head.data + (first_ + i) * head.stride;
-      kernels().turn(rows, n_, x_, ROWS);
+      kernels().transpose16(rows, n_, x_, ROWS);
       at_ = at;
     }
     return x_ + (column - at) * ROWS;

@@ -17,12 +17,12 @@ RowWeights::RowWeights(const double* w, int64_t n) {
   }
   whole = whole && top <= 0x1p20 && sum <= 0x1p31;
   unit = whole && top <= 1.0;
-  multiple.resize(n);
+  repeats.resize(n);
   shift = whole ? 0 : 30 - exponent_of(top);
   const double scale = whole ? 1.0 : power_of_two(shift);
   for (int64_t i = 0; i < n; i++) {
     const int32_t m = (int32_t)rounded(w[i] * scale);
-    multiple[i] = m == 0 && w[i] > 0.0 ? 1 : m;
+    repeats[i] = m == 0 && w[i] > 0.0 ? 1 : m;
   }
   if (!whole) real = w;
 }

@@ -48,7 +48,7 @@ class Categories {
     auto pick = [&](size_t n) { return random == nullptr ? -1 : (int)((unsigned __int128)*random * n >> 64); };
     const int32_t* codes = space(bins.n_codes());
     auto live = [&](int64_t least) {
-      return kernels().live(bins.sums, bins.packed, bins.n_codes(), least, space(bins.n_codes()));
+      return kernels().codes_in_node(bins.sums, bins.packed, bins.n_codes(), least, space(bins.n_codes()));
     };
     if (one_by_one(c, bins.n)) {
       const int used = live(1);

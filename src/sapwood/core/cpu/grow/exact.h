@@ -137,7 +137,7 @@ class Exact {
 
   Sums row(int64_t r) const {
     if (q_.packed != nullptr) return {q_.packed[r] >> 16, q_.packed[r] & 0xffff};
-    const int64_t m = in_.weights.whole ? in_.weights.multiple[r] : 1;
+    const int64_t m = in_.weights.whole ? in_.weights.repeats[r] : 1;
     return {q_.search[r].g * m, q_.search[r].h * m};
   }
   Sums sum(const Line& l, int64_t begin, int64_t end) const {
@@ -173,7 +173,7 @@ class Exact {
     x.lead = n_values == 0 || l.codes[0] > 0;
     SortedSumsArgs a{};
     a.rows = l.rows, a.codes = l.codes, a.n = n_values;
-    a.packed = q_.packed, a.pairs = q_.search, a.multiple = in_.weights.whole ? in_.weights.multiple.data() : nullptr;
+    a.packed = q_.packed, a.pairs = q_.search, a.repeats = in_.weights.whole ? in_.weights.repeats.data() : nullptr;
     a.words = x.bins.packed, a.sums = sums + x.lead * (a.words ? 1 : 2), a.values = codes + x.lead;
     sums[0] = sums[1] = 0, codes[0] = 0;
     x.bins.n = x.lead + (int)k_.sorted_sums(a);

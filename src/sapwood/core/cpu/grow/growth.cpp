@@ -205,7 +205,7 @@ class Growth {
   int64_t count_of(const Node& n) const {
     if (!in_.weights.given) return n.n_rows;
     int64_t count = 0;
-    t_.each_row(n, [&](const Shard& s, int64_t row) { count += in_.weights.multiple[s.first + row]; });
+    t_.each_row(n, [&](const Shard& s, int64_t row) { count += in_.weights.repeats[s.first + row]; });
     return count;
   }
 
@@ -716,8 +716,8 @@ class Growth {
         const int64_t first = task * CHUNK, end = std::min(s.n_rows, first + CHUNK);
         uint8_t number[CHUNK];
         for (int64_t at = first; at < end; at += BLOCK)
-          k_.leaves(planes.data(), (size_t)at, m.nodes.data(), (int)m.nodes.size(), m.n_bits, mine.reach.data(),
-                    number + (at - first));
+          k_.find_leaves(planes.data(), (size_t)at, m.nodes.data(), (int)m.nodes.size(), m.n_bits, mine.reach.data(),
+                         number + (at - first));
         memcpy(leaf + s.first + first, number, (size_t)(end - first));
         LeafSumArgs a{number,   nullptr, (int32_t)first, q_.fine_listed, q_.fine + s.first + first, (int)(end - first),
                       mine.sums};
@@ -725,9 +725,9 @@ class Growth {
           const auto from = std::lower_bound(rows->begin(), rows->end(), (int32_t)first),
                      to = std::lower_bound(from, rows->end(), (int32_t)end);
           a.rows = rows->data() + (from - rows->begin()), a.n = (int)(to - from);
-          if (a.listed) a.q = q_.fine + s.first + (from - rows->begin());
+          if (a.gathered) a.q = q_.fine + s.first + (from - rows->begin());
         }
-        k_.sum_leaves(a);
+        k_.sum_by_leaf(a);
       });
     }
     for (const Local& l : local)
@@ -771,7 +771,7 @@ class Growth {
         }
         p.count = m;
       } else {
-        const int32_t* times = in_.weights.multiple.data() + first;
+        const int32_t* times = in_.weights.repeats.data() + first;
         for (int64_t i = 0; i < m; i++) {
           const int64_t r = ids == nullptr ? p.s.begin + i : ids[i], w = in_.weights.whole ? times[r] : 1;
           p.sum.g += q[r].g * w, p.sum.h += q[r].h * w;

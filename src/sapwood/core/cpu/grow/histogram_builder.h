@@ -169,7 +169,7 @@ class HistogramBuilder {
     codes += (size_t)begin * g.stride * g.code_bytes;
     if (words == nullptr)
       k_.histogram_pairs(codes, g.code_bytes == 2, g.stride, t.width, ids, n_rows, q_.search + shard.first + begin,
-                         weights_.whole ? weights_.multiple.data() + shard.first + begin : nullptr, at, hist);
+                         weights_.whole ? weights_.repeats.data() + shard.first + begin : nullptr, at, hist);
     else if (g.code_bytes == 2)
       k_.histogram_wide((const uint16_t*)codes, g.stride, t.width, ids, n_rows, words, at, hist);
     else k_.histogram((const uint8_t*)codes, g.stride, t.width, ids, n_rows, words, hist + at[0]);
@@ -185,7 +185,7 @@ class HistogramBuilder {
     if (words != nullptr) k_.histogram_lists(offset, codes, ids, n_rows, words, hist);
     else
       k_.histogram_lists_pairs(offset, codes, ids, n_rows, q_.search + shard.first + begin,
-                               weights_.whole ? weights_.multiple.data() + shard.first + begin : nullptr, hist);
+                               weights_.whole ? weights_.repeats.data() + shard.first + begin : nullptr, hist);
   }
 
   // Sums of the usual codes of thin columns, in slots first .. last - 1: what the others leave of the node's.

@@ -148,7 +148,7 @@ class SplitFinder {
     while (k < columns.size() && b_.layout.members[columns[k]].slot < last) {
       const int c = columns[k], run = own_columns() || runs_.empty() ? 0 : runs_[k];
       if (run > 1)
-        for (uint64_t may = k_.promising(t_.column(n.hist, c), n.hist.packed, run, n.sum, penalty_, best.score);
+        for (uint64_t may = k_.may_split(t_.column(n.hist, c), n.hist.packed, run, n.sum, penalty_, best.score);
              may != 0; may &= may - 1)
           scan(columns[k + __builtin_ctzll(may)]);
       else if (!hopeless(n, c)) scan(c);
@@ -190,7 +190,7 @@ class SplitFinder {
     const double bar = found.score;
     if (b_.is_category[c]) found = scan_sets(n, id, c, bins, found, {});
     else if (constrained_ || ranker_.cosine()) found = scan_constrained(n, id, c, bins, found, {});
-    else k_.scan(bins.sums, bins.packed, 0, bins.n, bins.missing, n.sum, penalty_, c, found);
+    else k_.scan_column(bins.sums, bins.packed, 0, bins.n, bins.missing, n.sum, penalty_, c, found);
     if (found.column != c) return;
     if (counts_rows_ && !count_bound_holds(found.left.h, n.sum.h)) {
       std::vector<int64_t> room;
@@ -245,7 +245,7 @@ class SplitFinder {
     int first = 0, last = bins.n - 1;
     for (int64_t rows = count[0]; (double)rows < min_count_ && first < last; rows += count[first]) first++;
     for (int64_t rows = count[last]; (double)rows < min_count_ && first < last; rows += count[last]) last--;
-    if (first < last) k_.scan(bins.sums, bins.packed, first, last + 1, false, n.sum, penalty_, c, best);
+    if (first < last) k_.scan_column(bins.sums, bins.packed, first, last + 1, false, n.sum, penalty_, c, best);
   }
 
   // The scan of one column that knows the rules and, where they are counted, the rows of each bin.

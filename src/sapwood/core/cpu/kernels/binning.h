@@ -8,7 +8,7 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-static void turn(const char* const* rows, int n, float* x, size_t plane) {
+static void transpose16(const char* const* rows, int n, float* x, size_t plane) {
   int i = 0;
 #if defined(__AVX512BW__)
   for (; i + 16 <= n; i += 16) {
@@ -45,7 +45,7 @@ static void turn(const char* const* rows, int n, float* x, size_t plane) {
 
 // WIDTH columns at a time: a store a row, where one of each code would be WIDTH.
 template <class Word, int WIDTH = sizeof(Word)>
-static void weave_words(const uint8_t* const* columns, int n, uint8_t* rows, size_t stride) {
+static void interleave_words(const uint8_t* const* columns, int n, uint8_t* rows, size_t stride) {
   Word word[BLOCK];
   for (int i = 0; i < n; i++) word[i] = columns[0][i];
   for (int c = 1; c < WIDTH; c++) {
@@ -57,9 +57,9 @@ static void weave_words(const uint8_t* const* columns, int n, uint8_t* rows, siz
 
 static void interleave(const uint8_t* const* columns, int width, int n, uint8_t* rows, size_t stride) {
   int c = 0;
-  for (; c + 8 <= width; c += 8) weave_words<uint64_t>(columns + c, n, rows + c, stride);
-  for (; c + 4 <= width; c += 4) weave_words<uint32_t>(columns + c, n, rows + c, stride);
-  for (; c < width; c++) weave_words<uint8_t>(columns + c, n, rows + c, stride);
+  for (; c + 8 <= width; c += 8) interleave_words<uint64_t>(columns + c, n, rows + c, stride);
+  for (; c + 4 <= width; c += 4) interleave_words<uint32_t>(columns + c, n, rows + c, stride);
+  for (; c < width; c++) interleave_words<uint8_t>(columns + c, n, rows + c, stride);
 }
 
 // A branchless binary search, 16 values in step so that their loads overlap. `cuts` is padded with +inf to a power of two.

@@ -11,9 +11,9 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-static void add_leaves(double* score, const LeafIds& leaf, int64_t first, const double* value, int n) {
-  if (leaf.wide) add_picked(score, (const uint16_t*)leaf.data + first, value, n);
-  else add_picked(score, (const uint8_t*)leaf.data + first, value, n);
+static void add_leaf_values(double* score, const LeafIds& leaf, int64_t first, const double* value, int n) {
+  if (leaf.wide) lookup_add(score, (const uint16_t*)leaf.data + first, value, n);
+  else lookup_add(score, (const uint8_t*)leaf.data + first, value, n);
 }
 
 // e^x of a block, step by step: a loop over all the steps is so long that few vectors are on their way at a time (1.3 to 1.8 times
@@ -92,7 +92,7 @@ static void derive(const GradientArgs& a, const double* label, const double* p, 
 }
 
 // The maximum of the bits of |x|: of integers, since a float maximum would not become vector code.
-static uint64_t top_bits(uint64_t top, const double* x, int n) {
+static uint64_t max_abs_bits(uint64_t top, const double* x, int n) {
   int64_t most = (int64_t)top;
   for (int i = 0; i < n; i++) {
     const int64_t b = (int64_t)(bits_of(x[i]) & 0x7fffffffffffffffu);
@@ -111,19 +111,20 @@ static void quantise_pairs(const double* g, const double* h, int n, const Scale&
 }
 
 // Fixed point of one block: `h` are the hessians of the leaf values, `search` those of the split search, often the same.
-static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, const double* g, const double* h,
+static void quantise_block(const QuantiseArgs& a, int k, int64_t at, int n, const double* g, const double* h,
                            const double* search) {
-  a.max_g[k] = top_bits(a.max_g[k], g, n);
-  a.max_h[k] = top_bits(a.max_h[k], h, n);
-  a.max_search[k] = search == h ? a.max_h[k] : top_bits(a.max_search[k], search, n);
+  a.max_g[k] = max_abs_bits(a.max_g[k], g, n);
+  a.max_h[k] = max_abs_bits(a.max_h[k], h, n);
+  a.max_search_h[k] = search == h ? a.max_h[k] : max_abs_bits(a.max_search_h[k], search, n);
   const int64_t row = k * a.plane + at;
-  quantise_pairs(g, h, n, a.wide[k], a.fine + row);
-  if (a.apart != nullptr) quantise_pairs(g, search, n, {WIDE, a.narrow[k].g, a.narrow[k].h}, a.apart + row);
+  quantise_pairs(g, h, n, a.wide[k], a.leaf_pairs + row);
+  if (a.search_pairs_wide != nullptr)
+    quantise_pairs(g, search, n, {WIDE, a.narrow[k].g, a.narrow[k].h}, a.search_pairs_wide + row);
   if (a.packed == nullptr) return;
   const double ngs = g_scale(a.narrow[k]), nhs = h_scale(a.narrow[k]);
   int32_t* packed = a.packed + row;
   int64_t sum_g = 0, sum_h = 0;
-  if (a.multiple == nullptr) {
+  if (a.repeats == nullptr) {
     uint32_t part_g = 0,
              part_h = 0;  // a block's sums fit: 512 * 2^14; unsigned, since scales of last time may be too large
     for (int i = 0; i < n; i++) {
@@ -134,11 +135,11 @@ static void quantise_block(const GradientArgs& a, int k, int64_t at, int n, cons
     }
     sum_g = part_g, sum_h = part_h;
   } else {
-    Pair* coarse = a.coarse + row;
+    Pair* coarse = a.search_pairs_narrow + row;
     for (int i = 0; i < n; i++) {
       const int32_t qg = quantise_g(g[i], ngs), qh = quantise_h(search[i], nhs);
       coarse[i] = {qg, qh};
-      const int64_t w = a.multiple[at + i];
+      const int64_t w = a.repeats[at + i];
       sum_g += w * (qg < 0 ? -(int64_t)qg : qg);
       sum_h += w * qh;
     }
@@ -154,7 +155,8 @@ static void gradients_of(const GradientArgs& a) {
   for (int64_t at = 0; at < a.n; at += BLOCK) {
     const int n = (int)(a.n - at < BLOCK ? a.n - at : BLOCK);
     for (int k = 0; k < a.n_outputs; k++)
-      if (a.value[k] != nullptr) add_leaves(a.score + k * a.plane + at, a.leaf[k], a.first + at, a.value[k], n);
+      if (a.leaf_value[k] != nullptr)
+        add_leaf_values(a.score + k * a.plane + at, a.leaf[k], a.first + at, a.leaf_value[k], n);
     const double* label = a.label + at;
     double of_bytes[BLOCK];
     if (a.byte_label != nullptr) {
@@ -168,20 +170,20 @@ static void gradients_of(const GradientArgs& a) {
       } else {
         for (int i = 0; i < n; i++) g[i] = a.given_g[k * a.plane + at + i], h[i] = a.given_h[k * a.plane + at + i];
       }
-      const double* search = a.unit_search && !a.unit_leaf ? unit : h;
+      const double* search = a.unit_hessian_search && !a.unit_hessian_leaf ? unit : h;
       if (search == unit)
-        for (int i = 0; i < n; i++) unit[i] = a.factor != nullptr ? a.factor[at + i] : 1.0;
-      if (a.unit_leaf)
+        for (int i = 0; i < n; i++) unit[i] = a.weight != nullptr ? a.weight[at + i] : 1.0;
+      if (a.unit_hessian_leaf)
         for (int i = 0; i < n; i++) h[i] = 1.0;
-      if (a.factor != nullptr)
-        for (int i = 0; i < n; i++) g[i] = g[i] * a.factor[at + i], h[i] = h[i] * a.factor[at + i];
+      if (a.weight != nullptr)
+        for (int i = 0; i < n; i++) g[i] = g[i] * a.weight[at + i], h[i] = h[i] * a.weight[at + i];
       quantise_block(a, k, at, n, g, h, search);
     }
   }
 }
 
 template <class Objective>
-static void evaluate_of(const double* field, const double* score, const double* label, int n, Derived out) {
+static void evaluate_of(const double* field, const double* score, const double* label, int n, LossGradHess out) {
   if (out.loss == nullptr) return grad_hess_block<Objective>(score, label, field, n, out.g, out.h);
   double* __restrict loss = out.loss;
   double* __restrict g = out.g, * __restrict h = out.h;  // in one loop they may share an exp
@@ -203,14 +205,15 @@ static void knots_of(const double* field, const double* score, const double* lab
 #define SAPWOOD_ENTRY(T) {gradients_of<T>, evaluate_of<T>, knots_of<T>},
 static constexpr struct {
   void (*gradients)(const GradientArgs&);
-  void (*evaluate)(const double*, const double*, const double*, int, Derived);
+  void (*evaluate)(const double*, const double*, const double*, int, LossGradHess);
   void (*knots)(const double*, const double*, const double*, int, double*, double*, double*);
 } OBJECTIVES[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ENTRY)};
 #undef SAPWOOD_ENTRY
 
 static void gradients(const GradientArgs& a) { OBJECTIVES[a.objective].gradients(a); }
 
-static void evaluate(int objective, const double* field, const double* score, const double* label, int n, Derived out) {
+static void evaluate(int objective, const double* field, const double* score, const double* label, int n,
+                     LossGradHess out) {
   OBJECTIVES[objective].evaluate(field, score, label, n, out);
 }
 
@@ -231,7 +234,7 @@ static void margins(const double* score, int64_t plane, int n_outputs, int k, in
 }
 
 // raw scores (n, n_outputs) to predictions, by a link of math/types.h
-static void link(int kind, const double* raw, double* out, int64_t n, int n_outputs) {
+static void apply_link(int kind, const double* raw, double* out, int64_t n, int n_outputs) {
   const int64_t all = n * n_outputs;
   auto blocks = [&](auto&& of) {
     double block[BLOCK];  // raw and out may be the same

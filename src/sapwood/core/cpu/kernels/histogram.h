@@ -148,7 +148,7 @@ static void histogram_wide(const uint16_t* __restrict codes, size_t stride, int 
 
 template <class Code>
 static void pairs_of(const Code* __restrict codes, size_t stride, int width, const int32_t* __restrict rows, int64_t n,
-                     const Pair* __restrict q, const int32_t* __restrict multiple, const size_t* __restrict at,
+                     const Pair* __restrict q, const int32_t* __restrict repeats, const size_t* __restrict at,
                      int64_t* __restrict hist) {
   for (int64_t i = 0; i < n; i++) {
     const size_t r = rows == nullptr ? (size_t)i : (size_t)(uint32_t)rows[i];
@@ -158,7 +158,7 @@ static void pairs_of(const Code* __restrict codes, size_t stride, int width, con
       __builtin_prefetch(codes + later * stride + width - 1, 0, 2);
       __builtin_prefetch(q + later, 0, 2);
     }
-    const int64_t w = multiple == nullptr ? 1 : multiple[r];
+    const int64_t w = repeats == nullptr ? 1 : repeats[r];
     const int64_t g = q[r].g * w, h = q[r].h * w;
     const Code* row = codes + r * stride;
     for (int c = 0; c < width; c++) {
@@ -170,9 +170,9 @@ static void pairs_of(const Code* __restrict codes, size_t stride, int width, con
 }
 
 static void histogram_pairs(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows,
-                            int64_t n, const Pair* q, const int32_t* multiple, const size_t* at, int64_t* hist) {
-  if (wide_codes) pairs_of((const uint16_t*)codes, stride, width, rows, n, q, multiple, at, hist);
-  else pairs_of((const uint8_t*)codes, stride, width, rows, n, q, multiple, at, hist);
+                            int64_t n, const Pair* q, const int32_t* repeats, const size_t* at, int64_t* hist) {
+  if (wide_codes) pairs_of((const uint16_t*)codes, stride, width, rows, n, q, repeats, at, hist);
+  else pairs_of((const uint8_t*)codes, stride, width, rows, n, q, repeats, at, hist);
 }
 
 // Lists: `add(i, r)` gives what is added for row r, the i-th of them.
@@ -198,9 +198,9 @@ static void histogram_lists(const uint32_t* offset, const uint16_t* codes, const
 }
 
 static void histogram_lists_pairs(const uint32_t* offset, const uint16_t* codes, const int32_t* rows, int64_t n,
-                                  const Pair* q, const int32_t* multiple, int64_t* hist) {
+                                  const Pair* q, const int32_t* repeats, int64_t* hist) {
   each_list(offset, codes, rows, n, [&](int64_t, size_t r, const uint16_t* at, const uint16_t* end) {
-    const int64_t w = multiple == nullptr ? 1 : multiple[r], g = q[r].g * w, h = q[r].h * w;
+    const int64_t w = repeats == nullptr ? 1 : repeats[r], g = q[r].g * w, h = q[r].h * w;
     for (; at < end; at++) hist[2 * *at] += g, hist[2 * *at + 1] += h;
   });
 }

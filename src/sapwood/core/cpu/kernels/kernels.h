@@ -1,5 +1,5 @@
-// The kernels: loops over rows, bins and nodes, compiled once per instruction set; a table of them for each.
-// Buffers say shape, type, direction. Nothing here allocates or throws.
+// The kernels: loops over rows, bins and nodes, compiled once per instruction set; one table of functions for each.
+// Every buffer says its shape, type and direction. Kernels neither allocate nor throw.
 #pragma once
 #include <stddef.h>
 
@@ -12,261 +12,277 @@ namespace sapwood {
 constexpr int OUTPUTS = 8;           // outputs whose root histograms are counted together
 constexpr int PACKED_ROWS = 131071;  // rows whose narrow sums fit a packed word: 2^14 * rows < 2^31
 constexpr int BLOCK = 512;           // rows handled together in row passes and in prediction
-constexpr int RUN = 16;              // float32 columns that share a line of memory
+constexpr int RUN = 16;              // adjacent float32 columns that fill one cache line
 
-struct LeafIds {  // of rows: bytes for up to 256 leaves, else 16 bits
+struct LeafIds {  // the leaf id of each row: bytes for up to 256 leaves, else 16 bits
   void* data;
   bool wide;
 };
 
-struct GradientArgs {       // one pass over rows [0, n): scores += pending leaf values, gradients, fixed point
-  int64_t n, plane, first;  // rows; distance between outputs in every array below; position of the first row
-  int n_outputs, objective;
-  const double* field;  // (n_outputs, n_fields) IN, the objective's own parameters
-  int n_fields;
-  double* score;                    // (n_outputs, n) IN OUT
-  const LeafIds* leaf;              // (n_outputs) IN, leaf of each row in the tree last grown
-  const double* const* value;       // (n_outputs) IN, its leaf values where they are still to be added, or null
-  const double* label;              // (n) or (n_outputs, n) IN
-  int64_t label_plane;              // 0: one label serves all outputs
-  const uint8_t* byte_label;        // (n) IN, the same as bytes, which come faster, or null
-  const double *given_g, *given_h;  // (n_outputs, n) IN, instead of the objective's, or null
-  bool unit_search, unit_leaf;      // hessians of 1 in the split search, in the leaf values
-  const double* factor;             // (n) IN, real weights, or null
-  const int32_t* multiple;          // (n) IN, whole weights, or null
-  const Scale* narrow;              // (n_outputs) IN
-  const Scale* wide;                // (n_outputs) IN
-  int32_t* packed;                  // (n_outputs, n) OUT narrow g << 16 | h
-  Pair* fine;                       // (n_outputs, n) OUT wide, of the leaf values
-  Pair* coarse;                     // (n_outputs, n) OUT narrow, or null
-  Pair* apart;      // (n_outputs, n) OUT wide, of a search whose hessians are not those of the leaves, or null
-  double* scratch;  // (n_outputs + 3, BLOCK)
-  uint64_t* max_g;  // (n_outputs) IN OUT bits of the largest |g|
-  uint64_t* max_h;  // ... and of the largest h, of the leaf values and of the search
-  uint64_t* max_search;
-  int64_t* sum_g;  // (n_outputs) IN OUT sum of multiple * |narrow g|
-  int64_t* sum_h;
+struct QuantiseArgs {                             // gradients of a block -> fixed point
+  int64_t plane;                                  // distance between outputs in every array by row
+  const int32_t* repeats;                         // (n) IN, integer weights, or null
+  const Scale *narrow, *wide;                     // (n_outputs) IN
+  int32_t* packed;                                // (n_outputs, n) OUT, narrow, g << 16 | h
+  Pair* leaf_pairs;                               // (n_outputs, n) OUT, wide, for the leaf values
+  Pair *search_pairs_narrow, *search_pairs_wide;  // (n_outputs, n) OUT, or null; wide: the search has its own hessians
+  uint64_t *max_g, *max_h, *max_search_h;         // (n_outputs) IN OUT, bits of the largest |g| and of both hessians
+  int64_t *sum_g, *sum_h;                         // (n_outputs) IN OUT, sums of repeats * |narrow g| and of repeats * h
 };
 
-struct NormArgs {  // sizes of rows [0, n), n <= BLOCK, from their wide gradients
+struct GradientArgs : QuantiseArgs {  // rows [0, n): add pending leaf values to scores, derive gradients, quantise
+  int64_t n, first;                   // first: position of the first row
+  int n_outputs, objective, n_fields;
+  const double* field;                          // (n_outputs, n_fields) IN, the objective's parameters
+  double* score;                                // (n_outputs, n) IN OUT
+  const LeafIds* leaf;                          // (n_outputs) IN, leaf id of each row in the last tree
+  const double* const* leaf_value;              // (n_outputs) IN, leaf values still to be added; null: already added
+  const double* label;                          // (n) or (n_outputs, n) IN
+  int64_t label_plane;                          // distance between outputs; 0: all outputs share one label
+  const uint8_t* byte_label;                    // (n) IN, the same labels as bytes (faster to read), or null
+  const double *given_g, *given_h;              // (n_outputs, n) IN, used instead of the objective's, or null
+  bool unit_hessian_search, unit_hessian_leaf;  // hessian 1 in the split search; in the leaf values
+  const double* weight;                         // (n) IN, real weights, or null
+  double* scratch;                              // (n_outputs + 3, BLOCK)
+};
+
+struct NormArgs {  // gradient norms of rows [0, n), n <= BLOCK, from their wide gradients
   int64_t n, plane;
   int n_outputs, sampler;
-  const double* field;      // the sampler's own parameters
-  const Pair* fine;         // (n_outputs, n) IN
-  const double* unit;       // (n_outputs) IN, what a step of each is worth
-  const int32_t* multiple;  // (n) IN, whole weights, or null
-  double scale;
-  uint32_t* size;  // (n) OUT
+  const double* field;     // IN, the sampler's parameters
+  const Pair* leaf_pairs;  // (n_outputs, n) IN
+  const double* quantum;   // (n_outputs) IN, the gradient that one step of the fixed point stands for
+  const int32_t* repeats;  // (n) IN, integer weights, or null
+  double scale;            // norm = rint(scale * real norm)
+  uint32_t* norm;          // (n) OUT
 };
 
-struct SampleArgs {         // who of rows [first, first + n) takes part, and how often it counts
-  int64_t n, first, shard;  // shard: position of its first row, from which ids count
-  bool every;               // all that are alive, once: nobody is asked
+struct SampleArgs {         // which of rows [first, first + n) are in the sample, and with what weight
+  int64_t n, first, shard;  // shard: position of the shard's first row, which has row id 0
+  bool all_rows;            // take every row whose repeats are above 0, with weight 1, without a draw
   int sampler;
   const double* field;
   uint64_t key, tie_key;
-  const uint32_t* size;     // by row, IN, or null; so are those that follow
-  const Pair* fine;         // whose |g| are the sizes instead
-  const double* share;      // null: subsample for all
-  const int32_t* unit;      // the group of each row; null: every row its own
-  const int32_t* multiple;  // above 0 where a row is alive
+  const uint32_t* norm;         // gradient norms by row, IN, or null
+  const Pair* leaf_pairs;       // by row, IN, whose |g| are the norms, or null
+  const double* row_subsample;  // by row, IN; null: `subsample` for all
+  const int32_t* group;         // sampling group by row, IN; null: every row is its own
+  const int32_t* repeats;       // by row, IN: rows of weight 0 stay out; or null
   double subsample;
-  SampleThreshold bar;
-  int32_t* rows;  // (n) OUT: the ids of those who take part come first
-  double* times;  // (n) OUT: how often they count, or null
+  SampleThreshold threshold;
+  int32_t* rows;          // (n) OUT, the ids of the sampled rows
+  double* sample_weight;  // (n) OUT, their sampling weights, or null
 };
 
-struct RequantiseArgs {  // fixed point of sampled rows once more
-  const int32_t* rows;   // (n) IN, row ids
-  const double* times;   // (n) IN, how often they count
+struct RequantiseArgs {         // multiplies sampled rows' gradients by their sampling weights and quantises them again
+  const int32_t* rows;          // (n) IN, row ids
+  const double* sample_weight;  // (n) IN
   int64_t n;
-  const Pair *fine, *apart;                  // by row, IN; apart may be null
-  const int32_t* multiple;                   // by row, IN, or null
-  const Scale *narrow, *wide;                // IN, over the units of fine and apart
-  bool listed;                               // fine and packed go out in the order of `rows`, else by row
-  Pair *reweighted_fine, *reweighted_apart;  // OUT; apart by row
-  int32_t* packed;                           // OUT where there are no multiples
-  Pair* coarse;                              // by row, OUT where there are multiples
-  uint64_t top[3];                           // OUT bits of the largest |g|, h, hessian of the search
-  int64_t sum_g, sum_h, count;               // OUT, as in GradientArgs; the sum of multiples
+  const Pair *leaf_pairs, *search_pairs_wide;  // by row, IN; search_pairs_wide may be null
+  const int32_t* repeats;                      // by row, IN, or null
+  const Scale *narrow, *wide;                  // IN, in units of the quantised input
+  bool gathered;                               // leaf pairs and packed words go out in the order of `rows`, else by row
+  Pair *reweighted_leaf_pairs, *reweighted_search_pairs;  // OUT; search pairs by row
+  int32_t* packed;                                        // OUT if repeats is null
+  Pair* search_pairs_narrow;                              // by row, OUT if repeats is given
+  uint64_t max_bits[3];                                   // OUT, bits of the largest |g|, leaf hessian, search hessian
+  int64_t sum_g, sum_h, count;                            // OUT, as in GradientArgs; sum of repeats
 };
 
-struct Derived {  // of rows at their scores: OUT
-  double *loss /* or null */, *g, *h;
+struct LossGradHess {  // a block's losses (or null), gradients and hessians, OUT
+  double *loss, *g, *h;
 };
 
 struct PartitionArgs {
   const void* codes;      // codes of the split column, IN
   size_t code_bytes;      // 1, 2 or 4; 0: the codes are bits by row, and 1 goes right
   const int32_t* rows;    // (n) row ids, IN, or null: first, first + 1, ...
-  const int32_t* packed;  // (n) gradients that travel with the rows, IN, or null
+  const int32_t* packed;  // (n) gradients that move with the rows, IN, or null
   int64_t n;
   int32_t first;
   Split split;
   uint64_t* bits;         // (n / 64) which rows go right: OUT of mark, IN of move
-  int64_t n_right;        // how many those are, IN of move
+  int64_t n_right;        // number of set bits, IN of move
   int32_t *left, *right;  // OUT of move: row ids
   int32_t *left_packed, *right_packed;
 };
 
-struct MarginalArgs {   // a slot's sums to those of its members
-  const int64_t* sums;  // IN (product of n, width)
+struct MarginalArgs {   // the sums of a fused slot -> the sums of its member columns
+  const int64_t* sums;  // (product of n, width) IN
   int width;            // words of a sum: 1 (packed) or 2 (a pair)
-  int n_members;        // by falling step,
-  const int* n;         // their codes,
-  int64_t* const* to;   // and where their sums go, (n, width) each OUT
+  int n_members;
+  const int* n;        // (n_members) codes of each member, by falling step
+  int64_t* const* to;  // (n_members) OUT, each (n, width)
 };
 
-struct SortedSumsArgs {   // a node's rows in the order of a column -> sums by value
+struct SortedSumsArgs {   // a node's rows sorted by a column -> sums by value
   const int32_t* rows;    // (n) IN
   const uint32_t* codes;  // (n) IN, rising
   int64_t n;
-  const int32_t* packed;    // by row, IN: narrow words, or null
-  const Pair* pairs;        // by row, IN, where there are no words
-  const int32_t* multiple;  // by row, IN, of pairs, or null
-  bool words;               // sums are packed words, else pairs
-  int64_t* sums;            // (values) OUT
-  uint32_t* values;         // (values) OUT: their codes
+  const int32_t* packed;   // by row, IN: narrow words, or null
+  const Pair* pairs;       // by row, IN, used if packed is null
+  const int32_t* repeats;  // by row, IN, integer weights of the pairs, or null
+  bool words;              // sums are packed words, else pairs
+  int64_t* sums;           // (n_values) OUT
+  uint32_t* values;        // (n_values) OUT, the code of each sum
 };
 
-struct MaskNode {  // a node of a tree over byte codes: split, or leaf where left = 0
-  int32_t plane;   // which column plane
+struct MaskNode {  // a node of a tree over byte codes; left == 0: a leaf
+  int32_t plane;   // index of the column's plane of codes
   uint8_t low, length;
   uint16_t left;                  // right child = left + 1
   uint16_t leaf;                  // number of the leaf
   const uint64_t* set = nullptr;  // as in Split
 };
 
-constexpr int MASK_LEAVES = 64;  // up to so many, leaves are numbered by masks: their cost grows with the leaves
+constexpr int MASK_LEAVES = 64;  // with more leaves a walk per row is faster: the cost of masks grows with the leaves
 
-struct LeafSumArgs {      // sums of rows by leaf
-  const uint8_t* number;  // the leaf of each row
-  const int32_t* rows;    // (n) which of them are meant; null: the first n
-  int32_t first;          // what `rows` calls the first
-  bool listed;            // gradients are those of `rows`, in their order
-  const Pair* q;          // else of each row
+struct LeafSumArgs {    // sums of gradients by leaf
+  const uint8_t* leaf;  // leaf number by row
+  const int32_t* rows;  // (n) the rows to add, IN; null: the first n
+  int32_t first;        // row id of leaf[0]
+  bool gathered;        // q is in the order of `rows`, else by row
+  const Pair* q;
   int n;
-  int64_t (*sums)[4];  // (2, MASK_LEAVES) += g, h, 1, 0; two: neighbours in one leaf would wait for each other's store
+  int64_t (*sums)[4];  // (2, MASK_LEAVES) += g, h, 1, 0; two copies: neighbours in one leaf need not wait for a store
 };
 
-struct Literal {  // a condition, and the side on which a path goes on
+struct Literal {  // a condition on a path, and the side on which the path continues
   int32_t condition;
   bool left;
 };
 
-struct PatternArgs {    // rows [0, n), n <= BLOCK, against a group of leaves (paths.h)
+struct PatternArgs {    // the pattern of rows [0, n), n <= BLOCK, for a group of leaves (predict/shap_paths.h)
   const uint8_t* left;  // (n_conditions, BLOCK) IN, 1 where a row goes left
   int n, n_above, n_inside;
-  const Literal* literals;  // of the columns above, one column after the other
-  const int32_t *ends, *inside;
-  uint16_t* pattern;  // (n) OUT
+  const Literal* literals;  // IN, conditions above the group, sorted by column
+  const int32_t* ends;      // (n_above) IN, where each column's literals end
+  const int32_t* inside;    // (n_inside) IN, conditions inside the group
+  uint16_t* pattern;        // (n) OUT
 };
 
-struct LeafArgs {         // what a leaf adds to the columns on its path, for n patterns, n <= LANES
-  int n, d, n_points;     // d columns
-  const uint8_t* kept;    // (d, LANES) IN, whether a pattern keeps to the path
-  const double* share;    // (d) IN, of the weight that does
-  const double* at;       // (n_points) IN, where the integral over 0..1 is taken ...
-  const double* mass;     // (n_points) IN, ... with what weight times the value of the leaf
-  double* const* column;  // (d) IN OUT, each (n); or of pairs (d, d)
-  double* scratch;        // (d * (d + 3), LANES)
+struct LeafShapArgs {             // what a leaf adds to the columns on its path, for n patterns, n <= LANES
+  int n, d, n_points;             // d columns
+  const uint8_t* on_path;         // (d, LANES) IN, whether a pattern satisfies the column's conditions
+  const double* weight_fraction;  // (d) IN, fraction of the training weight that does
+  const double* point;            // (n_points) IN, points of the quadrature over 0..1
+  const double* point_weight;     // (n_points) IN, their weights times the leaf's value
+  double* const* out;             // (d) IN OUT, each (n); (d, d) for interactions
+  double* scratch;                // (d * (d + 3), LANES)
 };
 constexpr int LANES = 64;
 
-struct TailArgs {  // a column in the two parts of a node that one model has
+struct TailArgs {  // a column's histograms over the two row sets of a node in ordered boosting
   const int64_t *body, *tail;
   bool body_packed, tail_packed;
-  Sums body_joined, tail_joined;  // missing values, where they go left
+  Sums body_joined, tail_joined;  // sums of missing values if they go left, else 0
   Sums body_total, tail_total;
 };
 
-struct Kernels {
-  const char* name;
+struct RowKernels {  // gradient_pass.h, row_sample.h
   void (*gradients)(const GradientArgs&);
-  void (*evaluate)(int objective, const double* field, const double* score, const double* label, int n, Derived);
-  uint64_t (*largest)(uint64_t top, const double* x, int n);           // bits of the largest |x|, or `top`
+  void (*evaluate)(int objective, const double* field, const double* score, const double* label, int n, LossGradHess);
+  uint64_t (*max_abs_bits)(uint64_t top, const double* x, int n);      // bits of the largest |x|, or `top` if larger
   void (*to_fixed)(const double* x, double scale, int64_t* q, int n);  // q = rint(x * scale), |q| <= 2^62
   void (*knots)(int objective, const double* field, const double* score, const double* label, int n, double* at,
                 double* mass, double* level);
   // margin (n) OUT: score k less the log of the sum of e^score over the others, along which softmax is logistic loss
   void (*margins)(const double* score, int64_t plane, int n_outputs, int k, int n, double* margin);
-  void (*add_leaves)(double* score, const LeafIds& leaf, int64_t first, const double* value, int n);
-  void (*sizes)(const NormArgs&);
-  void (*abs_gradients)(const Pair* fine, int64_t n, uint32_t* size);  // |g|
-  int64_t (*ask)(const SampleArgs&);                                   // how many take part
-  void (*weigh)(RequantiseArgs&);
-  // x (n) IN; kept (n) OUT: the numbers from base to last come first, how many; above += how many are larger, below += the
-  // sum of the smaller
-  int64_t (*window)(const uint32_t* x, int64_t n, uint32_t base, uint32_t last, uint32_t* kept, int64_t& above,
-                    int64_t& below);
+  void (*add_leaf_values)(double* score, const LeafIds& leaf, int64_t first, const double* value, int n);
+  void (*gradient_norms)(const NormArgs&);
+  void (*abs_gradients)(const Pair* leaf_pairs, int64_t n, uint32_t* norm);
+  int64_t (*sample_rows)(const SampleArgs&);  // returns the number of sampled rows
+  void (*requantise)(RequantiseArgs&);
+  // x (n) IN. kept (n) OUT: the numbers within base..last, whose count is returned. above += how many are larger;
+  // below += the sum of the smaller ones.
+  int64_t (*select_window)(const uint32_t* x, int64_t n, uint32_t base, uint32_t last, uint32_t* kept, int64_t& above,
+                           int64_t& below);
+  void (*apply_link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
+};
+
+struct HistogramKernels {  // histogram.h, sorted_sums.h
   // hist (width, HIST_STRIDE) int64 OUT: sums of g << 32 | h
   void (*histogram)(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,
                     const int32_t* packed, int64_t* hist);
-  // The same for all rows and several outputs: codes of `width` columns, packed of OUTPUTS; hist (width, HIST_STRIDE, OUTPUTS) OUT
+  // All rows, OUTPUTS outputs at once: columns (width), packed (OUTPUTS) IN; hist (width, HIST_STRIDE, OUTPUTS) OUT
   void (*histogram_outputs)(const uint8_t* const* columns, int width, const int32_t* const* packed, int64_t n,
                             int64_t* hist);
-  // The same of 16-bit codes: those of slot c begin at hist + at[c]
+  // 16-bit codes: the sums of slot c begin at hist + at[c]
   void (*histogram_wide)(const uint16_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,
                          const int32_t* packed, const size_t* at, int64_t* hist);
-  // hist (sums, 2) int64 OUT: sums of g, h; those of slot c begin at at[c]
+  // hist (sums, 2) int64 OUT: sums of g and h; those of slot c begin at at[c]
   void (*histogram_pairs)(const void* codes, bool wide_codes, size_t stride, int width, const int32_t* rows, int64_t n,
-                          const Pair* q, const int32_t* multiple, const size_t* at, int64_t* hist);
-  // Rows of 16-bit codes, any number in each: those of row r at codes[offset[r]] .. codes[offset[r + 1] - 1]; words, then pairs
+                          const Pair* q, const int32_t* repeats, const size_t* at, int64_t* hist);
+  // Row lists: row r has the 16-bit codes codes[offset[r]] .. codes[offset[r + 1] - 1]. Packed words; then pairs.
   void (*histogram_lists)(const uint32_t* offset, const uint16_t* codes, const int32_t* rows, int64_t n,
                           const int32_t* packed, int64_t* hist);
   void (*histogram_lists_pairs)(const uint32_t* offset, const uint16_t* codes, const int32_t* rows, int64_t n,
-                                const Pair* q, const int32_t* multiple, int64_t* hist);
+                                const Pair* q, const int32_t* repeats, int64_t* hist);
   void (*flush)(int64_t* packed, int64_t* pairs, int64_t n);  // pairs += packed; packed = 0
   void (*add)(int64_t* into, const int64_t* from, int64_t n);
   void (*subtract)(int64_t* into, const int64_t* from, int64_t n);
   void (*subtract_packed)(int64_t* into_pairs, const int64_t* packed, int64_t n);  // pairs -= packed
   void (*pack)(int64_t* packed, const int64_t* pairs, int64_t n);                  // packed = pairs
-  // The sums of a fused slot's members, which the slot's are added up to: of `width` words each, 1 (packed) or 2 (pairs).
   void (*marginalise)(const MarginalArgs&);
-  // Best split of one column, from the cut `first` on: bins (n_bins [+ 1 missing]) packed words or pairs. Beats `best` or leaves it.
-  void (*scan)(const int64_t* hist, bool packed, int first, int n_bins, bool missing, Sums total, const Penalty&,
-               int32_t column, Candidate& best);
-  // Of n <= 64 columns of two bins each, side by side: a bit where the only cut may reach the score `bar`.
-  uint64_t (*promising)(const int64_t* hist, bool packed, int n, Sums total, const Penalty&, double bar);
-  // One node's part of a level's scores: score (n_bins) += ; with `side` the missing codes join the left.
-  void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side,
-                     double* score);
-  // The same for cosine scores: their parts `along` and `square` (n_bins) +=.
-  void (*scan_level_cosine)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&,
-                            bool side, double* along, double* square);
-  // One model's part of the scores of ordered boosting, of a node: along, square (n_bins) +=.
-  void (*scan_tails)(const TailArgs&, int n_bins, const Penalty&, double* along, double* square);
-  // codes (n + 8) OUT, rising: those with a hessian of at least `least`; how many
-  int (*live)(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes);
-  int64_t (*mark)(const PartitionArgs&);  // how many rows go right
-  void (*move)(const PartitionArgs&);
-  void (*leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits, uint64_t* reach,
-                 uint8_t* leaf);  // (BLOCK)
-  void (*sum_leaves)(const LeafSumArgs&);
-  void (*add_values)(const uint8_t* leaf, const double* value, int n_bits,
-                     double* score);  // (BLOCK) score += value[leaf]
-  void (*symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth,
-                    uint8_t* leaf);  // (BLOCK) leaf of a symmetric tree
-  // rows (n): RUN numbers each; x (RUN, plane) OUT
-  void (*turn)(const char* const* rows, int n, float* x, size_t plane);
-  // columns (width): n codes each, side by side in rows `stride` bytes apart OUT
-  void (*interleave)(const uint8_t* const* columns, int width, int n, uint8_t* rows, size_t stride);
-  void (*bin32)(const float* x, int n, const float* cuts, int n_cuts,
-                uint16_t* code);  // cuts padded with +inf: PaddedCuts
-  void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);
-  void (*bin32_byte)(const float* x, int n, const float* cuts, int n_cuts, uint8_t* code);  // n_cuts <= 254
-  void (*bin64_byte)(const double* x, int n, const double* cuts, int n_cuts, uint8_t* code);
-  void (*rank)(const double* x, int n, const double* cuts, int n_cuts, uint32_t* code);
-  int64_t (*sorted_sums)(const SortedSumsArgs&);                                     // how many values
-  void (*link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
-  void (*keeps_left)(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left);
-  void (*patterns)(const PatternArgs&);
-  void (*leaf_columns)(const LeafArgs&);
-  void (*leaf_pairs)(const LeafArgs&);
-  void (*add_entries)(const uint16_t* pattern, const double* entry, int n, double* sum);  // sum (n) += entry[pattern]
+  int64_t (*sorted_sums)(const SortedSumsArgs&);  // returns the number of values
 };
 
-inline int bits_for(int n_leaves) {  // of the largest leaf number
+struct SplitKernels {  // split_scan.h, partition.h
+  // Best split of one column, from the cut `first` on: hist (n_bins [+ 1 missing]) packed words or pairs. Replaces
+  // `best` if it finds a better one.
+  void (*scan_column)(const int64_t* hist, bool packed, int first, int n_bins, bool missing, Sums total, const Penalty&,
+                      int32_t column, Candidate& best);
+  // n <= 64 adjacent columns of two bins each: bit i is set if the only cut of column i may reach the score `bar`.
+  uint64_t (*may_split)(const int64_t* hist, bool packed, int n, Sums total, const Penalty&, double bar);
+  // Adds one node's part to the scores of a level: score (n_bins) += ; `side`: missing values join the left.
+  void (*scan_level)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&, bool side,
+                     double* score);
+  // The same for cosine scores: dot, norm2 (n_bins) +=
+  void (*scan_level_cosine)(const int64_t* hist, bool packed, int n_bins, Sums missing, Sums total, const Penalty&,
+                            bool side, double* dot, double* norm2);
+  // Adds one prefix model's part to a node's scores in ordered boosting: dot, norm2 (n_bins) +=
+  void (*scan_tails)(const TailArgs&, int n_bins, const Penalty&, double* dot, double* norm2);
+  // codes (n + 8) OUT, rising: the codes whose hessian sum is at least min_h; returns their number
+  int (*codes_in_node)(const int64_t* hist, bool packed, int n, int64_t min_h, int32_t* codes);
+  int64_t (*mark)(const PartitionArgs&);  // returns how many rows go right
+  void (*move)(const PartitionArgs&);
+};
+
+struct PredictKernels {  // predict.h, shap.h
+  // leaf (BLOCK) OUT: the leaf number of each row, of n_bits bits; reach (n_nodes, BLOCK / 64) scratch
+  void (*find_leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits,
+                      uint64_t* reach, uint8_t* leaf);
+  void (*sum_by_leaf)(const LeafSumArgs&);
+  void (*add_block_values)(const uint8_t* leaf, const double* value, int n_bits,
+                           double* score);  // (BLOCK) += value[leaf]
+  // leaf (BLOCK) OUT: the leaf number of each row in a symmetric tree with one node a level
+  void (*find_leaves_symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth, uint8_t* leaf);
+  void (*goes_left)(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left);
+  void (*match_patterns)(const PatternArgs&);
+  void (*leaf_shap_values)(const LeafShapArgs&);
+  void (*leaf_shap_interactions)(const LeafShapArgs&);
+  void (*add_pattern_values)(const uint16_t* pattern, const double* value, int n,
+                             double* sum);  // (n) += value[pattern]
+};
+
+struct BinningKernels {  // binning.h
+  // rows (n) IN: RUN float32 numbers each; x (RUN, plane) OUT
+  void (*transpose16)(const char* const* rows, int n, float* x, size_t plane);
+  // columns (width) IN: n codes each; rows OUT: the codes of a row side by side, `stride` bytes from row to row
+  void (*interleave)(const uint8_t* const* columns, int width, int n, uint8_t* rows, size_t stride);
+  // The code of each x among cuts that are padded with +inf (PaddedCuts); bytes: n_cuts <= 254
+  void (*bin32)(const float* x, int n, const float* cuts, int n_cuts, uint16_t* code);
+  void (*bin64)(const double* x, int n, const double* cuts, int n_cuts, uint16_t* code);
+  void (*bin32_byte)(const float* x, int n, const float* cuts, int n_cuts, uint8_t* code);
+  void (*bin64_byte)(const double* x, int n, const double* cuts, int n_cuts, uint8_t* code);
+  void (*rank)(const double* x, int n, const double* cuts, int n_cuts, uint32_t* code);
+};
+
+struct Kernels : RowKernels, HistogramKernels, SplitKernels, PredictKernels, BinningKernels {
+  const char* name;
+};
+
+inline int bits_for(int n_leaves) {  // bits of the largest leaf number
   int bits = 1;
   while (1 << bits < n_leaves) bits++;
   return bits;
@@ -275,7 +291,7 @@ inline int bits_for(int n_leaves) {  // of the largest leaf number
 const Kernels* kernels_portable();
 const Kernels* kernels_avx2();
 const Kernels* kernels_avx512();
-const Kernels& kernels();                      // the path in use
-const char* choose_kernels(const char* name);  // "auto" or a path's name; null if this machine has no such path
+const Kernels& kernels();                      // the table in use
+const char* choose_kernels(const char* name);  // "auto" or a table's name; returns the name in use, null if unsupported
 
 }  // namespace sapwood

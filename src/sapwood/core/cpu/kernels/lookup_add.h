@@ -9,7 +9,7 @@ namespace sapwood::inline SAPWOOD_ISA {
 
 // sum (n) += table[number]. Two loads to a store: half the time of the hardware's gather, and of one number at a time.
 template <class Number>
-static inline void add_picked(double* sum, const Number* number, const double* table, int n) {
+static inline void lookup_add(double* sum, const Number* number, const double* table, int n) {
   int i = 0;
 #if defined(__SSE2__)
   constexpr int EACH = 8 / sizeof(Number), BITS = 8 * sizeof(Number);  // numbers in a word, and bits of one

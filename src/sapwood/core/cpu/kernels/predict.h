@@ -13,16 +13,16 @@ namespace sapwood::inline SAPWOOD_ISA {
 
 constexpr int WORDS = BLOCK / 64;
 
-struct SpreadTable {  // a byte's bits, each in a byte of its own
+struct UnpackTable {  // a byte's bits, each in a byte of its own
   uint64_t of[256];
-  constexpr SpreadTable() : of{} {
+  constexpr UnpackTable() : of{} {
     for (int v = 0; v < 256; v++)
       for (int i = 0; i < 8; i++) of[v] |= (uint64_t)(v >> i & 1) << (8 * i);
   }
 };
 
 // bit (n_bits, WORDS) planes to numbers (BLOCK)
-static inline void spread(const uint64_t (*bit)[WORDS], int n_bits, uint8_t* number) {
+static inline void unpack_bits(const uint64_t (*bit)[WORDS], int n_bits, uint8_t* number) {
 #if defined(__AVX512BW__)
   for (int w = 0; w < WORDS; w++) {
     __m512i x = _mm512_setzero_si512();
@@ -30,7 +30,7 @@ static inline void spread(const uint64_t (*bit)[WORDS], int n_bits, uint8_t* num
     _mm512_storeu_si512(number + 64 * w, x);
   }
 #else
-  static constexpr SpreadTable table;
+  static constexpr UnpackTable table;
   for (int w = 0; w < WORDS; w++)
     for (int k = 0; k < 8; k++) {
       uint64_t x = 0;
@@ -67,8 +67,8 @@ struct BitMasks {  // of a leaf's number: a word of ones for every bit that is s
 #endif
 
 // reach (n_nodes, WORDS) scratch; leaf (BLOCK) OUT: numbers of n_bits
-static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, int n_bits,
-                   uint64_t* reach, uint8_t* leaf) {
+static void find_leaves(const uint8_t* const* planes, size_t offset, const MaskNode* node, int n_nodes, int n_bits,
+                        uint64_t* reach, uint8_t* leaf) {
   alignas(64) uint64_t bit[8][WORDS] = {};
   for (int w = 0; w < WORDS; w++) reach[w] = ~0ull;
 #if defined(__AVX512BW__)
@@ -118,10 +118,10 @@ static void leaves(const uint8_t* const* planes, size_t offset, const MaskNode* 
     }
   }
 #endif
-  spread(bit, n_bits, leaf);
+  unpack_bits(bit, n_bits, leaf);
 }
 
-static void sum_leaves(const LeafSumArgs& a) {
+static void sum_by_leaf(const LeafSumArgs& a) {
   typedef int32_t Four __attribute__((vector_size(16)));
   typedef int64_t Sum __attribute__((vector_size(32), may_alias));
   Sum* sums = (Sum*)a.sums;
@@ -130,18 +130,18 @@ static void sum_leaves(const LeafSumArgs& a) {
   };
   auto each = [&](auto row, auto pair) {
     int i = 0;
-    for (; i + 1 < a.n; i += 2) add(0, a.number[row(i)], pair(i)), add(1, a.number[row(i + 1)], pair(i + 1));
-    if (i < a.n) add(0, a.number[row(i)], pair(i));
+    for (; i + 1 < a.n; i += 2) add(0, a.leaf[row(i)], pair(i)), add(1, a.leaf[row(i + 1)], pair(i + 1));
+    if (i < a.n) add(0, a.leaf[row(i)], pair(i));
   };
   auto own = [&](int i) { return a.q[i]; };
   auto row = [&](int i) { return a.rows[i] - a.first; };
   if (a.rows == nullptr) each([](int i) { return i; }, own);
-  else if (a.listed) each(row, own);
+  else if (a.gathered) each(row, own);
   else each(row, [&](int i) { return a.q[row(i)]; });
 }
 
 // A symmetric tree: the bits of a leaf's number are its levels' answers, the first level's the highest.
-static void symmetric(const uint8_t* const* planes, const MaskNode* level, int depth, uint8_t* leaf) {
+static void find_leaves_symmetric(const uint8_t* const* planes, const MaskNode* level, int depth, uint8_t* leaf) {
 #if defined(__AVX512BW__)
   auto answer = [&](auto ask) {
     for (int w = 0; w < BLOCK; w += 64) {
@@ -172,7 +172,7 @@ static void symmetric(const uint8_t* const* planes, const MaskNode* level, int d
 }
 
 // score (BLOCK) += value[leaf]. Measured per block: plain loop (hardware gathers) 214 ns, loads in pairs 112, registers as table 71.
-static void add_values(const uint8_t* leaf, const double* value, [[maybe_unused]] int n_bits, double* score) {
+static void add_block_values(const uint8_t* leaf, const double* value, [[maybe_unused]] int n_bits, double* score) {
 #if defined(__AVX512BW__)
   if (n_bits <= 5) {
     const __m512d t0 = _mm512_loadu_pd(value), t1 = _mm512_loadu_pd(value + 8), t2 = _mm512_loadu_pd(value + 16),
@@ -186,7 +186,7 @@ static void add_values(const uint8_t* leaf, const double* value, [[maybe_unused]
     return;
   }
 #endif
-  add_picked(score, leaf, value, BLOCK);
+  lookup_add(score, leaf, value, BLOCK);
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

@@ -11,18 +11,18 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 template <class Sampler>
-static void sizes_of(const NormArgs& a) {
+static void gradient_norms_of(const NormArgs& a) {
   double sum[BLOCK];
   for (int64_t i = 0; i < a.n; i++) sum[i] = 0.0;
   for (int k = 0; k < a.n_outputs; k++) {
-    const Pair* q = a.fine + k * a.plane;
-    const double unit = a.unit[k];
-    if (a.multiple == nullptr)
+    const Pair* q = a.leaf_pairs + k * a.plane;
+    const double unit = a.quantum[k];
+    if (a.repeats == nullptr)
       for (int64_t i = 0; i < a.n; i++) sum[i] = Sampler::add(sum[i], (double)q[i].g * unit);
     else
-      for (int64_t i = 0; i < a.n; i++) sum[i] = Sampler::add(sum[i], (double)q[i].g * (double)a.multiple[i] * unit);
+      for (int64_t i = 0; i < a.n; i++) sum[i] = Sampler::add(sum[i], (double)q[i].g * (double)a.repeats[i] * unit);
   }
-  for (int64_t i = 0; i < a.n; i++) a.size[i] = (uint32_t)rounded(Sampler::size(sum[i], a.field) * a.scale);
+  for (int64_t i = 0; i < a.n; i++) a.norm[i] = (uint32_t)rounded(Sampler::size(sum[i], a.field) * a.scale);
 }
 
 static void abs_gradients(const Pair* fine, int64_t n, uint32_t* size) {
@@ -37,59 +37,61 @@ static void sample_rows_of(const SampleArgs& args, int64_t at, int n, double* fa
   double field[Sampler::n_fields + 1];
   for (int k = 0; k < Sampler::n_fields; k++) field[k] = a.field[k];
   uint32_t size[BLOCK];
-  if (a.fine != nullptr) abs_gradients(a.fine + at, n, size);
-  const uint32_t* sizes = a.fine != nullptr ? size : a.size == nullptr ? nullptr : a.size + at;
+  if (a.leaf_pairs != nullptr) abs_gradients(a.leaf_pairs + at, n, size);
+  const uint32_t* sizes = a.leaf_pairs != nullptr ? size : a.norm == nullptr ? nullptr : a.norm + at;
   auto each = [&](const SampleThreshold& bar) {
     for (int i = 0; i < n; i++) {
       const int64_t row = at + i;
-      const SampleRow asked{a.key, a.tie_key, (uint64_t)(a.unit == nullptr ? row : a.unit[row]),
-                            sizes == nullptr ? 0 : sizes[i], a.share == nullptr ? a.subsample : a.share[row]};
+      const SampleRow asked{a.key, a.tie_key, (uint64_t)(a.group == nullptr ? row : a.group[row]),
+                            sizes == nullptr ? 0 : sizes[i],
+                            a.row_subsample == nullptr ? a.subsample : a.row_subsample[row]};
       factor[i] = Sampler::factor(asked, bar, field);
     }
   };
-  if (a.bar.tie != 0) each(a.bar);
-  else each({a.bar.size, 0, a.bar.mu});  // a constant: no second draw
+  if (a.threshold.tie != 0) each(a.threshold);
+  else each({a.threshold.size, 0, a.threshold.mu});  // a constant: no second draw
 }
 
-#define SAPWOOD_ENTRY(T) {sizes_of<T>, sample_rows_of<T>},
+#define SAPWOOD_ENTRY(T) {gradient_norms_of<T>, sample_rows_of<T>},
 static constexpr struct {
-  void (*sizes)(const NormArgs&);
-  void (*ask)(const SampleArgs&, int64_t at, int n, double* factor);
+  void (*norms)(const NormArgs&);
+  void (*sample)(const SampleArgs&, int64_t at, int n, double* factor);
 } SAMPLERS[] = {SAPWOOD_SAMPLERS(SAPWOOD_ENTRY)};
 #undef SAPWOOD_ENTRY
 
 // Gathers a block of sampled rows and quantises it as the row pass does.
-static void weigh(RequantiseArgs& a) {
+static void requantise(RequantiseArgs& a) {
   double g[BLOCK], h[BLOCK], unit[BLOCK];
   Pair from[BLOCK], fine[BLOCK], coarse[BLOCK], apart[BLOCK];
-  int32_t packed[BLOCK], multiple[BLOCK];
-  GradientArgs q{};
-  q.narrow = a.narrow, q.wide = a.wide, q.fine = fine, q.packed = packed;
-  q.multiple = a.multiple != nullptr ? multiple : nullptr, q.coarse = coarse;
-  q.apart = a.apart != nullptr ? apart : nullptr;
-  q.max_g = a.top, q.max_h = a.top + 1, q.max_search = a.top + 2, q.sum_g = &a.sum_g, q.sum_h = &a.sum_h;
+  int32_t packed[BLOCK], repeats[BLOCK];
+  QuantiseArgs q{};
+  q.narrow = a.narrow, q.wide = a.wide, q.leaf_pairs = fine, q.packed = packed;
+  q.repeats = a.repeats != nullptr ? repeats : nullptr, q.search_pairs_narrow = coarse;
+  q.search_pairs_wide = a.search_pairs_wide != nullptr ? apart : nullptr;
+  q.max_g = a.max_bits, q.max_h = a.max_bits + 1, q.max_search_h = a.max_bits + 2, q.sum_g = &a.sum_g,
+  q.sum_h = &a.sum_h;
   for (int64_t at = 0; at < a.n; at += BLOCK) {
     const int n = (int)(a.n - at < BLOCK ? a.n - at : BLOCK);
     const int32_t* rows = a.rows + at;
-    const double* times = a.times + at;
-    for (int i = 0; i < n; i++) from[i] = a.fine[rows[i]];
+    const double* times = a.sample_weight + at;
+    for (int i = 0; i < n; i++) from[i] = a.leaf_pairs[rows[i]];
     for (int i = 0; i < n; i++) g[i] = from[i].g * times[i], h[i] = from[i].h * times[i];
-    if (a.apart != nullptr)
-      for (int i = 0; i < n; i++) unit[i] = a.apart[rows[i]].h * times[i];
-    if (a.multiple != nullptr)
-      for (int i = 0; i < n; i++) multiple[i] = a.multiple[rows[i]], a.count += multiple[i];
+    if (a.search_pairs_wide != nullptr)
+      for (int i = 0; i < n; i++) unit[i] = a.search_pairs_wide[rows[i]].h * times[i];
+    if (a.repeats != nullptr)
+      for (int i = 0; i < n; i++) repeats[i] = a.repeats[rows[i]], a.count += repeats[i];
     else a.count += n;
-    if (a.listed) q.fine = a.reweighted_fine + at, q.packed = a.packed + at;
-    quantise_block(q, 0, 0, n, g, h, a.apart != nullptr ? unit : h);
-    for (int i = 0; !a.listed && i < n; i++) a.reweighted_fine[rows[i]] = fine[i];
-    for (int i = 0; a.apart != nullptr && i < n; i++) a.reweighted_apart[rows[i]] = apart[i];
-    for (int i = 0; a.multiple != nullptr && i < n; i++) a.coarse[rows[i]] = coarse[i];
-    for (int i = 0; !a.listed && a.multiple == nullptr && i < n; i++) a.packed[rows[i]] = packed[i];
+    if (a.gathered) q.leaf_pairs = a.reweighted_leaf_pairs + at, q.packed = a.packed + at;
+    quantise_block(q, 0, 0, n, g, h, a.search_pairs_wide != nullptr ? unit : h);
+    for (int i = 0; !a.gathered && i < n; i++) a.reweighted_leaf_pairs[rows[i]] = fine[i];
+    for (int i = 0; a.search_pairs_wide != nullptr && i < n; i++) a.reweighted_search_pairs[rows[i]] = apart[i];
+    for (int i = 0; a.repeats != nullptr && i < n; i++) a.search_pairs_narrow[rows[i]] = coarse[i];
+    for (int i = 0; !a.gathered && a.repeats == nullptr && i < n; i++) a.packed[rows[i]] = packed[i];
   }
 }
 
-static int64_t window(const uint32_t* x, int64_t n, uint32_t base, uint32_t last, uint32_t* kept, int64_t& above,
-                      int64_t& below) {
+static int64_t select_window(const uint32_t* x, int64_t n, uint32_t base, uint32_t last, uint32_t* kept, int64_t& above,
+                             int64_t& below) {
   int64_t count = 0, i = 0;
 #if defined(__AVX512BW__)
   const __m512i low = _mm512_set1_epi32((int)base), high = _mm512_set1_epi32((int)last);
@@ -117,18 +119,18 @@ static int64_t window(const uint32_t* x, int64_t n, uint32_t base, uint32_t last
   return count;
 }
 
-static void sizes(const NormArgs& a) { SAMPLERS[a.sampler].sizes(a); }
+static void gradient_norms(const NormArgs& a) { SAMPLERS[a.sampler].norms(a); }
 
-static int64_t ask(const SampleArgs& args) {
+static int64_t sample_rows(const SampleArgs& args) {
   const SampleArgs a = args;
   double factor[BLOCK];
   int64_t count = 0;
   for (int64_t at = 0; at < a.n; at += BLOCK) {
     const int n = (int)(a.n - at < BLOCK ? a.n - at : BLOCK);
     const int64_t row = a.first + at;
-    if (!a.every) SAMPLERS[a.sampler].ask(a, row, n, factor);
-    for (int i = 0; a.every && i < n; i++) factor[i] = 1.0;
-    for (int i = 0; a.multiple != nullptr && i < n; i++) factor[i] = a.multiple[row + i] > 0 ? factor[i] : 0.0;
+    if (!a.all_rows) SAMPLERS[a.sampler].sample(a, row, n, factor);
+    for (int i = 0; a.all_rows && i < n; i++) factor[i] = 1.0;
+    for (int i = 0; a.repeats != nullptr && i < n; i++) factor[i] = a.repeats[row + i] > 0 ? factor[i] : 0.0;
     const int32_t id = (int32_t)(row - a.shard);
     int i = 0;
 #if defined(__AVX512BW__)
@@ -140,16 +142,16 @@ static int64_t ask(const SampleArgs& args) {
       const __mmask16 in = (__mmask16)(l | h << 8);
       const __m512i ids = _mm512_add_epi32(_mm512_set1_epi32(id + i), lanes);
       _mm512_storeu_si512(a.rows + count, _mm512_maskz_compress_epi32(in, ids));
-      if (a.times != nullptr) {
-        _mm512_storeu_pd(a.times + count, _mm512_maskz_compress_pd(l, low));
-        _mm512_storeu_pd(a.times + count + __builtin_popcount(l), _mm512_maskz_compress_pd(h, high));
+      if (a.sample_weight != nullptr) {
+        _mm512_storeu_pd(a.sample_weight + count, _mm512_maskz_compress_pd(l, low));
+        _mm512_storeu_pd(a.sample_weight + count + __builtin_popcount(l), _mm512_maskz_compress_pd(h, high));
       }
       count += __builtin_popcount(in);
     }
 #endif
     for (; i < n; i++) {
       a.rows[count] = id + i;
-      if (a.times != nullptr) a.times[count] = factor[i];
+      if (a.sample_weight != nullptr) a.sample_weight[count] = factor[i];
       count += factor[i] > 0.0;
     }
   }

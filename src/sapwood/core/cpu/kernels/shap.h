@@ -14,11 +14,11 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-static void keeps_left(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left) {
+static void goes_left(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left) {
   for (int i = 0; i < n; i++) left[i] = code[i] - low >= length;
 }
 
-static void patterns(const PatternArgs& a) {
+static void match_patterns(const PatternArgs& a) {
   for (int i = 0; i < a.n; i++) a.pattern[i] = 0;
   auto add = [&](const uint8_t* bits, int place) {
     for (int i = 0; i < a.n; i++) a.pattern[i] = (uint16_t)(a.pattern[i] | bits[i] << place);
@@ -40,18 +40,18 @@ static void patterns(const PatternArgs& a) {
 // a_j(t) of every lane
 static inline double path_weight(uint8_t kept, double yes, double no) { return kept ? yes : no; }
 
-static void leaf_columns(const LeafArgs& a) {
+static void leaf_shap_values(const LeafShapArgs& a) {
   const int m = (a.n + 7) / 8 * 8;                 // whole vectors
   double* sum = a.scratch;                         // (d, LANES)
   double* before = sum + (size_t)a.d * LANES;      // (d, LANES)
   double* through = before + (size_t)a.d * LANES;  // (d, LANES) a_j
   double run[LANES];
   for (int q = 0; q < a.n_points; q++) {
-    const double t = a.at[q];
-    for (int i = 0; i < m; i++) run[i] = a.mass[q];
+    const double t = a.point[q];
+    for (int i = 0; i < m; i++) run[i] = a.point_weight[q];
     for (int j = 0; j < a.d; j++) {
-      const double no = (1.0 - t) * a.share[j], yes = t + no;
-      const uint8_t* kept = a.kept + j * LANES;
+      const double no = (1.0 - t) * a.weight_fraction[j], yes = t + no;
+      const uint8_t* kept = a.on_path + j * LANES;
       double *b = before + j * LANES, *x = through + j * LANES;
       for (int i = 0; i < m; i++) {
         x[i] = path_weight(kept[i], yes, no);
@@ -70,14 +70,14 @@ static void leaf_columns(const LeafArgs& a) {
     }
   }
   for (int j = 0; j < a.d; j++) {
-    const uint8_t* kept = a.kept + j * LANES;
-    const double yes = 1.0 - a.share[j], no = -a.share[j];
-    for (int i = 0; i < a.n; i++) a.column[j][i] = a.column[j][i] + sum[j * LANES + i] * path_weight(kept[i], yes, no);
+    const uint8_t* kept = a.on_path + j * LANES;
+    const double yes = 1.0 - a.weight_fraction[j], no = -a.weight_fraction[j];
+    for (int i = 0; i < a.n; i++) a.out[j][i] = a.out[j][i] + sum[j * LANES + i] * path_weight(kept[i], yes, no);
   }
 }
 
 // The same for two columns at once, of which both are left out of the product: half of their interaction.
-static void leaf_pairs(const LeafArgs& a) {
+static void leaf_shap_interactions(const LeafShapArgs& a) {
   const int m = (a.n + 7) / 8 * 8;
   double* sum = a.scratch;                           // (d, d, LANES)
   double* before = sum + (size_t)a.d * a.d * LANES;  // (d, LANES)
@@ -86,12 +86,12 @@ static void leaf_pairs(const LeafArgs& a) {
   double run[LANES];
   for (int i = 0; i < a.d * a.d * LANES; i++) sum[i] = 0.0;
   for (int q = 0; q < a.n_points; q++) {
-    const double t = a.at[q];
-    for (int i = 0; i < m; i++) run[i] = 0.5 * a.mass[q];
+    const double t = a.point[q];
+    for (int i = 0; i < m; i++) run[i] = 0.5 * a.point_weight[q];
     for (int j = 0; j < a.d; j++) {
-      const double no = (1.0 - t) * a.share[j], yes = t + no;
+      const double no = (1.0 - t) * a.weight_fraction[j], yes = t + no;
       for (int i = 0; i < m; i++) {
-        through[j * LANES + i] = path_weight(a.kept[j * LANES + i], yes, no);
+        through[j * LANES + i] = path_weight(a.on_path[j * LANES + i], yes, no);
         before[j * LANES + i] = run[i];
         run[i] = run[i] * through[j * LANES + i];
       }
@@ -115,15 +115,15 @@ static void leaf_pairs(const LeafArgs& a) {
   for (int j = 0; j < a.d; j++)
     for (int k = j + 1; k < a.d; k++)
       for (int i = 0; i < a.n; i++) {
-        const double of_j = path_weight(a.kept[j * LANES + i], 1.0 - a.share[j], -a.share[j]);
-        const double of_k = path_weight(a.kept[k * LANES + i], 1.0 - a.share[k], -a.share[k]);
-        double& to = a.column[j * a.d + k][i];
+        const double of_j = path_weight(a.on_path[j * LANES + i], 1.0 - a.weight_fraction[j], -a.weight_fraction[j]);
+        const double of_k = path_weight(a.on_path[k * LANES + i], 1.0 - a.weight_fraction[k], -a.weight_fraction[k]);
+        double& to = a.out[j * a.d + k][i];
         to = to + sum[(j * a.d + k) * LANES + i] * (of_j * of_k);
       }
 }
 
-static void add_entries(const uint16_t* pattern, const double* entry, int n, double* sum) {
-  add_picked(sum, pattern, entry, n);
+static void add_pattern_values(const uint16_t* pattern, const double* entry, int n, double* sum) {
+  lookup_add(sum, pattern, entry, n);
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

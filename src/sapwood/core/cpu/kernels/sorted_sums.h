@@ -27,11 +27,11 @@ static int64_t sorted_sums(const SortedSumsArgs& a) {
   auto narrow = [&](int32_t r) { return Sums{a.packed[r] >> 16, a.packed[r] & 0xffff}; };
   auto plain = [&](int32_t r) { return Sums{a.pairs[r].g, a.pairs[r].h}; };
   auto times = [&](int32_t r) {
-    const int64_t m = a.multiple[r];
+    const int64_t m = a.repeats[r];
     return Sums{a.pairs[r].g * m, a.pairs[r].h * m};
   };
   if (a.packed != nullptr) return a.words ? compact_as(a, narrow, word) : compact_as(a, narrow, pair);
-  return a.multiple == nullptr ? compact_as(a, plain, pair) : compact_as(a, times, pair);
+  return a.repeats == nullptr ? compact_as(a, plain, pair) : compact_as(a, times, pair);
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

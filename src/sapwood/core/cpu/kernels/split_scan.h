@@ -137,8 +137,8 @@ static void scan_vector(const int64_t* hist, bool packed, int first, int n_bins,
 }
 #endif
 
-static void scan(const int64_t* hist, bool packed, int first, int n_bins, bool has_missing, Sums total,
-                 const Penalty& p, int32_t column, Candidate& best) {
+static void scan_column(const int64_t* hist, bool packed, int first, int n_bins, bool has_missing, Sums total,
+                        const Penalty& p, int32_t column, Candidate& best) {
   const Sums missing = has_missing ? bin_sums(hist, packed, n_bins) : Sums{};
 #ifdef __AVX512DQ__
   if (is_plain(p)) return scan_vector(hist, packed, first, n_bins, missing, total, p, column, best);
@@ -215,7 +215,7 @@ static void scan_tails(const TailArgs& t, int n, const Penalty& given, double* _
   }
 }
 
-static int live(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes) {
+static int codes_in_node(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes) {
   int k = 0;
 #ifdef __AVX512DQ__
   const __m512i bar = _mm512_set1_epi64(least), low = _mm512_set1_epi64(0xffffffff);
@@ -247,7 +247,7 @@ static int live(const int64_t* hist, bool packed, int n, int64_t least, int32_t*
 }
 
 // Where columns have two bins, calls cost more than cuts: eight columns at a time say whether they need one. is_plain only.
-static uint64_t promising(const int64_t* hist, bool packed, int n, Sums total, const Penalty& p, double bar) {
+static uint64_t may_split(const int64_t* hist, bool packed, int n, Sums total, const Penalty& p, double bar) {
   uint64_t found = 0;
   const double low = bar * MARGIN;
 #ifdef __AVX512DQ__

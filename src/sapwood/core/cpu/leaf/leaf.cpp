@@ -24,10 +24,10 @@ int leaf_of(const LeafRows& r, int64_t i) {
                                 : ((const uint8_t*)r.leaf.data)[i];
 }
 bool in_use(const LeafRows& r, int64_t i) {
-  return (r.used == nullptr || r.used[i]) && (!r.weights.given || r.weights.multiple[i] > 0);
+  return (r.used == nullptr || r.used[i]) && (!r.weights.given || r.weights.repeats[i] > 0);
 }
 bool every_row(const LeafRows& r) { return r.used == nullptr && !r.weights.given; }
-int64_t repeat(const LeafRows& r, int64_t i) { return r.weights.whole && r.weights.given ? r.weights.multiple[i] : 1; }
+int64_t repeat(const LeafRows& r, int64_t i) { return r.weights.whole && r.weights.given ? r.weights.repeats[i] : 1; }
 
 struct alignas(64) Most {
   double mass = 0, level = 0;
@@ -231,7 +231,7 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space, bool lo
     for (int64_t at = t * TASK_ROWS; at < std::min(r.n, (t + 1) * TASK_ROWS); at += BLOCK) {
       const int n = (int)std::min<int64_t>(BLOCK, r.n - at);
       std::copy_n(r.score + at, n, score);
-      if (r.leaf.data != nullptr) kernels().add_leaves(score, r.leaf, at, step, n);
+      if (r.leaf.data != nullptr) kernels().add_leaf_values(score, r.leaf, at, step, n);
       else
         for (int i = 0; i < n; i++) score[i] = score[i] + step[0];
       kernels().evaluate(r.objective, r.field, score, r.label + at, n,
@@ -244,11 +244,11 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space, bool lo
       for (int i = 0; i < n && !every_row(r); i++)
         if (!in_use(r, at + i)) leave_out(i);
       uint64_t most = 0;
-      for (int k = first; k < 3; k++) most = kernels().largest(most, derived[k] + at, n);
+      for (int k = first; k < 3; k++) most = kernels().max_abs_bits(most, derived[k] + at, n);
       for (int i = 0; i < n && most >= INFINITE; i++)
         for (int k = first; k < 3; k++)
           if (!finite(derived[k][at + i])) lost[worker][leaf_of(r, at + i)] = 1, leave_out(i);
-      for (int k = first; k < 3; k++) top[t].bits[k] = kernels().largest(top[t].bits[k], derived[k] + at, n);
+      for (int k = first; k < 3; k++) top[t].bits[k] = kernels().max_abs_bits(top[t].bits[k], derived[k] + at, n);
     }
   });
   double scale[3];
@@ -272,7 +272,7 @@ LeafSums leaf_sums(const LeafRows& r, const double* step, Memory& space, bool lo
         for (int i = 0; i < n && !repeated; i++)
           for (int k = from; k < 3; k++) sum[leaf(i)].of[k] += q[k][i];
         for (int i = 0; i < n && repeated; i++)
-          for (int k = from; k < 3; k++) sum[leaf(i)].of[k] += (__int128)q[k][i] * r.weights.multiple[at + i];
+          for (int k = from; k < 3; k++) sum[leaf(i)].of[k] += (__int128)q[k][i] * r.weights.repeats[at + i];
       };
       auto by_leaf = [&](auto from) {
         if (r.leaf.data == nullptr) add([](int) { return 0; }, from);

@@ -447,11 +447,11 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
       double* score = &mine.score[tree.output * BLOCK];
       uint8_t leaf[BLOCK];
       if (tree.symmetric_depth >= 0)
-        kernels().symmetric(mine.planes.data(), &masks_[tree.first_mask], tree.symmetric_depth, leaf);
+        kernels().find_leaves_symmetric(mine.planes.data(), &masks_[tree.first_mask], tree.symmetric_depth, leaf);
       else
-        kernels().leaves(mine.planes.data(), 0, &masks_[tree.first_mask], tree.n_nodes, tree.n_bits, mine.reach.data(),
-                         leaf);
-      if (linear_.coef.empty()) kernels().add_values(leaf, &leaf_value_[tree.first_value], tree.n_bits, score);
+        kernels().find_leaves(mine.planes.data(), 0, &masks_[tree.first_mask], tree.n_nodes, tree.n_bits,
+                              mine.reach.data(), leaf);
+      if (linear_.coef.empty()) kernels().add_block_values(leaf, &leaf_value_[tree.first_value], tree.n_bits, score);
       for (int i = 0; i < n && !linear_.coef.empty(); i++) {
         const double* x = &mine.rows[(size_t)i * n_planes];
         score[i] = score[i] + given(leaf_node_[tree.first_value + leaf[i]], [=](int32_t p) { return x[p]; });
@@ -460,7 +460,7 @@ void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw
     double* to = out + at * k;
     for (int j = 0; j < k; j++)
       for (int i = 0; i < n; i++) to[i * k + j] = mine.score[j * BLOCK + i];
-    if (!raw && link_ != Link::identity) kernels().link((int)link_, to, to, n, k);
+    if (!raw && link_ != Link::identity) kernels().apply_link((int)link_, to, to, n, k);
   });
 }
 
@@ -476,7 +476,7 @@ void Forest::predict(const Chunk& table, int64_t first, int64_t last, bool raw, 
     if (set_offset_.size() == 1 && n >= INTERLEAVE) by_trees(table, at, n, first, last, start, out);
     else by_rows(table, at, n, first, last, start, out);
     if (!raw && link_ != Link::identity)
-      kernels().link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());
+      kernels().apply_link((int)link_, out + at * n_outputs(), out + at * n_outputs(), n, n_outputs());
   });
 }
 

@@ -158,8 +158,8 @@ std::vector<Explainer::PatternRows> Explainer::meet(const Paths& paths, const Co
     for (size_t k = 0; k < met.size(); k++) {
       const LeafGroup& g = paths.groups[k];
       if (!met[k].pattern.empty()) {
-        kernels().patterns({left.data(), n, (int)g.ends.size(), (int)g.inside.size(), g.literals.data(), g.ends.data(),
-                            g.inside.data(), &met[k].pattern[at]});
+        kernels().match_patterns({left.data(), n, (int)g.ends.size(), (int)g.inside.size(), g.literals.data(),
+                                  g.ends.data(), g.inside.data(), &met[k].pattern[at]});
         continue;
       }
       int literal = 0;
@@ -239,7 +239,7 @@ Explainer::Entries Explainer::fill(const LeafGroup& g, PatternRows&& rows, const
         against(seen, background->n, leaf.value, kept.data(), n, d, pairs, to.data());
         continue;
       }
-      (pairs ? kernels().leaf_pairs : kernels().leaf_columns)(
+      (pairs ? kernels().leaf_shap_interactions : kernels().leaf_shap_values)(
           {n, d, n_points, kept.data(), share.data(), at_[n_points].data(), mass.data(), to.data(), scratch.data()});
     }
   }
@@ -282,7 +282,7 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
             for (size_t j = 0; j < e.targets.size(); j++) {
               double* to = sum + e.targets[j] * stride;
               const double* entry = &e.table[j * e.n];
-              if (!e.at.empty()) kernels().add_entries(&e.at[b * SPAN], entry, m, to);
+              if (!e.at.empty()) kernels().add_pattern_values(&e.at[b * SPAN], entry, m, to);
               else
                 for (int i = 0; i < m; i++) to[i] = to[i] + entry[b * SPAN + i];
             }

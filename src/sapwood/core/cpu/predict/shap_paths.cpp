@@ -88,7 +88,7 @@ void ModelColumns::encode(const Chunk& table, int plane, int64_t first, int n, u
 }
 
 void ModelColumns::goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const {
-  if (c.set < 0) return kernels().keeps_left(code, c.low, c.length, n, left);
+  if (c.set < 0) return kernels().goes_left(code, c.low, c.length, n, left);
   const int32_t *first = set_code_.data() + set_offset_[c.set], *end = set_code_.data() + set_offset_[c.set + 1];
   const std::vector<uint8_t>& member = member_[c.set];
   for (int i = 0; i < n; i++)

@@ -103,7 +103,7 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
         Name* out = leaf + s.first + at;
         if (masks) {
           uint8_t number[BLOCK];
-          kernels().leaves(planes.data(), (size_t)at, m.nodes.data(), t.n_nodes, m.n_bits, reach.data(), number);
+          kernels().find_leaves(planes.data(), (size_t)at, m.nodes.data(), t.n_nodes, m.n_bits, reach.data(), number);
           for (int i = 0; i < n; i++) out[i] = name[m.leaves[number[i]]];
           continue;
         }

@@ -17,13 +17,13 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
     for (int64_t at = task * TASK_ROWS; at < std::min(n, (task + 1) * TASK_ROWS); at += BLOCK) {
       const int m = (int)std::min<int64_t>(BLOCK, n - at);
       for (int i = 0; i < m; i++) v[i] = w.real != nullptr ? x[at + i] * w.real[at + i] : x[at + i];
-      for (int i = 0; w.given && i < m; i++) v[i] = w.multiple[at + i] == 0 ? 0.0 : v[i];
+      for (int i = 0; w.given && i < m; i++) v[i] = w.repeats[at + i] == 0 ? 0.0 : v[i];
       f(v, m, at);
     }
   };
   std::vector<uint64_t> tops(task_count(n), 0);
   run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
-    each_block(t, [&](const double* v, int m, int64_t) { tops[t] = kernels().largest(tops[t], v, m); });
+    each_block(t, [&](const double* v, int m, int64_t) { tops[t] = kernels().max_abs_bits(tops[t], v, m); });
   });
   const int e = exponent_of(of_bits(tops.empty() ? 0 : *std::max_element(tops.begin(), tops.end())));
   const double scale = power_of_two(62 - e);
@@ -33,7 +33,7 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
     each_block(t, [&](const double* v, int m, int64_t at) {
       int64_t q[BLOCK];
       kernels().to_fixed(v, scale, q, m);
-      for (int i = 0; i < m; i++) sum += w.whole ? (__int128)q[i] * w.multiple[at + i] : (__int128)q[i];
+      for (int i = 0; i < m; i++) sum += w.whole ? (__int128)q[i] * w.repeats[at + i] : (__int128)q[i];
     });
     parts[t] = sum;
   });
@@ -46,7 +46,7 @@ double weight_sum(const double* weight, int64_t n, int n_threads) {
   const RowWeights w(weight, n);
   if (!w.whole) return exact_sum(weight, nullptr, n, n_threads);
   int64_t sum = 0;
-  for (const int32_t m : w.multiple) sum += m;
+  for (const int32_t m : w.repeats) sum += m;
   return (double)sum;
 }
 

@@ -38,7 +38,7 @@ SampleThreshold Trainer::find_threshold(const SamplerInfo& info, std::vector<dou
   info.prepare(field.data(), power_of_two(std::max(-top, -1000)), mean2);
   int32_t times = 1;
   if (multiplied())
-    for (const int32_t m : weights_.multiple) times = std::max(times, m);
+    for (const int32_t m : weights_.repeats) times = std::max(times, m);
   const double scale = power_of_two(WIDE - exponent_of(info.most(n_outputs_, (double)times, field.data())));
   uint32_t* size = size_.as<uint32_t>();
   const Pair* fine = fine_.as<Pair>();
@@ -48,22 +48,21 @@ SampleThreshold Trainer::find_threshold(const SamplerInfo& info, std::vector<dou
     for (int64_t at = begin; at < end && !direct; at += BLOCK) {
       NormArgs a{};
       a.n = std::min<int64_t>(BLOCK, end - at), a.plane = n_, a.n_outputs = n_outputs_, a.sampler = sampler_;
-      a.field = field.data(), a.fine = fine_.as<Pair>() + at, a.unit = unit.data();
-      a.multiple = multiplied() ? weights_.multiple.data() + at : nullptr;
-      a.scale = scale, a.size = size + at;
-      kernels().sizes(a);
+      a.field = field.data(), a.leaf_pairs = fine_.as<Pair>() + at, a.quantum = unit.data();
+      a.repeats = multiplied() ? weights_.repeats.data() + at : nullptr;
+      a.scale = scale, a.norm = size + at;
+      kernels().gradient_norms(a);
     }
   };
-  const int32_t* multiple = zeros_ ? weights_.multiple.data() : nullptr;
+  const int32_t* repeats = zeros_ ? weights_.repeats.data() : nullptr;
   auto pick = [=](int64_t begin, int64_t end, uint32_t* room, auto&& number) {  // of rows that are alive
     int64_t n = 0;
     for (int64_t i = begin; i < end; i++)
-      if (multiple == nullptr || multiple[i] > 0) n += number(i, room[n]);
+      if (repeats == nullptr || repeats[i] > 0) n += number(i, room[n]);
     return Values{room, n};
   };
   auto sized = [=](int64_t begin, int64_t end, uint32_t* room) {
-    if (multiple != nullptr)
-      return pick(begin, end, room, [=](int64_t i, uint32_t& x) { return x = size_at(i), true; });
+    if (repeats != nullptr) return pick(begin, end, room, [=](int64_t i, uint32_t& x) { return x = size_at(i), true; });
     if (direct) kernels().abs_gradients(fine + begin, end - begin, room);
     return Values{direct ? room : size + begin, end - begin};
   };
@@ -111,13 +110,13 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   if (all_rows_) return n_;
   std::vector<double> field = sampler_field_;
   SampleArgs args{};
-  args.sampler = sampler_, args.field = field.data(), args.share = share_, args.unit = unit_;
+  args.sampler = sampler_, args.field = field.data(), args.row_subsample = share_, args.group = unit_;
   args.key = key(seed, ROWS, round, 0), args.tie_key = key(seed, ROWS, round, 1);
-  args.subsample = subsample.value_or(1.0), args.every = every;
-  args.multiple = zeros_ ? weights_.multiple.data() : nullptr;
+  args.subsample = subsample.value_or(1.0), args.all_rows = every;
+  args.repeats = zeros_ ? weights_.repeats.data() : nullptr;
   if (!every && info.counted != Threshold::none)
-    args.bar = find_threshold(info, field, args.subsample, args.tie_key), args.size = size_.as<uint32_t>(),
-    args.fine = by_gradient() ? fine_.as<Pair>() : nullptr;
+    args.threshold = find_threshold(info, field, args.subsample, args.tie_key), args.norm = size_.as<uint32_t>(),
+    args.leaf_pairs = by_gradient() ? fine_.as<Pair>() : nullptr;
   used_.clear();
   if (list_.size() == 0) list_ = Memory((size_t)n_ * 4);
   if (reweighted_ && times_.size() == 0) times_ = Memory((size_t)n_ * 8);
@@ -131,8 +130,8 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
     SampleArgs a = args;
     a.shard = p.first, a.first = p.first + p.begin, a.n = p.end - p.begin;
     a.rows = list_.as<int32_t>() + a.first;
-    a.times = reweighted_ ? times_.as<double>() + a.first : nullptr;
-    p.count = kernels().ask(a);
+    a.sample_weight = reweighted_ ? times_.as<double>() + a.first : nullptr;
+    p.count = kernels().sample_rows(a);
   });
   std::vector<int64_t> length(binned_.shards.size(), 0);
   int64_t n = 0;
@@ -140,7 +139,7 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   all_rows_ = n == n_;
   for (size_t s = 0; s < length.size(); s++) chosen_[s].resize(all_rows_ ? 0 : length[s]);
   if (!reweighted_) run(n_threads, (int64_t)pieces_.size(), [&](int64_t k, int) { choose(pieces_[k]); });
-  for (int k = 0; k < n_outputs_ && reweighted_; k++) weigh(k);
+  for (int k = 0; k < n_outputs_ && reweighted_; k++) requantise(k);
   return n;
 }
 
@@ -185,7 +184,7 @@ void Trainer::spread(int output) {
 }
 
 // Fixed point once more, of the sampled rows: wide gradients times how often they count, under scales of their own.
-void Trainer::weigh(int output) {
+void Trainer::requantise(int output) {
   const bool apart = unit_search_ && !unit_leaf_;
   const size_t n_bytes = (size_t)n_ * n_outputs_ * sizeof(Pair);
   if (reweighted_fine_.size() == 0) reweighted_fine_ = Memory(n_bytes);
@@ -197,18 +196,22 @@ void Trainer::weigh(int output) {
       if (output == 0) choose(p);
       const int64_t first = output * n_ + p.first, out = first + (listed() ? p.to : 0);
       RequantiseArgs a{};
-      a.listed = listed();
-      a.rows = list_.as<int32_t>() + p.first + p.begin, a.times = times_.as<double>() + p.first + p.begin;
-      a.n = p.count, a.fine = fine_.as<Pair>() + first, a.reweighted_fine = reweighted_fine_.as<Pair>() + out;
-      if (apart) a.apart = apart_.as<Pair>() + first, a.reweighted_apart = reweighted_apart_.as<Pair>() + first;
+      a.gathered = listed();
+      a.rows = list_.as<int32_t>() + p.first + p.begin, a.sample_weight = times_.as<double>() + p.first + p.begin;
+      a.n = p.count, a.leaf_pairs = fine_.as<Pair>() + first,
+      a.reweighted_leaf_pairs = reweighted_fine_.as<Pair>() + out;
+      if (apart)
+        a.search_pairs_wide = apart_.as<Pair>() + first,
+        a.reweighted_search_pairs = reweighted_apart_.as<Pair>() + first;
       a.narrow = &narrow, a.wide = &wide, a.packed = packed_.as<int32_t>() + out;
-      if (multiplied()) a.multiple = weights_.multiple.data() + p.first, a.coarse = coarse_.as<Pair>() + first;
-      kernels().weigh(a);
+      if (multiplied())
+        a.repeats = weights_.repeats.data() + p.first, a.search_pairs_narrow = coarse_.as<Pair>() + first;
+      kernels().requantise(a);
       parts[task] = a;
     });
     RequantiseArgs sum{};
     for (const RequantiseArgs& a : parts) {
-      for (int i = 0; i < 3; i++) sum.top[i] = std::max(sum.top[i], a.top[i]);
+      for (int i = 0; i < 3; i++) sum.max_bits[i] = std::max(sum.max_bits[i], a.max_bits[i]);
       sum.sum_g += a.sum_g, sum.sum_h += a.sum_h, sum.count += a.count;
     }
     return sum;
@@ -222,7 +225,7 @@ void Trainer::weigh(int output) {
     const RequantiseArgs sum = all_pieces(low, high);
     int e[3];
     for (int i = 0; i < 3; i++) {
-      const double top = of_bits(sum.top[i]);
+      const double top = of_bits(sum.max_bits[i]);
       e[i] = top == 0.0 ? 0 : std::max(-960, exponent_of(top) + unit[i]);
     }
     right = e[0] == wide.g && e[1] == wide.h && e[2] == narrow.h;

@@ -68,7 +68,7 @@ Selected select_threshold(int64_t n, int n_threads, const Prepare& prepare, cons
     each_piece([&](const Values& given, int worker) {
       uint32_t mine[TASK_ROWS];
       Local& l = local[worker];
-      const int64_t count = kernels().window(given.x, given.n, base, last, mine, l.above, l.below);
+      const int64_t count = kernels().select_window(given.x, given.n, base, last, mine, l.above, l.below);
       l.kept.insert(l.kept.end(), mine, mine + count);
     });
     found = {from, 0, 0, 0};
