@@ -130,24 +130,24 @@ class Trainer:
         """
     def set_constraints(
         self,
-        direction: Sequence[int],  # of every column: -1 falling, 0 free, 1 rising; empty: all free
+        monotone: Sequence[int],  # by column: -1 decreasing, 0 free, 1 increasing; empty: all are free
         intermediate: bool,
         groups: Sequence[Sequence[int]],  # columns that may share a path, every column in one; empty: all may
-        extra: bool,
+        extra_trees: bool,
         forced: Sequence[Sequence[int]],  # (column, bin, place of what follows left, right); -1: nothing
-        alone: Sequence[int],  # columns split one category against the rest, however many there are
+        onehot: Sequence[int],  # columns that are split one category against the rest
     ) -> None:
         """Which splits trees may have, beyond their limits (NUMERICS, rules)."""
     def set_sampler(
         self,
         name: str,
         fields: Mapping[str, float],
-        share: Floats | None = None,  # (n_rows) instead of subsample
-        unit: Ints | None = None,  # (n_rows) the group of each row: whole groups are in or out
+        subsample_by_row: Floats | None = None,  # (n_rows) instead of subsample
+        group: Ints | None = None,  # (n_rows) whole groups are in the sample or not
     ) -> None:
-        """Say who is asked from now on; "uniform" until then."""
+        """Choose the sampler of later rounds; before this it is "uniform"."""
     def sample(self, seed: int, round: int, subsample: float | None) -> int:
-        """Choose the rows of this round, all of them for None, once gradients are there; how many."""
+        """Sample the rows of this round, after `gradients`; None takes all rows. Returns how many of this process."""
     def set_split_preference(
         self, cosine: bool, weight: Sequence[float], penalty: Sequence[float], used: Sequence[int]
     ) -> None:
@@ -160,22 +160,22 @@ class Trainer:
         limits: Mapping[str, float],
         seed: int,
         tree: int,
-        luck: float = 0.0,
-        together: bool = False,
-        ends: Sequence[int] = (),
+        random_strength: float = 0.0,
+        multi_output: bool = False,
+        prefix_ends: Sequence[int] = (),
     ) -> list[Tree]:
-        """A tree for every output on its gradients, which are used up; `tree` is the number of the first, for the
-        limits see sapwood.grow.plan, for luck sapwood.grow.luck; `together`: all have the same splits.
+        """Grow a tree for every output on its gradients, which growth overwrites.
 
-        With `ends` the rows are those of several models, the body of each and then its tail, which end there: splits
-        are chosen by both (NUMERICS, Ordered boosting), and no leaf has a value or rows.
+        `tree` is the number of the first tree. random_strength is in units of the gradients' noise scale. With
+        `multi_output` all trees have the same splits. prefix_ends: for ordered boosting, where each body and each
+        tail ends among the rows; the trees then have splits but no leaf values (NUMERICS, Ordered boosting).
         """
     def copy_settings(self, other: Trainer) -> None:
-        """Take the rules, the taste and the sampler of a trainer with the same columns, but for what it has by row."""
-    def leaves(self, output: int) -> Ints:
-        """Number of every row's leaf (n_rows) in the tree just grown; leaves are numbered in the order of nodes."""
-    def sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
-        """Loss, gradient and hessian of each of its leaves at score + step[leaf] (NUMERICS 8)."""
+        """Copy constraints, split preference and sampler of a trainer with the same columns, except what is by row."""
+    def leaf_ids(self, output: int) -> Ints:
+        """Leaf of every row (n_rows) in the tree last grown; ids count the leaves in the order of nodes."""
+    def leaf_loss_sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
+        """Loss, gradient and hessian of each leaf at score + step[leaf] (NUMERICS 8)."""
     def refit(
         self,
         output: int,
@@ -188,10 +188,10 @@ class Trainer:
         """A new value for each of its leaves, before shrinkage; with 0 iterations by one step that is not tested."""
     def line_search(self, output: int, value: Floats) -> float:
         """The factor on the leaf values that minimises the loss."""
-    def assign(self, output: int, number: Ints, n_leaves: int) -> None:
-        """Put every row (n_rows) into a leaf that no tree of this trainer has, for `refit` and `relabel_leaves`."""
-    def relabel_leaves(self, output: int, number: Ints | None, value: Floats) -> None:
-        """Give its leaves other values, after merging them (old number -> new) where numbers are given."""
+    def set_leaf_ids(self, output: int, leaf_id: Ints, n_leaves: int) -> None:
+        """Assign every row (n_rows) to a leaf of a tree grown elsewhere, before `refit` and `relabel_leaves`."""
+    def relabel_leaves(self, output: int, new_id: Ints | None, value: Floats) -> None:
+        """Set new leaf values; with `new_id` (by old leaf id) leaves are merged first."""
     def set_table(self, table: NDArray[Any]) -> None:
         """The values behind the bins, (n_rows, n_columns) float32 or float64, row by row: linear leaves need them."""
     def fit_linear(
@@ -310,14 +310,14 @@ def growers() -> dict[str, str]:
     """By name: doc."""
 
 def samplers() -> dict[str, dict[str, Any]]:
-    """By name: doc, names of fields, and whether it takes a share of the rows, looks at gradients, weighs rows."""
+    """By name: doc, fields, takes_subsample, by_gradient (reads gradients), reweights (rows get sample weights)."""
 
 def link(name: str, raw: Floats, n_threads: int = 1) -> Floats:
     """Predictions from raw scores, both (n_rows, n_outputs)."""
 
 def exact_sum(values: Floats, weight: Floats | None, n_threads: int = 1) -> float: ...
 def weight_sum(weight: Floats, n_threads: int = 1) -> float: ...
-def counts(weight: Floats) -> tuple[Ints, bool, int]:
+def integer_weights(weight: Floats) -> tuple[Ints, bool, int]:
     """What every row counts for (NUMERICS 2): C, whether that is W, a repetition, and s: C reads C / 2^s."""
 
 def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], Bytes | Ints] | None:

@@ -121,7 +121,7 @@ def test_derivatives(case: Case) -> None:
     room = 1e-8 * (1 + np.abs(loss) + np.abs(g) + h)[smooth]
     assert np.all(np.abs(slope - g)[smooth] <= room)
     assert np.all((bend - h)[smooth] <= room)
-    assert case.about["bound"] or np.all((h - bend)[smooth] <= room)
+    assert case.about["hessian_is_bound"] or np.all((h - bend)[smooth] <= room)
     assert np.all(h > 0)
 
 

@@ -60,7 +60,7 @@ def _width(data: Dataset, max_bins: int, min_samples_bin: int) -> tuple[int, int
         return None
     rows = data.n_rows
     if data.weight is not None:
-        counts, whole, _ = host.counts(data.weight)
+        counts, whole, _ = host.integer_weights(data.weight)
         rows = int(counts.sum()) if whole else int(np.count_nonzero(counts))
     rows = int(rows * min(1.0, SAMPLE / data.n_rows))
     return max_bins, min(max_bins, max(128, rows // min_samples_bin))

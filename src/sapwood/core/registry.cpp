@@ -9,7 +9,7 @@ namespace {
 
 // clang-format off
 #define SAPWOOD_ROW(T)                                                                                                 \
-  ObjectiveInfo{T::name, T::doc, T::link, T::metric, T::labels, T::leaf, T::pointwise, T::constant_hessian, T::bound, T::convex, \
+  ObjectiveInfo{T::name, T::doc, T::link, T::metric, T::labels, T::leaf, T::pointwise, T::constant_hessian, T::hessian_is_bound, T::convex, \
                 T::knots, T::adaptive, T::mean_start, T::steps, T::n_fields, T::fields, T::path_smooth, T::default_min_samples_leaf, \
                 T::start},
 // clang-format on
@@ -18,9 +18,9 @@ constexpr ObjectiveInfo objectives[] = {SAPWOOD_OBJECTIVES(SAPWOOD_ROW)};
 #define SAPWOOD_ROW(T) GrowerInfo{T::name, T::doc, T::whole_level, T::shared_split, T::before},
 constexpr GrowerInfo growers[] = {SAPWOOD_GROWERS(SAPWOOD_ROW)};
 #undef SAPWOOD_ROW
-#define SAPWOOD_ROW(T)                                                                \
-  SamplerInfo{T::name,     T::doc,    T::counted, T::weighs,  T::shares, T::absolute, \
-              T::n_fields, T::fields, T::most,    T::prepare, T::target},
+#define SAPWOOD_ROW(T)                                                                            \
+  SamplerInfo{T::name,     T::doc,    T::threshold, T::reweights, T::takes_subsample, T::l1_norm, \
+              T::n_fields, T::fields, T::max_norm,  T::prepare,   T::target},
 constexpr SamplerInfo samplers[] = {SAPWOOD_SAMPLERS(SAPWOOD_ROW)};
 #undef SAPWOOD_ROW
 

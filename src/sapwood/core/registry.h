@@ -6,7 +6,7 @@ namespace sapwood {
 
 struct ObjectiveInfo {  // math/loss.h says what each means
   const char *name, *doc, *link, *metric, *labels, *leaf;
-  bool pointwise, constant_hessian, bound, convex, knots, adaptive, mean_start;
+  bool pointwise, constant_hessian, hessian_is_bound, convex, knots, adaptive, mean_start;
   int steps, n_fields;
   const Field* fields;
   double path_smooth;
@@ -22,11 +22,11 @@ struct GrowerInfo {
 
 struct SamplerInfo {  // math/sample.h says what each means
   const char *name, *doc;
-  Threshold counted;
-  bool weighs, shares, absolute;
+  Threshold threshold;
+  bool reweights, takes_subsample, l1_norm;
   int n_fields;
   const char* const* fields;
-  double (*most)(int n_outputs, double times, const double* field);
+  double (*max_norm)(int n_outputs, double times, const double* field);
   void (*prepare)(double* field, double unit, double mean2);
   double (*target)(const double* field, double share);
 };

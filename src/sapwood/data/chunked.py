@@ -79,7 +79,7 @@ def learn(
         for j, one in enumerate(chunk.table)
         if isinstance(one, Coded)
     }
-    counts = host.counts(weight)[0] if found and weight is not None else None
+    counts = host.integer_weights(weight)[0] if found and weight is not None else None
     learned = {}
     for j in sorted(found):
         where = f"column {names[j]!r}, which has categories in a chunk,"

@@ -280,5 +280,5 @@ def _counts(weight: Floats | None) -> tuple[Codes | None, bool, float]:
     """NUMERICS 2: what rows count for, as integers; whether that is repetition; and the unit of the integers."""
     if weight is None:
         return None, True, 1.0
-    counts, whole, shift = host.counts(weight)
+    counts, whole, shift = host.integer_weights(weight)
     return counts, whole, float(np.ldexp(1.0, -shift))

@@ -6,7 +6,6 @@ In: names, seeds, arrays. Out: facts, draws, arrays.
 from sapwood._core import (
     EVERY_VALUE,
     combine,
-    counts,
     cuts,
     distinct,
     draw,
@@ -15,6 +14,7 @@ from sapwood._core import (
     exact_sum,
     growers,
     hash_order,
+    integer_weights,
     isa,
     linear_values,
     link,
@@ -29,7 +29,6 @@ from sapwood._core import (
 __all__ = [
     "EVERY_VALUE",
     "combine",
-    "counts",
     "cuts",
     "distinct",
     "draw",
@@ -38,6 +37,7 @@ __all__ = [
     "exact_sum",
     "growers",
     "hash_order",
+    "integer_weights",
     "isa",
     "linear_values",
     "link",

@@ -74,7 +74,7 @@ def test_goss_keeps_exactly_the_top_rows() -> None:
     trainer.gradients("wide")
     asked = trainer.sample(7, 0, 1.0)
     tree = trainer.grow("depthwise", LIMITS, 7, 0)[0]  # no limits: a leaf for every row that was asked
-    leaf, cover = trainer.leaves(0), tree["cover"][tree["left"] == 0]
+    leaf, cover = trainer.leaf_ids(0), tree["cover"][tree["left"] == 0]
     assert len(cover) == asked and set(cover) == {1.0, 8.0}
     top = np.argsort(-np.abs(y))[:200]
     assert (cover[leaf[top]] == 1).all() and len(set(leaf[top])) == 200 == (cover == 1).sum()

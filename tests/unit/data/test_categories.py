@@ -244,12 +244,12 @@ def test_chunks_count_together():
 def test_weights_are_repetition():
     rng = np.random.default_rng(1)
     values, weights = rng.integers(0, 20, 300), rng.integers(0, 4, 300)
-    weighted = learn([coded(values.tolist())], host.counts(weights.astype(np.float64))[0], "x")
+    weighted = learn([coded(values.tolist())], host.integer_weights(weights.astype(np.float64))[0], "x")
     assert weighted == learn([coded(np.repeat(values, weights).tolist())], None, "x")
     parts = [coded(values[:100].tolist()), coded(values[100:].tolist())]
-    assert learn(parts, host.counts(weights.astype(np.float64))[0], "x") == weighted
+    assert learn(parts, host.integer_weights(weights.astype(np.float64))[0], "x") == weighted
     # real weights: sums of fixed point, far beyond what float64 could add exactly
-    real = host.counts(np.array([1.0, 1 / 3, 2 / 3 + 2**-29, 0.0]))[0]
+    real = host.integer_weights(np.array([1.0, 1 / 3, 2 / 3 + 2**-29, 0.0]))[0]
     assert learn([coded(["a", "b", "b", "c"])], real, "x").values == ("b", "a")
     large = np.full(2**20, 2**30 - 1, np.int32)
     sums = categories._sums(Coded(np.zeros(2**20, np.int8), ["a"]), large)

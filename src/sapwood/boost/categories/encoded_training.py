@@ -255,7 +255,7 @@ class EncodedTraining:
             is_leaf = tree["left"] == 0
             number, n_leaves = np.cumsum(is_leaf, dtype=np.int32) - 1, int(is_leaf.sum())
             for one, data in others:
-                one.assign(output, number[apply(data, tree, self._n_threads)], n_leaves)
+                one.set_leaf_ids(output, number[apply(data, tree, self._n_threads)], n_leaves)
             if self._pool is not None:
                 self._pool.watch(tree, self._behind(tree))
         return [self.read(tree) for tree in trees]

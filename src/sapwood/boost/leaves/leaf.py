@@ -223,7 +223,7 @@ def _custom(
 ) -> Floats:
     """Leaf values from a user's function, which sees the rows of one leaf at a time."""
     assert objective.custom is not None
-    number, scores = trainer.leaves(output), trainer.scores()
+    number, scores = trainer.leaf_ids(output), trainer.scores()
     if len(scores) > 1:
         raise ParameterError(
             f"leaf of objective {objective.name!r} needs one score a row; this model has {len(scores)}."
@@ -245,7 +245,7 @@ def _judged(
     left = tree["left"]
     g, h = np.zeros(len(left)), np.zeros(len(left))
     n_leaves = int((left == 0).sum())
-    _, g[left == 0], h[left == 0] = trainer.sums(output, np.zeros(n_leaves))
+    _, g[left == 0], h[left == 0] = trainer.leaf_loss_sums(output, np.zeros(n_leaves))
     for node in np.flatnonzero(left)[::-1]:
         g[node], h[node] = g[left[node]] + g[left[node] + 1], h[left[node]] + h[left[node] + 1]
     reg_lambda, reg_alpha, max_step = rule.penalty

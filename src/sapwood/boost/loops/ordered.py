@@ -137,7 +137,7 @@ class PrefixModels:
         """Take the trees just grown into all models, each with the values that its own rows give the leaves."""
         rule, values = self._task.rule, self._values
         for output in range(rule.n_outputs):
-            number = trainer.leaves(output)
+            number = trainer.leaf_ids(output)
             n_leaves, number = int(number.max()) + 1, number[self._order]
             if n_leaves * len(self._known) > MAX_LEAVES:
                 raise ParameterError(
@@ -145,7 +145,7 @@ class PrefixModels:
                     f"together these must not exceed {MAX_LEAVES}: set max_leaves or max_depth."
                 )
             beside = [number[:end] + nth * n_leaves for nth, end in enumerate(self._known)]
-            values.assign(output, np.concatenate(beside).astype(np.int32), n_leaves * len(self._known))
+            values.set_leaf_ids(output, np.concatenate(beside).astype(np.int32), n_leaves * len(self._known))
         steps = [rate * leaf.refit(values, output, rule) for output in range(rule.n_outputs)]
         for output, value in enumerate(steps):
             values.relabel_leaves(output, None, value)

@@ -16,7 +16,7 @@ from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.params import called, defaults, rates
 from sapwood.params.types import class_name
 
-NO_SAMPLER = {"none": {"fields": [], "shares": False, "by_gradient": False}}  # beside the core's samplers
+NO_SAMPLER = {"none": {"fields": [], "takes_subsample": False, "by_gradient": False}}  # beside the core's samplers
 
 
 def check(params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
@@ -33,7 +33,7 @@ def check(params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     if name not in known:
         raise ParameterError(f"sampling={name!r} is unknown; {suggest(name, known)}")
     about, usual = known[name], defaults()
-    own = {one: [*of["fields"], *(["subsample"] if of["shares"] else [])] for one, of in known.items()}
+    own = {one: [*of["fields"], *(["subsample"] if of["takes_subsample"] else [])] for one, of in known.items()}
     for other in sorted({*chain(*own.values())}.difference(own[name])):
         if params[other] != usual[other]:
             owners = " or ".join(repr(one) for one in own if other in own[one])
@@ -47,7 +47,7 @@ def check(params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
                     f"{called(other, given)} needs a draw that does not look at gradients; choose "
                     f"sampling='uniform' or 'bayesian', not {name!r}."
                 )
-        if about["shares"] and params["subsample"] == 1:
+        if about["takes_subsample"] and params["subsample"] == 1:
             raise ParameterError(f"sampling={name!r} takes a share of the rows; set subsample below 1, such as 0.8.")
     if params["subsample_by_class"] is not None and (name, params["sampling_unit"]) != ("uniform", "row"):
         raise ParameterError(

@@ -147,24 +147,24 @@ class Training:
             number = np.cumsum(is_leaf, dtype=np.int32) - 1
             if self.encoded is None:
                 reach = apply(table, tree, threads(self.params["n_jobs"]))
-                self.trainer.assign(output, number[reach], int(is_leaf.sum()))
+                self.trainer.set_leaf_ids(output, number[reach], int(is_leaf.sum()))
 
     def _count(self, tree: Tree, output: int) -> None:
         """Cover and count of the nodes of a tree whose leaves the rows of the model are in, at its scores."""
         left, weight = tree["left"], self.rows[1]
-        leaf, n_leaves = self.trainer.leaves(output), int((left == 0).sum())
-        counts, _, shift = (np.ones(len(leaf), np.int32), True, 0) if weight is None else host.counts(weight)
+        leaf, n_leaves = self.trainer.leaf_ids(output), int((left == 0).sum())
+        counts, _, shift = (np.ones(len(leaf), np.int32), True, 0) if weight is None else host.integer_weights(weight)
         total = np.zeros(n_leaves, np.int64)
         np.add.at(total, leaf, counts)
         tree["count"][left == 0] = np.ldexp(total.astype(np.float64), -shift)
-        tree["cover"][left == 0] = self.trainer.sums(output, np.zeros(n_leaves))[2]
+        tree["cover"][left == 0] = self.trainer.leaf_loss_sums(output, np.zeros(n_leaves))[2]
         for node in np.flatnonzero(left)[::-1]:
             for name in (tree["count"], tree["cover"]):
                 name[node] = name[left[node]] + name[left[node] + 1]
 
     def reach(self, tree: Tree, output: int) -> NDArray[np.int32]:
         """The leaf (node) that each training row comes to in the tree just grown for an output."""
-        return np.flatnonzero(tree["left"] == 0).astype(np.int32)[self.trainer.leaves(output)]
+        return np.flatnonzero(tree["left"] == 0).astype(np.int32)[self.trainer.leaf_ids(output)]
 
     def added(self, tree: Tree, output: int) -> Floats:
         """What the tree just grown for an output adds to the score of each training row."""

@@ -31,21 +31,21 @@ nb::ndarray<nb::numpy, double> refit(PyTrainer& s, int output, const std::string
   return array(without_gil([&] { return s.trainer->refit(output, rule); }));
 }
 
-void assign(PyTrainer& s, int output, Ints number, int64_t n_leaves) {
+void set_leaf_ids(PyTrainer& s, int output, Ints leaf_id, int64_t n_leaves) {
   if (n_leaves < 1 || n_leaves > 65536) refuse("rows can be assigned to at most 65,536 leaves");
-  if ((int64_t)number.shape(0) != s.trainer->n_rows()) refuse("every row needs a leaf");
-  for (size_t i = 0; i < number.shape(0); i++)
-    if (number.data()[i] < 0 || number.data()[i] >= n_leaves) refuse("no such leaf");
-  without_gil([&] { s.trainer->assign(output_of(s, output), number.data(), (size_t)n_leaves); });
+  if ((int64_t)leaf_id.shape(0) != s.trainer->n_rows()) refuse("every row needs a leaf");
+  for (size_t i = 0; i < leaf_id.shape(0); i++)
+    if (leaf_id.data()[i] < 0 || leaf_id.data()[i] >= n_leaves) refuse("no such leaf");
+  without_gil([&] { s.trainer->set_leaf_ids(output_of(s, output), leaf_id.data(), (size_t)n_leaves); });
 }
 
-void relabel_leaves(PyTrainer& s, int output, std::optional<Ints> number, Doubles value) {
+void relabel_leaves(PyTrainer& s, int output, std::optional<Ints> new_id, Doubles value) {
   const size_t n = s.trainer->n_leaves(leaves_of(s, output)), n_new = value.shape(0);
-  if (number ? number->shape(0) != n : n_new != n) refuse("every leaf needs a new number and a value");
-  for (size_t i = 0; number && i < n; i++)
-    if (number->data()[i] < 0 || (size_t)number->data()[i] >= n_new) refuse("no such leaf");
+  if (new_id ? new_id->shape(0) != n : n_new != n) refuse("every leaf needs a new id and a value");
+  for (size_t i = 0; new_id && i < n; i++)
+    if (new_id->data()[i] < 0 || (size_t)new_id->data()[i] >= n_new) refuse("no such leaf");
   const std::vector<int32_t> map =
-      number ? std::vector<int32_t>(number->data(), number->data() + n) : std::vector<int32_t>{};
+      new_id ? std::vector<int32_t>(new_id->data(), new_id->data() + n) : std::vector<int32_t>{};
   without_gil([&] { s.trainer->relabel_leaves(output, map, list(value)); });
 }
 
@@ -81,13 +81,13 @@ nb::tuple py_fit_linear(PyTrainer& s, int output, Longs offset, Ints column, Dou
 void bind_leaves(nb::class_<PyTrainer>& trainer) {
   trainer
       .def(
-          "leaves", [](PyTrainer& s, int output) { return array(s.trainer->leaves(leaves_of(s, output))); },
+          "leaf_ids", [](PyTrainer& s, int output) { return array(s.trainer->leaf_ids(leaves_of(s, output))); },
           nb::arg("output"))
       .def(
-          "sums",
+          "leaf_loss_sums",
           [](PyTrainer& s, int output, Doubles step) {
             leaves_of(s, output, step);
-            return loss_gradient_hessian(without_gil([&] { return s.trainer->sums(output, step.data()); }));
+            return loss_gradient_hessian(without_gil([&] { return s.trainer->leaf_loss_sums(output, step.data()); }));
           },
           nb::arg("output"), nb::arg("step"))
       .def("refit", refit, nb::arg("output"), nb::arg("method"), nb::arg("iterations"), nb::arg("reg_lambda"),
@@ -99,8 +99,8 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
             return without_gil([&] { return s.trainer->line_search_step(output, list(value)); });
           },
           nb::arg("output"), nb::arg("value"))
-      .def("assign", assign, nb::arg("output"), nb::arg("number"), nb::arg("n_leaves"))
-      .def("relabel_leaves", relabel_leaves, nb::arg("output"), nb::arg("number").none(), nb::arg("value"))
+      .def("set_leaf_ids", set_leaf_ids, nb::arg("output"), nb::arg("leaf_id"), nb::arg("n_leaves"))
+      .def("relabel_leaves", relabel_leaves, nb::arg("output"), nb::arg("new_id").none(), nb::arg("value"))
       .def("set_table", set_table, nb::arg("table"))
       .def("fit_linear", py_fit_linear, nb::arg("output"), nb::arg("offset"), nb::arg("column"), nb::arg("value"),
            nb::arg("rate"), nb::arg("reg_lambda"), nb::arg("linear_lambda"), nb::arg("linear_smooth"))

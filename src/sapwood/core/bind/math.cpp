@@ -21,7 +21,7 @@ double py_weight_sum(Doubles weight, int n_threads) {
   return without_gil([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
 }
 
-nb::tuple py_counts(Doubles weight) {
+nb::tuple py_integer_weights(Doubles weight) {
   const int64_t n = (int64_t)weight.shape(0);
   RowWeights w(weights_of(weight, n), n);
   return nb::make_tuple(array(std::move(w.repeats)), w.whole, w.shift);
@@ -55,7 +55,7 @@ nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
 void bind_math(nb::module_& m) {
   m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1);
   m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);
-  m.def("counts", py_counts, nb::arg("weight"));
+  m.def("integer_weights", py_integer_weights, nb::arg("weight"));
   m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
   m.def("math", py_math, nb::arg("name"), nb::arg("x"));
 }

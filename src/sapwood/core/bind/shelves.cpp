@@ -48,7 +48,8 @@ nb::dict objectives() {
       fields[f.name] = nb::make_tuple(f.low, f.high, f.open, f.initial, f.aliases);
     }
     d["doc"] = o.doc, d["link"] = o.link, d["metric"] = o.metric, d["labels"] = o.labels, d["leaf"] = o.leaf;
-    d["path_smooth"] = o.path_smooth, d["pointwise"] = o.pointwise, d["bound"] = o.bound, d["knots"] = o.knots;
+    d["path_smooth"] = o.path_smooth, d["pointwise"] = o.pointwise, d["hessian_is_bound"] = o.hessian_is_bound,
+    d["knots"] = o.knots;
     d["adaptive"] = o.adaptive, d["steps"] = o.steps, d["fields"] = fields;
     all[o.name] = d;
   }
@@ -68,8 +69,8 @@ nb::dict samplers() {
     nb::dict d;
     nb::list fields;
     for (int j = 0; j < info.n_fields; j++) fields.append(info.fields[j]);
-    d["doc"] = info.doc, d["fields"] = fields, d["shares"] = info.shares;
-    d["by_gradient"] = info.counted != Threshold::none, d["weighs"] = info.weighs;
+    d["doc"] = info.doc, d["fields"] = fields, d["takes_subsample"] = info.takes_subsample;
+    d["by_gradient"] = info.threshold != Threshold::none, d["reweights"] = info.reweights;
     all[info.name] = d;
   }
   return all;

@@ -48,8 +48,8 @@ nb::list py_gradients(PyTrainer& s, const std::string& precision, bool unit_sear
   return out;
 }
 
-void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std::optional<Doubles> share,
-                 std::optional<Ints> unit) {
+void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std::optional<Doubles> subsample_by_row,
+                 std::optional<Ints> group) {
   const int which = index_of(n_samplers(), sampler_info, name, "sampler");
   const SamplerInfo& info = sampler_info(which);
   std::vector<double> values;
@@ -60,25 +60,27 @@ void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std:
   }
   if ((int)fields.size() != info.n_fields) refuse("sampler " + name + " has no such fields");
   const size_t n = (size_t)self.trainer->n_rows();
-  if ((share && share->shape(0) != n) || (unit && unit->shape(0) != n)) refuse("shares and units are of rows");
-  if (unit && info.counted != Threshold::none) refuse("sampler " + name + " looks at rows, not at groups");
-  self.share = share, self.unit = unit;
-  self.trainer->set_sampler(which, std::move(values), share ? share->data() : nullptr, unit ? unit->data() : nullptr);
+  if ((subsample_by_row && subsample_by_row->shape(0) != n) || (group && group->shape(0) != n))
+    refuse("subsample_by_row and group must have one value for each row");
+  if (group && info.threshold != Threshold::none) refuse("sampler " + name + " draws single rows, not whole groups");
+  self.subsample_by_row = subsample_by_row, self.group = group;
+  self.trainer->set_sampler(which, std::move(values), subsample_by_row ? subsample_by_row->data() : nullptr,
+                            group ? group->data() : nullptr);
 }
 
 // forced: rows of column, bin, and the places of what follows left and right, or -1
-void set_constraints(PyTrainer& self, const std::vector<int>& direction, bool intermediate,
-                     const std::vector<std::vector<int32_t>>& groups, bool extra,
-                     const std::vector<std::vector<int32_t>>& forced, const std::vector<int>& alone) {
+void set_constraints(PyTrainer& self, const std::vector<int>& monotone, bool intermediate,
+                     const std::vector<std::vector<int32_t>>& groups, bool extra_trees,
+                     const std::vector<std::vector<int32_t>>& forced, const std::vector<int>& onehot) {
   const Binned& b = nb::cast<const Binned&>(self.binned);
   SplitConstraints r;
-  if (!direction.empty() && (int)direction.size() != b.n_columns) refuse("there must be one direction a column");
-  for (const int d : direction) {
+  if (!monotone.empty() && (int)monotone.size() != b.n_columns) refuse("there must be one direction a column");
+  for (const int d : monotone) {
     if (d < -1 || d > 1) refuse("a direction is -1, 0 or 1");
     if (d != 0 && b.is_category[r.direction.size()]) refuse("categories have no order to keep");
     r.direction.push_back((int8_t)d);
   }
-  r.intermediate = intermediate && !direction.empty(), r.extra = extra, r.groups = groups;
+  r.intermediate = intermediate && !monotone.empty(), r.extra = extra_trees, r.groups = groups;
   if (!groups.empty()) r.groups_of.resize(b.n_columns);
   for (size_t g = 0; g < groups.size(); g++)
     for (const int32_t c : groups[g]) {
@@ -96,8 +98,8 @@ void set_constraints(PyTrainer& self, const std::vector<int>& direction, bool in
       if (next != -1 && (next <= i || next >= (int32_t)forced.size())) refuse("no such forced split");
     r.forced.push_back({f[0], f[1], f[2], f[3]});
   }
-  r.alone.resize(alone.empty() ? 0 : b.n_columns, 0);
-  for (const int c : alone) {
+  r.alone.resize(onehot.empty() ? 0 : b.n_columns, 0);
+  for (const int c : onehot) {
     if (c < 0 || c >= b.n_columns || !b.is_category[c]) refuse("only columns of categories are split one by one");
     r.alone[c] = 1;
   }
@@ -153,24 +155,25 @@ void put_rows(nb::dict& tree, const std::vector<std::pair<const char*, const std
   for (size_t k = 0; k < parts.size(); k++) tree[parts[k].first] = rows[k];
 }
 
-nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree, double luck,
-              bool together, const std::vector<int64_t>& ends) {
-  if (!(luck >= 0.0 && luck < INF)) refuse("luck must be finite and not negative");
+nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree,
+              double random_strength, bool multi_output, const std::vector<int64_t>& prefix_ends) {
+  if (!(random_strength >= 0.0 && random_strength < INF)) refuse("random_strength must be finite and not negative");
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
   if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
-  if (together && self.trainer->n_outputs() > 1 && !self.trainer->can_grow_multi_output(l))
+  if (multi_output && self.trainer->n_outputs() > 1 && !self.trainer->can_grow_multi_output(l))
     refuse("trees with vector leaves cannot have these rules or columns");
-  if (!ends.empty()) {
+  if (!prefix_ends.empty()) {
     if (!self.trainer->can_grow_ordered()) refuse("the rows of several models cannot have these rules or chunks");
-    if (ends.size() % 2 != 0 || ends.front() < 0 || ends.back() != self.trainer->n_rows() ||
-        !std::is_sorted(ends.begin(), ends.end()))
-      refuse("ends must rise to the number of rows, two for every model");
+    if (prefix_ends.size() % 2 != 0 || prefix_ends.front() < 0 || prefix_ends.back() != self.trainer->n_rows() ||
+        !std::is_sorted(prefix_ends.begin(), prefix_ends.end()))
+      refuse("prefix_ends must be sorted, end with the number of rows, and have two entries for each prefix model");
   }
   nb::list trees;
-  for (Tree& t : without_gil([&] { return self.trainer->grow(g, l, seed, tree, luck, together, ends); })) {
+  for (Tree& t :
+       without_gil([&] { return self.trainer->grow(g, l, seed, tree, random_strength, multi_output, prefix_ends); })) {
     nb::dict d;
     put_rows<int32_t>(d, {{"column", &t.column}, {"bin", &t.bin}, {"left", &t.left}, {"set", &t.set}});
     put_rows<double>(d, {{"threshold", &t.threshold},
@@ -214,8 +217,8 @@ void bind_trainer(nb::module_& m) {
       .def("gradients", py_gradients, nb::arg("precision"), nb::arg("unit_search") = false,
            nb::arg("unit_leaf") = false, nb::arg("gradient").none() = nb::none(),
            nb::arg("hessian").none() = nb::none())
-      .def("set_sampler", set_sampler, nb::arg("name"), nb::arg("fields"), nb::arg("share").none() = nb::none(),
-           nb::arg("unit").none() = nb::none())
+      .def("set_sampler", set_sampler, nb::arg("name"), nb::arg("fields"),
+           nb::arg("subsample_by_row").none() = nb::none(), nb::arg("group").none() = nb::none())
       .def(
           "sample",
           [](PyTrainer& s, uint64_t seed, uint64_t round, std::optional<double> subsample) {
@@ -224,12 +227,13 @@ void bind_trainer(nb::module_& m) {
             return without_gil([&] { return s.trainer->sample(seed, round, subsample); });
           },
           nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
-      .def("set_constraints", set_constraints, nb::arg("direction"), nb::arg("intermediate"), nb::arg("groups"),
-           nb::arg("extra"), nb::arg("forced"), nb::arg("alone"))
+      .def("set_constraints", set_constraints, nb::arg("monotone"), nb::arg("intermediate"), nb::arg("groups"),
+           nb::arg("extra_trees"), nb::arg("forced"), nb::arg("onehot"))
       .def("set_split_preference", set_split_preference, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"),
            nb::arg("used"))
-      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"), nb::arg("luck") = 0.0,
-           nb::arg("together") = false, nb::arg("ends") = std::vector<int64_t>{})
+      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"),
+           nb::arg("random_strength") = 0.0, nb::arg("multi_output") = false,
+           nb::arg("prefix_ends") = std::vector<int64_t>{})
       .def(
           "copy_settings", [](PyTrainer& s, const PyTrainer& other) { s.trainer->copy_settings(*other.trainer); },
           nb::arg("other"));

@@ -9,8 +9,8 @@ struct PyTrainer {
   nb::object binned;
   Doubles2 label;
   std::unique_ptr<Trainer> trainer;
-  std::optional<Doubles> share = {};
-  std::optional<Ints> unit = {};
+  std::optional<Doubles> subsample_by_row = {};
+  std::optional<Ints> group = {};
   nb::object table = {};
 };
 

@@ -455,14 +455,14 @@ LeafRows Trainer::rows_of(int output, bool all, const double* score) {
   return r;
 }
 
-std::vector<int32_t> Trainer::leaves(int output) const {
+std::vector<int32_t> Trainer::leaf_ids(int output) const {
   std::vector<int32_t> out(n_);
   const LeafIds& l = numbers_[output];
   for (int64_t i = 0; i < n_; i++) out[i] = l.wide ? ((const uint16_t*)l.data)[i] : ((const uint8_t*)l.data)[i];
   return out;
 }
 
-LeafSums Trainer::sums(int output, const double* step) {
+LeafSums Trainer::leaf_loss_sums(int output, const double* step) {
   Memory space;
   return leaf_sums(rows_of(output, false), step, space);
 }
@@ -521,7 +521,7 @@ const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
   return linear_[output] = sapwood::fit_linear(rows, rule);
 }
 
-void Trainer::assign(int output, const int32_t* number, size_t n_leaves) {
+void Trainer::set_leaf_ids(int output, const int32_t* number, size_t n_leaves) {
   flush_scores(output);
   const bool wide = n_leaves > 256;
   const size_t need = (size_t)n_ * (wide ? 2 : 1);

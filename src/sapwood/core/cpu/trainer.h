@@ -57,15 +57,15 @@ class Trainer {
                          const std::vector<int64_t>& ends = {});
   // Of the tree last grown for an output, before its values are added; leaves are numbered in the order of nodes.
   size_t n_leaves(int output) const { return value_[output].size(); }
-  std::vector<int32_t> leaves(int output) const;  // of every row
-  LeafSums sums(int output, const double* step);
+  std::vector<int32_t> leaf_ids(int output) const;  // of every row
+  LeafSums leaf_loss_sums(int output, const double* step);
   std::vector<double> refit(int output, const LeafRule& rule);
   double line_search_step(int output, const std::vector<double>& value);
   void relabel_leaves(int output, const std::vector<int32_t>& number, std::vector<double> value);  // old number -> new
   // Terms for its leaves, from what the table holds.
   void set_table(RawTable table) { table_ = table; }
   const LinearPart& fit_linear(int output, const LinearRule& rule);
-  void assign(int output, const int32_t* number, size_t n_leaves);  // (n) leaves of no tree of its own, values 0
+  void set_leaf_ids(int output, const int32_t* number, size_t n_leaves);  // (n) leaves of no tree of its own, values 0
   void add_scores(int output);
   int n_outputs() const { return n_outputs_; }
   int64_t n_rows() const { return n_; }
@@ -82,7 +82,7 @@ class Trainer {
   void requantise(int output);
   void spread(int output);
   // The sizes that the sampler looks at are those of the wide numbers.
-  bool by_gradient() const { return sampler_info(sampler_).absolute && n_outputs_ == 1 && !multiplied(); }
+  bool by_gradient() const { return sampler_info(sampler_).l1_norm && n_outputs_ == 1 && !multiplied(); }
   bool listed() const { return reweighted_ && !ordered_; }  // exact trees look at single rows
   const uint8_t* used();
   const double* reweighted_factor();

@@ -11,7 +11,8 @@ struct Loss {
   static constexpr const char* leaf = "newton";      // what leaf_estimation="auto" means: newton, exact, or friedman:
                                                      // exact in his first-order trees, else newton
   static constexpr bool constant_hessian = false;
-  static constexpr bool bound = false;  // grad_hess gives not the second derivative but a positive bound of it
+  static constexpr bool hessian_is_bound =
+      false;                            // grad_hess gives not the second derivative but a positive bound of it
   static constexpr bool convex = true;  // in the score
   static constexpr bool knots = false;  // knot() says where the slope of a row's loss changes
   static constexpr int steps = 100;  // Newton steps, at most, from the knots' quantile (or 0) to the exact leaf value

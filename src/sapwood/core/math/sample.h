@@ -8,21 +8,21 @@ namespace sapwood::inline SAPWOOD_ISA {
 
 struct SampleRow {            // a row, before its answer
   uint64_t key, tie_key, at;  // draws of this round, and the row's coordinate in them
-  uint32_t size;              // of its gradients, in fixed point
-  double share;               // of such rows that shall take part
+  uint32_t norm;              // of its gradients, in fixed point
+  double subsample;           // probability with which it takes part
 };
 
 struct Sampler {
-  static constexpr Threshold counted = Threshold::none;
-  static constexpr bool weighs = false;    // factors other than 0 and 1
-  static constexpr bool shares = false;    // takes a share of the rows, subsample
-  static constexpr bool absolute = false;  // sizes are sums of |gradient|
+  static constexpr Threshold threshold = Threshold::none;
+  static constexpr bool reweights = false;        // factors other than 0 and 1
+  static constexpr bool takes_subsample = false;  // takes a share of the rows, subsample
+  static constexpr bool l1_norm = false;          // sizes are sums of |gradient|
   static constexpr int n_fields = 0;
   static constexpr const char* const* fields = nullptr;
-  // Sizes: gradients are added output by output, in units in which none exceeds 1; `most` bounds the result.
+  // Sizes: gradients are added output by output, in units in which none exceeds 1; `max_norm` bounds the result.
   static double add(double sum, double) { return sum; }
-  static double size(double sum, const double*) { return sum; }
-  static double most(int, double, const double*) { return 1.0; }
+  static double norm(double sum, const double*) { return sum; }
+  static double max_norm(int, double, const double*) { return 1.0; }
   // Turns fields into those units; mean2: the sum over outputs of the squared mean |gradient|.
   static void prepare(double*, double, double) {}
   // What is counted: a share of the rows.

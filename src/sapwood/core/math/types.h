@@ -47,7 +47,7 @@ constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax", "exp", "expm1
 enum class Threshold { none, top_k, expected_count };  // what a sampler must know of all rows before it asks one
 
 struct SampleThreshold {  // how high it lies, found by counting
-  int64_t size = -1;      // rows of a larger size take part for certain
+  int64_t norm = -1;      // rows of a larger size take part for certain
   uint64_t tie = 0;       // rank: of that size, those whose 32-bit draw reaches this
   double mu = 1.0;        // mass: what sizes are divided by
 };

@@ -10,7 +10,7 @@ struct AbsoluteError : Loss {
   static constexpr const char* link = "identity";
   static constexpr const char* metric = "mae";
   static constexpr const char* leaf = "exact";
-  static constexpr bool constant_hessian = true, bound = true, knots = true;
+  static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 0;
   static double loss(double s, double y, const double*) { return s > y ? s - y : y - s; }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {

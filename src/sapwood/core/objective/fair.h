@@ -13,7 +13,7 @@ struct Fair : Loss {
   static constexpr Field field[] = {{"fair_c", "", 0.0, 1e300, true, 1.0}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 1;
-  static constexpr bool bound = true;
+  static constexpr bool hessian_is_bound = true;
   static double loss(double s, double y, const double* f) {
     const double a = s > y ? s - y : y - s, u = a / f[0];
     const double series = (a * a) * (0.5 - u * (1.0 / 3.0 - u * (0.25 - u * 0.2)));  // where the difference cancels

@@ -19,7 +19,7 @@ struct Focal : Loss {
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 2;
   static constexpr bool convex = false;
-  static constexpr bool bound = true;
+  static constexpr bool hessian_is_bound = true;
   static double loss(double s, double y, const double* f) {
     const double z = (2.0 * y - 1.0) * s, a = y > 0.5 ? f[1] : 1.0 - f[1];
     return a * exp(-f[0] * softplus(z)) * softplus(-z);  // q^c = e^(c log q), log q = -softplus(z)

@@ -12,7 +12,7 @@ struct Hinge : Loss {
   static constexpr const char* metric = "error";
   static constexpr const char* labels = "0 or 1";
   static constexpr const char* leaf = "exact";
-  static constexpr bool constant_hessian = true, bound = true, knots = true;
+  static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 0;
   static double loss(double s, double y, const double*) {
     const double m = 1.0 - (2.0 * y - 1.0) * s;

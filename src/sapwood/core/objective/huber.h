@@ -14,7 +14,7 @@ struct Huber : Loss {
   static constexpr Field field[] = {{"huber_delta", "delta", 0.0, 1e300, true, 1.0}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 1;
-  static constexpr bool constant_hessian = true, bound = true, knots = true;
+  static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 1;
   static double cut(double s, double y, double delta, double& g) {
     const double r = s - y, a = r < 0.0 ? -r : r;

@@ -10,7 +10,7 @@ struct LogCosh : Loss {
   static constexpr const char* doc = "log cosh(s - y): squared near 0, absolute far off, smooth between";
   static constexpr const char* link = "identity";
   static constexpr const char* metric = "mae";
-  static constexpr bool bound = true;
+  static constexpr bool hessian_is_bound = true;
   static double loss(double s, double y, const double*) {
     const double a = s > y ? s - y : y - s;
     return a + (softplus(-2.0 * a) - LN2);

@@ -11,7 +11,7 @@ struct Mape : Loss {
   static constexpr const char* link = "identity";
   static constexpr const char* metric = "mape";
   static constexpr const char* leaf = "exact";
-  static constexpr bool constant_hessian = true, bound = true, knots = true;
+  static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 0;
   static double mass(double y) {
     const double a = y < 0.0 ? -y : y;

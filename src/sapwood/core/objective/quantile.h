@@ -13,7 +13,7 @@ struct Quantile : Loss {
   static constexpr Field field[] = {{"quantile_alpha", "", 0.0, 1.0, true, 0.5}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 1;
-  static constexpr bool constant_hessian = true, bound = true, knots = true;
+  static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 0;
   static double loss(double s, double y, const double* f) { return y > s ? f[0] * (y - s) : (1.0 - f[0]) * (s - y); }
   static void grad_hess(double s, double y, const double* f, double& g, double& h) {

@@ -13,7 +13,7 @@ struct Softmax : Logistic {
   static constexpr const char* labels = "a class index";
   static constexpr bool pointwise = false;
   static constexpr double path_smooth = 0.0;  // measured: rare classes would be smoothed away
-  static void of_share(double p, bool is_class, double factor, double& g, double& h) {  // factor = K / (K - 1)
+  static void of_probability(double p, bool is_class, double factor, double& g, double& h) {  // factor = K / (K - 1)
     const double v = factor * (p * (1.0 - p));
     g = is_class ? p - 1.0 : p;
     h = v < 1e-16 ? 1e-16 : v;

@@ -7,7 +7,7 @@ namespace sapwood::inline SAPWOOD_ISA {
 struct Bayesian : Sampler {
   static constexpr const char* name = "bayesian";
   static constexpr const char* doc = "all rows, with random weights";
-  static constexpr bool weighs = true;
+  static constexpr bool reweights = true;
   static constexpr const char* field[] = {"bagging_temperature"};
   static constexpr const char* const* fields = field;
   static constexpr int n_fields = 1;

@@ -9,17 +9,17 @@ namespace sapwood::inline SAPWOOD_ISA {
 struct Goss : Sampler {
   static constexpr const char* name = "goss";
   static constexpr const char* doc = "all rows with large gradients, some of the others, which count more";
-  static constexpr Threshold counted = Threshold::top_k;
-  static constexpr bool weighs = true, absolute = true;
+  static constexpr Threshold threshold = Threshold::top_k;
+  static constexpr bool reweights = true, l1_norm = true;
   static constexpr const char* field[] = {"top_rate", "other_rate"};
   static constexpr const char* const* fields = field;
   static constexpr int n_fields = 2;
   static double add(double sum, double g) { return sum + (g < 0.0 ? -g : g); }
-  static double most(int n_outputs, double times, const double*) { return n_outputs * times; }
+  static double max_norm(int n_outputs, double times, const double*) { return n_outputs * times; }
   static double target(const double* f, double) { return f[0]; }
-  static double factor(const SampleRow& row, const SampleThreshold& bar, const double* f) {
-    const bool tied = bar.tie == 0 || draw(row.tie_key, row.at) >> 32 >= bar.tie;
-    const bool top = (int64_t)row.size + tied > bar.size;
+  static double factor(const SampleRow& row, const SampleThreshold& threshold, const double* f) {
+    const bool tied = threshold.tie == 0 || draw(row.tie_key, row.at) >> 32 >= threshold.tie;
+    const bool top = (int64_t)row.norm + tied > threshold.norm;
     const double rest = bernoulli(draw(row.key, row.at), f[1] / (1.0 - f[0])) ? (1.0 - f[0]) / f[1] : 0.0;
     return top ? 1.0 : rest;
   }

@@ -7,9 +7,9 @@ namespace sapwood::inline SAPWOOD_ISA {
 struct Uniform : Sampler {
   static constexpr const char* name = "uniform";
   static constexpr const char* doc = "every row with the probability subsample";
-  static constexpr bool shares = true;
+  static constexpr bool takes_subsample = true;
   static double factor(const SampleRow& row, const SampleThreshold&, const double*) {
-    return bernoulli(draw(row.key, row.at), row.share) ? 1.0 : 0.0;
+    return bernoulli(draw(row.key, row.at), row.subsample) ? 1.0 : 0.0;
   }
 };
 using sampler_uniform = Uniform;  // registers it

@@ -209,7 +209,7 @@ def test_refuses(params: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize(
     ("chunks", "ends", "message"),
-    [(1, [4, 4, 10], "two for every model"), (1, [4, 9], "two for every model"), (1, [4, 2, 6, 10], "must rise"),
+    [(1, [4, 4, 10], "two entries for each prefix"), (1, [4, 9], "two entries for each prefix"), (1, [4, 2, 6, 10], "sorted"),
      (2, [4, 10], "cannot have these rules or chunks")],
 )  # fmt: skip
 def test_the_core_refuses(chunks: int, ends: list[int], message: str) -> None:
@@ -220,4 +220,4 @@ def test_the_core_refuses(chunks: int, ends: list[int], message: str) -> None:
     trainer.fill_scores(np.zeros(1))
     trainer.gradients("auto")
     with pytest.raises(ValueError, match=message):
-        trainer.grow(policy, limits | {"learning_rate": 1.0}, 0, 0, ends=ends)
+        trainer.grow(policy, limits | {"learning_rate": 1.0}, 0, 0, prefix_ends=ends)

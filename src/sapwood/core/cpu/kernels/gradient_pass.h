@@ -87,7 +87,7 @@ static void derive(const GradientArgs& a, const double* label, const double* p, 
     grad_hess_block<Objective>(score, label, field, n, g, h);
   } else {
     const double factor = a.n_outputs > 1 ? (double)a.n_outputs / (double)(a.n_outputs - 1) : 1.0;
-    for (int i = 0; i < n; i++) Objective::of_share(p[k * BLOCK + i], label[i] == (double)k, factor, g[i], h[i]);
+    for (int i = 0; i < n; i++) Objective::of_probability(p[k * BLOCK + i], label[i] == (double)k, factor, g[i], h[i]);
   }
 }
 

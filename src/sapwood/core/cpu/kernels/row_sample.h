@@ -22,7 +22,7 @@ static void gradient_norms_of(const NormArgs& a) {
     else
       for (int64_t i = 0; i < a.n; i++) sum[i] = Sampler::add(sum[i], (double)q[i].g * (double)a.repeats[i] * unit);
   }
-  for (int64_t i = 0; i < a.n; i++) a.norm[i] = (uint32_t)rounded(Sampler::size(sum[i], a.field) * a.scale);
+  for (int64_t i = 0; i < a.n; i++) a.norm[i] = (uint32_t)rounded(Sampler::norm(sum[i], a.field) * a.scale);
 }
 
 static void abs_gradients(const Pair* fine, int64_t n, uint32_t* size) {
@@ -49,7 +49,7 @@ static void sample_rows_of(const SampleArgs& args, int64_t at, int n, double* fa
     }
   };
   if (a.threshold.tie != 0) each(a.threshold);
-  else each({a.threshold.size, 0, a.threshold.mu});  // a constant: no second draw
+  else each({a.threshold.norm, 0, a.threshold.mu});  // a constant: no second draw
 }
 
 #define SAPWOOD_ENTRY(T) {gradient_norms_of<T>, sample_rows_of<T>},

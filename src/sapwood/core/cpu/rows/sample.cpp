@@ -39,7 +39,7 @@ SampleThreshold Trainer::find_threshold(const SamplerInfo& info, std::vector<dou
   int32_t times = 1;
   if (multiplied())
     for (const int32_t m : weights_.repeats) times = std::max(times, m);
-  const double scale = power_of_two(WIDE - exponent_of(info.most(n_outputs_, (double)times, field.data())));
+  const double scale = power_of_two(WIDE - exponent_of(info.max_norm(n_outputs_, (double)times, field.data())));
   uint32_t* size = size_.as<uint32_t>();
   const Pair* fine = fine_.as<Pair>();
   auto size_at = [=](int64_t i) { return direct ? abs_gradient(fine[i]) : size[i]; };
@@ -68,12 +68,12 @@ SampleThreshold Trainer::find_threshold(const SamplerInfo& info, std::vector<dou
   };
   const int64_t target = (int64_t)(info.target(field.data(), subsample) * (double)n_live_ + 0.5);
   SampleThreshold bar;
-  if (info.counted == Threshold::top_k) {
+  if (info.threshold == Threshold::top_k) {
     if (target < 1) return {INT64_MAX, 0, 1.0};
     auto enough = [&](int64_t, int64_t reach, int64_t) { return reach >= target; };
     const Selected h = select_threshold(n_, n_threads, measure, sized, enough, last_threshold_);
     const int64_t need = target - h.above;
-    bar.size = h.at;
+    bar.norm = h.at;
     if (need < h.here) {  // equals are told apart by a draw of their own
       auto tied = [=](int64_t begin, int64_t end, uint32_t* room) {
         return pick(begin, end, room, [=](int64_t i, uint32_t& x) {
@@ -92,17 +92,17 @@ SampleThreshold Trainer::find_threshold(const SamplerInfo& info, std::vector<dou
     };
     const Selected h = select_threshold(n_, n_threads, measure, sized, enough, last_threshold_);
     const int64_t below = h.below + h.at * h.here, rest = expected - h.above;
-    bar.size = h.at;
+    bar.norm = h.at;
     if (below > 0 && rest > 0) bar.mu = (double)below / (double)rest;
   }
-  last_threshold_ = bar.size;
+  last_threshold_ = bar.norm;
   return bar;
 }
 
 int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> subsample) {
   const SamplerInfo& info = sampler_info(sampler_);
-  const bool every = !subsample || (!info.weighs && share_ == nullptr && *subsample >= 1.0);
-  all_rows_ = every && !zeros_, reweighted_ = !every && info.weighs;
+  const bool every = !subsample || (!info.reweights && share_ == nullptr && *subsample >= 1.0);
+  all_rows_ = every && !zeros_, reweighted_ = !every && info.reweights;
   if (!words_ && !(reweighted_ && by_gradient())) {  // it is not as the last one was
     words_ = true, pass(false);
     find_precision();
@@ -114,7 +114,7 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
   args.key = key(seed, ROWS, round, 0), args.tie_key = key(seed, ROWS, round, 1);
   args.subsample = subsample.value_or(1.0), args.all_rows = every;
   args.repeats = zeros_ ? weights_.repeats.data() : nullptr;
-  if (!every && info.counted != Threshold::none)
+  if (!every && info.threshold != Threshold::none)
     args.threshold = find_threshold(info, field, args.subsample, args.tie_key), args.norm = size_.as<uint32_t>(),
     args.leaf_pairs = by_gradient() ? fine_.as<Pair>() : nullptr;
   used_.clear();
