@@ -1,12 +1,15 @@
-"""What every test file shares: hypothesis without a clock, and the instruction-set paths of this machine."""
+"""What every test file shares: hypothesis by day and by night, and the instruction-set paths of this machine."""
 
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("sapwood", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.load_profile("sapwood")
+settings.register_profile(
+    "quick", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True, max_examples=20
+)
+settings.register_profile("nightly", settings.get_profile("quick"), max_examples=200)
+settings.load_profile("quick")  # `make test-all` asks for the other by --hypothesis-profile
 
 
 @pytest.fixture(params=["portable", "avx2", "avx512"])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
+from cover import examples
 from sapwood import Dataset
 
 Floats = NDArray[np.float64]
@@ -59,7 +60,7 @@ def tables(draw: st.DrawFn) -> tuple[Floats, Floats, Floats | None, dict[str, An
 
 @pytest.mark.filterwarnings("ignore:no tree was split")  # where weights are small
 @given(tables(), st.integers(0, 2**32), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_as_dense(given: tuple[Any, ...], seed: int, zero_as_missing: bool) -> None:
     X, y, w, params = given
     rng = np.random.default_rng(seed)

@@ -1,6 +1,5 @@
 """Category splits against the executable specification: every array of every tree, bit for bit."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,96 +8,13 @@ from numpy.typing import NDArray
 
 import sapwood
 from sapwood import _core
-from sapwood.boost.round import growth
 from sapwood.boost.round.growth import plan
 from spec import reference
-from spec.test_trees import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, weight_of
+from spec.cases import OBJECTIVES, POLICIES, WEIGHTS
+from spec.category_tables import BESIDE, BYTES, COUNTS, LIGHT, assert_same, labels, n_sets, table
+from spec.helpers import assert_bits, core_train, weight_of
 
 Floats = NDArray[np.float64]
-
-COUNTS = [0, 3, 12, 40, 0, 300]  # categories by column; 0: numbers
-BYTES = [0, 3, 12, 40, 0, 255]  # leaves are then numbered by masks
-LIGHT = {"cat_smooth": 2.0, "cat_l2": 1.5, "min_data_per_group": 5, "max_depth": 4, "max_leaves": 11}
-
-BESIDE = {"depthwise": ("squared_error", "none"), "leafwise": ("logistic", "real"), "symmetric": ("logistic", "whole")}
-
-
-def table(rng: np.random.Generator, n: int, missing: float = 0.1, counts: list[int] = COUNTS) -> Floats:
-    """Numbers and codes, the larger the rarer, some missing."""
-    X = np.column_stack([rng.normal(size=n) if k == 0 else np.floor(k * rng.random(n) ** 2) for k in counts])
-    X[:, 1:][rng.random((n, len(counts) - 1)) < missing] = np.nan
-    return X
-
-
-def labels(rng: np.random.Generator, X: Floats, objective: str) -> Floats:
-    """An effect of every category, and of missing ones."""
-    effect = [np.append(rng.normal(size=max(count, 1)), 1.0) for count in COUNTS]
-    code = np.where(np.isnan(X), -1, X).astype(np.int64)
-    signal = sum(effect[c][code[:, c]] for c, count in enumerate(COUNTS) if count > 0) + X[:, 0]
-    if objective == "squared_error":
-        return signal
-    n_classes = 2 if objective == "logistic" else 3
-    return np.searchsorted(np.quantile(signal, np.arange(1, n_classes) / n_classes), signal).astype(np.float64)
-
-
-def columns_of(X: Floats, counts: list[int]) -> list[NDArray[Any]]:
-    """The table as the core takes it: category columns as int32, missing ones negative."""
-    return [x if k == 0 else np.where(np.isnan(x), -1, x).astype(np.int32) for x, k in zip(X.T, counts, strict=True)]
-
-
-def core_train(
-    X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None, n_threads: int = 2, n_chunks: int = 1
-) -> tuple[list[Any], Floats, Floats]:
-    """What `reference.train` does, by the core's verbs; the scores (n_outputs, n_rows) of the training rows too."""
-    p = reference.DEFAULTS | {"n_categories": COUNTS, "fuse": None} | params
-    n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
-    bounds = np.linspace(0, len(X), n_chunks + 1).astype(int)
-    chunks = [columns_of(X[a:b], p["n_categories"]) for a, b in pairwise(bounds)]
-    cuts = _core.cuts(chunks, weight, p["max_bins"], p["min_samples_bin"], n_threads)
-    cuts = [cut if count == 0 else cut[:0] for cut, count in zip(cuts, p["n_categories"], strict=True)]
-    binned = _core.Binned(chunks, cuts, n_threads, n_categories=p["n_categories"], fuse=p["fuse"])
-    trainer = _core.Trainer(binned, y[None], weight, p["objective"], {}, n_outputs, n_threads)
-    base = trainer.start()
-    trainer.fill_scores(base)
-    if p["sampling"] != "uniform":
-        fields = {"goss": ("top_rate", "other_rate"), "mvs": ("mvs_reg",), "bayesian": ("bagging_temperature",)}
-        trainer.set_sampler(p["sampling"], {name: p[name] for name in fields[p["sampling"]]})
-    direction, groups = p["monotone_constraints"] or [], p["interaction_constraints"] or []
-    trainer.set_constraints(direction, p["monotone_method"] == "intermediate", groups, p["extra_trees"], [], [])
-    trainer.set_split_preference(
-        p["score_function"] == "cosine", p["feature_weights"] or [], p["first_use_penalties"] or [], []
-    )
-    n_live = len(X) if weight is None else int(np.count_nonzero(weight))
-    policy, limits = plan(p)
-    limits["learning_rate"] = p["learning_rate"]
-    trees = []
-    for round in range(p["n_estimators"]):
-        trainer.gradients(p["precision"])
-        warm = p["sampling"] == "goss" and round < int(1 / p["learning_rate"])
-        trainer.sample(p["seed"], round, None if warm else p["subsample"])
-        luck = growth.luck(p, round, p["learning_rate"], n_live)
-        trees += trainer.grow(policy, limits, p["seed"], round * n_outputs, luck)
-        for output in range(n_outputs):
-            trainer.add_scores(output)
-    return trees, base, trainer.scores()
-
-
-def assert_same(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> list[Any]:
-    """Core and reference agree on start scores, trees and raw scores; the trees, for further questions."""
-    params = LIGHT | {"n_categories": COUNTS, "learning_rate": 0.3, "n_estimators": 2} | params
-    trees, base, scores = core_train(X, y, params, weight)
-    expected, expected_base = reference.train(X, y, params, weight)
-    assert_bits(base, expected_base, "start")
-    for index, (tree, other) in enumerate(zip(trees, expected, strict=True)):
-        for name in ("column", *other):  # the column first: it tells most
-            assert_bits(np.asarray(tree[name]), other[name], f"tree {index}, {name}")
-    assert_bits(scores.T.copy(), reference.predict_raw(expected, expected_base, X), "scores")
-    return trees
-
-
-def n_sets(trees: list[Any]) -> int:
-    """How many sets the trees have."""
-    return sum(len(tree["set_offset"]) - 1 for tree in trees)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -228,7 +144,7 @@ def test_the_law(isa: str, policy: str, weights: str, counts: list[int]) -> None
     seen = set()
     for n_threads, n_chunks, fuse in ((1, 1, False), (2, 3, True), (3, 1, True), (7, 5, True)):
         shape = {"n_categories": counts, "fuse": fuse}
-        trees, _, scores = core_train(X, y, params | shape, w, n_threads, n_chunks)
+        trees, _, scores = core_train(X, y, params | shape, w, n_threads=n_threads, n_chunks=n_chunks)
         seen.add(b"".join(tree[name].tobytes() for tree in trees for name in tree) + scores.tobytes())
     assert len(seen) == 1 and n_sets(trees) > 3
 
@@ -250,13 +166,13 @@ def test_as_many_categories_as_there_may_be() -> None:
 def test_codes_are_checked() -> None:
     codes = np.array([0, 2, -5], np.int32)
     assert _core.Binned([[codes]], [np.empty(0)], 1, n_categories=[3]).codes(0).tolist() == [0, 2, 3]
-    for table, counts, message in (
+    for columns, counts, message in (
         ([codes], [2], "code must be below"),
         ([codes.astype(np.int64)], [3], "must be int32"),
         ([codes], [65535], "at most 65534"),
         ([codes], [3, 1], "one number a column"),
     ):
         with pytest.raises(ValueError, match=message):
-            _core.Binned([table], [np.empty(0)], 1, n_categories=counts)
+            _core.Binned([columns], [np.empty(0)], 1, n_categories=counts)
     with pytest.raises(ValueError, match="no cuts"):
         _core.Binned([[codes]], [np.empty(0)], 1, exact=True, n_categories=[3])

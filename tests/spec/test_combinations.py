@@ -11,33 +11,16 @@ from numpy.typing import NDArray
 import sapwood
 from sapwood import Booster, Dataset
 from spec import reference
-from spec.reference import combinations as reference_combine
-from spec.reference import encoded_training as reference_statistics
-from spec.reference import target_statistics as reference_encode
+from spec.cases import POLICIES, WEIGHTS
+from spec.encoded_rows import BORDERS, SMALL, N, rows
+from spec.helpers import assert_bits, weight_of
+from spec.reference import combinations as combinations_spec
+from spec.reference import encoded_training, target_statistics
 from spec.reference.combinations import Sources
-from spec.test_trees import POLICIES, WEIGHTS, assert_bits, weight_of
 
 Floats = NDArray[np.float64]
-N = 160
-BORDERS: dict[str, list[float]] = {"logistic": [0.5], "softmax": [0.5, 1.5], "squared_error": []}
-SMALL: dict[str, Any] = {
-    "n_estimators": 6, "max_depth": 3, "min_child_weight": 0.0, "learning_rate": 0.3, "min_samples_leaf": 1,
-    "category_encoding": "ordered", "n_permutations": 2, "random_state": 7, "model_size_reg": 0.5,
-}  # fmt: skip
 # Every policy with every objective; weights and the length of combinations in turn.
 CASES = [(*one, WEIGHTS[i % 3], (2, 1, 4, 3)[i % 4]) for i, one in enumerate(product(POLICIES, BORDERS))]
-
-
-def rows(objective: str) -> tuple[NDArray[Any], Floats]:
-    """A number, some missing; text of 9 values, some missing; of 3 values, which stay as they are; of 7 values."""
-    rng = np.random.default_rng(1)
-    x, many, three, week = rng.normal(size=N), rng.integers(0, 9, N), rng.integers(0, 3, N), rng.integers(0, 7, N)
-    z = (x > 0) * (many % 2) + ((many + week) % 3) - (three == 1) + 0.3 * rng.normal(size=N)
-    X = np.array([x, *([f"v{code}" for code in codes] for codes in (many, three, week))], object).T
-    X[rng.random(N) < 0.1, 1] = None
-    X[rng.random(N) < 0.1, 0] = np.nan
-    labels = {"logistic": z > 1, "softmax": np.digitize(z, [0, 2]), "squared_error": z}
-    return X, labels[objective].astype(np.float64)
 
 
 class Spec:
@@ -49,14 +32,14 @@ class Spec:
         self.x = X[:, 0].astype(np.float64)
         columns = [self.x, *(data.binned.codes(j).astype(np.float64) for j in (1, 2, 3))]
         live = np.ones(N, bool) if weight is None else weight > 0
-        self.combining = reference_combine.Combining(columns, [0, *data.n_bins[1:]], live, most, reg)
-        self.orders = [reference_encode.order(7, which, weight, N) for which in range(3)]
+        self.combining = combinations_spec.Combining(columns, [0, *data.n_bins[1:]], live, most, reg)
+        self.orders = [target_statistics.order(7, which, weight, N) for which in range(3)]
         self.three = np.where(columns[2] == data.n_bins[2], np.nan, columns[2])
         self.n_three, self.sizes = data.n_bins[2], [data.n_bins[1], data.n_bins[3]]
         self.origin: list[Sources] = []
         self.asked: list[list[Sources]] = []  # by tree, what its columns are
 
-    def __call__(self, round: int, trees: list[reference.Tree]) -> reference_statistics.Now:
+    def __call__(self, round: int, trees: list[reference.Tree]) -> encoded_training.Now:
         self.asked += [self.origin] * (len(trees) - len(self.asked))
         combining = self.combining
         for tree, origin in zip(trees, self.asked, strict=True):
@@ -84,7 +67,7 @@ class Spec:
     def statistics(self, sources: Sources, which: int) -> list[Floats]:
         """What stands for sources in one of the orders."""
         codes, order = self.combining.codes(sources), self.orders[which]
-        return reference_statistics.statistics(codes, self.y, self.borders, self.weight, order)
+        return encoded_training.statistics(codes, self.y, self.borders, self.weight, order)
 
     def later(self, sources: Sources, which: int) -> Floats:
         """The `which`-th statistic of every tuple, and of what was never met, from all rows: of rows of weight 0."""
@@ -92,7 +75,7 @@ class Spec:
         given = np.append(np.ones(N) if self.weight is None else self.weight, np.zeros(n))
         label = np.append(self.y, np.full(n, self.y[given[:N] > 0].mean()))
         code = np.append(codes, np.arange(n, dtype=np.int32))
-        return reference_statistics.statistics(code, label, self.borders, given, np.flatnonzero(given))[which][N:]
+        return encoded_training.statistics(code, label, self.borders, given, np.flatnonzero(given))[which][N:]
 
 
 @pytest.mark.parametrize(("policy", "objective", "weights", "most"), CASES)
@@ -106,7 +89,7 @@ def test_reference(policy: str, objective: str, weights: str, most: int) -> None
     booster = sapwood.train(params, data)
     spec = Spec(X, data, y, objective, weight, most, 0.5)
     told = {name: value for name, value in params.items() if name in reference.DEFAULTS} | {"seed": 7}
-    expected, base = reference_statistics.train(spec, y, told, weight)
+    expected, base = encoded_training.train(spec, y, told, weight)
     spec(0, expected)  # what the last trees have asked
 
     assert_bits(np.asarray(booster.base), base, "start")

@@ -9,31 +9,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
+from cover import examples
+from spec.cases import BOTH, FIELDS, LEAVES, POINTWISE, POLICIES, RULES, WEIGHTS
+from spec.helpers import assert_same_model, labels, table, weight_of
 from spec.reference.losses import OBJECTIVES as SHELF
-from spec.test_trees import FIELDS, LEAVES, POLICIES, WEIGHTS, assert_same_model, labels, table, weight_of
 
 Floats = NDArray[np.float64]
-
-POINTWISE = [name for name, goal in SHELF.items() if goal.labels != "a class index"]
-BOTH = [1, -1, 1, 1, 0, -1]  # the labels rise with columns 0, 2 and 3; 1 and 5 must bend
-FORCED = {
-    "feature": 2, "threshold": 1.5, "left": {"feature": 0, "threshold": -0.3}, "right": {"feature": 5, "threshold": 0.0}
-}  # fmt: skip
-RULES: dict[str, dict[str, Any]] = {
-    "basic": {"monotone_constraints": BOTH},
-    "intermediate": {"monotone_constraints": BOTH, "monotone_method": "intermediate"},
-    "against the data": {"monotone_constraints": [-1, 0, -1, 0, 0, 0]},
-    "groups": {"interaction_constraints": [[0, 1], [1, 2, 3]]},
-    "pairwise": {"interaction_constraints": "pairwise"},
-    "alone": {"interaction_constraints": "no_interactions"},
-    "extra": {"extra_trees": True},
-    "forced": {"forced_splits": FORCED},
-    "all": {
-        "monotone_constraints": BOTH,
-        "interaction_constraints": [[0, 2, 5], [1, 3]],
-        "extra_trees": True,
-    },
-}
 
 
 # Symmetric trees have no splits of single nodes.
@@ -115,7 +96,7 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], Floats | Non
     return X, y, params, weight_of(rng, draw(st.sampled_from(WEIGHTS)), n)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(tasks())
 def test_any_rules(task: tuple[Floats, Floats, dict[str, Any], Floats | None]) -> None:
     assert_same_model(*task)

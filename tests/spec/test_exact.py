@@ -11,19 +11,23 @@ from numpy.typing import NDArray
 
 import datasets
 import sapwood
-from sapwood import Dataset, SapwoodRegressor, _core
+from cover import examples
+from sapwood import Dataset, SapwoodRegressor
 from sapwood.data import container
 from sapwood.data.dataset_file import KIND, VERSION, _checked
 from sapwood.errors import DataError, ParameterError
-from sapwood.model import Booster
 from sapwood.params import resolve
-from spec import reference
-from spec.test_constraints import FORCED, RULES
-from spec.test_samplers import SAMPLERS
-from spec.test_trees import OBJECTIVES, ODD, POLICIES, SMALL, WEIGHTS, assert_bits, core_train, labels, table, weight_of
+from spec.cases import FORCED, OBJECTIVES, ODD, POLICIES, RULES, SAMPLERS, SMALL, WEIGHTS
+from spec.helpers import (
+    assert_equal,
+    assert_like_histograms,
+    assert_same,
+    labels,
+    table,
+    weight_of,
+)
 
 Floats = NDArray[np.float64]
-ARRAYS = ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count")
 SAMPLING = {"subsample": 0.7, "colsample_bytree": 0.8, "colsample_bylevel": 0.8, "colsample_bynode": 0.8}
 LIMITS: list[dict[str, Any]] = [
     {},
@@ -41,29 +45,6 @@ ENSEMBLES: list[dict[str, Any]] = [
 ]
 
 
-def assert_specified(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> None:
-    """The core's exact trees are those of the reference, where `max_bins` knows no limit."""
-    trees, _, scores = core_train(X, y, params, weight, exact=True)
-    expected, base = reference.train(X, y, params | {"max_bins": 2**31 - 1}, weight)
-    for index, (tree, other) in enumerate(zip(trees, expected, strict=True)):
-        for name in ("column", *other):
-            assert_bits(np.asarray(tree[name]), other[name], f"tree {index}, {name}")
-    assert_bits(scores.T.copy(), reference.predict_raw(expected, base, X), "scores")
-
-
-def assert_equal(a: Booster, b: Booster) -> None:
-    """Two models of the same trees."""
-    for name in ARRAYS:
-        assert_bits(getattr(a.trees, name), getattr(b.trees, name), name)
-
-
-def assert_like_histograms(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> Booster:
-    """Exact trees equal histogram trees with a bin for every value; the former, for further questions."""
-    exact = sapwood.train(params, Dataset(X, label=y, weight=weight, tree_method="exact"))
-    assert_equal(exact, sapwood.train(params, Dataset(X, label=y, weight=weight, max_bins=65535)))
-    return exact
-
-
 # ---- The specification ----------------------------------------------------------------------------------------------
 
 
@@ -76,8 +57,8 @@ def test_trees(policy: str, objective: str, precision: str, weights: str) -> Non
     X = table(rng, 300)
     y, w = labels(rng, X, objective), weight_of(rng, weights, 300)
     params = SMALL | {"grow_policy": policy, "objective": objective, "precision": precision}
-    assert_specified(X, y, params, w)
-    assert_specified(X, y, params | SAMPLING | {"min_samples_leaf": 5}, w)
+    assert_same(X, y, params, w, exact=True)
+    assert_same(X, y, params | SAMPLING | {"min_samples_leaf": 5}, w, exact=True)
 
 
 @pytest.mark.parametrize("limit", LIMITS, ids=str)
@@ -86,13 +67,15 @@ def test_limits(isa: str, policy: str, limit: dict[str, Any]) -> None:
     rng = np.random.default_rng(3)
     X = table(rng, 400)
     for objective in ("squared_error", "logistic"):
-        assert_specified(X, labels(rng, X, objective), SMALL | limit | {"grow_policy": policy, "objective": objective})
+        assert_same(
+            X, labels(rng, X, objective), SMALL | limit | {"grow_policy": policy, "objective": objective}, exact=True
+        )
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ODD)
 def test_odd_tables(name: str, policy: str) -> None:
-    assert_specified(*ODD[name], SMALL | {"grow_policy": policy})
+    assert_same(*ODD[name], SMALL | {"grow_policy": policy}, exact=True)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -103,13 +86,13 @@ def test_more_values_than_histograms_have_bins(policy: str) -> None:
     assert len(data.cuts[0]) > 65535
     y = np.sin(3 * X[:, 0]) + np.nan_to_num(X[:, 1]) + rng.normal(size=140_000)
     # Past 131,071 rows packed words no longer hold a node's sums.
-    assert_specified(X, y, {"grow_policy": policy, "max_depth": 2, "n_estimators": 1, "precision": "narrow"})
+    assert_same(X, y, {"grow_policy": policy, "max_depth": 2, "n_estimators": 1, "precision": "narrow"}, exact=True)
 
 
 # ---- Histograms -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     n=st.integers(2, 120),
     seed=st.integers(0, 2**32 - 1),
@@ -175,34 +158,6 @@ def test_everything_after_growth_is_the_same() -> None:
             assert_equal(models[-1], sapwood.train(params | {"n_jobs": 1}, data, valid=valid))
         assert_equal(*models)
         assert models[0].history == models[1].history
-
-
-# ---- The law --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize(
-    "more", [{}, SAMPLING, {"precision": "wide", "min_samples_leaf": 9}, {"sampling": "mvs", "subsample": 0.5}], ids=str
-)
-def test_threads_chunks_and_instruction_sets(policy: str, more: dict[str, Any], isa: str) -> None:
-    rng = np.random.default_rng(5)
-    X = table(rng, 9_000)
-    y, w = labels(rng, X, "logistic"), weight_of(rng, "real", 9_000)
-    params = {"objective": "logistic", "n_estimators": 3, "grow_policy": policy, "max_depth": 5} | more
-
-    def model(n_jobs: int, ends: list[int]) -> str:
-        pieces = [slice(first, last) for first, last in zip([0, *ends], [*ends, len(X)], strict=True)]
-        chunks = [(X[piece], y[piece], w[piece]) for piece in pieces if w is not None]
-        data = Dataset.from_chunks(chunks, tree_method="exact", n_jobs=n_jobs)
-        return sapwood.train(params | {"n_jobs": n_jobs}, data).fingerprint()
-
-    before = _core.isa()
-    _core.set_isa("portable")
-    one = model(1, [])
-    _core.set_isa(before)
-    assert before == isa
-    assert [model(n_jobs, []) for n_jobs in (1, 2, 3, 7)] == [one] * 4
-    assert [model(2, ends) for ends in ([1], [700, 702, 8_999])] == [one] * 2
 
 
 # ---- The data -------------------------------------------------------------------------------------------------------

@@ -6,39 +6,24 @@ import numpy as np
 import pytest
 
 import sapwood
-from spec.reference import linear as reference_linear
+from spec.cases import LINEAR, OBJECTIVES, POLICIES, WEIGHTS
+from spec.helpers import assert_bits, assert_trees, labels, table, weight_of
+from spec.reference import linear
 from spec.reference.linear import Terms
-from spec.test_trees import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, labels, table, weight_of
 
 SMALL = {"grow_policy": "depthwise", "max_depth": 3, "learning_rate": 0.3, "min_child_weight": 0.0, "n_estimators": 4}
-KINDS: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "lightgbm": {"reg_lambda": 0.0, "linear_smooth": 0.0},
-    "ridge": {"linear_lambda": 0.7, "linear_smooth": 0.0},
-    "smooth": {"path_smooth": 5.0},
-    "first_order": {"leaf_estimation": "gradient"},
-    "sampled": {"subsample": 0.6, "colsample_bynode": 0.6},
-    "goss": {"sampling": "goss", "learning_rate": 0.5, "n_estimators": 5},
-    "bayesian": {"sampling": "bayesian"},
-    "dart": {"boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0, "n_estimators": 6},
-    "forest": {"boosting": "forest", "learning_rate": 1.0, "subsample": 0.7, "n_estimators": 3},
-    "parallel": {"n_parallel_trees": 2, "subsample": 0.6, "n_estimators": 3},
-}
 
 
-def assert_same(X: Any, y: Any, params: dict[str, Any], weight: Any = None) -> sapwood.Booster:
+def assert_specified(X: Any, y: Any, params: dict[str, Any], weight: Any = None) -> sapwood.Booster:
     """Core and reference agree on every tree, its terms, and scores; the model, for further questions."""
     given = SMALL | params | {"seed": 5}
-    trees, base, scores = reference_linear.train(X, y, given, weight)
+    trees, base, scores = linear.train(X, y, given, weight)
     settings = {"max_leaves": None, "path_smooth": 0.0, **given}
     data = sapwood.Dataset(X, y, weight=weight, min_samples_bin=1, linear_leaves=True)
     booster = sapwood.train(settings, data)
-    assert_bits(np.asarray(booster.base), base, "start")
-    assert booster.trees.n_trees == len(trees)
-    for index, (expected, terms) in enumerate(trees):
+    assert_trees(booster, [tree for tree, _ in trees], base)
+    for index, (_, terms) in enumerate(trees):
         got = booster.trees.slice(index, index + 1)
-        for name in ("column", "threshold", "missing_left", "left", "gain", "cover", "count", "value"):
-            assert_bits(np.asarray(getattr(got, name)), expected[name], f"tree {index}, {name}")
         for mine, theirs, name in zip(
             terms_of(got), arrays(terms, got.n_nodes), ("offset", "column", "coef"), strict=True
         ):
@@ -60,11 +45,11 @@ def arrays(terms: Terms, n_nodes: int) -> tuple[Any, Any, Any]:
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LINEAR)
 def test_kinds(kind: str, objective: str) -> None:
     rng = np.random.default_rng(11)
     X = table(rng, 150)
-    booster = assert_same(X, labels(rng, X, objective), KINDS[kind] | {"objective": objective})
+    booster = assert_specified(X, labels(rng, X, objective), LINEAR[kind] | {"objective": objective})
     assert booster.linear
 
 
@@ -75,7 +60,7 @@ def test_growers_and_weights(policy: str, weights: str) -> None:
     X = table(rng, 150)
     y, w = labels(rng, X, "logistic"), weight_of(rng, weights, 150)
     for kind in ("plain", "lightgbm", "goss"):
-        assert assert_same(X, y, KINDS[kind] | {"grow_policy": policy, "objective": "logistic"}, w).linear
+        assert assert_specified(X, y, LINEAR[kind] | {"grow_policy": policy, "objective": "logistic"}, w).linear
 
 
 def test_columns_of_every_size() -> None:
@@ -88,7 +73,7 @@ def test_columns_of_every_size() -> None:
     ])  # fmt: skip
     y = x + X[:, 2] - 1e9 + rng.normal(size=200)
     for params in ({}, {"linear_smooth": 0.0}, {"linear_smooth": 0.0, "linear_lambda": 1e-3}):
-        booster = assert_same(X, y, {"max_depth": 5, "n_estimators": 6, **params})
+        booster = assert_specified(X, y, {"max_depth": 5, "n_estimators": 6, **params})
         assert booster.linear
         assert np.isfinite(booster.predict(X)).all()
 

@@ -9,28 +9,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
-from sapwood import Booster, Dataset, _core
+from cover import examples
+from sapwood import Dataset
 from sapwood.errors import DivergedError
-from spec.reference.losses import OBJECTIVES
-from spec.test_exact import assert_equal, assert_like_histograms
-from spec.test_trees import LEAVES, POLICIES, WEIGHTS, labels, table, weight_of
+from spec.cases import LEAVES, POINTWISE, POLICIES, WEIGHTS
+from spec.helpers import along, assert_like_histograms, labels, table, weight_of
 
 Floats = NDArray[np.float64]
 
-POINTWISE = [name for name, goal in OBJECTIVES.items() if goal.labels != "a class index"]
 METHODS = ["basic", "intermediate"]
 CATEGORIES = [2, 5]  # columns, where there are some
 ONE: dict[str, Any] = {"n_estimators": 1, "learning_rate": 1.0, "start": 0.0, "reg_lambda": 0.0, "path_smooth": 0.0,
                        "min_child_weight": 0.0, "max_leaves": None}  # fmt: skip
-
-
-def along(booster: Booster, X: Floats, column: int) -> Floats:
-    """Raw scores (n_rows, n_steps, n_outputs) of rows while one column goes through every value a tree can tell."""
-    cuts = np.unique(booster.trees.threshold[booster.trees.column == column])
-    values = np.unique(np.concatenate([[-1e9], cuts[np.isfinite(cuts)], np.linspace(-3, 3, 40), [1e9]]))
-    grid = np.repeat(X[:, None], len(values), axis=1)
-    grid[:, :, column] = values
-    return booster.predict(grid.reshape(-1, X.shape[1]), raw=True).reshape(len(X), len(values), -1)
 
 
 @st.composite
@@ -72,7 +62,7 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], dict[str, An
     return X, y, params, bins
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tasks())
 def test_monotone_models_are_monotone(task: tuple[Floats, Floats, dict[str, Any], dict[str, Any]]) -> None:
     X, y, params, bins = task
@@ -118,7 +108,7 @@ def test_values_of_rows_in_another_order_where_a_tree_had_none(seed: int) -> Non
 # ---- Exact trees ----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     n=st.integers(2, 120),
     seed=st.integers(0, 2**32 - 1),
@@ -187,31 +177,3 @@ def test_a_leaf_without_rows_lies_between_its_neighbours(sign: int, between: flo
     assert list(booster.predict(X)) == [sign * value for value in (5, 7, -8, -4, -3)]
     assert booster.predict([[1.0, 0.0]]) == between
     assert booster.check_constraints()
-
-
-# ---- The law --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("kind", ["exact", "categories"])
-@pytest.mark.parametrize("policy", POLICIES)
-def test_threads_chunks_and_instruction_sets(policy: str, kind: str, method: str, isa: str) -> None:
-    rng = np.random.default_rng(5)
-    X = table(rng, 6_000)
-    X[:, 5] = rng.integers(0, 40, len(X))
-    y = labels(rng, X, "logistic")
-    bins: dict[str, Any] = {"tree_method": kind} if kind == "exact" else {"categorical_features": CATEGORIES}
-    params = {"objective": "logistic", "n_estimators": 2, "grow_policy": policy, "monotone_method": method,
-              "monotone_constraints": {0: 1, 1: -1, 3: -1}, "max_depth": 5}  # fmt: skip
-
-    def model(n_jobs: int, *ends: int) -> Booster:
-        pieces = [slice(first, last) for first, last in zip((0, *ends), (*ends, len(X)), strict=True)]
-        data = Dataset.from_chunks([(X[piece], y[piece]) for piece in pieces], n_jobs=n_jobs, **bins)
-        return sapwood.train(params | {"n_jobs": n_jobs}, data)
-
-    _core.set_isa("portable")
-    one = model(1)
-    _core.set_isa(isa)
-    for other in (model(1), model(2), model(3), model(7), model(2, 1), model(2, 700, 702, 5_999)):
-        assert other.fingerprint() == one.fingerprint()
-        assert_equal(other, one)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 import sapwood
 from spec import reference
-from spec.reference import multi_output as reference_vector
-from spec.test_trees import POLICIES, WEIGHTS, assert_bits, labels, table, weight_of
+from spec.cases import POLICIES, WEIGHTS
+from spec.helpers import assert_bits, assert_trees, labels, table, weight_of
+from spec.reference import multi_output
 
 Floats = NDArray[np.float64]
 SMALL = {"max_depth": 4, "max_leaves": 11, "learning_rate": 0.3, "min_child_weight": 0.0, "n_estimators": 3}
@@ -30,33 +31,30 @@ def sets_of(number: NDArray[Any], offset: NDArray[Any], code: NDArray[Any]) -> l
     return [code[offset[k] : offset[k + 1]].tolist() for k in number if k >= 0]
 
 
+def assert_specified(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> sapwood.Booster:
+    """Core and reference agree on every tree, and on scores; the model, for further questions."""
+    given = SMALL | {"seed": 3} | params
+    expected, base = multi_output.train(X, y, given, weight)
+    names = {name: value for name, value in given.items() if name != "n_categories"}
+    columns = [column for column, n in enumerate(given.get("n_categories", ())) if n]
+    data = sapwood.Dataset(X, y, weight=weight, min_samples_bin=1, categorical_features=columns or None)
+    settings = {"multi_strategy": "multi_output_tree", "path_smooth": 0.0, "n_jobs": 2} | names
+    booster = sapwood.train(settings, data)
+    assert_trees(booster, expected, base)
+    for index, other in enumerate(expected):
+        got = booster.trees.slice(index, index + 1)
+        assert sets_of(got.set, got.set_offset, got.set_code) == sets_of(*(other[f"set{x}"] for x in SETS))
+    raw = booster.predict(X, raw=True)
+    assert_bits(np.ascontiguousarray(raw), reference.predict_raw(expected, base, X), "scores")
+    return booster
+
+
 def goals(rng: np.random.Generator, X: Floats, objective: str) -> Floats:
     """Classes, or three columns of different sizes."""
     y = labels(rng, X, objective)
     if objective == "softmax":
         return y
     return np.column_stack([y, 1e-3 * X[:, 0] * X[:, 2], 1e4 * (X[:, 2] > 1) * rng.random(len(X))])
-
-
-def assert_same(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> sapwood.Booster:
-    """Core and reference agree on every tree, and on scores; the model, for further questions."""
-    given = SMALL | {"seed": 3} | params
-    expected, base = reference_vector.train(X, y, given, weight)
-    names = {name: value for name, value in given.items() if name != "n_categories"}
-    columns = [column for column, n in enumerate(given.get("n_categories", ())) if n]
-    data = sapwood.Dataset(X, y, weight=weight, min_samples_bin=1, categorical_features=columns or None)
-    settings = {"multi_strategy": "multi_output_tree", "path_smooth": 0.0, "n_jobs": 2} | names
-    booster = sapwood.train(settings, data)
-    assert_bits(np.asarray(booster.base), base, "start")
-    assert booster.trees.n_trees == len(expected)
-    for index, other in enumerate(expected):
-        got = booster.trees.slice(index, index + 1)
-        for name in ("column", "threshold", "missing_left", "left", "gain", "cover", "count", "value"):
-            assert_bits(np.asarray(getattr(got, name)), other[name], f"tree {index}, {name}")
-        assert sets_of(got.set, got.set_offset, got.set_code) == sets_of(*(other[f"set{x}"] for x in SETS))
-    raw = booster.predict(X, raw=True)
-    assert_bits(np.ascontiguousarray(raw), reference.predict_raw(expected, base, X), "scores")
-    return booster
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -68,7 +66,7 @@ def test_trees(policy: str, objective: str, weights: str) -> None:
     y, w = goals(rng, X, objective), weight_of(rng, weights, 110)
     for precision in ("narrow", "wide"):
         given = {"grow_policy": policy, "objective": objective, "precision": precision, "n_estimators": 2}
-        booster = assert_same(X, y, given, w)
+        booster = assert_specified(X, y, given, w)
         assert booster.trees.n_nodes > 7 * booster.trees.n_trees
 
 
@@ -79,7 +77,7 @@ def test_beside_other_parameters(change: dict[str, Any]) -> None:
     for objective, policies in {"softmax": POLICIES[1:], "squared_error": POLICIES[:1]}.items():
         y = goals(rng, X, objective)
         for policy in policies:
-            assert_same(X, y, {"grow_policy": policy, "objective": objective, "n_estimators": 2} | change)
+            assert_specified(X, y, {"grow_policy": policy, "objective": objective, "n_estimators": 2} | change)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -92,7 +90,7 @@ def test_single_categories(policy: str) -> None:
     given = {"grow_policy": policy, "objective": "softmax", "max_cat_to_onehot": 5, "n_categories": [0, 0, 5, 0, 0, 0]}
     given |= {"n_estimators": 2}
     for more in ({}, {"min_samples_leaf": 12}, {"score_function": "cosine"}, {"extra_trees": True}):
-        booster = assert_same(X, y, given | more)
+        booster = assert_specified(X, y, given | more)
         assert (booster.trees.column == 2).any()
 
 
@@ -102,7 +100,7 @@ def test_every_instruction_set(isa: str) -> None:
     for policy in POLICIES:
         for more in ({}, {"score_function": "cosine"}):
             given = {"grow_policy": policy, "objective": "softmax", "n_estimators": 1} | more
-            assert_same(X, goals(rng, X, "softmax"), given)
+            assert_specified(X, goals(rng, X, "softmax"), given)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -119,7 +117,7 @@ def test_joint_values(reg_lambda: float, weights: str) -> None:
         ends = np.flatnonzero(booster.trees.slice(3 * index, 3 * index + 1).left == 0)
         hit = reference.planes("softmax", y)
         leaf, w = np.searchsorted(ends, leaves[:, index]), reference.weights(weight, 140)
-        expected = reference_vector.joint_values(scores.T.copy(), hit, leaf, len(ends), w, reg_lambda)
+        expected = multi_output.joint_values(scores.T.copy(), hit, leaf, len(ends), w, reg_lambda)
         for output in range(3):
             got = booster.trees.slice(3 * index + output, 3 * index + output + 1).value[ends]
             assert_bits(np.asarray(got), 0.5 * np.clip(expected[output], -2.0, 2.0), f"round {index}, {output}")

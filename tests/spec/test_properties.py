@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
+from cover import examples
 from sapwood import Booster, Dataset
 
 Floats = NDArray[np.float64]
 
-few = settings(max_examples=60)
+few = settings(max_examples=examples(60))
 objectives = st.sampled_from(["squared_error", "logistic", "softmax"])
 
 

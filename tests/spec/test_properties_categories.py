@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
+from cover import examples
 from sapwood import Booster, Dataset
 
 Floats = NDArray[np.float64]
@@ -59,7 +60,7 @@ def same(a: Booster, b: Booster) -> bool:
     return all(getattr(a.trees, name).tobytes() == getattr(b.trees, name).tobytes() for name in NAMES)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(tasks())
 def test_sets(task: tuple[Floats, Floats, dict[str, Any]]) -> None:
     X, y, params = task
@@ -86,7 +87,7 @@ def test_sets(task: tuple[Floats, Floats, dict[str, Any]]) -> None:
         )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(tasks(), st.integers(0, 2**32 - 1))
 def test_rows_have_no_order_and_a_weight_is_repetition(task: tuple[Floats, Floats, dict[str, Any]], seed: int) -> None:
     X, y, params = task

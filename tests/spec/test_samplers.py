@@ -8,19 +8,9 @@ import pytest
 import sapwood
 from sapwood.device import host
 from spec import reference
-from spec.test_trees import OBJECTIVES, POLICIES, WEIGHTS, assert_bits, assert_same_model, labels, table, weight_of
+from spec.cases import OBJECTIVES, POLICIES, SAMPLERS, WEIGHTS
+from spec.helpers import assert_bits, assert_same_model, labels, table, weight_of
 
-SAMPLERS: list[dict[str, Any]] = [
-    {"sampling": "goss", "learning_rate": 1.0},
-    {"sampling": "goss", "top_rate": 0.5, "other_rate": 0.3, "learning_rate": 0.6},
-    {"sampling": "goss", "top_rate": 0.0, "other_rate": 0.4, "learning_rate": 1.0},
-    {"sampling": "mvs", "subsample": 0.4},
-    {"sampling": "mvs", "subsample": 0.7, "mvs_reg": 0.3},
-    {"sampling": "mvs", "subsample": 0.3, "mvs_reg": 0.0},
-    {"sampling": "bayesian"},
-    {"sampling": "bayesian", "bagging_temperature": 3.5, "subsample_freq": 2},
-    {"subsample": 0.6, "subsample_freq": 2},
-]
 each_sampler = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda one: "-".join(map(str, one.values())))
 
 

@@ -7,8 +7,9 @@ import scipy.sparse as sp
 import sapwood
 from sapwood import Dataset
 from spec import reference
-from spec.reference import sparse as reference_sparse
-from spec.test_trees import POLICIES, WEIGHTS, Floats, assert_bits, assert_same_model, weight_of
+from spec.cases import POLICIES, WEIGHTS
+from spec.helpers import Floats, assert_bits, assert_same_model, weight_of
+from spec.reference import sparse as sparse_spec
 
 
 def thin(rng: np.random.Generator, n: int) -> Floats:
@@ -56,7 +57,7 @@ def test_cuts(weights: str, absent: float) -> None:
     if missing:
         values, dense = np.where(values == 0, np.nan, values), np.where(dense == 0, np.nan, dense)
     assert_bits(data.cuts[0], reference.cuts(dense, w, 60, 1), "as dense")
-    assert_bits(data.cuts[0], reference_sparse.cuts(values, rows, absent, w, 60, 1), "as sparse")
+    assert_bits(data.cuts[0], sparse_spec.cuts(values, rows, absent, w, 60, 1), "as sparse")
 
 
 @pytest.mark.parametrize("n", [40, 256, 3000])
@@ -65,7 +66,7 @@ def test_lists(n: int) -> None:
     X[:, 31] = np.nan  # most are missing
     sparse, dense = Dataset(sp.csr_array(X)), Dataset(X)
     codes = [dense.binned.codes(j) for j in range(X.shape[1])]
-    wanted = reference_sparse.listed(codes)
+    wanted = sparse_spec.listed(codes)
     assert 20 < len(wanted[0]) < 32
     for data in (sparse, dense):
         for n_threads in (1, 3):

@@ -8,28 +8,20 @@ import pytest
 import sapwood
 from sapwood.boost.round import growth
 from sapwood.errors import ParameterError
-from spec import test_categories as test_reference_categories
-from spec.test_trees import OBJECTIVES, POLICIES, WEIGHTS, assert_same_model, labels, table, weight_of
+from spec import category_tables
+from spec.cases import OBJECTIVES, POLICIES, PREFERENCES, WEIGHTS
+from spec.helpers import assert_same_model, labels, table, weight_of
 
-TASTES: list[dict[str, Any]] = [
-    {"score_function": "cosine"},
-    {"random_strength": 2.0},
-    {"score_function": "cosine", "random_strength": 1.0, "hessian": "none"},
-    {"feature_weights": [0.2, 1.0, 0.0, 1.0, 1.0, 3.0]},
-    {"first_use_penalties": [3.0, 0.0, 5.0, 0.5, 0.0, 2.0]},
-    {"score_function": "cosine", "first_use_penalties": [0.5, 0.0, 1.0, 0.5, 0.0, 0.2], "random_strength": 0.3,
-     "feature_weights": [1.0, 0.5, 1.0, 1.0, 1.0, 2.0]},
-]  # fmt: skip
-each_taste = pytest.mark.parametrize("taste", TASTES, ids=lambda one: "-".join(map(str, one)))
+each_preference = pytest.mark.parametrize("preference", PREFERENCES, ids=lambda one: "-".join(map(str, one)))
 
 
 @pytest.mark.parametrize(("objective", "weights"), list(zip(OBJECTIVES, WEIGHTS, strict=True)))
 @pytest.mark.parametrize("policy", POLICIES)
-@each_taste
-def test_trees(taste: dict[str, Any], policy: str, objective: str, weights: str) -> None:
+@each_preference
+def test_trees(preference: dict[str, Any], policy: str, objective: str, weights: str) -> None:
     rng = np.random.default_rng(51)
     X = table(rng, 160)
-    params = {"grow_policy": policy, "objective": objective, "n_estimators": 3} | taste
+    params = {"grow_policy": policy, "objective": objective, "n_estimators": 3} | preference
     booster = assert_same_model(X, labels(rng, X, objective), params, weight_of(rng, weights, 160))
     assert booster.trees.n_nodes > 3 * booster.trees.n_trees
 
@@ -42,49 +34,35 @@ CHANGES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-@pytest.mark.parametrize("taste", [0, 2, 5])
-def test_beside_other_parameters(taste: int, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize("preference", [0, 2, 5])
+def test_beside_other_parameters(preference: int, change: dict[str, Any]) -> None:
     rng = np.random.default_rng(52)
     X = table(rng, 170)
     for policy in ("leafwise", "symmetric"):
-        params = {"objective": "logistic", "grow_policy": policy, "n_estimators": 2} | TASTES[taste] | change
+        params = {"objective": "logistic", "grow_policy": policy, "n_estimators": 2} | PREFERENCES[preference] | change
         assert_same_model(X, labels(rng, X, "logistic"), params)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@each_taste
-def test_categories(taste: dict[str, Any], policy: str) -> None:
+@each_preference
+def test_categories(preference: dict[str, Any], policy: str) -> None:
     rng = np.random.default_rng(57)
-    X = test_reference_categories.table(rng, 200)
-    objective, weights = test_reference_categories.BESIDE[policy]
+    X = category_tables.table(rng, 200)
+    objective, weights = category_tables.BESIDE[policy]
     for more in ({}, {"min_samples_leaf": 12}):
-        y, w = test_reference_categories.labels(rng, X, objective), weight_of(rng, weights, 200)
-        params = {"grow_policy": policy, "objective": objective} | taste | {"hessian": "auto"} | more
-        trees = test_reference_categories.assert_same(X, y, params, w)
-        assert test_reference_categories.n_sets(trees)
+        y, w = category_tables.labels(rng, X, objective), weight_of(rng, weights, 200)
+        params = {"grow_policy": policy, "objective": objective} | preference | {"hessian": "auto"} | more
+        trees = category_tables.assert_same(X, y, params, w)
+        assert category_tables.n_sets(trees)
 
 
-@each_taste
-def test_every_instruction_set(isa: str, taste: dict[str, Any]) -> None:
+@each_preference
+def test_every_instruction_set(isa: str, preference: dict[str, Any]) -> None:
     rng = np.random.default_rng(53)
     X = table(rng, 700)
     for policy in ("depthwise", "symmetric"):
-        params = {"objective": "logistic", "grow_policy": policy, "n_estimators": 2} | taste
+        params = {"objective": "logistic", "grow_policy": policy, "n_estimators": 2} | preference
         assert_same_model(X, labels(rng, X, "logistic"), params)
-
-
-@each_taste
-def test_threads_and_chunks(taste: dict[str, Any]) -> None:
-    rng = np.random.default_rng(54)
-    X = table(rng, 4000)
-    y = labels(rng, X, "logistic")
-    parts = [(X[:1], y[:1]), (X[1:1700], y[1:1700]), (X[1700:], y[1700:])]
-    whole, chunked = sapwood.Dataset(X, y), sapwood.Dataset.from_chunks(parts)
-    for policy in POLICIES:
-        params = {"objective": "logistic", "grow_policy": policy, "n_estimators": 4, "max_depth": 5} | taste
-        models = {sapwood.train(params | {"n_jobs": n}, data).fingerprint()
-                  for n in (1, 2, 3, 7) for data in (whole, chunked)}  # fmt: skip
-        assert len(models) == 1, policy
 
 
 def test_a_weight_of_0_is_never_split_and_a_price_is_paid_once() -> None:
@@ -104,12 +82,12 @@ def test_a_weight_of_0_is_never_split_and_a_price_is_paid_once() -> None:
     assert len(gains) > 1 and gains[0] > 30 > gains[1]  # after the first split, which was worth it, the column is free
 
 
-@each_taste
-def test_ten_and_ten_rounds_are_twenty(taste: dict[str, Any]) -> None:
+@each_preference
+def test_ten_and_ten_rounds_are_twenty(preference: dict[str, Any]) -> None:
     rng = np.random.default_rng(58)
     X = table(rng, 300)
     data = sapwood.Dataset(X, labels(rng, X, "squared_error"))
-    params = {"n_estimators": 4, "max_depth": 3} | taste
+    params = {"n_estimators": 4, "max_depth": 3} | preference
     once = sapwood.train(params, data)
     twice = sapwood.train(
         params | {"n_estimators": 2}, data, init_model=sapwood.train(params | {"n_estimators": 2}, data)

@@ -12,105 +12,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import datasets
-import sapwood
+from cover import examples
 from sapwood import _core
-from sapwood.boost.round.growth import plan
 from spec import reference
-from spec.reference import real as reference_real
+from spec.cases import FIELDS, LEAVES, OBJECTIVES, ODD, POLICIES, PRECISIONS, SMALL, WEIGHTS
+from spec.helpers import assert_bits, assert_same, assert_same_model, labels, table, weight_of
+from spec.reference import real as real_spec
 from spec.reference.losses import OBJECTIVES as SHELF
 
 Floats = NDArray[np.float64]
-
-POLICIES = ["depthwise", "leafwise", "symmetric"]
-OBJECTIVES = ["squared_error", "logistic", "softmax"]
-PRECISIONS = ["narrow", "wide", "auto"]
-WEIGHTS = ["none", "whole", "real"]
-SMALL = {"max_depth": 4, "max_leaves": 11, "learning_rate": 0.3}
-
-
-def table(rng: np.random.Generator, n: int) -> Floats:
-    """Six columns: smooth, missing values, ties, zeros and a heavy tail, a constant, two values or missing."""
-    return np.column_stack(
-        [
-            rng.normal(size=n),
-            np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n)),
-            rng.integers(0, 5, n),
-            np.where(rng.random(n) < 0.6, 0.0, rng.standard_cauchy(n)),
-            np.full(n, 7.5),
-            rng.choice([-1.0, 1.0, np.nan], n),
-        ]
-    )
-
-
-def labels(rng: np.random.Generator, X: Floats, objective: str) -> Floats:
-    """Labels that suit an objective and depend on four of the columns, on one through its missing values."""
-    signal = X[:, 0] + np.isnan(X[:, 1]) + 0.5 * X[:, 2] + np.clip(X[:, 3], -2, 2) + 0.3 * rng.normal(size=len(X))
-    allowed = SHELF[objective].labels
-    if allowed == "a number of at least 0":
-        return np.round(np.maximum(signal, 0), 1)  # zeros among them
-    if allowed == "a number above 0":
-        return np.exp(0.5 * signal)
-    if allowed == "a number from 0 to 1":
-        return np.clip(0.5 + 0.2 * signal, 0, 1)  # both ends among them
-    if allowed == "a number":
-        return signal
-    n_classes = 2 if allowed == "0 or 1" else 3
-    y = np.searchsorted(np.quantile(signal, np.arange(1, n_classes) / n_classes), signal).astype(np.float64)
-    y[:n_classes] = np.arange(n_classes)[: len(y)]
-    return y
-
-
-def weight_of(rng: np.random.Generator, kind: str, n: int) -> Floats | None:
-    """No weights, integers from 0 to 3, or positive numbers over four orders of magnitude with a few zeros."""
-    if kind == "none":
-        return None
-    whole = rng.integers(0, 4, n).astype(np.float64)
-    w = whole if kind == "whole" else np.where(rng.random(n) < 0.05, 0.0, np.exp(rng.normal(0, 2, n)))
-    w[:3] = w[:3] + 1  # at least one row, and every class, has a weight
-    return w
-
-
-def core_train(
-    X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None, exact: bool = False
-) -> tuple[list[Any], Floats, Floats]:
-    """What `reference.train` does, by the core's verbs; the scores (n_outputs, n_rows) of the training rows too."""
-    p = reference.DEFAULTS | params
-    n_outputs = int(y.max()) + 1 if p["objective"] == "softmax" else 1
-    bins = (_core.EVERY_VALUE, 1) if exact else (p["max_bins"], p["min_samples_bin"])
-    binned = _core.Binned([X], _core.cuts([X], weight, *bins, 2), 2, exact)
-    trainer = _core.Trainer(binned, y[None], weight, p["objective"], {}, n_outputs, 2)
-    base = trainer.start()
-    trainer.fill_scores(base)
-    policy, limits = plan(p)
-    limits["learning_rate"] = p["learning_rate"]
-    trees = []
-    for round in range(p["n_estimators"]):
-        trainer.gradients(p["precision"])
-        trainer.sample(p["seed"], round, p["subsample"])
-        trees += trainer.grow(policy, limits, p["seed"], round * n_outputs)
-        for output in range(n_outputs):
-            trainer.add_scores(output)
-    return trees, base, trainer.scores()
-
-
-def assert_bits(actual: NDArray[Any], expected: NDArray[Any], what: str) -> None:
-    """Equal dtype, shape and bytes: 0.0 is not -0.0."""
-    assert actual.dtype == expected.dtype, what
-    if actual.tobytes() != expected.tobytes():
-        raise AssertionError(f"{what}: core {actual!r}, reference {expected!r}")
-
-
-def assert_same(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> list[Any]:
-    """Core and reference agree on start scores, trees and raw scores; the trees, for further questions."""
-    trees, base, scores = core_train(X, y, params, weight)
-    expected, expected_base = reference.train(X, y, params, weight)
-    assert_bits(base, expected_base, "start")
-    for index, (tree, other) in enumerate(zip(trees, expected, strict=True)):
-        assert set(tree) == set(other)
-        for name in ("column", *other):  # the column first: it tells most
-            assert_bits(np.asarray(tree[name]), other[name], f"tree {index}, {name}")
-    assert_bits(scores.T.copy(), reference.predict_raw(expected, expected_base, X), "scores")
-    return trees
 
 
 # ---- Trees ----------------------------------------------------------------------------------------------------------
@@ -208,23 +118,6 @@ def test_heavy_tail(policy: str, precision: str) -> None:
     assert_same(X, y, SMALL | {"grow_policy": policy, "precision": precision, "n_estimators": 4})
 
 
-ODD = {
-    "one row": (np.ones((1, 2)), np.ones(1)),
-    "two rows": (np.array([[1.0], [2.0]]), np.array([3.0, 5.0])),
-    "constant columns": (np.ones((30, 3)), np.arange(30.0)),
-    "constant label": (np.arange(30.0)[:, None], np.full(30, 0.1)),
-    "all missing": (np.full((20, 2), np.nan), np.arange(20.0)),
-    "missing against values": (np.where(np.arange(40.0) % 3 == 0, np.nan, 4.0)[:, None], np.arange(40.0) % 3),
-    "infinities": (np.array([-np.inf, -1, 0, 1, np.inf, np.nan] * 10)[:, None], np.arange(60.0) % 6),
-    "neighbours": (np.nextafter(1.0, 2.0) ** np.arange(1, 50)[:, None], np.arange(49.0) % 7),
-    "subnormals": (np.arange(40.0)[:, None] * 5e-324, np.arange(40.0) // 7),
-    "huge": (np.linspace(-1.7, 1.7, 50)[:, None] * 1e308, np.linspace(-1e100, 1e150, 50)),
-    "tiny labels": (np.arange(50.0)[:, None], np.linspace(0, 1e-60, 50)),
-    "zero signs": (np.array([0.0, -0.0, 1.0, -1.0] * 10)[:, None], np.arange(40.0) % 4),
-    "equal columns": (np.repeat(np.arange(50.0)[:, None] % 13, 3, axis=1), np.arange(50.0) % 5),
-}
-
-
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ODD)
 def test_odd_tables(name: str, policy: str) -> None:
@@ -315,7 +208,7 @@ def tasks(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], Floats | Non
     return X[:, draw(st.permutations(range(6)))], y, params, w
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(tasks())
 def test_any_task(task: tuple[Floats, Floats, dict[str, Any], Floats | None]) -> None:
     assert_same(*task)
@@ -339,39 +232,6 @@ def test_a_tree_by_hand() -> None:
 
 
 # ---- Objectives and leaf values -------------------------------------------------------------------------------------
-
-LEAVES = ["auto", "newton", "gradient", "exact", "sign"]
-FIELDS: list[dict[str, Any]] = [
-    {"objective": "huber", "huber_delta": 0.4},
-    {"objective": "adaptive_huber", "huber_quantile": 0.6},
-    {"objective": "quantile", "quantile_alpha": 0.9},
-    {"objective": "quantile", "quantile_alpha": 0.2},
-    {"objective": "expectile", "expectile_alpha": 0.8},
-    {"objective": "fair", "fair_c": 0.2},
-    {"objective": "fair", "fair_c": 1e9},
-    {"objective": "tweedie", "tweedie_power": 1.1},
-    {"objective": "tweedie", "tweedie_power": 1.9},
-    {"objective": "focal", "focal_gamma": 0.0, "focal_alpha": 0.5},
-    {"objective": "focal", "focal_gamma": 5.0, "focal_alpha": 0.9},
-]
-
-
-def assert_same_model(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> sapwood.Booster:
-    """`sapwood.train` and the reference agree on start scores, trees and raw scores; the model."""
-    small = {"max_depth": 3, "max_leaves": 7, "learning_rate": 0.3, "n_estimators": 2}
-    params = reference.DEFAULTS | small | params
-    expected, base = reference.train(X, y, params, weight)
-    data = sapwood.Dataset(X, label=y, weight=weight, max_bins=params["max_bins"], min_samples_bin=1)
-    booster = sapwood.train(params, data)
-    assert_bits(booster.base, base, "start")
-    assert booster.trees.n_trees == len(expected)
-    for index, tree in enumerate(expected):
-        nodes = slice(booster.trees.offset[index], booster.trees.offset[index + 1])
-        for name in ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count"):
-            assert_bits(getattr(booster.trees, name)[nodes], tree[name], f"tree {index}, {name}")
-    raw = reference.predict_raw(expected, base, X)
-    assert_bits(booster.predict(X, raw=True).reshape(raw.shape), raw, "raw scores")
-    return booster
 
 
 @pytest.mark.parametrize("hessian", ["auto", "none"])
@@ -505,7 +365,7 @@ def goals(draw: st.DrawFn) -> tuple[Floats, Floats, dict[str, Any], Floats | Non
     return X, y, params, weight_of(rng, draw(st.sampled_from(WEIGHTS)), n)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(goals())
 def test_any_goal(task: tuple[Floats, Floats, dict[str, Any], Floats | None]) -> None:
     assert_same_model(*task)
@@ -675,7 +535,7 @@ def arguments(name: str) -> Floats:
 def test_functions(name: str) -> None:
     x = arguments(name)
     y = _core.math(name, x)
-    assert_bits(y, getattr(reference_real, name)(x), name)
+    assert_bits(y, getattr(real_spec, name)(x), name)
     with decimal.localcontext(decimal.Context(prec=60, Emin=-9999, Emax=9999)):
         for argument, value in zip(x, y, strict=True):
             exact = truth(name, float(argument))
@@ -687,9 +547,9 @@ def test_functions(name: str) -> None:
 def test_functions_of_blocks(name: str, isa: str) -> None:
     edges = [-np.inf, -746.5, -745.2, -708.5, -0.0, 0.0, 5e-324, 709.8, 710.5, np.inf, np.nan]
     x = np.concatenate([arguments(name), edges, np.linspace(-746, -700, 997)])
-    assert_bits(_core.link(name, x[:, None])[:, 0], getattr(reference_real, name)(x), name)
+    assert_bits(_core.link(name, x[:, None])[:, 0], getattr(real_spec, name)(x), name)
     for n in (1, 7, 8, 9, 511, 513):
-        assert_bits(_core.link(name, x[:n, None])[:, 0], getattr(reference_real, name)(x[:n]), f"{n} values")
+        assert_bits(_core.link(name, x[:n, None])[:, 0], getattr(real_spec, name)(x[:n]), f"{n} values")
 
 
 def test_functions_at_the_edges() -> None:

@@ -24,7 +24,7 @@ import sapwood
 from sapwood import Booster, Dataset, SapwoodClassifier, SapwoodRegressor
 from sapwood.data import container
 from sapwood.errors import DataError, ParameterError
-from spec.reference import dictionaries as reference_dictionaries
+from spec.reference import dictionaries
 
 Floats = NDArray[np.float64]
 CITIES = ["Rom", "Bern", "Oslo", "Zürich", "Genf", "Nice", "Lyon", "Graz"]
@@ -118,9 +118,9 @@ def test_codes_are_those_of_the_specification(weights: str) -> None:
     numbers = [None if v == 0 else int(v) for v in rng.integers(-300, 300, n)]
     data = Dataset(pd.DataFrame({"a": texts, "b": pd.array(numbers, "Int64")}), weight=w, categorical_features=[0, 1])
     for column, values in enumerate((texts, numbers)):
-        known = reference_dictionaries.dictionary(values, w)
+        known = dictionaries.dictionary(values, w)
         assert list(data.categories[column].values) == known
-        assert data.binned.codes(column).tolist() == reference_dictionaries.codes(values, known)
+        assert data.binned.codes(column).tolist() == dictionaries.codes(values, known)
 
 
 def test_whole_weights_are_repeated_rows() -> None:

@@ -1,7 +1,6 @@
 """Slots: columns of any width side by side, those with few codes fused; no byte of a model knows of it."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -10,35 +9,19 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
-from law.test_law import Task, chunked, model, portable
+from cover import examples
+from law.rows import LEVELS, fused
+from law.rows import few_values as table
+from law.rows import of_few_values as label
+from law.tasks import SHAPE, TASKS, expected, train
 from sapwood import Dataset, _core
 from sapwood.device import cpu
-from spec.test_trees import assert_same, core_train
+from spec.helpers import assert_same, core_train
 
 Floats = NDArray[np.float64]
 
 POLICIES = ["depthwise", "leafwise", "symmetric"]
 OBJECTIVES = ["squared_error", "logistic", "softmax"]
-LEVELS = [2, 2, 3, 4, 8, 16, 1, 2, 5, 7, 40]
-
-
-def table(rng: np.random.Generator, n: int, missing: float = 0.1, many: int = 700) -> Floats:
-    """Columns of few values, some with missing ones, between one of `many` values and one of up to 255 bins."""
-    few = [rng.integers(0, levels, n).astype(np.float64) for levels in LEVELS]
-    X = np.stack([rng.integers(0, many, n).astype(np.float64), *few, rng.normal(size=n)], axis=1)
-    for j in (2, 4, 6):
-        X[rng.random(n) < missing, j] = np.nan
-    return X
-
-
-def label(rng: np.random.Generator, X: Floats, objective: str) -> Floats:
-    """A label that many columns of few values speak of."""
-    Z = np.nan_to_num(X, nan=1.5)
-    y = Z[:, 1] * Z[:, 3] + np.isin(Z[:, 6], (3, 7, 11)) + 0.01 * Z[:, 0] + Z[:, 9] * Z[:, 2] + rng.normal(size=len(X))
-    if objective == "squared_error":
-        return y
-    parts = 2 if objective == "logistic" else 5  # from 4 outputs on, root histograms are counted together
-    return np.digitize(y, np.quantile(y, np.arange(1, parts) / parts)).astype(np.float64)
 
 
 def binned(X: Floats, fuse: bool | None, max_bins: int = 255) -> _core.Binned:
@@ -94,13 +77,6 @@ def test_a_wide_column_costs_its_own_size() -> None:
 # ---- The same trees -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def fuse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every table is fused, however few its rows."""
-    monkeypatch.setattr(_core, "Binned", partial(_core.Binned, fuse=True))
-
-
-@pytest.mark.usefixtures("fuse")
 @pytest.mark.parametrize("weights", ["none", "whole", "real"])
 @pytest.mark.parametrize("precision", ["narrow", "wide"])
 @pytest.mark.parametrize(("policy", "objective"), list(zip(POLICIES, OBJECTIVES, strict=True)))
@@ -110,59 +86,21 @@ def test_reference(policy: str, objective: str, precision: str, weights: str) ->
     params = {"objective": objective, "grow_policy": policy, "precision": precision, "n_estimators": 3}
     params |= {"max_depth": 4, "max_bins": 500, "min_samples_leaf": 3, "colsample_bynode": 0.7, "subsample": 0.9}
     w = {"none": None, "whole": rng.integers(1, 4, len(X)) * 1.0, "real": rng.random(len(X))}[weights]
-    trees = assert_same(X, label(rng, X, objective), params, w)
+    trees = assert_same(X, label(rng, X, objective), params | {"fuse": True}, w)
     assert len({column for tree in trees for column in tree["column"]}) > 5
 
 
-def task(objective: str, n: int, weights: str = "none", **params: Any) -> tuple[dict[str, Any], Floats, Floats, Any]:
-    """As `test_law.task`, of columns with few values."""
-    rng = np.random.default_rng(n)
-    X = table(rng, n).astype(np.float32).astype(np.float64)
-    w = {"none": None, "whole": rng.integers(0, 4, n).astype(float), "real": rng.random(n)}[weights]
-    shape = {"n_estimators": 3, "max_depth": 5, "max_leaves": 24, "max_bins": 500}
-    return {"objective": objective} | shape | params, X, label(rng, X, objective), w
-
-
-SAMPLED = {"subsample": 0.7, "colsample_bytree": 0.5, "colsample_bylevel": 0.8, "colsample_bynode": 0.8}
-KINDS = [
-    pytest.param(partial(task, *args, **params), id=f"{'-'.join(map(str, args))}-{'-'.join(map(str, params.values()))}")
-    for args, params in (
-        (("squared_error", 12_000), {"grow_policy": "leafwise", "precision": "narrow"}),
-        (("squared_error", 140_000), {"grow_policy": "leafwise", "max_bins": 255}),
-        (("logistic", 12_000, "real"), {"grow_policy": "depthwise"} | SAMPLED),
-        (("logistic", 12_000), {"grow_policy": "depthwise", "sampling": "goss"}),
-        (("logistic", 12_000), {"grow_policy": "symmetric", "sampling": "mvs", "subsample": 0.5}),
-        (("squared_error", 12_000, "whole"), {"grow_policy": "symmetric"} | SAMPLED),
-        (("squared_error", 12_000), {"grow_policy": "symmetric", "max_bins": 255, "extra_trees": True}),
-        (("softmax", 12_000), {"grow_policy": "leafwise", "max_bins": 255, "max_depth": None, "max_leaves": 300}),
-        (("softmax", 12_000), {"grow_policy": "depthwise", "precision": "wide", "min_samples_leaf": 40}),
-        (("logistic", 12_000), {"grow_policy": "leafwise", "monotone_constraints": [1, 1, 0, -1, *[0] * 9]}),
-        (("logistic", 12_000, "real"), {"grow_policy": "leafwise", "sampling": "bayesian"}),
-    )
-]
-
-
-@pytest.mark.parametrize("given", KINDS)
-def test_fused_or_not(given: Task, monkeypatch: pytest.MonkeyPatch) -> None:
-    fused = model(given)
-    assert [model(given, n_jobs) for n_jobs in (1, 3, 7)] == [fused] * 3
+@pytest.mark.parametrize("name", [name for name in TASKS if name.startswith("fused-")])
+def test_fused_or_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fused = expected(name)
     monkeypatch.setattr(cpu, "Binned", partial(_core.Binned, fuse=False))
-    assert model(given) == fused
-
-
-@pytest.mark.parametrize("given", KINDS)
-def test_instruction_sets(given: Task, isa: str) -> None:
-    assert model(given) == portable(given)
-
-
-@pytest.mark.parametrize("given", KINDS)
-def test_chunks(given: Task) -> None:
-    assert chunked(given, [1, 700, 702, 9_999]) == model(given)
+    assert train(name).fingerprint() == fused
 
 
 def test_held_out_rows_come_to_the_same_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table with other missing values has other slots; what a tree says of it stays."""
-    params, X, y, _ = task("logistic", 10_000, grow_policy="leafwise", n_estimators=5)
+    X, y, _ = fused("logistic", 10_000)
+    params = SHAPE | {"objective": "logistic", "grow_policy": "leafwise", "n_estimators": 5}
     losses = []
     for way in (None, False):
         monkeypatch.setattr(cpu, "Binned", partial(_core.Binned, fuse=way))
@@ -184,15 +122,13 @@ def tables(draw: st.DrawFn) -> Floats:
 
 
 @given(tables(), st.sampled_from(POLICIES), st.sampled_from(["narrow", "wide"]), st.sampled_from([1, 5]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_any_table(X: Floats, policy: str, precision: str, least: int) -> None:
     y = np.nan_to_num(X) @ (np.arange(X.shape[1]) % 3 - 1.0) > 0
     params = {"objective": "logistic", "grow_policy": policy, "precision": precision, "min_samples_leaf": least}
     params |= {"n_estimators": 2, "max_depth": 4, "max_bins": 500, "colsample_bynode": 0.9, "min_samples_bin": 1}
     grown = []
     for way in (False, True):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(_core, "Binned", partial(_core.Binned, fuse=way))
-            trees, _, scores = core_train(X, y.astype(np.float64), params)
+        trees, _, scores = core_train(X, y.astype(np.float64), params | {"fuse": way})
         grown.append([scores.tobytes(), *(np.asarray(values).tobytes() for tree in trees for values in tree.values())])
     assert grown[0] == grown[1]

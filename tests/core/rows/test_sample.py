@@ -1,7 +1,6 @@
-"""Who is asked: the law, exact thresholds, expectations over many rounds, and what is refused."""
+"""Which rows a sampler takes: exact thresholds, expectations over many rounds, and what is refused."""
 
 import warnings
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,44 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 import sapwood
-from law.test_law import chunked, model, portable, task
 from sapwood import Dataset, _core
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import resolve
 
 Floats = NDArray[np.float64]
-
-GOSS = {"sampling": "goss", "learning_rate": 0.5}
-MVS = {"sampling": "mvs", "subsample": 0.4}
-BAYESIAN = {"sampling": "bayesian"}
-KINDS = [
-    pytest.param(partial(task, *args, grow_policy=policy, **params), id=f"{policy}-{'-'.join(map(str, args))}-{name}")
-    for policy, args in (
-        ("leafwise", ("logistic", 40_000)),
-        ("symmetric", ("squared_error", 40_000, "whole")),
-        ("depthwise", ("softmax", 40_000, "real")),
-    )
-    for name, params in (("goss", GOSS), ("mvs", MVS), ("bayesian", BAYESIAN), ("uniform", {"subsample": 0.4}))
-]
-
-
-# ---- The law --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("given", KINDS)
-def test_threads(given: Any) -> None:
-    one = model(given, 1)
-    assert [model(given, n_jobs) for n_jobs in (2, 3, 7)] == [one] * 3
-
-
-@pytest.mark.parametrize("given", KINDS)
-def test_instruction_sets(given: Any, isa: str) -> None:
-    assert model(given) == portable(given)
-
-
-@pytest.mark.parametrize("given", KINDS)
-def test_chunks(given: Any) -> None:
-    assert chunked(given, [1, 700, 702, 17_999, 36_000]) == model(given)
 
 
 # ---- Thresholds and expectations ------------------------------------------------------------------------------------

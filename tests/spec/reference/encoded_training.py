@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spec import reference as ref
-from spec.reference import target_statistics as reference_encode
+from spec.reference import target_statistics
 from spec.reference.losses import OBJECTIVES, margin
 from spec.reference.ordered import TURN
 
@@ -25,7 +25,7 @@ def statistics(
 ) -> list[Floats]:
     """What stands for a column of categories, each row from those before it: by masses, then priors; then frequency."""
     kind, edges, count = "borders" if borders else "mean", np.array(borders), ref.weights(weight, len(y))
-    found = [reference_encode.statistic(code, y, kind, prior, edges, weight, order) for prior in PRIORS]
+    found = [target_statistics.statistic(code, y, kind, prior, edges, weight, order) for prior in PRIORS]
     by_mass = [one[mass] for mass in range(len(found[0])) for one in found]
     total = np.bincount(code, count.count * 2.0**-count.shift)
     return [*by_mass, total[code] / (total.max() + 1.0)]

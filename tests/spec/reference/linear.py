@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from spec import reference
-from spec.reference import BITS, Floats, Ints, Quantised, Tree, Weights
-from spec.reference import ensembles as reference_ensembles
+from spec.reference import BITS, Floats, Ints, Quantised, Tree, Weights, ensembles
 
-DEFAULTS: dict[str, Any] = reference_ensembles.DEFAULTS | {"linear_lambda": 0.0, "linear_smooth": 20.0}
+DEFAULTS: dict[str, Any] = ensembles.DEFAULTS | {"linear_lambda": 0.0, "linear_smooth": 20.0}
 DEPENDENT = 2.0**-30
 Terms = dict[int, tuple[list[int], list[float]]]  # leaf -> columns (-1: the constant) and coefficients
 
@@ -21,12 +20,12 @@ def train(
     X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None
 ) -> tuple[list[tuple[Tree, Terms]], Floats, Floats]:
     """All trees (round by round, copy by copy, output by output), start scores, and scores (n_outputs, n_rows)."""
-    w, p, cut, table, label, base = reference_ensembles.begin(X, y, DEFAULTS | params, weight)
+    w, p, cut, table, label, base = ensembles.begin(X, y, DEFAULTS | params, weight)
     start = np.repeat(base[:, None], len(X), axis=1)
     rounds: list[list[tuple[Tree, Terms]]] = []
     factors: list[float] = []
     for m in range(p["n_estimators"]):
-        dropped = reference_ensembles.drops(p, m, factors) if p["boosting"] == "dart" else []
+        dropped = ensembles.drops(p, m, factors) if p["boosting"] == "dart" else []
         kept = [i for i in range(m) if i not in dropped]
         before = start
         if p["boosting"] != "forest":

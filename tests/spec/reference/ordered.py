@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spec import reference as ref
-from spec.reference import categories
-from spec.reference import ordered_growth as reference_tails
-from spec.reference import target_statistics as reference_encode
+from spec.reference import categories, ordered_growth, target_statistics
 from spec.reference.losses import OBJECTIVES, margin
 
 Floats = NDArray[np.float64]
@@ -87,7 +85,7 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
 
     base = ref.start(goal, f, label, w)
     scores = np.repeat(base[:, None], len(X), axis=1)
-    orders = [Order(reference_encode.order(p["seed"], k, weight, len(X)), scores) for k in range(p["n_permutations"])]
+    orders = [Order(target_statistics.order(p["seed"], k, weight, len(X)), scores) for k in range(p["n_permutations"])]
     every, trees = np.arange(len(X)), []
     for round in range(p["n_estimators"]):
         turn = int(ref.draw(p["seed"], TURN, round, 0, np.array([0]))[0]) % len(orders)
@@ -102,8 +100,8 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
             ready.append(ref.Ready(q, q, 0.0))
         together = p.get("multi_strategy") == "multi_output_tree"
         codes, n_parts = [code[rows] for code in table], 2 * len(models.known)
-        searches = reference_tails.join(ready, models.part, n_parts) if together else [
-            reference_tails.join([one], models.part, n_parts)[0] for one in ready
+        searches = ordered_growth.join(ready, models.part, n_parts) if together else [
+            ordered_growth.join([one], models.part, n_parts)[0] for one in ready
         ]  # fmt: skip
         grown = [
             ref.grow(

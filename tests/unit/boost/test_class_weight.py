@@ -71,13 +71,6 @@ def test_whole_weights_of_classes_repeat_rows() -> None:
     assert same(sw.train({**PARAMS, "class_weight": {1: 2}}, sw.Dataset(X, TWO)), repeated)
 
 
-def test_the_law(isa: str) -> None:
-    params = {**PARAMS, "class_weight": "balanced"}
-    models = {sw.train({**params, "n_jobs": n}, sw.Dataset(X, TWO)).to_bytes() for n in (1, 2, 3, 7)}
-    models.add(sw.train(params, sw.Dataset.from_chunks([(X[:99], TWO[:99]), (X[99:], TWO[99:])])).to_bytes())
-    assert len(models) == 1
-
-
 def test_an_estimator_has_classes_of_its_own() -> None:
     names = np.array(["fair", "good", "bad"])[THREE.astype(int)]
     model = sw.SapwoodClassifier(n_estimators=5, class_weight={"bad": 4.0}).fit(X, names)

@@ -32,7 +32,7 @@ def codes(data):
     return [data.binned.codes(j).tolist() for j in range(data.n_columns)]
 
 
-def assert_same(one, other):
+def assert_same_data(one, other):
     """Everything that a dataset says about itself is equal, to the bit."""
     assert [cuts.tobytes() for cuts in one.cuts] == [cuts.tobytes() for cuts in other.cuts]
     assert codes(one) == codes(other)
@@ -119,13 +119,13 @@ def test_one_row_and_one_column():
     ids=["pandas", "pandas nullable", "polars", "polars nulls", "pyarrow", "pyarrow nulls"],
 )
 def test_every_container_gives_the_same_dataset(many, table):
-    assert_same(Dataset(many, feature_names=["a", "b", "c"], max_bins=64), Dataset(table(many), max_bins=64))
+    assert_same_data(Dataset(many, feature_names=["a", "b", "c"], max_bins=64), Dataset(table(many), max_bins=64))
 
 
 def test_threads_change_nothing(many):
     one = Dataset(many, max_bins=64, n_jobs=1)
     for n_jobs in (2, 3):
-        assert_same(one, Dataset(many, max_bins=64, n_jobs=n_jobs))
+        assert_same_data(one, Dataset(many, max_bins=64, n_jobs=n_jobs))
 
 
 def test_changing_the_inputs_changes_nothing():
@@ -156,10 +156,10 @@ def test_labels_of_several_columns(tmp_path):
     assert_array_equal(data.label, Y2)
     assert data.label.flags.c_contiguous and not data.label.flags.writeable
     assert_array_equal(Dataset(X, Y2[:, :1]).label, Y)  # a single column is no second dimension
-    assert_same(data, Dataset(X, pd.DataFrame(Y2)))
-    assert_same(data, Dataset.from_chunks([(X[:2], Y2[:2]), (X[2:2], Y2[2:2]), (X[2:], Y2[2:].tolist())]))
+    assert_same_data(data, Dataset(X, pd.DataFrame(Y2)))
+    assert_same_data(data, Dataset.from_chunks([(X[:2], Y2[:2]), (X[2:2], Y2[2:2]), (X[2:], Y2[2:].tolist())]))
     data.save(tmp_path / "data")
-    assert_same(data, Dataset.load(tmp_path / "data"))
+    assert_same_data(data, Dataset.load(tmp_path / "data"))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_chunks_give_the_same_dataset(many, ends):
     whole = Dataset(many, label, weight, label, max_bins=64)
     parts = [slice(first, last) for first, last in zip([0, *ends], ends, strict=False)]
     chunks = [(many[part], label[part], weight[part]) for part in parts]
-    assert_same(whole, Dataset.from_chunks(iter(chunks), init_score=label, max_bins=64))
+    assert_same_data(whole, Dataset.from_chunks(iter(chunks), init_score=label, max_bins=64))
 
 
 def test_chunks_of_every_container_match_by_name():
@@ -242,13 +242,13 @@ def test_chunks_of_every_container_match_by_name():
         pa.table({"a": X[3:4, 0], "b": X[3:4, 1]}),
         X[4:].astype(np.float32),
     ]
-    assert_same(Dataset(X, feature_names=["a", "b"]), Dataset.from_chunks(chunks))
+    assert_same_data(Dataset(X, feature_names=["a", "b"]), Dataset.from_chunks(chunks))
 
 
 def test_chunks_with_a_reference_and_names():
     first = Dataset(X, feature_names=["a", "b"])
     data = Dataset.from_chunks([X[:3], X[3:]], feature_names=["a", "b"], reference=first)
-    assert_same(first, data)
+    assert_same_data(first, data)
 
 
 @pytest.mark.parametrize(
@@ -328,14 +328,14 @@ def saved(tmp_path):
 
 def test_save_and_load(saved):
     data, path = saved
-    assert_same(data, Dataset.load(path))
+    assert_same_data(data, Dataset.load(path))
 
 
 def test_save_and_load_without_extras_and_with_many_bins(tmp_path, many):
     for table, max_bins in ((X, 255), (many, 255), (many, 65535), (np.full((3, 2), NAN), 2)):
         data = Dataset(table, max_bins=max_bins)
         data.save(str(tmp_path / "data"))
-        assert_same(data, Dataset.load(str(tmp_path / "data"), n_jobs=2))
+        assert_same_data(data, Dataset.load(str(tmp_path / "data"), n_jobs=2))
 
 
 def test_saved_bytes_depend_on_the_content_only(saved, tmp_path):
@@ -435,7 +435,7 @@ def test_lying_offsets_of_arrays_under_a_right_digest_raise(saved, tmp_path):
 def test_pickle_and_copy_keep_every_bit(saved):
     data, _ = saved
     for other in (pickle.loads(pickle.dumps(data)), copy.deepcopy(data)):
-        assert_same(data, other)
+        assert_same_data(data, other)
 
 
 @pytest.mark.parametrize("label", [["no", "yes"], np.array(["no", "yes"]), pd.Series(["no", "yes"], dtype="category")])

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from cover import examples
 from sapwood.data import target_statistics as ts
 from sapwood.data.categories import MISSING, UNSEEN
 from sapwood.errors import DataError, ParameterError
@@ -66,7 +67,7 @@ def test_by_hand() -> None:
     np.testing.assert_array_equal(new[1:], [[3 / 4, 1 / 4, 1 / 4, 0], [4 / 4, 2 / 4, 2 / 4, 1 / 4]])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 10**6), st.sampled_from(KINDS), st.sampled_from(WEIGHTS), st.integers(0, 119), st.booleans())
 def test_no_label_reaches_its_own_row(seed: int, kind: str, weights: str, row: int, has_time: bool) -> None:
     code, y, borders = rows(seed, 120, 3, None)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
+from cover import examples
 from sapwood import metric
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
@@ -254,7 +255,7 @@ def test_the_order_of_rows_and_how_often_they_are_written_do_not_matter(name: st
 
 @pytest.mark.parametrize("name", metric.METRICS)
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_repetition_and_order_on_a_few_rows(name: str, data: st.DataObject) -> None:
     n = data.draw(st.integers(6, 12))
     y, prediction = rows(metric.METRICS[name].links[-1], n, data.draw(st.integers(0, 1000)))

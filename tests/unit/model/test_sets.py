@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cover import examples
 from sapwood import Dataset, load, train
 from sapwood.data import container
 from sapwood.errors import ModelFormatError
 from sapwood.model import sets
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2000), st.integers(1, 65534), st.integers(0, 2**32 - 1)), max_size=6))
 def test_codes_come_back(drawn: list[tuple[int, int, int]]) -> None:
     parts = [

@@ -42,13 +42,6 @@ def test_every_output_is_the_model_of_its_level(params: dict[str, Any]) -> None:
         np.testing.assert_array_equal(together[:, k], sw.train({**params, name: level}, DATA).predict(X))
 
 
-def test_the_law(isa: str) -> None:
-    params = {"objective": "quantile", "quantile_alpha": LEVELS, "n_estimators": 4, "colsample_bytree": 0.7}
-    whole = [sw.train({**params, "n_jobs": n}, DATA).to_bytes() for n in (1, 2, 3, 7)]
-    chunks = sw.Dataset.from_chunks([(X[:400], Y[:400]), (X[400:], Y[400:])])
-    assert {*whole, sw.train(params, chunks).to_bytes()} == {whole[0]}
-
-
 def test_a_model_of_levels_can_be_saved_watched_and_continued(tmp_path: Path) -> None:
     params = {"objective": "reg:quantileerror", "quantile_alpha": np.array(LEVELS), "n_estimators": 3}
     booster = sw.train(params, DATA, valid=DATA)

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sapwood
+from cover import examples
 from sapwood import Dataset, SapwoodClassifier, SapwoodRegressor
 from sapwood.errors import ParameterError
 from sapwood.params import resolve
-from spec.test_monotone import along
-from spec.test_trees import labels, table
+from spec.helpers import along, labels, table
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(0, 2**32),
     st.sampled_from(["leafwise", "depthwise", "symmetric"]),

@@ -8,7 +8,7 @@ import pytest
 import sapwood
 from sapwood.boost.categories.category_encoding import choose_encoding
 from sapwood.errors import ParameterError
-from spec.test_trees import assert_bits
+from spec.helpers import assert_bits
 
 N = 3400
 
@@ -96,13 +96,3 @@ def test_a_model_can_be_continued_by_sets() -> None:
     assert first.params["category_encoding"] == {"f3": "ordered"}
     more = sapwood.train({"n_estimators": 2}, data_of(), init_model=first)
     assert more.n_rounds == 4
-
-
-def test_bytes_over_threads_and_chunks() -> None:
-    data = data_of()
-    X = np.array([[f"{row % n}" for n in (4, 32, 34, 40)] for row in range(N)], object)
-    chunks = [(X[first:last], data.label[first:last]) for first, last in ((0, 7), (7, 2000), (2000, N))]
-    params = {"category_encoding": "auto", "n_estimators": 3}
-    models = {sapwood.train(params | {"n_jobs": n}, one).fingerprint()
-              for n in (1, 2, 3, 7) for one in (data, sapwood.Dataset.from_chunks(chunks))}  # fmt: skip
-    assert len(models) == 1

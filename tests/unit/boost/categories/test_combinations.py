@@ -19,7 +19,7 @@ from sapwood.data.categories import Dictionary
 from sapwood.data.ingest import Columns
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.model.combinations import Combinations, join
-from spec.test_trees import assert_bits
+from spec.helpers import assert_bits
 
 Floats = NDArray[np.float64]
 N = 400
@@ -53,25 +53,6 @@ def fitted(objective: str = "logistic", **params: Any) -> Booster:
 @pytest.fixture(scope="module")
 def booster() -> Booster:
     return fitted()
-
-
-@pytest.mark.parametrize("boosting", ["plain", "ordered"])
-@pytest.mark.parametrize("objective", ["logistic", "softmax", "squared_error"])
-def test_bytes_over_threads_and_chunks(objective: str, boosting: str) -> None:
-    X, y = rows(objective)
-    params = SMALL | {"objective": objective, "boosting": boosting, "subsample": 0.8, "grow_policy": "symmetric"}
-    chunks = [(X[a:b], y[a:b]) for a, b in ((0, 7), (7, 180), (180, N))]
-    parts = Dataset.from_chunks(chunks, categorical_features=[1, 2, 3], min_samples_bin=1)
-    models = [sapwood.train(params | {"n_jobs": n}, data) for data in (data_of(X, y), parts) for n in (1, 2, 3, 7)]
-    assert len({model.fingerprint() for model in models}) == 1 and len(models[0].combinations) > 1
-
-
-def test_bytes_over_instruction_sets(isa: str) -> None:
-    from sapwood import _core
-
-    here = fitted().fingerprint()
-    _core.set_isa("portable")
-    assert fitted().fingerprint() == here, isa
 
 
 @pytest.mark.parametrize("most", [1, 3])

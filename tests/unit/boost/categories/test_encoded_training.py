@@ -12,7 +12,7 @@ from sapwood import Booster, Dataset
 from sapwood.boost import splits
 from sapwood.errors import ParameterError
 from sapwood.model.trees import Trees
-from spec.test_trees import assert_bits
+from spec.helpers import assert_bits
 
 Floats = NDArray[np.float64]
 N = 300
@@ -41,29 +41,6 @@ def data_of(X: Any, y: Any, weight: Any = None) -> Dataset:
 def fitted(objective: str = "logistic", weight: Any = None, **params: Any) -> Booster:
     X, y = rows(objective)
     return sapwood.train({**SMALL, "objective": objective, **params}, data_of(X, y, weight))
-
-
-@pytest.mark.parametrize("encoding", ["ordered", "both"])
-@pytest.mark.parametrize("boosting", ["plain", "ordered"])
-@pytest.mark.parametrize("objective", BORDERS)
-def test_bytes_over_threads_and_chunks(objective: str, boosting: str, encoding: str) -> None:
-    X, y = rows(objective)
-    params = SMALL | {"objective": objective, "boosting": boosting, "category_encoding": encoding, "subsample": 0.8}
-    chunks = [(X[a:b], y[a:b]) for a, b in ((0, 7), (7, 180), (180, N))]
-    whole = data_of(X, y)
-    parts = Dataset.from_chunks(chunks, categorical_features=[1, 2, 3], min_samples_bin=1)
-    prints = {
-        sapwood.train(params | {"n_jobs": n}, data).fingerprint() for data in (whole, parts) for n in (1, 2, 3, 7)
-    }
-    assert len(prints) == 1
-
-
-def test_bytes_over_instruction_sets(isa: str) -> None:
-    from sapwood import _core
-
-    here = fitted().fingerprint()
-    _core.set_isa("portable")
-    assert fitted().fingerprint() == here, isa
 
 
 @pytest.mark.parametrize("boosting", ["plain", "ordered"])

@@ -9,10 +9,9 @@ import sapwood
 from sapwood import Booster, Dataset
 from sapwood.errors import ParameterError
 from spec import reference
-from spec.reference import encoded_training as reference_statistics
-from spec.reference import target_statistics as reference_encode
-from spec.test_combinations import BORDERS, SMALL, N, rows
-from spec.test_trees import assert_bits
+from spec.encoded_rows import BORDERS, SMALL, N, rows
+from spec.helpers import assert_bits
+from spec.reference import encoded_training, target_statistics
 
 PLAIN = {name: value for name, value in SMALL.items() if name not in ("model_size_reg", "category_encoding")}
 SETS = {"cat_smooth": 1.0, "cat_l2": 0.0, "min_data_per_group": 1}
@@ -43,13 +42,13 @@ def test_reference(policy: str, objective: str) -> None:
     borders = np.array(BORDERS[objective]) if BORDERS[objective] else reference.cuts(y, w, 2, 1)
     tables = []
     for which in range(3):
-        order, found = reference_encode.order(7, which, None, N), []
+        order, found = target_statistics.order(7, which, None, N), []
         for kind, priors in [one if isinstance(one, tuple) else (one, [0.0]) for one in KINDS[objective]]:
             if kind == "counter":
                 total = np.bincount(code)
                 found.append(total[code] / (total.max() + 1.0))
                 continue
-            each = [reference_encode.statistic(code, y, kind, prior, borders, None, order) for prior in priors]
+            each = [target_statistics.statistic(code, y, kind, prior, borders, None, order) for prior in priors]
             found += [one[mass] for mass in range(len(each[0])) for one in each]
         tables.append(np.array([*kept, *found]).T)
     numbers = objective == "squared_error"
@@ -58,7 +57,7 @@ def test_reference(policy: str, objective: str) -> None:
     told = {name: value for name, value in (PLAIN | SETS).items() if name in reference.DEFAULTS}
     told |= {"objective": objective, "grow_policy": policy, "seed": 7, "max_cat_to_onehot": 4}
     kinds = {"n_categories": [0, data.n_bins[2], data.n_bins[3]] + [0] * (len(cut) - 3)}
-    expected, _ = reference_statistics.train(lambda *_: (tables, cut, kinds), y, told, None)
+    expected, _ = encoded_training.train(lambda *_: (tables, cut, kinds), y, told, None)
     for name in ("left", "value", "gain", "cover", "count"):
         assert_bits(getattr(booster.trees, name), np.concatenate([tree[name] for tree in expected]), name)
     column = np.array([0, 2, 3] + [1] * (len(cut) - 3) + [-1])

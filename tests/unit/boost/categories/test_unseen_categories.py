@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
+from cover import examples
 from sapwood import Booster, Dataset
 from sapwood.boost.categories.combinations import single
 from sapwood.data import target_statistics as ts
 from sapwood.model.combinations import Combinations
 from sapwood.model.trees import Trees
-from spec.reference import encoded_training as reference_statistics
-from spec.reference import explain as reference_explain
-from spec.reference import target_statistics as reference_encode
-from spec.test_trees import assert_bits
+from spec.helpers import assert_bits
+from spec.reference import encoded_training, explain
+from spec.reference import target_statistics as target_statistics_spec
 
 Floats = NDArray[np.float64]
 SMALL: dict[str, Any] = {
@@ -63,7 +63,7 @@ def later(code: NDArray[np.int32], y: Floats, weight: Floats | None, n_codes: in
     n = n_codes + 2
     given = np.append(np.ones(len(y)) if weight is None else weight, np.zeros(n))
     codes, label = np.append(code, np.arange(n, dtype=np.int32)), np.append(y, np.zeros(n))
-    found = reference_statistics.statistics(codes, label, [0.5], given, np.flatnonzero(given))
+    found = encoded_training.statistics(codes, label, [0.5], given, np.flatnonzero(given))
     return np.array(found)[:, len(y) :]
 
 
@@ -79,7 +79,7 @@ def tasks(draw: st.DrawFn) -> tuple[NDArray[Any], Floats, Floats | None, str]:
     return X, y, weight, draw(st.sampled_from(["leafwise", "symmetric", "depthwise"]))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tasks())
 def test_every_split_is_one_of_a_statistic(task: Any) -> None:
     """Known, missing and new ones alike: left if the statistic of all rows that count is at most the cut."""
@@ -158,7 +158,7 @@ def test_explanations(booster: Booster) -> None:
     X = strange(rows()[0])
     told = booster.explain(X)
     np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, booster.predict(X, raw=True), atol=1e-9)
-    assert_bits(told.values[:40], reference_explain.values(booster.trees, 1, told.data[:40])[:, 0], "values")
+    assert_bits(told.values[:40], explain.values(booster.trees, 1, told.data[:40])[:, 0], "values")
     others = booster.explain(X[:10], background=X[20:40])
     np.testing.assert_allclose(others.values.sum(axis=1) + others.base_values, booster.predict(X[:10], raw=True))
     assert "or missing, not new" in booster.to_text() or "or new" in booster.to_text()
@@ -246,6 +246,6 @@ def test_new_ones_of_weight_0_have_the_prior() -> None:
     data = data_of(X, y, weight=weight)
     assert data.unseen[0].tolist() == list(range(20, 30))
     code = single(data, 0)
-    target, order = ts.Target(y, np.array([0.5]), weight), reference_encode.order(0, 0, weight, len(y))
+    target, order = ts.Target(y, np.array([0.5]), weight), target_statistics_spec.order(0, 0, weight, len(y))
     found = next(ts.ordered([code.codes], [code.size], target, [ts.Statistic()], order, 2))[0]
     assert (found[20:30] == 0.5).all() and found[:7].max() > 0.5

@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 import sapwood
+from law.rows import numbers
+from law.tasks import SHAPE
 from sapwood import Dataset
 from sapwood.boost.leaves import linear
 from sapwood.errors import DataError, ParameterError
@@ -210,3 +212,15 @@ def test_categories_split_but_have_no_coefficient(tmp_path: Path) -> None:
         {"n_estimators": 8, "max_leaves": 6, "min_data_per_group": 10}, Dataset.load(tmp_path / "data")
     )
     assert again.to_bytes() == booster.to_bytes()
+
+
+def test_a_weight_of_two_is_a_row_twice() -> None:
+    params, (X, y, w) = SHAPE, numbers("squared_error", 3_000, "whole")
+    assert w is not None
+    again = np.repeat(np.arange(len(y)), w.astype(int))
+    weighted, repeated = (
+        sapwood.train(params, Dataset(*rows, linear_leaves=True)) for rows in ((X, y, w), (X[again], y[again]))
+    )
+    assert weighted.linear and weighted.trees.linear is not None and repeated.trees.linear is not None
+    for mine, other in zip(weighted.trees.linear.terms, repeated.trees.linear.terms, strict=True):
+        np.testing.assert_array_equal(mine, other)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sapwood
+from cover import examples
 from sapwood import Dataset
 from sapwood.boost.leaves import prune
 from unit.model.handmade import grown, leaf, split
@@ -35,7 +36,7 @@ def test_by_hand(least: float, gone: list[int]) -> None:
     assert np.flatnonzero(prune.by_gain(tree(), least)).tolist() == gone
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(
     seed=st.integers(0, 10**6),
     least=st.floats(0.01, 5.0),

@@ -13,24 +13,23 @@ from sapwood.device import cpu
 from sapwood.errors import ParameterError
 from sapwood.params import resolve
 from spec import reference
-from spec.reference import ordered as reference_ordered
-from spec.test_trees import POLICIES, WEIGHTS, assert_bits, labels, table, weight_of
+from spec.cases import POLICIES, WEIGHTS
+from spec.helpers import assert_bits, assert_trees, labels, table, weight_of
+from spec.reference import ordered as ordered_spec
 
 Floats = NDArray[np.float64]
 SMALL: dict[str, Any] = {"n_estimators": 3, "max_depth": 3, "learning_rate": 0.4, "min_samples_bin": 1}
 
 
-def assert_same(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> None:
+def assert_specified(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> None:
     """Core and reference agree on every array of every tree."""
     params = reference.DEFAULTS | SMALL | params
-    expected, base = reference_ordered.train(X, y, params, weight)
+    expected, base = ordered_spec.train(X, y, params, weight)
     kinds = [j for j, n in enumerate(params.get("n_categories", ())) if n]
     data = sapwood.Dataset(X, y, weight, min_samples_bin=1, categorical_features=kinds)
     ours = params | {"boosting": "ordered", "random_state": params["seed"]}
     booster = sapwood.train({name: value for name, value in ours.items() if name not in ("seed", "n_categories")}, data)
-    assert_bits(np.asarray(booster.base), base, "start")
-    for name in ("column", "threshold", "missing_left", "left", "value", "gain", "cover", "count"):
-        assert_bits(getattr(booster.trees, name), np.concatenate([tree[name] for tree in expected]), name)
+    assert_trees(booster, expected, base)
     assert booster.trees.n_nodes > 2 * booster.trees.n_trees
 
 
@@ -40,7 +39,7 @@ def assert_same(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | N
 def test_reference(policy: str, objective: str, weights: str) -> None:
     rng = np.random.default_rng(61)
     X = table(rng, 130)
-    assert_same(
+    assert_specified(
         X, labels(rng, X, objective), {"grow_policy": policy, "objective": objective}, weight_of(rng, weights, 130)
     )
 
@@ -49,7 +48,7 @@ def test_reference(policy: str, objective: str, weights: str) -> None:
 def test_other_losses(objective: str) -> None:
     rng = np.random.default_rng(62)
     X = table(rng, 140)
-    assert_same(X, labels(rng, X, objective), {"objective": objective})
+    assert_specified(X, labels(rng, X, objective), {"objective": objective})
 
 
 @pytest.mark.parametrize("change", [{"n_permutations": 3, "n_estimators": 5}, {"leaf_iterations": 3}, {"seed": 9},
@@ -63,7 +62,7 @@ def test_beside_other_parameters(change: dict[str, Any]) -> None:
     rng = np.random.default_rng(63)
     X = table(rng, 129)
     params = {"objective": "logistic", "min_child_weight": 0.0, "reg_lambda": 0.1} | change
-    assert_same(X, labels(rng, X, "logistic"), params)
+    assert_specified(X, labels(rng, X, "logistic"), params)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -71,7 +70,7 @@ def test_one_tree_for_all_classes(policy: str) -> None:
     rng = np.random.default_rng(69)
     X = table(rng, 120)
     params = {"objective": "softmax", "multi_strategy": "multi_output_tree", "grow_policy": policy}
-    assert_same(X, labels(rng, X, "softmax"), params | {"min_child_weight": 1.0})
+    assert_specified(X, labels(rng, X, "softmax"), params | {"min_child_weight": 1.0})
 
 
 @pytest.mark.parametrize("onehot", [4, 40])
@@ -82,7 +81,7 @@ def test_sets_of_categories(policy: str, onehot: int) -> None:
     X[rng.random(700) < 0.1, 0] = np.nan
     y = np.sin(np.nan_to_num(X[:, 0], nan=3.0)) + X[:, 1] + rng.normal(size=700)
     params = {"grow_policy": policy, "max_cat_to_onehot": onehot, "min_data_per_group": 5, "cat_smooth": 1.0}
-    assert_same(X, y, params | {"n_categories": [23, 0], "n_estimators": 2})
+    assert_specified(X, y, params | {"n_categories": [23, 0], "n_estimators": 2})
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -90,39 +89,6 @@ def test_few_rows(n: int) -> None:
     X = np.arange(2.0 * n).reshape(n, 2)
     booster = sapwood.train({"boosting": "ordered", "n_estimators": 2}, sapwood.Dataset(X, X[:, 0]))
     assert np.isfinite(booster.predict(X)).all()
-
-
-def test_threads_and_chunks(isa: str) -> None:
-    rng = np.random.default_rng(64)
-    X = table(rng, 40_000)
-    y = labels(rng, X, "softmax")
-    parts = [(X[:1], y[:1]), (X[1:17_000], y[1:17_000]), (X[17_000:], y[17_000:])]
-    params = {"boosting": "ordered", "objective": "softmax", "n_estimators": 2, "max_depth": 4, "n_permutations": 2}
-    models = {sapwood.train(params | {"n_jobs": n}, data).fingerprint()
-              for n in (1, 2, 3, 7)
-              for data in (sapwood.Dataset(X, y), sapwood.Dataset.from_chunks(parts))}  # fmt: skip
-    assert len(models) == 1
-
-
-@pytest.mark.parametrize("sampling", ["mvs", "goss", "bayesian"])
-def test_samples_luck_and_real_weights(sampling: str, isa: str) -> None:
-    rng = np.random.default_rng(71)
-    X = table(rng, 3000)
-    y, weight = labels(rng, X, "logistic"), rng.random(3000)
-    params = {
-        "boosting": "ordered",
-        "objective": "logistic",
-        "n_estimators": 3,
-        "sampling": sampling,
-        "score_function": "cosine",
-        "random_strength": 1.0,
-        "learning_rate": 0.5,
-    } | ({"subsample": 0.7} if sampling == "mvs" else {})
-    cut = [slice(0, 1300), slice(1300, 3000)]
-    parts = sapwood.Dataset.from_chunks([(X[one], y[one], weight[one]) for one in cut])
-    models = [sapwood.train(params | {"n_jobs": n}, data)
-              for n in (1, 7) for data in (sapwood.Dataset(X, y, weight), parts)]  # fmt: skip
-    assert len({model.fingerprint() for model in models}) == 1 and models[0].trees.n_nodes > 9
 
 
 def test_no_label_reaches_the_score_that_judges_its_row() -> None:
@@ -134,7 +100,7 @@ def test_no_label_reaches_the_score_that_judges_its_row() -> None:
     trees = reference.train(X, y, SMALL)[0]
 
     def judged(label: Floats) -> Floats:
-        models = reference_ordered.Order(order, np.zeros((1, 60)))
+        models = ordered_spec.Order(order, np.zeros((1, 60)))
 
         def mean(s: Floats, output: int, rows: Any, leaf: Any, n_leaves: int, learns: Any) -> Floats:
             value = np.zeros(n_leaves)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
+from cover import examples
 from sapwood import Booster
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.trees import Trees
@@ -288,7 +289,7 @@ def test_more_rows_than_a_pass() -> None:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(sorted(GROWERS)), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_laws_of_shapley_values(seed: int, grower: str, against: bool) -> None:
     """They add up; a column that no split asks for has none; two columns that are told alike have equal ones."""
     rng = np.random.default_rng(seed)
