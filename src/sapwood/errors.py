@@ -1,6 +1,6 @@
-"""Every way Sapwood refuses something.
+"""The exceptions that Sapwood raises.
 
-In: a name that does not exist and those that do. Out: the exceptions, and the hint that names the nearest.
+In: an unknown name, and those that exist. Out: the exceptions, and a hint that suggests near names.
 """
 
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 
 class SapwoodError(ValueError):
-    """Base of every error Sapwood raises on purpose."""
+    """Base class of the errors that Sapwood raises."""
 
 
 class ParameterError(SapwoodError):
@@ -16,33 +16,33 @@ class ParameterError(SapwoodError):
 
 
 class DataError(SapwoodError):
-    """A table, label, weight or score cannot be used as given."""
+    """A table, label, weight or score is not valid."""
 
 
 class ModelFormatError(SapwoodError):
-    """A saved model is damaged, hostile or of another format."""
+    """A model file is damaged, hostile or of another format."""
 
 
 class ObjectiveError(SapwoodError):
-    """A user's objective or metric failed, or returned what cannot be used."""
+    """A user's objective or metric failed, or returned an invalid value."""
 
 
 class DivergedError(SapwoodError):
-    """The scores of a training have run off to infinity."""
+    """Scores became infinite during training."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"the training diverged: {what} no longer finite; try a smaller learning_rate.")
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:
-    """Say which of the choices a name was probably meant to be.
+    """Suggest which of the choices a name was probably meant to be.
 
     Parameters
     ----------
     name : str
-        What was given.
+        The unknown name.
     choices : iterable of str
-        What exists.
+        The names that exist.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def suggest(name: str, choices: Iterable[str]) -> str:
 
 
 def near(name: str, choices: Iterable[str]) -> str:
-    """Name up to three choices that look like a name; empty where none does."""
+    """Suggest up to three choices that are spelled like a name; empty if there are none."""
     spelled = {choice.lower(): choice for choice in choices}  # compared without case, shown as it is spelled
     found = [repr(spelled[key]) for key in get_close_matches(name.lower(), spelled)]
     return f"did you mean {' or '.join(found)}?" if found else ""

@@ -102,7 +102,7 @@ def test_bagging_that_lightgbm_would_do_is_not(given: dict[str, Any]) -> None:
 def test_newton_scores_take_curvature(word: str, ours: str) -> None:
     expected = resolve({"recipe": "catboost", "score_function": ours, "hessian": "auto"})
     assert resolve({"recipe": "catboost", "score_function": word}) == expected
-    with pytest.raises(ParameterError, match="takes curvature, hessian='none' takes none"):
+    with pytest.raises(ParameterError, match="uses second derivatives, hessian='none' does not"):
         resolve({"score_function": word, "hessian": "none"})
 
 
@@ -171,8 +171,8 @@ def test_errors_say_what_the_user_said() -> None:
         ),
         ({"metric": "nonsense"}, "^metric 'nonsense' is unknown"),
         ({"tree_method": "gpu_hist"}, "is not available: training runs on the CPU; choose 'hist'"),
-        ({"tree_method": "approx"}, "is not available: bins are made once"),
-        ({"booster": "gblinear"}, "all models are of trees; linear_leaves=True gives them linear leaves"),
+        ({"tree_method": "approx"}, "is not available: bins are computed once"),
+        ({"booster": "gblinear"}, "every model consists of trees; linear_leaves=True gives them linear leaves"),
         ({"num_leaves": 1}, "num_leaves=1 is too small; choose 2 or more, 'auto' or None; 0 and -1 are None too"),
     ],
     ids=str,

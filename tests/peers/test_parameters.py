@@ -58,7 +58,7 @@ def test_everyday_params_train(params: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"bagging_seed": 3, "seed": 1}, "bagging_seed=3 is not available; every draw has one seed, random_state"),
+        ({"bagging_seed": 3, "seed": 1}, "bagging_seed=3 is not available; all draws use one seed, random_state"),
         ({"feature_fraction_seed": 3, "bagging_seed": 4}, "one seed, random_state"),
         ({"missing": -999}, "missing=-999 is not available; NaN is the missing value"),
         ({"nan_mode": "Max"}, "nan_mode='Max' is not available; each split finds the better side"),
@@ -174,7 +174,7 @@ def test_arguments_of_the_peers_name_ours(call: Any, message: str) -> None:
 
 
 def test_an_estimator_says_what_it_does_not_need() -> None:
-    with pytest.raises(ParameterError, match="'force_col_wise'; Sapwood needs no such switch; leave it out"):
+    with pytest.raises(ParameterError, match="'force_col_wise'; Sapwood does not need it; leave it out"):
         sw.SapwoodRegressor(force_col_wise=True)
 
 

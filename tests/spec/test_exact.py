@@ -217,7 +217,7 @@ def test_what_does_not_fit_together_is_refused() -> None:
         Dataset(X, tree_method="exact", max_bins=64)
     with pytest.raises(ParameterError, match="min_samples_bin=1 is not for tree_method='exact'"):
         SapwoodRegressor(tree_method="exact", min_samples_bin=1).fit(X, y)
-    with pytest.raises(ParameterError, match="tree_method='approx' is not available: bins are made once"):
+    with pytest.raises(ParameterError, match="tree_method='approx' is not available: bins are computed once"):
         Dataset(X, tree_method="approx")
     with pytest.raises(ParameterError, match="tree_method='exact', but the data was made with 'hist'"):
         sapwood.train({"tree_method": "exact"}, Dataset(X, label=y))

@@ -347,7 +347,7 @@ def test_train_refuses_other_columns(value: Any) -> None:
     ("value", "message"),
     [
         ("city", "categorical_features='city' is unknown; choose 'auto', None, or a list"),
-        (3, "is no list of columns"),
+        (3, "is not a list of columns"),
         ([1.5], "names a column 1.5; give a name or a position"),
         (["city", True], "names a column True"),
     ],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sapwood.data.dataset import Dataset
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
-from sapwood.params.types import Flag, whole
+from sapwood.params.types import Flag, is_integer
 
 HOLDOUT, FOLDS = 6, 7  # purposes of a draw
 
@@ -126,11 +126,11 @@ def folds(
     """
     if group is not None:
         n_groups = int(group.max()) + 1
-        if whole(n_folds) and n_folds > n_groups:
+        if is_integer(n_folds) and n_folds > n_groups:
             raise ParameterError(f"n_folds={n_folds} does not suit {n_groups} groups; choose 2..{n_groups}.")
         return folds(seed, n_folds, n_groups)[group]
-    if not whole(n_folds) or not 2 <= n_folds <= n_rows:
-        wrong = f"does not suit {n_rows} rows" if whole(n_folds) else "is not an integer"
+    if not is_integer(n_folds) or not 2 <= n_folds <= n_rows:
+        wrong = f"does not suit {n_rows} rows" if is_integer(n_folds) else "is not an integer"
         raise ParameterError(f"n_folds={n_folds!r} {wrong}; choose 2..{n_rows}.")
     fold = np.empty(n_rows, np.int64)
     by_class = np.zeros(n_rows) if classes is None else classes

@@ -252,7 +252,7 @@ def _documented(estimator: type[_E]) -> type[_E]:
     lines = []
     for row in ROWS.values():
         setattr(estimator, row.name, row.default)
-        lines.append(f"    {row.name} : {row.kind}, default={row.default!r}")
+        lines.append(f"    {row.name} : {row.type}, default={row.default!r}")
         lines.append(textwrap.fill(row.doc, 112, initial_indent=" " * 8, subsequent_indent=" " * 8))
     estimator.__doc__ = (estimator.__doc__ or "").replace("    {parameters}", "\n".join(lines))
     return estimator

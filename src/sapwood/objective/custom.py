@@ -82,7 +82,9 @@ class Custom:
             link=name,
             metric=getattr(given, "metric", None) or METRICS.get(name, "rmse"),
             measured=hasattr(given, "metric") or hasattr(given, "link"),
-            n_outputs=Integer(1, also=(None,)).check("n_outputs of the objective", getattr(given, "n_outputs", None)),
+            n_outputs=Integer(1, or_one_of=(None,)).check(
+                "n_outputs of the objective", getattr(given, "n_outputs", None)
+            ),
             transform=None if isinstance(link, str) else link,
             loss=loss if callable(loss) else None,
             first=getattr(given, "start", None),

@@ -1,29 +1,16 @@
-"""The parameters: one table of names, ranges, defaults, aliases and docs, and what is made of it.
+"""The parameters: one table of names, types, ranges, defaults, aliases and docs, and what is made of it.
 
-In: what a user wrote. Out: every parameter under our name, checked.
+In: what a user gave. Out: every parameter under our name, checked.
 """
 
-from sapwood.params.table import (
-    OBJECTIVES,
-    TABLE,
-    Parameter,
-    Recipe,
-    by_hand,
-    called,
-    defaults,
-    given_names,
-    model_params,
-    moved,
-    names,
-    rates,
-    resolve,
-)
+from sapwood.params.aliases import OBJECTIVES
+from sapwood.params.resolve import by_hand, called, defaults, given_names, model_params, moved, names, rates, resolve
+from sapwood.params.table import TABLE, Parameter
 
 __all__ = [
     "OBJECTIVES",
     "TABLE",
     "Parameter",
-    "Recipe",
     "by_hand",
     "called",
     "defaults",

@@ -1,6 +1,6 @@
-"""Who may do what: constraints as users write them, by name or position, and as the core reads them.
+"""Constraints on splits: as users give them, by name or position, and as the core reads them.
 
-In: constraints out of the table of parameters, and the names of columns. Out: constraints by name, or arrays.
+In: resolved constraints, and the names of columns. Out: constraints by name, or by column index.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,19 +13,19 @@ from numpy.typing import NDArray
 from sapwood.errors import ParameterError, suggest
 from sapwood.params.recipes import RECIPES
 
-Group = list[int]  # columns that may share a path
+Group = list[int]  # columns that may occur on the same path
 _NOT_EXACT = ("extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties")
 
 
 def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """Write the constraints of a training by the names of its columns, as its model keeps them.
+    """Constraints by the names of columns, as a model keeps them.
 
     Parameters
     ----------
     params : mapping
         Resolved parameters.
     names : sequence of str
-        Of the columns, in order.
+        The columns, in order.
 
     Returns
     -------
@@ -50,24 +50,24 @@ def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def encodings(params: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """What is made of every column, if it is one of categories: partition, onehot, ordered or both."""
+    """The encoding of every column, if it is categorical: partition, onehot, ordered or both."""
     given, usual = params["category_encoding"], RECIPES.get(params["recipe"], {}).get("category_encoding", "partition")
     words = [given.get(name) for name in names] if isinstance(given, Mapping) else [given] * len(names)
     return [usual if word is None else word for word in words]
 
 
-def numbers(given: Mapping[str, float] | None, names: Sequence[str], usual: float) -> list[float]:
-    """The number of every column, or no list where all are as usual; `given` is by name."""
-    return [given.get(name, usual) for name in names] if given else []
+def numbers(given: Mapping[str, float] | None, names: Sequence[str], default: float) -> list[float]:
+    """The number of every column, or an empty list if all have the default; `given` is by name."""
+    return [given.get(name, default) for name in names] if given else []
 
 
 def directions(monotone: Mapping[str, int] | None, names: Sequence[str]) -> list[int]:
-    """The direction of every column, or no list where all are free; `monotone` is by name."""
+    """The direction of every column, or an empty list if all are free; `monotone` is by name."""
     return [monotone.get(name, 0) for name in names] if monotone else []
 
 
 def groups(interaction: str | Sequence[Sequence[str]] | None, names: Sequence[str]) -> list[Group]:
-    """Groups of columns that may share a path, every column in one at least; none where all may. By name."""
+    """Groups of columns that may occur on the same path, each column in at least one; empty if all may."""
     if interaction is None:
         return []
     if interaction == "pairwise":
@@ -80,7 +80,7 @@ def groups(interaction: str | Sequence[Sequence[str]] | None, names: Sequence[st
 def forced(
     splits: Mapping[str, Any] | None, names: Sequence[str], cuts: Sequence[NDArray[np.float64]]
 ) -> list[list[int]]:
-    """Forced splits as rows (column, bin, place of the left one, place of the right one); a place of -1 is none."""
+    """Forced splits as rows (column, bin, index of the left split, index of the right split); -1 means no split."""
     rows: list[list[int]] = []
 
     def add(split: Mapping[str, Any] | None) -> int:
@@ -90,7 +90,7 @@ def forced(
         bin = int(np.searchsorted(cuts[column], split["threshold"], side="left"))  # codes up to it go left
         if bin == len(cuts[column]):
             raise ParameterError(
-                f"forced_splits parts no rows: {split['feature']!r} has no cut from {split['threshold']:g} upwards."
+                f"forced_splits separates no rows: {split['feature']!r} has no cut at {split['threshold']:g} or above."
             )
         place = len(rows)
         rows.append([column, bin, -1, -1])
@@ -104,22 +104,22 @@ def forced(
 def check(
     params: Mapping[str, Any], names: Sequence[str], coupled: bool, categories: Collection[str] = frozenset()
 ) -> None:
-    """Raise where constraints, by name, do not go with the rest.
+    """Raise where constraints contradict other parameters.
 
     Parameters
     ----------
     params : mapping
         Resolved parameters, constraints by name.
     names : sequence of str
-        Of the columns.
+        The columns.
     coupled : bool
-        Classes share their probabilities.
+        Whether the probabilities of classes sum to 1.
     categories : collection of str, optional
-        The columns that hold categories.
+        The categorical columns.
     """
     for what in ("category_encoding", "statistics"):
         for name in [name for name in params[what] if name not in categories] if isinstance(params[what], dict) else ():
-            raise ParameterError(f"{what} names {name!r}, which is no column of categories; leave it out.")
+            raise ParameterError(f"{what} names {name!r}, which is not a categorical column; leave it out.")
     monotone, splits, policy = params["monotone_constraints"], params["forced_splits"], params["grow_policy"]
     cosine = params["score_function"] == "cosine"
     for name in ("monotone_constraints", "reg_alpha", "max_delta_step") if cosine else ():
@@ -127,21 +127,21 @@ def check(
             by_recipe = RECIPES.get(params["recipe"], {}).get("score_function") == "cosine"
             origin = f" (that of recipe={params['recipe']!r})" if by_recipe else ""
             raise ParameterError(
-                f"{name} is not for score_function='cosine'{origin}, which knows reg_lambda only; set "
+                f"{name} is not for score_function='cosine'{origin}, which uses reg_lambda only; set "
                 "score_function='l2'."
             )
     if cosine and params["tree_method"] == "exact":
         raise ParameterError("score_function='cosine' is not for tree_method='exact'; use tree_method='hist'.")
     if categories and params["tree_method"] == "exact":
         raise ParameterError(
-            f"tree_method='exact' has no categories, and {sorted(categories)[0]!r} holds some; use tree_method='hist'."
+            f"tree_method='exact' takes no categorical columns such as {sorted(categories)[0]!r}; use tree_method='hist'."
         )
     for name in [name for name in monotone or () if name in categories]:
         raise ParameterError(
             f"monotone_constraints names {name!r}, whose categories have no order; leave it out, or give it as numbers."
         )
     for name in [path[-1] for path in (_paths(splits) if splits is not None else ()) if path[-1] in categories]:
-        raise ParameterError(f"forced_splits puts a threshold on {name!r}, which holds categories; leave it out.")
+        raise ParameterError(f"forced_splits has a threshold for {name!r}, which is categorical; leave it out.")
     for name in _NOT_EXACT if params["tree_method"] == "exact" else ():
         if params[name]:
             raise ParameterError(
@@ -155,39 +155,45 @@ def check(
     if splits is None:
         return
     if policy == "symmetric":
-        raise ParameterError("forced_splits tells single nodes; grow_policy='symmetric' has one split for a level.")
+        raise ParameterError(
+            "forced_splits sets splits of single nodes; grow_policy='symmetric' has one split per level."
+        )
     for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode"):
         if params[name] < 1:
-            raise ParameterError(f"forced_splits needs its columns in every tree; {name}={params[name]:g} draws some.")
+            raise ParameterError(
+                f"forced_splits needs its columns in every tree; {name}={params[name]:g} samples columns."
+            )
     allowed = [set(group) for group in groups(params["interaction_constraints"], names)]
     for path in _paths(splits):
         if allowed and not any({names.index(name) for name in path} <= group for group in allowed):
-            raise ParameterError(f"forced_splits puts {', '.join(path)} on one path; interaction_constraints do not.")
+            raise ParameterError(
+                f"forced_splits puts {', '.join(path)} on one path; interaction_constraints do not allow it."
+            )
 
 
-def _numbers(params: Mapping[str, Any], what: str, names: Sequence[str], usual: float) -> dict[str, Any] | None:
-    """A parameter that has a number for every column, by name; those that are as usual are left out."""
+def _numbers(params: Mapping[str, Any], what: str, names: Sequence[str], default: float) -> dict[str, Any] | None:
+    """A parameter that has a number for every column, by name; columns with the default are left out."""
     given = params[what]
     if isinstance(given, list):
         if len(given) != len(names):
             raise ParameterError(
                 f"{what} has {len(given)} {'directions' if what.startswith('mono') else 'numbers'}, the data "
-                f"{len(names)} columns; give one for each, or a dict of those that are not {usual}."
+                f"{len(names)} columns; give one for each, or a dict of those that are not {default}."
             )
         given = dict(enumerate(given))
     found = {_column(column, names, what): number for column, number in (given or {}).items()}
-    return {names[column]: found[column] for column in sorted(found) if found[column] != usual} or None
+    return {names[column]: found[column] for column in sorted(found) if found[column] != default} or None
 
 
 def _of_columns(given: Any, names: Sequence[str], what: str) -> Any:
-    """A parameter that may be one for all columns, by name where it is by column."""
+    """A parameter that is one value for all columns, or a dict, whose keys become names."""
     if not isinstance(given, Mapping):
         return given
     return {names[_column(column, names, what)]: value for column, value in given.items()}
 
 
 def _column(given: Any, names: Sequence[str], what: str) -> int:
-    """The position of a column that is given by name or position."""
+    """The position of a column given by name or position."""
     if isinstance(given, str):
         if given not in names:
             raise ParameterError(f"{what} names the column {given!r}, which is unknown; {suggest(given, names)}")
@@ -206,7 +212,7 @@ def _named(split: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def _paths(split: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterable[tuple[str, ...]]:
-    """The columns on every way down forced splits."""
+    """The columns on every path of forced splits."""
     path = (*above, split["feature"])
     yield path
     for side in ("left", "right"):

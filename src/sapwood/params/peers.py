@@ -1,6 +1,6 @@
-"""What users of the peers write that is no parameter here, and what to write instead.
+"""Names of the peers that are not parameters here, and what to use instead.
 
-In: a name, and the value it was given. Out: whether Sapwood does that anyway, or the error that helps.
+In: a name and its value. Out: whether Sapwood behaves so anyway, or an error that says what to use.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,28 +18,28 @@ IMPLIED = (
     "border=0.5",
     "use_weights=true",
     "type=classic",
-)  # in names of CatBoost's losses and metrics: ours anyway
-_SEED = "every draw has one seed, random_state."
+)  # in names of CatBoost's losses and metrics; always so here
+_SEED = "all draws use one seed, random_state."
 _GPU = "choose where training runs with device."
 _FILES = "params holds no files: make a Dataset of the table, and write the model with Booster.save."
 _PREDICT = "ask the model for it: Booster.predict."
-_GONE = "Sapwood has no such thing; leave it out."
+_GONE = "Sapwood does not have it; leave it out."
 
 
 def _all(names: str, values: str, hint: str = _GONE) -> dict[str, tuple[str, str]]:
-    """Several names of which the same is to say."""
+    """Several names with the same values and the same hint."""
     return dict.fromkeys(names.split(), (values, hint))
 
 
-# Names that the peers and scikit-learn have: the values that say what Sapwood does anyway, in lower case, and what to
-# do about any other.
+# Names of the peers and of scikit-learn: the values, in lower case, for which Sapwood behaves so anyway, and a hint for
+# any other value.
 ABSENT: dict[str, tuple[str, str]] = {
     "alpha": (
         "",
         "it is ambiguous, the L1 penalty in XGBoost and the level of a quantile or Huber loss elsewhere; use "
         "reg_alpha, quantile_alpha, expectile_alpha, huber_quantile or huber_delta.",
     ),
-    # How the work is done, which changes no model here.
+    # Ways of computing, which never change a model here.
     **_all("force_col_wise force_row_wise deterministic feature_pre_filter two_round histogram_pool_size", ANY),
     **_all("is_enable_sparse is_sparse enable_sparse sparse enable_bundle is_enable_bundle bundle", ANY),
     **_all("use_quantized_grad max_cached_hist_node used_ram_limit pinned_memory_size single_precision_histogram", ANY),
@@ -48,9 +48,9 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all(
         "leaf_estimation_backtracking",
         "anyimprovement none",
-        "steps after the first (leaf_iterations) are halved until they lower the loss; leave it out.",
+        "steps after the first (leaf_iterations) are halved until they reduce the loss; leave it out.",
     ),
-    # What is done.
+    # Tasks, devices and output.
     **_all("task", "train training", "train with sapwood.train, predict with Booster.predict."),
     **_all("predictor", "auto cpu_predictor", _GPU),
     **_all("gpu_id gpu_platform_id gpu_device_id", "-1 none", _GPU),
@@ -71,11 +71,15 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all("nan_mode", "min none", "each split finds the better side for missing values; leave it out."),
     **_all("feature_types", "none", "name columns of categories in categorical_features."),
     **_all("ignored_features ignore_column", "none [] ()", "drop these columns from the table first."),
-    **_all("text_features embedding_features", "none [] ()", "make numbers of these columns first."),
+    **_all("text_features embedding_features", "none [] ()", "convert these columns to numbers first."),
     **_all(
-        "max_bin_by_feature per_float_feature_quantization input_borders", "none [] ()", "max_bins is of all columns."
+        "max_bin_by_feature per_float_feature_quantization input_borders",
+        "none [] ()",
+        "max_bins is the same for all columns.",
     ),
-    **_all("feature_border_type", "greedylogsum none", "there is one way to choose cuts; say how many with max_bins."),
+    **_all(
+        "feature_border_type", "greedylogsum none", "there is one way to choose cuts; set their number with max_bins."
+    ),
     **_all("header", "false 0", _FILES),
     **_all("data train train_data valid test valid_data input_model output_model model_output model_input", "", _FILES),
     **_all("snapshot_file snapshot_interval", "none", "keep a model with Booster.save; continue with init_model."),
@@ -98,36 +102,36 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all("langevin posterior_sampling approx_on_full_history", "false none"),
     **_all("model_shrink_rate", "0 0.0 none", "shrink trees with learning_rate."),
     **_all(
-        "fold_len_multiplier", "2 2.0", "the models of ordered boosting know twice as many rows each; leave it out."
+        "fold_len_multiplier",
+        "2 2.0",
+        "each model of ordered boosting has twice the rows of the one before; leave it out.",
     ),
     **_all("fold_permutation_block", "1 none"),
-    **_all("random_score_type", "normalwithmodelsizedecrease", "the luck of random_strength fades; leave it out."),
+    **_all("random_score_type", "normalwithmodelsizedecrease", "the noise of random_strength fades; leave it out."),
     **_all("class_names target_border", "none", "labels are class indices; SapwoodClassifier takes any classes."),
     **_all(
         "simple_ctr combinations_ctr per_feature_ctr",
         "none",
         "use statistics, for example {'city': [('borders', (0, 0.5, 1)), 'counter']}; values are cut at sixteenths.",
     ),
-    **_all("ctr_target_border_count", "none", "use statistics; classes have all borders, numbers their mean."),
+    **_all("ctr_target_border_count", "none", "use statistics; classes use all borders, numbers their mean."),
     **_all("ctr_leaf_count_limit", "none", "statistics keep every category; leave it out."),
-    **_all("counter_calc_method", "skiptest none", "counters know the training rows (SkipTest); leave it out."),
+    **_all("counter_calc_method", "skiptest none", "counters count the training rows only (SkipTest); leave it out."),
     **_all("store_all_simple_ctr", "false none"),
     **_all("final_ctr_computation_mode", "default none"),
     **_all("ctr_history_unit", "sample none"),
     **_all("model_shrink_mode", "constant none", "shrink trees with learning_rate."),
-    **_all("metadata", "none {}", "a model has no notes of yours; keep them beside its file."),
+    **_all("metadata", "none {}", "a model file has no room for notes; keep them beside it."),
     **_all("penalties_coefficient", "1 1.0", "multiply first_use_penalties by it."),
-    **_all("max_features", "1.0 none", "draw a share of the columns with colsample_bynode."),
+    **_all("max_features", "1.0 none", "sample a fraction of the columns with colsample_bynode."),
     **_all(
         "criterion",
         "",
         "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
     ),
-    **_all("min_samples_split", "2", "set the least rows of a leaf, min_samples_leaf."),
+    **_all("min_samples_split", "2", "set the minimum number of rows in a leaf, min_samples_leaf."),
     **_all("min_impurity_decrease", "0 0.0", "use min_split_gain."),
-    **_all(
-        "min_weight_fraction_leaf", "0 0.0", "set the least rows of a leaf, min_samples_leaf; a weight counts as rows."
-    ),
+    **_all("min_weight_fraction_leaf", "0 0.0", "set min_samples_leaf, which counts weights as rows."),
     **_all("sampling_frequency", "pertree", "rows are drawn once a round (PerTree), or every subsample_freq rounds."),
     # Early stopping and metrics.
     **_all("od_type", "iter none", "early_stopping_rounds counts rounds (Iter)."),
@@ -139,16 +143,20 @@ ABSENT: dict[str, tuple[str, str]] = {
         "use callbacks=[sapwood.callback.early_stopping(rounds, min_delta=tol)].",
     ),
     **_all("use_best_model", "true false 1 0 none", "choose True or False."),
-    **_all("first_metric_only", "true 1", "early stopping watches the first metric."),
+    **_all("first_metric_only", "true 1", "early stopping uses the first metric."),
     **_all("scoring", "loss none", "use eval_metric."),
     **_all("disable_default_eval_metric", "false 0", "use eval_metric='none'."),
-    **_all("is_provide_training_metric training_metric", "false 0", "watch the training rows: valid={'train': data}."),
+    **_all(
+        "is_provide_training_metric training_metric",
+        "false 0",
+        "evaluate the training rows with valid={'train': data}.",
+    ),
     **_all("importance_type", "", "ask the model for it: Booster.importance(kind)."),
     **_all("predict_raw_score raw_score predict_leaf_index predict_contrib", "false 0", _PREDICT),
     "callbacks": ("none", "give them to sapwood.train or fit: callbacks=[...]."),
 }
 
-# Arguments of the peers' functions: ours.
+# Arguments of the peers' functions, and what to use instead.
 ARGUMENTS = {
     **dict.fromkeys(("train_set", "dtrain", "pool"), "use data."),
     **dict.fromkeys(("valid_sets", "valid_names", "evals", "eval_set"), "use valid, a Dataset or {name: Dataset}."),
@@ -172,7 +180,7 @@ ARGUMENTS = {
     **dict.fromkeys(("pred_contribs", "pred_contrib", "pred_interactions"), "use explain."),
 }  # fmt: skip
 
-# What models of the peers can do, and where it is here.
+# Attributes of the peers' models, and their names here.
 ATTRIBUTES = {
     **dict.fromkeys(("best_iteration", "best_iteration_", "best_ntree_limit", "tree_count_"), "best_round or n_rounds"),
     **dict.fromkeys(("current_iteration", "num_boosted_rounds", "num_trees"), "n_rounds, or trees.n_trees"),
@@ -190,7 +198,7 @@ ATTRIBUTES = {
 
 
 def is_default_here(name: str, value: Any) -> bool:
-    """Whether a value says what Sapwood does anyway; an error where Sapwood knows the name and cannot do that."""
+    """Whether Sapwood behaves so anyway; raises for a known name with another value."""
     if name not in ABSENT:
         return False
     values, hint = ABSENT[name]
@@ -201,10 +209,10 @@ def is_default_here(name: str, value: Any) -> bool:
 
 
 def unknown(name: str, known: Iterable[str], estimator: str = "SapwoodRegressor") -> str:
-    """What to say of a name that is no parameter, in words."""
+    """The hint for a name that is not a parameter."""
     if name in ABSENT:
         values, hint = ABSENT[name]
-        return "Sapwood needs no such switch; leave it out." if values == ANY else hint
+        return "Sapwood does not need it; leave it out." if values == ANY else hint
     return near(name, known) or f"nothing has a name like it; help(sapwood.{estimator}) lists all parameters."
 
 
@@ -214,13 +222,13 @@ def refuse_arguments(function: Callable[..., Any], given: Iterable[str], ours: M
     Parameters
     ----------
     function : callable
-        It was called.
+        The function that was called.
     given : iterable of str
-        What it was given beyond its arguments.
+        The names that are not its arguments.
     ours : mapping of str to str
-        Names of parameters, the peers' too, and ours for them.
+        Our names of parameters by every name they have, the peers' too.
     place : str
-        Where parameters go, in words.
+        Where parameters belong, for the message.
     """
     for name in given:
         own = [known for known, one in signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD]

@@ -1,6 +1,6 @@
-"""Methods of the field by name: the values of parameters that make one.
+"""Methods of the field by name: the parameters that define each.
 
-In: nothing. Out: for each recipe its own defaults, by parameter; what a user gives goes before them.
+In: nothing. Out: for each recipe its own defaults by parameter. Parameters that a user gives take precedence.
 """
 
 from typing import Any
@@ -37,7 +37,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "min_samples_leaf": 1,
         "reg_lambda": 1.0,
         "path_smooth": 0.0,
-        "max_cat_to_onehot": 3,  # it says 4 and means fewer than 4
+        "max_cat_to_onehot": 3,  # its 4 means fewer than 4
         "max_cat_threshold": 64,
         "cat_smooth": 0.0,
         "cat_l2": 0.0,
@@ -62,7 +62,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "reg_lambda": 0.0,
         "path_smooth": 0.0,
         "linear_smooth": 0.0,
-        "max_cat_to_onehot": 3,  # it says 4 and counts missing values as one
+        "max_cat_to_onehot": 3,  # its 4 counts missing values as a category
         "max_cat_threshold": 32,
         "cat_smooth": 10.0,
         "cat_l2": 10.0,

@@ -1,6 +1,6 @@
-"""What values a parameter takes: each kind checks one, and says it for the docs.
+"""Types of parameters: each checks a value, and describes itself in the docs.
 
-In: what a user gave. Out: the value in its plain Python type, or an error that says what is allowed.
+In: the value that a user gave. Out: the value in its plain Python type, or an error that says what is allowed.
 """
 
 import json
@@ -20,8 +20,8 @@ PRIORS = (0.0, 0.5, 1.0)  # of target statistics, CatBoost's
 MAX_SCORE = 1e150  # squares of raw scores must stay finite in float64
 
 
-class Kind(Protocol):
-    """What values a parameter takes: ``str(kind)`` for the docs, ``check`` for everything else."""
+class ParameterType(Protocol):
+    """The values that a parameter takes. ``str(type)`` describes them in the docs."""
 
     def check(self, given: str, value: Any) -> Any:
         """The value in its plain Python type, or a `ParameterError` that begins with ``given`` ("name=value")."""
@@ -29,22 +29,22 @@ class Kind(Protocol):
 
 @dataclass(frozen=True)
 class Integer:
-    """A whole number in low..high, or one of the values in `also`."""
+    """An integer from low to high, or one of the values in `or_one_of`."""
 
     low: int
     high: int = 2**31 - 1
-    also: tuple[Any, ...] = ()
-    note: str = ""  # what else is taken, which is made one of these before
+    or_one_of: tuple[Any, ...] = ()
+    note: str = ""  # other values that aliases convert to one of these, for the error message
 
     def __str__(self) -> str:
-        return either("int", self.also)
+        return either("int", self.or_one_of)
 
     def check(self, given: str, value: Any) -> Any:
-        if any(value is other or value == other for other in self.also if type(value) is type(other)):
+        if any(value is other or value == other for other in self.or_one_of if type(value) is type(other)):
             return value
         allowed = f"{self.low} or more" if self.high == 2**31 - 1 else f"{self.low}..{self.high}"
-        choose = f"choose {either(allowed, self.also)}{self.note}."
-        if not whole(value):
+        choose = f"choose {either(allowed, self.or_one_of)}{self.note}."
+        if not is_integer(value):
             raise ParameterError(f"{given} is not an integer; {choose}")
         if not self.low <= value <= self.high:
             raise ParameterError(f"{given} is too {'small' if value < self.low else 'large'}; {choose}")
@@ -53,24 +53,24 @@ class Integer:
 
 @dataclass(frozen=True)
 class Number:
-    """A finite number from low to high, or a word in `also`; a limit that is itself excluded is marked open."""
+    """A finite number from low to high, or a word in `or_one_of`. An open limit is itself not allowed."""
 
     low: float
     high: float = inf
     low_open: bool = False
     high_open: bool = False
-    also: tuple[str, ...] = ()
+    or_one_of: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return either("float", self.also)
+        return either("float", self.or_one_of)
 
     def check(self, given: str, value: Any) -> Any:
-        if isinstance(value, str) and value in self.also:
+        if isinstance(value, str) and value in self.or_one_of:
             return value
         choose = f"choose a number {'above' if self.low_open else 'of at least'} {self.low:g}"
         if self.high < inf:
             choose += f" and {'below' if self.high_open else 'at most'} {self.high:g}"
-        choose += "".join(f", or {word!r}" for word in self.also)
+        choose += "".join(f", or {word!r}" for word in self.or_one_of)
         if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
             raise ParameterError(f"{given} is not a finite number; {choose}.")
         number = float(value)
@@ -81,23 +81,27 @@ class Number:
         return number
 
 
-RATE = Number(0, low_open=True)  # of learning
+RATE = Number(0, low_open=True)  # a learning rate
 FRACTION = Number(0, 1, low_open=True)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words; a peer's word for one of them is taken too, in upper or lower case."""
+    """One of a few words, or a peer's word for one of them, in upper or lower case."""
 
     words: tuple[str, ...]
     peers: Mapping[str, str] = field(default_factory=dict)
-    more: bool = False  # a shelf of the core may hold more words than these; whoever asks the core checks them
-    absent: Mapping[str, str] = field(default_factory=dict)  # a peer's words for what is not here, and what to do
+    more: bool = False  # a shelf of the core may hold other words too; the caller checks those
+    absent: Mapping[str, str] = field(default_factory=dict)  # a peer's words without an equal here, and what to do
+    or_none: bool = False
 
     def __str__(self) -> str:
-        return "str" if self.more else "{" + ", ".join(repr(word) for word in self.words) + "}"
+        words = "str" if self.more else "{" + ", ".join(repr(word) for word in self.words) + "}"
+        return f"{words} or None" if self.or_none else words
 
-    def check(self, given: str, value: Any) -> str:
+    def check(self, given: str, value: Any) -> Any:
+        if value is None and self.or_none:
+            return None
         if not isinstance(value, str):
             raise ParameterError(f"{given} is not a string; choose one of {', '.join(self.words)}.")
         lower = value.lower()
@@ -111,7 +115,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ChoiceByColumn:
-    """One of a few words, or one for each of some columns, by name or position, or None."""
+    """One of a few words for all columns, a dict of words for some columns by name or position, or None."""
 
     words: tuple[str, ...]
 
@@ -122,15 +126,16 @@ class ChoiceByColumn:
         if value is None:
             return None
         if not isinstance(value, Mapping):
-            return Choice(self.words).check(given, value)
+            word: str = Choice(self.words).check(given, value)
+            return word
         return {column: Choice(self.words).check(given, value[column]) for column in _columns(given, value)}
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What labels say of categories: for all columns, or for some by name or position, a list of kinds.
+    """Target statistics of categories: a list of kinds for all columns, or a dict of lists by name or position.
 
-    A kind is a word, or a pair of a word and priors.
+    A kind is a word, or a pair of a word and its priors.
     """
 
     kinds: tuple[str, ...]
@@ -148,7 +153,7 @@ class Statistics:
     def _listed(self, given: str, value: Any) -> list[list[Any]]:
         """Pairs of a word and its priors."""
         if isinstance(value, str) or not isinstance(value, list | tuple) or not value:
-            raise ParameterError(f"{given} is no list of statistics; give some of {', '.join(self.kinds)}.")
+            raise ParameterError(f"{given} is not a list of statistics; give some of {', '.join(self.kinds)}.")
         found: list[list[Any]] = []
         for one in value:
             kind, priors = one if isinstance(one, list | tuple) and len(one) == 2 else (one, None)
@@ -166,7 +171,7 @@ DEVICES = ("cpu",)  # the modules of sapwood.device that compute, the default fi
 
 @dataclass(frozen=True)
 class Device:
-    """Where rows are computed on. Nothing falls back to another device in silence."""
+    """The name of a device. No other device takes its place in silence."""
 
     def __str__(self) -> str:
         return "{" + ", ".join(map(repr, DEVICES)) + "}"
@@ -182,7 +187,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Jobs:
-    """How many threads: counted from 1, or from every available CPU downwards with negative numbers."""
+    """A number of threads: 1 or more; negative numbers count down from the number of available CPUs."""
 
     def __str__(self) -> str:
         return "int or None"
@@ -190,14 +195,14 @@ class Jobs:
     def check(self, given: str, value: Any) -> int | None:
         if value is None:
             return None
-        if not whole(value) or value == 0:
+        if not is_integer(value) or value == 0:
             raise ParameterError(f"{given} is not a number of threads; choose 1 or more, or None for every CPU.")
         return int(value)
 
 
 @dataclass(frozen=True)
 class Seed:
-    """The seed of every draw: an int; None is 0, so that a fit repeats; a generator of NumPy gives one draw."""
+    """A seed: an int, None (0, so that fits are repeatable), or a generator of NumPy, which gives one draw."""
 
     def __str__(self) -> str:
         return "int, numpy.random.RandomState, numpy.random.Generator or None"
@@ -215,7 +220,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class Metrics:
-    """What to measure on validation rows. Names are looked up in `sapwood.metric`."""
+    """Metrics of the validation rows. `sapwood.metric` knows their names."""
 
     def __str__(self) -> str:
         return "str, callable, (name, callable, higher_is_better), list of these, or None"
@@ -236,7 +241,7 @@ class Metrics:
 
 @dataclass(frozen=True)
 class ObjectiveType:
-    """A loss by name, a peer's name for it, or a user's own; names are looked up in `sapwood.objective`."""
+    """A loss: its name, a peer's name for it, or a user's own. `sapwood.objective` knows their names."""
 
     words: Choice
 
@@ -248,15 +253,15 @@ class ObjectiveType:
             return self.words.check(given, value)
         if not (callable(value) or hasattr(value, "loss") or hasattr(value, "grad_hess")):
             raise ParameterError(
-                f"{given} is no objective; give a name such as 'squared_error' or 'logistic', a function (y, score) -> "
-                "(gradient, hessian), or an object with grad_hess or loss."
+                f"{given} is not an objective; give a name such as 'squared_error' or 'logistic', a function "
+                "(y, score) -> (gradient, hessian), or an object with grad_hess or loss."
             )
         return value
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A number above 0, one for each round, a function of the round, counted from 0, or 'auto'."""
+    """A number above 0, a number for each round, a function of the round (counted from 0), or 'auto'."""
 
     def __str__(self) -> str:
         return "float, sequence of float, callable or 'auto'"
@@ -264,7 +269,7 @@ class Rate:
     def check(self, given: str, value: Any) -> Any:
         if callable(value) or (isinstance(value, str) and value == "auto"):
             return value
-        value = value.tolist() if isinstance(value, np.ndarray) else value  # one of no dimensions is a number
+        value = value.tolist() if isinstance(value, np.ndarray) else value  # an array without dimensions is a number
         if isinstance(value, list | tuple):
             return [RATE.check(f"{given}, in which {one!r}", one) for one in value]
         return RATE.check(given, value)
@@ -272,7 +277,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Start:
-    """Where scores start: 'auto', a number, or one for each output."""
+    """The raw score before the first tree: 'auto', a number, or one for each output."""
 
     def __str__(self) -> str:
         return "'auto', float or sequence of float"
@@ -284,7 +289,7 @@ class Start:
         for one in value if isinstance(value, list | tuple) else [value]:
             if isinstance(one, bool) or not isinstance(one, Real) or not abs(float(one)) <= MAX_SCORE:  # nor NaN
                 raise ParameterError(
-                    f"{given} is no raw score; choose 'auto', a number up to {MAX_SCORE:g} in size, or one such "
+                    f"{given} is not a raw score; choose 'auto', a number up to {MAX_SCORE:g} in size, or one such "
                     "number for each output."
                 )
         return [float(one) for one in value] if isinstance(value, list | tuple) else float(value)
@@ -304,8 +309,8 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Shares:
-    """Shares of classes by name, or None; an integral class is its digits whatever its type, since files keep text."""
+class ClassFractions:
+    """Fractions of rows by class, or None. Classes are text, as in files: 1, 1.0 and "1" are the same class."""
 
     def __str__(self) -> str:
         return "dict of class to float, or None"
@@ -314,13 +319,15 @@ class Shares:
         if value is None:
             return None
         if not isinstance(value, Mapping) or not value:
-            raise ParameterError(f"{given} is no dict of shares; give {{class: share}}, such as {{0: 0.1, 1: 1.0}}.")
-        return {class_name(one): FRACTION.check(f"{given}, in which {share!r}", share) for one, share in value.items()}
+            raise ParameterError(
+                f"{given} is not a dict of fractions; give {{class: fraction}}, such as {{0: 0.1, 1: 1.0}}."
+            )
+        return {class_name(one): FRACTION.check(f"{given}, in which {part!r}", part) for one, part in value.items()}
 
 
 @dataclass(frozen=True)
 class ClassWeights:
-    """Weights of classes by name, or by a rule; classes are named as in `Shares`."""
+    """Weights by class, or the rule that gives them; classes are text as in `ClassFractions`."""
 
     def __str__(self) -> str:
         return "dict of class to float, 'balanced', 'sqrt_balanced' or None"
@@ -337,13 +344,13 @@ class ClassWeights:
         if isinstance(value, list | tuple | np.ndarray):  # CatBoost's: in the order of classes
             value = dict(enumerate(value))
         if not isinstance(value, Mapping) or not value:
-            raise ParameterError(f"{given} is no dict of weights; give {{class: weight}}, such as {{0: 1, 1: 10}}.")
+            raise ParameterError(f"{given} is not a dict of weights; give {{class: weight}}, such as {{0: 1, 1: 10}}.")
         return {class_name(one): Number(0).check(f"{given}, in which {by!r}", by) for one, by in value.items()}
 
 
 @dataclass(frozen=True)
 class Verbosity:
-    """How often to print: False or 0 never, n every n rounds, True one line that is kept up to date."""
+    """When to print progress: False or 0 never, n every n rounds, True in a single line that is updated."""
 
     def __str__(self) -> str:
         return "bool or int"
@@ -357,7 +364,7 @@ class Verbosity:
 
 @dataclass(frozen=True)
 class Directions:
-    """Monotone constraints: -1 falling, 0 free, 1 rising; of every column, or of some by name or position."""
+    """Monotone constraints: -1 falling, 0 free, 1 rising; for every column, or for some by name or position."""
 
     def __str__(self) -> str:
         return "dict, sequence of int, str or None"
@@ -370,7 +377,7 @@ class Directions:
                 signs = [int(sign) for _, _, sign in parts]
             except ValueError:
                 raise ParameterError(
-                    f"{given} is no list of directions; write it as (1,0,-1) or age:1,hours:-1."
+                    f"{given} is not a list of directions; write it as (1,0,-1) or age:1,hours:-1."
                 ) from None
             value = dict(zip(keys, signs, strict=True)) if ":" in value else signs
         if value is None:
@@ -379,14 +386,14 @@ class Directions:
         if not keyed and not isinstance(value, list | tuple | np.ndarray):
             raise ParameterError(f"{given} is neither a dict nor a sequence; give a direction for each column.")
         signs = list(value.values()) if keyed else list(value)
-        if not all(whole(sign) and sign in (-1, 0, 1) for sign in signs):
+        if not all(is_integer(sign) and sign in (-1, 0, 1) for sign in signs):
             raise ParameterError(f"{given} has a direction that is not -1 (falling), 0 (free) or 1 (rising).")
         signs = [int(sign) for sign in signs]
         return dict(zip(_columns(given, value), signs, strict=True)) if keyed else signs
 
 
 @dataclass(frozen=True)
-class ByColumn:
+class NumberByColumn:
     """A number of at least 0 for every column, or for some by name or position."""
 
     def __str__(self) -> str:
@@ -404,7 +411,7 @@ class ByColumn:
 
 @dataclass(frozen=True)
 class Categorical:
-    """Columns of categories: 'auto' by their types, none, or some by name, position or a mask."""
+    """Categorical columns: 'auto' by their types, None, or some by name, position or mask."""
 
     def __str__(self) -> str:
         return "'auto', sequence of str, int or bool, or None"
@@ -421,9 +428,9 @@ class Categorical:
             value = [int(one) for one in value.split(",")]
         if value is None:
             return None
-        value = value.tolist() if hasattr(value, "tolist") else value  # of NumPy, or an index of pandas
+        value = value.tolist() if hasattr(value, "tolist") else value  # an array of NumPy, or an index of pandas
         if not isinstance(value, list | tuple | set | frozenset | range):
-            raise ParameterError(f"{given} is no list of columns; give names or positions, 'auto' or None.")
+            raise ParameterError(f"{given} is not a list of columns; give names or positions, 'auto' or None.")
         listed = list(value)
         if listed and all(isinstance(one, bool | np.bool_) for one in listed):
             return [bool(one) for one in listed]
@@ -432,8 +439,8 @@ class Categorical:
 
 
 @dataclass(frozen=True)
-class Groups:
-    """Interaction constraints: groups of columns by name or position, or a word for all groups of a kind."""
+class ColumnGroups:
+    """Interaction constraints: groups of columns by name or position, or a word for a set of groups."""
 
     def __str__(self) -> str:
         return "list of lists of str or int, 'pairwise', 'no_interactions' or None"
@@ -445,16 +452,16 @@ class Groups:
             try:
                 value = json.loads(value if value.replace(" ", "").startswith("[[") else f"[{value}]")
             except ValueError:
-                raise ParameterError(f"{given} is no list of groups; write it as [[0,1],[2,3]].") from None
+                raise ParameterError(f"{given} is not a list of groups; write it as [[0,1],[2,3]].") from None
         sets = (list, tuple, set, frozenset, np.ndarray)
         if not isinstance(value, sets) or not all(isinstance(group, sets) and len(group) for group in value):
-            raise ParameterError(f"{given} is no list of groups of columns; write it as [['a', 'b'], ['c', 'd']].")
+            raise ParameterError(f"{given} is not a list of groups of columns; write it as [['a', 'b'], ['c', 'd']].")
         return [sorted(_columns(given, group), key=str) for group in value]
 
 
 @dataclass(frozen=True)
 class ForcedSplits:
-    """The top of every tree: {feature, threshold, left, right}, or the path of a JSON file that holds it."""
+    """Splits at the top of every tree: {feature, threshold, left, right}, or the path of a JSON file with them."""
 
     def __str__(self) -> str:
         return "dict, path or None"
@@ -466,7 +473,7 @@ class ForcedSplits:
             try:
                 value = json.loads(Path(value).read_text())
             except (OSError, ValueError) as cause:
-                raise ParameterError(f"{given} is no file of forced splits: {cause}.") from cause
+                raise ParameterError(f"{given} is not a file of forced splits: {cause}.") from cause
         return None if value is None or value == {} else self._split(given, value)
 
     def _split(self, given: str, split: Any) -> dict[str, Any]:
@@ -481,33 +488,33 @@ class ForcedSplits:
 
 
 def class_name(one: Any) -> str:
-    """The name of a class where classes are keys: 1, 1.0 and "1" are one class."""
+    """The text of a class where classes are keys: 1, 1.0 and "1" are the same class."""
     number = isinstance(one, int | float | np.integer | np.floating) and not isinstance(one, bool)
     return str(int(one)) if number and float(one).is_integer() else str(one)
 
 
-def whole(value: Any) -> bool:
-    """Whether a value is an integer, of Python or NumPy, and not a bool."""
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python or NumPy, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _columns(given: str, columns: Collection[Any]) -> list[Any]:
     """Columns by name or position, in plain types."""
     for one in columns:
-        if not isinstance(one, str) and not whole(one):
+        if not isinstance(one, str) and not is_integer(one):
             raise ParameterError(f"{given} names a column {one!r}; give a name or a position.")
     return [str(one) if isinstance(one, str) else int(one) for one in columns]
 
 
 def as_number(text: str) -> float | str:
-    """A number, or the text that is none."""
+    """The number that a text holds, or the text itself."""
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def either(first: str, also: tuple[Any, ...]) -> str:
+def either(first: str, others: tuple[Any, ...]) -> str:
     """Join alternatives as prose: "int, 'auto' or None"."""
-    words = [first, *(repr(other) for other in also)]
+    words = [first, *(repr(other) for other in others)]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

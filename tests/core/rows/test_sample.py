@@ -249,7 +249,7 @@ def test_names_of_the_peers(given: dict[str, Any], ours: dict[str, Any]) -> None
         ({"sampling": "goss", "subsample_by_class": {0: 0.1}}, "choose sampling='uniform' and sampling_unit='row'"),
         ({"bagging_freq": -1}, "bagging_freq=-1 .*is too small; choose 1 or more"),
         ({"pos_bagging_fraction": 1.5}, "1.5 is too large"),
-        ({"subsample_by_class": {}}, "is no dict of shares"),
+        ({"subsample_by_class": {}}, "is not a dict of fractions"),
         ({"pos_bagging_fraction": 0.5, "subsample_by_class": {1: 0.6}}, "are both subsample_by_class"),
         ({"subsample_by_class": {0: 0.1}, "objective": "squared_error"}, "needs labels that are classes"),
         ({"subsample_by_class": {2: 0.1}, "objective": "logistic"}, "has a class '2'; choose one of 0, 1"),

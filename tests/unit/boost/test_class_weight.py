@@ -87,7 +87,7 @@ def test_an_estimator_has_classes_of_its_own() -> None:
         ({"class_weight": {1: -1.0}}, "in which -1.0 is too small; choose a number of at least 0"),
         ({"class_weight": {7: 1.0}}, "class_weight has a class '7'; choose one of 0, 1"),
         ({"class_weight": {0: 0, 1: 0}}, "sample_weight of all rows is zero"),
-        ({"class_weight": 3}, r"is no dict of weights; give {class: weight}"),
+        ({"class_weight": 3}, r"is not a dict of weights; give {class: weight}"),
         ({"class_weight": "even"}, "class_weight='even' is unknown; choose one of balanced"),
         ({"class_weight": {1: 2}, "scale_pos_weight": 3}, "are both class_weight; give one of them"),
         ({"class_weight": {1: 2}, "objective": "squared_error"}, "needs one class a row; weigh rows by sample_weight"),

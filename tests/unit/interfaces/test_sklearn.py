@@ -119,7 +119,7 @@ def test_signature_is_the_table(estimator):
     assert all(one.kind is one.KEYWORD_ONLY for one in parameters.values())
     assert estimator().get_params() == wanted
     for row in TABLE:
-        assert (f"    {row.name} : {row.kind}, default={row.default!r}\n" in estimator.__doc__) is row.estimator
+        assert (f"    {row.name} : {row.type}, default={row.default!r}\n" in estimator.__doc__) is row.estimator
     assert "{parameters}" not in estimator.__doc__
     assert "    tweedie_power : float, default=None\n" in estimator.__doc__
     assert "Of objective='tweedie', above 1 and below 2; None is 1.5.\n" in estimator.__doc__

@@ -25,12 +25,12 @@ def test_nothing_given_is_every_default() -> None:
 def test_every_name_and_alias_belongs_to_one_row() -> None:
     names = [name for row in TABLE for name in (row.name, *row.aliases)]
     assert len(names) == len(set(names))
-    assert all(set(row.means) <= {row.name, *row.aliases} for row in TABLE)
+    assert all(set(row.convert) <= {row.name, *row.aliases} for row in TABLE)
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 def test_every_row_is_documented_and_takes_its_default(row: Any) -> None:
-    assert row.doc.endswith(".") and str(row.kind)
+    assert row.doc.endswith(".") and str(row.type)
     assert resolve({row.name: row.default})[row.name] == resolve({})[row.name]
 
 
@@ -152,15 +152,18 @@ def test_the_peers_names_and_values(given: dict[str, Any], name: str, value: Any
         ({"boost_from_average": False}, "boost_from_average=False is not available; start='auto' is the constant"),
         (
             {"max_features": 0.5},
-            "max_features=0.5 is not available; draw a share of the columns with colsample_byn",
+            "max_features=0.5 is not available; sample a fraction of the columns with colsa",
         ),
-        ({"objective": None}, "objective=None is no objective; give a name such as 'squared_error' or 'logistic', a"),
-        ({"objective": 3}, "objective=3 is no objective; give a name"),
+        ({"objective": None}, "objective=None is not an objective; give a name such as 'squared_error' or 'logistic',"),
+        ({"objective": 3}, "objective=3 is not an objective; give a name"),
         ({"objective": object()}, "objective=<object object at"),
-        ({"start": "mean"}, "start='mean' is no raw score; choose 'auto', a number up to 1e+150 in size, or one such"),
-        ({"start": [0, np.nan]}, "start=[0, nan] is no raw score; choose"),
-        ({"start": -1.1e150}, "start=-1.1e+150 is no raw score; choose"),
-        ({"start": True}, "start=True is no raw score; choose"),
+        (
+            {"start": "mean"},
+            "start='mean' is not a raw score; choose 'auto', a number up to 1e+150 in size, or one such",
+        ),
+        ({"start": [0, np.nan]}, "start=[0, nan] is not a raw score; choose"),
+        ({"start": -1.1e150}, "start=-1.1e+150 is not a raw score; choose"),
+        ({"start": True}, "start=True is not a raw score; choose"),
         ({"start": np.eye(2)}, "start=array("),
         ({"learning_rate": [0.1, 0]}, "learning_rate=[0.1, 0], in which 0 is too small; choose a number above 0."),
         ({"eval_metric": 3}, "eval_metric=3 is not a metric; choose"),

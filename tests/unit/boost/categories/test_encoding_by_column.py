@@ -107,13 +107,13 @@ def test_several_labels() -> None:
 @pytest.mark.parametrize(
     ("params", "text"),
     [
-        ({"category_encoding": {0: "ordered"}}, "category_encoding names 'f0', which is no column of categories"),
+        ({"category_encoding": {0: "ordered"}}, "category_encoding names 'f0', which is not a categorical column"),
         ({"category_encoding": {"city": "ordered"}}, "category_encoding names the column 'city', which is unknown"),
         ({"category_encoding": {1: "woe"}}, "category_encoding={1: 'woe'} is unknown"),
         ({"category_encoding": {1: 3}}, "is not a string"),
         ({"statistics": ["mean"]}, r"statistics=\['mean'\] is for category_encoding='ordered' or 'both'"),
-        ({"category_encoding": "ordered", "statistics": "mean"}, "is no list of statistics"),
-        ({"category_encoding": "ordered", "statistics": []}, "is no list of statistics"),
+        ({"category_encoding": "ordered", "statistics": "mean"}, "is not a list of statistics"),
+        ({"category_encoding": "ordered", "statistics": []}, "is not a list of statistics"),
         ({"category_encoding": "ordered", "statistics": ["woe"]}, "'woe' is unknown"),
         ({"category_encoding": "ordered", "statistics": [7]}, "is not a string"),
         ({"category_encoding": "ordered", "statistics": ["mean", "mean"]}, "every kind once"),
