@@ -133,9 +133,9 @@ def test_the_encoder_knows_the_targets_of_scikit_learn() -> None:
         ({"objective": "YetiRank"}, "ranking is not there yet"),
         ({"objective": "survival:cox"}, "survival analysis is not there yet"),
         ({"ctr_leaf_count_limit": 5}, "statistics keep every category"),
-        ({"counter_calc_method": "Full"}, "counters know the training rows"),
+        ({"counter_calc_method": "Full"}, "counters count the training rows only"),
         ({"ctr_target_border_count": 3}, "use statistics"),
-        ({"metadata": {"who": "me"}}, "a model has no notes"),
+        ({"metadata": {"who": "me"}}, "a model file has no room for notes"),
     ],
 )
 def test_names_are_explained(given: dict[str, Any], message: str) -> None:

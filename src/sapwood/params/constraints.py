@@ -134,7 +134,7 @@ def check(
         raise ParameterError("score_function='cosine' is not for tree_method='exact'; use tree_method='hist'.")
     if categories and params["tree_method"] == "exact":
         raise ParameterError(
-            f"tree_method='exact' takes no categorical columns such as {sorted(categories)[0]!r}; use tree_method='hist'."
+            f"tree_method='exact' takes no categorical columns, and {sorted(categories)[0]!r} is one; use 'hist'."
         )
     for name in [name for name in monotone or () if name in categories]:
         raise ParameterError(
