@@ -12,37 +12,38 @@ namespace sapwood {
 
 class KeySet {  // 64-bit keys, numbered in the order of their first occurrence; open addressing
  public:
-  explicit KeySet(size_t limit) : limit_(limit), slots_(64) {}
+  explicit KeySet(size_t limit) : limit_(limit) { resize(1024); }
   int32_t add(uint64_t key) {  // the number of the key; -1: there are more than `limit` keys
-    size_t at = mix(key) & (slots_.size() - 1);
-    while (slots_[at].number >= 0) {
-      if (slots_[at].key == key) return slots_[at].number;
-      at = (at + 1) & (slots_.size() - 1);
-    }
-    if (keys_.size() == limit_) return -1;
-    slots_[at] = {key, (int32_t)keys_.size()};
-    keys_.push_back(key);
-    if (4 * keys_.size() > slots_.size()) grow();
-    return (int32_t)keys_.size() - 1;
+    size_t at = mix(key) & mask_;
+    for (; slot_[at] != 0; at = (at + 1) & mask_)
+      if (slot_[at] == key) return number_[at];
+    return key == 0 && zero_ >= 0 ? zero_ : insert(key, at);
   }
   const std::vector<uint64_t>& keys() const { return keys_; }
 
  private:
-  struct Slot {
-    uint64_t key = 0;
-    int32_t number = -1;
-  };
-  void grow() {
-    slots_.assign(4 * slots_.size(), {});
+  int32_t insert(uint64_t key, size_t at) {
+    const int32_t number = (int32_t)keys_.size();
+    if (keys_.size() == limit_) return -1;
+    keys_.push_back(key);
+    if (key == 0) return zero_ = number;
+    slot_[at] = key, number_[at] = number;
+    if (4 * keys_.size() > mask_) resize(4 * slot_.size());
+    return number;
+  }
+  void resize(size_t n) {
+    slot_.assign(n, 0), number_.resize(n), mask_ = n - 1;
     for (size_t k = 0; k < keys_.size(); k++) {
-      size_t at = mix(keys_[k]) & (slots_.size() - 1);
-      while (slots_[at].number >= 0) at = (at + 1) & (slots_.size() - 1);
-      slots_[at] = {keys_[k], (int32_t)k};
+      if (keys_[k] == 0) continue;
+      size_t at = mix(keys_[k]) & mask_;
+      while (slot_[at] != 0) at = (at + 1) & mask_;
+      slot_[at] = keys_[k], number_[at] = (int32_t)k;
     }
   }
-  size_t limit_;
-  std::vector<Slot> slots_;
-  std::vector<uint64_t> keys_;
+  size_t limit_, mask_;
+  std::vector<uint64_t> slot_, keys_;  // (slots) the key that is in it, 0: none; (keys)
+  std::vector<int32_t> number_;        // (slots)
+  int32_t zero_ = -1;                  // the number of key 0, which has no slot
 };
 
 template <class T>

@@ -13,7 +13,7 @@ enum class DType : uint8_t { f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 };
 
 // f(a zero of the C++ type of `kind`)
 template <class F>
-auto by_type(DType kind, F&& f) {
+[[gnu::always_inline]] inline auto by_type(DType kind, F&& f) {
   switch (kind) {
     case DType::f32:
       return f(float());
