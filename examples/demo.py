@@ -1,6 +1,6 @@
 """Sapwood in a minute, on real data that ships with scikit-learn.
 
-In: nothing. Out: test losses beside a constant's, the columns that matter most, and the promise, checked.
+In: nothing. Out: test losses beside those of a constant, the most important columns, and a check of the promise.
 """
 
 import tempfile
@@ -17,9 +17,9 @@ import sapwood
 
 
 def demo(title: str, data: Any, model: Any) -> None:
-    """Fit on three quarters of the rows, test on the rest, and check what is promised."""
+    """Fit on three quarters of the rows, test on the others, and check that every number of threads gives one model."""
     X, X_test, y, y_test = train_test_split(data.data, data.target, random_state=0)
-    print(f"\n{title}: {len(y)} rows to learn from, {len(y_test)} to test on, {X.shape[1]} columns")
+    print(f"\n{title}: {len(y)} training rows, {len(y_test)} test rows, {X.shape[1]} columns")
     model.fit(X, y)
 
     mean = np.full(len(y_test), y.mean())
@@ -28,18 +28,18 @@ def demo(title: str, data: Any, model: Any) -> None:
     else:
         name, ours = "root mean squared error", root_mean_squared_error(y_test, model.predict(X_test))
         constant = root_mean_squared_error(y_test, mean)
-    print(f"  test {name}: {ours:.4f}, against {constant:.4f} of a constant; {model.n_iter_} rounds")
+    print(f"  test {name}: {ours:.4f}; a constant has {constant:.4f}; {model.n_iter_} rounds")
 
     gain = model.booster_.importance("total_gain")
     top = np.argsort(-gain, kind="stable")[:3]
-    print("  most telling columns:", ", ".join(f"{data.feature_names[j]} ({gain[j] / gain.sum():.0%})" for j in top))
+    print("  most important columns:", ", ".join(f"{data.feature_names[j]} ({gain[j] / gain.sum():.0%})" for j in top))
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.sapwood"
         model.booster_.save(path)
         same = np.array_equal(sapwood.load(path).predict(X_test), model.booster_.predict(X_test))
         print(
-            f"  saved in {path.stat().st_size:,} bytes; loaded, it predicts {'the same bits' if same else 'OTHERWISE'}"
+            f"  saved in {path.stat().st_size:,} bytes; loaded, it predicts {'the same bits' if same else 'OTHER BITS'}"
         )
 
     prints = {}
@@ -48,11 +48,11 @@ def demo(title: str, data: Any, model: Any) -> None:
         prints[label] = again.fit(X, y).booster_.fingerprint()
         print(f"  {label:12}{prints[label]}")
     if not same or len(set(prints.values())) > 1:
-        raise SystemExit("the promise is broken: these should be equal")
+        raise SystemExit("the promise is broken: these fingerprints should be equal")
 
 
 if __name__ == "__main__":
-    # A tenth of the training rows says when to stop; the test rows are looked at once.
+    # Early stopping holds out a tenth of the training rows; the test rows are used once.
     settings = {
         "n_estimators": 500,
         "learning_rate": 0.05,

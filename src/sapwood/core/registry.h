@@ -1,10 +1,10 @@
-// The shelves as tables: every plug-in that CMake found in objective/, grower/ and sampler/, by name.
+// The shelves as tables: every plug-in that CMake finds in objective/, grower/ and sampler/, by name.
 #pragma once
 #include "math/types.h"
 
 namespace sapwood {
 
-struct ObjectiveInfo {  // math/loss.h says what each means
+struct ObjectiveInfo {  // math/loss.h explains each member
   const char *name, *doc, *link, *metric, *labels, *leaf;
   bool pointwise, constant_hessian, hessian_is_bound, convex, knots, adaptive, mean_start;
   int steps, n_fields;
@@ -20,7 +20,7 @@ struct GrowerInfo {
   bool (*before)(const Open&, const Open&);
 };
 
-struct SamplerInfo {  // math/sample.h says what each means
+struct SamplerInfo {  // math/sample.h explains each member
   const char *name, *doc;
   Threshold threshold;
   bool reweights, takes_subsample, l1_norm;

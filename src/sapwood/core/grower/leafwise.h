@@ -1,4 +1,4 @@
-// Leaf-wise growth: always the node whose split gains most; equal gains: the lower id.
+// Leaf-wise growth: the node whose split gains most is split next; if gains are equal, the node with the lower id.
 #pragma once
 #include "math/types.h"
 

@@ -1,4 +1,4 @@
-// Symmetric growth: one split for all nodes of a level, so that a tree is a table of 2^depth values.
+// Symmetric growth: all nodes of a level take one split, so a tree is a table of 2^depth values.
 #pragma once
 #include "math/types.h"
 

@@ -1,5 +1,6 @@
-// exp, log, log1p within 1 ulp of the truth, expm1, softplus 2, sigmoid, tanh 3, from + - * / alone: the same bits from every compiler.
-// Enters: a float64. Leaves: a float64. tests/spec/reference/real.py repeats these operations in NumPy, in this order.
+// exp, log, log1p within 1 ulp of the exact value, expm1 and softplus within 2, sigmoid and tanh within 3.
+// They use only + - * /, so every compiler gives the same bits. Enters: a float64. Leaves: a float64.
+// tests/spec/reference/real.py repeats these operations in NumPy, in this order.
 #pragma once
 #include <stdint.h>
 
@@ -16,7 +17,7 @@ inline double sqrt(double x) {  // rounded correctly by every compiler
 #endif
 }
 
-// The order of numbers as that of integers, both zeros alike; float32 needs half the digits.
+// Integers in the same order as the numbers; both zeros are equal. float32 needs half the digits.
 inline uint64_t ordered(double x) {
   const uint64_t u = bits_of(x + 0.0);  // -0.0 is 0.0
   return u >> 63 ? ~u : u | 0x8000000000000000u;
@@ -51,8 +52,8 @@ inline double exp_tail(double r) {
   return r + (r * r) * p;
 }
 
-// e^x = 2^k e^r; `shifted` is k + ROUND. The scaling is done in two halves, so that overflow and subnormal results come out right; no
-// branches, so that a loop over rows becomes vector code.
+// e^x = 2^k e^r; `shifted` is k + ROUND. The scaling is done in two halves, so that overflow and subnormal results are
+// right. There are no branches, so that a loop over rows becomes vector code.
 inline double exp_rest(double x, double& shifted) {  // r
   x = x < EXP_LOW ? EXP_LOW : x;
   x = x > EXP_HIGH ? EXP_HIGH : x;
@@ -83,7 +84,8 @@ inline double expm1(double x) {
   return s * exp_tail(r) + (s - 1.0);
 }
 
-// log(1 + f) - k ln2 with the error c of 1 + f, for sqrt(1/2) <= 1 + f < sqrt(2); the series in s = f / (2 + f) of fdlibm's log.
+// log(1 + f) + k ln2 + c, for sqrt(1/2) <= 1 + f < sqrt(2); c corrects for the rounding of 1 + f. The series in
+// s = f / (2 + f) is that of fdlibm's log.
 inline double log_tail(double f, double k, double c) {
   const double half = 0.5 * f * f, s = f / (2.0 + f), z = s * s, w = z * z;
   const double t1 = w * (0x1.999999997fa04p-2 + w * (0x1.c71c51d8e78afp-3 + w * 0x1.39a09d078c69fp-3));
@@ -133,7 +135,7 @@ inline double sigmoid_of(double s, double z) {  // z = e^-|s|
 }
 inline double sigmoid(double s) { return sigmoid_of(s, exp(s < 0.0 ? s : -s)); }
 
-// log(1 + e^s): log1p(e^-|s|), and s itself where that is positive; log1p again without branches, for arguments from 0 to 1.
+// log(1 + e^s) = log1p(e^-|s|), plus s if s > 0. Here log1p is written without branches, for arguments from 0 to 1.
 inline double softplus(double s) {
   const double z = exp(s < 0.0 ? s : -s), u = 1.0 + z;
   const bool high = u >= 0x1.6a09e667f3bcdp0;  // sqrt(2)
@@ -141,7 +143,7 @@ inline double softplus(double s) {
   return (s > 0.0 ? s : 0.0) + log_tail(f, high ? 1.0 : 0.0, (z - (u - 1.0)) / u);
 }
 
-// From m = e^(-2|x|) - 1, as expm1 has it: -m / (2 + m), with the sign of x.
+// -m / (2 + m) with the sign of x, where m = e^(-2|x|) - 1 is computed as in expm1.
 inline double tanh(double x) {
   const double a = x < 0.0 ? -x : x, z = a > 20.0 ? -40.0 : -2.0 * a;
   const double shifted = z * LOG2E + ROUND, k = shifted - ROUND, r = (z - k * LN2_HI) - k * LN2_LO;

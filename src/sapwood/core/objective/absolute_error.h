@@ -1,4 +1,5 @@
-// Absolute error: loss |s - y|, gradient its sign, hessian 0, for which a leaf counts its rows (1); the median minimises it.
+// Absolute error |s - y|. The gradient is its sign; the hessian is 0, so 1 takes its place and a leaf counts its rows.
+// The median minimises it.
 #pragma once
 #include "math/loss.h"
 
@@ -14,7 +15,7 @@ struct AbsoluteError : Loss {
   static constexpr int steps = 0;
   static double loss(double s, double y, const double*) { return s > y ? s - y : y - s; }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {
-    g = s > y ? 1.0 : -1.0;  // at the label any slope between will do; this one is scikit-learn's
+    g = s > y ? 1.0 : -1.0;  // at s == y any slope in [-1, 1] is valid; scikit-learn takes -1
     h = 1.0;
   }
   static double default_min_samples_leaf(const double*) { return rows_for_quantile(0.5); }

@@ -1,4 +1,5 @@
-// Huber loss whose delta follows the fit (Friedman 1999, section 4.4): before each round it is the huber_quantile of |y - s|.
+// Huber loss whose delta follows the fit (Friedman 1999, section 4.4): before each round, delta is the huber_quantile
+// of |y - s|.
 #pragma once
 #include "objective/huber.h"
 

@@ -1,5 +1,5 @@
-// Expectile loss (asymmetric squared error; Newey and Powell 1987): w (s - y)^2 / 2 with w = a below the label and 1 - a above;
-// gradient w (s - y), hessian w.
+// Expectile loss (asymmetric squared error; Newey and Powell 1987): w (s - y)^2 / 2, with w = a if the score is below
+// the label and 1 - a above it. Gradient w (s - y), hessian w.
 #pragma once
 #include "math/loss.h"
 

@@ -1,5 +1,5 @@
-// Exponential loss of labels 0 and 1 (AdaBoost; Friedman, Hastie and Tibshirani 2000): e^(-t s) with t = 2 y - 1, gradient -t e^(-t s),
-// hessian e^(-t s); half the log-odds minimise it, so a probability is sigmoid(2 s).
+// Exponential loss of labels 0 and 1 (AdaBoost; Friedman, Hastie and Tibshirani 2000): e^(-t s) with t = 2 y - 1.
+// Gradient -t e^(-t s), hessian e^(-t s). Half the log-odds minimise it, so the probability is sigmoid(2 s).
 #pragma once
 #include "objective/logistic.h"
 

@@ -1,5 +1,6 @@
-// Fair loss of r = s - y: c^2 (u - log(1 + u)) with u = |r| / c; gradient c r / (c + |r|). The hessian c^2 / (c + |r|)^2 vanishes far off,
-// so it is c / (c + |r|), that of the parabola that touches the loss at r and lies above it elsewhere.
+// Fair loss of r = s - y: c^2 (u - log(1 + u)) with u = |r| / c; gradient c r / (c + |r|).
+// The second derivative c^2 / (c + |r|)^2 vanishes for large |r|. The hessian is c / (c + |r|) instead, that of the
+// parabola that touches the loss at r and lies above it elsewhere.
 #pragma once
 #include "math/loss.h"
 
@@ -16,7 +17,8 @@ struct Fair : Loss {
   static constexpr bool hessian_is_bound = true;
   static double loss(double s, double y, const double* f) {
     const double a = s > y ? s - y : y - s, u = a / f[0];
-    const double series = (a * a) * (0.5 - u * (1.0 / 3.0 - u * (0.25 - u * 0.2)));  // where the difference cancels
+    const double series =
+        (a * a) * (0.5 - u * (1.0 / 3.0 - u * (0.25 - u * 0.2)));  // for small u, where u - log(1 + u) cancels
     return u < 1e-3 ? series : f[0] * (a - f[0] * log1p(u));
   }
   static void grad_hess(double s, double y, const double* f, double& g, double& h) {

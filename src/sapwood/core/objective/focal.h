@@ -1,8 +1,9 @@
-// Focal loss of labels 0 and 1 (Lin et al. 2017): a q^c L with p the probability of the true class, q = 1 - p, L = -log p, c = focal_gamma and
-// a = focal_alpha for label 1, 1 - focal_alpha for label 0. In z = t s, t = 2 y - 1: dp = p q, dL = -q, so
+// Focal loss of labels 0 and 1 (Lin et al. 2017): a q^c L, with p the probability of the true class, q = 1 - p,
+// L = -log p, c = focal_gamma, and a = focal_alpha for label 1, 1 - focal_alpha for label 0.
+// In z = t s, t = 2 y - 1: dp = p q, dL = -q, so
 //   gradient -t a q^c (c p L + q),   second derivative a q^c p (c^2 p L + q (1 + 2 c - c L)).
-// That turns negative on rows that are badly wrong (large L); the hessian leaves out its one negative term, -c L, and so is positive and
-// never below it. With c = 0 nothing is left out, and the loss is a times the logistic one.
+// The second derivative is negative for rows that are badly wrong (large L). The hessian leaves out the negative term
+// -c L, so it is positive and an upper bound. With c = 0 it is exact, and the loss is a times the logistic loss.
 #pragma once
 #include "math/loss.h"
 

@@ -1,4 +1,5 @@
-// Gamma loss of positive amounts with mean e^s: y e^-s + s, gradient 1 - y e^-s, hessian y e^-s; the logarithm of the mean minimises it.
+// Gamma loss of positive amounts with mean e^s: y e^-s + s. Gradient 1 - y e^-s, hessian y e^-s.
+// The logarithm of the mean minimises it.
 #pragma once
 #include "math/loss.h"
 
@@ -13,7 +14,7 @@ struct Gamma : Loss {
   static constexpr bool mean_start = true;
   static double default_min_samples_leaf(const double*) {
     return 10.0;
-  }  // a row far above its mean has hessian enough to stand alone
+  }  // otherwise a row far above its mean, whose hessian is large, could be alone in a leaf
   static double loss(double s, double y, const double*) { return y * exp(-s) + s; }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {
     const double m = y * exp(-s);

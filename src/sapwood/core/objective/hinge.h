@@ -1,5 +1,6 @@
-// Hinge loss of labels 0 and 1: max(0, 1 - t s) with t = 2 y - 1, gradient -t inside the margin (t s < 1), hessian 0, for which a leaf counts
-// its rows (1). The exact leaf is a quantile of the margins' edges; predictions are classes.
+// Hinge loss of labels 0 and 1: max(0, 1 - t s) with t = 2 y - 1. The gradient is -t inside the margin (t s < 1). The
+// hessian is 0, so 1 takes its place and a leaf counts its rows. The exact leaf value is a quantile of the rows' margin
+// edges; predictions are classes.
 #pragma once
 #include "math/loss.h"
 

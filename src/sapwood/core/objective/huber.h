@@ -1,5 +1,6 @@
-// Huber loss of r = s - y: r^2 / 2 up to delta, then delta (|r| - delta / 2); gradient r cut at +-delta; hessian 1, its bound.
-// The exact leaf is Friedman's (1999, section 4.4): the median, and from there one gradient step.
+// Huber loss of r = s - y: r^2 / 2 up to delta, then delta (|r| - delta / 2). The gradient is r clipped to +-delta; the
+// hessian is 1, an upper bound. The exact leaf value is Friedman's (1999, section 4.4): the median, then one gradient
+// step from there.
 #pragma once
 #include "math/loss.h"
 

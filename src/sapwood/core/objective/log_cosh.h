@@ -1,5 +1,6 @@
-// Log-cosh loss of r = s - y: log cosh r, r^2 / 2 near 0 and |r| - log 2 far off; gradient tanh r. The hessian 1 - tanh^2 r vanishes
-// far off, so it is tanh(r) / r, that of the parabola that touches the loss at r and lies above it elsewhere (1 at r = 0).
+// Log-cosh loss of r = s - y: log cosh r, about r^2 / 2 near 0 and |r| - log 2 for large |r|; gradient tanh r.
+// The second derivative 1 - tanh^2 r vanishes for large |r|. The hessian is tanh(r) / r instead (1 at r = 0), that of
+// the parabola that touches the loss at r and lies above it elsewhere.
 #pragma once
 #include "math/loss.h"
 

@@ -1,5 +1,6 @@
-// Absolute percentage error: |s - y| / max(1, |y|), an absolute error whose rows weigh m = 1 / max(1, |y|); gradient +-m, hessian 0,
-// for which a leaf counts its rows (1), whatever the unit of y; the median under these weights minimises it.
+// Absolute percentage error |s - y| / max(1, |y|): an absolute error whose rows have the weight m = 1 / max(1, |y|).
+// The gradient is +-m. The hessian is 0, so 1 takes its place and a leaf counts its rows, whatever the unit of y.
+// The median under these weights minimises it.
 #pragma once
 #include "math/loss.h"
 
@@ -20,12 +21,12 @@ struct Mape : Loss {
   static double loss(double s, double y, const double*) { return mass(y) * (s > y ? s - y : y - s); }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {
     const double m = mass(y);
-    g = s > y ? m : -m;  // at the label as absolute_error has it
+    g = s > y ? m : -m;  // at s == y as in absolute_error
     h = 1.0;
   }
   static double default_min_samples_leaf(const double*) {
     return 20.0;
-  }  // rows of small labels weigh most, so a leaf has fewer rows than it counts
+  }  // rows with small labels have the most weight, so few of a leaf's rows decide its value
   static Knot knot(double s, double y, const double*) { return knot_at_label(s, y, mass(y), 0.5); }
 };
 using objective_mape = Mape;  // registers it

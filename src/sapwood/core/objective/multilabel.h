@@ -1,4 +1,4 @@
-// Several labels of 0 or 1 a row: the sum of their logistic losses, one score and one tree a label.
+// Several labels of 0 or 1 per row: the sum of their logistic losses, with one score and one tree per label.
 #pragma once
 #include "objective/logistic.h"
 

@@ -1,4 +1,5 @@
-// K classes, each against all others: the sum of K logistic losses of [y = k]; predictions are the K probabilities over their sum.
+// K classes, each against all others: the sum of K logistic losses of [y = k]. Predictions are the K probabilities
+// divided by their sum.
 #pragma once
 #include "objective/logistic.h"
 

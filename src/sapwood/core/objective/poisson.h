@@ -1,4 +1,4 @@
-// Poisson loss of counts with mean e^s: e^s - y s, gradient e^s - y, hessian e^s; the logarithm of the mean minimises it.
+// Poisson loss of counts with mean e^s: e^s - y s; gradient e^s - y, hessian e^s. It is least at the log of the mean.
 #pragma once
 #include "math/loss.h"
 
@@ -11,7 +11,7 @@ struct Poisson : Loss {
   static constexpr const char* metric = "poisson";
   static constexpr const char* labels = "a number of at least 0";
   static constexpr bool mean_start = true;
-  // Newton's step of a row far above its mean m is y / m, where log(y / m) would do: it must not stand alone.
+  // For a row far above its mean m, Newton's step is y / m, but log(y / m) is enough: it must not be alone in a leaf.
   static double default_min_samples_leaf(const double*) { return 20.0; }
   static double loss(double s, double y, const double*) { return exp(s) - y * s; }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {

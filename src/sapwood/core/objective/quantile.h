@@ -1,4 +1,5 @@
-// Quantile (pinball) loss: a (y - s) below the label, (1 - a) (s - y) above; hessian 0, for which a leaf counts its rows (1).
+// Quantile (pinball) loss: a (y - s) if the score is below the label, (1 - a) (s - y) above it. The hessian is 0, so 1
+// takes its place and a leaf counts its rows.
 #pragma once
 #include "math/loss.h"
 

@@ -1,5 +1,6 @@
-// Softmax cross-entropy of K classes: -log p_y, gradient p_k - [y = k], hessian K/(K-1) p_k (1 - p_k) (Friedman 2001, eq. 30);
-// the log priors minimise it. One score a class. Along one score it is a logistic loss (Trainer::rows_of), whence `loss` and its like.
+// Softmax cross-entropy of K classes: -log p_y. Gradient p_k - [y = k], hessian K/(K-1) p_k (1 - p_k) (Friedman 2001,
+// eq. 30). The log priors minimise it. There is one score per class; as a function of one score it is a logistic loss,
+// so `loss` and `grad_hess` are inherited.
 #pragma once
 #include "objective/logistic.h"
 

@@ -1,5 +1,5 @@
-// Squared error of logarithms: (s - log(1 + y))^2 / 2 for labels of at least 0, gradient s - log(1 + y), hessian 1. The score is the
-// logarithm of 1 + prediction; the mean of log(1 + y) minimises it.
+// Squared error of logarithms: (s - log(1 + y))^2 / 2 for labels of at least 0; gradient s - log(1 + y), hessian 1.
+// The score is the logarithm of 1 + prediction; the mean of log(1 + y) minimises the loss.
 #pragma once
 #include "math/loss.h"
 

@@ -1,5 +1,6 @@
-// Tweedie loss of amounts that may be 0, mean e^s and variance ~ e^(p s), 1 < p < 2: with A = y e^((1-p) s) and B = e^((2-p) s) it is
-// A / (p-1) + B / (2-p), gradient B - A, hessian (p-1) A + (2-p) B; the logarithm of the mean minimises it.
+// Tweedie loss of amounts that may be 0, with mean e^s and variance ~ e^(p s), 1 < p < 2.
+// With A = y e^((1-p) s) and B = e^((2-p) s) it is A / (p-1) + B / (2-p); gradient B - A, hessian (p-1) A + (2-p) B.
+// The logarithm of the mean minimises it.
 #pragma once
 #include "math/loss.h"
 

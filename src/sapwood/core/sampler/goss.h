@@ -1,6 +1,6 @@
-// Gradient-based one-side sampling (Ke et al. 2017, algorithm 2): the top_rate rows with the largest sum of |gradient| over outputs,
-// other_rate drawn from the rest, which count (1 - top_rate) / other_rate times. LightGBM ranks by |gradient * hessian|, which puts
-// the confidently wrong last.
+// Gradient-based one-side sampling (Ke et al. 2017, algorithm 2): all of the top_rate rows with the largest sum of
+// |gradient| over outputs, and other_rate drawn from the rest, which count (1 - top_rate) / other_rate times.
+// LightGBM ranks by |gradient * hessian| instead, which puts rows that are confidently wrong last.
 #pragma once
 #include "math/sample.h"
 

@@ -1,4 +1,4 @@
-// Uniform sampling: every row takes part with the same probability, or with that of its class; nobody counts more than once.
+// Uniform sampling: every row takes part with the same probability, or with that of its class, and counts once.
 #pragma once
 #include "math/sample.h"
 
