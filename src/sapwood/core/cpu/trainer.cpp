@@ -245,7 +245,7 @@ std::vector<Tree> Trainer::grow(int grower, Limits limits, uint64_t seed, uint64
   if (!ends.empty()) return grow_models(grower, limits, seed, tree, together, ends);
   const bool same =
       all_rows_ && !multiplied() && !binned_.layout.wide && limits.colsample_bytree >= 1.0;  // all of all rows
-  roots_.count(binned_, packed_.as<int32_t>(), same ? is_narrow_ : std::vector<uint8_t>(n_outputs_, 0), n_threads_);
+  roots_.build(binned_, packed_.as<int32_t>(), same ? is_narrow_ : std::vector<uint8_t>(n_outputs_, 0), n_threads_);
   for (int k = 0; k < n_outputs_; k++)
     if (listed() && !fine_listed(k, limits)) spread(k);
   std::vector<Tree> trees(n_outputs_);
@@ -329,7 +329,7 @@ GrowInput Trainer::input(int output, const Gradients& q, int grower, const Limit
   if (preference_.luck > 0.0) {  // of g^2 / h: from the units of all rows' wide numbers to those of the search
     const Scale &from = narrow_[output], &to = q.scale;
     const int shift = (to.bits - 2 * to.g + to.h) - (WIDE - 2 * from.g + from.h);
-    in.deviation = preference_.luck * deviation(output) * __builtin_sqrt(power_of_two(shift));
+    in.noise_scale = preference_.luck * deviation(output) * __builtin_sqrt(power_of_two(shift));
   }
   return in;
 }
@@ -406,7 +406,7 @@ void Trainer::copy_settings(const Trainer& other) {
 
 std::vector<Tree> Trainer::grow_models(int grower, Limits limits, uint64_t seed, uint64_t tree, bool together,
                                        const std::vector<int64_t>& ends) {
-  roots_.count(binned_, nullptr, std::vector<uint8_t>(n_outputs_, 0), n_threads_);  // none: there are many
+  roots_.build(binned_, nullptr, std::vector<uint8_t>(n_outputs_, 0), n_threads_);  // none: there are many
   if (workspace_by_output_ == nullptr)
     workspace_by_output_ = std::make_unique<Workspace[]>((size_t)std::max(1, n_outputs_));
   std::vector<Tree> trees;

@@ -4,9 +4,6 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-inline Sums operator+(Sums a, Sums b) { return {a.g + b.g, a.h + b.h}; }
-inline Sums operator-(Sums a, Sums b) { return {a.g - b.g, a.h - b.h}; }
-
 inline double soft(double g, double alpha) { return g > alpha ? g - alpha : g < -alpha ? g + alpha : 0.0; }
 
 inline double clipped_score(double g, double h, const Penalty& p) {
@@ -34,25 +31,32 @@ inline double split_score(Sums l, Sums r, const Penalty& p) {
   return ((tl * tl) * br + (tr * tr) * bl) / (bl * br);
 }
 
-// The cosine between a step and the negative gradients is N / sqrt(D), up to their own length: a side's parts of N and D.
+// The cosine score of a step is N / sqrt(D): its cosine with the negative gradients, up to their own norm. A side adds to N and D.
 struct CosineParts {
-  double along = 0, square = 0;
+  double dot = 0, norm2 = 0;
 };
+inline CosineParts operator+(CosineParts a, CosineParts b) { return {a.dot + b.dot, a.norm2 + b.norm2}; }
+inline CosineParts operator*(double scale, CosineParts a) { return {scale * a.dot, scale * a.norm2}; }
 inline CosineParts cosine_parts(double g, double h, const Penalty& p) {
   const double a = g / (h + p.lambda);
   return {a * g, (a * a) * h};
 }
-inline CosineParts operator+(CosineParts a, CosineParts b) { return {a.along + b.along, a.square + b.square}; }
-inline double length(CosineParts a) { return a.square > 0.0 ? a.along / sqrt(a.square) : a.along; }
+inline CosineParts cosine_parts(Sums s, const Penalty& p) {
+  return s.h > 0 ? cosine_parts((double)s.g, (double)s.h, p) : CosineParts{};
+}
+inline double cosine_score(CosineParts a) { return a.norm2 > 0.0 ? a.dot / sqrt(a.norm2) : a.dot; }
 
-// Of a side's value, found from its body, on the gradients of its tail. Twice what the loss falls by there is 2N - D.
+// Ordered boosting: how well a side's value, found from the gradients of its body, fits those of its tail.
 inline CosineParts tail_fit(double body_g, double body_h, double tail_g, double tail_h, const Penalty& p) {
   const double b = body_h + p.lambda;
   double a = b > 0.0 ? soft(body_g, p.alpha) / b : 0.0;
   if (p.step > 0.0) a = a > p.step ? p.step : a < -p.step ? -p.step : a;
   return {a * tail_g, (a * a) * tail_h};
 }
-inline double fall(CosineParts a) { return 2.0 * a.along - a.square; }
+inline CosineParts tail_fit(Sums body, Sums tail, const Penalty& p) {
+  return tail_fit((double)body.g, (double)body.h, (double)tail.g, (double)tail.h, p);
+}
+inline double loss_reduction(CosineParts a) { return 2.0 * a.dot - a.norm2; }  // twice what the loss falls by
 
 // Whether a plain split score can reach `bar`, without its division.
 inline bool may_beat(Sums l, Sums r, const Penalty& p, double bar) {
@@ -72,8 +76,31 @@ inline double score_at(Sums s, const Penalty& p, double w) {
   return -(2.0 * ((double)s.g * w + p.alpha * size) + ((double)s.h + p.lambda) * (w * w));
 }
 
-// A split must beat its node by more than rounding can feign; under bounds a score can be negative.
-inline double worth(double score) { return score * (score < 0.0 ? 1.0 - 0x1p-40 : 1.0 + 0x1p-40); }
+// How the candidates of one column in one node are scored: plain data, the same for every device.
+struct ScoreRule {
+  Penalty penalty;
+  bool cosine = false;   // the cosine score, else the reduction of the loss
+  bool bounded = false;  // the values of both sides are clipped to low .. high
+  double low = -INF, high = INF;
+  int direction = 0, free_bin = 0;  // monotone constraint: 1 rising, -1 falling, 0 none; the cut that it does not bind
+};
+inline double score_split(Sums l, Sums r, int bin, const ScoreRule& rule) {
+  const Penalty& p = rule.penalty;
+  if (rule.cosine) return cosine_score(cosine_parts(l, p) + cosine_parts(r, p));
+  if (!rule.bounded) return split_score(l, r, p);
+  const double wl = bounded_weight(l, p, rule.low, rule.high), wr = bounded_weight(r, p, rule.low, rule.high);
+  const int d = bin == rule.free_bin ? 0 : rule.direction;
+  if ((d > 0 && wl > wr) || (d < 0 && wl < wr)) return -INF;
+  return score_at(l, p, wl) + score_at(r, p, wr);
+}
+
+// Whether both sides have rows, and enough hessian.
+inline bool admits(Sums l, Sums r, const Penalty& p) {
+  return l.h > 0 && r.h > 0 && (double)l.h >= p.min_h && (double)r.h >= p.min_h;
+}
+
+// What a split must exceed: its node's score by more than rounding errors. Under bounds a score can be negative.
+inline double must_exceed(double score) { return score * (score < 0.0 ? 1.0 - 0x1p-40 : 1.0 + 0x1p-40); }
 
 // A leaf's value before shrinkage, from wide sums (NUMERICS 6).
 inline double leaf_value(Sums s, const Scale& scale, double lambda, double alpha, double max_step) {

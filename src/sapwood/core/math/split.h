@@ -1,4 +1,4 @@
-// A split: which side a code goes to, and which of two candidates wins.
+// A split: which side a code goes to, in which order the candidates of a column are considered, and which of two wins.
 #pragma once
 #include <stdint.h>
 
@@ -22,3 +22,33 @@ inline bool better(const Candidate& a, const Candidate& b) {  // across columns;
 }
 
 }  // namespace sapwood
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+// The candidates of one column, in the order that decides ties (the first of equals wins): at every cut the missing values
+// go left, then right; without missing values only right. The last cut parts values from missing ones.
+// at(bin) -> Sums; consider(left, bin, missing_left) for the cuts first .. last
+template <class At, class Consider>
+inline void for_each_candidate(int first, int last, int n_bins, Sums missing, const At& at, Consider&& consider) {
+  const bool any_missing = missing.h > 0;
+  const int end = last < n_bins - 1 ? last + 1 : n_bins - 1;
+  Sums l;
+  for (int b = 0; b < end; b++) {
+    l = l + at(b);
+    if (b < first) continue;
+    if (any_missing) consider(l + missing, b, true);
+    consider(l, b, false);
+  }
+  if (any_missing && last == n_bins - 1) consider(l + at(n_bins - 1), n_bins - 1, false);
+}
+
+// The same order over scores that are there already: right, left (cuts) by the side of missing values. -> best(score, cut, missing_left)
+template <class Take>
+inline void for_each_score(int first, int last, const double* right, const double* left, int n_left, Take&& take) {
+  for (int b = first; b <= last; b++) {
+    if (b < n_left) take(left[b], b, true);
+    take(right[b], b, false);
+  }
+}
+
+}  // namespace sapwood::inline SAPWOOD_ISA

@@ -1,4 +1,4 @@
-// The plain records that cross between kernels and drivers; no functions, so they are the same type on every path.
+// The plain records that cross between kernels and drivers: the same type for every instruction set.
 #pragma once
 #include <stdint.h>
 
@@ -58,3 +58,16 @@ struct Open {  // a node that could be split: what a growth policy orders
 };
 
 }  // namespace sapwood
+
+namespace sapwood::inline SAPWOOD_ISA {
+
+inline Sums operator+(Sums a, Sums b) { return {a.g + b.g, a.h + b.h}; }
+inline Sums operator-(Sums a, Sums b) { return {a.g - b.g, a.h - b.h}; }
+
+// Packed words: a row's narrow g << 16 | h, and sums g << 32 | h of up to PACKED_ROWS rows. g is signed, h is not.
+inline Sums unpack(int32_t row) { return {row >> 16, row & 0xffff}; }
+inline Sums unpack(int64_t sum) { return {sum >> 32, sum & 0xffffffff}; }
+inline int64_t pack(Sums s) { return (int64_t)((uint64_t)s.g << 32) + s.h; }
+inline int64_t widen(int32_t row) { return ((int64_t)(row >> 16) << 32) + (row & 0xffff); }  // as a sum of one row
+
+}  // namespace sapwood::inline SAPWOOD_ISA

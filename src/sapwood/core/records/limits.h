@@ -10,6 +10,9 @@ struct Limits {
   double colsample_bytree = 1, colsample_bylevel = 1, colsample_bynode = 1;
   int max_cat_to_onehot = 4, max_cat_threshold = 32;
   double cat_smooth = 10, cat_l2 = 10, min_data_per_group = 100;
+
+  bool at_max_depth(int depth) const { return max_depth > 0 && depth >= max_depth; }
+  int leaf_limit() const { return max_leaves > 0 ? max_leaves : 0x7fffffff; }
 };
 
 }  // namespace sapwood

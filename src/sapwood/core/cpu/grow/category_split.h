@@ -1,19 +1,22 @@
-// Categories: which sets of codes a column's split may send left (NUMERICS, categories). Enters: sums by code, of a node or a level.
-// Leaves: steps, each with one code more on the left side; a candidate is a step, and its set the codes up to there.
+// Categories: which sets of codes a column's split may send left (NUMERICS, categories).
+// Enters: sums by code, of a node or a level. Leaves: steps, each of which adds one code to the left side. Some steps are
+// candidates; a candidate's set consists of the codes up to its step.
 //
 //   few categories   | {0} | {1} | {2} | ...                              one against the rest
 //   many             ratio g / (h + cat_smooth) rises  ->   3 7 1 | ... | 5 0 2
 //                    from the front  {3} {3 7} {3 7 1}      from the back  {2} {2 0} {2 0 5}
 //
-// Nothing of this is kept with a candidate: once it has won, the same sums give the same steps again.
+// A candidate holds only its step. The winner's set is found again: the same sums give the same steps.
 #pragma once
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "cpu/grow/histogram_builder.h"
+#include "cpu/grow/node.h"
+#include "cpu/kernels/kernels.h"
 #include "math/gain.h"
 #include "records/constraints.h"
+#include "records/limits.h"
 
 namespace sapwood {
 
@@ -21,92 +24,93 @@ class Categories {
  public:
   struct Step {
     int32_t code;
-    bool fresh;  // the left side was empty before
-    bool ends;   // a candidate
+    bool starts;  // the left side was empty before
+    bool is_candidate;
   };
 
   Categories(const Limits& limits, const SplitConstraints& rules, const Scale& scale, const Penalty& plain)
       : rules_(rules),
-        few_(limits.max_cat_to_onehot),
-        most_(limits.max_cat_threshold),
+        max_onehot_(limits.max_cat_to_onehot),
+        max_codes_(limits.max_cat_threshold),
         smooth_(limits.cat_smooth),
-        group_(limits.min_data_per_group),
-        rows_(limits.min_samples_leaf > 1.0 ? limits.min_samples_leaf : 0.0),
+        min_group_(limits.min_data_per_group),
+        min_rows_(limits.min_samples_leaf > 1.0 ? limits.min_samples_leaf : 0.0),
         smooth_h_(limits.cat_smooth * h_scale(scale)),
         plain_(plain),
-        many_(plain) {
-    many_.lambda = plain.lambda + limits.cat_l2 * h_scale(scale);
+        with_cat_l2_(plain) {
+    with_cat_l2_.lambda = plain.lambda + limits.cat_l2 * h_scale(scale);
   }
 
-  bool one_by_one(int c, int n_bins) const { return n_bins <= few_ || rules_.one_by_one(c); }
-  const Penalty& penalty(int c, int n_bins) const { return one_by_one(c, n_bins) ? plain_ : many_; }
+  bool is_onehot(int c, int n_bins) const { return n_bins <= max_onehot_ || rules_.one_by_one(c); }
+  const Penalty& penalty(int c, int n_bins) const { return is_onehot(c, n_bins) ? plain_ : with_cat_l2_; }
 
-  // Of column c. rows: what `total` counts for; random: a draw that picks one size of sets.
+  // The steps of column c. rows: the weight of the rows in `total`; random: a draw that picks one size of sets, or null
   std::vector<Step> steps(int c, const ColumnHistogram& bins, Sums total, double rows, const uint64_t* random) const {
     std::vector<Step> all;
     if (total.h <= 0) return all;
     auto pick = [&](size_t n) { return random == nullptr ? -1 : (int)((unsigned __int128)*random * n >> 64); };
     const int32_t* codes = space(bins.n_codes());
-    auto live = [&](int64_t least) {
-      return kernels().codes_in_node(bins.sums, bins.packed, bins.n_codes(), least, space(bins.n_codes()));
+    auto codes_in_node = [&](int64_t min_h) {
+      return kernels().codes_in_node(bins.sums, bins.packed, bins.n_codes(), min_h, space(bins.n_codes()));
     };
-    if (one_by_one(c, bins.n)) {
-      const int used = live(1);
+    if (is_onehot(c, bins.n)) {
+      const int used = codes_in_node(1);
       for (int k = 0; k < used; k++) all.push_back({codes[k], true, random == nullptr});
-      if (random != nullptr && used > 0) all[pick(used)].ends = true;
+      if (random != nullptr && used > 0) all[pick(used)].is_candidate = true;
       return all;
     }
     const double each = rows / (double)total.h;
-    auto count = [each](int64_t h) { return (int64_t)((double)h * each + 0.5); };  // rows, as far as hessians tell
-    const int used = live(least(count, each, total.h)), most = std::min(most_, (used + 1) / 2), only = pick(most);
-    const std::vector<Live> order = ends(bins, codes, used, most);
+    auto count = [each](int64_t h) { return (int64_t)((double)h * each + 0.5); };  // rows, estimated from hessians
+    const int used = codes_in_node(min_hessian(count, each, total.h)), max_codes = std::min(max_codes_, (used + 1) / 2),
+              only = pick(max_codes);
+    const std::vector<RatioCode> order = ends(bins, codes, used, max_codes);
     for (const bool back : {false, true}) {
       Sums l;
       int64_t left = 0, group = 0;
-      for (int i = 0; i < most; i++) {
+      for (int i = 0; i < max_codes; i++) {
         const int32_t code = back ? order[order.size() - 1 - i].code : order[i].code;
         const Sums s = bins.at(code);
         l = l + s, left += count(s.h), group += count(s.h);
         all.push_back({code, i == 0, false});
-        if ((double)left < rows_ || (double)l.h < plain_.min_h) continue;
+        if ((double)left < min_rows_ || (double)l.h < plain_.min_h) continue;
         const double right = rows - (double)left;
-        if (right < rows_ || right < group_ || (double)(total.h - l.h) < plain_.min_h) break;
-        if ((double)group < group_) continue;
+        if (right < min_rows_ || right < min_group_ || (double)(total.h - l.h) < plain_.min_h) break;
+        if ((double)group < min_group_) continue;
         group = 0;
-        all.back().ends = only < 0 || i == only;
+        all.back().is_candidate = only < 0 || i == only;
       }
     }
     return all;
   }
 
-  // The codes up to a step, rising; the missing one (n_bins) may be among them.
+  // The codes up to a step, rising; the missing code (n_bins) may be among them.
   static std::vector<int32_t> set(const std::vector<Step>& steps, int last) {
     std::vector<int32_t> codes;
     for (int k = last; k >= 0; k--) {
       codes.push_back(steps[k].code);
-      if (steps[k].fresh) break;
+      if (steps[k].starts) break;
     }
     std::sort(codes.begin(), codes.end());
     return codes;
   }
 
  private:
-  struct Live {
+  struct RatioCode {
     double ratio;
     int32_t code;
-    bool operator<(const Live& o) const { return ratio < o.ratio || (ratio == o.ratio && code < o.code); }
+    bool operator<(const RatioCode& o) const { return ratio < o.ratio || (ratio == o.ratio && code < o.code); }
   };
 
-  // Room for the codes of a column: they may be many, and are asked for in every node.
+  // Scratch for the codes of a column: there may be many, and every node needs it.
   static int32_t* space(int n) {
     thread_local std::vector<int32_t> codes;
     if (codes.size() < (size_t)n + 8) codes.resize((size_t)n + 8);
     return codes.data();
   }
 
-  // The smallest hessian that counts for cat_smooth rows: from a little below, upwards.
+  // The smallest hessian that is estimated as cat_smooth rows: the search starts a little below.
   template <class Count>
-  int64_t least(const Count& count, double each, int64_t total) const {
+  int64_t min_hessian(const Count& count, double each, int64_t total) const {
     if ((double)count(total) < smooth_) return total + 1;
     int64_t h = (int64_t)std::max(1.0, (std::ceil(smooth_) - 0.5) / each * (1.0 - 0x1p-40) - 2.0);
     while ((double)count(h) < smooth_) h++;
@@ -114,44 +118,44 @@ class Categories {
   }
 
   template <class Before>
-  struct Top {  // the first `most` of all that are offered; few of many are among the first of those before them
-    int most;
+  struct Top {  // the first `n` in the order `before` of all codes that are offered
+    int n;
     Before before;
-    std::vector<Live> best = {};
-    Live bar = {};
+    std::vector<RatioCode> best = {};
+    RatioCode bar = {};
     bool full = false;
-    void offer(const Live& x) {
+    void offer(const RatioCode& x) {
       if (full && !before(x, bar)) return;
       best.push_back(x);
-      if ((int)best.size() < 3 * most) return;
-      std::nth_element(best.begin(), best.begin() + (most - 1), best.end(), before);
-      best.resize(most);
+      if ((int)best.size() < 3 * n) return;
+      std::nth_element(best.begin(), best.begin() + (n - 1), best.end(), before);
+      best.resize(n);
       bar = best.back(), full = true;
     }
     void finish() {
       std::sort(best.begin(), best.end(), before);
-      best.resize(most);
+      best.resize(n);
     }
   };
   template <class Before>
   Top(int, Before) -> Top<Before>;  // clang 14 does not deduce it
 
-  // `most` codes from either end of the order of ratios, or all of them where they are few.
-  std::vector<Live> ends(const ColumnHistogram& bins, const int32_t* codes, int used, int most) const {
-    auto live = [&](int32_t code) {
+  // The first and the last n codes in the order of ratios, or all codes where they are at most 4 n.
+  std::vector<RatioCode> ends(const ColumnHistogram& bins, const int32_t* codes, int used, int n) const {
+    auto ratio_of = [&](int32_t code) {
       const Sums s = bins.at(code);
-      return Live{(double)s.g / ((double)s.h + smooth_h_), code};
+      return RatioCode{(double)s.g / ((double)s.h + smooth_h_), code};
     };
-    if (used <= 4 * most) {
-      std::vector<Live> all;
-      for (int k = 0; k < used; k++) all.push_back(live(codes[k]));
+    if (used <= 4 * n) {
+      std::vector<RatioCode> all;
+      for (int k = 0; k < used; k++) all.push_back(ratio_of(codes[k]));
       std::sort(all.begin(), all.end());
       return all;
     }
-    Top front{most, [](const Live& a, const Live& b) { return a < b; }};
-    Top back{most, [](const Live& a, const Live& b) { return b < a; }};
+    Top front{n, [](const RatioCode& a, const RatioCode& b) { return a < b; }};
+    Top back{n, [](const RatioCode& a, const RatioCode& b) { return b < a; }};
     for (int k = 0; k < used; k++) {
-      const Live x = live(codes[k]);
+      const RatioCode x = ratio_of(codes[k]);
       front.offer(x), back.offer(x);
     }
     front.finish(), back.finish();
@@ -160,10 +164,10 @@ class Categories {
   }
 
   const SplitConstraints& rules_;
-  const int few_, most_;
-  const double smooth_, group_, rows_, smooth_h_;
+  const int max_onehot_, max_codes_;
+  const double smooth_, min_group_, min_rows_, smooth_h_;
   const Penalty& plain_;
-  Penalty many_;
+  Penalty with_cat_l2_;
 };
 
 }  // namespace sapwood

@@ -1,4 +1,4 @@
-// Frontier: the nodes that could be split, in the order of a growth policy, and how many leaves there are already.
+// Frontier: the nodes that could be split, in the order of a growth policy, and the number of leaves so far.
 #pragma once
 #include <iterator>
 #include <set>
@@ -11,13 +11,13 @@ namespace sapwood {
 class Frontier {
  public:
   Frontier(const GrowerInfo& grower, bool whole_level, int max_leaves)
-      : open_(grower.before), whole_level_(whole_level), most_(max_leaves > 0 ? max_leaves : 0x7fffffff) {}
+      : open_(grower.before), whole_level_(whole_level), max_leaves_(max_leaves) {}
 
   void open(double gain, int32_t id) { open_.insert({gain, id}); }
   bool close(double gain, int32_t id) { return open_.erase({gain, id}) != 0; }
-  bool room() const { return n_leaves_ < most_; }  // for one more leaf
+  bool room() const { return n_leaves_ < max_leaves_; }  // for one more leaf
 
-  // batch OUT: the nodes to split next, one or all that are as deep; false where none is left. depth(id): of a node
+  // batch OUT: the nodes to split next, one, or all of one depth; false: none is left. depth(id): of a node
   template <class Depth>
   bool next(const Depth& depth, std::vector<int32_t>& batch) {
     batch.clear();
@@ -31,10 +31,10 @@ class Frontier {
     return !batch.empty();
   }
 
-  // So many splits are left: the last in order will never have their turn, unless gains change. release(id): of such a node
+  // Drops the nodes that come too late in the order for the splits that are left, unless gains change. release(id): of such a node
   template <class Release>
   void trim(const Release& release) {
-    while ((int)open_.size() > most_ - n_leaves_) {
+    while ((int)open_.size() > max_leaves_ - n_leaves_) {
       release(open_.rbegin()->id);
       open_.erase(std::prev(open_.end()));
     }
@@ -43,7 +43,7 @@ class Frontier {
  private:
   std::set<Open, bool (*)(const Open&, const Open&)> open_;
   const bool whole_level_;
-  const int most_;
+  const int max_leaves_;
   int n_leaves_ = 1;
 };
 

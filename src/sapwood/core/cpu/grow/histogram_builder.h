@@ -1,87 +1,64 @@
-// HistogramBuilder: histograms of nodes, counted by one worker or by all, and the memory they live in.
-// Enters: a node's rows. Leaves: sums of gradients per slot and code, and so per column; exact, whoever counted.
+// HistogramBuilder: histograms of nodes, built by one worker or by all, and the memory they live in.
+// Enters: a node's rows. Leaves: sums of gradients per slot and code, and so per column. They are exact, whoever adds them up.
 #pragma once
 #include <string.h>
 
 #include <algorithm>
 
-#include "cpu/grow/growth.h"
+#include "cpu/grow/node_rows.h"
 #include "host/pool.h"
 
 namespace sapwood {
 
-constexpr int64_t STRIP = 32768;  // rows counted at a time: their ids and gradients stay in L2 from tile to tile
-constexpr int64_t ROW_SPLIT =
-    4096;  // rows from which workers share a node's rows rather than its slots: then the sum over workers pays
-constexpr int64_t FORK_NS = 4000;  // estimated work below which a fork (about 0.5 us) does not pay
+constexpr int64_t STRIP = 32768;     // rows read at a time: their ids and gradients stay in L2 from tile to tile
+constexpr int64_t ROW_SPLIT = 4096;  // rows from which workers share a node's rows rather than its slots
+constexpr int64_t FORK_NS = 4000;    // estimated work below which a fork (about 0.5 us) does not pay
 
-struct Segment {  // places begin .. end - 1 of a shard's row list
-  int shard;
-  int64_t begin, end;
+struct WorkerHistogram {  // one worker's own histogram while several share a node's rows
+  Memory packed, pairs;
+  int64_t rows = 0;  // in `packed` since it was last flushed
+  bool used = false, flushed = false;
 };
 
-struct Node {
-  std::vector<Segment> segments;
-  int buffer = -1;  // which row list; -1: the root's rows
-  int depth = 0;
-  int32_t left = 0;  // first child, once split
-  int64_t n_rows = 0;
-  int64_t count = 0;  // what its rows count for, where there are categories
-  int32_t set = -1;   // of the category split it has
-  Sums sum;
-  double score = 0, gain = 0;
-  double rank = 0;  // its gain, or infinity where the split is forced; above 0: worth splitting
-  Candidate best;
-  Histogram hist;
+struct HistogramBuffers {  // what HistogramBuilder keeps from tree to tree
+  std::vector<Memory> all;
+  std::vector<int64_t*> free_packed, free_pairs;
+  std::vector<WorkerHistogram> workers;
 };
 
-struct ColumnHistogram {  // of one column in one node: what a scan reads
-  const int64_t* sums;
-  bool packed;  // words, else pairs
-  int n;        // bins of values; those of missing ones follow, where they are some
-  bool missing;
-  const uint32_t* codes = nullptr;  // (n + 1) exact: of each bin, then the last of the column; null: their numbers
-  int code(int b) const { return codes == nullptr ? b : (int)codes[b]; }
-  Sums at(int b) const {
-    return packed ? Sums{sums[b] >> 32, sums[b] & 0xffffffff} : Sums{sums[2 * b], sums[2 * b + 1]};
-  }
-  Sums gone() const { return missing ? at(n) : Sums{}; }
-  int n_codes() const { return n + missing; }
-};
-
-struct TileSpan {  // slots counted together
+struct TileSpan {  // slots whose sums are accumulated together
   int group, first, width;
 };
 
 class HistogramBuilder {
  public:
-  HistogramBuilder(const GrowInput& in, Workspace& work, const std::vector<int>& columns)
+  HistogramBuilder(const GrowInput& in, HistogramBuffers& buffers, const NodeRows& rows,
+                   const std::vector<int>& columns)
       : b_(in.binned),
         l_(in.binned.layout),
         q_(in.gradients),
         weights_(in.weights),
-        chosen_(in.chosen),
+        rows_(rows),
         n_threads_(in.n_threads),
-        w_(work),
+        w_(buffers),
         k_(kernels()) {
-    w_.privates.resize(std::max<size_t>(w_.privates.size(), in.n_threads));
-    for (const Slot& s : l_.slots) codes_.push_back(s.n_codes);
+    w_.workers.resize(std::max<size_t>(w_.workers.size(), in.n_threads));
+    for (const Slot& s : l_.slots) slot_codes_.push_back(s.n_codes);
     std::vector<uint8_t> wanted(n_slots(), 0);
-    for (const int c : columns) wanted[l_.members[c].slot] = 1, n_codes += used(c);
-    const bool every = (int)columns.size() == b_.n_columns;  // else more narrow tiles, so that some are not wanted
-    const int narrowest = std::max(4, std::min(GROUP, n_slots() / in.n_threads));  // a slice for every worker
+    for (const int c : columns) wanted[l_.members[c].slot] = 1, total_codes += n_codes(c);
+    const bool every =
+        (int)columns.size() == b_.n_columns;  // else narrower tiles, so that some hold no column of the tree
+    const int min_slice = std::max(4, std::min(GROUP, n_slots() / in.n_threads));  // a slice for every worker
     for (int g = 0; g < (int)l_.groups.size(); g++) {
       const Group& group = l_.groups[g];
-      const int widest = q_.packed == nullptr ? TILE / 2
-                         : every              ? GROUP
-                                              : TILE,
-                n_tiles = (group.width + widest - 1) / widest;
+      const int max_width = q_.packed == nullptr ? TILE / 2 : every ? GROUP : TILE;
+      const int n_tiles = (group.width + max_width - 1) / max_width;
       for (int t = 0; t < n_tiles; t++) {
         const int first = group.first + group.width * t / n_tiles, last = group.first + group.width * (t + 1) / n_tiles;
         if (std::find(wanted.begin() + first, wanted.begin() + last, 1) == wanted.begin() + last) continue;
         tiles.push_back({g, first, last - first});
         for (int s = first; s < last; s++) active_slots_.push_back(s);
-        const int n_slices = std::max(1, (last - first) / narrowest);
+        const int n_slices = std::max(1, (last - first) / min_slice);
         for (int k = 0; k < n_slices; k++) {
           const int from = first + (last - first) * k / n_slices, to = first + (last - first) * (k + 1) / n_slices;
           slices.push_back({g, from, to - from});
@@ -91,35 +68,7 @@ class HistogramBuilder {
   }
 
   std::vector<TileSpan> tiles, slices;  // slices: tiles cut up for several workers
-  int64_t n_codes = 0;                  // over the columns of the tree
-
-  const int32_t* rows(const Node& n, const Segment& s) const {
-    if (n.buffer >= 0) return w_.lists[s.shard].rows[n.buffer].as<int32_t>() + s.begin;
-    return chosen_ == nullptr ? nullptr : (*chosen_)[s.shard].data() + s.begin;
-  }
-  // Whether the root's gradients are read where the rounds keep them, so that list 1 may not overwrite them while rows stay there.
-  bool root_in_place() const { return chosen_ == nullptr || q_.listed; }
-  int32_t* packed_list(int shard, int buffer) const {
-    const Workspace::Lists& lists = w_.lists[shard];
-    if (buffer == 1 && w_.kept.on && root_in_place()) return lists.spare.as<int32_t>();
-    return buffer == 0 ? lists.packed.as<int32_t>() : q_.packed + b_.shards[shard].first;
-  }
-  const int32_t* packed(const Node& n, const Segment& s) const {
-    if (q_.packed == nullptr) return nullptr;
-    if (n.buffer >= 0) return packed_list(s.shard, n.buffer) + s.begin;
-    return (root_in_place() ? q_.packed + b_.shards[s.shard].first : w_.lists[s.shard].root_packed.as<int32_t>()) +
-           s.begin;
-  }
-
-  template <class F>
-  void each_row(const Node& n, F&& f) const {  // f(shard, row)
-    const bool some = n.buffer < 0 && w_.kept.on;
-    for (const Segment& s : n.segments) {
-      const int32_t* ids = rows(n, s);
-      for (int64_t i = s.begin; i < s.end; i++)
-        if (!some || w_.kept.has(s.shard, i)) f(b_.shards[s.shard], ids == nullptr ? i : ids[i - s.begin]);
-    }
-  }
+  int64_t total_codes = 0;              // over the columns of the tree
 
   int n_slots() const { return (int)l_.slots.size(); }
   size_t slot_words(bool packed) const { return l_.n_slot_sums * (packed ? 1 : 2); }
@@ -127,8 +76,8 @@ class HistogramBuilder {
   Histogram acquire(bool packed) {
     auto& free = packed ? w_.free_packed : w_.free_pairs;
     if (free.empty()) {
-      w_.histograms.emplace_back(l_.n_sums * (packed ? 8 : 16) + 64);
-      free.push_back(w_.histograms.back().as<int64_t>());
+      w_.all.emplace_back(l_.n_sums * (packed ? 8 : 16) + 64);
+      free.push_back(w_.all.back().as<int64_t>());
     }
     int64_t* data = free.back();
     free.pop_back();
@@ -140,32 +89,36 @@ class HistogramBuilder {
   }
   int64_t* slot(const Histogram& h, int s) const { return h.data + l_.slot_at[s] * (h.packed ? 1 : 2); }
   int64_t* column(const Histogram& h, int c) const { return h.data + l_.column_at[c] * (h.packed ? 1 : 2); }
-  int64_t codes(int s) const { return codes_[s]; }
-  int64_t used(int c) const { return b_.n_bins[c] + 1; }  // codes of a column
+  ColumnHistogram column_histogram(const Histogram& h, int c) const {
+    return {column(h, c), h.packed, b_.n_bins[c], b_.has_missing[c] != 0};
+  }
+  int64_t n_slot_codes(int s) const { return slot_codes_[s]; }
+  int64_t n_codes(int c) const { return b_.n_bins[c] + 1; }  // of a column, the missing code included
 
   bool fits_packed(int64_t n_rows) const { return q_.packed != nullptr && n_rows <= PACKED_ROWS; }
 
   template <class F>
-  void touched(int first, int last, F&& f) const {
+  void each_active_slot(int first, int last, F&& f) const {
     for (auto s = std::lower_bound(active_slots_.begin(), active_slots_.end(), first);
          s != active_slots_.end() && *s < last; s++)
       f(*s);
   }
 
-  void clear(const Histogram& h, int s) const { memset(slot(h, s), 0, (size_t)codes(s) * (h.packed ? 8 : 16)); }
+  size_t n_words(const Histogram& h, int s) const { return (size_t)n_slot_codes(s) * (h.packed ? 1 : 2); }
+  void clear(const Histogram& h, int s) const { memset(slot(h, s), 0, n_words(h, s) * 8); }
 
   // Adds some rows of a node to a histogram, one tile: packed words where gradients are, else pairs.
   void accumulate_tile(const Node& n, const Segment& s, const TileSpan& t, int64_t* hist) const {
-    accumulate_tile(n, s, t, packed(n, s), hist);
+    accumulate_tile(n, s, t, rows_.packed(n, s), hist);
   }
   void accumulate_tile(const Node& n, const Segment& s, const TileSpan& t, const int32_t* words, int64_t* hist) const {
     const Group& g = l_.groups[t.group];
     const Shard& shard = b_.shards[s.shard];
     const char* codes = (const char*)b_.group(shard, g) + (t.first - g.first) * g.code_bytes;
     const size_t* at = &l_.slot_at[t.first];
-    const int32_t* ids = rows(n, s);
+    const int32_t* ids = rows_.rows(n, s);
     const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
-    if (g.code_bytes == 0) return count_lists(n, s, t.first, words, hist + at[0] * (words == nullptr ? 2 : 1));
+    if (g.code_bytes == 0) return accumulate_lists(n, s, t.first, words, hist + at[0] * (words == nullptr ? 2 : 1));
     codes += (size_t)begin * g.stride * g.code_bytes;
     if (words == nullptr)
       k_.histogram_pairs(codes, g.code_bytes == 2, g.stride, t.width, ids, n_rows, q_.search + shard.first + begin,
@@ -175,10 +128,10 @@ class HistogramBuilder {
     else k_.histogram((const uint8_t*)codes, g.stride, t.width, ids, n_rows, words, hist + at[0]);
   }
 
-  void count_lists(const Node& n, const Segment& s, int slot, const int32_t* words, int64_t* hist) const {
+  void accumulate_lists(const Node& n, const Segment& s, int slot, const int32_t* words, int64_t* hist) const {
     const Shard& shard = b_.shards[s.shard];
     const RowCodes& lists = shard.lists[slot - l_.first_list];
-    const int32_t* ids = rows(n, s);
+    const int32_t* ids = rows_.rows(n, s);
     const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
     const uint32_t* offset = lists.offset.as<uint32_t>() + begin;
     const uint16_t* codes = lists.codes.as<uint16_t>();
@@ -188,17 +141,17 @@ class HistogramBuilder {
                                weights_.whole ? weights_.repeats.data() + shard.first + begin : nullptr, hist);
   }
 
-  // Sums of the usual codes of thin columns, in slots first .. last - 1: what the others leave of the node's.
-  void complete(const Histogram& h, Sums total, int first, int last) const {
-    touched(first, last, [&](int s) {
+  // Sums of the default codes of sparse columns in slots first .. last - 1: the node's sum less those of the other codes.
+  void fill_default_bins(const Histogram& h, Sums total, int first, int last) const {
+    each_active_slot(first, last, [&](int s) {
       if (!l_.slots[s].shared) return;
       for (const int c : l_.slots[s].columns) {
         int64_t* sums = column(h, c);
         const Member& m = l_.members[c];
         if (h.packed) {
           int64_t others = 0;
-          for (uint32_t b = 0; b < m.n; b++) others += sums[b];  // the usual one's are 0 until now
-          sums[m.default_code] = total.g * 4294967296 + total.h - others;
+          for (uint32_t b = 0; b < m.n; b++) others += sums[b];  // the default code's is 0 until now
+          sums[m.default_code] = pack(total) - others;
         } else {
           Sums others;
           for (uint32_t b = 0; b < m.n; b++) others.g += sums[2 * b], others.h += sums[2 * b + 1];
@@ -208,14 +161,14 @@ class HistogramBuilder {
     });
   }
 
-  Sums total(const Node& n) const {  // of a node's rows
+  Sums total(const Node& n) const {  // of a node's rows in this process
     Sums sum;
     for (const Segment& s : n.segments) {
-      const int32_t *ids = rows(n, s), *words = packed(n, s);
+      const int32_t *ids = rows_.rows(n, s), *words = rows_.packed(n, s);
       const int64_t first = b_.shards[s.shard].first;
       for (int64_t i = 0; i < s.end - s.begin; i++) {
         if (words != nullptr) {
-          sum.g += words[i] >> 16, sum.h += words[i] & 0xffff;
+          sum = sum + unpack(words[i]);
           continue;
         }
         const int64_t r = first + (ids == nullptr ? s.begin + i : ids[i]), w = weights_.whole ? weights_.of(r) : 1;
@@ -240,12 +193,12 @@ class HistogramBuilder {
   // Too many rows for packed words: count into a private packed histogram and flush it in time.
   void build_flushing(const Node& n, const Histogram& h, int worker, const std::vector<TileSpan>& tiles,
                       size_t first_tile, size_t last_tile) {
-    WorkerHistogram& mine = own(worker);
+    WorkerHistogram& mine = worker_histogram(worker);
     int64_t held = 0;
     auto flush = [&] {
       for (size_t t = first_tile; t < last_tile; t++)
         for (int s = tiles[t].first; s < tiles[t].first + tiles[t].width; s++)
-          k_.flush(mine.packed.as<int64_t>() + l_.slot_at[s], slot(h, s), codes(s));
+          k_.flush(mine.packed.as<int64_t>() + l_.slot_at[s], slot(h, s), n_slot_codes(s));
       held = 0;
     };
     for (const Segment& s : n.segments)
@@ -258,8 +211,8 @@ class HistogramBuilder {
     flush();
   }
 
-  WorkerHistogram& own(int worker) {  // all zero when handed out, and handed back all zero
-    WorkerHistogram& mine = w_.privates[worker];
+  WorkerHistogram& worker_histogram(int worker) {  // all zero when handed out, and handed back all zero
+    WorkerHistogram& mine = w_.workers[worker];
     const bool packs = q_.packed != nullptr;
     if (packs && mine.packed.size() == 0) {
       mine.packed = Memory(slot_words(true) * 8);
@@ -273,41 +226,42 @@ class HistogramBuilder {
     memset(mine.pairs.as<char>(), 0, mine.pairs.size());
   }
 
-  // The histogram of a node by all workers: strips of rows into private histograms, then slots summed over the workers.
-  // This sum is the [reduce] seam: other holders of rows would add their integers here. `after` runs on each summed span of slots.
+  // The histogram of a node by all workers: strips of rows into their own histograms, which are then summed slot by slot.
+  // after(first, last, span) runs on each summed span of slots.
   template <class After>
   void build_parallel(const Node& n, const Histogram& h, After&& after) {
     strips_.clear();
     const int64_t step = std::max<int64_t>(512, std::min<int64_t>(STRIP, n.n_rows / (4 * n_threads_) + 1));
     for (const Segment& s : n.segments)
       for (int64_t at = s.begin; at < s.end; at += step) strips_.push_back({s.shard, at, std::min(s.end, at + step)});
-    for (WorkerHistogram& p : w_.privates) p.used = p.flushed = false, p.rows = 0;
+    for (WorkerHistogram& p : w_.workers) p.used = p.flushed = false, p.rows = 0;
     const bool packs = q_.packed != nullptr;
     run(n_threads_, (int64_t)strips_.size(), [&](int64_t k, int worker) {
-      WorkerHistogram& mine = own(worker);
+      WorkerHistogram& mine = worker_histogram(worker);
       const Segment& s = strips_[k];
       mine.used = true;
       if (packs && mine.rows + s.end - s.begin > PACKED_ROWS) {
         if (mine.pairs.size() == 0) zero_pairs(mine);
         for (const int c : active_slots_)
-          k_.flush(mine.packed.as<int64_t>() + l_.slot_at[c], mine.pairs.as<int64_t>() + 2 * l_.slot_at[c], codes(c));
+          k_.flush(mine.packed.as<int64_t>() + l_.slot_at[c], mine.pairs.as<int64_t>() + 2 * l_.slot_at[c],
+                   n_slot_codes(c));
         mine.rows = 0, mine.flushed = true;
       }
       mine.rows += s.end - s.begin;
       for (const TileSpan& t : tiles) accumulate_tile(n, s, t, (packs ? mine.packed : mine.pairs).as<int64_t>());
     });
     spans([&](int first, int last, int span) {
-      touched(first, last, [&](int s) {
+      each_active_slot(first, last, [&](int s) {
         clear(h, s);
-        for (WorkerHistogram& p : w_.privates) {
+        for (WorkerHistogram& p : w_.workers) {
           if (!p.used) continue;
           int64_t *mine = packs ? p.packed.as<int64_t>() + l_.slot_at[s] : nullptr,
                   *wide = !packs || p.flushed ? p.pairs.as<int64_t>() + 2 * l_.slot_at[s] : nullptr;
-          if (h.packed) k_.add(slot(h, s), mine, codes(s));
-          else if (packs) k_.flush(mine, slot(h, s), codes(s));
-          if (wide != nullptr) k_.add(slot(h, s), wide, 2 * codes(s));
-          if (packs && h.packed) memset(mine, 0, (size_t)codes(s) * 8);
-          if (wide != nullptr) memset(wide, 0, (size_t)codes(s) * 16);
+          if (h.packed) k_.add(slot(h, s), mine, n_slot_codes(s));
+          else if (packs) k_.flush(mine, slot(h, s), n_slot_codes(s));
+          if (wide != nullptr) k_.add(slot(h, s), wide, 2 * n_slot_codes(s));
+          if (packs && h.packed) memset(mine, 0, (size_t)n_slot_codes(s) * 8);
+          if (wide != nullptr) memset(wide, 0, (size_t)n_slot_codes(s) * 16);
         }
       });
       after(first, last, span);
@@ -321,26 +275,26 @@ class HistogramBuilder {
     run(n_threads_, n, [&](int64_t k, int) { f((int)(n_slots() * k / n), (int)(n_slots() * (k + 1) / n), (int)k); });
   }
 
-  int64_t count_ns(int64_t n_rows) const {
+  int64_t build_ns(int64_t n_rows) const {  // 0.4 ns a row and slot
     return n_rows * (int64_t)active_slots_.size() * 2 / 5;
-  }  // 0.4 ns a row and slot
+  }
   bool many_tiles(size_t n_jobs) const { return n_slots() > 64 && n_jobs * slices.size() >= 4 * (size_t)n_threads_; }
 
   // parent - small = large, in the parent's memory; packed anew where the words have become narrow enough.
   void subtract(const Histogram& parent, const Histogram& small, const Histogram& large, int first, int last) const {
-    touched(first, last, [&](int s) {
+    each_active_slot(first, last, [&](int s) {
       int64_t* rest = slot(parent, s);
       const int64_t* x = slot(small, s);
-      if (parent.packed == small.packed) k_.subtract(rest, x, codes(s) * (parent.packed ? 1 : 2));
-      else k_.subtract_packed(rest, x, codes(s));
-      if (large.data != parent.data) k_.pack(slot(large, s), rest, codes(s));
+      if (parent.packed == small.packed) k_.subtract(rest, x, n_slot_codes(s) * (parent.packed ? 1 : 2));
+      else k_.subtract_packed(rest, x, n_slot_codes(s));
+      if (large.data != parent.data) k_.pack(slot(large, s), rest, n_slot_codes(s));
     });
   }
 
   // The sums of the columns that share slots first .. last - 1, from those of the slots.
   void marginalise(const Histogram& h, int first, int last) const {
     if (l_.n_sums == l_.n_slot_sums) return;
-    touched(first, last, [&](int s) {
+    each_active_slot(first, last, [&](int s) {
       if (!l_.slots[s].fused()) return;
       const int width = h.packed ? 1 : 2;
       int n[MAX_MEMBERS], n_members = 0;
@@ -354,9 +308,16 @@ class HistogramBuilder {
     });
   }
 
-  Sums at(const Histogram& h, int c, int b) const {
-    const int64_t* x = column(h, c);
-    return h.packed ? Sums{x[b] >> 32, x[b] & 0xffffffff} : Sums{x[2 * b], x[2 * b + 1]};
+  // Adds the sums of the other holders' rows to these histograms, by one call for all of them.
+  void reduce(const std::vector<Histogram>& all) const {
+    if (b_.reduce == nullptr) return;
+    std::vector<int64_t> sums;
+    for (const Histogram& h : all)
+      for (const int s : active_slots_) sums.insert(sums.end(), slot(h, s), slot(h, s) + n_words(h, s));
+    reduce_sum(b_.reduce.get(), sums.data(), sums.size());
+    const int64_t* from = sums.data();
+    for (const Histogram& h : all)
+      for (const int s : active_slots_) memcpy(slot(h, s), from, n_words(h, s) * 8), from += n_words(h, s);
   }
 
  private:
@@ -364,12 +325,12 @@ class HistogramBuilder {
   const Layout& l_;
   const Gradients& q_;
   const RowWeights& weights_;
-  const std::vector<std::vector<int32_t>>* chosen_;
+  const NodeRows& rows_;
   int n_threads_;
-  Workspace& w_;
+  HistogramBuffers& w_;
   const Kernels& k_;
-  std::vector<int> codes_;         // (slots), side by side
-  std::vector<int> active_slots_;  // the slots of the tree and their tile mates: what histograms hold
+  std::vector<int> slot_codes_;    // (slots)
+  std::vector<int> active_slots_;  // the slots of the tree's columns, and those in the same tiles: what histograms hold
   std::vector<Segment> strips_;
 };
 

@@ -1,5 +1,6 @@
-// Partition by a column of which only some rows are listed: two rising lists of rows, the node's and the column's, meet.
-// Enters: a node's rows and a column's entries. Leaves: one bit a row, as `mark` does.
+// Partition by a sparse column: the node's row list and the column's list of rows with other codes than the default, both
+// rising, are intersected.
+// Enters: a node's rows and a column's entries. Leaves: one bit a row, as the kernel `mark` writes it.
 #pragma once
 #include <string.h>
 
@@ -8,16 +9,16 @@
 
 namespace sapwood {
 
-// The first of `at` .. `end` - 1 that is not below `row`, by growing steps: near ones are found soon.
+// The first place of at .. end - 1 whose row is not below `row`, by steps that double.
 inline const int32_t* gallop(const int32_t* at, const int32_t* end, int32_t row) {
   int64_t step = 1;
   while (step < end - at && at[step] < row) at += step, step *= 2;
   return std::lower_bound(at, at + std::min<int64_t>(step + 1, end - at), row);
 }
 
-inline int64_t mark_listed(const PartitionArgs& a, const Entries& column, uint32_t default_code) {
+inline int64_t mark_sparse(const PartitionArgs& a, const Entries& column, uint32_t default_code) {
   auto goes_right = [&](uint32_t code) { return code - a.split.low < a.split.length; };
-  const bool other = goes_right(default_code);  // where rows that are not listed go
+  const bool other = goes_right(default_code);  // whether rows of the default code go right
   memset(a.bits, other ? 0xff : 0, (size_t)(a.n + 63) / 64 * 8);
   int64_t right = other ? a.n : 0;
   auto put = [&](int64_t i, uint16_t code) {
@@ -32,7 +33,7 @@ inline int64_t mark_listed(const PartitionArgs& a, const Entries& column, uint32
                 *end = std::upper_bound(entry, column.rows + column.n, high);
   if (a.rows == nullptr) {
     for (; entry < end; entry++) put(*entry - a.first, column.codes[entry - column.rows]);
-  } else if (end - entry < a.n) {  // the shorter list is walked, the longer one searched
+  } else if (end - entry < a.n) {  // walk the shorter list, search the longer one
     for (const int32_t* row = a.rows; entry < end; entry++) {
       row = gallop(row, a.rows + a.n, *entry);
       if (*row == *entry) put(row - a.rows, column.codes[entry - column.rows]);

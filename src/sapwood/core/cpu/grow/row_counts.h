@@ -1,6 +1,7 @@
-// RowCounts: rows by slot and code, of nodes whose best cuts might leave a side too few of them (NUMERICS 5). Hessians settle most cuts.
-// Enters: a node and a column that a scan asks for. Leaves: its counts, taken with its neighbours' and, of a larger child, by what
-// the smaller one leaves of the parent's, where those have been asked for.
+// RowCounts: rows by slot and code, for min_samples_leaf where hessians do not count rows (NUMERICS 5). A bound by hessians
+// decides most candidates, so counts are taken lazily: for the node and column that a scan needs, together with the slots beside it.
+// The larger child's are its parent's less the smaller child's, where the parent has them.
+// Where other holders have rows too, counts cannot be lazy: `prepare` takes and reduces them before a search.
 #pragma once
 #include <mutex>
 #include <span>
@@ -9,27 +10,56 @@
 
 namespace sapwood {
 
+struct
+    RootCounts {  // what RowCounts keeps from tree to tree: the root's counts are the same in every tree without a sample
+  Memory counts;
+  std::vector<uint8_t> counted;  // (slots)
+};
+
 class RowCounts {
  public:
-  RowCounts(const GrowInput& in, Workspace& work, HistogramBuilder& tally, const std::vector<Node>& nodes)
-      : b_(in.binned), all_rows_(in.chosen == nullptr), w_(work), t_(tally), nodes_(nodes) {}
+  RowCounts(const GrowInput& in, RootCounts& root, HistogramBuilder& builder, const NodeRows& rows,
+            const std::vector<Node>& nodes, const std::vector<int>& columns)
+      : b_(in.binned),
+        weights_(in.weights),
+        all_rows_(in.sampled_rows == nullptr),
+        root_(root),
+        builder_(builder),
+        rows_(rows),
+        nodes_(nodes),
+        columns_(columns) {}
 
-  // By code of a column; its slot and those before `last` are the asking worker's.
-  std::span<const int64_t> column(int32_t id, int c, int last) {
-    const int slot = b_.layout.members[c].slot;
-    Entry& e = entry(id);
-    if (e.state[slot] != TAKEN) {
-      const Group& group = b_.layout.groups[group_of(slot)];
-      const int most = std::min({last, slot + MAX_ADJACENT_SLOTS, group.first + group.width});
-      int end = slot + 1;
-      while (end < most && e.state[end] == e.state[slot]) end++;
-      if (e.state[slot] == PARENT) subtract(e, slot, end);
-      else take(id, e, slot, end);
-    }
-    return {t_.column(e.hist, c), (size_t)(b_.n_bins[c] + b_.has_missing[c])};
+  // Rows of a node by code of a column, the missing code last; what they count for, where there are weights. `room` may be
+  // used to hold them. The column's slot and those before `last` belong to the calling worker; 0: no slot does.
+  std::span<const int64_t> of(int32_t id, int c, int last, std::vector<int64_t>& room) {
+    if (b_.reduce != nullptr) return {reduced_[id].data() + offset_[c], (size_t)builder_.n_codes(c)};
+    if (!weights_.given && last > 0) return lazy(id, c, last);
+    count_codes(nodes_[id], c, room);
+    return room;
   }
 
-  // Before the children of a node are searched: the larger one has the parent's counts, until it asks for its own.
+  // With other holders of rows: counts the rows of these nodes by all columns of the tree, and reduces them in one call.
+  void prepare(const NodeIds& ids) {
+    if (b_.reduce == nullptr) return;
+    if (offset_.empty()) {
+      offset_.resize(b_.n_columns);
+      for (const int c : columns_) offset_[c] = total_, total_ += (size_t)builder_.n_codes(c);
+    }
+    std::vector<int64_t> all, one;
+    for (const int32_t id : ids)
+      for (const int c : columns_) {
+        count_codes(nodes_[id], c, one);
+        all.insert(all.end(), one.begin(), one.end());
+      }
+    reduce_sum(b_.reduce.get(), all.data(), all.size());
+    if (reduced_.size() < nodes_.size()) reduced_.resize(nodes_.size());
+    for (size_t k = 0; k < ids.size(); k++) {
+      const auto from = all.begin() + (int64_t)(k * total_);
+      reduced_[ids[k]].assign(from, from + (int64_t)total_);
+    }
+  }
+
+  // Before the children of a node are searched: the larger one takes over the parent's counts.
   void split(int32_t parent, int32_t small, int32_t large) {
     if (entries_.size() < nodes_.size()) entries_.resize(nodes_.size());
     Entry& e = entries_[large];
@@ -37,14 +67,15 @@ class RowCounts {
     e.small = small;
     for (uint8_t& s : e.state) s = s == TAKEN ? PARENT : NONE;
   }
-  // Once they are.
-  void settle(int32_t large) {
+  // Once they are searched: what is still the parent's is of no use.
+  void drop_parent_counts(int32_t large) {
     for (uint8_t& s : entries_[large].state)
       if (s == PARENT) s = NONE;
   }
   void release(int32_t id) {
+    if ((size_t)id < reduced_.size()) reduced_[id] = {};
     if ((size_t)id >= entries_.size()) return;
-    t_.release(entries_[id].hist);
+    builder_.release(entries_[id].hist);
     entries_[id].state.clear();
   }
 
@@ -57,6 +88,36 @@ class RowCounts {
     int32_t small = -1;
   };
 
+  std::span<const int64_t> lazy(int32_t id, int c, int last) {
+    const int slot = b_.layout.members[c].slot;
+    Entry& e = entry(id);
+    if (e.state[slot] != TAKEN) {
+      const Group& group = b_.layout.groups[group_of(slot)];
+      const int max_end = std::min({last, slot + MAX_ADJACENT_SLOTS, group.first + group.width});
+      int end = slot + 1;
+      while (end < max_end && e.state[end] == e.state[slot]) end++;
+      if (e.state[slot] == PARENT) subtract(e, slot, end);
+      else take(id, e, slot, end);
+    }
+    return {builder_.column(e.hist, c), (size_t)(b_.n_bins[c] + b_.has_missing[c])};
+  }
+
+  void count_codes(const Node& n, int c, std::vector<int64_t>& count) const {
+    const int slot = b_.layout.members[c].slot;
+    count.assign((size_t)builder_.n_codes(c), 0);
+    if (b_.layout.slots[slot].lists()) {
+      rows_.each_row(n, [&](const Shard& shard, int64_t row) {
+        count[b_.split_code(shard, c, row)] += weights_.of(shard.first + row);
+      });
+      return;
+    }
+    std::vector<int64_t> by_slot((size_t)builder_.n_slot_codes(slot), 0);
+    rows_.each_row(n, [&](const Shard& shard, int64_t row) {
+      by_slot[b_.slot_code(shard, slot, row)] += weights_.of(shard.first + row);
+    });
+    b_.layout.each_code(c, [&](uint32_t k, uint32_t code) { count[code] += by_slot[k]; });
+  }
+
   int group_of(int slot) const {
     const auto& groups = b_.layout.groups;
     const auto behind = [](int s, const Group& g) { return s < g.first; };
@@ -65,11 +126,11 @@ class RowCounts {
 
   Entry& entry(int32_t id) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (entries_.size() < nodes_.size()) entries_.resize(nodes_.size());  // of the root; others have been split off
+    if (entries_.size() < nodes_.size()) entries_.resize(nodes_.size());  // the root's; `split` does it for others
     Entry& e = entries_[id];
-    if (e.state.empty()) e.hist = t_.acquire(true), e.state.assign(t_.n_slots(), NONE);
-    if (id == 0 && all_rows_ && w_.root_counted.empty())
-      w_.root_counts = Memory(t_.slot_words(true) * 8), w_.root_counted.assign(t_.n_slots(), 0);
+    if (e.state.empty()) e.hist = builder_.acquire(true), e.state.assign(builder_.n_slots(), NONE);
+    if (id == 0 && all_rows_ && root_.counted.empty())
+      root_.counts = Memory(builder_.slot_words(true) * 8), root_.counted.assign(builder_.n_slots(), 0);
     return e;
   }
 
@@ -80,8 +141,8 @@ class RowCounts {
       while (stop < end && small.state[stop] != TAKEN) stop++;
       if (stop > s) take(e.small, small, s, stop);
     }
-    t_.subtract(e.hist, small.hist, e.hist, first, end);
-    t_.marginalise(e.hist, first, end);
+    builder_.subtract(e.hist, small.hist, e.hist, first, end);
+    builder_.marginalise(e.hist, first, end);
     std::fill(e.state.begin() + first, e.state.begin() + end, TAKEN);
   }
 
@@ -89,42 +150,49 @@ class RowCounts {
     const Node& n = nodes_[id];
     if (id == 0 && all_rows_) copy_root(e, first, end);
     else count(n, e.hist, first, end);
-    t_.complete(e.hist, {0, n.n_rows}, first, end);
-    t_.marginalise(e.hist, first, end);
+    builder_.fill_default_bins(e.hist, {0, n.n_rows}, first, end);
+    builder_.marginalise(e.hist, first, end);
     std::fill(e.state.begin() + first, e.state.begin() + end, TAKEN);
   }
 
   void copy_root(Entry& e, int first, int end) {
-    const Histogram kept{w_.root_counts.as<int64_t>(), true};
+    const Histogram kept{root_.counts.as<int64_t>(), true};
     for (int s = first; s < end; s++) {
-      if (!w_.root_counted[s]) count(nodes_[0], kept, s, s + 1);
-      w_.root_counted[s] = 1;
-      memcpy(t_.slot(e.hist, s), t_.slot(kept, s), (size_t)t_.codes(s) * 8);
+      if (!root_.counted[s]) count(nodes_[0], kept, s, s + 1);
+      root_.counted[s] = 1;
+      memcpy(builder_.slot(e.hist, s), builder_.slot(kept, s), (size_t)builder_.n_slot_codes(s) * 8);
     }
   }
 
   void count(const Node& n, const Histogram& h, int first, int end) const {
     constexpr int64_t STEP = 4096;
     static const std::vector<int32_t> ones(STEP, 1);
-    const bool some = n.buffer < 0 && w_.kept.on;
     int32_t live[STEP];
-    for (int s = first; s < end; s++) t_.clear(h, s);
+    for (int s = first; s < end; s++) builder_.clear(h, s);
     for (const Segment& s : n.segments)
       for (int64_t at = s.begin; at < s.end; at += STEP) {
         const Segment step{s.shard, at, std::min(s.end, at + STEP)};
-        if (const uint64_t* bits = some ? w_.kept.bits(s.shard, at) : nullptr; some)
+        const uint64_t* bits = rows_.live(n, s.shard, at);
+        if (bits != nullptr)
           for (int64_t i = 0; i < step.end - at; i++) live[i] = bits[i / 64] >> (i % 64) & 1;
-        t_.accumulate_tile(n, step, {group_of(first), first, end - first}, some ? live : ones.data(), h.data);
+        builder_.accumulate_tile(n, step, {group_of(first), first, end - first}, bits != nullptr ? live : ones.data(),
+                                 h.data);
       }
   }
 
   const Binned& b_;
+  const RowWeights& weights_;
   const bool all_rows_;
-  Workspace& w_;
-  HistogramBuilder& t_;
+  RootCounts& root_;
+  HistogramBuilder& builder_;
+  const NodeRows& rows_;
   const std::vector<Node>& nodes_;
+  const std::vector<int>& columns_;
   std::vector<Entry> entries_;  // by node
   std::mutex mutex_;
+  std::vector<std::vector<int64_t>> reduced_;  // by node: (total_) counts of all holders' rows
+  std::vector<size_t> offset_;                 // (n_columns) of a column in them
+  size_t total_ = 0;
 };
 
 }  // namespace sapwood

@@ -1,5 +1,5 @@
-// SplitRanker: what splits are compared by, where it is not the fall of the loss alone (NUMERICS, judging splits).
-// Enters: the scores of columns' best splits. Leaves: what they are worth to the user, and some luck.
+// SplitRanker: how the best splits of columns are compared, where it is not by the loss alone (NUMERICS, judging splits):
+// feature weights, penalties for a column's first use, the noise of random_strength, cosine scores.
 #pragma once
 #include <stdint.h>
 
@@ -13,50 +13,42 @@ namespace sapwood {
 
 class SplitRanker {
  public:
-  // deviation: of the luck, in the units of the search; unit: of its scores, squared in gradients
-  SplitRanker(const SplitPreference& taste, double deviation, double unit, uint64_t seed, uint64_t tree)
-      : preference_(taste), used_{taste.used}, deviation_(deviation), seed_(seed), tree_(tree) {
-    price_ = taste.cosine ? 1.0 / __builtin_sqrt(unit) : 2.0 / unit;
+  // noise_scale: standard deviation of the noise, in the units of the search; gain_scale: what a unit of its scores is worth
+  SplitRanker(const SplitPreference& preference, double noise_scale, double gain_scale, uint64_t seed, uint64_t tree)
+      : preference_(preference), used_{preference.used}, noise_scale_(noise_scale), seed_(seed), tree_(tree) {
+    penalty_scale_ = preference.cosine ? 1.0 / __builtin_sqrt(gain_scale) : 2.0 / gain_scale;
   }
 
   bool cosine() const { return preference_.cosine; }
-  bool compares() const { return deviation_ > 0.0 || !preference_.weight.empty() || !preference_.penalty.empty(); }
-
-  static CosineParts angle(Sums s, const Penalty& p) {
-    return s.h > 0 ? cosine_parts((double)s.g, (double)s.h, p) : CosineParts{};
-  }
-  static double cosine_of(Sums s, const Penalty& p) { return length(angle(s, p)); }
-  static double cosine_of(Sums l, Sums r, const Penalty& p) {
-    const CosineParts a = angle(l, p), b = angle(r, p);
-    return length({a.along + b.along, a.square + b.square});
+  bool adjusts() const {  // scores are compared after `adjusted_score`
+    return noise_scale_ > 0.0 || !preference_.weight.empty() || !preference_.penalty.empty();
   }
 
-  // Of a column's best score `s`, in a node (or a level) that scores `p`; -inf: it is not worth its price.
-  double favour(double s, double p, int32_t id, int column) const {
+  // What the best score `s` of a column is compared by, in a node or level of score `p`; -inf: not worth the penalty.
+  double adjusted_score(double s, double p, int32_t id, int column) const {
     if (!preference_.weight.empty()) s = p + preference_.weight[column] * (s - p);
-    if (!preference_.penalty.empty() && !used_[id][column]) s = s - preference_.penalty[column] * price_;
-    if (!(s > worth(p))) return -INF;
-    if (deviation_ == 0.0) return s;
+    if (!preference_.penalty.empty() && !used_[id][column]) s = s - preference_.penalty[column] * penalty_scale_;
+    if (!(s > must_exceed(p))) return -INF;
+    if (noise_scale_ == 0.0) return s;
     return (preference_.cosine ? s : __builtin_sqrt(s > 0.0 ? s : 0.0)) +
-           deviation_ * normal(draw(key(seed_, RANDOM_STRENGTH, tree_, id), column));
+           noise_scale_ * normal(draw(key(seed_, RANDOM_STRENGTH, tree_, id), column));
   }
 
-  // Of the columns' best splits, in any order.
+  // The winner among the best splits of columns; `p`: the score of the node or level. Of equals the lower column wins.
   template <class Split>
   Split best(const std::vector<Split>& found, double p, int32_t id) const {
     Split best;
     double top = -INF;
     for (const Split& s : found) {
       if (s.column < 0) continue;
-      const double rank = compares() ? favour(s.score, p, id, s.column) : s.score;
+      const double rank = adjusts() ? adjusted_score(s.score, p, id, s.column) : s.score;
       const bool tie = best.column >= 0 && rank == top && s.column < best.column;
       if (rank > top || tie) best = s, top = rank;
     }
     return best;
   }
 
-  // The children of a node come after a split by its column.
-  void inherit(int32_t id, int32_t left, int column) {
+  void inherit(int32_t id, int32_t left, int column) {  // to the children of a node that was split by this column
     if (preference_.penalty.empty()) return;
     used_.resize(left + 2, used_[id]);
     used_[left] = used_[id];
@@ -64,7 +56,7 @@ class SplitRanker {
   }
 
  private:
-  // Marsaglia's polar method: a point of the square, drawn until it lies in the circle.
+  // Marsaglia's polar method: points of the square are drawn until one lies in the circle.
   static double normal(uint64_t u) {
     for (uint64_t t = 0;; t++) {
       const uint64_t h = fold(u, t);
@@ -75,8 +67,8 @@ class SplitRanker {
   }
 
   const SplitPreference& preference_;
-  std::vector<std::vector<uint8_t>> used_;  // by node: columns of those trees, and of its path
-  double deviation_, price_;
+  std::vector<std::vector<uint8_t>> used_;  // by node: columns used by earlier trees or on its path
+  double noise_scale_, penalty_scale_;
   uint64_t seed_, tree_;
 };
 

@@ -42,7 +42,7 @@ static void tile(const uint8_t* __restrict codes, size_t stride, int64_t n, cons
                  int64_t* __restrict hist, const Fetch& fetch, int64_t each) {
   auto update = [&](int64_t i) {
     const uint8_t* row = codes + i * stride;
-    const int64_t v = ((int64_t)(packed[i] >> 16) << 32) + (packed[i] & 0xffff);
+    const int64_t v = widen(packed[i]);
 #pragma GCC unroll 8
     for (int c = 0; c < WIDTH; c++) hist[c * HIST_STRIDE + row[c]] += v;
   };
@@ -141,7 +141,7 @@ static void histogram_wide(const uint16_t* __restrict codes, size_t stride, int 
   for (int64_t i = 0; i < n; i++) {
     if (rows != nullptr && i + AHEAD < n) __builtin_prefetch(codes + (size_t)(uint32_t)rows[i + AHEAD] * stride, 0, 2);
     const uint16_t* row = codes + (rows == nullptr ? (size_t)i : (size_t)(uint32_t)rows[i]) * stride;
-    const int64_t v = ((int64_t)(packed[i] >> 16) << 32) + (packed[i] & 0xffff);
+    const int64_t v = widen(packed[i]);
     for (int c = 0; c < width; c++) hist[at[c] + row[c]] += v;
   }
 }
@@ -192,7 +192,7 @@ static void each_list(const uint32_t* offset, const uint16_t* codes, const int32
 static void histogram_lists(const uint32_t* offset, const uint16_t* codes, const int32_t* rows, int64_t n,
                             const int32_t* packed, int64_t* hist) {
   each_list(offset, codes, rows, n, [&](int64_t i, size_t, const uint16_t* at, const uint16_t* end) {
-    const int64_t v = ((int64_t)(packed[i] >> 16) << 32) + (packed[i] & 0xffff);
+    const int64_t v = widen(packed[i]);
     for (; at < end; at++) hist[*at] += v;
   });
 }

@@ -7,6 +7,7 @@
 #pragma once
 #include "cpu/kernels/kernels.h"
 #include "math/gain.h"
+#include "math/split.h"
 #ifdef __AVX512DQ__
 #include <immintrin.h>
 #endif
@@ -16,31 +17,20 @@ namespace sapwood::inline SAPWOOD_ISA {
 constexpr double MARGIN = 1.0 - 1e-12;
 
 static Sums bin_sums(const int64_t* hist, bool packed, int b) {
-  return packed ? Sums{hist[b] >> 32, hist[b] & 0xffffffff} : Sums{hist[2 * b], hist[2 * b + 1]};
-}
-
-static bool admits(Sums l, Sums r, const Penalty& p) {
-  return l.h > 0 && r.h > 0 && (double)l.h >= p.min_h && (double)r.h >= p.min_h;
+  return packed ? unpack(hist[b]) : Sums{hist[2 * b], hist[2 * b + 1]};
 }
 
 static void scan_plain(const int64_t* hist, bool packed, int first, int n_bins, Sums missing, Sums total,
                        const Penalty& p, int32_t column, Candidate& best) {
-  auto consider = [&](Sums l, int b, bool side) {
-    const Sums r = total - l;
-    if (!admits(l, r, p)) return;
-    if (is_plain(p) && !may_beat(l, r, p, best.score * MARGIN)) return;
-    const double s = split_score(l, r, p);
-    if (s > best.score) best = {s, column, b, side, l};
-  };
-  Sums l;
-  const bool any_missing = missing.h > 0;
-  for (int b = 0; b < n_bins - 1; b++) {
-    l = l + bin_sums(hist, packed, b);
-    if (b < first) continue;
-    if (any_missing) consider(l + missing, b, true);
-    consider(l, b, false);
-  }
-  if (any_missing) consider(l + bin_sums(hist, packed, n_bins - 1), n_bins - 1, false);
+  for_each_candidate(
+      first, n_bins - 1, n_bins, missing, [&](int b) { return bin_sums(hist, packed, b); },
+      [&](Sums l, int b, bool missing_left) {
+        const Sums r = total - l;
+        if (!admits(l, r, p)) return;
+        if (is_plain(p) && !may_beat(l, r, p, best.score * MARGIN)) return;
+        const double s = split_score(l, r, p);
+        if (s > best.score) best = {s, column, b, missing_left, l};
+      });
 }
 
 #ifdef __AVX512DQ__
@@ -177,9 +167,9 @@ struct Sides {  // sums left and right of some cuts: they follow each other, the
   }
 };
 
-// The same for cosine scores, whose parts are summed apart: along, square (n) +=; an infinite `along` is a veto.
+// The same for cosine scores, whose parts are summed apart: dot, norm2 (n) +=; an infinite `dot` is a veto.
 static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& given,
-                              bool side, double* __restrict along, double* __restrict square) {
+                              bool side, double* __restrict dot, double* __restrict norm2) {
   if (total.h == 0) return;
   const Penalty p = given;  // an own copy: stores cannot change it, so that the second loop below becomes vector code
   const CosineParts own = cosine_parts((double)total.g, (double)total.h, p);
@@ -188,18 +178,17 @@ static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums miss
     const int m = n - at < Sides::FEW ? n - at : Sides::FEW;
     s.next(hist, packed, at, m, total);
     for (int i = 0; i < m; i++) {
-      const CosineParts a = cosine_parts(s.gl[i], s.hl[i], p), b = cosine_parts(s.gr[i], s.hr[i], p);
+      const CosineParts both = cosine_parts(s.gl[i], s.hl[i], p) + cosine_parts(s.gr[i], s.hr[i], p);
       const bool empty = (s.hl[i] == 0.0) | (s.hr[i] == 0.0), low = (s.hl[i] < p.min_h) | (s.hr[i] < p.min_h);
-      const double both = low ? -INF : a.along + b.along, squares = a.square + b.square;
-      along[at + i] = along[at + i] + (empty ? own.along : both);
-      square[at + i] = square[at + i] + (empty ? own.square : squares);
+      dot[at + i] = dot[at + i] + (empty ? own.dot : low ? -INF : both.dot);
+      norm2[at + i] = norm2[at + i] + (empty ? own.norm2 : both.norm2);
     }
   }
 }
 
 // Of a node in one model: what values from its body are on its tail.
-static void scan_tails(const TailArgs& t, int n, const Penalty& given, double* __restrict along,
-                       double* __restrict square) {
+static void scan_tails(const TailArgs& t, int n, const Penalty& given, double* __restrict dot,
+                       double* __restrict norm2) {
   const Penalty p = given;
   Sides body(t.body_joined), tail(t.tail_joined);
   for (int at = 0; at < n; at += Sides::FEW) {
@@ -209,8 +198,8 @@ static void scan_tails(const TailArgs& t, int n, const Penalty& given, double* _
     for (int i = 0; i < m; i++) {
       const CosineParts a = tail_fit(body.gl[i], body.hl[i], tail.gl[i], tail.hl[i], p),
                         b = tail_fit(body.gr[i], body.hr[i], tail.gr[i], tail.hr[i], p);
-      along[at + i] = along[at + i] + (a.along + b.along);
-      square[at + i] = square[at + i] + (a.square + b.square);
+      dot[at + i] = dot[at + i] + (a.dot + b.dot);
+      norm2[at + i] = norm2[at + i] + (a.norm2 + b.norm2);
     }
   }
 }
