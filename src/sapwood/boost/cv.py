@@ -15,7 +15,6 @@ from sapwood.boost.round.callback import Callback
 from sapwood.boost.session import History, Session, run
 from sapwood.boost.spec import make_spec, merge_arguments
 from sapwood.data.dataset import Dataset
-from sapwood.errors import ParameterError
 
 
 def cv(
@@ -65,11 +64,7 @@ def cv(
     for name in ("nfold", "fold_count"):
         n_folds = more.pop(name, n_folds)
     params = merge_arguments(cv, params, n_estimators, more)
-    spec = make_spec(params, data, callbacks, watched=True)
-    if not spec.metrics:
-        raise ParameterError("cv measures models; give an eval_metric other than 'none'.")
-    if spec.rule.by_validation:
-        raise ParameterError("prune_by_validation in cv would prune by the rows it is measured on; use train instead.")
+    spec = make_spec(params, data, callbacks, watched=True, in_cv=True)
     data = class_weight.with_class_weight(data, spec.factor)
     splits.check_fold_words(folds is None, spec.classes, data.group, stratified=stratified, shuffle=shuffle)
     if folds is None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood import objective
 from sapwood.boost.categories import encoded_training
+from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.loops import dart, forest, ordered, plain
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.callback import Round, stops
@@ -55,7 +56,7 @@ class Session:
         self.spec, self.data = spec, data
         self._weight = _weight_without(held, data)
         self.trainer, self.base = self._make_trainer()
-        self.encoded = self._encode() if encoded_training.chosen(spec.params, data) else None
+        self.encoded = self._encode() if encoded_columns(spec.params, data) else None
         before = None if spec.init_model is None else spec.init_model.trees
         self.eval_rows: dict[str, EvalRows] = {
             name: EvalSet(one, start_scores(one, self.base, before, spec.n_threads), spec.n_threads, self.encoded)

@@ -9,10 +9,9 @@ from math import inf
 from typing import Any
 
 from sapwood import metric, objective
-from sapwood.boost import auto_learning_rate, bins, class_weight, together
-from sapwood.boost.categories import category_encoding, encoded_training
-from sapwood.boost.leaves import leaf, linear
-from sapwood.boost.loops import dart, forest, ordered
+from sapwood.boost import auto_learning_rate, class_weight, compatibility
+from sapwood.boost.categories import category_encoding
+from sapwood.boost.leaves import leaf
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.callback import Callback, early_stopping, progress
 from sapwood.boost.round.training import Floats
@@ -21,9 +20,8 @@ from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import elementary
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError
-from sapwood.model.booster import COUPLED, Booster
-from sapwood.params import by_hand, called, constraints, defaults, given_names, names, peers, resolve
-from sapwood.params.recipes import RECIPES
+from sapwood.model.booster import Booster
+from sapwood.params import by_hand, constraints, given_names, names, peers, resolve
 from sapwood.params.types import Number
 
 
@@ -71,22 +69,16 @@ def make_spec(
     init_model: Booster | None = None,
     *,
     watched: bool,
+    in_cv: bool = False,
 ) -> TrainSpec:
     """Check everything that can be checked before work begins: the parameters first, then the data against them."""
     params = resolve_params(given, init_model)
     goal, metrics = resolve_objective(params, given, init_model)
-    watching = resolve_callbacks(params, given, callbacks, watched)
+    watching = resolve_callbacks(params, given, callbacks)
     n_outputs = check_data(params, given, goal, data, init_model)
     assert data.label is not None
-    rule = derive(params, given, goal, data, init_model, n_outputs, watched)
+    rule = derive(params, given, goal, data, init_model, n_outputs, watched, in_cv)
     classes = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
-    if n_outputs > 2 and given.get("scale_pos_weight", 1) != 1:
-        raise ParameterError(f"scale_pos_weight is for two classes, of {n_outputs} use class_weight={{class: weight}}.")
-    if params["class_weight"] is not None and classes is None:
-        raise ParameterError(
-            f"{called('class_weight', given)} needs one class a row; weigh rows by sample_weight (the weight of a "
-            "Dataset)."
-        )
     factor = class_weight.factors(params["class_weight"], classes, data.weight, max(2, n_outputs))
     n_threads = threads(params["n_jobs"])
     return TrainSpec(
@@ -106,7 +98,6 @@ def resolve_params(given: Mapping[str, Any], init_model: Booster | None) -> dict
         )
     if params["has_time"] and "n_permutations" not in by_hand(params):
         params["n_permutations"] = 1
-    _check_boosting(params, init_model)
     if params["objective"] == "auto":  # labels alone do not say; the estimators know and have put a name here
         params["objective"] = "squared_error" if init_model is None else init_model.objective
     return params
@@ -123,23 +114,16 @@ def resolve_objective(
     metrics: tuple[metric.Metric, ...] = ()
     if params["eval_metric"] != "none":
         metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
-    elif params["early_stopping_rounds"] is not None:
-        raise ParameterError("early_stopping_rounds watches a metric; give an eval_metric other than 'none'.")
     params["objective"] = goal.name
     params |= {name: value for name, value in goal.fields.items() if name in params}
     if params["leaf_iterations"] == "auto":
         params |= leaf.automatic(goal, params)
-    unmeasured = goal.custom is not None and not goal.custom.measured and params["eval_metric"] is None
-    if unmeasured and params["early_stopping_rounds"] is not None:
-        raise ParameterError(f"early stopping by your own objective {goal.name!r} needs to be told eval_metric.")
     growth.plan(params)
-    sampling.check(params, given)
+    sampling.check(params)
     return goal, metrics
 
 
-def resolve_callbacks(
-    params: Mapping[str, Any], given: Mapping[str, Any], callbacks: Any, watched: bool
-) -> list[Callback]:
+def resolve_callbacks(params: Mapping[str, Any], given: Mapping[str, Any], callbacks: Any) -> list[Callback]:
     """The user's callbacks, then those that parameters ask for."""
     if callable(callbacks):
         raise ParameterError("callbacks is a single callable; give a list of them: callbacks=[...].")
@@ -149,16 +133,7 @@ def resolve_callbacks(
             f"callbacks must be a list of callables, {odd[0]!r} is none; see sapwood.callback for ready-made ones."
         )
     rounds, use_best = params["early_stopping_rounds"], given.get("use_best_model")
-    if rounds is None and params["validation_fraction"] != defaults()["validation_fraction"]:
-        raise ParameterError(
-            f"validation_fraction={params['validation_fraction']:g} holds out rows for early stopping only; set "
-            "early_stopping_rounds too, or leave it out."
-        )
-    if rounds is not None and use_best in (False, 0):
-        raise ParameterError("use_best_model=False is not available with early stopping, which keeps the best rounds.")
     if rounds is None and use_best:  # CatBoost's: all rounds are trained, those up to the best are kept
-        if not watched:
-            raise ParameterError("use_best_model=True needs rows to judge by; give valid, or early_stopping_rounds.")
         rounds = params["n_estimators"]
     found += [] if rounds is None else [early_stopping(rounds)]
     return [*found, progress(params["verbose"])] if params["verbose"] else found
@@ -176,21 +151,19 @@ def check_data(
         raise DataError(f"data is a {type(data).__name__}; make it with sapwood.Dataset(X, label=y).")
     if data.label is None:
         raise DataError("data has no label to learn; make it with Dataset(X, label=y).")
-    bins.check(params, given, data)
+    compatibility.check_bins(params, given, data)
     if "categorical_features" in given_names(given):
         _check_categorical(params["categorical_features"], data)
     params |= {name: getattr(data, name) for name in BIN_PARAMS} | constraints.by_name(params, data.feature_names)
-    categories = [data.feature_names[column] for column in data.categories]
-    constraints.check(params, data.feature_names, goal.link in COUPLED, categories)
+    for what in ("category_encoding", "statistics"):
+        columns = [data.feature_names[column] for column in data.categories]
+        for name in [name for name in params[what] if name not in columns] if isinstance(params[what], dict) else ():
+            raise ParameterError(f"{what} names {name!r}, which is not a categorical column; leave it out.")
     n_outputs = _outputs(params, goal, data.label, init_model)
     if data.init_score is not None and data.init_score.shape[1] != n_outputs:
         raise DataError(
             f"init_score has {data.init_score.shape[1]} columns; objective={goal.name!r} needs {n_outputs} here."
         )
-    by_recipe = RECIPES.get(params["recipe"], {}).get("start")  # a recipe's own start gives way
-    if params["start"] not in ("auto", by_recipe) and (init_model is not None or data.init_score is not None):
-        what = "init_model" if init_model is not None else "init_score of the data"
-        raise ParameterError(f"start={params['start']} and the {what} both say where scores start; give one of them.")
     if init_model is not None:
         _check_model(init_model, data, goal, n_outputs)
     return n_outputs
@@ -204,11 +177,14 @@ def derive(
     init_model: Booster | None,
     n_outputs: int,
     watched: bool,
+    in_cv: bool,
 ) -> leaf.Rule:
     """Replace every 'auto' that depends on the data, and plan the leaves."""
-    countable = goal.custom is None and encoded_training.possible(params, init_model is not None)
+    facts = compatibility.Facts(params, given, goal, init_model, data, n_outputs, watched, in_cv)
+    countable = params["forced_splits"] is None and compatibility.allows(compatibility.STATISTICS, facts)
     shared = n_outputs > 1 and params["multi_strategy"] == "multi_output_tree"
     params["category_encoding"] = category_encoding.choose_encoding(params, data, countable, shared)
+    compatibility.check(facts)
     if isinstance(params["learning_rate"], str):  # "auto"
         watched = watched or params["early_stopping_rounds"] is not None
         params["learning_rate"] = auto_learning_rate.automatic(
@@ -221,17 +197,8 @@ def derive(
         )
     sampling.warn_of_no_draw(params, range(first, first + params["n_estimators"]))
     directions = constraints.directions(params["monotone_constraints"], data.feature_names)
-    from_other_rows = params["boosting"] == "ordered" or bool(encoded_training.chosen(params, data))
-    if goal.custom is not None and encoded_training.chosen(params, data):
-        raise ParameterError(
-            f"objective {goal.name!r} is your own, of which there are no ordered statistics of categories; set "
-            "category_encoding='partition'."
-        )
-    rule = leaf.plan(goal, params, n_outputs, directions, from_other_rows)
-    linear.check(params, rule.method)
-    encoded_training.check(params, data, init_model is not None, given)
-    together.check(params, data, n_outputs)
-    return rule
+    from_other_rows = params["boosting"] == "ordered" or bool(facts.encoded)
+    return leaf.plan(goal, params, n_outputs, directions, from_other_rows)
 
 
 def raw_start(base: Any, goal: objective.Objective, start: Any) -> float:
@@ -264,27 +231,6 @@ def _outputs(params: Mapping[str, Any], goal: objective.Objective, label: Floats
     if not (classes is None or indices or (goal.labels, classes) == ("0 or 1", 2)):
         raise ParameterError(f"n_classes={classes} is not for objective={goal.name!r}; leave it out.")
     return n_outputs
-
-
-def _check_boosting(params: Mapping[str, Any], init_model: Booster | None) -> None:
-    """Raise where a way of boosting cannot be had with what else was asked for."""
-    kind, given = params["boosting"], by_hand(params)
-    if kind == "forest":
-        forest.check(params)
-    for name in sorted(given & dart.PARAMETERS) if kind != "dart" else ():
-        raise ParameterError(f"{name}={params[name]!r} is for boosting='dart' only; this is boosting={kind!r}.")
-    if kind == "ordered":
-        ordered.check(params)
-    if init_model is None:
-        return
-    if kind != "plain" or init_model.params.get("boosting", "plain") != "plain":
-        raise ParameterError(
-            "init_model is for boosting='plain' on both sides: the others know more of their rounds than the trees."
-        )
-    if params["n_parallel_trees"] != init_model.n_parallel_trees:
-        raise ParameterError(
-            f"n_parallel_trees={params['n_parallel_trees']}, but init_model has {init_model.n_parallel_trees} a round."
-        )
 
 
 def _check_categorical(wanted: Any, data: Dataset) -> None:

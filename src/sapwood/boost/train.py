@@ -19,7 +19,7 @@ from sapwood.boost.round.tree_store import TreeStore
 from sapwood.boost.session import History, Session, run
 from sapwood.boost.spec import TrainSpec, make_spec, merge_arguments
 from sapwood.data.dataset import Dataset
-from sapwood.errors import DataError, DivergedError, ParameterError
+from sapwood.errors import DataError, DivergedError
 from sapwood.model.booster import Booster
 from sapwood.model.combinations import Combinations
 from sapwood.model.trees import Trees
@@ -77,8 +77,6 @@ def train(
     held = None
     if spec.params["early_stopping_rounds"] is not None and not sets:
         held = splits.holdout_of(spec.params, data, spec.classes)
-    if spec.rule.by_validation and not sets and held is None:
-        raise ParameterError("prune_by_validation needs rows to judge by; give a validation set or early stopping.")
     session = Session(spec, data, held, held, sets)
     store, history = TreeStore(spec.n_outputs), History()
 

@@ -3,7 +3,7 @@
 In: resolved constraints, and the names of columns. Out: constraints by name, or by column index.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -14,7 +14,6 @@ from sapwood.errors import ParameterError, suggest
 from sapwood.params.recipes import RECIPES
 
 Group = list[int]  # columns that may occur on the same path
-_NOT_EXACT = ("extra_trees", "forced_splits", "random_strength", "feature_weights", "first_use_penalties")
 
 
 def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
@@ -101,76 +100,6 @@ def forced(
     return rows
 
 
-def check(
-    params: Mapping[str, Any], names: Sequence[str], coupled: bool, categories: Collection[str] = frozenset()
-) -> None:
-    """Raise where constraints contradict other parameters.
-
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters, constraints by name.
-    names : sequence of str
-        The columns.
-    coupled : bool
-        Whether the probabilities of classes sum to 1.
-    categories : collection of str, optional
-        The categorical columns.
-    """
-    for what in ("category_encoding", "statistics"):
-        for name in [name for name in params[what] if name not in categories] if isinstance(params[what], dict) else ():
-            raise ParameterError(f"{what} names {name!r}, which is not a categorical column; leave it out.")
-    monotone, splits, policy = params["monotone_constraints"], params["forced_splits"], params["grow_policy"]
-    cosine = params["score_function"] == "cosine"
-    for name in ("monotone_constraints", "reg_alpha", "max_delta_step") if cosine else ():
-        if params[name]:
-            by_recipe = RECIPES.get(params["recipe"], {}).get("score_function") == "cosine"
-            origin = f" (that of recipe={params['recipe']!r})" if by_recipe else ""
-            raise ParameterError(
-                f"{name} is not for score_function='cosine'{origin}, which uses reg_lambda only; set "
-                "score_function='l2'."
-            )
-    if cosine and params["tree_method"] == "exact":
-        raise ParameterError("score_function='cosine' is not for tree_method='exact'; use tree_method='hist'.")
-    if categories and params["tree_method"] == "exact":
-        raise ParameterError(
-            f"tree_method='exact' takes no categorical columns, and {sorted(categories)[0]!r} is one; use 'hist'."
-        )
-    for name in [name for name in monotone or () if name in categories]:
-        raise ParameterError(
-            f"monotone_constraints names {name!r}, whose categories have no order; leave it out, or give it as numbers."
-        )
-    for name in [path[-1] for path in (_paths(splits) if splits is not None else ()) if path[-1] in categories]:
-        raise ParameterError(f"forced_splits has a threshold for {name!r}, which is categorical; leave it out.")
-    for name in _NOT_EXACT if params["tree_method"] == "exact" else ():
-        if params[name]:
-            raise ParameterError(
-                f"{name} is not for tree_method='exact'; use tree_method='hist', if need be with max_bins=65535."
-            )
-    if monotone and coupled:
-        raise ParameterError(
-            f"monotone_constraints does not hold for the probabilities of objective={params['objective']!r}: what one "
-            "class gains another loses; use two classes, or multilabel."
-        )
-    if splits is None:
-        return
-    if policy == "symmetric":
-        raise ParameterError(
-            "forced_splits sets splits of single nodes; grow_policy='symmetric' has one split per level."
-        )
-    for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode"):
-        if params[name] < 1:
-            raise ParameterError(
-                f"forced_splits needs its columns in every tree; {name}={params[name]:g} samples columns."
-            )
-    allowed = [set(group) for group in groups(params["interaction_constraints"], names)]
-    for path in _paths(splits):
-        if allowed and not any({names.index(name) for name in path} <= group for group in allowed):
-            raise ParameterError(
-                f"forced_splits puts {', '.join(path)} on one path; interaction_constraints do not allow it."
-            )
-
-
 def _numbers(params: Mapping[str, Any], what: str, names: Sequence[str], default: float) -> dict[str, Any] | None:
     """A parameter that has a number for every column, by name; columns with the default are left out."""
     given = params[what]
@@ -211,10 +140,10 @@ def _named(split: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _paths(split: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterable[tuple[str, ...]]:
+def paths(split: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterable[tuple[str, ...]]:
     """The columns on every path of forced splits."""
     path = (*above, split["feature"])
     yield path
     for side in ("left", "right"):
         if side in split:
-            yield from _paths(split[side], path)
+            yield from paths(split[side], path)

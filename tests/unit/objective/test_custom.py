@@ -215,7 +215,7 @@ def test_a_name_of_ours_with_another_link_is_marked() -> None:
 
 def test_early_stopping_asks_for_a_metric_where_nobody_said_what_a_prediction_is() -> None:
     params = {"objective": lambda y, s: (s - y, np.ones_like(y)), "early_stopping_rounds": 2, "n_estimators": 3}
-    with pytest.raises(ParameterError, match="needs to be told eval_metric"):
+    with pytest.raises(ParameterError, match="Early stopping needs eval_metric"):
         sw.train(params, sw.Dataset(X, VALUE))
     assert sw.train({**params, "eval_metric": "rmse"}, sw.Dataset(X, VALUE)).history["holdout"]
 

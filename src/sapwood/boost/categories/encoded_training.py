@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import objective
+from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.categories.combinations import CombinationPool, CombinedColumn, Found, Sources, single, size_weight
 from sapwood.boost.leaves import leaf
 from sapwood.boost.round.evaluation import apply
@@ -23,9 +24,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.data.target_statistics import Floats, Statistic, Target
 from sapwood.device import Trainer, Tree
 from sapwood.device.threads import threads
-from sapwood.errors import ParameterError
 from sapwood.objective import Objective
-from sapwood.params import by_hand, called
 from sapwood.params.constraints import encodings
 from sapwood.params.types import PRIORS
 
@@ -34,99 +33,6 @@ from sapwood.params.types import PRIORS
 SIXTEENTHS = np.arange(1, 16) / 16
 MAX_BINS = 255  # of means
 Prepare = Callable[[Trainer, Sequence[str], Collection[int], Sequence[Floats], Sequence[float]], None]
-REFUSED: Mapping[str, Any] = {  # and the values that they must have
-    "linear_leaves": False, "interaction_constraints": None, "first_use_penalties": None, "n_parallel_trees": 1,
-    "line_search": "none", "pruning": "pre", "ccp_alpha": 0.0, "prune_by_validation": False,
-}  # fmt: skip
-
-
-def chosen(params: Mapping[str, Any], data: Dataset) -> list[int]:
-    """The columns that statistics are made of: those of more categories than are split one by one.
-
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters.
-    data : Dataset
-        Training rows.
-
-    Returns
-    -------
-    list of int
-    """
-    words = encodings(params, data.feature_names)
-    return [
-        j
-        for j, known in data.categories.items()
-        if words[j] in ("ordered", "both") and known.n_bins > params["max_cat_to_onehot"]
-    ]
-
-
-def possible(params: Mapping[str, Any], continued: bool) -> bool:
-    """Whether statistics can be had with what else was asked for.
-
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters.
-    continued : bool
-        There is a model to go on from.
-
-    Returns
-    -------
-    bool
-    """
-    usual = {**REFUSED, "forced_splits": None, "tree_method": "hist"}
-    plain = params["boosting"] in ("plain", "ordered") and params["path_smooth"] in ("auto", 0)
-    return plain and not continued and all(params[name] == value for name, value in usual.items())
-
-
-def check(params: Mapping[str, Any], data: Dataset, continued: bool, given: Mapping[str, Any]) -> None:
-    """Raise where statistics cannot be had with what else was asked for.
-
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters.
-    data : Dataset
-        Training rows.
-    continued : bool
-        There is a model to go on from.
-    given : mapping
-        What the user called the parameters.
-    """
-    asked = {"ordered", "both"}.intersection(encodings(params, data.feature_names))
-    if params["boosting"] != "ordered" and not asked:
-        for name in sorted(by_hand(params) & {"has_time", "n_permutations"}):
-            raise ParameterError(
-                f"{name} is for boosting='ordered' and category_encoding='ordered' or 'both'; leave it out."
-            )
-    for name in sorted(by_hand(params) & {"max_combination", "statistics"}) if not asked else ():
-        raise ParameterError(
-            f"{called(name, given)} is for category_encoding='ordered' or 'both', and no column has it; set that (a "
-            "dict for some columns; 'auto' has 'ordered' for those of many categories), or leave it out."
-        )
-    if params["max_combination"] == 1 and "model_size_reg" in by_hand(params):
-        raise ParameterError("model_size_reg is for combinations; set max_combination to 2 or more, or leave it out.")
-    if params["boosting"] != "ordered" and not asked:
-        return
-    if params["has_time"] and params["n_permutations"] > 1:
-        raise ParameterError(f"has_time leaves one order; n_permutations={params['n_permutations']} asks for more.")
-    if not chosen(params, data):
-        return
-    encoding = f"category_encoding={params['category_encoding']!r}"
-    for name, usual in REFUSED.items():
-        if params[name] != usual:
-            raise ParameterError(
-                f"{name} is not for {encoding}; leave it out, or choose category_encoding='partition'."
-            )
-    if params["boosting"] not in ("plain", "ordered"):
-        raise ParameterError(f"{encoding} is for boosting='plain' and 'ordered', not {params['boosting']!r}.")
-    if continued:
-        raise ParameterError(
-            f"{encoding} cannot go on from init_model: it knows more of its training rows than the trees do; choose "
-            "category_encoding='partition'."
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +96,7 @@ class EncodedTraining:
         self._used: dict[Sources, NDArray[np.int64]] = {}  # combinations in trees, in the order of their first splits
         self._pool = CombinationPool(data, weight, params) if params["max_combination"] > 1 else None
         self._stale = False
-        columns = chosen(params, data)
+        columns = encoded_columns(params, data)
         words = encodings(params, data.feature_names)
         gone = [j for j in columns if words[j] == "ordered"]
         self._grown = [EncodedColumn(((j, 0.0),)) for j in range(data.n_columns)]

@@ -20,7 +20,7 @@ from sapwood.params import rates
 
 Floats = NDArray[np.float64]
 Rows = tuple[Floats, Floats | None]  # labels and weights
-FOUND = ("exact", "sign", "custom", "joint")  # not by steps
+DIRECT = ("exact", "sign", "custom", "joint")  # leaf values that are not found by steps
 TEN_STEPS = ("logistic", "cross_entropy", "poisson")  # in CatBoost
 
 
@@ -71,6 +71,18 @@ def automatic(objective: Objective, params: Mapping[str, Any]) -> dict[str, Any]
     return {"leaf_iterations": 10 if by_steps else 1}
 
 
+def method(objective: Objective, params: Mapping[str, Any]) -> str:
+    """How leaf values are found: newton, gradient, exact, sign, custom or joint."""
+    own: str = params["leaf_estimation"]
+    if own != "auto":
+        return own
+    if objective.custom is not None and objective.custom.leaf is not None:
+        return "custom"
+    if objective.leaf == "friedman":  # his exact leaves go with his first-order trees
+        return "exact" if params["hessian"] == "none" else "newton"
+    return objective.leaf
+
+
 def plan(
     objective: Objective,
     params: Mapping[str, Any],
@@ -97,36 +109,16 @@ def plan(
     -------
     Rule
     """
-    method, own, iterations = params["leaf_estimation"], objective.custom, params["leaf_iterations"]
-    if method == "auto":
-        method = objective.leaf if own is None or own.leaf is None else "custom"
-        if method == "friedman":  # his exact leaves go with his first-order trees
-            method = "exact" if params["hessian"] == "none" else "newton"
+    how, iterations = method(objective, params), params["leaf_iterations"]
     least_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
     prunes = least_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
     search = params["line_search"] == "tree"
-    if method in FOUND and iterations > 1:
-        raise ParameterError(f"leaf_iterations={iterations} is for leaf_estimation newton or gradient, not {method!r}.")
-    refits = method in FOUND or iterations > 1 or search or prunes or from_other_rows
+    refits = how in DIRECT or iterations > 1 or search or prunes or from_other_rows
     fills = len(direction) > 0 and params["grow_policy"] == "symmetric" and params["monotone_method"] == "basic"
-    if own is not None and (method == "exact" or iterations > 1 or search or prunes or from_other_rows):
-        raise ParameterError(
-            f"objective {own.name!r} is your own: its leaves are found by newton, gradient, sign or its own leaf "
-            "function, in one step, without line search, pruning, ordered boosting or ordered statistics."
-        )
-    if own is not None and own.leaf is not None and (method != "custom" or params["max_delta_step"] > 0):
-        raise ParameterError(
-            f"objective {own.name!r} has a leaf function: leave leaf_estimation and max_delta_step out."
-        )
-    if refits and params["path_smooth"] not in ("auto", 0):
-        raise ParameterError(
-            f"path_smooth={params['path_smooth']:g} needs leaves of one Newton step, plain boosting, no pruning and "
-            "no ordered statistics."
-        )
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return Rule(
         objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, refits or fills,
-        method, iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
+        how, iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
         fills, 0 if params["boosting"] == "forest" else 1, from_other_rows,
     )  # fmt: skip
 
@@ -178,7 +170,7 @@ def settle(
     elif rule.method in ("exact", "joint") or rule.iterations > 1 or number is not None or rule.from_other_rows:
         value = refit(trainer, output, rule)
     if rule.direction:
-        found = number is not None or rule.method in FOUND or rule.iterations > 1 or rule.from_other_rows
+        found = number is not None or rule.method in DIRECT or rule.iterations > 1 or rule.from_other_rows
         value = ordered(tree, value, rule.direction, cut=found) if found or rule.fills else value
     if rule.line_search:
         factor = trainer.line_search(output, value)

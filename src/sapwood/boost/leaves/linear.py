@@ -12,40 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.device import Trainer, Tree, host
-from sapwood.errors import ParameterError
-from sapwood.params import by_hand
 
 Floats = NDArray[np.float64]
-
-
-def check(params: Mapping[str, Any], method: str) -> None:
-    """Raise where linear leaves, or what goes with them, cannot be had with what else was asked for.
-
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters.
-    method : str
-        How leaf values are found.
-    """
-    if not params["linear_leaves"]:
-        for name in sorted(by_hand(params) & {"linear_lambda", "linear_smooth"}):
-            raise ParameterError(f"{name}={params[name]:g} is for linear_leaves=True; set that too, or leave it out.")
-        return
-    if method not in ("newton", "gradient"):
-        raise ParameterError(
-            f"linear_leaves=True needs leaves of one Newton step; those of objective={params['objective']!r} are "
-            f"{method!r} here. Choose another objective, or leaf_estimation='newton'."
-        )
-    if params["boosting"] == "ordered":
-        raise ParameterError("linear_leaves=True is not for boosting='ordered', whose models have values of their own.")
-    other = {"leaf_iterations": 1, "line_search": "none", "max_delta_step": 0.0, "monotone_constraints": None}
-    for name, plain in other.items():
-        if params[name] != plain:
-            raise ParameterError(
-                f"{name}={params[name]!r} cannot be kept by linear_leaves=True, whose values vary inside a leaf; leave "
-                "one of them out."
-            )
 
 
 def fit(trainer: Trainer, output: int, tree: Tree, rate: float, params: Mapping[str, Any]) -> None:

@@ -18,7 +18,6 @@ from sapwood.device import Tree, host
 from sapwood.device.threads import threads
 
 DROPS = 16  # purpose of a draw
-PARAMETERS = frozenset(("rate_drop", "skip_drop", "max_drop", "one_drop", "sample_type", "normalize_type"))
 EVERY = 2.0**64  # draws are below
 
 

@@ -3,32 +3,11 @@
 In: a task whose scores are set. Out: round after round, the trees that were grown.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from sapwood.boost.round.training import Step, Training
-from sapwood.errors import ParameterError
-from sapwood.params import by_hand
-
-SHARES = ("subsample", "colsample_bytree", "colsample_bylevel", "colsample_bynode")
-
-
-def check(params: Mapping[str, Any]) -> None:
-    """Raise where all trees of a forest would be the same, or were to be shrunk."""
-    drawn = {"bayesian": params["bagging_temperature"] > 0, "goss": params["top_rate"] + params["other_rate"] < 1}
-    shares = any(params[name] < 1 for name in SHARES) or params["subsample_by_class"] is not None
-    if not (shares or drawn.get(params["sampling"]) or params["extra_trees"]):
-        raise ParameterError(
-            "boosting='forest' would grow one tree again and again; set subsample or a colsample below 1, "
-            "sampling='bayesian' or extra_trees=True."
-        )
-    if "learning_rate" in by_hand(params) and params["learning_rate"] != 1.0:
-        raise ParameterError(
-            f"learning_rate={params['learning_rate']} is not for boosting='forest', whose trees are averaged, not "
-            "shrunk; leave it out."
-        )
 
 
 def parallel(task: Training, rounds: range) -> Iterator[Step]:

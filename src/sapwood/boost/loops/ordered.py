@@ -6,8 +6,7 @@ Prokhorenkova et al. (2018), against prediction shift; NUMERICS (Ordered boostin
 keeps the codes and scores of between 2n and 3n rows, which is what its models know; all trees grow on these.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -16,29 +15,12 @@ from sapwood.boost.leaves import leaf
 from sapwood.boost.round.training import Models, Step, Training
 from sapwood.data import target_statistics
 from sapwood.data.dataset import Dataset
-from sapwood.device import Binned, Trainer, host
+from sapwood.device import Binned, Trainer
 from sapwood.device.threads import threads
 from sapwood.errors import ParameterError
-from sapwood.params import defaults
 
 MAX_LEAVES = 65536  # of all models of an order together
 FEW_ROWS, MOST_FIRST, FIRST_SHARE = 500, 100, 50  # of a first body, as in CatBoost
-REFUSED = (
-    "n_parallel_trees", "line_search", "monotone_constraints", "interaction_constraints", "forced_splits",
-    "extra_trees", "first_use_penalties", "subsample_by_class", "sampling_unit",
-)  # fmt: skip
-
-
-def check(params: Mapping[str, Any]) -> None:
-    """Raise unless parameters go with ordered boosting."""
-    for name in REFUSED:
-        if params[name] != defaults()[name]:
-            raise ParameterError(
-                f"{name}={params[name]!r} is not for boosting='ordered', which judges splits by several models; leave "
-                "it out, or choose boosting='plain'."
-            )
-    if params["tree_method"] == "exact":
-        raise ParameterError("tree_method='exact' is not for boosting='ordered'; choose tree_method='hist'.")
 
 
 def boost(task: Training, rounds: range) -> Iterator[Step]:
@@ -97,8 +79,6 @@ class PrefixModels:
 
     def __init__(self, task: Training, which: int) -> None:
         params, rule, (label, weight) = task.params, task.rule, task.rows
-        if host.objectives()[rule.objective.core]["adaptive"]:
-            raise ParameterError(f"objective={rule.objective.name!r} adapts to all rows; boosting='ordered' does not.")
         assert task.data is not None
         self._task, self._which, self._device = task, which, task.data.device
         self._order = target_statistics.permutation(

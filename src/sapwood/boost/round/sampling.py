@@ -5,54 +5,23 @@ In: resolved parameters and a trainer. Out: a trainer that knows its sampler, an
 
 import warnings
 from collections.abc import Callable, Mapping
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.device import Trainer, host
-from sapwood.errors import DataError, ParameterError, suggest
-from sapwood.params import called, defaults, rates
+from sapwood.errors import ParameterError, suggest
+from sapwood.params import rates
 from sapwood.params.types import class_name
 
-NO_SAMPLER = {"none": {"fields": [], "takes_subsample": False, "by_gradient": False}}  # beside the core's samplers
+SAMPLERS = host.samplers() | {"none": {"fields": [], "takes_subsample": False, "by_gradient": False}}
 
 
-def check(params: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Raise unless the parameters of sampling go together.
-
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters.
-    given : mapping
-        What the user called them.
-    """
-    known, name = host.samplers() | NO_SAMPLER, params["sampling"]
-    if name not in known:
-        raise ParameterError(f"sampling={name!r} is unknown; {suggest(name, known)}")
-    about, usual = known[name], defaults()
-    own = {one: [*of["fields"], *(["subsample"] if of["takes_subsample"] else [])] for one, of in known.items()}
-    for other in sorted({*chain(*own.values())}.difference(own[name])):
-        if params[other] != usual[other]:
-            owners = " or ".join(repr(one) for one in own if other in own[one])
-            raise ParameterError(
-                f"{called(other, given)} is for sampling={owners}, not for {name!r}; set that, or leave it out."
-            )
-    if about["by_gradient"]:
-        for other in ("subsample_freq", "sampling_unit"):
-            if params[other] != usual[other]:
-                raise ParameterError(
-                    f"{called(other, given)} needs a draw that does not look at gradients; choose "
-                    f"sampling='uniform' or 'bayesian', not {name!r}."
-                )
-        if about["takes_subsample"] and params["subsample"] == 1:
-            raise ParameterError(f"sampling={name!r} takes a share of the rows; set subsample below 1, such as 0.8.")
-    if params["subsample_by_class"] is not None and (name, params["sampling_unit"]) != ("uniform", "row"):
-        raise ParameterError(
-            "subsample_by_class draws rows by their class; choose sampling='uniform' and sampling_unit='row'."
-        )
+def check(params: Mapping[str, Any]) -> None:
+    """Raise unless the sampler is known and the shares of goss add up to at most 1."""
+    if params["sampling"] not in SAMPLERS:
+        raise ParameterError(f"sampling={params['sampling']!r} is unknown; {suggest(params['sampling'], SAMPLERS)}")
     if params["top_rate"] + params["other_rate"] > 1:
         raise ParameterError(
             f"top_rate={params['top_rate']:g} and other_rate={params['other_rate']:g} are more than all rows; choose "
@@ -81,8 +50,7 @@ def prepare(
     """
     name, by_class, share = params["sampling"], params["subsample_by_class"], None
     if by_class is not None:
-        if classes is None:
-            raise ParameterError("subsample_by_class needs labels that are classes; use subsample.")
+        assert classes is not None
         place = {class_name(one): one for one in np.unique(classes)}
         share = np.full(len(classes), params["subsample"])
         for one, part in by_class.items():
@@ -90,12 +58,10 @@ def prepare(
                 raise ParameterError(f"subsample_by_class has a class {one!r}; {suggest(one, place)}")
             share[classes == place[one]] = part
     unit = group if params["sampling_unit"] == "group" else None
-    if unit is None and params["sampling_unit"] == "group":
-        raise DataError("sampling_unit='group' needs groups; make the data with Dataset(X, label=y, group=...).")
-    fields = {field: params[field] for field in (host.samplers() | NO_SAMPLER)[name]["fields"]}
+    fields = {field: params[field] for field in SAMPLERS[name]["fields"]}
     if fields.get("mvs_reg") == "auto":
         fields["mvs_reg"] = -1.0
-    trainer.set_sampler("uniform" if name in NO_SAMPLER else name, fields, share, unit)
+    trainer.set_sampler("uniform" if name == "none" else name, fields, share, unit)
 
 
 def _warm(params: Mapping[str, Any], index: int, rate: Callable[[int], float]) -> bool:

@@ -119,7 +119,7 @@ def test_several_labels() -> None:
         ({"category_encoding": "ordered", "statistics": ["mean", "mean"]}, "every kind once"),
         ({"category_encoding": "ordered", "statistics": [("mean", 0.5)]}, "a list of priors"),
         ({"category_encoding": "ordered", "statistics": [("mean", [2])]}, "prior 2 is too large"),
-        ({"category_encoding": "ordered", "statistics": {0: ["mean"]}}, "statistics names 'f0', which is not a categorical column"),
+        ({"category_encoding": "ordered", "statistics": {0: ["mean"]}}, "statistics names 'f0', which is not a cat"),
         ({"simple_ctr": "Borders"}, "use statistics, for example"),
     ],
 )
