@@ -13,7 +13,7 @@ constexpr size_t HUGE_PAGE = size_t(2) << 20, LARGE = size_t(256) << 10;
 constexpr std::align_val_t LINE{64};
 }  // namespace
 
-// Large blocks are mapped and unmapped one by one: the heap would keep them for itself, and they would not lie in huge pages.
+// Large blocks are mapped and unmapped one by one. The heap would not return them to the system or use huge pages.
 Memory::Memory(size_t n_bytes) : size_(n_bytes) {
   if (n_bytes == 0) return;
   if (n_bytes < LARGE) {

@@ -1,10 +1,10 @@
-// Blocks of memory for arrays.
+// Memory: blocks for arrays.
 #pragma once
 #include <stddef.h>
 
 namespace sapwood {
 
-class Memory {  // aligned, not cleared, in huge pages where the system offers them; given back as soon as it is freed
+class Memory {  // aligned, not cleared, in huge pages if the system has them; returned to the system when freed
  public:
   Memory() = default;
   explicit Memory(size_t n_bytes);

@@ -1,7 +1,8 @@
-// One ticket says everything about a run: | limit 10 | total 18 | back 18 | front 18 |. A worker claims the first task that is left, or
-// (every other worker) the last: so the same worker has the same end of the rows from run to run, and finds them in its cache
-// (measured with two: a partition's moves take 2.5 times as long where workers take turns). The join waits for tasks that are done,
-// not for threads to arrive, so a descheduled worker without a task blocks nobody.
+// One 64-bit ticket holds the whole state of a run: | limit 10 | total 18 | back 18 | front 18 |.
+// Even workers claim the first task that is left, odd workers the last. So a worker gets the same end of the rows in
+// every run and finds them in its cache. (Measured with two workers: if both claim from the front, the moves of a
+// partition take 2.5 times as long.) The caller waits until all tasks are done, not until all threads arrive, so a
+// worker that the operating system has suspended delays nothing unless it holds a task.
 #include "host/pool.h"
 
 #include <pthread.h>
@@ -26,12 +27,13 @@ namespace sapwood {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// A parked worker costs 2 to 26 us to wake and a spinning one 0.1 us. Measured with two foreign processes on the two cores: 5 us is 2.9 times
-// as slow as 20, 50 and 100 now and then 1.8 times; alone on the machine all are alike.
+// It takes 2 to 26 us to wake a parked worker, 0.1 us if it spins. Measured while two other processes keep the two cores
+// busy: 5 us of spinning is 2.9 times as slow as 20 us; 50 and 100 us are sometimes 1.8 times as slow. On a machine
+// without other work all of them are equal.
 constexpr auto SPIN = std::chrono::microseconds(20);
 constexpr auto POLL_EVERY = std::chrono::milliseconds(50);
-constexpr int64_t MOST_TASKS = (1 << 18) - 1;
-constexpr int MOST_THREADS = (1 << 10) - 1;
+constexpr int64_t MAX_TASKS = (1 << 18) - 1;
+constexpr int MAX_THREADS = (1 << 10) - 1;
 
 void pause() {
 #if defined(__x86_64__)
@@ -41,16 +43,16 @@ void pause() {
 #endif
 }
 
-thread_local bool inside = false;  // a task that runs tasks does them itself, and leaves Ctrl-C to the caller
+thread_local bool inside = false;  // in a task: a nested run stays on this thread and does not check for Ctrl-C
 
 struct Pool {
   alignas(64) std::atomic<uint64_t> ticket{0};
   alignas(64) std::atomic<uint32_t> done{0};
   alignas(64) std::atomic<uint32_t> wake{0};
   alignas(64) std::atomic<int> parked{0};
-  std::atomic<bool> joining{false};  // the caller sleeps until `done` moves
+  std::atomic<bool> joining{false};  // the caller sleeps until `done` changes
   std::atomic<bool> stop{false};     // the run was interrupted or failed: claim tasks, do not run them
-  std::mutex busy;                   // one run at a time; another caller works alone meanwhile
+  std::mutex busy;                   // one run at a time; a second caller does its tasks alone
   std::exception_ptr error;
   std::mutex error_lock;
   Task task = nullptr;
@@ -58,9 +60,9 @@ struct Pool {
   int n_workers = 0;
 
   static constexpr uint64_t FRONT = 1, BACK = 1ull << 18;
-  static uint32_t front(uint64_t t) { return (uint32_t)(t & MOST_TASKS); }
-  static uint32_t back(uint64_t t) { return (uint32_t)(t >> 18 & MOST_TASKS); }
-  static uint32_t total(uint64_t t) { return (uint32_t)(t >> 36 & MOST_TASKS); }
+  static uint32_t front(uint64_t t) { return (uint32_t)(t & MAX_TASKS); }
+  static uint32_t back(uint64_t t) { return (uint32_t)(t >> 18 & MAX_TASKS); }
+  static uint32_t total(uint64_t t) { return (uint32_t)(t >> 36 & MAX_TASKS); }
   static int limit(uint64_t t) { return (int)(t >> 54); }
   static bool has_work(uint64_t t, int worker) { return front(t) + back(t) < total(t) && worker < limit(t); }
   static uint64_t fresh(int n_threads, int64_t n_tasks) { return (uint64_t)n_threads << 54 | (uint64_t)n_tasks << 36; }
@@ -81,7 +83,7 @@ struct Pool {
     const bool last = worker % 2 == 1;
     uint64_t t = ticket.load(std::memory_order_acquire);
     while (has_work(t, worker)) {
-      // A compare-exchange, not an add: a worker that was away must not claim from a newer run that has no place for it.
+      // A compare-exchange, not an add: a late worker must not claim a task of a newer run with fewer threads.
       const uint64_t claimed = t + (last ? BACK : FRONT);
       if (!ticket.compare_exchange_weak(t, claimed, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
       execute(last ? total(t) - 1 - back(t) : front(t), worker);
@@ -110,7 +112,7 @@ struct Pool {
     }
   }
 
-  void hire(int n) {  // workers live as long as the process; where no thread can be had, fewer do the work
+  void hire(int n) {  // workers live as long as the process; if no thread can be started, fewer do the work
     while (n_workers < n) {
       try {
         std::thread(&Pool::work, this, n_workers + 1).detach();
@@ -134,7 +136,7 @@ Pool& pool() {
   return *p;
 }
 
-// The child of a fork has none of the threads: it starts over, and leaves the parent's pool as it was found (locked, maybe).
+// The child of a fork has no pool threads. It starts a new pool and does not touch the old one, whose locks may be held.
 void after_fork() {
   the_pool.store(nullptr);
   inside = false;
@@ -154,7 +156,7 @@ struct Poller {
 };
 
 void run_alone(int64_t n_tasks, Task task, void* body) {
-  static thread_local Poller poll;  // kept between runs: many short runs must not escape Ctrl-C
+  static thread_local Poller poll;  // kept between runs, so that Ctrl-C also stops many short runs
   for (int64_t k = 0; k < n_tasks; k++) {
     task(body, k, 0);
     if (!inside && poll()) throw Interrupted{};
@@ -173,8 +175,8 @@ void set_poll(Poll poll) { the_poll.store(poll); }
 void run_tasks(int n_threads, int64_t n_tasks, Task task, void* body) {
   if (n_tasks <= 0) return;
   if (n_threads <= 1 || n_tasks == 1 || inside) return run_alone(n_tasks, task, body);
-  if (n_tasks > MOST_TASKS) {  // several at a time
-    const int64_t step = (n_tasks + MOST_TASKS - 1) / MOST_TASKS;
+  if (n_tasks > MAX_TASKS) {  // several tasks at a time
+    const int64_t step = (n_tasks + MAX_TASKS - 1) / MAX_TASKS;
     return run(n_threads, (n_tasks + step - 1) / step, [&](int64_t k, int worker) {
       for (int64_t i = k * step; i < std::min(n_tasks, (k + 1) * step); i++) task(body, i, worker);
     });
@@ -182,7 +184,7 @@ void run_tasks(int n_threads, int64_t n_tasks, Task task, void* body) {
   Pool& p = pool();
   std::unique_lock hold(p.busy, std::try_to_lock);
   if (!hold.owns_lock()) return run_alone(n_tasks, task, body);
-  n_threads = n_threads < MOST_THREADS ? n_threads : MOST_THREADS;
+  n_threads = n_threads < MAX_THREADS ? n_threads : MAX_THREADS;
   p.hire(n_threads - 1);
   p.task = task, p.body = body;
   p.stop.store(false, std::memory_order_relaxed);

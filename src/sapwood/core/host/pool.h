@@ -1,5 +1,6 @@
 // The thread pool: run(n_threads, n_tasks, f) calls f(task, worker) for every task; the caller works too.
-// Starts lazily, survives fork, parks after a short spin, and never waits for a thread that holds no task.
+// Threads start when first needed, park after a short spin, and are started again in a forked child. A run never waits
+// for a thread that does not hold a task.
 #pragma once
 #include <stdint.h>
 
@@ -8,17 +9,16 @@
 namespace sapwood {
 
 using Task = void (*)(void* f, int64_t task, int worker);
-using Poll = bool (*)();  // asked now and then on the calling thread; true = stop
+using Poll = bool (*)();  // called from time to time on the calling thread; true = stop
 
 void run_tasks(int n_threads, int64_t n_tasks, Task task, void* f);
-int pool_workers();        // threads started in this process, the callers not counted
-void set_poll(Poll poll);  // how a run learns that the user pressed Ctrl-C
+int pool_workers();        // threads started in this process, without the callers
+void set_poll(Poll poll);  // how a run notices that the user pressed Ctrl-C
 
-constexpr int64_t TASK_ROWS = 16384;  // rows of a task, where tasks are runs of rows
+constexpr int64_t TASK_ROWS = 16384;  // rows per task, if tasks are runs of rows
 inline int64_t task_count(int64_t n) { return (n + TASK_ROWS - 1) / TASK_ROWS; }
-inline int threads_for(int64_t n, int n_threads) {
-  return n < TASK_ROWS ? 1 : n_threads;
-}  // few rows are not worth a fork
+// Few rows are done by the calling thread alone.
+inline int threads_for(int64_t n, int n_threads) { return n < TASK_ROWS ? 1 : n_threads; }
 
 struct Interrupted {};  // thrown by run() on the calling thread once all its tasks have stopped
 
