@@ -103,6 +103,7 @@ def shuffled(X: Floats, rng: np.random.Generator) -> sp.csr_array:
     return made
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", ["depthwise", "leafwise", "symmetric"])
 @pytest.mark.parametrize("weights", [False, True])
 def test_every_path(policy: str, weights: bool, isa: str) -> None:

@@ -56,6 +56,7 @@ def fit(X: Array, y: Array, tmp_path: Path, **more: Any) -> tuple[list[dict[str,
     return found["oblivious_trees"], borders
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("score", ["Cosine", "L2"])
 @pytest.mark.parametrize(
     ("name", "loss", "leaf", "steps"),

@@ -89,6 +89,7 @@ def score(
     return sum(float(g[part].sum()) ** 2 / (float(h[part].sum()) + l2) for part in parts)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("name", SETS)
 def test_same_trees(name: str, setting: str) -> None:

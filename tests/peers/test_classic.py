@@ -96,6 +96,7 @@ def test_classifier_out_of_the_box(name: str) -> None:
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-8)  # see test_classifier
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("shape", [DEPTH, LEAVES], ids=["depth", "leaves"])
 @pytest.mark.parametrize("objective", ["squared_error", "absolute_error", "adaptive_huber", "quantile"])
 @pytest.mark.parametrize("name", ["california_housing", "wine_quality", "bike_sharing", "protein"])
@@ -106,6 +107,7 @@ def test_regressor(name: str, objective: str, shape: dict[str, Any]) -> None:
     assert compare(ours(objective, **shape), X, y, rival, tolerance=2e-9 * np.ptp(y)) <= MOST_TIES
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("shape", [DEPTH, LEAVES], ids=["depth", "leaves"])
 @pytest.mark.parametrize(
     ("name", "objective", "tolerance"),

@@ -90,6 +90,7 @@ def rules(name: str, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return theirs, ours
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("penalty", [{}, {"reg_lambda": 5.0, "min_split_gain": 0.5}], ids=["", "penalties"])
 @pytest.mark.parametrize("kind", ["monotone", "groups", "both"])
 @pytest.mark.parametrize("name", TASKS)
@@ -99,6 +100,7 @@ def test_xgboost(name: str, kind: str, penalty: dict[str, float]) -> None:
     assert compare(name, theirs | peers, ours | penalty) <= MOST_TIES
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("kind", ["monotone", "both"])
 @pytest.mark.parametrize("name", TASKS)
 def test_xgboost_exact(name: str, kind: str) -> None:
@@ -113,6 +115,7 @@ def test_comparison_can_fail(name: str, kind: str) -> None:
         compare(name, rules(name, kind)[0], {})
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("method", ["basic", "intermediate"])
 @pytest.mark.parametrize("name", TASKS)
 def test_lightgbm(name: str, method: str) -> None:

@@ -47,6 +47,7 @@ def losses(name: str, seed: int) -> Array:
     return np.array(found).reshape(2, 2).T
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SETS)
 def test_goss_costs_what_it_costs_lightgbm(name: str) -> None:
     (full, goss), (their_full, their_goss) = np.array([losses(name, seed) for seed in range(SEEDS)]).transpose(1, 2, 0)

@@ -118,6 +118,7 @@ PENALTIES: dict[str, dict[str, float]] = {
 UNITS = {"lambda_l1": 25.0, "min_gain_to_split": 10.0, "max_delta_step": 2.0}  # of a regression, in spreads of labels
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("setting", PENALTIES)
 @pytest.mark.parametrize("name", REGRESSION + CLASSES)
 def test_penalties(name: str, setting: str) -> None:
@@ -240,6 +241,7 @@ def unseen(name: str, params: dict[str, Any], seed: int) -> tuple[float, float]:
     return loss(booster.predict(X[new])), loss(start + model.predict(X[new]))
 
 
+@pytest.mark.nightly
 def test_loss_with_the_library_s_defaults() -> None:
     """At most 0.3 % above LightGBM's on average over the sets: the geometric mean over 20 divisions of each.
 
@@ -259,6 +261,7 @@ RANDOM: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", RANDOM)
 def test_statistical_agreement(name: str) -> None:
     """The mean logarithm of the ratio of losses, over 20 seeds and divisions, is within 3 standard errors of 0.

@@ -134,6 +134,7 @@ def unseen_loss(predict: Callable[[Loss, Task, Array], Array], loss: Loss, task:
     return float(np.exp(np.log(losses).mean()))
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(
     ("data", "name"),
     [

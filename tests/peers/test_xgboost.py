@@ -90,6 +90,7 @@ def check(
     assert ties <= MOST_TIES
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("method", ["exact", "hist"])
 @pytest.mark.parametrize(
@@ -99,6 +100,7 @@ def test_same_trees(name: str, objective: str, method: str, setting: str) -> Non
     check(name, objective, method, SETTINGS[setting])
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("weight", ["whole", "real"])
 @pytest.mark.parametrize("name", REGRESSION + CLASSES)
 def test_weights(name: str, weight: str) -> None:
@@ -187,6 +189,7 @@ RANDOM: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", RANDOM)
 def test_statistical_agreement(name: str) -> None:
     """Means over 20 seeds differ by less than 3 standard errors: by 0.5, 0.6, 1.6, 0.0; by other rules 4.5 and more."""

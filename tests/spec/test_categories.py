@@ -17,6 +17,7 @@ from spec.helpers import assert_bits, core_train, weight_of
 Floats = NDArray[np.float64]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("policy", POLICIES)
@@ -29,6 +30,7 @@ def test_trees(policy: str, objective: str, weights: str) -> None:
     assert n_sets(trees) >= len(trees)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("limit", [
     {"max_cat_to_onehot": 1}, {"max_cat_to_onehot": 50}, {"max_cat_threshold": 1}, {"max_cat_threshold": 3},
     {"cat_smooth": 0.0}, {"cat_smooth": 25.0}, {"cat_l2": 0.0}, {"min_data_per_group": 40}, {"min_samples_leaf": 17},
@@ -70,6 +72,7 @@ RULES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_rules_and_samples(policy: str, rule: dict[str, Any]) -> None:
@@ -82,6 +85,7 @@ def test_rules_and_samples(policy: str, rule: dict[str, Any]) -> None:
     assert_same(X, labels(rng, X, objective), params, weight_of(rng, weights, 200))
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("change", [
     {"monotone_constraints": [1, 0, 0, 0, -1, 0]}, {"ccp_alpha": 0.02}, {"leaf_iterations": 3}, {"line_search": "tree"},
     {"hessian": "none"}, {"leaf_estimation": "gradient"},
@@ -120,6 +124,7 @@ def test_whole_models(policy: str, change: dict[str, Any]) -> None:
     assert_bits(booster.predict(X, raw=True), raw[:, 0].copy(), "raw scores")
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_instruction_set(isa: str, policy: str) -> None:
     rng = np.random.default_rng(44)
@@ -133,6 +138,7 @@ def test_every_instruction_set(isa: str, policy: str) -> None:
         assert_same(X, y, limit | {"grow_policy": policy, "n_estimators": 1})
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(("weights", "counts"), [("none", BYTES), ("none", COUNTS), ("whole", BYTES), ("real", COUNTS)])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_law(isa: str, policy: str, weights: str, counts: list[int]) -> None:

@@ -78,6 +78,7 @@ class Spec:
         return encoded_training.statistics(code, label, self.borders, given, np.flatnonzero(given))[which][N:]
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(("policy", "objective", "weights", "most"), CASES)
 def test_reference(policy: str, objective: str, weights: str, most: int) -> None:
     """Trees over numbers by the reference, whose splits by a statistic are read as sets of tuples, are the model's."""

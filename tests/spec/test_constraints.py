@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 PAIRS = [(policy, name) for policy in POLICIES for name in RULES if (policy, name) != ("symmetric", "forced")]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("objective", ["squared_error", "logistic"])
 @pytest.mark.parametrize(("policy", "rule"), PAIRS)
@@ -34,6 +35,7 @@ def test_rules(policy: str, rule: str, objective: str, weights: str) -> None:
         assert booster.trees.n_nodes >= 5 * booster.trees.n_trees
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("limit", [{"min_samples_leaf": 9}, {"reg_alpha": 0.5}, {"max_delta_step": 0.2}], ids=str)
 @pytest.mark.parametrize(("policy", "rule"), PAIRS)
 def test_every_instruction_set(isa: str, policy: str, rule: str, limit: dict[str, Any]) -> None:
@@ -44,6 +46,7 @@ def test_every_instruction_set(isa: str, policy: str, rule: str, limit: dict[str
         assert_same_model(X, labels(rng, X, objective), params)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("leaf", LEAVES)
 @pytest.mark.parametrize("objective", POINTWISE)
 @pytest.mark.parametrize("policy", POLICIES)

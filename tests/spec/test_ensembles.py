@@ -28,12 +28,14 @@ def assert_specified(params: dict[str, Any], objective: str, weights: str, n: in
     return booster
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("kind", ENSEMBLES)
 def test_ensembles(kind: str, objective: str) -> None:
     assert_specified(ENSEMBLES[kind], objective, "none")
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_growers_and_weights(policy: str, weights: str) -> None:

@@ -48,6 +48,7 @@ ENSEMBLES: list[dict[str, Any]] = [
 # ---- The specification ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("precision", ["narrow", "wide"])
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -61,6 +62,7 @@ def test_trees(policy: str, objective: str, precision: str, weights: str) -> Non
     assert_same(X, y, params | SAMPLING | {"min_samples_leaf": 5}, w, exact=True)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("limit", LIMITS, ids=str)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_limits(isa: str, policy: str, limit: dict[str, Any]) -> None:
@@ -72,6 +74,7 @@ def test_limits(isa: str, policy: str, limit: dict[str, Any]) -> None:
         )
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ODD)
 def test_odd_tables(name: str, policy: str) -> None:
@@ -119,6 +122,7 @@ def test_equals_hist_where_every_value_has_its_bin(
     assert_like_histograms(X, y, params | limit, weight_of(rng, weights, n))
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("more", [*SAMPLERS, *ENSEMBLES, RULES["groups"], RULES["pairwise"], RULES["alone"]], ids=str)
 def test_equals_hist_under_samplers_ensembles_and_groups(more: dict[str, Any], policy: str) -> None:
@@ -136,6 +140,7 @@ REAL = {
 }  # fmt: skip
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", REAL)
 def test_equals_hist_on_real_data(name: str, policy: str) -> None:

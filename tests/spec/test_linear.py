@@ -44,6 +44,7 @@ def arrays(terms: Terms, n_nodes: int) -> tuple[Any, Any, Any]:
     return np.cumsum([0, *counts], dtype=np.int64), np.array(columns, np.int32), np.array(coefs, np.float64)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("kind", LINEAR)
 def test_kinds(kind: str, objective: str) -> None:
@@ -53,6 +54,7 @@ def test_kinds(kind: str, objective: str) -> None:
     assert booster.linear
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_growers_and_weights(policy: str, weights: str) -> None:

@@ -57,6 +57,7 @@ def goals(rng: np.random.Generator, X: Floats, objective: str) -> Floats:
     return np.column_stack([y, 1e-3 * X[:, 0] * X[:, 2], 1e4 * (X[:, 2] > 1) * rng.random(len(X))])
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("objective", ["softmax", "squared_error"])
 @pytest.mark.parametrize("policy", POLICIES)
@@ -70,6 +71,7 @@ def test_trees(policy: str, objective: str, weights: str) -> None:
         assert booster.trees.n_nodes > 7 * booster.trees.n_trees
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_beside_other_parameters(change: dict[str, Any]) -> None:
     rng = np.random.default_rng(62)

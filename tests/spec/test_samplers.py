@@ -18,6 +18,7 @@ def test_every_sampler_of_the_shelf_is_tried() -> None:
     assert {one.get("sampling", "uniform") for one in SAMPLERS} == set(host.samplers())
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("policy", POLICIES)
@@ -30,6 +31,7 @@ def test_trees(sampler: dict[str, Any], policy: str, objective: str, weights: st
     assert booster.trees.n_nodes > 3 * booster.trees.n_trees  # trees, not stumps
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("change", [{"hessian": "none"}, {"leaf_estimation": "gradient"}, {"precision": "wide"},
                                     {"precision": "narrow"}, {"min_samples_leaf": 9}, {"leaf_iterations": 3},
                                     {"line_search": "tree"}, {"path_smooth": 7.0}], ids=str)  # fmt: skip
@@ -43,6 +45,7 @@ def test_beside_other_parameters(sampler: dict[str, Any], change: dict[str, Any]
         )
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("objective", ["absolute_error", "poisson", "huber", "exponential"])
 @each_sampler
 def test_other_losses(sampler: dict[str, Any], objective: str) -> None:
@@ -51,6 +54,7 @@ def test_other_losses(sampler: dict[str, Any], objective: str) -> None:
     assert_same_model(X, labels(rng, X, objective), {"objective": objective} | sampler)  # |g| is tied in absolute_error
 
 
+@pytest.mark.pairwise(1)
 @each_sampler
 def test_every_instruction_set(isa: str, sampler: dict[str, Any]) -> None:
     rng = np.random.default_rng(34)

@@ -22,6 +22,7 @@ def thin(rng: np.random.Generator, n: int) -> Floats:
     return X
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("zero_as_missing", [False, True])

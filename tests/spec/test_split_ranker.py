@@ -15,6 +15,7 @@ from spec.helpers import assert_same_model, labels, table, weight_of
 each_preference = pytest.mark.parametrize("preference", PREFERENCES, ids=lambda one: "-".join(map(str, one)))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(("objective", "weights"), list(zip(OBJECTIVES, WEIGHTS, strict=True)))
 @pytest.mark.parametrize("policy", POLICIES)
 @each_preference
@@ -33,6 +34,7 @@ CHANGES: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 @pytest.mark.parametrize("preference", [0, 2, 5])
 def test_beside_other_parameters(preference: int, change: dict[str, Any]) -> None:
@@ -43,6 +45,7 @@ def test_beside_other_parameters(preference: int, change: dict[str, Any]) -> Non
         assert_same_model(X, labels(rng, X, "logistic"), params)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
 @each_preference
 def test_categories(preference: dict[str, Any], policy: str) -> None:
@@ -56,6 +59,7 @@ def test_categories(preference: dict[str, Any], policy: str) -> None:
         assert category_tables.n_sets(trees)
 
 
+@pytest.mark.pairwise(1)
 @each_preference
 def test_every_instruction_set(isa: str, preference: dict[str, Any]) -> None:
     rng = np.random.default_rng(53)

@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 # ---- Trees ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -48,6 +49,7 @@ def test_sampling(policy: str, objective: str) -> None:
     assert_same(X, labels(rng, X, objective), params, weight_of(rng, "whole", 300))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize(
     "limit",
     [
@@ -79,6 +81,7 @@ def test_limits(policy: str, weights: str, limit: dict[str, Any]) -> None:
         assert_same(X, labels(rng, X, objective), params, w)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("limit", [{}, {"reg_alpha": 0.5}, {"max_delta_step": 0.2}, {"min_samples_leaf": 9}], ids=str)
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("policy", POLICIES)
@@ -98,6 +101,7 @@ def test_no_limits_at_all(policy: str) -> None:
     assert trees[0]["count"][trees[0]["column"] < 0].max() <= 3  # nearly every row has its own leaf
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("max_bins", [2, 3, 16, 255, 256, 1000])
 @pytest.mark.parametrize("policy", POLICIES)
 def test_bins(policy: str, max_bins: int) -> None:
@@ -108,6 +112,7 @@ def test_bins(policy: str, max_bins: int) -> None:
     )
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_heavy_tail(policy: str, precision: str) -> None:
@@ -118,6 +123,7 @@ def test_heavy_tail(policy: str, precision: str) -> None:
     assert_same(X, y, SMALL | {"grow_policy": policy, "precision": precision, "n_estimators": 4})
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ODD)
 def test_odd_tables(name: str, policy: str) -> None:
@@ -135,6 +141,7 @@ def test_a_label_where_the_weight_is_zero_is_nowhere(policy: str) -> None:
     assert_same(X, y, SMALL | {"grow_policy": policy}, w * 0.7)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", ["california_housing", "wine_quality", "adult", "letter"])
 def test_real_data(name: str, policy: str) -> None:
@@ -144,6 +151,7 @@ def test_real_data(name: str, policy: str) -> None:
     assert_same(X, y, SMALL | {"grow_policy": policy, "objective": objective, "n_estimators": 2, "max_bins": 100})
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("weights", ["none", "real"])
 def test_more_rows_than_a_packed_word_can_sum(policy: str, weights: str) -> None:
@@ -154,6 +162,7 @@ def test_more_rows_than_a_packed_word_can_sum(policy: str, weights: str) -> None
     assert_same(X, y, params | {"n_estimators": 1, "min_samples_leaf": 2000}, w)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(("rows", "classes"), [(8_192, 4), (9_000, 11), (131_072, 5)])
 def test_outputs_whose_roots_are_counted_together(isa: str, rows: int, classes: int) -> None:
     rng = np.random.default_rng(15)
@@ -234,6 +243,7 @@ def test_a_tree_by_hand() -> None:
 # ---- Objectives and leaf values -------------------------------------------------------------------------------------
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("hessian", ["auto", "none"])
 @pytest.mark.parametrize("leaf", LEAVES)
 @pytest.mark.parametrize("objective", SHELF)
@@ -247,6 +257,7 @@ def test_objectives(policy: str, objective: str, leaf: str, hessian: str) -> Non
     assert booster.trees.n_nodes >= 5 * booster.trees.n_trees
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("leaf", ["newton", "exact"])
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("objective", SHELF)
@@ -260,6 +271,7 @@ def test_objectives_with_weights(objective: str, weights: str, leaf: str) -> Non
         assert_same_model(X, y, params | limits, w)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("search", ["none", "tree"])
 @pytest.mark.parametrize("leaf", ["newton", "exact", "sign"])
 @pytest.mark.parametrize("fields", FIELDS, ids=str)
@@ -270,6 +282,7 @@ def test_fields(fields: dict[str, Any], leaf: str, search: str) -> None:
     assert_same_model(X, y, fields | {"leaf_estimation": leaf, "line_search": search}, w)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("penalty", [{}, {"reg_lambda": 0.0, "reg_alpha": 0.2}, {"max_delta_step": 0.3}], ids=str)
 @pytest.mark.parametrize("leaf", ["newton", "gradient"])
 @pytest.mark.parametrize("objective", SHELF)
@@ -281,6 +294,7 @@ def test_leaf_iterations(objective: str, leaf: str, penalty: dict[str, float]) -
     assert_same_model(X, y, params | {"subsample": 0.7}, w)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("leaf", LEAVES)
 @pytest.mark.parametrize("objective", SHELF)
 def test_line_search(objective: str, leaf: str) -> None:
@@ -290,6 +304,7 @@ def test_line_search(objective: str, leaf: str) -> None:
     assert_same_model(X, y, {"objective": objective, "leaf_estimation": leaf, "line_search": "tree"}, w)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(
     "objective", [name for name, goal in SHELF.items() if goal.labels != "a class index" and not goal.adaptive]
 )
@@ -302,6 +317,7 @@ def test_two_targets(objective: str) -> None:
     assert booster.predict(X).shape == (100, 2)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("alpha", [1e-4, 0.02, 0.1, 1e9])
 @pytest.mark.parametrize("leaf", LEAVES)
 @pytest.mark.parametrize("policy", POLICIES)
@@ -316,6 +332,7 @@ def test_pruning(policy: str, leaf: str, alpha: float) -> None:
     assert (max(sizes) == 1) == (alpha == 1e9)
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize(
     "rate", [0.4, [0.5, 0.25, 0.1], lambda round: 0.5 / (1 + round)], ids=["one", "list", "function"]
 )
@@ -405,6 +422,7 @@ def test_draws_by_hand() -> None:
     ]  # SplitMix64's first, seed 0
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("max_bins", [2, 3, 7, 64, 255, 1000])
 @pytest.mark.parametrize("least", [1, 10, 32])
 @pytest.mark.parametrize("weights", WEIGHTS)

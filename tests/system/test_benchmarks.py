@@ -41,6 +41,10 @@ CASES = {
     "slots": ("--rows 200 --rounds 1 --turns 1", "", r"2 to 16 values .* bytes a row"),
     "sparse": ("--rows 200 --rounds 2 --turns 1", "lightgbm xgboost", r"onehot .* times as fast as the fastest peer"),
 }
+LONG = {
+    "quality",
+    "recipe",
+}  # seconds, where the others take tenths; the race, which takes some too, is the one that counts
 
 
 @pytest.fixture
@@ -64,7 +68,9 @@ def same_isa() -> Iterator[None]:
 
 @pytest.mark.usefixtures("same_isa")
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly if name in LONG else ()) for name in CASES]
+)
 def test_a_benchmark_runs(
     name: str, data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

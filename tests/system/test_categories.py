@@ -88,6 +88,7 @@ def test_one_prediction_whatever_the_container(container: str) -> None:
     np.testing.assert_array_equal(model().predict(CONTAINERS[container](frame)), model().predict(frame))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("policy", ["depthwise", "leafwise", "symmetric"])
 @pytest.mark.parametrize("weights", ["none", "whole", "real"])
 def test_chunks_threads_and_paths_do_not_matter(isa: str, policy: str, weights: str) -> None:

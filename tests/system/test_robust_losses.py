@@ -15,6 +15,7 @@ def outliers(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("outliers")
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("factor", [10.0, 100.0])
 @pytest.mark.parametrize("name", ["california_housing", "bike_sharing", "protein"])
 def test_outliers_spoil_squared_error_only(outliers: ModuleType, name: str, factor: float) -> None:

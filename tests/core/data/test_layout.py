@@ -77,6 +77,7 @@ def test_a_wide_column_costs_its_own_size() -> None:
 # ---- The same trees -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", ["none", "whole", "real"])
 @pytest.mark.parametrize("precision", ["narrow", "wide"])
 @pytest.mark.parametrize(("policy", "objective"), list(zip(POLICIES, OBJECTIVES, strict=True)))

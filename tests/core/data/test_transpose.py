@@ -31,6 +31,7 @@ def kinds(X: NDArray[np.float32]) -> dict[str, Any]:
     return {"columns": np.asfortranarray(X), "float64": X.astype(np.float64), "window": wide[:, 2:-1]}
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("n_rows", ROWS)
 def test_codes(n_rows: int, width: int, isa: str) -> None:
@@ -44,6 +45,7 @@ def test_codes(n_rows: int, width: int, isa: str) -> None:
         assert Dataset(same, n_jobs=2).fingerprint() == data.fingerprint(), name
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("weights", [False, True])
 def test_cuts_of_a_sample(weights: bool, isa: str) -> None:
     n = 210_000  # more than the sample has

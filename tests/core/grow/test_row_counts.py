@@ -25,6 +25,7 @@ def table(kind: str, rng: np.random.Generator) -> Any:
     return sp.csr_array(np.column_stack([one_hot, thin, few[:, 1:4]]))
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("more", [{}, {"subsample": 0.6, "colsample_bynode": 0.7, "precision": "wide"}], ids=str)
 @pytest.mark.parametrize("policy", ["leafwise", "depthwise"])
 @pytest.mark.parametrize("kind", ["few codes", "many codes", "missing", "thin"])

@@ -33,6 +33,7 @@ def weight_of(kind: str, n: int) -> Floats | None:
     return {"none": None, "whole": whole + 1, "zeros": whole, "real": whole * rng.random(n)}[kind]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("classes", [2, 4, None])
 @pytest.mark.parametrize("kind", KINDS)

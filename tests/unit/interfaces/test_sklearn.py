@@ -74,12 +74,18 @@ def not_ours(estimator) -> dict[str, str]:
     return {}
 
 
+@parametrize_with_checks([SapwoodClassifier(), SapwoodRegressor()], expected_failed_checks=not_ours)
+def test_scikit_learn_check(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of the checks skips itself
+    check(estimator)
+
+
+@pytest.mark.pairwise(1)  # by day every estimator and every check once
 @parametrize_with_checks(
     [
         estimator(**params)
         for estimator in BOTH
         for params in (
-            {},
             {"grow_policy": "depthwise", "precision": "wide"},
             {"grow_policy": "symmetric", "precision": "narrow"},
             {"max_bins": 1000, "min_samples_leaf": 2, "n_jobs": 2},
@@ -91,8 +97,8 @@ def not_ours(estimator) -> dict[str, str]:
     + [SapwoodClassifier(recipe="adaboost")],
     expected_failed_checks=not_ours,
 )
-def test_scikit_learn_check(estimator, check, monkeypatch):
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # or one of the checks skips itself
+def test_scikit_learn_check_with_parameters(estimator, check, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     check(estimator)
 
 

@@ -313,6 +313,7 @@ FORESTS = {
 }
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("forest", FORESTS)
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_random_trees_predict_as_a_walk_from_the_root(isa: str, forest: str, n_outputs: int) -> None:

@@ -137,6 +137,7 @@ def walk(trees: Trees, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return scores, leaves
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("n_codes", [2, 60, 253, 254, 255, 5000, 65534])
 @pytest.mark.parametrize("shape", ["random", "symmetric"])
 def test_random_trees_predict_as_a_walk_from_the_root(isa: str, n_codes: int, shape: str) -> None:

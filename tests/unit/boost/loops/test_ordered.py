@@ -33,6 +33,7 @@ def assert_specified(X: Floats, y: Floats, params: dict[str, Any], weight: Float
     assert booster.trees.n_nodes > 2 * booster.trees.n_trees
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("objective", ["squared_error", "logistic", "softmax"])
 @pytest.mark.parametrize("policy", POLICIES)
@@ -51,6 +52,7 @@ def test_other_losses(objective: str) -> None:
     assert_specified(X, labels(rng, X, objective), {"objective": objective})
 
 
+@pytest.mark.pairwise(1)
 @pytest.mark.parametrize("change", [{"n_permutations": 3, "n_estimators": 5}, {"leaf_iterations": 3}, {"seed": 9},
                                     {"leaf_estimation": "gradient"}, {"leaf_estimation": "sign"},
                                     {"score_function": "cosine"}, {"precision": "wide"}, {"hessian": "none"},

@@ -260,6 +260,7 @@ def test_trees_with_categories(grower: str) -> None:
         booster.to_shap()
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("grower", GROWERS)
 def test_bytes_do_not_depend_on_threads_or_company(grower: str, isa: str) -> None:
     X, y = rows(1400, 8)
