@@ -4,26 +4,32 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 PY      := $(BIN)/python
 PIP     := $(PY) -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --no-compile  # modules that are imported are compiled then
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.h' -o -name '*.cpp')
 NATIVE  := $(filter %.h %.cpp,$(SOURCES))
 SMOKE   := tests/smoke/test_smoke.py
 ARGS    ?=
+# A worker a core. Tests of one file stay together for as long as both workers have some.
+PYTEST  := $(PY) -m pytest -q -n auto --dist worksteal
 WHEEL_LIMIT := 3000000
 
 unexport PYTHONPATH
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
+.PHONY: help demo test test-all lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed ## train on real data: losses, progress, columns, save and load, same bytes on any thread count
 	$(PY) examples/demo.py
 
-test: lint types rooms size ## all that a change must pass: lint, types, rooms, size, the whole suite with its coverage
-	$(PY) -m pytest --cov --cov-report=term $(ARGS)
+test: lint types rooms size ## all that a change must pass: lint, types, rooms, size, the commit's tests with their coverage
+	$(PYTEST) --cov --cov-report=term $(ARGS)
+
+test-all: lint types rooms size ## everything: full products of parameters, ten times the random examples, every peer
+	$(PYTEST) -m '' --hypothesis-profile=nightly $(ARGS)
 
 lint: $(VENV)/dev ## ruff and clang-format, changing nothing
 	$(BIN)/ruff check
@@ -59,7 +65,7 @@ RUNTIME = $(shell $(or $(CXX),c++) -print-file-name=$(1))
 coverage: $(VENV)/dev ## which C++ lines the suite runs (a build of its own, not optimised)
 	$(call build,coverage,Debug,--coverage -O1 -fprofile-update=atomic)
 	find build/coverage/cmake -name '*.gcda' -delete
-	PYTHONPATH=build/coverage/site $(PY) -m pytest -q $(ARGS)
+	PYTHONPATH=build/coverage/site $(PYTEST) $(ARGS)
 	$(BIN)/gcovr --merge-lines --filter src/sapwood/core/ --exclude-directories '.*/CMakeFiles/[0-9.]+$$' \
 		--gcov-ignore-errors=source_not_found --gcov-ignore-errors=no_working_dir_found build/coverage/cmake
 
@@ -101,12 +107,12 @@ $(PY):
 	$(PYTHON) -m venv $(VENV) || { echo "python's venv module is missing (Debian: apt install python3-venv)"; exit 1; }
 
 $(VENV)/installed: $(SOURCES) | $(PY)
-	$(PIP) install .
+	$(INSTALL) .
 	@touch $@
 
 # An extra brings the package along, so `make demo` afterwards finds it installed.
 $(VENV)/dev $(VENV)/bench: $(SOURCES) | $(PY)
-	$(PIP) install '.[$(@F)]'
+	$(INSTALL) '.[$(@F)]'
 	@touch $(VENV)/installed $@
 
 , := ,

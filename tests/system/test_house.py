@@ -22,7 +22,7 @@ PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
 REFERENCE = {f"docs/{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "GLOSSARY", "NUMERICS")}  # no examples
 PAGES = sorted({str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/**/*.md")} - REFERENCE)
 LONG = {page for page in PAGES if page.startswith("docs/losses/")} | {"docs/convert.md", "docs/ordered.md"}
-TARGETS = set(re.findall(r"^([a-z]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
+TARGETS = set(re.findall(r"^([a-z-]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
 
 
 @pytest.fixture
@@ -113,7 +113,7 @@ def test_every_parameter_is_documented(estimator: str) -> None:
 )
 def test_commands_and_files_named_in_documents_exist(page: str) -> None:
     text = (HOUSE / page).read_text()
-    assert set(re.findall(r"(?:^|`|exec )make ([a-z]+)", text, re.MULTILINE)) <= TARGETS
+    assert set(re.findall(r"(?:^|`|exec )make ([a-z-]+)", text, re.MULTILINE)) <= TARGETS
     for link in re.findall(r"\]\((?!https:)([^)#]+)", text):
         assert (HOUSE / page).parent.joinpath(link).exists(), link
     for path in re.findall(r"`((?:src|tests|tools|benchmarks|docs|examples)/[\w./]+)`", text):
