@@ -302,7 +302,7 @@ def test_the_direction_is_the_one_of_better_predictions(name: str, link: str) ->
         ("tweedie", [0, 1], [1, -2], None, "tweedie needs predictions of 0 or more, and validation row 1 has -2"),
         ("rmsle", [-1, 1], [1, 1], None, "rmsle needs labels above -1"),
         ("rmsle", [0, 1], [1, -1.5], None, "rmsle needs predictions of -1 or more"),
-        ("f1", [0.3, 1], [0.5, 1], None, "guessed classes needs labels 0 or 1 .logloss takes those between., and"),
+        ("f1", [0.3, 1], [0.5, 1], None, "predicted classes needs labels 0 or 1 .logloss takes those between., and"),
         ("auc", [1, 0.3], [0.5, 1], None, "auc needs labels 0 or 1"),
         ("mae", Y, P, [0, 0, 0, 0], "positive weight"),
         ("mcc", Y, P, [0, 0, 0, 0], "positive weight"),
@@ -409,8 +409,8 @@ def test_a_callable_sees_labels_of_several_columns_whole() -> None:
         ("pinball@high", "identity", "'pinball@high' is not a finite number; choose"),
         ("pinball@", "identity", "'pinball@' is not a finite number; choose"),
         ([("mine", max, True), ("mine", min, True)], "sigmoid", "two metrics of one name"),
-        (("gain", metric.auc), "sigmoid", "is no metric"),
-        ([3], "sigmoid", "is no metric"),
+        (("gain", metric.auc), "sigmoid", "is not a metric"),
+        ([3], "sigmoid", "is not a metric"),
     ],
 )
 def test_errors(given: Any, link: str, message: str) -> None:
@@ -447,6 +447,6 @@ def test_a_metric_of_other_arguments_is_refused_at_once() -> None:
         metric.resolve(lambda preds, data: 0.0, default="rmse", link="identity")
     with pytest.raises(ParameterError, match=r"must take \(y, prediction, weight\), or \(y, prediction\)"):
         metric.resolve(lambda y: 0.0, default="rmse", link="identity")
-    for name, why in {"NDCG:top=3": "ranking is not there yet", "HingeLoss": "it is of raw scores"}.items():
+    for name, why in {"NDCG:top=3": "ranking is not available yet", "HingeLoss": "it needs raw scores"}.items():
         with pytest.raises(ParameterError, match=why):
             resolve(name)

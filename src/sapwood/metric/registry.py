@@ -1,0 +1,276 @@
+"""Metrics by name, with their parameters, and a user's own functions.
+
+In: `eval_metric`. Out: metrics, each with its parameter, its name, and whether higher is better.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial, wraps
+from inspect import signature
+from numbers import Real
+from statistics import fmean
+from typing import Any
+
+from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
+from sapwood.metric import functions as formulas
+from sapwood.metric.functions import Floats, Function, Holders, Weight
+from sapwood.params.peers import IMPLIED
+from sapwood.params.types import Number, as_number
+
+# Links by what their predictions are.
+VALUE = ("identity", "exp", "expm1")
+BINARY = ("sigmoid", "sigmoid2")
+CLASSES = ("softmax", "one_vs_all")
+STEP = ("step",)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """The number after "@": the argument it sets, its range, and the objective's field that is its default."""
+
+    name: str
+    range: Number
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric, and which way is better."""
+
+    name: str
+    function: Function
+    higher_is_better: bool = False
+    links: tuple[str, ...] = (*VALUE, *BINARY, *CLASSES, *STEP)  # the predictions that it takes
+    parameter: Parameter | None = None
+    own: bool = False  # a user's function
+
+    def __call__(self, y: Floats, prediction: Floats, weight: Weight, reduce: Holders = None) -> float:
+        if self.own and reduce is not None:
+            raise ParameterError(
+                f"metric {self.name!r} is a function, which cannot see the rows of other holders; choose one of "
+                f"{', '.join(METRICS)}."
+            )
+        try:
+            value: Any = self.function(y, prediction, weight, **({} if reduce is None else {"reduce": reduce}))
+        except (ValueError, IndexError) as cause:  # a value that is not finite, or a label that is not a class
+            if self.own or isinstance(cause, SapwoodError):
+                raise
+            raise DataError(f"{self.name} cannot be measured: {cause}; check the validation rows.") from cause
+        if not isinstance(value, Real) or value != value:
+            what = "NaN" if isinstance(value, Real) else f"a {type(value).__name__}"
+            raise ParameterError(f"metric {self.name!r} returned {what}, not a number.")
+        return float(value)
+
+
+def _by_column(metric: Metric) -> Metric:
+    """A metric that also takes labels of several columns: the mean of the metric over the columns."""
+    function, of_classes = metric.function, "softmax" in metric.links
+
+    @wraps(function)
+    def measured(y: Floats, prediction: Floats, weight: Weight, **named: Any) -> float:
+        if y.ndim == 1 and (prediction.ndim == 1 or (of_classes and prediction.shape[1] > 1)):
+            return function(y, prediction, weight, **named)
+        if prediction.size != y.size:
+            raise ParameterError(
+                f"{metric.name} needs one prediction for each label; predictions are {prediction.shape}, labels "
+                f"{y.shape}; give eval_metric=your own function (y, prediction, weight)."
+            )
+        columns = zip(y.reshape(len(y), -1).T, prediction.reshape(len(y), -1).T, strict=True)
+        return fmean(function(*column, weight, **named) for column in columns)
+
+    return replace(metric, function=measured)
+
+
+def _by_level(metric: Metric, name: str, levels: list[float]) -> Function:
+    """The metric of several predictions of one label, each at its own level: their mean."""
+
+    def measured(y: Floats, prediction: Floats, weight: Weight, **named: Any) -> float:
+        columns = zip(prediction.T, levels, strict=True)
+        return fmean(metric.function(y, column, weight, **{name: level}, **named) for column, level in columns)
+
+    return measured
+
+
+_FRACTION = Number(0, 1, low_open=True, high_open=True)
+THRESHOLD = Parameter("threshold", _FRACTION)
+QUANTILE, EXPECTILE = Parameter("alpha", _FRACTION, "quantile_alpha"), Parameter("alpha", _FRACTION, "expectile_alpha")
+DELTA = Parameter("delta", Number(0, low_open=True), "huber_delta")
+POWER = Parameter("power", Number(1, 2, low_open=True, high_open=True), "tweedie_power")
+_LABELS = (*BINARY, *CLASSES, *STEP)
+METRICS = {
+    metric.name: _by_column(metric)
+    for metric in (
+        Metric("rmse", formulas.rmse, links=(*VALUE, *BINARY)),
+        Metric("mse", formulas.mse, links=(*VALUE, *BINARY)),
+        Metric("mae", formulas.mae, links=(*VALUE, *BINARY)),
+        Metric("r2", formulas.r2, higher_is_better=True, links=(*VALUE, *BINARY)),
+        Metric("mape", formulas.mape, links=VALUE),
+        Metric("smape", formulas.smape, links=VALUE),
+        Metric("rmsle", formulas.rmsle, links=VALUE),
+        Metric("msle", formulas.msle, links=VALUE),
+        Metric("median_absolute_error", formulas.median_absolute_error, links=(*VALUE, *BINARY)),
+        Metric("pinball", formulas.pinball, links=VALUE, parameter=QUANTILE),
+        Metric("expectile", formulas.expectile, links=VALUE, parameter=EXPECTILE),
+        Metric("huber", formulas.huber, links=VALUE, parameter=DELTA),
+        Metric("poisson", formulas.poisson, links=VALUE),
+        Metric("gamma", formulas.gamma, links=VALUE),
+        Metric("tweedie", formulas.tweedie, links=VALUE, parameter=POWER),
+        Metric("logloss", formulas.logloss, links=(*BINARY, *CLASSES)),
+        Metric("multi_logloss", formulas.logloss, links=CLASSES),
+        Metric("brier", formulas.brier, links=(*BINARY, *CLASSES)),
+        Metric(
+            "auc", formulas.auc, higher_is_better=True, links=("identity", *BINARY, *CLASSES)
+        ),  # any score can be ranked
+        Metric(
+            "average_precision",
+            formulas.average_precision,
+            higher_is_better=True,
+            links=("identity", *BINARY, *CLASSES),
+        ),
+        Metric("error", formulas.error, links=_LABELS, parameter=THRESHOLD),
+        Metric("accuracy", formulas.accuracy, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric(
+            "balanced_accuracy", formulas.balanced_accuracy, higher_is_better=True, links=_LABELS, parameter=THRESHOLD
+        ),
+        Metric("f1", formulas.f1, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("precision", formulas.precision, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("recall", formulas.recall, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("kappa", formulas.kappa, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+        Metric("mcc", formulas.mcc, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
+    )
+}
+# Names in LightGBM, XGBoost, CatBoost and scikit-learn. Theirs may add a constant to a deviance, halve it, or
+# interpolate a precision-recall curve differently.
+PEERS = {
+    peer: name
+    for name, peers in {
+        "rmse": "l2_root root_mean_squared_error",
+        "mse": "l2 mean_squared_error regression regression_l2",
+        "mae": "l1 mean_absolute_error regression_l1",
+        "mape": "mean_absolute_percentage_error",
+        "rmsle": "root_mean_squared_log_error",
+        "msle": "mean_squared_log_error",
+        "median_absolute_error": "medianabsoluteerror",
+        "pinball": "quantile mean_pinball_loss",
+        "poisson": "poisson-nloglik poisson_deviance mean_poisson_deviance",
+        "gamma": "gamma-nloglik gamma-deviance gamma_deviance mean_gamma_deviance",
+        "tweedie": "tweedie-nloglik tweedie_deviance mean_tweedie_deviance",
+        "logloss": "binary_logloss log_loss binary cross_entropy crossentropy xentropy multilogloss multicrossentropy",
+        "multi_logloss": "mlogloss multiclass softmax multiclassova multiclass_ova ova ovr",
+        "brier": "brierscore brier_score brier_score_loss",
+        "auc": "roc_auc roc_auc_ovr",
+        "average_precision": "aucpr prauc",
+        "error": "binary_error merror multi_error zero_one zerooneloss zero_one_loss hammingloss hamming_loss",
+        "balanced_accuracy": "balancedaccuracy",
+        "f1": "totalf1:average=macro",
+        "kappa": "cohen_kappa_score",
+        "mcc": "matthews_corrcoef",
+    }.items()
+    for peer in peers.split()
+}
+ABSENT = {
+    **dict.fromkeys(("ndcg", "dcg", "map", "mrr", "pfound", "err"), "ranking is not available yet"),
+    **dict.fromkeys(("hingeloss", "hinge_loss"), "it needs raw scores; use error, or logloss of probabilities"),
+}
+_KEYS = {"variance_power": "power", "proba_border": "threshold"}  # CatBoost's names of parameters
+
+
+def resolve(
+    given: Any, *, default: Any, link: str | None, fields: Mapping[str, float | list[float]] | None = None
+) -> tuple[Metric, ...]:
+    """Turn ``eval_metric`` into metrics.
+
+    Parameters
+    ----------
+    given : str, callable, (name, callable, higher_is_better), list of these, or None
+        What the user gave. None, alone or in a list, is the default, and so is an empty list. A name may have a
+        parameter: ``"pinball@0.9"``, or ``"Quantile:alpha=0.9"`` as CatBoost writes it. A callable takes (y,
+        prediction, weight).
+    default : str or callable
+        The objective's own metric.
+    link : str or None
+        The objective's link, which tells what a prediction is; None for a user's function: every metric is allowed.
+    fields : mapping, optional
+        The objective's own fields, which are defaults of parameters: ``quantile_alpha`` for pinball, and so on. With
+        several levels each prediction is measured at its own, and the metric is the mean.
+
+    Returns
+    -------
+    tuple of Metric
+    """
+    asked = given if isinstance(given, list) and given else [given or None]
+    found = [_one(default if metric is None else metric, link, fields or {}) for metric in asked]
+    metrics = tuple(one for at, one in enumerate(found) if one.own or one.name not in [had.name for had in found[:at]])
+    if len({metric.name for metric in metrics}) < len(metrics):
+        raise ParameterError(f"{given!r} has two metrics of one name; name them (name, callable, higher_is_better).")
+    return metrics
+
+
+def _one(given: Any, link: str | None, fields: Mapping[str, float | list[float]]) -> Metric:
+    """One metric, by name or by value."""
+    match given:
+        case str():
+            return _named(given, link, fields)
+        case (str() as name, function, bool() as higher) if callable(function):
+            return Metric(name, _taking_three(function), higher, own=True)
+        case function if callable(function):
+            return Metric(getattr(function, "__name__", type(function).__name__), _taking_three(function), own=True)
+    raise ParameterError(f"{given!r} is not a metric; give a name or (name, callable, higher_is_better).")
+
+
+def _taking_three(function: Function) -> Function:
+    """A user's metric as a function (y, prediction, weight); scikit-learn's take the weight by name."""
+    try:
+        about = signature(function)
+    except ValueError:  # some built-in functions have no signature
+        return function
+    with suppress(TypeError):
+        about.bind(None, None, None)
+        return function
+    try:
+        about.bind(None, None)
+    except TypeError as cause:
+        raise ParameterError(
+            f"metric {function!r} must take (y, prediction, weight), or (y, prediction), and return a float."
+        ) from cause
+    if next(iter(about.parameters)).startswith(("pred", "y_pred")):  # LightGBM's (preds, data)
+        raise ParameterError(f"metric {function!r} takes predictions first; make it (y, prediction, weight).")
+    if "sample_weight" in about.parameters:
+        return lambda y, prediction, weight: function(y, prediction, sample_weight=weight)
+    return lambda y, prediction, weight: function(y, prediction)
+
+
+def _named(given: str, link: str | None, fields: Mapping[str, float | list[float]]) -> Metric:
+    """One metric by our name or a peer's, with the given parameter or the objective's."""
+    text = given.lower().removeprefix("neg_")  # scikit-learn's scorers
+    text = text.partition("hints=")[0].rstrip(":;")  # CatBoost's: which rows to measure
+    head, mark, rest = PEERS.get(text, text).replace(":", "@", 1).partition("@")
+    kept = [part for part in rest.split(";") if part not in IMPLIED]
+    rest, mark = ";".join(kept), mark if kept else ""
+    name = PEERS.get(head, head)
+    fitting = {metric.name: metric for metric in METRICS.values() if link is None or link in metric.links}
+    if name in ABSENT:
+        raise ParameterError(f"metric {given!r} is not available: {ABSENT[name]}.")
+    if name not in METRICS:
+        raise ParameterError(f"metric {given!r} is unknown; {suggest(name, fitting)}")
+    if name not in fitting:
+        choices = ", ".join(sorted(fitting))
+        raise ParameterError(f"metric {given!r} does not suit the objective; choose one of {choices}.")
+    metric, parameter = fitting[name], fitting[name].parameter
+    if parameter is THRESHOLD and link in (*CLASSES, *STEP):
+        parameter = None  # the most probable class, or the prediction itself, is the predicted class
+    if mark:
+        key, _, text = rest.rpartition("=")
+        if parameter is None or (key and _KEYS.get(key, key) != parameter.name):
+            takes = "no parameter with this objective" if parameter is None else f"{parameter.name}: {name}@number"
+            raise ParameterError(f"metric {given!r} has {rest!r}, but {name} takes {takes}.")
+        value = parameter.range.check(f"metric {given!r}", as_number(text))
+        metric = replace(metric, name=f"{name}@{text}")
+    elif parameter is None or parameter.field not in fields:
+        return metric
+    elif isinstance(levels := fields[parameter.field], list):
+        return replace(metric, function=_by_level(metric, parameter.name, levels))
+    else:
+        value = levels
+    return replace(metric, function=partial(metric.function, **{parameter.name: value}))
