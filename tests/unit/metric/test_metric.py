@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sk
 
 from cover import examples
+from law.holders import deal, run
 from sapwood import metric
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
@@ -450,3 +451,31 @@ def test_a_metric_of_other_arguments_is_refused_at_once() -> None:
     for name, why in {"NDCG:top=3": "ranking is not available yet", "HingeLoss": "it needs raw scores"}.items():
         with pytest.raises(ParameterError, match=why):
             resolve(name)
+
+
+@pytest.mark.parametrize(("name", "link"), EVERY)
+def test_rows_dealt_to_several_holders_are_measured_as_those_of_one(name: str, link: str) -> None:
+    y, prediction = rows("sigmoid" if name in ("auc", "average_precision") and link == "identity" else link, 60)
+    mixed = np.append(np.arange(40.0) % 4, np.linspace(0.1, 3, 20))  # whole numbers for the first holders only
+    one = by_name(name, link)
+    for weight in (None, np.arange(60.0) % 3, mixed):
+        whole = one(y, prediction, weight)
+        for parts in (deal(60, 2), [*deal(60, 3), slice(60, 60)]):  # the last holds no rows
+            own = [(y[part], prediction[part], None if weight is None else weight[part]) for part in parts]
+            found = run(len(parts), lambda holder, own=own: one(*own[holder.rank], holder))  # type: ignore[misc]
+            assert found == [whole] * len(parts)
+
+
+def test_several_outputs_and_levels_are_dealt_too() -> None:
+    y = np.random.default_rng(0).normal(size=(20, 2))
+    parts = deal(20, 3)
+    for one, label in ((by_name("rmse"), y), (by_name("pinball", quantile_alpha=[0.1, 0.9]), y[:, 0])):  # type: ignore[arg-type]
+        whole = one(label, y[::-1], None)
+        found = run(3, lambda at, one=one, label=label: one(label[parts[at.rank]], y[::-1][parts[at.rank]], None, at))  # type: ignore[misc]
+        assert found == [whole] * 3
+
+
+def test_a_function_does_not_see_the_rows_of_other_holders() -> None:
+    (own,) = metric.resolve(lambda y, prediction, weight: 0.0, default="rmse", link=None)
+    with pytest.raises(ParameterError, match="is a function, which cannot see the rows of other holders; choose one"):
+        run(2, lambda holder: own(Y, P, None, holder))
