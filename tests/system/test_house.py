@@ -31,7 +31,10 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("rooms")
 
 
-@pytest.mark.parametrize("tool", [["rooms.py"], ["size.py"], ["replay.py", "--check"]], ids=lambda tool: tool[0])
+TOOLS = [["rooms.py"], ["size.py"], ["replay.py", "--check"], ["combinations.py", "--check"]]
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool[0])
 def test_tool_has_nothing_to_say(tool: list[str]) -> None:
     done = subprocess.run([sys.executable, HOUSE / "tools" / tool[0], *tool[1:]], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
