@@ -30,12 +30,29 @@ TABLES = {"narwhals", "pandas", "polars", "pyarrow"}
 TABLE_FILES = {"data/ingest": "anywhere", "model/text.py": "in a function"}
 DEVICES = ("cpu",)  # modules of device/: the others get one by its name, so that any can take its place
 
-# Rooms of the core: a file may include its own room and those before it. Prediction knows nothing of training.
+# Rooms of the core: a file may include its own room and those before it. `cpu/` stands for `cuda/` too, whose rooms
+# have the same names; neither includes the other.
 CORE_ORDER = (
     "math", "objective", "sampler", "grower", "records", "host", "cpu/kernels", "cpu/data", "cpu/rows", "cpu/grow",
     "cpu/leaf", "cpu", "cpu/predict", "bind",
 )  # fmt: skip
-NOT_FOR = {"cpu/predict": ("cpu/rows", "cpu/grow", "cpu/leaf", "cpu"), "records": ("host",)}
+NOT_FOR = {  # rooms that stand before another one, which it still does without
+    "cpu/predict": ("cpu/rows", "cpu/grow", "cpu/leaf", "cpu"),  # prediction knows nothing of training
+    "records": ("host",),
+}
+DEVICE_ROOM = r"^(cpu|cuda)(?=/|$)"
+# Words of a room's code that belong elsewhere.
+ROOM_WORDS = {
+    "cpu/kernels": (
+        r"<(vector|string|map|set|unordered_map|unordered_set|memory|functional|thread|mutex)>|\b(malloc|new)\b",
+        "kernels work on memory that others own",
+    ),
+    "records": (r"<(thread|mutex|atomic|future)>", "records are plain values"),
+    "bind": (
+        r"\bstd::(stable_sort|sort|nth_element|unordered_map|unordered_set|map|set)\b",
+        "bind/ checks and passes on; what computes stands in cpu/",
+    ),
+}
 
 # The folders that every compiler, NVRTC too, must give the same bits: <stdint.h> and each other, nothing else.
 PURE = ["math", "objective", "sampler", "grower"]
@@ -103,7 +120,7 @@ def check_native(path: Path) -> Iterator[tuple[int, str]]:
     folder = path.relative_to(CORE).parts[0]
     for line, text in enumerate(path.read_text().splitlines(), 1):
         code = text.split("//")[0]
-        for pattern, why in WORDS.items():
+        for pattern, why in [*WORDS.items(), *words_of(core_room(path.relative_to(CORE).as_posix()))]:
             if found := re.search(pattern, code):
                 yield line, f"{found[0].strip()}: {why}"
         include = re.match(r'\s*#\s*include\s*([<"])([^>"]+)', code)
@@ -124,9 +141,19 @@ def core_room(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+def words_of(room: str) -> list[tuple[str, str]]:
+    """The words that a room of the core does without, and why; of a device's room those of the CPU's."""
+    name = re.sub(DEVICE_ROOM, "cpu", room)
+    return [ROOM_WORDS[name]] if name in ROOM_WORDS else []
+
+
 def check_include(path: Path, target: str) -> Iterator[str]:
-    """Complaint about one include of a core file that points to a later room."""
+    """Complaint about one include of a core file that points to a later room, or to another device."""
     here, there = core_room(path.relative_to(CORE).as_posix()), core_room(target)
+    devices = [re.match(DEVICE_ROOM, one) for one in (here, there)]
+    if all(devices) and len({one[0] for one in devices if one}) == 2:
+        yield f"{here} includes {target}; the devices do not know each other"
+    here, there = (re.sub(DEVICE_ROOM, "cpu", one) for one in (here, there))
     if here not in CORE_ORDER or here == there or target == "registry.h":
         return
     if there not in CORE_ORDER:
@@ -138,7 +165,10 @@ def check_include(path: Path, target: str) -> Iterator[str]:
 def complaints() -> list[str]:
     """One line for every broken rule of the house."""
     found = []
-    for pattern, check in (("**/*.py", check_python), ("core/**/*.h", check_native), ("core/**/*.cpp", check_native)):
+    for pattern, check in (
+        ("**/*.py", check_python),
+        *((f"core/**/*.{suffix}", check_native) for suffix in ("h", "cpp", "cu")),
+    ):
         for path in sorted(PACKAGE.glob(pattern)):
             found += [f"{path.relative_to(PACKAGE.parent.parent)}:{line}: {why}" for line, why in check(path)]
     build = (PACKAGE.parent.parent / "CMakeLists.txt").read_text()

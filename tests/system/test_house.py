@@ -45,7 +45,7 @@ def test_tool_has_nothing_to_say(tool: list[str]) -> None:
     [
         ("data/new.py", "from sapwood.boost import train", "data imports boost"),
         ("metric.py", "import sapwood.objective", "metric imports objective"),
-        ("model/new.py", "def f():\n    from sapwood.grow import x", "model imports grow"),
+        ("model/new.py", "def f():\n    from sapwood.boost import x", "model imports boost"),
         ("data/new.py", "from . import ingest", "relative import"),
         ("boost/new.py", "from sapwood._core import Trainer", "only device/ does"),
         ("boost/new.py", "from sapwood.device import cpu", "device.get(name)"),
@@ -73,6 +73,9 @@ def test_rooms_sees_a_wrong_import(
         ("cpu/new.cpp", "#pragma omp parallel for", "OpenMP"),
         ("cpu/new.cpp", "double x = std::exp(1.0);", "libm"),
         ("cpu/new.cpp", "std::mt19937 stream;", "hash.h"),
+        ("cpu/kernels/new.h", "#include <vector>", "memory that others own"),
+        ("records/new.h", "#include <mutex>", "plain values"),
+        ("bind/new.cpp", "std::sort(rows.begin(), rows.end());", "what computes stands in cpu/"),
     ],
 )
 def test_rooms_sees_a_wrong_line(
@@ -80,9 +83,89 @@ def test_rooms_sees_a_wrong_line(
 ) -> None:
     monkeypatch.setattr(rooms, "CORE", tmp_path)
     path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(source)
     assert complaint in str(list(rooms.check_native(path)))
+
+
+@pytest.mark.parametrize(
+    ("name", "include", "complaint"),
+    [
+        ("records/new.h", "host/pool.h", "records includes host/pool.h"),
+        ("cpu/kernels/new.h", "cpu/data/binned.h", "a later room's"),
+        ("cpu/grow/new.h", "cpu/trainer.h", "a later room's"),
+        ("cpu/predict/new.cpp", "cpu/grow/growth.h", "a later room's"),
+        ("cpu/rows/new.h", "select.h", "not in a room"),
+        ("cpu/rows/new.h", "cuda/rows/select.h", "the devices do not know each other"),
+        ("cuda/trainer.cpp", "cpu/rows/select.h", "the devices do not know each other"),
+        ("cuda/kernels/new.h", "cuda/data/binned.h", "a later room's"),
+    ],
+)
+def test_rooms_sees_a_wrong_include(
+    rooms: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, include: str, complaint: str
+) -> None:
+    monkeypatch.setattr(rooms, "CORE", tmp_path)
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_text(f'#include "{include}"\n#include "math/types.h"\n')
+    assert [line for line, _ in rooms.check_native(path)] == [1]
+    assert complaint in str(list(rooms.check_native(path)))
+
+
+@pytest.fixture
+def size(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    monkeypatch.syspath_prepend(str(HOUSE / "tools"))
+    module = importlib.import_module("size")
+    monkeypatch.setattr(module, "HOUSE", tmp_path)
+    return module
+
+
+LONG = "\n".join(["    step();"] * 81)
+MEMBERS = "\n".join(f"    double x{n}, y{n} = 1.0;" for n in range(13))
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "complaint"),
+    [
+        ("new.py", "x = 1\n" * 601, "601 lines, a file"),
+        ("new.h", "\n" * 601, "601 lines, a file"),
+        ("new.py", f"class A:\n    def f():\n{LONG.replace('    ', '        ')}", "new.py:2: f has 82 lines"),
+        ("new.cpp", f"namespace a {{\n\nvoid A::f(int n) const {{\n{LONG}\n}}\n}}", "new.cpp:3: A::f has 83 lines"),
+        ("new.h", f"template <class T>\nint f(T n) {{\n  if (n) {{\n{LONG}\n  }}\n}}", "new.h:1: f has 86 lines"),
+        ("new.h", f"struct A : B {{\n A(int n) : n{{n}}, m(n) {{\n{LONG}\n}}\n}};", "new.h:2: A has 83 lines"),
+        ("new.h", f"struct A {{\n{MEMBERS}\n}};", "new.h:1: A has 26 data members"),
+        ("new.h", f"class A {{\n public:\n  A() {{ f(); }}\n  int g(int, int);\n{MEMBERS}\n}};", "A has 26 data"),
+        ("new.py", "class A:\n" + "".join(f"    x{n}: int\n" for n in range(26)), "A has 26 data members"),
+        ("new.py", "class A:\n  def f(self):\n" + "".join(f"    self.x{n} = 1\n" for n in range(26)), "A has 26 data"),
+    ],
+)
+def test_size_sees_what_is_too_large(size: ModuleType, name: str, source: str, complaint: str) -> None:
+    path = size.HOUSE / name
+    path.write_text(source)
+    found = list(size.excesses(path))
+    assert len(found) == 1 and complaint in found[0]
+
+
+def test_size_sees_no_more_than_there_is(size: ModuleType) -> None:
+    """Neither values in braces, nor methods, types, constants and the fields of inner classes are members."""
+    inner = "struct Inner {\n" + "".join(f"    std::map<int, int> m{n};\n" for n in range(20)) + "  };\n"
+    path = size.HOUSE / "new.h"
+    path.write_text(
+        f"struct A {{\n  {inner}{inner}  Inner a{{1, 2}};\n  std::function<void(int, int)> f = nullptr;\n"
+        + "  static constexpr int x = 1, y = 2;\n  using T = int;\n  int g(int, int) const;\n" * 9
+        + "  int h() const { return {1, 2}; }\n  std::vector<int> b = {1, 2, 3}, c;\n};"
+    )
+    assert list(size.excesses(path)) == []
+    assert [(name, n) for _, name, n in size.native_members(path.read_text())] == [
+        ("Inner", 20),
+        ("Inner", 20),
+        ("A", 4),
+    ]
+
+
+def test_no_test_file_imports_another_one() -> None:
+    for path in (HOUSE / "tests").rglob("*.py"):
+        assert not re.search(r"^ *(from|import) .*\btest_", path.read_text(), re.MULTILINE), path
 
 
 def test_import_is_light() -> None:
