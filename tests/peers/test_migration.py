@@ -80,9 +80,10 @@ def test_a_draw_without_a_share_is_refused() -> None:
 
 
 def test_ways_of_drawing_without_a_draw_are_refused() -> None:
+    data = sw.Dataset(np.arange(9.0)[:, None], np.arange(9.0))
     for given in ({"bagging_freq": 5}, {"subsample_freq": 2, "sampling": "none"}, {"bagging_by_query": True}):
         with pytest.raises(ParameterError, match=f"{next(iter(given))}=.* says how rows are drawn, but all are taken"):
-            resolve(given)
+            sw.train(given, data)
     for share in ({"subsample": 1.0}, {"sampling": "bayesian"}, {"pos_bagging_fraction": 0.5}, {"recipe": "catboost"}):
         assert resolve({"subsample_freq": 5, **share})["subsample_freq"] == 5  # a search may come to a share of 1
 

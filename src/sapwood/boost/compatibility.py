@@ -214,6 +214,13 @@ def randomised(facts: Facts) -> bool:
     return bool(shares or drawn.get(p["sampling"]) or p["extra_trees"])
 
 
+def draws_rows(facts: Facts) -> bool:
+    """Rows are drawn, or were asked to be."""
+    p = facts.params
+    shares = p["subsample"] != 1 or p["subsample_by_class"] is not None or "subsample" in given_names(facts.given)
+    return shares or p["sampling"] not in ("uniform", "none")
+
+
 def split_by_sets(facts: Facts) -> str | None:
     """A column of many categories that is split by sets of them."""
     p, data = facts.params, facts.data
@@ -335,6 +342,8 @@ TABLE: list[Row] = [
     *no(CV, changed("prune_by_validation"),
         "prune_by_validation in cv would prune by the rows it is measured on; use train instead."),
     # Sampling, and weights of classes
+    *need("subsample_freq sampling_unit", Condition("a share of the rows, or random weights", draws_rows),
+          "{called} says how rows are drawn, but all are taken; set subsample below 1, or leave it out."),
     *(row for name in sorted({"subsample"}.union(*(of["fields"] for of in SAMPLERS.values())))
       for row in need_sampler(name)),
     *no(BY_GRADIENT, "subsample_freq sampling_unit",

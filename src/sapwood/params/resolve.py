@@ -88,12 +88,6 @@ def _check_row_sampling(given: Mapping[str, Any], found: Found, complete: Mappin
     for name in ("bagging_freq", "subsample_freq"):
         if is_integer(given.get(name)) and given[name] == 0 and subsample < 1:
             raise ParameterError(f"{name}=0 draws no rows, but subsample={subsample:g}; leave one of them out.")
-    all_rows = subsample == 1 and complete["subsample_by_class"] is None and "subsample" not in found
-    for name in ("subsample_freq", "sampling_unit") if all_rows and complete["sampling"] in ("uniform", "none") else ():
-        if name in found and found[name][1] != BY_NAME[name].default:
-            raise ParameterError(
-                f"{found[name][0]} says how rows are drawn, but all are taken; set subsample below 1, or leave it out."
-            )
     if str(given.get("bootstrap_type")).lower() == "bernoulli" and "subsample" not in found:
         raise ParameterError(
             "bootstrap_type='Bernoulli' draws a share of the rows; say which: CatBoost's is subsample=0.66."
