@@ -5,6 +5,7 @@ In: a function of one holder. Out: what it returned for each of them.
 
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -78,4 +79,4 @@ def run(n: int, f: Callable[[Holder], T]) -> list[T]:
 def deal(n_rows: int, n_holders: int) -> list[slice]:
     """Consecutive rows for each holder, as equal as can be."""
     ends = [n_rows * k // n_holders for k in range(n_holders + 1)]
-    return [slice(first, last) for first, last in zip(ends[:-1], ends[1:], strict=True)]
+    return [slice(first, last) for first, last in pairwise(ends)]

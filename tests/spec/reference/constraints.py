@@ -199,7 +199,7 @@ def ordered(tree: dict[str, NDArray[Any]], v: Floats, direction: Sequence[int], 
 
     def bound(i: int, low: float, high: float) -> None:
         if left[i] == 0:
-            value[i] = min(max(value[i], low), high)
+            value[i] = low if value[i] <= low else high if value[i] >= high else value[i]  # of two zeros, the bound
             return
         lt, rt, d = left[i], left[i] + 1, towards(i)
         bounds = {lt: [low, high], rt: [low, high]}

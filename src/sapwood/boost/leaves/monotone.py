@@ -40,7 +40,8 @@ def ordered(tree: Tree, value: Floats, direction: Sequence[int], cut: bool) -> F
     values = np.zeros(len(left))
     values[is_leaf] = value
     if cut:
-        values = np.clip(values, *_bounds(left, side, count, values))
+        low, high = _bounds(left, side, count, values)
+        values = np.where(values <= low, low, np.where(values >= high, high, values))  # zeros as their bounds have them
     least, most = values.copy(), values.copy()
     for node in np.flatnonzero(left)[::-1].tolist():
         lower, upper = (left[node], left[node] + 1) if side[node] > 0 else (left[node] + 1, left[node])
