@@ -130,9 +130,9 @@ def test_the_encoder_knows_the_targets_of_scikit_learn() -> None:
     [
         ({"objective": "binry"}, "did you mean 'binary'"),
         ({"objective": "Loglos"}, "did you mean 'logloss'"),
-        ({"objective": "rank:ndcg"}, "is not available: ranking is not there yet"),
-        ({"objective": "YetiRank"}, "ranking is not there yet"),
-        ({"objective": "survival:cox"}, "survival analysis is not there yet"),
+        ({"objective": "rank:ndcg"}, "is not available: ranking is not available yet"),
+        ({"objective": "YetiRank"}, "ranking is not available yet"),
+        ({"objective": "survival:cox"}, "survival analysis is not available yet"),
         ({"ctr_leaf_count_limit": 5}, "statistics keep every category"),
         ({"counter_calc_method": "Full"}, "counters count the training rows only"),
         ({"ctr_target_border_count": 3}, "use statistics"),

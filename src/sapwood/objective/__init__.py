@@ -1,6 +1,6 @@
-"""Which way is down: the objectives of the core by name, and those of users by value.
+"""Objectives: those of the core by name, and users' own by value.
 
-In: resolved parameters and labels. Out: an `Objective`, how many scores a row has, and gradients for a trainer.
+In: resolved parameters and labels. Out: an `Objective`, the number of scores of a row, and gradients for a trainer.
 """
 
 from sapwood.objective.custom import Custom

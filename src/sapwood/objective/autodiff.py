@@ -1,4 +1,4 @@
-"""Derivatives of a loss that is only given as a formula, by jax or torch.
+"""Derivatives of a user's loss by automatic differentiation, with jax or torch.
 
 In: loss(y, score), written with jax.numpy, torch or plain operators. Out: a function of gradients and hessians.
 """
@@ -14,7 +14,7 @@ from sapwood.errors import ObjectiveError, ParameterError
 
 Floats = NDArray[np.float64]
 Loss = Callable[[Any, Any], Any]  # (y, score) -> a loss for each row
-LEAST = 1e-6  # the least hessian: where a loss is not convex the step is long, but not endless
+MIN_HESSIAN = 1e-6  # where a loss is not convex, so that steps stay finite
 
 
 class Engine(NamedTuple):
@@ -25,12 +25,12 @@ class Engine(NamedTuple):
 
 
 def differentiate(loss: Loss) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
-    """First and second derivatives of every row's loss by its scores, checked against differences at first use.
+    """First and second derivatives of every row's loss, checked against finite differences at first use.
 
     Parameters
     ----------
     loss : callable (y, score) -> (n_rows) losses
-        In jax.numpy, torch, or operators that both understand. A row's loss depends on that row only.
+        Written with jax.numpy, torch, or operators that both have. A row's loss depends on that row only.
 
     Returns
     -------
@@ -50,18 +50,18 @@ def differentiate(loss: Loss) -> Callable[[Floats, Floats], tuple[Floats, Floats
             _compare(engine, y[:100], score[:100])
             chosen.append(engine)
         g, h = chosen[0].derive(y, score)
-        if (h > LEAST).mean() < 0.5:
+        if (h > MIN_HESSIAN).mean() < 0.5:
             raise ObjectiveError(
-                "the loss has no curvature in most rows (kinks, or straight lines), so no step can be measured by it; "
-                "give the objective grad_hess(y, score) with a positive bound of the hessian, such as 1."
+                "the loss has a second derivative of 0 in most rows (kinks, or straight lines), so no step can be "
+                "computed; give the objective grad_hess(y, score) with a positive bound of the hessian, such as 1."
             )
-        return g, np.maximum(h, LEAST)
+        return g, np.maximum(h, MIN_HESSIAN)
 
     return derive
 
 
 def _understood(makers: Sequence[Callable[[Loss], Engine]], loss: Loss, y: Floats, score: Floats) -> Engine:
-    """The engine whose arrays the loss can work with; where none is, the last one's error comes out later."""
+    """The first engine whose arrays the loss takes; the last one is not tried, so its error is raised later."""
     for maker in makers[:-1]:
         engine = maker(loss)
         try:
@@ -73,10 +73,10 @@ def _understood(makers: Sequence[Callable[[Loss], Engine]], loss: Loss, y: Float
 
 
 def _compare(engine: Engine, y: Floats, score: Floats) -> None:
-    """Raise unless differences of the loss agree with its gradient; a kink may spoil a few rows."""
+    """Raise unless finite differences agree with the gradient; a few rows at kinks may differ."""
     if engine.value(y, score).shape != (len(y),):
         raise ObjectiveError(
-            f"the loss has shape {engine.value(y, score).shape}; it needs one number a row: {(len(y),)}."
+            f"the loss has shape {engine.value(y, score).shape}; it needs one number per row: {(len(y),)}."
         )
     g, _ = engine.derive(y, score)
     for k in range(1 if score.ndim == 1 else score.shape[1]):
@@ -86,8 +86,8 @@ def _compare(engine: Engine, y: Floats, score: Floats) -> None:
         mine = g.reshape(len(g), -1)[:, k]
         if (np.abs(slope - mine) > 1e-4 * np.maximum(1.0, np.abs(mine))).mean() > 0.1:
             raise ObjectiveError(
-                "the derivatives of the loss disagree with its differences; it must be smooth, and a row's loss must "
-                "depend on that row only."
+                "the derivatives of the loss disagree with finite differences; it must be smooth, and a row's loss "
+                "must depend on that row only."
             )
 
 
@@ -128,7 +128,7 @@ def _torch(loss: Loss) -> Engine:
         (g,) = torch.autograd.grad(loss(torch.tensor(y), s).sum(), s, create_graph=True)
         h = np.zeros_like(score)
         for k in range(h.reshape(len(h), -1).shape[1]):
-            if g.requires_grad:  # a loss that is linear in the score has none
+            if g.requires_grad:  # a loss that is linear in the score has no second derivative
                 (bend,) = torch.autograd.grad(g.reshape(len(h), -1)[:, k].sum(), s, retain_graph=True)
                 # A clone, because a gradient known to be 0 may have no memory behind it.
                 h.reshape(len(h), -1)[:, k] = bend.clone().numpy().reshape(len(h), -1)[:, k]

@@ -1,4 +1,4 @@
-"""Objectives of users: a function of arrays, or an object with a loss.
+"""Users' own objectives: a function of arrays, or an object with a loss.
 
 In: a callable or an object. Out: a `Custom` that computes checked gradients, start scores and leaf values.
 """
@@ -19,7 +19,7 @@ from sapwood.objective.autodiff import differentiate
 from sapwood.params.types import Integer
 
 Floats = NDArray[np.float64]
-CORE = "squared_error"  # what a trainer is made with: any pointwise one, since gradients are handed in
+CORE = "squared_error"  # the trainer's objective: any pointwise one does, since it is given the gradients
 METRICS = {"identity": "rmse", "sigmoid": "logloss", "softmax": "multi_logloss"}
 
 
@@ -29,10 +29,10 @@ class Custom:
 
     name: str
     derive: Callable[..., Any]  # (y, score[, weight]) -> gradient, hessian
-    weighted: bool  # derive takes the weights and has applied them
-    link: str = "identity"  # "custom": `transform` does it
+    weighted: bool  # `derive` takes the weights and applies them
+    link: str = "identity"  # "custom": the function `transform`
     metric: Any = "rmse"
-    measured: bool = True  # whether the user said what a prediction is, so that a metric can be chosen
+    measured: bool = True  # whether the user gave a link or a metric, so that a metric can be chosen
     n_outputs: int | None = None
     transform: Callable[[Floats], Floats] | None = None
     loss: Callable[..., Any] | None = None  # (y, score) -> a number for each row
@@ -41,15 +41,15 @@ class Custom:
 
     @classmethod
     def of(cls, given: Any) -> "Custom":
-        """Read what the user gave.
+        """Read a user's objective.
 
         Parameters
         ----------
         given : callable or object
-            A function ``f(y, score)`` that returns gradients and hessians, to which we apply the weights; or
-            ``f(y, score, weight)``, which has applied them. Or an object with ``grad_hess(y, score)`` or, where jax
-            or torch is installed, only ``loss(y, score)``; and, as it likes, ``start(y, weight)``, ``link`` (a name or
-            a function), ``leaf(y, score, weight)``, ``n_outputs``, ``metric`` and ``name``.
+            A function ``f(y, score)`` that returns gradients and hessians, to which Sapwood applies the weights, or
+            ``f(y, score, weight)``, which applies them itself. Or an object with ``grad_hess(y, score)`` or, if jax or
+            torch is installed, only ``loss(y, score)``. It may have ``start(y, weight)``, ``link`` (a name or a
+            function), ``leaf(y, score, weight)``, ``n_outputs``, ``metric`` and ``name``.
 
         Returns
         -------
@@ -73,7 +73,7 @@ class Custom:
         named = str(getattr(given, "name", None) or getattr(given, "__name__", None) or type(given).__name__)
         name = link if isinstance(link, str) else "custom"
         known = host.objectives().get(named)
-        if known is not None and known["link"] != name:  # a model that says it is ours must predict as ours do
+        if known is not None and known["link"] != name:  # a model with the name of ours must predict as ours does
             named = f"custom_{named}"
         return cls(
             name=named,
@@ -115,22 +115,22 @@ class Custom:
             )
         if not h.any():
             raise ObjectiveError(
-                f"objective {self.name!r} returned hessians of 0 only, so no step can be measured by them; return a "
+                f"objective {self.name!r} returned only hessians of 0, from which no step can be computed; return a "
                 "positive bound, such as 1."
             )
         if self.weighted and weight is not None:
-            # What the core does with weights, whole or real, it does itself; so what was applied is taken off again.
+            # The core applies the weights itself, so they are divided out here.
             safe = np.where(weight > 0, weight, 1.0)
             g, h = g / safe, h / safe
         return g, h
 
     def predict(self, scores: Floats) -> Floats:
-        """Predictions by the user's own link."""
+        """Predictions by the user's link."""
         assert self.transform is not None
         values = np.asarray(self._call("link", self.transform, scores), np.float64)
         if len(values) != len(scores):
             raise ObjectiveError(
-                f"link of objective {self.name!r} made {values.shape} of {scores.shape}; a row was lost."
+                f"link of objective {self.name!r} returned {values.shape} for {scores.shape}; return one per row."
             )
         return values
 
@@ -141,7 +141,7 @@ class Custom:
         values = np.asarray(self._call("start", self.first, label, weight), np.float64).ravel()
         if values.shape != (n_outputs,) or not np.isfinite(values).all():
             raise ObjectiveError(
-                f"start of objective {self.name!r} gave {values}; {n_outputs} finite numbers are needed."
+                f"start of objective {self.name!r} returned {values}; {n_outputs} finite numbers are needed."
             )
         return values
 
@@ -154,7 +154,7 @@ class Custom:
         return float(value)
 
     def _call(self, what: str, function: Callable[..., Any], *args: Any) -> Any:
-        """Call the user's code; what it raises comes back as the cause of ours."""
+        """Call the user's code; an exception of it is the cause of ours."""
         try:
             return function(*args)
         except Exception as cause:
@@ -163,12 +163,14 @@ class Custom:
             ) from cause
 
     def _check(self, what: str, part: Any, scores: Floats) -> Floats:
-        """Gradients or hessians in the order of the core, if they have the shape of the scores and are finite."""
+        """Gradients or hessians as (n_outputs, n_rows), if they have the shape of the scores and are finite."""
         try:
             array = np.asarray(part)
             array = array.astype(np.float64, casting="same_kind" if array.dtype.kind in "fciub" else "unsafe")
         except (TypeError, ValueError) as cause:
-            raise ObjectiveError(f"objective {self.name!r} returned a {what} that is no array of numbers.") from cause
+            raise ObjectiveError(
+                f"objective {self.name!r} returned a {what} that is not numeric."
+            ) from cause
         wanted = _by_row(scores).shape
         if array.shape != wanted:
             raise ObjectiveError(
@@ -186,10 +188,10 @@ def _by_row(scores: Floats) -> Floats:
 
 
 def _takes_weight(function: Callable[..., Any]) -> bool:
-    """Whether a function has a third parameter for weights: one it must be given, or one of that name."""
+    """Whether a function takes weights: its third parameter is required, or has "weight" in its name."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # some built-in functions hide theirs
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return False
     positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
     return len(positional) > 2 and (positional[2].default is positional[2].empty or "weight" in positional[2].name)

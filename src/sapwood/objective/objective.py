@@ -1,4 +1,4 @@
-"""What is minimised: an objective with its fields, checked against the labels.
+"""An objective: the loss to minimise with its own parameters, checked against the labels.
 
 In: resolved parameters and labels. Out: an `Objective`, label planes for the core, and gradients into a trainer.
 """
@@ -18,13 +18,13 @@ from sapwood.params import OBJECTIVES
 from sapwood.params.types import Number
 
 Floats = NDArray[np.float64]
-LARGEST = 1e150  # squares of labels must stay finite in float64
-LEVELS = ("quantile_alpha", "expectile_alpha")  # fields that may have several values: one label, an output for each
-LATER = {  # how the peers' names begin for what Sapwood cannot do
+MAX_LABEL = 1e150  # squares of labels must stay finite in float64
+LEVELS = ("quantile_alpha", "expectile_alpha")  # may have several values: one label, and an output for each value
+NOT_YET = {  # prefixes of the peers' names of objectives that Sapwood does not have
     "ranking": ("rank", "lambdarank", "xendcg", "yetirank", "pairlogit", "query", "stochasticrank", "lambdamart"),
     "survival analysis": ("survival", "cox"),
 }
-SHOWN = 5  # classes that an error names
+MAX_SHOWN = 5  # classes in an error message
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Objective:
     """An objective and the values of its own fields."""
 
     name: str
-    core: str  # its name in the core; one that only carries labels where the gradients are a user's
+    core: str  # its name in the core; for a user's objective, one that only carries the labels
     link: str  # from raw scores to predictions; "custom" where a user's function does that
-    metric: Any  # what to measure where nobody says: a name, or a user's function
-    labels: str  # what a label may be, in words
-    leaf: str  # what leaf_estimation="auto" means
-    path_smooth: float  # ... and path_smooth="auto"
+    metric: Any  # the default metric: a name, or a user's function
+    labels: str  # the allowed labels, in words
+    leaf: str  # the meaning of leaf_estimation="auto"
+    path_smooth: float  # the meaning of path_smooth="auto"
     pointwise: bool
     fields: Mapping[str, float | list[float]]  # a list: a level for each output
     custom: Custom | None = None
@@ -56,7 +56,7 @@ class Objective:
 
 @cache
 def field_aliases() -> Mapping[str, str]:
-    """Every name of a parameter that belongs to some objective rather than to the table, and our name for it."""
+    """Our name of every parameter that belongs to an objective and not to the table, by every name it has."""
     names: dict[str, str] = {}
     for entry in host.objectives().values():
         for field, (*_, aliases) in entry["fields"].items():
@@ -65,12 +65,12 @@ def field_aliases() -> Mapping[str, str]:
 
 
 def resolve(params: Mapping[str, Any]) -> Objective:
-    """Look an objective up and check its fields.
+    """Find an objective by name and check its fields.
 
     Parameters
     ----------
     params : mapping
-        Resolved parameters: ``objective``, a name or a user's own, and the fields that were given.
+        Resolved parameters: ``objective``, a name or a user's own, and the given fields.
 
     Returns
     -------
@@ -82,8 +82,8 @@ def resolve(params: Mapping[str, Any]) -> Objective:
         _refuse_fields(params, own.name, ())
         return Objective(own.name, CORE, own.link, own.metric, "a number", "newton", 0.0, True, {}, own)
     if name not in known:
-        if later := [what for what, heads in LATER.items() if name.startswith(heads)]:
-            raise ParameterError(f"objective={name!r} is not available: {later[0]} is not there yet.")
+        if later := [what for what, heads in NOT_YET.items() if name.startswith(heads)]:
+            raise ParameterError(f"objective={name!r} is not available: {later[0]} is not available yet.")
         hint = near(name, [*known, *OBJECTIVES]) or suggest(name, known)
         raise ParameterError(f"objective={name!r} is unknown; {hint}")
     entry = known[name]
@@ -110,28 +110,28 @@ def _refuse_fields(params: Mapping[str, Any], name: str, own: Any) -> None:
 
 
 def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -> int:
-    """Check that the labels suit the objective, and count the scores of a row.
+    """Check the labels against the objective, and count the scores of a row.
 
     Parameters
     ----------
     objective : Objective
-        What is minimised.
+        The objective.
     label : (n_rows) or (n_rows, n_outputs) float64
-        As `Objective.labels` says.
+        Labels, of the kind that `Objective.labels` describes.
     n_classes : int, optional
-        The number of classes where labels are class indices; the largest label plus 1 by default.
+        The number of classes if labels are class indices; by default the largest label plus 1.
 
     Returns
     -------
     int
-        The number of classes, of levels, or of the columns of the label, or what a custom objective says; else 1.
+        The number of classes, of levels, or of label columns; a custom objective may set it; otherwise 1.
     """
     if objective.custom is not None:
         return objective.custom.n_outputs or n_classes or (label.shape[1] if label.ndim == 2 else 1)
     finite = np.isfinite(label)
     if objective.labels == "a class index":
         if label.ndim == 2:
-            raise DataError(f"objective={objective.name!r} takes one class a row; for a 2-D target use 'multilabel'.")
+            raise DataError(f"objective={objective.name!r} takes one class per row; for a 2-D target use 'multilabel'.")
         top = n_classes if n_classes is not None else max(2, int(label.max(where=finite, initial=0)) + 1)
         whole = finite & (label == np.floor(label))
         _require(whole & (label >= 0) & (label < top), label, objective, f"one of 0..{top - 1}")
@@ -146,7 +146,7 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
         "0 or 1": lambda: (label == 0) | (label == 1),
     }
     _require(valid[objective.labels]() & finite, label, objective, objective.labels)
-    _require((label >= -LARGEST) & (label <= LARGEST), label, objective, f"a number up to {LARGEST:g} in size")
+    _require((label >= -MAX_LABEL) & (label <= MAX_LABEL), label, objective, f"a number up to {MAX_LABEL:g} in size")
     n_outputs = label.shape[1] if label.ndim == 2 else 1
     if levels := [(name, one) for name, one in objective.fields.items() if isinstance(one, list)]:
         if n_outputs > 1:
@@ -158,7 +158,7 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
 
 
 def _require(valid: NDArray[np.bool_], label: Floats, objective: Objective, allowed: str) -> None:
-    """Name the first label that is not allowed."""
+    """Raise an error that names the first label that is not allowed."""
     if not valid.all():
         at = np.unravel_index(int(valid.argmin()), label.shape)
         where = f"row {at[0]}" if label.ndim == 1 else f"row {at[0]}, column {at[1]}"
@@ -166,29 +166,29 @@ def _require(valid: NDArray[np.bool_], label: Floats, objective: Objective, allo
 
 
 def _require_every_class(label: Floats, n_classes: int) -> None:
-    """Raise where a class has no row: labels that count from 1 would train a class 0 in vain."""
+    """Raise if a class has no row: labels that count from 1 would train a class 0 for nothing."""
     found = host.distinct(label, 65_535)
     occur = np.unique(label) if found is None else found[0]
     if len(occur) <= occur[-1]:
-        gaps = np.setdiff1d(np.arange(min(n_classes, len(occur) + SHOWN)), occur)[:SHOWN]
+        gaps = np.setdiff1d(np.arange(min(n_classes, len(occur) + MAX_SHOWN)), occur)[:MAX_SHOWN]
         named = ", ".join(map(str, gaps)) + (", ..." if n_classes - len(occur) > len(gaps) else "")
         raise DataError(
             f"labels run from {occur[0]:g} to {occur[-1]:g}, but no row has class {named}; number the classes from 0 "
-            f"without gaps (SapwoodClassifier does), or say that they are meant: n_classes={n_classes}."
+            f"without gaps (SapwoodClassifier does), or confirm their number: n_classes={n_classes}."
         )
 
 
 def planes(objective: Objective, label: Floats, n_outputs: int) -> Floats:
-    """Labels as the core takes them: (1, n_rows), or a row for each output where outputs have labels of their own."""
+    """Labels as the core takes them: (1, n_rows), or (n_outputs, n_rows) if outputs have labels of their own."""
     if objective.custom is not None:
-        return np.zeros((1, len(label)))  # the core never looks at them
-    if objective.labels == "a class index" and objective.pointwise:  # one against all the others
+        return np.zeros((1, len(label)))  # the core does not read them
+    if objective.labels == "a class index" and objective.pointwise:  # each class against the rest
         return np.equal(label, np.arange(n_outputs)[:, None]).astype(np.float64)
     return np.ascontiguousarray(label.reshape(len(label), -1).T)
 
 
 def start(objective: Objective, trainer: Trainer, given: Any, n_outputs: int, label: Floats, weight: Any) -> Floats:
-    """The scores that every row starts from: those given, or the constants that minimise the loss."""
+    """The start scores (n_outputs): those given, or the constants that minimise the loss."""
     if isinstance(given, str):  # "auto"
         if objective.custom is not None:
             return objective.custom.start(label, weight, n_outputs)
@@ -209,12 +209,12 @@ def gradients(
     label: Floats,
     weight: Floats | None,
 ) -> None:
-    """Compute the gradients of a round in a trainer, whoever defined them.
+    """Compute the gradients of a round in a trainer, by the core's objective or a user's.
 
     Parameters
     ----------
     objective : Objective
-        What is minimised.
+        The objective.
     trainer : Trainer
         The rows, with their scores.
     params : mapping

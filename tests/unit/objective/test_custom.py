@@ -190,7 +190,7 @@ class TestLossAlone:
             def loss(self, y: Any, score: Any) -> Any:
                 return ((score - y) ** 2).sum()
 
-        with pytest.raises(ObjectiveError, match="one number a row"):
+        with pytest.raises(ObjectiveError, match="one number per row"):
             bytes_of(Total(), VALUE)
 
 
@@ -230,9 +230,9 @@ def test_validation_labels_have_the_shape_of_the_others() -> None:
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        (lambda y, s: (s - y, np.zeros_like(y)), ObjectiveError, "returned hessians of 0 only"),
-        (lambda y, s: (["a"] * len(y), np.ones_like(y)), ObjectiveError, "a gradient that is no array of numbers"),
-        (lambda y, s: ((s - y) * 1j, np.ones_like(y)), ObjectiveError, "a gradient that is no array of numbers"),
+        (lambda y, s: (s - y, np.zeros_like(y)), ObjectiveError, "returned only hessians of 0"),
+        (lambda y, s: (["a"] * len(y), np.ones_like(y)), ObjectiveError, "a gradient that is not numeric"),
+        (lambda y, s: ((s - y) * 1j, np.ones_like(y)), ObjectiveError, "a gradient that is not numeric"),
         (type("O", (), {"grad_hess": lambda self, y, s: (s - y, y * 0 + 1), "link": 3})(), ParameterError, "link=3"),
         (
             type("O", (), {"grad_hess": lambda self, y, s: (s - y, y * 0 + 1), "n_outputs": "a"})(),
@@ -286,5 +286,5 @@ def test_a_loss_of_straight_lines_is_refused() -> None:
         def loss(self, y: Any, score: Any) -> Any:
             return abs(score - y)
 
-    with pytest.raises(ObjectiveError, match="no curvature in most rows"):
+    with pytest.raises(ObjectiveError, match="a second derivative of 0 in most rows"):
         bytes_of(Absolute(), VALUE)

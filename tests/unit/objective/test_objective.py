@@ -70,7 +70,7 @@ def test_outputs(name: str, label: Any, n_classes: int | None, expected: int) ->
         ("softmax", [1, 3, 2], None, "labels run from 1 to 3, but no row has class 0; number .* n_classes=4"),
         ("one_vs_all", [0, 1, 4], None, "but no row has class 2, 3; number"),
         ("softmax", [0, 1, 1e6], None, r"labels run from 0 to 1e\+06, but no row has class 2, 3, 4, 5, 6, \.\.\.;"),
-        ("softmax", [[0, 1]], None, "takes one class a row; for a 2-D target use 'multilabel'"),
+        ("softmax", [[0, 1]], None, "takes one class per row; for a 2-D target use 'multilabel'"),
         ("poisson", [1, -1], None, "label -1 in row 1 is not a number of at least 0"),
         ("gamma", [[1, 1], [1, 0]], None, "label 0 in row 1, column 1 is not a number above 0"),
         ("adaptive_huber", [[1, 1]], None, "adapts to one target; the label has 2 columns"),
