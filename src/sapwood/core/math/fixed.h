@@ -1,4 +1,4 @@
-// Fixed point (NUMERICS 4): power-of-two scales from order-free maxima, rounding half to even.
+// Fixed point (NUMERICS 4): power-of-two scales from maxima over rows, rounding half to even.
 #pragma once
 #include "math/real.h"
 #include "math/types.h"

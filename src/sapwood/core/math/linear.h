@@ -8,8 +8,8 @@ constexpr int LINEAR = 30;  // bits of a column's values: |q| <= 2^30
 constexpr double DEPENDENT =
     0x1p-30;  // a column whose pivot is at most this fraction of its diagonal gets no coefficient
 
-// coef (n) and column (n), the constant first; x(column) gives a value of the row. If a value is missing, infinite or far
-// too large, the sum is not finite and `otherwise`, the leaf's plain value, is returned.
+// coef (n) and column (n), the constant first; x(column) gives a value of the row. If a value is missing, infinite or
+// far too large, the sum is not finite and `otherwise`, the leaf's plain value, is returned.
 template <class Row>
 inline double linear_value(const double* coef, const int32_t* column, int64_t n, double otherwise, Row&& x) {
   double sum = coef[0];
@@ -17,7 +17,7 @@ inline double linear_value(const double* coef, const int32_t* column, int64_t n,
   return sum - sum == 0.0 ? sum : otherwise;
 }
 
-// Solves A x = b for a symmetric A (k, k) by A = L D L'. L replaces A below the diagonal, D (k) goes to d, x replaces b.
+// Solves A x = b for a symmetric A (k, k) by A = L D L'. L replaces A below the diagonal, d gets D (k), b gets x.
 // A column that the columns before it determine gets 0, and so does one with an infinite penalty.
 inline void solve_ridge(double* a, double* d, double* b, int k) {
   for (int i = 0; i < k; i++) {

@@ -1,4 +1,4 @@
-// What an objective states. Those on the shelf inherit from Loss and say only what differs; f holds the values of their own fields.
+// What an objective states. Objectives inherit from Loss and state only what differs; f has the values of their fields.
 #pragma once
 #include "math/real.h"
 #include "math/types.h"
@@ -6,18 +6,18 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Loss {
-  static constexpr bool pointwise = true;  // a row's loss is a sum over its scores; else scores are coupled (softmax)
-  static constexpr const char* labels = "a number";  // what a label may be; sapwood/objective.py knows the phrases
-  static constexpr const char* leaf = "newton";      // what leaf_estimation="auto" means: newton, exact, or friedman:
-                                                     // exact in his first-order trees, else newton
+  static constexpr bool pointwise =
+      true;  // a row's loss is a sum over its scores; false: the scores are coupled (softmax)
+  static constexpr const char* labels = "a number";  // what a label may be; objective/objective.py knows the phrases
+  static constexpr const char* leaf = "newton";      // what leaf_estimation="auto" means: newton, exact, or friedman
+                                                     // (exact if hessian="none", else newton)
   static constexpr bool constant_hessian = false;
-  static constexpr bool hessian_is_bound =
-      false;                            // grad_hess gives not the second derivative but a positive bound of it
-  static constexpr bool convex = true;  // in the score
-  static constexpr bool knots = false;  // knot() says where the slope of a row's loss changes
-  static constexpr int steps = 100;  // Newton steps, at most, from the knots' quantile (or 0) to the exact leaf value
-  static constexpr bool adaptive = false;     // before each round, f[n_fields] = the f[0]-quantile of |knot|
-  static constexpr bool mean_start = false;   // start(mean label, f) minimises the loss; else a search does
+  static constexpr bool hessian_is_bound = false;  // grad_hess gives an upper bound of the second derivative
+  static constexpr bool convex = true;             // in the score
+  static constexpr bool knots = false;             // knot() gives the kink of a row's loss
+  static constexpr int steps = 100;  // maximum Newton steps from the knots' quantile (or 0) to the exact leaf value
+  static constexpr bool adaptive = false;    // before each round, f[n_fields] = the f[0]-quantile of |knot|
+  static constexpr bool mean_start = false;  // start(mean label, f) minimises the loss; false: a search finds the start
   static constexpr double path_smooth = 0.0;  // what path_smooth="auto" means
   static constexpr int n_fields = 0;
   static constexpr const Field* fields = nullptr;
@@ -26,10 +26,10 @@ struct Loss {
   static Knot knot(double, double, const double*) { return {0.0, 0.0, 0.0}; }
 };
 
-// Rows of a leaf whose value is their quantile: four, on average, in its thinner tail; fewer say little of it.
+// Minimum rows of a leaf whose value is a quantile of them: four, on average, lie in the thinner tail.
 inline double rows_for_quantile(double level) { return 4.0 / (level < 0.5 ? level : 1.0 - level); }
 
-// For |s - y| and its kin: the loss falls until the score reaches the label, then rises.
+// For losses like |s - y|: the loss falls until the score reaches the label, then rises.
 inline Knot knot_at_label(double s, double y, double mass, double level) { return {y - s, mass, level}; }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

@@ -4,7 +4,7 @@
 
 namespace sapwood {
 
-struct Sums {  // of quantised gradients and hessians over rows: exact
+struct Sums {  // exact sums of quantised gradients and hessians over rows
   int64_t g = 0, h = 0;
 };
 
@@ -13,13 +13,13 @@ struct Pair {  // one row's quantised gradient and hessian
 };
 inline uint32_t abs_gradient(const Pair& q) { return (uint32_t)(q.g < 0 ? -q.g : q.g); }
 
-struct Scale {  // fixed point: |q| <= 2^bits; exponents of the two maxima
+struct Scale {  // of fixed point: |q| <= 2^bits; g and h are the exponents of the two maxima
   int bits = 14, g = 0, h = 0;
 };
 
 struct Penalty {  // the regularisers of the gain, in quantised units
   double lambda = 0, alpha = 0, step = 0;
-  double min_h = 0;  // smallest hessian sum of a side
+  double min_h = 0;  // minimum hessian sum of a side
 };
 
 struct Candidate {  // the best split found so far; `score` is what a later one must beat
@@ -36,23 +36,24 @@ struct Field {                 // a parameter of an objective
   double initial;
 };
 
-struct Knot {  // of a row's loss as a function of the step d: it falls `mass * level` a unit below d = at, and rises
-               // `mass * (1 - level)` above
+// The kink of a row's loss as a function of the step d: below d = at the loss falls by mass * level per unit, above it
+// rises by mass * (1 - level) per unit.
+struct Knot {
   double at, mass, level;
 };
 
 enum class Link { identity, sigmoid, softmax, exp, expm1, sigmoid2, step, one_vs_all };
 constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax", "exp", "expm1", "sigmoid2", "step", "one_vs_all"};
 
-enum class Threshold { none, top_k, expected_count };  // what a sampler must know of all rows before it asks one
+enum class Threshold { none, top_k, expected_count };  // what a sampler needs from all rows before it samples
 
-struct SampleThreshold {  // how high it lies, found by counting
-  int64_t norm = -1;      // rows of a larger size take part for certain
-  uint64_t tie = 0;       // rank: of that size, those whose 32-bit draw reaches this
-  double mu = 1.0;        // mass: what sizes are divided by
+struct SampleThreshold {
+  int64_t norm = -1;  // rows with a larger gradient norm are certain to take part
+  uint64_t tie = 0;   // top_k: rows of exactly this norm take part if their 32-bit tie draw is at least this
+  double mu = 1.0;    // expected_count: a row takes part with probability norm / mu
 };
 
-struct Open {  // a node that could be split: what a growth policy orders
+struct Open {  // a node that could be split, as growth policies compare it
   double gain;
   int32_t id;
 };

@@ -1,4 +1,4 @@
-// SplitConstraints: which splits a tree may have beyond its limits (NUMERICS, rules). Enters: what the user asked for, by column. Leaves: as it came.
+// SplitConstraints: which splits a tree may have, as the user asked for it, by column (NUMERICS, rules).
 #pragma once
 #include <stdint.h>
 
@@ -6,17 +6,17 @@
 
 namespace sapwood {
 
-struct Forced {  // a split the top of a tree must have, and what follows on its sides: places in the list, or -1
+struct Forced {  // a split that the tree must have; left and right: indices of the forced splits below it, or -1
   int32_t column, bin, left, right;
 };
 
 struct SplitConstraints {
-  std::vector<int8_t> direction;                // (n_columns) -1 falling, 0 free, 1 rising; empty: all free
-  bool intermediate = false;                    // bounds by outputs and neighbours, not by midpoints
-  std::vector<std::vector<int32_t>> groups;     // columns that may share a path; empty: all may
+  std::vector<int8_t> direction;             // (n_columns) -1 falling, 0 free, 1 rising; empty: all free
+  bool intermediate = false;                 // monotone_constraints_method; false: basic
+  std::vector<std::vector<int32_t>> groups;  // interaction constraints: columns that may share a path; empty: all may
   std::vector<std::vector<int32_t>> groups_of;  // (n_columns) the groups of a column, rising
   bool extra = false;                           // one random cut per column and node
-  std::vector<Forced> forced;                   // the first is the root's
+  std::vector<Forced> forced;                   // the first one is that of the root
   std::vector<uint8_t> alone;                   // (n_columns) 1: split one category against the rest; empty: none is
   bool one_by_one(int column) const { return !alone.empty() && alone[column]; }
   bool any() const { return !direction.empty() || !groups.empty() || extra || !forced.empty(); }

@@ -6,11 +6,11 @@
 
 namespace sapwood {
 
-struct SplitPreference {                // of the user
-  bool cosine = false;                  // the angle between gradients and the step, not the fall of the loss
-  std::vector<double> weight, penalty;  // (n_columns) factors on gains, what a column's first use costs; empty: none
-  std::vector<uint8_t> used;            // (n_columns) by the trees so far
-  double luck = 0;                      // of this round: standard deviation, in units of the gradients'
+struct SplitPreference {
+  bool cosine = false;                  // score_function: cosine; false: the reduction of the loss
+  std::vector<double> weight, penalty;  // (n_columns) feature weights, penalties of a first use; empty: none
+  std::vector<uint8_t> used;            // (n_columns) 1: a tree of an earlier round uses the column
+  double luck = 0;  // the noise of random_strength in this round, in units of the gradients' standard deviation
 };
 
 }  // namespace sapwood

@@ -1,4 +1,4 @@
-// Tree: one grown tree as flat arrays over its nodes, and a view of one that lies elsewhere.
+// Tree: one grown tree as flat arrays over its nodes, and a view of such arrays.
 #pragma once
 #include <stdint.h>
 
@@ -10,12 +10,12 @@ struct Tree {  // flat arrays over nodes
   std::vector<int32_t> column, bin, left;
   std::vector<double> threshold, value, gain, cover, count;
   std::vector<uint8_t> missing_left;
-  std::vector<int32_t> set;               // of a category split: which codes go left; else -1, and bin is not
+  std::vector<int32_t> set;               // category split: index of the set of codes that go left; else -1
   std::vector<int64_t> set_offset = {0};  // (n_sets + 1) into set_code
   std::vector<int32_t> set_code;          // rising within a set
 };
 
-struct TreeView {  // a tree over codes
+struct TreeView {  // a tree whose splits are over codes
   const int32_t *column, *bin;
   const uint8_t* missing_left;
   const int32_t* left;
