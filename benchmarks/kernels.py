@@ -52,7 +52,7 @@ def measure(X: np.ndarray, y: np.ndarray, turns: int) -> dict[str, float]:
     trainer.gradients("narrow")
 
     def tree(**more: float) -> None:
-        policy, limits = growth.plan(params.resolve({"max_leaves": LEAVES, **more}))
+        policy, limits = growth.limits(params.resolve({"max_leaves": LEAVES, **more}))
         trainer.grow(policy, {**limits, "learning_rate": 0.1}, 0, 0)
 
     wanted = {"objective": "logistic", "max_leaves": LEAVES, "n_estimators": TREES, "n_jobs": 1}

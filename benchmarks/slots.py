@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from sapwood.boost.round.growth import plan
+from sapwood.boost.round import growth
 from sapwood.device import cpu
 from sapwood.params import resolve
 
@@ -29,7 +29,7 @@ def table(rows: int, levels: list[int]) -> tuple[np.ndarray, np.ndarray]:
 
 def grow(binned: cpu.Binned, y: np.ndarray, leaves: int, rounds: int) -> float:
     """Processor seconds a tree, on one thread."""
-    policy, limits = plan(resolve({"grow_policy": "leafwise", "max_leaves": leaves}))
+    policy, limits = growth.limits(resolve({"grow_policy": "leafwise", "max_leaves": leaves}))
     trainer = cpu.Trainer(binned, y[None], None, "logistic", {}, 1, 1)
     trainer.fill_scores(trainer.start())
     spent = 0.0

@@ -100,14 +100,14 @@ def core_train(
         p["score_function"] == "cosine", p["feature_weights"] or [], p["first_use_penalties"] or [], []
     )
     n_live = len(X) if weight is None else int(np.count_nonzero(weight))
-    policy, limits = growth.plan(p)
+    policy, limits = growth.limits(p)
     limits["learning_rate"] = p["learning_rate"]
     trees = []
     for round in range(p["n_estimators"]):
         trainer.gradients(p["precision"])
         warm = p["sampling"] == "goss" and round < int(1 / p["learning_rate"])
         trainer.sample(p["seed"], round, None if warm else p["subsample"])
-        luck = growth.luck(p, round, p["learning_rate"], n_live)
+        luck = growth.random_strength(p, round, p["learning_rate"], n_live)
         trees += trainer.grow(policy, limits, p["seed"], round * n_outputs, luck)
         for output in range(n_outputs):
             trainer.add_scores(output)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import sapwood
 from sapwood import _core
-from sapwood.boost.round.growth import plan
+from sapwood.boost.round import growth
 from spec import reference
 from spec.cases import OBJECTIVES, POLICIES, WEIGHTS
 from spec.category_tables import BESIDE, BYTES, COUNTS, LIGHT, assert_same, labels, n_sets, table
@@ -163,7 +163,7 @@ def test_as_many_categories_as_there_may_be() -> None:
     trainer = _core.Trainer(binned, (codes == 65533)[None].astype(np.float64), None, "squared_error", {}, 1, 2)
     trainer.fill_scores(trainer.start())
     trainer.gradients("auto")
-    policy, limits = plan(reference.DEFAULTS | {"max_depth": 1})
+    policy, limits = growth.limits(reference.DEFAULTS | {"max_depth": 1})
     tree = trainer.grow(policy, limits | {"learning_rate": 1.0}, 0, 0)[0]
     assert tree["set_code"].tolist() == [65533] and tree["missing_left"][0] == 0
     assert tree["count"].tolist() == [3000, 200, 2800]

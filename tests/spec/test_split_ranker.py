@@ -102,9 +102,9 @@ def test_ten_and_ten_rounds_are_twenty(preference: dict[str, Any]) -> None:
 def test_luck_fades() -> None:
     """n / (n + 1) of the strength at first, half of it once rounds times rate are the logarithm of the rows."""
     params = {"random_strength": 3.0}
-    assert growth.luck(params, 0, 0.1, 99) == pytest.approx(3.0 * 99 / 100, rel=1e-15)
-    assert growth.luck(params, 40, 0.1, round(np.exp(4.0))) == pytest.approx(1.5, rel=0.01)
-    assert growth.luck(params, 10**6, 0.1, 99) == 0.0
+    assert growth.random_strength(params, 0, 0.1, 99) == pytest.approx(3.0 * 99 / 100, rel=1e-15)
+    assert growth.random_strength(params, 40, 0.1, round(np.exp(4.0))) == pytest.approx(1.5, rel=0.01)
+    assert growth.random_strength(params, 10**6, 0.1, 99) == 0.0
 
 
 def test_luck_chooses_among_columns() -> None:

@@ -68,13 +68,13 @@ class Session:
     def rounds(self) -> Iterator[Step]:
         """Train, round after round."""
         params, rows = self.spec.params, (self.spec.label, self._weight)
-        watches = list(self.eval_rows.values())
-        task = Training(
-            self.trainer, params, self.spec.rule, rows, watches, self.data.values, self.encoded, self.data
+        eval_rows = list(self.eval_rows.values())
+        training = Training(
+            self.trainer, params, self.spec.leaf_plan, rows, eval_rows, self.data.values, self.encoded, self.data
         )  # fmt: skip
         loops = {"plain": plain.boost, "ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}
         several = params["boosting"] == "plain" and params["n_parallel_trees"] > 1
-        return (forest.parallel if several else loops[params["boosting"]])(task, self.spec.rounds)
+        return (forest.parallel if several else loops[params["boosting"]])(training, self.spec.rounds)
 
     def measure(self) -> dict[str, dict[str, float]]:
         """Every metric of all evaluation rows, by name."""
@@ -91,7 +91,7 @@ class Session:
             data.binned, label, self._weight, goal.core, goal.fields, spec.n_outputs, spec.n_threads
         )
         used = [] if model is None else np.unique(model.trees.column[model.trees.column >= 0]).tolist()
-        growth.rule(trainer, spec.params, data.feature_names, data.categories, data.cuts, used)
+        growth.configure_splits(trainer, spec.params, data.feature_names, data.categories, data.cuts, used)
         if data.values is not None:
             trainer.set_table(data.values)
         sampling.prepare(trainer, spec.params, spec.classes, data.group)
@@ -117,11 +117,11 @@ class Session:
             cuts: Sequence[Floats],
             weights: Sequence[float],
         ) -> None:
-            growth.rule(grower, spec.params, names, categories, cuts, weights=weights)
+            growth.configure_splits(grower, spec.params, names, categories, cuts, weights=weights)
             sampling.prepare(grower, spec.params, spec.classes, data.group)
 
         return encoded_training.EncodedTraining(
-            data, spec.params, spec.rule, spec.label, self._weight, self.trainer.scores(), prepare
+            data, spec.params, spec.leaf_plan, spec.label, self._weight, self.trainer.scores(), prepare
         )
 
 

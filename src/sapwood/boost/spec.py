@@ -31,7 +31,7 @@ class TrainSpec:
 
     params: dict[str, Any]
     objective: objective.Objective
-    rule: leaf.Rule
+    leaf_plan: leaf.LeafPlan
     label: Floats
     classes: Floats | None  # the class of each row, by which rows are held out and dealt to folds; None: no classes
     factor: Floats | None  # on the weights of the rows of each class
@@ -77,12 +77,12 @@ def make_spec(
     watching = resolve_callbacks(params, given, callbacks)
     n_outputs = check_data(params, given, goal, data, init_model)
     assert data.label is not None
-    rule = derive(params, given, goal, data, init_model, n_outputs, watched, in_cv)
+    plan = derive(params, given, goal, data, init_model, n_outputs, watched, in_cv)
     classes = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
     factor = class_weight.factors(params["class_weight"], classes, data.weight, max(2, n_outputs))
     n_threads = threads(params["n_jobs"])
     return TrainSpec(
-        params, goal, rule, data.label, classes, factor, metrics, watching, n_outputs, n_threads, init_model
+        params, goal, plan, data.label, classes, factor, metrics, watching, n_outputs, n_threads, init_model
     )
 
 
@@ -118,7 +118,7 @@ def resolve_objective(
     params |= {name: value for name, value in goal.fields.items() if name in params}
     if params["leaf_iterations"] == "auto":
         params |= leaf.automatic(goal, params)
-    growth.plan(params)
+    growth.limits(params)
     sampling.check(params)
     return goal, metrics
 
@@ -178,7 +178,7 @@ def derive(
     n_outputs: int,
     watched: bool,
     in_cv: bool,
-) -> leaf.Rule:
+) -> leaf.LeafPlan:
     """Replace every 'auto' that depends on the data, and plan the leaves."""
     facts = compatibility.Facts(params, given, goal, init_model, data, n_outputs, watched, in_cv)
     countable = params["forced_splits"] is None and compatibility.allows(compatibility.STATISTICS, facts)
@@ -198,7 +198,7 @@ def derive(
     sampling.warn_of_no_draw(params, range(first, first + params["n_estimators"]))
     directions = constraints.directions(params["monotone_constraints"], data.feature_names)
     from_other_rows = params["boosting"] == "ordered" or bool(facts.encoded)
-    return leaf.plan(goal, params, n_outputs, directions, from_other_rows)
+    return leaf.make_plan(goal, params, n_outputs, directions, from_other_rows)
 
 
 def raw_start(base: Any, goal: objective.Objective, start: Any) -> float:

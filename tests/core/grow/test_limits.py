@@ -49,11 +49,11 @@ def test_size(policy: str, given: dict[str, Any], expected: tuple[int | None, in
 )
 def test_a_symmetric_tree_needs_a_depth(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        growth.plan(resolve({"grow_policy": "symmetric", **given}))
+        growth.limits(resolve({"grow_policy": "symmetric", **given}))
 
 
 def test_limits_in_the_words_of_the_core() -> None:
-    policy, limits = growth.plan(resolve({"max_depth": 3, "reg_lambda": 2, "eta": 0.5, "colsample_bynode": 0.5}))
+    policy, limits = growth.limits(resolve({"max_depth": 3, "reg_lambda": 2, "eta": 0.5, "colsample_bynode": 0.5}))
     assert policy == "leafwise"
     assert limits == {
         "max_depth": 3, "max_leaves": 0, "min_child_weight": 1.0, "min_samples_leaf": 0, "reg_lambda": 2.0,
@@ -64,9 +64,9 @@ def test_limits_in_the_words_of_the_core() -> None:
 
 
 def test_every_grower_of_the_core_is_a_policy() -> None:
-    assert all(growth.plan(resolve({"grow_policy": name}))[0] == name for name in host.growers())
+    assert all(growth.limits(resolve({"grow_policy": name}))[0] == name for name in host.growers())
 
 
 def test_an_unknown_policy_names_the_nearest() -> None:
     with pytest.raises(ParameterError, match="grow_policy='leafwize' is unknown; did you mean 'leafwise'"):
-        growth.plan(resolve({"grow_policy": "leafwize"}))
+        growth.limits(resolve({"grow_policy": "leafwize"}))

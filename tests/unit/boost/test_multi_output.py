@@ -134,6 +134,6 @@ def test_the_core_refuses_too() -> None:
     trainer.fill_scores(trainer.start())
     trainer.gradients("auto", False, False)
     trainer.set_constraints([1] + [0] * (X.shape[1] - 1), False, [], False, [], [])
-    policy, limits = growth.plan(resolve({"max_depth": 2}))
+    policy, limits = growth.limits(resolve({"max_depth": 2}))
     with pytest.raises(ValueError, match="vector leaves"):
         trainer.grow(policy, limits | {"learning_rate": 0.1}, 0, 0, 0.0, True)

@@ -16,10 +16,10 @@ from sapwood.params.constraints import encodings
 # of few categories are no reason to leave sets.
 MANY, VERY_MANY = 32, 255  # categories; more are many
 ROWS_EACH = 100  # rows a category; fewer are few
-Asked = str | Mapping[str, str] | None
+Given = str | Mapping[str, str] | None
 
 
-def choose_encoding(params: Mapping[str, Any], data: Dataset, countable: bool, shared: bool) -> Asked:
+def choose_encoding(params: Mapping[str, Any], data: Dataset, countable: bool, shared: bool) -> Given:
     """Put an encoding in the place of every 'auto', and of none where there is no recipe.
 
     Parameters
@@ -38,7 +38,7 @@ def choose_encoding(params: Mapping[str, Any], data: Dataset, countable: bool, s
     str, mapping of column to str, or None
         Without 'auto'.
     """
-    asked: Asked = params["category_encoding"]
+    asked: Given = params["category_encoding"]
     n_rows = data.n_rows if data.weight is None else int(np.count_nonzero(data.weight))
     many = min(VERY_MANY, max(MANY, n_rows / ROWS_EACH))
     other = ("ordered" if countable else "onehot") if shared else "partition"

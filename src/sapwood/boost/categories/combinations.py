@@ -65,7 +65,7 @@ class CombinationPool:
         self._credit: dict[Sources, float] = {}  # of what may be joined: gains of splits below the other part
         self._gain: dict[Sources, float] = {}  # of what there is
 
-    def watch(self, tree: Tree, sources: Sequence[Sources]) -> None:
+    def add_tree(self, tree: Tree, sources: Sequence[Sources]) -> None:
         """Take in a tree.
 
         Parameters
@@ -83,7 +83,7 @@ class CombinationPool:
             if self._fits(both):
                 self._credit[both] = self._credit.get(both, 0.0) + gain
 
-    def renew(self, present: Sequence[Sources]) -> tuple[list[Sources], list[CombinedColumn]]:
+    def refresh(self, present: Sequence[Sources]) -> tuple[list[Sources], list[CombinedColumn]]:
         """Find new combinations by what the trees since the last time have done.
 
         Parameters

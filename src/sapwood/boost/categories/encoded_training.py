@@ -56,7 +56,7 @@ class EncodedTraining:
         Training rows.
     params : mapping
         Resolved parameters.
-    rule : Rule
+    plan : Rule
         The objective.
     label : (n_rows) or (n_rows, n_labels) float64
         EncodedTraining are made of each.
@@ -78,16 +78,16 @@ class EncodedTraining:
         self,
         data: Dataset,
         params: Mapping[str, Any],
-        rule: leaf.Rule,
+        plan: leaf.LeafPlan,
         label: Floats,
         weight: Floats | None,
         scores: Floats,
         prepare: Prepare,
     ) -> None:
-        self._given, self._params, self._rule, self._weight, self._prepare = data, params, rule, weight, prepare
+        self._given, self._params, self._plan, self._weight, self._prepare = data, params, plan, weight, prepare
         self._n_threads = threads(params["n_jobs"])
-        self._targets, self._classes = _targets(rule.objective, label, weight)
-        self._planes = objective.planes(rule.objective, label, rule.n_outputs)
+        self._targets, self._classes = _targets(plan.objective, label, weight)
+        self._planes = objective.planes(plan.objective, label, plan.n_outputs)
         self._orders = [
             target_statistics.permutation(params["random_state"], which, data.n_rows, weight, params["has_time"])
             for which in range(params["n_permutations"] + 1)
@@ -102,7 +102,7 @@ class EncodedTraining:
         self._grown = [EncodedColumn(((j, 0.0),)) for j in range(data.n_columns)]
         self._data = [data] * len(self._orders)
         self.growers: list[Trainer] = []
-        self._exchange(gone, [single(data, j) for j in columns], [scores] * len(self._orders[:-1]))
+        self._rebuild(gone, [single(data, j) for j in columns], [scores] * len(self._orders[:-1]))
         self._n_single = len(self._grown)
 
     @property
@@ -120,7 +120,7 @@ class EncodedTraining:
         """These, and those that trees may use next."""
         return list((self._used | {one.sources: one.keys for one in self._grown if one.keys is not None}).items())
 
-    def renew(self, index: int) -> None:
+    def refresh(self, index: int) -> None:
         """Before a round: after 1, 2, 4, ... rounds other combinations take the places of those without use.
 
         Parameters
@@ -132,14 +132,14 @@ class EncodedTraining:
             return
         if index and index & (index - 1) == 0:
             present = list(dict.fromkeys(one.sources for one in self._grown[self._n_single :]))
-            stay, new = self._pool.renew(present)
+            stay, new = self._pool.refresh(present)
             gone = [j for j, one in enumerate(self._grown) if j >= self._n_single and one.sources not in stay]
             if gone or new:
-                self._exchange(gone, new, [grower.scores() for grower in self.growers])
+                self._rebuild(gone, new, [grower.scores() for grower in self.growers])
         if self._stale:
-            self._tell()
+            self._configure()
 
-    def settle(self, trees: Sequence[Tree], grower: Trainer, trainer: Trainer) -> list[Tree]:
+    def assign_rows(self, trees: Sequence[Tree], grower: Trainer, trainer: Trainer) -> list[Tree]:
         """Put rows into the leaves of trees just grown, one for each output, in every order.
 
         Parameters
@@ -163,27 +163,27 @@ class EncodedTraining:
             for one, data in others:
                 one.set_leaf_ids(output, number[apply(data, tree, self._n_threads)], n_leaves)
             if self._pool is not None:
-                self._pool.watch(tree, self._behind(tree))
-        return [self.read(tree) for tree in trees]
+                self._pool.add_tree(tree, self._sources_of(tree))
+        return [self.to_category_splits(tree) for tree in trees]
 
-    def follow(self, rule: leaf.Rule, rate: float) -> None:
+    def update_scores(self, plan: leaf.LeafPlan, rate: float) -> None:
         """Take the trees into the scores of every order, with the values that its own rows give the leaves.
 
         Parameters
         ----------
-        rule : Rule
+        plan : Rule
             How values are found.
         rate : float
             The learning rate.
         """
         for grower in self.growers:
             grower.sample(0, 0, None)  # all rows
-            values = [leaf.refit(grower, output, rule) for output in range(rule.n_outputs)]  # at the scores before
+            values = [leaf.refit(grower, output, plan) for output in range(plan.n_outputs)]  # at the scores before
             for output, value in enumerate(values):
                 grower.relabel_leaves(output, None, rate * value)
                 grower.add_scores(output)
 
-    def read(self, tree: Tree) -> Tree:
+    def to_category_splits(self, tree: Tree) -> Tree:
         """A tree over the columns of the given data, and combinations of them.
 
         Parameters
@@ -223,7 +223,7 @@ class EncodedTraining:
             self._used[grown.sources], self._stale = grown.keys, True
         return self._given.n_columns + list(self._used).index(grown.sources)
 
-    def _behind(self, tree: Tree) -> list[Sources]:
+    def _sources_of(self, tree: Tree) -> list[Sources]:
         """The sources of every split; none where missing values are parted from numbers, and in leaves."""
         found: list[Sources] = []
         for column, threshold in zip(tree["column"].tolist(), tree["threshold"].tolist(), strict=True):
@@ -233,9 +233,9 @@ class EncodedTraining:
             found.append(() if column < 0 or (numeric and threshold == np.inf) else own)
         return found
 
-    def _exchange(self, gone: Sequence[int], new: Sequence[CombinedColumn], scores: Sequence[Floats]) -> None:
+    def _rebuild(self, gone: Sequence[int], new: Sequence[CombinedColumn], scores: Sequence[Floats]) -> None:
         """Other columns to grow on: all trainers are made anew, with these scores."""
-        goal = self._rule
+        goal = self._plan
         self._grown = [one for j, one in enumerate(self._grown) if j not in gone]
         for one in new:
             self._grown += [EncodedColumn(one.sources, values, one.keys) for values in self._later(one)]
@@ -259,7 +259,7 @@ class EncodedTraining:
         ]  # fmt: skip
         for grower, own in zip(self.growers, scores, strict=True):
             grower.set_scores(own)
-        self._tell()
+        self._configure()
 
     def _kinds(self, one: CombinedColumn, which: int) -> tuple[Statistic, ...]:
         """What is said of one of the labels in a column; rows are counted with the first."""
@@ -289,7 +289,7 @@ class EncodedTraining:
                     found[place] += list(block)
         return (one for values in found for one in values)
 
-    def _tell(self) -> None:
+    def _configure(self) -> None:
         """Tell all trainers the rules of their columns."""
         names = [self._given.feature_names[one.sources[0][0]] for one in self._grown if len(one.sources) == 1]
         sizes = [0 if one.values is None else len(one.values) - 2 for one in self._grown]

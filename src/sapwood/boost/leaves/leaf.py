@@ -1,6 +1,6 @@
-"""What value: leaves beyond one Newton step, the step of a whole tree, and splits that are taken back.
+"""Leaf values beyond one Newton step: further steps, other estimators, line search, and pruning.
 
-In: a tree just grown, its rows still in the trainer. Out: the tree as it will be added, its values shrunk.
+In: a tree just grown, its rows still in the trainer. Out: the tree with its final splits and values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.boost.leaves import prune
-from sapwood.boost.leaves.monotone import ordered
+from sapwood.boost.leaves.monotone import clip_to_monotone
 from sapwood.boost.round.evaluation import EvalRows
 from sapwood.device import Trainer, Tree, elementary, host
 from sapwood.errors import ParameterError
@@ -25,41 +25,41 @@ TEN_STEPS = ("logistic", "cross_entropy", "poisson")  # in CatBoost
 
 
 @dataclass(frozen=True)
-class Rule:
-    """How leaf values are found, once a tree stands."""
+class LeafPlan:
+    """How leaf values are found once a tree has grown."""
 
     objective: Objective
     n_outputs: int
-    rate: Callable[[int], float]  # of a round
-    path_smooth: float  # what 'auto' means
-    after: bool  # whether anything is left to do after the one Newton step of the core
+    rate: Callable[[int], float]  # the learning rate of a round
+    path_smooth: float  # where it is 'auto'
+    refits: bool  # whether values change after the one Newton step of the core
     method: str  # newton | gradient | exact | sign | custom | joint
     iterations: int
     penalty: tuple[float, float, float]  # reg_lambda, reg_alpha, max_delta_step
     line_search: bool
-    least_gain: float  # of a split once the tree stands
+    min_gain: float  # of a split, checked once the tree has grown
     ccp_alpha: float
     by_validation: bool
-    direction: Sequence[int]  # of every column; empty where none has one
-    fills: bool  # leaves without rows want values in order, which the core gives to intermediate bounds only
+    direction: Sequence[int]  # monotone constraint of every column; empty where none has one
+    fills_empty_leaves: bool  # empty leaves of a monotone symmetric tree need values; the core fills 'intermediate'
     first_linear: int  # the first round whose leaves may be linear
-    from_other_rows: bool  # values come from other gradients, or other rows in the leaves, than the splits
+    from_other_rows: bool  # values come from other gradients or rows than the splits (ordered boosting, statistics)
 
 
 def automatic(objective: Objective, params: Mapping[str, Any]) -> dict[str, Any]:
-    """What leaf_iterations='auto' is: CatBoost's choice where it can be had.
+    """What leaf_iterations='auto' means: CatBoost's choice where other parameters allow it.
 
     Parameters
     ----------
     objective : Objective
-        What is minimised; a user's own, whatever its name, takes one step.
+        A user's own objective, whatever its name, takes one step.
     params : mapping
         Resolved parameters.
 
     Returns
     -------
     dict
-        The parameters that it sets.
+        The parameters that this sets.
     """
     name = objective.name if objective.custom is None else ""
     method, straight = params["leaf_estimation"], params["line_search"] == "none"
@@ -83,14 +83,14 @@ def method(objective: Objective, params: Mapping[str, Any]) -> str:
     return objective.leaf
 
 
-def plan(
+def make_plan(
     objective: Objective,
     params: Mapping[str, Any],
     n_outputs: int,
     direction: Sequence[int] = (),
     from_other_rows: bool = False,
-) -> Rule:
-    """Say what happens to a tree after its growth.
+) -> LeafPlan:
+    """Plan what happens to a tree after its growth.
 
     Parameters
     ----------
@@ -103,88 +103,88 @@ def plan(
     direction : sequence of int, optional
         Monotone constraints of every column, where there are any.
     from_other_rows : bool
-        Values come from other gradients, or other rows in the leaves, than the splits.
+        Leaf values come from other gradients or rows than the splits.
 
     Returns
     -------
-    Rule
+    LeafPlan
     """
     how, iterations = method(objective, params), params["leaf_iterations"]
-    least_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
-    prunes = least_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
+    min_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
+    prunes = min_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
     search = params["line_search"] == "tree"
     refits = how in DIRECT or iterations > 1 or search or prunes or from_other_rows
     fills = len(direction) > 0 and params["grow_policy"] == "symmetric" and params["monotone_method"] == "basic"
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
-    return Rule(
+    return LeafPlan(
         objective, n_outputs, rates(params["learning_rate"]), 0.0 if refits else objective.path_smooth, refits or fills,
-        how, iterations, penalty, search, least_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
+        how, iterations, penalty, search, min_gain, params["ccp_alpha"], params["prune_by_validation"], direction,
         fills, 0 if params["boosting"] == "forest" else 1, from_other_rows,
     )  # fmt: skip
 
 
-def settle(
-    trainer: Trainer, output: int, tree: Tree, rate: float, rule: Rule, judge: EvalRows | None, rows: Rows
+def finish_tree(
+    trainer: Trainer, output: int, tree: Tree, rate: float, plan: LeafPlan, judge: EvalRows | None, rows: Rows
 ) -> Tree:
     """Give a tree its final shape and values.
 
     Parameters
     ----------
     trainer : Trainer
-        It holds the tree's rows, and its scores are those before the tree.
+        It has the leaf of every row; its scores are those before the tree.
     output : int
         Which score the tree adds to.
     tree : Tree
         As the core grew it, with a learning rate of 1.
     rate : float
         The learning rate.
-    rule : Rule
-        What to do.
+    plan : LeafPlan
+        How values are found.
     judge : EvalRows or None
-        Rows that say which splits stay.
+        Rows whose loss decides which splits stay.
     rows : (label, weight)
-        Of the trainer, for a custom leaf value.
+        Of the training rows, for a user's leaf function.
 
     Returns
     -------
     Tree
     """
-    number = None  # of leaves whose one-step values do not hold
-    if rule.least_gain > 0:
-        tree, number = prune.cut(tree, prune.by_gain(tree, rule.least_gain))
+    number = None  # the new number of each leaf; where it is set, one-step values do not hold
+    if plan.min_gain > 0:
+        tree, number = prune.cut(tree, prune.by_gain(tree, plan.min_gain))
         trainer.relabel_leaves(output, number, _leaf_values(tree))
-    if rule.ccp_alpha > 0:
-        tree, number = prune.cut(tree, prune.weakest_links(tree, rule.ccp_alpha))
+    if plan.ccp_alpha > 0:
+        tree, number = prune.cut(tree, prune.weakest_links(tree, plan.ccp_alpha))
         trainer.relabel_leaves(output, number, _leaf_values(tree))
-    if rule.by_validation:
+    if plan.by_validation:
         assert judge is not None
-        gone = prune.by_validation(tree, *_judged(trainer, output, tree, rate, rule, judge))
+        gone = prune.by_validation(tree, *_judged(trainer, output, tree, rate, plan, judge))
         tree, number = prune.cut(tree, gone)
         trainer.relabel_leaves(output, number, _leaf_values(tree))
     value = _leaf_values(tree)
-    if rule.method == "custom":
-        value = _custom(trainer, output, len(value), rule.objective, *rows)
-    elif rule.method == "sign":
-        refound = number is not None or rule.from_other_rows
-        value = refit(trainer, output, rule) if refound else np.where(value > 0, 1.0, -1.0)
-    elif rule.method in ("exact", "joint") or rule.iterations > 1 or number is not None or rule.from_other_rows:
-        value = refit(trainer, output, rule)
-    if rule.direction:
-        found = number is not None or rule.method in DIRECT or rule.iterations > 1 or rule.from_other_rows
-        value = ordered(tree, value, rule.direction, cut=found) if found or rule.fills else value
-    if rule.line_search:
+    if plan.method == "custom":
+        value = _custom(trainer, output, len(value), plan.objective, *rows)
+    elif plan.method == "sign":
+        refound = number is not None or plan.from_other_rows
+        value = refit(trainer, output, plan) if refound else np.where(value > 0, 1.0, -1.0)
+    elif plan.method in ("exact", "joint") or plan.iterations > 1 or number is not None or plan.from_other_rows:
+        value = refit(trainer, output, plan)
+    if plan.direction:
+        found = number is not None or plan.method in DIRECT or plan.iterations > 1 or plan.from_other_rows
+        value = clip_to_monotone(tree, value, plan.direction, cut=found) if found or plan.fills_empty_leaves else value
+    if plan.line_search:
         factor = trainer.line_search(output, value)
-        value = (max(factor, 0.0) if rule.direction else factor) * value
+        value = (max(factor, 0.0) if plan.direction else factor) * value
     value = rate * value
     tree["value"][tree["left"] == 0] = value
     trainer.relabel_leaves(output, None, value)
     return tree
 
 
-def refit(trainer: Trainer, output: int, rule: Rule) -> Floats:
-    """Find the values of leaves at the scores of a trainer, before the learning rate.
+def refit(trainer: Trainer, output: int, plan: LeafPlan) -> Floats:
+    """Find leaf values at the scores of a trainer, before the learning rate.
 
-    One step for values from_other_rows is not tested, as in plain boosting.
+    With ``from_other_rows`` a single step is not tested by the loss, as in plain boosting.
 
     Parameters
     ----------
@@ -192,17 +192,17 @@ def refit(trainer: Trainer, output: int, rule: Rule) -> Floats:
         Its rows are in leaves.
     output : int
         Which score.
-    rule : Rule
+    plan : LeafPlan
         How values are found.
 
     Returns
     -------
     (n_leaves) float64
     """
-    iterations = 0 if rule.from_other_rows and rule.iterations == 1 else rule.iterations
-    if rule.method == "sign":
-        return np.where(trainer.refit(output, "newton", iterations, *rule.penalty) > 0, 1.0, -1.0)
-    return trainer.refit(output, rule.method, iterations, *rule.penalty)
+    iterations = 0 if plan.from_other_rows and plan.iterations == 1 else plan.iterations
+    if plan.method == "sign":
+        return np.where(trainer.refit(output, "newton", iterations, *plan.penalty) > 0, 1.0, -1.0)
+    return trainer.refit(output, plan.method, iterations, *plan.penalty)
 
 
 def _leaf_values(tree: Tree) -> Floats:
@@ -213,7 +213,7 @@ def _leaf_values(tree: Tree) -> Floats:
 def _custom(
     trainer: Trainer, output: int, n_leaves: int, objective: Objective, label: Floats, weight: Floats | None
 ) -> Floats:
-    """Leaf values from a user's function, which sees the rows of one leaf at a time."""
+    """Leaf values from a user's function, which is called with the rows of one leaf at a time."""
     assert objective.custom is not None
     number, scores = trainer.leaf_ids(output), trainer.scores()
     if len(scores) > 1:
@@ -231,26 +231,26 @@ def _custom(
 
 
 def _judged(
-    trainer: Trainer, output: int, tree: Tree, rate: float, rule: Rule, watch: EvalRows
+    trainer: Trainer, output: int, tree: Tree, rate: float, plan: LeafPlan, rows: EvalRows
 ) -> tuple[Floats, NDArray[np.int32], Callable[[Floats], Floats]]:
-    """What each node would add, where the judging rows come to, and their loss after a step."""
+    """The step of every node, the leaf of every judging row, and their loss as a function of steps."""
     left = tree["left"]
     g, h = np.zeros(len(left)), np.zeros(len(left))
     n_leaves = int((left == 0).sum())
     _, g[left == 0], h[left == 0] = trainer.leaf_loss_sums(output, np.zeros(n_leaves))
     for node in np.flatnonzero(left)[::-1]:
         g[node], h[node] = g[left[node]] + g[left[node] + 1], h[left[node]] + h[left[node] + 1]
-    reg_lambda, reg_alpha, max_step = rule.penalty
+    reg_lambda, reg_alpha, max_step = plan.penalty
     bend = h + reg_lambda
     step = -np.sign(g) * np.maximum(np.abs(g) - reg_alpha, 0.0) / np.where(bend > 0, bend, 1.0)
     if max_step > 0:
         step = np.clip(step, -max_step, max_step)
-    goal, scores = rule.objective, watch.scores()
-    label = watch.label if watch.label.ndim == 1 else watch.label[:, output]
+    goal, scores = plan.objective, rows.scores()
+    label = rows.label if rows.label.ndim == 1 else rows.label[:, output]
     if goal.labels == "a class index":
         label = (label == output).astype(np.float64)
     score = scores[output]
-    if not goal.pointwise:  # softmax along one score: logistic loss of its margin to the others
+    if not goal.pointwise:  # softmax in one score is the logistic loss of its margin to the others
         rest = np.delete(scores, output, axis=0)
         top = rest.max(axis=0)
         total = np.zeros(len(top))
@@ -261,6 +261,6 @@ def _judged(
 
     def loss(steps: Floats) -> Floats:
         values = host.evaluate(goal.core, goal.at(output), score + steps, label)[0]
-        return values if watch.weight is None else values * watch.weight
+        return values if rows.weight is None else values * rows.weight
 
-    return rate * step, watch.reach(tree), loss
+    return rate * step, rows.leaf_ids(tree), loss

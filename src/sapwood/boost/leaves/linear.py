@@ -1,6 +1,6 @@
-"""Linear leaves: a ridge on the columns of each leaf's branch, beside the leaf's value.
+"""Linear leaves: a ridge regression on the columns of each leaf's branch, beside the leaf's value.
 
-In: a tree whose values stand, and the values behind the bins. Out: its terms, and what they add to the scores of rows.
+In: a tree with its values, and the values behind the bins. Out: its terms, and what they add to the scores of rows.
 
 Shi, Li and Li (2018), with the choices of LightGBM; NUMERICS (Linear leaves) has the arithmetic.
 """
@@ -43,18 +43,18 @@ def fit(trainer: Trainer, output: int, tree: Tree, rate: float, params: Mapping[
 
 
 def branches(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The numeric columns that the splits above each leaf ask for, rising: (n_leaves + 1) offsets, and the columns."""
+    """The numeric columns split above each leaf, ascending: (n_leaves + 1) offsets, and the columns."""
     left = tree["left"]
     above: list[frozenset[int]] = [frozenset()] * len(left)
     for node in np.flatnonzero(left).tolist():  # children come after their parents
-        own = [] if tree["set"][node] >= 0 else [int(tree["column"][node])]  # categories are no numbers
+        own = [] if tree["set"][node] >= 0 else [int(tree["column"][node])]  # categories are not numbers
         above[left[node]] = above[left[node] + 1] = above[node].union(own)
     found = [sorted(above[node]) for node in np.flatnonzero(left == 0).tolist()]
     return np.cumsum([0, *map(len, found)], dtype=np.int64), np.array([c for one in found for c in one], np.int32)
 
 
-def added(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any] | None, n_threads: int) -> Floats:
-    """What a tree adds to the score of every row, given the leaf (node) that it comes to.
+def tree_output(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any] | None, n_threads: int) -> Floats:
+    """What a tree adds to the score of every row, given the leaf (node) of the row.
 
     Parameters
     ----------

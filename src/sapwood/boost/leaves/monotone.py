@@ -1,6 +1,6 @@
-"""Leaf values in order: what monotone constraints ask of values that were found after a tree had grown.
+"""Monotone constraints on leaf values that were found after a tree had grown.
 
-In: a tree, the values of its leaves, the direction of every column. Out: values that rise and fall as they should.
+In: a tree, the values of its leaves, the direction of every column. Out: values with which the tree is monotone.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from sapwood.device import Tree
 Floats = NDArray[np.float64]
 
 
-def ordered(tree: Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
-    """Cut the values of leaves so that a tree is monotone (NUMERICS, rules).
+def clip_to_monotone(tree: Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
+    """Clip the values of leaves so that a tree is monotone (NUMERICS, rules).
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def ordered(tree: Tree, value: Floats, direction: Sequence[int], cut: bool) -> F
     direction : sequence of int
         -1, 0 or 1 for every column; combinations, which follow, have none.
     cut : bool
-        Whether values are cut; if not, only leaves without rows, which no bound of the core fits, get others.
+        Whether values are clipped; if not, only empty leaves get values, which the core has not bounded.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def ordered(tree: Tree, value: Floats, direction: Sequence[int], cut: bool) -> F
 
 
 def _bounds(left: NDArray[np.int32], side: Sequence[int], count: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Basic bounds: the midpoint of the means of two sides parts the values below them."""
+    """Basic bounds: the midpoint of the means of two children bounds the values below them."""
     mean, low, high = values.copy(), np.full(len(left), -np.inf), np.full(len(left), np.inf)
     splits = np.flatnonzero(left).tolist()
     for node in splits[::-1]:

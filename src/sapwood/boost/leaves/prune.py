@@ -1,4 +1,4 @@
-"""Which splits to take back: those of little gain, the weakest links, or those that do not help unseen rows.
+"""Pruning: splits of little gain, weakest links, or splits that do not help unseen rows become leaves.
 
 In: a grown tree. Out: which of its splits become leaves, and the smaller tree.
 """
@@ -15,14 +15,14 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def by_gain(tree: Tree, least: float) -> Mask:
-    """Pruning by gamma (Chen and Guestrin 2016): from the leaves up, splits into two leaves that gain less go.
+def by_gain(tree: Tree, min_gain: float) -> Mask:
+    """Pruning by gamma (Chen and Guestrin 2016): from the leaves up, splits into two leaves become leaves.
 
     Parameters
     ----------
     tree : Tree
         A tree of the core.
-    least : float
+    min_gain : float
         ``min_split_gain``.
 
     Returns
@@ -33,7 +33,7 @@ def by_gain(tree: Tree, least: float) -> Mask:
     left, gone = tree["left"], np.zeros(len(tree["left"]), np.bool_)
     for node in np.flatnonzero(left)[::-1]:  # children come after their parents
         ends = all(left[child] == 0 or gone[child] for child in (left[node], left[node] + 1))
-        gone[node] = ends and tree["gain"][node] < least
+        gone[node] = ends and tree["gain"][node] < min_gain
     return gone
 
 
@@ -74,14 +74,14 @@ def weakest_links(tree: Tree, alpha: float) -> Mask:
 
 
 def by_validation(tree: Tree, step: Floats, node: NDArray[np.int32], loss: Callable[[Floats], Floats]) -> Mask:
-    """Reduced-error pruning (Quinlan 1987): a split stays only if unseen rows are better off with what is below it.
+    """Reduced-error pruning (Quinlan 1987): a split stays only if it lowers the loss of unseen rows.
 
     Parameters
     ----------
     tree : Tree
         A tree of the core.
     step : (n_nodes) float64
-        What each node would add to the score, were it a leaf.
+        What each node would add to the score if it were a leaf.
     node : (n_rows) int32
         The leaf that each unseen row comes to.
     loss : callable
@@ -96,13 +96,15 @@ def by_validation(tree: Tree, step: Floats, node: NDArray[np.int32], loss: Calla
     parent = np.zeros(len(left), np.int32)
     splits = np.flatnonzero(left)
     parent[left[splits]] = parent[left[splits] + 1] = splits
-    own = [0] * len(left)  # loss of each node's rows, were it a leaf: integers, so that rows have no order
+    own = [0] * len(
+        left
+    )  # loss of each node's rows if it were a leaf: integers, whose sum does not depend on the order of rows
     at, rows, unit = node.copy(), np.arange(len(node)), None
     while len(rows):
         steps = np.zeros(len(node))
         steps[rows] = step[at[rows]]
         losses = loss(steps)
-        if unit is None:  # leaves room for the sum of all rows
+        if unit is None:  # scale that leaves room for the sum over all rows
             top = float(np.abs(losses).max(initial=0.0))
             unit = 2.0 ** (50 - int(np.frexp(top)[1]) - len(node).bit_length())
         q = np.rint(np.minimum(losses[rows] * unit, 2.0**55)).astype(np.int64)
@@ -152,7 +154,7 @@ def cut(tree: Tree, gone: Mask) -> tuple[Tree, NDArray[np.int32]]:
     smaller["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
     smaller["set_code"] = np.concatenate([np.empty(0, np.int32), *sets], dtype=np.int32)
     leaf_number = np.cumsum(ends) - 1
-    owner = np.arange(len(left))  # of every node: the nearest node at or above it that stays
+    owner = np.arange(len(left))  # for every node, the nearest node at or above it that stays
     for node in np.flatnonzero(left):
         for child in (left[node], left[node] + 1):
             owner[child] = child if stays[child] else owner[node]
@@ -160,7 +162,7 @@ def cut(tree: Tree, gone: Mask) -> tuple[Tree, NDArray[np.int32]]:
 
 
 def _reached(left: NDArray[np.int32], gone: Mask) -> Mask:
-    """Nodes that no cut split stands above."""
+    """Nodes that are not below a split which becomes a leaf."""
     reached = np.ones(len(left), np.bool_)
     for node in np.flatnonzero(left):
         reached[left[node]] = reached[left[node] + 1] = reached[node] and not gone[node]

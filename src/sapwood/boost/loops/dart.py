@@ -1,6 +1,6 @@
-"""DART: each round forgets some of the trees before it, and makes room among them for the new ones.
+"""DART: each round drops some of the trees before it, and rescales them to make room for the new ones.
 
-In: a task whose scores are set. Out: round after round, the trees that were grown and the factors on all so far.
+In: a training whose scores are set. Out: by round, the trees that were grown and the factors on all trees so far.
 
 Vinayak and Gilad-Bachrach (2015), with the choices of XGBoost and LightGBM; NUMERICS (Ensembles) has the rules.
 """
@@ -18,16 +18,16 @@ from sapwood.device import Tree, host
 from sapwood.device.threads import threads
 
 DROPS = 16  # purpose of a draw
-EVERY = 2.0**64  # draws are below
+DRAW_RANGE = 2.0**64  # draws are below
 
 
-def boost(task: Training, rounds: range) -> Iterator[Step]:
-    """Add rounds to a model; whoever iterates may stop after any of them.
+def boost(training: Training, rounds: range) -> Iterator[Step]:
+    """Add rounds to a model; the caller may stop after any of them.
 
     Parameters
     ----------
-    task : Training
-        Training rows with their start scores, and rows to watch, whose scores follow.
+    training : Training
+        Training rows with their start scores, and evaluation rows, whose scores are kept up to date.
     rounds : range
         Numbers of the rounds, from 0.
 
@@ -38,18 +38,18 @@ def boost(task: Training, rounds: range) -> Iterator[Step]:
     weights : (n_rounds so far) float64
         The factors on the trees of each round.
     """
-    params, n_copies = task.params, task.params["n_parallel_trees"]
-    own = [watch for watch in task.watches if isinstance(watch, EvalSet)]  # held-out rows are the trainer's
+    params, n_copies = training.params, training.params["n_parallel_trees"]
+    own = [rows for rows in training.eval_rows if isinstance(rows, EvalSet)]  # the trainer has the held-out rows
     n_threads = threads(params["n_jobs"])
     train, *others = ledgers = [
-        _Ledger(task.trainer.scores(), task.values, n_threads),
-        *(_Ledger(watch.scores(), watch.values, n_threads) for watch in own),
+        _Ledger(training.trainer.scores(), training.values, n_threads),
+        *(_Ledger(rows.scores(), rows.values, n_threads) for rows in own),
     ]
 
-    def follow(weights: Floats, first: int) -> None:
-        task.trainer.set_scores(train.scores(weights, first))
-        for watch, ledger in zip(own, others, strict=True):
-            watch.replace(ledger.scores(weights, first))
+    def set_scores(weights: Floats, first: int) -> None:
+        training.trainer.set_scores(train.scores(weights, first))
+        for rows, ledger in zip(own, others, strict=True):
+            rows.replace(ledger.scores(weights, first))
 
     weights = np.empty(0)
     for index in rounds:
@@ -57,25 +57,25 @@ def boost(task: Training, rounds: range) -> Iterator[Step]:
         if len(dropped):
             without = weights.copy()
             without[dropped] = 0.0
-            follow(without, 0)
-        grown, rate = [], task.rule.rate(index)
+            set_scores(without, 0)
+        grown, rate = [], training.leaf_plan.rate(index)
         for ledger in ledgers:
             ledger.open()
         for copy in range(n_copies):
-            for output, tree in enumerate(task.trees(index, copy, rate / n_copies)):
-                train.add(tree, output, task.reach(tree, output))
-                for watch, ledger in zip(own, others, strict=True):
-                    ledger.add(tree, output, watch.reach(tree))
+            for output, tree in enumerate(training.grow_round(index, copy, rate / n_copies)):
+                train.add(tree, output, training.leaf_ids(tree, output))
+                for rows, ledger in zip(own, others, strict=True):
+                    ledger.add(tree, output, rows.leaf_ids(tree))
                 grown.append(tree)
         old, new = factors(params["normalize_type"], len(dropped), rate)
         weights = np.append(weights, new)
         weights[dropped] *= old
-        follow(weights, 0 if len(dropped) else index)
+        set_scores(weights, 0 if len(dropped) else index)
         yield grown, weights
 
 
 def drop(params: Mapping[str, Any], index: int, weights: Floats) -> NDArray[np.intp]:
-    """Draw the rounds that a new one forgets.
+    """Draw the rounds that a new one drops.
 
     Parameters
     ----------
@@ -93,35 +93,35 @@ def drop(params: Mapping[str, Any], index: int, weights: Floats) -> NDArray[np.i
     """
     n, seed = len(weights), params["random_state"]
     skip, one = host.draw(seed, DROPS, index, 1, 2).tolist()
-    if n == 0 or skip < params["skip_drop"] * EVERY:
+    if n == 0 or skip < params["skip_drop"] * DRAW_RANGE:
         return np.empty(0, np.intp)
-    most = n if params["max_drop"] is None else params["max_drop"]
+    max_drop = n if params["max_drop"] is None else params["max_drop"]
     share = np.ones(n) if params["sample_type"] == "uniform" else n * weights / _total(weights)
-    limits = min(params["rate_drop"], most / n) * share * EVERY
+    limits = min(params["rate_drop"], max_drop / n) * share * DRAW_RANGE
     chosen = [i for i, at in enumerate(host.draw(seed, DROPS, index, 0, n).tolist()) if at < limits[i]]
     if not chosen and params["one_drop"]:
-        reached = np.cumsum(share) * (EVERY / n)
+        reached = np.cumsum(share) * (DRAW_RANGE / n)
         chosen = [min(int(np.searchsorted(reached, float(one), side="right")), n - 1)]
-    return np.array(chosen[:most], np.intp)
+    return np.array(chosen[:max_drop], np.intp)
 
 
-def factors(rule: str, n_dropped: int, rate: float) -> tuple[float, float]:
-    """What dropped trees and new ones are multiplied by, once all are back in the scores."""
+def factors(plan: str, n_dropped: int, rate: float) -> tuple[float, float]:
+    """Factors on the dropped trees and on the new ones, once all are back in the scores."""
     if n_dropped == 0:
         return 1.0, 1.0
-    if rule == "forest":
+    if plan == "forest":
         return 1.0 / (1.0 + rate), 1.0 / (1.0 + rate)
-    over = n_dropped + (rate if rule == "tree" else 1.0)
+    over = n_dropped + (rate if plan == "tree" else 1.0)
     return n_dropped / over, 1.0 / over
 
 
 def _total(weights: Floats) -> float:
-    """The sum, one after the other."""
+    """The sum in index order, which fixes its rounding."""
     return float(np.cumsum(weights)[-1])
 
 
 class _Ledger:
-    """The leaves that rows came to, tree by tree, so that scores can be added up anew: a byte a row and small tree."""
+    """The leaf of every row in every tree, so that scores can be summed again: a byte per row and small tree."""
 
     def __init__(self, start: Floats, values: NDArray[Any] | None, n_threads: int) -> None:
         self._start, self._scores = np.array(start), np.array(start)
@@ -133,18 +133,18 @@ class _Ledger:
         self._rounds.append([])
 
     def add(self, tree: Tree, output: int, node: NDArray[np.int32]) -> None:
-        """Note a tree of the round, as it was grown, and the node of every row in it."""
+        """Keep a tree of the round, as it was grown, and the node of every row in it."""
         arrays: Mapping[str, Any] = tree
         leaves = {name: arrays[name] for name in ("value", "linear") if name in arrays}
         self._rounds[-1].append((output, leaves, node.astype(np.min_scalar_type(len(tree["value"])))))
 
     def scores(self, weights: Floats, first: int) -> Floats:
-        """Scores as prediction adds them up, tree by tree, in order; the rounds before the first are in already."""
+        """Scores as prediction sums them, tree by tree in order; rounds before ``first`` are in them already."""
         if first == 0:
             self._scores = self._start.copy()
         for weight, trees in zip(weights[first:], self._rounds[first:], strict=True):
             for output, leaves, node in trees:
                 if weight > 0.0:  # else dropped
                     grown = linear.scaled(leaves, weight)
-                    self._scores[output] += linear.added(grown, node, self._values, self._n_threads)
+                    self._scores[output] += linear.tree_output(grown, node, self._values, self._n_threads)
         return self._scores

@@ -1,6 +1,6 @@
-"""Forests: trees that do not build on each other. Several in a round share its step; or all are averaged.
+"""Forests: trees that do not build on each other. The trees of a round share its step, or all trees are averaged.
 
-In: a task whose scores are set. Out: round after round, the trees that were grown.
+In: a training whose scores are set. Out: by round, the trees that were grown.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ import numpy as np
 from sapwood.boost.round.training import Step, Training
 
 
-def parallel(task: Training, rounds: range) -> Iterator[Step]:
+def parallel(training: Training, rounds: range) -> Iterator[Step]:
     """Boost with several trees a round: all on the gradients before it, each with its own draws.
 
     Parameters
     ----------
-    task : Training
+    training : Training
         As in `plain.boost`; the values of each of the `n_parallel_trees` are divided by their number.
     rounds : range
         Numbers of the rounds.
@@ -27,27 +27,27 @@ def parallel(task: Training, rounds: range) -> Iterator[Step]:
     weights : None
         No tree is changed later.
     """
-    n_copies = task.params["n_parallel_trees"]
+    n_copies = training.params["n_parallel_trees"]
     for index in rounds:
-        scores, grown = task.trainer.scores(), []
+        scores, grown = training.trainer.scores(), []
         for copy in range(n_copies):
-            for output, tree in enumerate(task.trees(index, copy, task.rule.rate(index) / n_copies)):
-                scores[output] += task.added(tree, output)
+            for output, tree in enumerate(training.grow_round(index, copy, training.leaf_plan.rate(index) / n_copies)):
+                scores[output] += training.tree_output(tree, output)
                 grown.append((tree, output))
-        task.trainer.set_scores(scores)
+        training.trainer.set_scores(scores)
         for tree, output in grown:
-            for watch in task.watches:
-                watch.add(tree, output)
+            for rows in training.eval_rows:
+                rows.add(tree, output)
         yield [tree for tree, _ in grown], None
 
 
-def boost(task: Training, rounds: range) -> Iterator[Step]:
+def boost(training: Training, rounds: range) -> Iterator[Step]:
     """Grow a forest: every tree on the gradients of the start scores, unshrunk; predictions average the rounds.
 
     Parameters
     ----------
-    task : Training
-        Its trainer's scores stay where they are; watched rows follow the average.
+    training : Training
+        The scores of its trainer do not change; those of evaluation rows are the average.
     rounds : range
         Numbers of the rounds, from 0.
 
@@ -56,20 +56,20 @@ def boost(task: Training, rounds: range) -> Iterator[Step]:
     trees : list of Tree
         As in `parallel`.
     weights : None
-        The average is taken over the sum of the trees (NUMERICS, Ensembles), which are as they were grown.
+        The trees are as they were grown; prediction divides their sum (NUMERICS, Ensembles).
     """
-    n_copies = task.params["n_parallel_trees"]
-    starts = [np.array(watch.scores()) for watch in task.watches]
+    n_copies = training.params["n_parallel_trees"]
+    starts = [np.array(rows.scores()) for rows in training.eval_rows]
     totals = [np.zeros_like(start) for start in starts]
     for index in rounds:
-        for watch, start in zip(task.watches, starts, strict=True):
-            watch.replace(start)  # where validation rows judge a tree, they are at the start too
+        for rows, start in zip(training.eval_rows, starts, strict=True):
+            rows.replace(start)  # validation rows that prune a tree are at the start too
         trees = []
         for copy in range(n_copies):
-            for output, tree in enumerate(task.trees(index, copy, 1.0 / n_copies)):
-                for watch, total in zip(task.watches, totals, strict=True):
-                    total[output] += watch.added(tree)
+            for output, tree in enumerate(training.grow_round(index, copy, 1.0 / n_copies)):
+                for rows, total in zip(training.eval_rows, totals, strict=True):
+                    total[output] += rows.tree_output(tree)
                 trees.append(tree)
-        for watch, start, total in zip(task.watches, starts, totals, strict=True):
-            watch.replace(start + total / (index + 1))
+        for rows, start, total in zip(training.eval_rows, starts, totals, strict=True):
+            rows.replace(start + total / (index + 1))
         yield trees, None

@@ -1,6 +1,6 @@
-"""Plain gradient boosting: which way is down, who is asked, what is the rule, what changed.
+"""Plain gradient boosting: gradients, a sample of rows, trees, scores; round after round.
 
-In: a task whose scores are set. Out: round after round, the trees that were added.
+In: a training whose scores are set. Out: by round, the trees that were added.
 """
 
 from collections.abc import Iterator
@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from sapwood.boost.round.training import Step, Training
 
 
-def boost(task: Training, rounds: range) -> Iterator[Step]:
-    """Add rounds to a model; whoever iterates may stop after any of them.
+def boost(training: Training, rounds: range) -> Iterator[Step]:
+    """Add rounds to a model; the caller may stop after any of them.
 
     Parameters
     ----------
-    task : Training
-        Training rows with the scores of the model so far, and rows to watch, whose scores follow.
+    training : Training
+        Training rows with the scores of the model so far, and evaluation rows, whose scores are kept up to date.
     rounds : range
-        Numbers of the rounds: draws go by them, so that 10 + 10 rounds are 20.
+        Numbers of the rounds: random draws depend on them, so 10 + 10 rounds give the model of 20.
 
     Yields
     ------
@@ -26,9 +26,9 @@ def boost(task: Training, rounds: range) -> Iterator[Step]:
         No tree is changed later.
     """
     for index in rounds:
-        trees = task.trees(index)
+        trees = training.grow_round(index)
         for output, tree in enumerate(trees):
-            task.trainer.add_scores(output)
-            for watch in task.watches:
-                watch.add(tree, output)
+            training.trainer.add_scores(output)
+            for rows in training.eval_rows:
+                rows.add(tree, output)
         yield trees, None

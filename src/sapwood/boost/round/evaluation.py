@@ -1,4 +1,4 @@
-"""Rows that are watched while a model grows: a validation set, or training rows of weight 0.
+"""Rows that are evaluated after every round: a validation set, or training rows of weight 0.
 
 In: the trees of a round. Out: the metrics of those rows after it.
 """
@@ -22,37 +22,37 @@ Floats = NDArray[np.float64]
 
 
 class EvalRows(Protocol):
-    """Rows whose scores follow the model."""
+    """Rows whose scores are kept up to date with the model."""
 
     label: Floats
     weight: Floats | None
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
-        """Take a new tree into the scores."""
+        """Add a new tree to the scores."""
 
     def scores(self) -> Floats:
         """Raw scores, (n_outputs, n_rows)."""
 
     def replace(self, scores: Floats) -> None:
-        """Take other scores, (n_outputs, n_rows), instead."""
+        """Replace the scores, (n_outputs, n_rows)."""
 
-    def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
+    def leaf_ids(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         """The leaf (node) that each row comes to."""
 
-    def added(self, tree: Mapping[str, Any]) -> Floats:
+    def tree_output(self, tree: Mapping[str, Any]) -> Floats:
         """What a tree adds to the score of each row."""
 
 
 class Combines(Protocol):
-    """What knows the combinations of columns in the trees so far."""
+    """Knows the combinations of columns in the trees so far."""
 
     @property
     def combinations(self) -> list[Found]:
-        """Their sources and keys, in the order of their columns."""
+        """Sources and keys of combinations in trees, in the order of their columns."""
 
     @property
     def known(self) -> list[Found]:
-        """These, and those that trees may use next."""
+        """The same for these and for those that trees may use next."""
 
 
 class EvalSet:
@@ -74,16 +74,16 @@ class EvalSet:
     def replace(self, scores: Floats) -> None:
         self._scores = scores
 
-    def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
+    def leaf_ids(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         return apply(*self._rows(tree), self._n_threads)
 
-    def added(self, tree: Mapping[str, Any]) -> Floats:
-        return added(*self._rows(tree), self._n_threads)
+    def tree_output(self, tree: Mapping[str, Any]) -> Floats:
+        return tree_output(*self._rows(tree), self._n_threads)
 
     def _rows(self, tree: Mapping[str, Any]) -> tuple[Dataset, Mapping[str, Any]]:
         """The rows with all columns that a tree splits, and the tree over these.
 
-        Combinations that may be used next are there too, so that the table need not be made anew for each.
+        Combinations that may be used next are included, so that the table is not made again for each.
         """
         n, column = self._data.n_columns, tree["column"]
         if self._encoded is None or column.max() < n:
@@ -116,18 +116,18 @@ class HeldOutRows:
     def replace(self, scores: Floats) -> None:
         self._scores = scores
 
-    def reach(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
+    def leaf_ids(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         return apply(self._data, tree, 1)[self._rows]
 
-    def added(self, tree: Mapping[str, Any]) -> Floats:
-        return added(self._data, tree, 1)[self._rows]
+    def tree_output(self, tree: Mapping[str, Any]) -> Floats:
+        return tree_output(self._data, tree, 1)[self._rows]
 
 
-def measure(watch: EvalRows, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
-    """Every metric of the watched rows, by name."""
-    prediction = objective.predict(np.ascontiguousarray(watch.scores().T), n_threads)
+def measure(rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
+    """Every metric of the rows, by name."""
+    prediction = objective.predict(np.ascontiguousarray(rows.scores().T), n_threads)
     try:
-        return {metric.name: metric(watch.label, prediction, watch.weight) for metric in metrics}
+        return {metric.name: metric(rows.label, prediction, rows.weight) for metric in metrics}
     except ValueError as cause:
         if not np.isfinite(prediction).all():
             raise DivergedError("some predictions of the validation rows are") from cause
@@ -172,12 +172,12 @@ def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: in
 
 def add_tree(scores: Floats, data: Dataset, tree: Mapping[str, Any], output: int, n_threads: int) -> None:
     """Add the value of each row's leaf to its score, in place."""
-    scores[output] += added(data, tree, n_threads)
+    scores[output] += tree_output(data, tree, n_threads)
 
 
-def added(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> Floats:
+def tree_output(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> Floats:
     """What a tree adds to the score of each row of a dataset."""
-    return linear.added(tree, apply(data, tree, n_threads), data.values, n_threads)
+    return linear.tree_output(tree, apply(data, tree, n_threads), data.values, n_threads)
 
 
 def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.int32]:
@@ -185,7 +185,7 @@ def apply(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> NDArray[np.
     column, bins, sides, left = (tree[name] for name in ("column", "bin", "missing_left", "left"))
     sets = tree["set"], tree["set_offset"], tree["set_code"]
     leaf = data.device.apply(data.binned, column, bins, sides, left, *sets, n_threads)
-    if data.unseen and (sides > 1).any():  # bins know missing values only: these rows go by what they have
+    if data.unseen and (sides > 1).any():  # in bins an unseen category is missing: these rows are sent by their codes
         rows, table = data.unseen_rows
         ends, none, numbers = np.array([0, len(left)]), np.zeros(len(left)), bins.astype(np.float64)
         nodes = column, numbers, sides, left, none, *sets

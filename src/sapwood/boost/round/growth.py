@@ -1,6 +1,6 @@
-"""What is the rule: the order in which a tree grows, where it ends, and how its splits are judged.
+"""Growth of trees: the policy and its limits, constraints on splits, and random strength.
 
-In: resolved parameters. Out: a growth policy of the core and the limits it keeps.
+In: resolved parameters. Out: a growth policy of the core with its limits, and a trainer that knows its constraints.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,22 +15,22 @@ from sapwood.params import constraints
 
 MAX_SYMMETRIC_DEPTH = 16  # a symmetric tree has all 2^depth leaves, empty or not
 
-_SAME = (
+PASSED_ON = (
     "min_child_weight", "reg_lambda", "reg_alpha", "min_split_gain", "max_delta_step",
     "colsample_bytree", "colsample_bylevel", "colsample_bynode",
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
 )  # fmt: skip
 
 
-def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str, float]]:
-    """Say how trees grow, in the words of the core.
+def limits(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str, float]]:
+    """The growth policy and its limits, in the names of the core.
 
     Parameters
     ----------
     params : mapping
         Resolved parameters.
     smooth : float, optional
-        What ``path_smooth="auto"`` means here.
+        The value of ``path_smooth="auto"``.
 
     Returns
     -------
@@ -47,13 +47,13 @@ def plan(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str,
     smooth = smooth if params["path_smooth"] == "auto" else params["path_smooth"]
     rows = 0 if params["min_samples_leaf"] == "auto" else params["min_samples_leaf"]
     limits = {"max_leaves": leaves or 0, "max_depth": depth or 0, "min_samples_leaf": rows, "path_smooth": smooth}
-    limits |= {name: params[name] for name in _SAME}
+    limits |= {name: params[name] for name in PASSED_ON}
     if params["pruning"] == "post":
         limits["min_split_gain"] = 0.0
     return policy, limits
 
 
-def rule(
+def configure_splits(
     trainer: Trainer,
     params: Mapping[str, Any],
     names: Sequence[str],
@@ -62,7 +62,7 @@ def rule(
     used: Sequence[int] = (),
     weights: Sequence[float] = (),
 ) -> None:
-    """Tell a trainer which splits its trees may have.
+    """Configure which splits the trees of a trainer may have, and which are preferred.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ def rule(
     cuts : sequence of (n_cuts) float64
         Of the columns.
     used : sequence of int, optional
-        Columns that the trees of the model have used before.
+        Columns that trees of the model have used already, for first_use_penalties.
     weights : sequence of float, optional
-        Of columns that follow those with names, and are bound by nothing.
+        Feature weights of further columns, which have no name and no constraint.
     """
     directions = constraints.directions(params["monotone_constraints"], names)
     given = constraints.numbers(params["feature_weights"], names, 1.0)
@@ -98,8 +98,8 @@ def rule(
     )
 
 
-def luck(params: Mapping[str, Any], index: int, rate: float, n_rows: int) -> float:
-    """The random strength of a round: it fades once the rounds' rates add up to the logarithm of the rows.
+def random_strength(params: Mapping[str, Any], index: int, rate: float, n_rows: int) -> float:
+    """The random strength of a round; it decreases once index * rate exceeds the logarithm of the number of rows.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def luck(params: Mapping[str, Any], index: int, rate: float, n_rows: int) -> flo
     Returns
     -------
     float
-        In units of the gradients' deviation.
+        In units of the standard deviation of the gradients.
     """
     strength: float = params["random_strength"]
     if strength == 0:
@@ -124,7 +124,7 @@ def luck(params: Mapping[str, Any], index: int, rate: float, n_rows: int) -> flo
 
 
 def size(policy: str, max_leaves: int | str | None, max_depth: int | str | None) -> tuple[int | None, int | None]:
-    """Settle what 'auto' means for the size of a tree; None is no limit.
+    """The limits on leaves and depth, where they may be 'auto'; None is no limit.
 
     One limit set by hand is the only one. With none set, leaf-wise trees have 31 leaves and the others a depth of 6.
     """
@@ -133,7 +133,7 @@ def size(policy: str, max_leaves: int | str | None, max_depth: int | str | None)
     depth = max_depth if not isinstance(max_depth, str) else None if policy == "leafwise" or by_hand else 6
     if policy != "symmetric":
         return leaves, depth
-    if leaves is not None:  # 2^depth leaves: the most levels that fit
+    if leaves is not None:  # the largest depth with at most that many leaves
         depth = min(leaves.bit_length() - 1, depth if depth is not None else leaves)
     if depth is None:
         raise ParameterError("grow_policy='symmetric' needs a depth; set max_depth or max_leaves.")

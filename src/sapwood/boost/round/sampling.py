@@ -35,7 +35,7 @@ def prepare(
     classes: NDArray[np.float64] | None,
     group: NDArray[np.int32] | None,
 ) -> None:
-    """Tell a trainer who will be asked.
+    """Configure the sampler of a trainer.
 
     Parameters
     ----------
@@ -64,13 +64,13 @@ def prepare(
     trainer.set_sampler("uniform" if name == "none" else name, fields, share, unit)
 
 
-def _warm(params: Mapping[str, Any], index: int, rate: Callable[[int], float]) -> bool:
-    """Whether a round of goss takes all rows, whose gradients do not yet tell them apart; in a forest they never do."""
+def _goss_warm_up(params: Mapping[str, Any], index: int, rate: Callable[[int], float]) -> bool:
+    """Whether a round of goss uses all rows, as the first 1 / learning_rate rounds do; not in a forest."""
     return params["sampling"] == "goss" and params["boosting"] != "forest" and index < int(1 / rate(index))
 
 
 def warn_of_no_draw(params: Mapping[str, Any], rounds: range) -> None:
-    """Say so where goss takes all rows in every round.
+    """Warn where goss uses all rows in every round.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def warn_of_no_draw(params: Mapping[str, Any], rounds: range) -> None:
         Numbers of the rounds.
     """
     rate = params["learning_rate"]
-    if not callable(rate) and all(_warm(params, index, rates(rate)) for index in rounds):
+    if not callable(rate) and all(_goss_warm_up(params, index, rates(rate)) for index in rounds):
         warnings.warn(
             f"sampling='goss' takes all rows in its first 1 / learning_rate rounds, and there are {rounds.stop} in "
             "all: it draws none. Train for more rounds, raise learning_rate, or leave it out.",
@@ -89,8 +89,10 @@ def warn_of_no_draw(params: Mapping[str, Any], rounds: range) -> None:
         )
 
 
-def rows(trainer: Trainer, params: Mapping[str, Any], index: int, rate: Callable[[int], float], copy: int = 0) -> None:
-    """Choose the rows that grow the trees of one round; the core draws them, as NUMERICS 6 and 10 say.
+def draw_rows(
+    trainer: Trainer, params: Mapping[str, Any], index: int, rate: Callable[[int], float], copy: int = 0
+) -> None:
+    """Draw the rows that the trees of one round grow on; the core does it, by NUMERICS 6 and 10.
 
     Parameters
     ----------
@@ -101,9 +103,9 @@ def rows(trainer: Trainer, params: Mapping[str, Any], index: int, rate: Callable
     index : int
         Number of the round.
     rate : callable
-        The learning rate of a round: the first 1 / rate rounds of goss take all rows.
+        The learning rate of a round, on which the warm-up of goss depends.
     copy : int
         Which of the `n_parallel_trees` of the round: each has its own draws.
     """
     turn = (index - index % params["subsample_freq"]) * params["n_parallel_trees"] + copy
-    trainer.sample(params["random_state"], turn, None if _warm(params, index, rate) else params["subsample"])
+    trainer.sample(params["random_state"], turn, None if _goss_warm_up(params, index, rate) else params["subsample"])

@@ -1,6 +1,6 @@
-"""What the loops of boosting share: the rows, the rules, and the trees of one gradient.
+"""What all boosting loops share: rows, plans, and the trees of one round.
 
-In: a trainer whose scores are set, parameters, rows to watch. Out: trees that are in no score yet.
+In: a trainer whose scores are set, parameters, evaluation rows. Out: trees that are not yet added to any score.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,12 +36,12 @@ class Training:
         Training rows with the scores of the model so far.
     params : mapping
         Resolved parameters.
-    rule : Rule
+    plan : Rule
         The objective, and what happens to a tree after its growth.
     rows : (label, weight)
         Of the training rows, for what the core does not do itself.
-    watches : sequence of EvalRows
-        Validation rows; their scores follow.
+    eval_rows : sequence of EvalRows
+        Validation rows; the loops keep their scores up to date.
     values : (n_rows, n_columns) float32 or float64, or None
         Behind the bins of the training rows: leaves are linear where they are given.
     encoded : EncodedTraining or None
@@ -52,16 +52,16 @@ class Training:
 
     trainer: Trainer
     params: Mapping[str, Any]
-    rule: leaf.Rule
+    leaf_plan: leaf.LeafPlan
     rows: leaf.Rows
-    watches: Sequence[EvalRows]
+    eval_rows: Sequence[EvalRows]
     values: NDArray[Any] | None = None
     encoded: EncodedTraining | None = None
     data: Dataset | None = None
 
     @cached_property
-    def _plan(self) -> tuple[str, dict[str, float]]:
-        return growth.plan(self.params, self.rule.path_smooth)
+    def _limits(self) -> tuple[str, dict[str, float]]:
+        return growth.limits(self.params, self.leaf_plan.path_smooth)
 
     @cached_property
     def _n_live(self) -> int:
@@ -70,26 +70,26 @@ class Training:
 
     @property
     def growers(self) -> Sequence[Trainer]:
-        """Trainers that trees grow on, one for each of the `n_permutations` orders."""
+        """Trainers that trees grow on, one for each permutation."""
         return [self.trainer] * self.params["n_permutations"] if self.encoded is None else self.encoded.growers
 
     @property
     def tables(self) -> Sequence[Dataset]:
-        """What these trainers have the rows of."""
+        """The data behind these trainers."""
         if self.encoded is not None:
             return self.encoded.tables
         assert self.data is not None
         return [self.data] * int(self.params["n_permutations"])
 
-    def turn(self, index: int) -> int:
-        """Which of the `n_permutations` orders of the rows is a round's."""
+    def permutation_of(self, index: int) -> int:
+        """The permutation that a round uses, of `n_permutations`."""
         n: int = self.params["n_permutations"]
         return 0 if n == 1 else int(host.draw(self.params["random_state"], TURN, index, 0, 1)[0]) % n
 
-    def trees(
+    def grow_round(
         self, index: int, copy: int = 0, rate: float | None = None, models: Callable[[], Models] | None = None
     ) -> list[Tree]:
-        """Grow a tree for every output: which way is down, who is asked, what is the rule, what value.
+        """Grow a tree for every output: gradients, a sample of rows, splits, leaf values.
 
         Parameters
         ----------
@@ -100,40 +100,40 @@ class Training:
         rate : float, optional
             Factor on the values; the learning rate of the round by default.
         models : callable, optional
-            Gives the rows of several models, by which splits are chosen instead.
+            Returns the rows of the prefix models that choose the splits in ordered boosting.
 
         Returns
         -------
         list of Tree
             Shrunk, and not yet added to any score.
         """
-        (policy, limits), rule, seed = self._plan, self.rule, self.params["random_state"]
+        (policy, limits), plan, seed = self._limits, self.leaf_plan, self.params["random_state"]
         number = index * self.params["n_parallel_trees"] + copy
-        rate = rule.rate(index) if rate is None else rate
+        rate = plan.rate(index) if rate is None else rate
         if self.encoded is not None:
-            self.encoded.renew(index)
-        grower, ends = (self.growers[self.turn(index)], []) if models is None else models()
-        objective.gradients(rule.objective, grower, self.params, index, *self.rows)
-        sampling.rows(grower, self.params, index, rule.rate, copy)
-        limits = {**limits, "learning_rate": 1.0 if rule.after else rate}
-        luck = growth.luck(self.params, index, rate, self._n_live)
+            self.encoded.refresh(index)
+        grower, ends = (self.growers[self.permutation_of(index)], []) if models is None else models()
+        objective.gradients(plan.objective, grower, self.params, index, *self.rows)
+        sampling.draw_rows(grower, self.params, index, plan.rate, copy)
+        limits = {**limits, "learning_rate": 1.0 if plan.refits else rate}
+        strength = growth.random_strength(self.params, index, rate, self._n_live)
         together = self.params["multi_strategy"] == "multi_output_tree"
-        trees = grower.grow(policy, limits, seed, number * rule.n_outputs, luck, together, ends)
+        trees = grower.grow(policy, limits, seed, number * plan.n_outputs, strength, together, ends)
         if models is not None:
-            self._set_thresholds(trees, self.tables[self.turn(index)])
+            self._set_thresholds(trees, self.tables[self.permutation_of(index)])
         if self.encoded is not None:
-            trees = self.encoded.settle(trees, grower, self.trainer)
-            self.encoded.follow(rule, rate)
+            trees = self.encoded.assign_rows(trees, grower, self.trainer)
+            self.encoded.update_scores(plan, rate)
         if models is not None:
             for output, tree in enumerate(trees):
-                self._count(tree, output)
-        if rule.after:
-            judge = self.watches[-1] if self.watches else None
+                self._node_statistics(tree, output)
+        if plan.refits:
+            judge = self.eval_rows[-1] if self.eval_rows else None
             trees = [
-                leaf.settle(self.trainer, output, tree, rate, rule, judge, self.rows)
+                leaf.finish_tree(self.trainer, output, tree, rate, plan, judge, self.rows)
                 for output, tree in enumerate(trees)
             ]
-        if self.values is not None and index >= rule.first_linear:
+        if self.values is not None and index >= plan.first_linear:
             for output, tree in enumerate(trees):
                 linear.fit(self.trainer, output, tree, rate, self.params)
         return trees
@@ -149,8 +149,8 @@ class Training:
                 reach = apply(table, tree, threads(self.params["n_jobs"]))
                 self.trainer.set_leaf_ids(output, number[reach], int(is_leaf.sum()))
 
-    def _count(self, tree: Tree, output: int) -> None:
-        """Cover and count of the nodes of a tree whose leaves the rows of the model are in, at its scores."""
+    def _node_statistics(self, tree: Tree, output: int) -> None:
+        """Fill in cover and count of a tree that has grown on other rows, from the rows of the model."""
         left, weight = tree["left"], self.rows[1]
         leaf, n_leaves = self.trainer.leaf_ids(output), int((left == 0).sum())
         counts, _, shift = (np.ones(len(leaf), np.int32), True, 0) if weight is None else host.integer_weights(weight)
@@ -162,10 +162,10 @@ class Training:
             for name in (tree["count"], tree["cover"]):
                 name[node] = name[left[node]] + name[left[node] + 1]
 
-    def reach(self, tree: Tree, output: int) -> NDArray[np.int32]:
+    def leaf_ids(self, tree: Tree, output: int) -> NDArray[np.int32]:
         """The leaf (node) that each training row comes to in the tree just grown for an output."""
         return np.flatnonzero(tree["left"] == 0).astype(np.int32)[self.trainer.leaf_ids(output)]
 
-    def added(self, tree: Tree, output: int) -> Floats:
+    def tree_output(self, tree: Tree, output: int) -> Floats:
         """What the tree just grown for an output adds to the score of each training row."""
-        return linear.added(tree, self.reach(tree, output), self.values, threads(self.params["n_jobs"]))
+        return linear.tree_output(tree, self.leaf_ids(tree, output), self.values, threads(self.params["n_jobs"]))

@@ -7,11 +7,11 @@ from sapwood.boost.round.training import Floats, Step
 from sapwood.device import Tree
 from sapwood.model.trees import Trees
 
-BLOCK = 16  # trees that are frozen at once: grown, a small one takes more than twice the room
+BLOCK = 16  # trees that are frozen at once; as grown, a small tree takes more than twice the memory
 
 
 class TreeStore:
-    """Rounds that have as many trees each, one for each output, again and again."""
+    """The rounds of a training; all have the same number of trees, output after output."""
 
     def __init__(self, n_outputs: int) -> None:
         self._n_outputs, self._n_trees = n_outputs, 0
@@ -25,7 +25,7 @@ class TreeStore:
         return len(self._weights)
 
     def add(self, step: Step) -> None:
-        """Take in a round."""
+        """Add a round."""
         trees, weights = step
         self._fresh.extend((tree, at % self._n_outputs) for at, tree in enumerate(trees))
         self._weights.append(weights)
@@ -34,13 +34,13 @@ class TreeStore:
             self._freeze()
 
     def trees(self, n_rounds: int) -> Trees:
-        """The trees of the first rounds, times the factors that their rounds had after the last of them."""
+        """The trees of the first rounds, times their factors after the last of these rounds."""
         self._freeze()
         if n_rounds == 0:
             return Trees.of([])
         found, each, weights = Trees.concat(self._blocks), self._n_trees // self.n_rounds, self._weights[n_rounds - 1]
         if n_rounds < self.n_rounds:
-            found = Trees.concat([found.slice(0, n_rounds * each)])  # a copy: nothing stays of the others
+            found = Trees.concat([found.slice(0, n_rounds * each)])  # a copy, so that the other trees are freed
         return found if weights is None else found.times(weights.repeat(each))
 
     def _freeze(self) -> None:

@@ -184,7 +184,7 @@ def test_the_core_refuses(chunks: int, ends: list[int], message: str) -> None:
     y = np.arange(10.0)
     binned = cpu.Binned([[part] for part in np.split(y, chunks)], [y[:-1] + 0.5], 1)
     trainer = cpu.Trainer(binned, y[None], None, "squared_error", {}, 1, 1)
-    policy, limits = growth.plan(resolve({}))
+    policy, limits = growth.limits(resolve({}))
     trainer.fill_scores(np.zeros(1))
     trainer.gradients("auto")
     with pytest.raises(ValueError, match=message):

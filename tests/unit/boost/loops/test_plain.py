@@ -27,8 +27,8 @@ class Log:
         return answer
 
 
-def rule(params: dict[str, Any], n_outputs: int) -> leaf.Rule:
-    return leaf.plan(objective.resolve({**params, "objective": "squared_error"}), params, n_outputs)
+def rule(params: dict[str, Any], n_outputs: int) -> leaf.LeafPlan:
+    return leaf.make_plan(objective.resolve({**params, "objective": "squared_error"}), params, n_outputs)
 
 
 def test_a_round_asks_four_questions_in_order() -> None:
@@ -36,7 +36,7 @@ def test_a_round_asks_four_questions_in_order() -> None:
     params = resolve({"n_estimators": 2, "seed": 5, "subsample": 0.5, "precision": "wide"})
     for step in plain.boost(Training(log, params, rule(params, 2), (np.zeros(3), None), [log]), range(7, 9)):
         assert step == ([None, None], None)
-    policy, limits = growth.plan(params)
+    policy, limits = growth.limits(params)
     limits["learning_rate"] = 0.1
     rounds = []
     for index in (7, 8):
