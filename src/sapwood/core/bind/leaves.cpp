@@ -96,7 +96,7 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
           "line_search",
           [](PyTrainer& s, int output, Doubles value) {
             leaves_of(s, output, value);
-            return without_gil([&] { return s.trainer->line_search_step(output, list(value)); });
+            return without_gil([&] { return s.trainer->line_search(output, list(value)); });
           },
           nb::arg("output"), nb::arg("value"))
       .def("set_leaf_ids", set_leaf_ids, nb::arg("output"), nb::arg("leaf_id"), nb::arg("n_leaves"))

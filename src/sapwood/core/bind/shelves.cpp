@@ -31,7 +31,7 @@ Link link_of(const std::string& name) {
   refuse("no link named " + name);
 }
 
-nb::tuple loss_gradient_hessian(LeafSums sums) {
+nb::tuple loss_gradient_hessian(LeafLossSums sums) {
   return nb::make_tuple(array(std::move(sums.loss)), array(std::move(sums.g)), array(std::move(sums.h)));
 }
 
@@ -83,7 +83,7 @@ nb::tuple py_evaluate(const std::string& objective, nb::dict fields, Doubles sco
   f.push_back(INF);  // what adapts has not begun
   const size_t n = score.shape(0);
   if (label.shape(0) != n) refuse("there must be one label a score");
-  LeafSums out;
+  LeafLossSums out;
   out.loss.resize(n), out.g.resize(n), out.h.resize(n);
   without_gil([&] {
     kernels().evaluate(o, f.data(), score.data(), label.data(), (int)n, {out.loss.data(), out.g.data(), out.h.data()});

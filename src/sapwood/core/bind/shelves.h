@@ -16,6 +16,6 @@ int index_of(int n, const Info& (*at)(int), const std::string& name, const char*
 // A field is a number, or a list of one for each output.
 std::vector<double> fields_of(const ObjectiveInfo& o, nb::dict given, int output = 0, int n_outputs = 1);
 Link link_of(const std::string& name);
-nb::tuple loss_gradient_hessian(LeafSums sums);  // loss, gradient and hessian
+nb::tuple loss_gradient_hessian(LeafLossSums sums);  // loss, gradient and hessian
 
 }  // namespace sapwood

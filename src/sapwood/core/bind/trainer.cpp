@@ -24,7 +24,7 @@ void new_trainer(PyTrainer* self, nb::object binned, Doubles2 label, std::option
   for (int k = 0; k < n_outputs; k++)
     for (const double x : fields_of(info, fields, k, n_outputs)) field.push_back(x);
   auto trainer = without_gil(
-      [&] { return std::make_unique<Trainer>(b, label.data(), planes, w, o, std::move(field), n_outputs, n_threads); });
+      [&] { return std::make_unique<Trainer>(b, label.data(), planes, w, o, field, n_outputs, n_threads); });
   new (self) PyTrainer{binned, label, std::move(trainer)};
 }
 
@@ -41,8 +41,8 @@ nb::list py_gradients(PyTrainer& s, const std::string& precision, bool unit_sear
       refuse("gradients must have the shape of the scores");
   nb::list out;
   for (const char* name : without_gil([&] {
-         return s.trainer->gradients(precision, unit_search, unit_leaf, g ? g->data() : nullptr,
-                                     h ? h->data() : nullptr);
+         return s.trainer->gradients(
+             {precision, unit_search, unit_leaf, g ? g->data() : nullptr, h ? h->data() : nullptr});
        }))
     out.append(name);
   return out;
@@ -103,7 +103,7 @@ void set_constraints(PyTrainer& self, const std::vector<int>& monotone, bool int
     if (c < 0 || c >= b.n_columns || !b.is_category[c]) refuse("only columns of categories are split one by one");
     r.alone[c] = 1;
   }
-  self.trainer->set_constraints(std::move(r));
+  self.trainer->settings().constraints = std::move(r);
 }
 
 void set_split_preference(PyTrainer& self, bool cosine, std::vector<double> weight, std::vector<double> penalty,
@@ -119,7 +119,7 @@ void set_split_preference(PyTrainer& self, bool cosine, std::vector<double> weig
     if (c < 0 || (size_t)c >= n) refuse("no such column");
     if (!so_far.empty()) so_far[c] = 1;
   }
-  self.trainer->set_split_preference({cosine, std::move(weight), std::move(penalty), std::move(so_far), 0.0});
+  self.trainer->settings().preference = {cosine, std::move(weight), std::move(penalty), std::move(so_far), 0.0};
 }
 
 Limits limits_of(nb::dict d) {
@@ -160,7 +160,8 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
   if (!(random_strength >= 0.0 && random_strength < INF)) refuse("random_strength must be finite and not negative");
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
-  if (grower_info(g).shared_split && self.trainer->node_rules()) refuse("symmetric trees share their splits");
+  if (grower_info(g).shared_split && !self.trainer->settings().constraints.forced.empty())
+    refuse("symmetric trees share their splits");
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
   if (multi_output && self.trainer->n_outputs() > 1 && !self.trainer->can_grow_multi_output(l))
@@ -172,8 +173,8 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
       refuse("prefix_ends must be sorted, end with the number of rows, and have two entries for each prefix model");
   }
   nb::list trees;
-  for (Tree& t :
-       without_gil([&] { return self.trainer->grow(g, l, seed, tree, random_strength, multi_output, prefix_ends); })) {
+  for (Tree& t : without_gil(
+           [&] { return self.trainer->grow({g, l, seed, tree, random_strength, multi_output, prefix_ends}); })) {
     nb::dict d;
     put_rows<int32_t>(d, {{"column", &t.column}, {"bin", &t.bin}, {"left", &t.left}, {"set", &t.set}});
     put_rows<double>(d, {{"threshold", &t.threshold},

@@ -3,10 +3,11 @@
 #include <cmath>
 
 #include "math/fixed.h"
+#include "records/reduce.h"
 
 namespace sapwood {
 
-RowWeights::RowWeights(const double* w, int64_t n) {
+RowWeights::RowWeights(const double* w, int64_t n, const Reduce* reduce) {
   if (w == nullptr) return;
   given = true, whole = true;
   double top = 0.0, sum = 0.0;  // `sum` only decides whether integers are small enough; it is exact while it matters
@@ -16,6 +17,12 @@ RowWeights::RowWeights(const double* w, int64_t n) {
     sum += w[i];
   }
   whole = whole && top <= 0x1p20 && sum <= 0x1p31;
+  if (reduce != nullptr) {  // what decides the fixed point is the same on all holders
+    uint64_t most[2] = {!whole, bits_of(top)};
+    int64_t total = whole ? (int64_t)sum : 0;
+    reduce_max(reduce, most, 2), reduce_sum(reduce, &total, 1);
+    whole = most[0] == 0 && total <= (int64_t)1 << 31, top = of_bits(most[1]);
+  }
   unit = whole && top <= 1.0;
   repeats.resize(n);
   shift = whole ? 0 : 30 - exponent_of(top);

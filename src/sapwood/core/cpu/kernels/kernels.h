@@ -58,7 +58,8 @@ struct NormArgs {  // gradient norms of rows [0, n), n <= BLOCK, from their wide
 };
 
 struct SampleArgs {         // which of rows [first, first + n) are in the sample, and with what weight
-  int64_t n, first, shard;  // shard: position of the shard's first row, which has row id 0
+  int64_t n, first, shard;  // shard: place of the shard's first row in arrays by row; it has row id 0
+  int64_t position;         // global position of that row: draws are made from global positions
   bool all_rows;            // take every row whose repeats are above 0, with weight 1, without a draw
   int sampler;
   const double* field;

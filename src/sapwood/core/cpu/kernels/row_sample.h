@@ -42,9 +42,9 @@ static void sample_rows_of(const SampleArgs& args, int64_t at, int n, double* fa
   auto each = [&](const SampleThreshold& bar) {
     for (int i = 0; i < n; i++) {
       const int64_t row = at + i;
-      const SampleRow asked{a.key, a.tie_key, (uint64_t)(a.group == nullptr ? row : a.group[row]),
-                            sizes == nullptr ? 0 : sizes[i],
-                            a.row_subsample == nullptr ? a.subsample : a.row_subsample[row]};
+      const SampleRow asked{
+          a.key, a.tie_key, (uint64_t)(a.group == nullptr ? row - a.shard + a.position : a.group[row]),
+          sizes == nullptr ? 0 : sizes[i], a.row_subsample == nullptr ? a.subsample : a.row_subsample[row]};
       factor[i] = Sampler::factor(asked, bar, field);
     }
   };

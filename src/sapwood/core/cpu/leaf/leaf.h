@@ -1,4 +1,4 @@
-// The value of a leaf beyond one Newton step: exact sums and exact order statistics over its rows (NUMERICS 8).
+// Leaf values beyond one Newton step: exact sums and exact order statistics over a leaf's rows (NUMERICS 8).
 #pragma once
 #include <vector>
 
@@ -7,40 +7,63 @@
 
 namespace sapwood {
 
-struct LeafRows {  // the rows of one output, by leaf
+struct LeafRows {  // the rows of one output, with the leaf of each
   int objective;
   const double* field;
   const double *score, *label;  // (n)
   const RowWeights& weights;
-  const double* factor;  // (n) real weights, or null
-  const uint8_t* used;   // (n) rows of the sample, or null for all
-  LeafIds leaf;          // null data: all rows in one leaf
+  const double* weight;      // (n) real weights times sampling weights, or null
+  const uint8_t* in_sample;  // (n) 1: the row is in the sample; null: all rows are
+  LeafIds leaf;              // null data: all rows are in one leaf
   int64_t n;
   int n_leaves, n_threads;
+  const Reduce* reduce;  // over the holders of rows, or null
+
+  bool takes(int64_t row) const {
+    return (in_sample == nullptr || in_sample[row]) && (!weights.given || weights.repeats[row] > 0);
+  }
+  bool takes_all() const { return in_sample == nullptr && !weights.given; }
+  int64_t repeats(int64_t row) const { return weights.whole && weights.given ? weights.repeats[row] : 1; }
+  double weight_of(int64_t row) const { return weight == nullptr ? 1.0 : weight[row]; }
+  int leaf_of(int64_t row) const {
+    return leaf.data == nullptr ? 0 : leaf.wide ? ((const uint16_t*)leaf.data)[row] : ((const uint8_t*)leaf.data)[row];
+  }
 };
 
-struct LeafSums {  // by leaf; a leaf with a row that is not finite has an infinite loss
+struct LeafLossSums {  // by leaf; the loss of a leaf with a row that is not finite is infinite
   std::vector<double> loss, g, h;
 };
 
 struct LeafPenalty {
   double lambda = 0, alpha = 0, max_step = 0;  // 0: none
-  bool damps = false;                          // lambda shortens each step, and is no part of what the steps minimise
+  bool damps = false;                          // lambda only shortens each step; the minimised loss does not include it
 };
 
-std::vector<double> leaf_weights(const LeafRows& rows);
-// At score + step[leaf]; `space` to reuse. Without `losses` those that are not infinite are 0.
-LeafSums leaf_sums(const LeafRows& rows, const double* step, Memory& space, bool losses = true);
+struct LeafRule {  // how leaf values are found after growth: Newton steps, or one of these
+  bool exact = false, gradient = false, joint = false;  // joint: one Newton step of all outputs together
+  int iterations = 1;
+  LeafPenalty penalty;
+};
 
-// At most `iterations` Newton steps with backtracking from `step`, or (0) one step that is not tested; with `weight` (leaf_weights) in the place of hessians.
+// New values of all leaves, before shrinkage; for all rules but the joint one.
+std::vector<double> refit_leaves(const LeafRows& rows, const LeafRule& rule);
+// Sums at score + step[leaf]; `space` is reused between calls. Without `losses`, finite losses are given as 0.
+LeafLossSums leaf_loss_sums(const LeafRows& rows, const double* step, Memory& space, bool losses = true);
+// At most `iterations` Newton steps with backtracking from `step`; 0: one step that is not tested. `weight`: used in
+// place of the hessians where given.
 std::vector<double> leaf_newton(const LeafRows& rows, std::vector<double> step, int iterations, const LeafPenalty&,
                                 const std::vector<double>* weight);
-// One Newton step of all classes at once, by the whole hessian of softmax: (n_outputs, n_leaves); score (n_outputs, n), label (n)
+// One Newton step of all classes together by the whole hessian of softmax: (n_outputs, n_leaves).
+// score (n_outputs, n), label (n)
 std::vector<double> leaf_joint(const LeafRows& rows, const double* score, const double* label, int n_outputs,
                                double lambda);
-std::vector<double> leaf_knots(const LeafRows& rows);    // what minimises a piecewise linear loss
-double knot_spread(const LeafRows& rows, double level);  // quantile of |knot|, over all leaves
-double line_search(const LeafRows& rows,
-                   const std::vector<double>& value);  // the factor on `value` that minimises the loss
+// The factor on `value` that minimises the loss.
+double line_search(const LeafRows& rows, const std::vector<double>& value);
+
+// knots.cpp: quantiles of knots (NUMERICS 8)
+std::vector<double> leaf_knots(const LeafRows& rows);      // by leaf: the minimum of a piecewise linear loss
+double knot_quantile(const LeafRows& rows, double level);  // quantile of |knot| over all rows
+double knot_line_search(const LeafRows& rows,
+                        const std::vector<double>& value);  // line_search of a piecewise linear loss
 
 }  // namespace sapwood

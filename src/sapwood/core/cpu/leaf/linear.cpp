@@ -2,65 +2,62 @@
 
 #include <algorithm>
 
+#include "cpu/rows/leaf_state.h"
 #include "host/pool.h"
 #include "math/linear.h"
 
 namespace sapwood {
 namespace {
 
-constexpr int AHEAD = 16;        // rows; 32 and 64 are no faster
-constexpr int BLOCK_ROWS = 128;  // rows whose fixed-point values lie side by side: those of ten columns stay in L1
+constexpr int AHEAD = 16;        // rows to prefetch; 32 and 64 are no faster
+constexpr int BLOCK_ROWS = 128;  // rows whose fixed-point values are adjacent: those of ten columns stay in L1
 
-int number(const LeafIds& leaf, int64_t i) {
-  return leaf.wide ? ((const uint16_t*)leaf.data)[i] : ((const uint8_t*)leaf.data)[i];
-}
 bool finite(double x) { return x - x == 0.0; }
 
-struct Grouped {  // the rows in use, leaf by leaf
+struct RowsByLeaf {  // the rows in use, leaf by leaf
   Memory rows;
   std::vector<int64_t> start;  // (n_leaves + 1)
 };
 
-// A counting sort, piece by piece:  counts (leaf, piece) -> places (leaf, piece) -> rows
-Grouped group(const LinearRows& r) {
-  const int64_t n_pieces = task_count(r.n);
+// A counting sort, task by task:  counts (leaf, task) -> places (leaf, task) -> rows
+RowsByLeaf group_rows(const LinearRows& r) {
+  const int64_t n_tasks = task_count(r.n);
   const int n_threads = threads_for(r.n, r.n_threads);
-  std::vector<int64_t> place((size_t)r.n_leaves * n_pieces, 0);
-  auto each = [&](int64_t piece, auto&& visit) {
-    for (int64_t i = piece * TASK_ROWS; i < std::min(r.n, (piece + 1) * TASK_ROWS); i++)
-      if ((r.used == nullptr || r.used[i]) && r.weights.of(i) > 0)
-        visit(i, place[number(r.leaf, i) * n_pieces + piece]);
+  std::vector<int64_t> place((size_t)r.n_leaves * n_tasks, 0);
+  auto each = [&](int64_t task, auto&& visit) {
+    for (int64_t i = task * TASK_ROWS; i < std::min(r.n, (task + 1) * TASK_ROWS); i++)
+      if ((r.in_sample == nullptr || r.in_sample[i]) && r.weights.of(i) > 0)
+        visit(i, place[leaf_of(r.leaf, i) * n_tasks + task]);
   };
-  run(n_threads, n_pieces, [&](int64_t t, int) { each(t, [](int64_t, int64_t& count) { count++; }); });
-  Grouped g;
+  run(n_threads, n_tasks, [&](int64_t t, int) { each(t, [](int64_t, int64_t& count) { count++; }); });
+  RowsByLeaf g;
   int64_t total = 0;
   for (size_t k = 0; k < place.size(); k++) {
-    if (k % n_pieces == 0) g.start.push_back(total);
+    if (k % n_tasks == 0) g.start.push_back(total);
     const int64_t count = place[k];
     place[k] = total, total += count;
   }
   g.start.push_back(total);
   g.rows = Memory((size_t)total * 4);
-  run(n_threads, n_pieces,
+  run(n_threads, n_tasks,
       [&](int64_t t, int) { each(t, [&](int64_t i, int64_t& at) { g.rows.as<int32_t>()[at++] = (int32_t)i; }); });
   return g;
 }
 
-struct Fixed {  // a column in a leaf: q = rint((x - centre) * scale)
-  double centre, scale, unit;
+struct Fixed {  // a column in a leaf: q = rint((x - centre) * scale); quantum = 1 / scale
+  double centre, scale, quantum;
 };
 
 struct Leaf {
-  std::vector<int32_t> column;    // (k) those of its branch; then those of more than one value
+  std::vector<int32_t> column;    // (k) the columns of its branch; after `fix`, those with more than one value
   std::vector<double> low, high;  // (k)
   std::vector<Fixed> fixed;       // (k)
-  // Over complete rows, those whose values of these columns are all finite, but for `all`:
-  int64_t count = 0;
-  Sums all, own;              // of gradients
-  std::vector<__int128> sum;  // by column a: g*q, h*q, then h*q*q with the columns up to a
+  int64_t count = 0;              // complete rows: those whose values of these columns are all finite
+  Sums all, complete;             // gradients of all rows, of the complete rows
+  std::vector<__int128> sum;      // over complete rows, by column a: g*q, h*q, then h*q*q with the columns up to a
 };
 
-struct Segment {  // some rows of a leaf
+struct LeafTask {  // some rows of a leaf
   int leaf;
   int64_t begin, end;
 };
@@ -70,24 +67,24 @@ const Real* row_of(const RawTable& t, int64_t row) {
   return (const Real*)t.data + row * t.n_columns;
 }
 
-// The rows of a leaf lie anywhere: without this, two thirds of a fit are waits for them (300,000 rows, 28 columns).
-// Inline always: a call that only prefetches has no effect to a compiler, and is left out.
+// The rows of a leaf are scattered: without prefetching, a fit waits two thirds of its time (300,000 rows, 28 columns).
+// Always inline: a compiler drops a call that only prefetches.
 template <class Real>
-[[gnu::always_inline]] inline void foresee(const LinearRows& r, const int32_t* rows, int64_t i, int64_t n,
-                                           const std::vector<int32_t>& column) {
+[[gnu::always_inline]] inline void prefetch_row(const LinearRows& r, const int32_t* rows, int64_t i, int64_t n,
+                                                const std::vector<int32_t>& column) {
   if (i + AHEAD >= n) return;
   const Real* x = row_of<Real>(r.table, rows[i + AHEAD]);
   for (const int32_t c : column) __builtin_prefetch(x + c);
-  __builtin_prefetch(r.fine + rows[i + AHEAD]);
+  __builtin_prefetch(r.leaf_pairs + rows[i + AHEAD]);
 }
 
-// How far the finite values of each column reach.
+// The range of the finite values of each column.
 template <class Real>
-void measure(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
+void find_range(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   const size_t k = leaf.column.size();
   leaf.low.assign(k, INF), leaf.high.assign(k, -INF);
   for (int64_t i = 0; i < n; i++) {
-    foresee<Real>(r, rows, i, n, leaf.column);
+    prefetch_row<Real>(r, rows, i, n, leaf.column);
     const Real* x = row_of<Real>(r.table, rows[i]);
     for (size_t a = 0; a < k; a++) {
       const double v = (double)x[leaf.column[a]];
@@ -106,21 +103,21 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   for (int64_t at = 0; at < n; at += BLOCK_ROWS) {
     int m = 0;
     for (int64_t i = at; i < std::min(n, at + BLOCK_ROWS); i++) {
-      foresee<Real>(r, rows, i, n, leaf.column);
+      prefetch_row<Real>(r, rows, i, n, leaf.column);
       const Real* x = row_of<Real>(r.table, rows[i]);
-      const int64_t times = r.weights.whole ? r.weights.of(rows[i]) : 1;
-      g[m] = times * r.fine[rows[i]].g, h[m] = times * r.fine[rows[i]].h;
+      const int64_t repeats = r.weights.whole ? r.weights.of(rows[i]) : 1;
+      g[m] = repeats * r.leaf_pairs[rows[i]].g, h[m] = repeats * r.leaf_pairs[rows[i]].h;
       leaf.all.g += g[m], leaf.all.h += h[m];
-      bool whole = true;
+      bool complete = true;
       for (int a = 0; a < k; a++) {
         const double v = (double)x[leaf.column[a]] - leaf.fixed[a].centre;
-        whole = whole && finite(v);
+        complete = complete && finite(v);
         q[a * BLOCK_ROWS + m] = rounded(v * leaf.fixed[a].scale);
       }
-      leaf.count += whole ? r.weights.of(rows[i]) : 0;
-      m += whole;
+      leaf.count += complete ? r.weights.of(rows[i]) : 0;
+      m += complete;
     }
-    for (int i = 0; i < m; i++) leaf.own.g += g[i], leaf.own.h += h[i];
+    for (int i = 0; i < m; i++) leaf.complete.g += g[i], leaf.complete.h += h[i];
     __int128* sum = leaf.sum.data();
     for (int a = 0; a < k; a++) {
       const int64_t* qa = &q[a * BLOCK_ROWS];
@@ -137,12 +134,12 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   }
 }
 
-// Constant and coefficients of a leaf, appended to `part`; nothing where no column can have one.
+// Appends the intercept and the coefficients of a leaf to `part`; nothing where no column can have a coefficient.
 void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double value, LinearPart& part) {
   const int k = (int)leaf.column.size();
   const double gs = g_scale(r.scale), hs = h_scale(r.scale), lambda = rule.reg_lambda * hs,
                smooth = rule.linear_smooth * hs;
-  const double g = (double)leaf.own.g, h = (double)leaf.own.h;
+  const double g = (double)leaf.complete.g, h = (double)leaf.complete.h;
   if (k == 0 || h == 0.0 || (double)leaf.count < (k + 1) * power_of_two(r.weights.shift)) return;
   std::vector<double> a((size_t)k * k), d(k), b(k), mean(k);
   const __int128* sum = leaf.sum.data();
@@ -153,9 +150,9 @@ void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double
     for (int j = 0; j <= i; j++) a[i * k + j] = (double)*sum++ - (mean[i] * mean[j]) / h;
   }
   for (int i = 0; i < k; i++) {
-    const double unit = leaf.fixed[i].unit, spread = a[i * k + i];
-    a[i * k + i] = spread + (((rule.linear_lambda * hs) / unit) / unit + (smooth * spread) / h);
-    mean[i] = leaf.fixed[i].centre + (mean[i] / h) * unit;
+    const double quantum = leaf.fixed[i].quantum, variance = a[i * k + i];
+    a[i * k + i] = variance + (((rule.linear_lambda * hs) / quantum) / quantum + (smooth * variance) / h);
+    mean[i] = leaf.fixed[i].centre + (mean[i] / h) * quantum;
   }
   solve_ridge(a.data(), d.data(), b.data(), k);
   const double shift = -(g - (double)leaf.all.g * (h / (double)leaf.all.h)) / (h + lambda) * (hs / gs);
@@ -164,7 +161,7 @@ void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double
   part.column.push_back(-1), part.coef.push_back(0.0);
   bool sound = true;
   for (int i = 0; i < k; i++) {
-    const double coef = rule.rate * ((-b[i] / leaf.fixed[i].unit) * (hs / gs));
+    const double coef = rule.rate * ((-b[i] / leaf.fixed[i].quantum) * (hs / gs));
     if (coef == 0.0) continue;
     constant = constant - coef * mean[i];
     part.column.push_back(leaf.column[i]), part.coef.push_back(coef);
@@ -174,49 +171,85 @@ void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double
   if (!sound || !finite(constant) || part.coef.size() == first + 1) part.column.resize(first), part.coef.resize(first);
 }
 
+// Ranges of all leaves over all holders. As keys that sort like the values, so that maxima of integers can be taken.
+void reduce_ranges(const Reduce* reduce, std::vector<Leaf>& leaves) {
+  std::vector<uint64_t> key;
+  for (Leaf& l : leaves) {
+    l.low.resize(l.column.size(), INF), l.high.resize(l.column.size(), -INF);
+    for (size_t a = 0; a < l.column.size(); a++) key.push_back(~ordered(l.low[a])), key.push_back(ordered(l.high[a]));
+  }
+  reduce_max(reduce, key.data(), key.size());
+  const uint64_t* next = key.data();
+  for (Leaf& l : leaves)
+    for (size_t a = 0; a < l.column.size(); a++) l.low[a] = unordered(~*next++), l.high[a] = unordered(*next++);
+}
+
+// The sums of all leaves over all holders.
+void reduce_leaves(const Reduce* reduce, std::vector<Leaf>& leaves) {
+  std::vector<__int128> sums;
+  for (Leaf& l : leaves) {
+    const size_t k = l.column.size();
+    l.sum.resize(k * (k + 5) / 2, 0);
+    for (const int64_t x : {l.count, l.all.g, l.all.h, l.complete.g, l.complete.h}) sums.push_back(x);
+    sums.insert(sums.end(), l.sum.begin(), l.sum.end());
+  }
+  reduce_sum(reduce, sums.data(), sums.size());
+  const __int128* next = sums.data();
+  for (Leaf& l : leaves) {
+    for (int64_t* x : {&l.count, &l.all.g, &l.all.h, &l.complete.g, &l.complete.h}) *x = (int64_t)*next++;
+    for (__int128& x : l.sum) x = *next++;
+  }
+}
+
+// Keeps the columns with more than one value, and finds their fixed point.
+void fix(Leaf& leaf) {
+  std::vector<int32_t> several;
+  for (size_t a = 0; a < leaf.low.size(); a++) {
+    if (!(leaf.low[a] < leaf.high[a])) continue;
+    const double centre = 0.5 * leaf.low[a] + 0.5 * leaf.high[a];
+    const int e = exponent_of(std::max(leaf.high[a] - centre, centre - leaf.low[a]));
+    several.push_back(leaf.column[a]);
+    leaf.fixed.push_back({centre, power_of_two(LINEAR - e), power_of_two(e - LINEAR)});
+  }
+  leaf.column = several;
+}
+
 template <class Real>
 LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
-  const Grouped rows = group(r);
+  const RowsByLeaf rows = group_rows(r);
   const int n_threads = threads_for(r.n, r.n_threads);
   std::vector<Leaf> leaves(r.n_leaves);
-  std::vector<Segment> segments;
+  std::vector<LeafTask> tasks;
   for (int l = 0; l < r.n_leaves; l++) {
     leaves[l].column.assign(rule.column + rule.offset[l], rule.column + rule.offset[l + 1]);
     for (int64_t at = rows.start[l]; at < rows.start[l + 1]; at += TASK_ROWS)
-      segments.push_back({l, at, std::min(rows.start[l + 1], at + TASK_ROWS)});
+      tasks.push_back({l, at, std::min(rows.start[l + 1], at + TASK_ROWS)});
   }
-  auto each = [&](auto&& look, auto&& join) {
-    std::vector<Leaf> parts(segments.size());
-    run(n_threads, (int64_t)segments.size(), [&](int64_t t, int) {
-      const Segment& s = segments[t];
+  auto each = [&](auto&& visit, auto&& join) {
+    std::vector<Leaf> parts(tasks.size());
+    run(n_threads, (int64_t)tasks.size(), [&](int64_t t, int) {
+      const LeafTask& s = tasks[t];
       parts[t].column = leaves[s.leaf].column, parts[t].fixed = leaves[s.leaf].fixed;
-      if (!parts[t].column.empty()) look(r, rows.rows.as<int32_t>() + s.begin, s.end - s.begin, parts[t]);
+      if (!parts[t].column.empty()) visit(r, rows.rows.as<int32_t>() + s.begin, s.end - s.begin, parts[t]);
     });
     for (size_t t = 0; t < parts.size(); t++)
-      if (!parts[t].column.empty()) join(leaves[segments[t].leaf], parts[t]);
+      if (!parts[t].column.empty()) join(leaves[tasks[t].leaf], parts[t]);
   };
-  each(measure<Real>, [](Leaf& to, const Leaf& from) {
+  each(find_range<Real>, [](Leaf& to, const Leaf& from) {
     to.low.resize(from.low.size(), INF), to.high.resize(from.high.size(), -INF);
     for (size_t a = 0; a < from.low.size(); a++)
       to.low[a] = std::min(to.low[a], from.low[a]), to.high[a] = std::max(to.high[a], from.high[a]);
   });
-  for (Leaf& l : leaves) {
-    std::vector<int32_t> several;
-    for (size_t a = 0; a < l.low.size(); a++) {
-      if (!(l.low[a] < l.high[a])) continue;
-      const double centre = 0.5 * l.low[a] + 0.5 * l.high[a];
-      const int e = exponent_of(std::max(l.high[a] - centre, centre - l.low[a]));
-      several.push_back(l.column[a]);
-      l.fixed.push_back({centre, power_of_two(LINEAR - e), power_of_two(e - LINEAR)});
-    }
-    l.column = several;
-  }
+  if (r.reduce != nullptr) reduce_ranges(r.reduce, leaves);
+  for (Leaf& l : leaves) fix(l);
   each(add_up<Real>, [](Leaf& to, const Leaf& from) {
     to.count += from.count;
-    to.all.g += from.all.g, to.all.h += from.all.h, to.own.g += from.own.g, to.own.h += from.own.h;
+    to.all.g += from.all.g, to.all.h += from.all.h;
+    to.complete.g += from.complete.g, to.complete.h += from.complete.h;
     to.sum.resize(from.sum.size(), 0);
     for (size_t i = 0; i < from.sum.size(); i++) to.sum[i] += from.sum[i];
   });
+  if (r.reduce != nullptr) reduce_leaves(r.reduce, leaves);
   LinearPart part;
   for (int l = 0; l < r.n_leaves; l++) {
     part.offset.push_back((int64_t)part.coef.size());
@@ -226,12 +259,12 @@ LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
   return part;
 }
 
-template <class Real, class LeafOf, class Visit>
+template <class Real, class ByRow, class Visit>
 void each_value(const RawTable& table, const LinearView& p, const double* value, int64_t n, int n_threads,
-                LeafOf&& leaf_of, Visit&& visit) {
+                ByRow&& by_row, Visit&& visit) {
   run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
     for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++) {
-      const int64_t l = leaf_of(i), first = p.offset[l], m = p.offset[l + 1] - first;
+      const int64_t l = by_row(i), first = p.offset[l], m = p.offset[l + 1] - first;
       const Real* x = row_of<Real>(table, i);
       visit(i, m == 0 ? value[l] : linear_value(p.coef + first, p.column + first, m, value[l], [&](int32_t c) {
               return (double)x[c];
@@ -248,18 +281,18 @@ LinearPart fit_linear(const LinearRows& rows, const LinearRule& rule) {
 
 void linear_values(const RawTable& table, const LinearView& part, const double* value, const int32_t* node, int64_t n,
                    double* out, int n_threads) {
-  auto leaf_of = [=](int64_t i) { return node[i]; };
+  auto by_row = [=](int64_t i) { return node[i]; };
   auto visit = [=](int64_t i, double v) { out[i] = v; };
-  if (table.wide) each_value<double>(table, part, value, n, n_threads, leaf_of, visit);
-  else each_value<float>(table, part, value, n, n_threads, leaf_of, visit);
+  if (table.wide) each_value<double>(table, part, value, n, n_threads, by_row, visit);
+  else each_value<float>(table, part, value, n, n_threads, by_row, visit);
 }
 
 void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafIds& leaf, int64_t n,
                 double* score, int n_threads) {
-  auto leaf_of = [=](int64_t i) { return number(leaf, i); };
+  auto by_row = [=](int64_t i) { return leaf_of(leaf, i); };
   auto visit = [=](int64_t i, double v) { score[i] = score[i] + v; };
-  if (table.wide) each_value<double>(table, part, value, n, n_threads, leaf_of, visit);
-  else each_value<float>(table, part, value, n, n_threads, leaf_of, visit);
+  if (table.wide) each_value<double>(table, part, value, n, n_threads, by_row, visit);
+  else each_value<float>(table, part, value, n, n_threads, by_row, visit);
 }
 
 }  // namespace sapwood

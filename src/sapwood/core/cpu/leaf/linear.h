@@ -7,30 +7,31 @@
 
 namespace sapwood {
 
-struct LinearRows {  // of one output, by leaf
+struct LinearRows {  // the rows of one output, with the leaf of each
   RawTable table;
-  const Pair* fine;  // (n) wide gradients, those of the leaf values
+  const Pair* leaf_pairs;  // (n) wide gradients, those of the leaf values
   Scale scale;
   const RowWeights& weights;
-  const uint8_t* used;  // (n) rows of the sample, or null for all
+  const uint8_t* in_sample;  // (n) 1: the row is in the sample; null: all rows are
   LeafIds leaf;
   int64_t n;
   int n_leaves, n_threads;
+  const Reduce* reduce;  // over the holders of rows, or null
 };
 
 struct LinearRule {
   const int64_t* offset;  // (n_leaves + 1)
   const int32_t* column;  // the columns of each leaf's branch, rising
-  const double* value;    // (n_leaves) as they will be added
+  const double* value;    // (n_leaves) shrunk leaf values
   double rate, reg_lambda, linear_lambda, linear_smooth;
 };
 
 LinearPart fit_linear(const LinearRows& rows, const LinearRule& rule);
 
-// out (n) OUT: what every row gets from its node (n); value by node.
+// out (n) OUT: the value of every row, given its node (n); value by node.
 void linear_values(const RawTable& table, const LinearView& part, const double* value, const int32_t* node, int64_t n,
                    double* out, int n_threads);
-// score (n) IN OUT: the same, added, by leaf.
+// score (n) IN OUT: adds the value of every row, given its leaf; value by leaf.
 void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafIds& leaf, int64_t n,
                 double* score, int n_threads);
 

@@ -7,12 +7,13 @@
 #include "cpu/kernels/kernels.h"
 #include "host/pool.h"
 #include "math/fixed.h"
+#include "records/reduce.h"
 
 namespace sapwood {
 
-double exact_sum(const double* x, const double* weight, int64_t n, int n_threads) {
-  const RowWeights w(weight, n);
-  auto each_block = [&](int64_t task, const auto& f) {  // f(values, how many, the first's row)
+double exact_sum(const double* x, const double* weight, int64_t n, int n_threads, const Reduce* reduce) {
+  const RowWeights w(weight, n, reduce);
+  auto each_block = [&](int64_t task, const auto& f) {  // f(values, number of values, first row)
     double v[BLOCK];
     for (int64_t at = task * TASK_ROWS; at < std::min(n, (task + 1) * TASK_ROWS); at += BLOCK) {
       const int m = (int)std::min<int64_t>(BLOCK, n - at);
@@ -25,8 +26,9 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
   run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
     each_block(t, [&](const double* v, int m, int64_t) { tops[t] = kernels().max_abs_bits(tops[t], v, m); });
   });
-  const int e = exponent_of(of_bits(tops.empty() ? 0 : *std::max_element(tops.begin(), tops.end())));
-  const double scale = power_of_two(62 - e);
+  uint64_t top = tops.empty() ? 0 : *std::max_element(tops.begin(), tops.end());
+  reduce_max(reduce, &top, 1);
+  const double scale = power_of_two(62 - exponent_of(of_bits(top)));
   std::vector<__int128> parts(task_count(n), 0);
   run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
     __int128 sum = 0;
@@ -39,14 +41,16 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
   });
   __int128 sum = 0;
   for (const __int128 p : parts) sum += p;
+  reduce_sum(reduce, &sum, 1);
   return (double)sum / scale;
 }
 
-double weight_sum(const double* weight, int64_t n, int n_threads) {
-  const RowWeights w(weight, n);
-  if (!w.whole) return exact_sum(weight, nullptr, n, n_threads);
+double weight_sum(const double* weight, int64_t n, int n_threads, const Reduce* reduce) {
+  const RowWeights w(weight, n, reduce);
+  if (!w.whole) return exact_sum(weight, nullptr, n, n_threads, reduce);
   int64_t sum = 0;
   for (const int32_t m : w.repeats) sum += m;
+  reduce_sum(reduce, &sum, 1);
   return (double)sum;
 }
 

@@ -1,11 +1,13 @@
-// Exact sums of floats over rows (NUMERICS 4): fixed point with 62 bits, summed as 128-bit integers.
+// Exact sums of floats over rows (NUMERICS 4): fixed point with 62 bits, added as 128-bit integers.
 #pragma once
 #include <stdint.h>
 
 namespace sapwood {
 
-// The sums behind start scores and metrics (NUMERICS 4).
-double exact_sum(const double* x, const double* weight, int64_t n, int n_threads);
-double weight_sum(const double* weight, int64_t n, int n_threads);
+class Reduce;
+
+// The sums behind start scores and metrics, over the rows of all holders; reduce is null where all rows are here.
+double exact_sum(const double* x, const double* weight, int64_t n, int n_threads, const Reduce* reduce = nullptr);
+double weight_sum(const double* weight, int64_t n, int n_threads, const Reduce* reduce = nullptr);
 
 }  // namespace sapwood
