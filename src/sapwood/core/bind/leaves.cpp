@@ -9,7 +9,7 @@ namespace {
 // An output whose tree stands, with as many values as it has leaves.
 int leaves_of(PyTrainer& self, int output, const std::optional<Doubles>& values = {}) {
   const size_t n = self.trainer->n_leaves(output_of(self, output));
-  if (n == 0 || n > 65536) refuse("leaf values can be refitted in trees of at most 65,536 leaves");
+  if (n == 0 || n > MAX_LEAF_IDS) refuse("leaf values can be refitted in trees of at most 65,536 leaves");
   if (values && values->shape(0) != n) refuse("there must be one value a leaf");
   return output;
 }
@@ -32,7 +32,7 @@ nb::ndarray<nb::numpy, double> refit(PyTrainer& s, int output, const std::string
 }
 
 void set_leaf_ids(PyTrainer& s, int output, Ints leaf_id, int64_t n_leaves) {
-  if (n_leaves < 1 || n_leaves > 65536) refuse("rows can be assigned to at most 65,536 leaves");
+  if (n_leaves < 1 || n_leaves > (int64_t)MAX_LEAF_IDS) refuse("rows can be assigned to at most 65,536 leaves");
   if ((int64_t)leaf_id.shape(0) != s.trainer->n_rows()) refuse("every row needs a leaf");
   for (size_t i = 0; i < leaf_id.shape(0); i++)
     if (leaf_id.data()[i] < 0 || leaf_id.data()[i] >= n_leaves) refuse("no such leaf");

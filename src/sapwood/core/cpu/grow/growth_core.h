@@ -18,7 +18,6 @@ struct TreeBuffers {  // memory that outlives a tree
 // Growth calls it for a buffer of leaf ids by row, and fills that, if it can do so without an extra pass over the rows; it never
 // does for more than MAX_LEAF_IDS leaves.
 using AllocateLeafIds = std::function<LeafIds(size_t n_leaves)>;
-constexpr size_t MAX_LEAF_IDS = 65536;  // 16 bits
 
 class GrowthCore : public SplitChooser {
  public:

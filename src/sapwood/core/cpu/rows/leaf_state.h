@@ -9,8 +9,6 @@
 
 namespace sapwood {
 
-constexpr size_t MAX_LEAF_IDS = 65536;  // leaf ids have at most 16 bits
-
 struct LeafState {
   Memory memory;                    // what `ids` points to
   LeafIds ids{nullptr, false};      // (n) ids count the leaves in the order of nodes
