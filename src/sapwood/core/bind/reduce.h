@@ -31,7 +31,8 @@ class PyReduce : public Reduce {
   template <class T>
   void in_place(const char* verb, T* x, size_t n) const {
     const nb::gil_scoped_acquire acquire;
-    object_.attr(verb)(nb::ndarray<nb::numpy, T, nb::ndim<1>>(x, {n}, nb::handle()));
+    const nb::ndarray<nb::numpy, T, nb::ndim<1>> view(x, {n}, nb::handle());
+    object_.attr(verb)(nb::cast(view, nb::rv_policy::reference));  // not a copy: the verb writes into it
   }
   nb::object object_;
 };

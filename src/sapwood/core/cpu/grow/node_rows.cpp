@@ -20,7 +20,8 @@ NodeRows::NodeRows(const GrowInput& in, RowBuffers& buffers)
       sampled_(in.sampled_rows),
       w_(buffers),
       k_(kernels()),
-      travel_(q_.packed != nullptr && in.sorted == nullptr) {}
+      travel_(q_.packed != nullptr && in.sorted == nullptr),
+      may_stay_(in.sorted == nullptr && in.reduce() == nullptr) {}
 
 std::vector<Node> NodeRows::make_roots(const std::vector<int64_t>& prefix_ends) {
   w_.lists.resize(b_.shards.size());
@@ -169,7 +170,7 @@ void NodeRows::move(const PartitionTask& t, const std::vector<Node>& nodes, Part
 // ------------------------------------------------------------------------------------- rows that stay in place
 // Whether the rows of a node that has the root's list stay there: where they did so before, or this split moves few.
 bool NodeRows::stays_in_place(const Node& n, int32_t id, size_t first) {
-  if (in_.sorted != nullptr || w_.in_place.active || !may_stay_) return w_.in_place.active;
+  if (w_.in_place.active || !may_stay_) return w_.in_place.active;
   int64_t right = 0, all = 0;
   for (size_t k = first; k < tasks_.size() && tasks_[k].node == id; k++) right += tasks_[k].right, all += tasks_[k].n;
   if (std::min(right, all - right) * MIN_LEAVE_RATIO > all) return false;

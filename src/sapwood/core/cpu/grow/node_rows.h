@@ -91,7 +91,7 @@ class NodeRows {
   RowBuffers& w_;
   const Kernels& k_;
   const bool travel_;     // gradients do, with their rows
-  bool may_stay_ = true;  // the root's rows, in place
+  bool may_stay_;      // the root's rows, in place; not where other holders decide which child is the smaller one
   std::vector<PartitionTask> tasks_;
 };
 
