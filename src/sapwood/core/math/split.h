@@ -1,4 +1,4 @@
-// A split: which side a code goes to, in which order the candidates of a column are considered, and which of two wins.
+// A split: which side a row goes to, in which order the candidates of a column are considered, and which of two wins.
 #pragma once
 #include <stdint.h>
 
@@ -6,15 +6,45 @@
 
 namespace sapwood {
 
-struct Split {  // which codes go right: a range, code - low < length (unsigned; the missing code is the last), or a set
+constexpr uint64_t SET_WORDS = 4;  // every byte code has its bit
+inline uint64_t set_words(uint64_t n_codes) { return n_codes <= 64 * SET_WORDS ? SET_WORDS : (n_codes + 63) / 64; }
+
+// Which codes go right: a range, code - low < length (unsigned), or a set. Codes of a column with n_bins bins are
+// 0 .. n_bins - 1; missing values have the code n_bins.
+struct Split {
   uint32_t low, length;
-  const uint64_t* set = nullptr;  // a bit a code, SET_WORDS words at least
+  const uint64_t* set = nullptr;  // (set_words(n_bins + 1)) one bit a code
 };
 inline bool goes_right(const Split& s, uint32_t code) {
   return s.set != nullptr ? s.set[code >> 6] >> (code & 63) & 1 : code - s.low < s.length;
 }
-constexpr uint64_t SET_WORDS = 4;  // every byte code has its bit
-inline uint64_t set_words(uint64_t n_codes) { return n_codes <= 64 * SET_WORDS ? SET_WORDS : (n_codes + 63) / 64; }
+
+// Bins above `bin` go right, and missing values unless missing_left.
+inline Split threshold_split(uint32_t bin, uint32_t n_bins, bool missing_left) {
+  return {bin + 1, n_bins + !missing_left - (bin + 1)};
+}
+
+// right (set_words(n_bins + 1)) OUT: the set of a Split whose codes `left` (n) go left.
+inline void fill_set(const int32_t* left, uint64_t n, int n_bins, bool missing_left, uint64_t* right) {
+  for (uint64_t w = 0; w < set_words((uint64_t)n_bins + 1); w++) right[w] = ~0ull;
+  for (uint64_t i = 0; i < n; i++) right[left[i] >> 6] &= ~(1ull << (left[i] & 63));
+  if (missing_left) right[n_bins >> 6] &= ~(1ull << (n_bins & 63));
+}
+
+// The same rule for the values of a table: NaN is missing.
+inline bool goes_right(double x, double threshold, bool missing_left) {
+  return (x > threshold) | ((x != x) & !missing_left);  // no branch: half of the rows go right
+}
+
+// The same for category codes of a table: UNSEEN stands for a category that training has not seen, any other negative
+// code (and NaN) for a missing value. in_left(code): whether the split's set has a code >= 0.
+constexpr int UNSEEN = -2;
+template <class Code, class InLeft>
+inline bool category_goes_right(Code code, bool missing_left, bool unseen_left, InLeft&& in_left) {
+  return code >= 0 ? !in_left(code) : !(code == (Code)UNSEEN ? unseen_left : missing_left);
+}
+// `sides` as in ForestArrays::missing_left.
+inline bool sends_unseen_left(uint8_t sides) { return ((sides ^ sides >> 1) & 1) != 0; }
 
 inline bool better(const Candidate& a, const Candidate& b) {  // across columns; within a column the scan has chosen
   if (a.column < 0) return false;

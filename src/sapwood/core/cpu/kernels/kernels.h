@@ -283,6 +283,23 @@ struct Kernels : RowKernels, HistogramKernels, SplitKernels, PredictKernels, Bin
   const char* name;
 };
 
+// Packs a tree for find_leaves. make(u): the MaskNode of inner node u. nodes (n_nodes), leaf_node (n_leaves) OUT.
+// Returns the number of leaves, which are numbered in the order of nodes.
+template <class Make>
+inline int pack_mask_tree(const int32_t* left, int n_nodes, Make&& make, MaskNode* nodes, int32_t* leaf_node) {
+  int n_leaves = 0;
+  for (int u = 0; u < n_nodes; u++) {
+    nodes[u] = left[u] == 0 ? MaskNode{} : make(u);
+    if (left[u] != 0) continue;
+    nodes[u].leaf = (uint16_t)n_leaves;
+    leaf_node[n_leaves++] = u;
+  }
+  return n_leaves;
+}
+inline MaskNode mask_node(int plane, int left, const Split& s) {
+  return {plane, (uint8_t)s.low, (uint8_t)s.length, (uint16_t)left, 0, s.set};
+}
+
 inline int bits_for(int n_leaves) {  // bits of the largest leaf number
   int bits = 1;
   while (1 << bits < n_leaves) bits++;

@@ -12,10 +12,7 @@ namespace {
 // Bits of a group's pattern: more mean fewer groups, but larger tables. With 7, 8, 9 bits 10k rows took 0.23, 0.22, 0.24 s of processors
 // on trees of depth 6 and 1.5, 1.4, 1.3 s on those of 63 leaves (benchmarks/explain.py).
 constexpr size_t GROUP_BITS = 8;
-constexpr int NEVER = 31;           // a bit that is wanted but in no mask
-constexpr int32_t SMALL_SET = 512;  // sets of codes below it have a byte for each, others are searched
-constexpr uint32_t MISSING = 0xffffffff,
-                   UNSEEN = 0xfffffffe;  // codes of a missing category and of a new one, -2 in tables
+constexpr int NEVER = 31;  // a bit that is wanted but in no mask
 
 void check(bool fine, const char* what) {
   if (!fine) throw std::invalid_argument(what);
@@ -30,72 +27,31 @@ int index_of(std::vector<T>& all, const T& one) {  // its place, a new one if ne
 
 }  // namespace
 
-ModelColumns::ModelColumns(int n_columns, const ForestArrays& a)
-    : plane_of_(n_columns, -1),
-      set_offset_(a.set_offset, a.set_offset + a.n_sets + 1),
-      set_code_(a.set_code, a.set_code + a.n_codes),
-      member_(a.n_sets) {
-  check(a.set_offset[0] == 0 && a.set_offset[a.n_sets] == a.n_codes, "sets do not cover their codes");
-  for (int64_t s = 0; s < a.n_sets; s++) {
-    const int64_t first = a.set_offset[s], end = a.set_offset[s + 1];
-    check(first <= end && end <= a.n_codes, "offsets of sets must not fall");
-    for (int64_t i = first; i < end; i++)
-      check(a.set_code[i] > (i > first ? a.set_code[i - 1] : -1), "the codes of a set must rise");
-    if (first == end || a.set_code[end - 1] >= SMALL_SET) continue;
-    member_[s].resize(a.set_code[end - 1] + 1, 0);
-    for (int64_t i = first; i < end; i++) member_[s][a.set_code[i]] = 1;
-  }
-  std::vector<std::vector<double>> thresholds(n_columns);
-  std::vector<uint8_t> seen(n_columns, 0), category(n_columns, 0);
-  for (int64_t u = 0; u < a.n_nodes; u++) {
-    if (a.left[u] == 0) continue;
-    const int c = a.column[u];
-    check(c >= 0 && c < n_columns, "a split asks for a column that is not there");
-    check(a.set[u] >= -1 && a.set[u] < a.n_sets, "a split asks for a set that is not there");
-    check(!seen[c] || category[c] == (a.set[u] >= 0), "a column is split by thresholds and by sets");
-    seen[c] = 1, category[c] = a.set[u] >= 0;
-    if (a.threshold[u] != INF && !category[c]) thresholds[c].push_back(a.threshold[u]);
-  }
-  for (int c = 0; c < n_columns; c++) {
-    if (!seen[c]) continue;
-    auto& x = thresholds[c];
-    std::sort(x.begin(), x.end());
-    x.erase(std::unique(x.begin(), x.end()), x.end());
-    plane_of_[c] = n_planes();
-    columns_.push_back(c), category_.push_back(category[c]), cuts_.emplace_back(x);
-  }
-}
-
 Condition ModelColumns::condition(const ForestArrays& a, int64_t node) const {
-  const int p = plane_of_[a.column[node]];
+  const int p = columns_.plane_of[a.column[node]];
   const uint8_t sides = a.missing_left[node];
   const bool missing_left = sides & 1;
-  if (category_[p]) return {p, 0, 0, a.set[node], missing_left, ((sides ^ sides >> 1) & 1) != 0};
-  const PaddedCuts& cuts = cuts_[p];
-  const double x = a.threshold[node];
-  const int bin =
-      x == INF ? cuts.n : (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
-  const uint32_t low = (uint32_t)bin + 1, end = (uint32_t)cuts.n + 1 + !missing_left;
-  return {p, low, end - low, -1, missing_left, missing_left};
+  if (a.set[node] >= 0) return {p, 0, 0, a.set[node], missing_left, sends_unseen_left(sides)};
+  const PaddedCuts& cuts = columns_.cuts[p];
+  const int bin = bin_of(cuts, a.threshold[node]);
+  const Split split = threshold_split((uint32_t)bin, (uint32_t)cuts.n + 1, missing_left);
+  return {p, split.low, split.length, -1, missing_left, missing_left};
 }
 
 void ModelColumns::encode(const Chunk& table, int plane, int64_t first, int n, uint32_t* code) const {
+  const int column = columns_.used[plane];
+  const PaddedCuts& cuts = columns_.cuts[plane];
   double x[BLOCK];
-  load(table.columns[columns_[plane]], first, n, x);
-  if (!category_[plane]) return kernels().rank(x, n, cuts_[plane].d.data(), cuts_[plane].n, code);
+  load(table.columns[column], first, n, x);
+  if (columns_.code_limit[column] < 0) return kernels().rank(x, n, cuts.d.data(), cuts.n, code);
   for (int i = 0; i < n; i++)
-    code[i] = x[i] >= 0.0 && x[i] < 65536.0 ? (uint32_t)x[i] : x[i] == -2.0 ? UNSEEN : MISSING;
+    code[i] = (uint32_t)(x[i] >= 0.0 && x[i] < 65536.0 ? (int)x[i] : x[i] == UNSEEN ? UNSEEN : -1);
 }
 
 void ModelColumns::goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const {
   if (c.set < 0) return kernels().goes_left(code, c.low, c.length, n, left);
-  const int32_t *first = set_code_.data() + set_offset_[c.set], *end = set_code_.data() + set_offset_[c.set + 1];
-  const std::vector<uint8_t>& member = member_[c.set];
-  for (int i = 0; i < n; i++)
-    left[i] = code[i] == MISSING  ? c.missing_left
-              : code[i] == UNSEEN ? c.unseen_left
-              : member.empty()    ? std::binary_search(first, end, (int32_t)code[i])
-                                  : code[i] < member.size() && member[code[i]];
+  auto in_left = [this, set = sets_.place[c.set]](int32_t x) { return sets_.has(set, x); };
+  for (int i = 0; i < n; i++) left[i] = !category_goes_right((int32_t)code[i], c.missing_left, c.unseen_left, in_left);
 }
 
 namespace {

@@ -15,7 +15,7 @@
 #include <compare>
 #include <vector>
 
-#include "cpu/predict/forest.h"
+#include "cpu/predict/pack.h"
 
 namespace sapwood {
 
@@ -55,23 +55,18 @@ struct Paths {
   std::vector<LeafGroup> groups;
 };
 
-// The columns a model asks for, with their codes: numbers of cuts below a value, or categories.
+// The columns a model reads, as codes: the number of cuts below a value, or the category's code.
 class ModelColumns {
  public:
-  ModelColumns(int n_columns, const ForestArrays& a);  // throws std::invalid_argument
-  int n_planes() const { return (int)columns_.size(); }
+  ModelColumns(int n_columns, const ForestArrays& a) : columns_(n_columns, a), sets_(a) {}  // throws invalid_argument
+  int n_planes() const { return (int)columns_.used.size(); }
   Condition condition(const ForestArrays& a, int64_t node) const;
   void encode(const Chunk& table, int plane, int64_t first, int n, uint32_t* code) const;  // n <= BLOCK
-  // (n) OUT: 1 where a row goes left; THE rule of a split
-  void goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const;
+  void goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const;    // left (n) OUT: 0 or 1
 
  private:
-  std::vector<int> columns_, plane_of_;
-  std::vector<uint8_t> category_;    // by plane
-  std::vector<PaddedCuts> cuts_;     // by plane; empty for categories
-  std::vector<int64_t> set_offset_;  // by set: its codes, rising
-  std::vector<int32_t> set_code_;
-  std::vector<std::vector<uint8_t>> member_;  // by set and code, where codes are small
+  UsedColumns columns_;
+  CategorySets sets_;
 };
 
 // weight (n_nodes): how much of the data each node has seen

@@ -1,20 +1,11 @@
 #include "cpu/rows/apply.h"
 
-#include <string.h>
-
 #include <algorithm>
 #include <map>
 
 #include "host/pool.h"
 
 namespace sapwood {
-
-void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits) {
-  memset(bits, 0xff, set_words((size_t)n_bins + 1) * 8);
-  auto keep = [&](int32_t code) { bits[code >> 6] &= ~(1ull << (code & 63)); };
-  std::for_each(left, left + n, keep);
-  if (missing_left) keep(n_bins);
-}
 
 Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits) {
   const Slot& slot = layout.slot_of(column);
@@ -38,10 +29,8 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
     if (t.left[u] == 0) continue;
     const int n_bins = b.n_bins[t.column[u]];
     const bool side = (t.missing_left[u] & 1) != 0;
-    if (t.set[u] < 0) {
-      const uint32_t low = (uint32_t)t.bin[u] + 1, end = (uint32_t)n_bins + (side ? 0 : 1);
-      of[u] = {low, end - low};
-    } else if (places.try_emplace({t.set[u], side}, bits.size()).second) {
+    if (t.set[u] < 0) of[u] = threshold_split((uint32_t)t.bin[u], (uint32_t)n_bins, side);
+    else if (places.try_emplace({t.set[u], side}, bits.size()).second) {
       const int64_t first = t.set_offset[t.set[u]], last = t.set_offset[t.set[u] + 1];
       bits.resize(bits.size() + set_words((size_t)n_bins + 1));
       fill_set(t.set_code + first, (size_t)(last - first), n_bins, side, &bits[places[{t.set[u], side}]]);
@@ -58,18 +47,9 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
 }
 
 MaskTree mask_tree(const Binned& b, const TreeView& t) {
-  MaskTree m{Splits(b, t), std::vector<MaskNode>(t.n_nodes), {}, 0};
-  for (int u = 0; u < t.n_nodes; u++) {
-    MaskNode& node = m.nodes[u];
-    if (t.left[u] == 0) {
-      node.leaf = (uint16_t)m.leaves.size();
-      m.leaves.push_back(u);
-    } else {
-      const Split& s = m.splits.of[u];
-      node.plane = b.layout.members[t.column[u]].slot, node.left = (uint16_t)t.left[u], node.low = (uint8_t)s.low,
-      node.length = (uint8_t)s.length, node.set = s.set;
-    }
-  }
+  MaskTree m{Splits(b, t), std::vector<MaskNode>(t.n_nodes), std::vector<int32_t>(t.n_nodes), 0};
+  auto make = [&](int u) { return mask_node(b.layout.members[t.column[u]].slot, t.left[u], m.splits.of[u]); };
+  m.leaves.resize(pack_mask_tree(t.left, t.n_nodes, make, m.nodes.data(), m.leaves.data()));
   m.n_bits = bits_for((int)m.leaves.size());
   return m;
 }

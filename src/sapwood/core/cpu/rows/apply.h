@@ -17,8 +17,6 @@ struct Splits {  // of a tree's nodes, over the codes of their slots
 };
 // The codes of a column's slot that go right, where those of the column do by `split`. bits (SET_WORDS) OUT, where it takes a set.
 Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits);
-// bits (set_words) OUT: the codes that go right where `left` (n) go left.
-void fill_set(const int32_t* left, size_t n, int n_bins, bool missing_left, uint64_t* bits);
 
 struct MaskTree {  // the same for the mask kernel: byte codes, at most 256 leaves
   Splits splits;

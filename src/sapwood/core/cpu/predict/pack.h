@@ -1,0 +1,101 @@
+// PackedForest: a model laid out for prediction. Enters: ForestArrays. Leaves: nodes for single rows, masks for blocks.
+#pragma once
+#include <array>
+
+#include "cpu/data/table.h"
+#include "cpu/kernels/kernels.h"
+#include "records/forest.h"
+
+namespace sapwood {
+
+constexpr int MAX_CODES = 65534;     // codes of a column of categories, as bins have them
+constexpr int MAX_BYTE_LIMIT = 253;  // so that the two codes after it, of missing and unseen categories, are bytes too
+constexpr int LEAF_VALUES = 256;     // values a tree has in PackedForest::leaf_value
+
+struct UsedColumns {             // the columns that a model reads
+  std::vector<int> used;         // rising
+  std::vector<int> plane_of;     // (n_columns) index in `used`, or -1
+  std::vector<int> code_limit;   // (n_columns) above every code of the column's sets; -1: split by thresholds
+  std::vector<PaddedCuts> cuts;  // by index in `used`: the thresholds
+  UsedColumns(int n_columns, const ForestArrays& a);  // throws std::invalid_argument
+};
+
+struct CategorySets {           // the sets of codes that go left
+  std::vector<int64_t> offset;  // (n_sets + 1) into code
+  std::vector<int32_t> code;    // rising within a set
+  std::vector<int64_t> place;   // (n_sets) where a set lies in `bits`; ~set if it has no bits and is searched
+  std::vector<uint64_t> bits;   // a set: the number of codes that have a bit, then the bits
+  explicit CategorySets(const ForestArrays& a);  // of arrays that UsedColumns has checked
+  template <class Code>
+  bool has(int64_t place, Code x) const {  // x >= 0
+    if (place >= 0) {
+      const uint64_t* set = &bits[place];
+      return x < (Code)set[0] && (set[1 + (int64_t)x / 64] >> ((int64_t)x % 64) & 1);
+    }
+    return x < (Code)MAX_CODES &&
+           std::binary_search(code.begin() + offset[~place], code.begin() + offset[~place + 1], (int32_t)x);
+  }
+};
+
+struct RowNode {  // a node for following one row
+  union {
+    double threshold;
+    int64_t set;  // CategorySets::place
+  };
+  int32_t plane;  // index of its column in `used`; -1 in leaves; -2 - index if a set decides
+  // Left child * 4 + unseen goes left * 2 + missing goes left. A leaf is its own left child, with threshold INF and
+  // missing left, so that a row which has arrived stays.
+  int32_t left;
+  int32_t child() const { return left >> 2; }
+  bool missing_left() const { return left & 1; }
+  bool unseen_left() const { return left & 2; }
+};
+
+struct PackedTree {
+  int64_t first_node;
+  int n_nodes, output, symmetric_depth;  // depth if the tree is symmetric, else -1
+  int64_t first_mask, first_value;       // into masks (one node a level if symmetric) and leaf_value
+  int n_bits;                            // of a leaf number
+  bool masked;                           // byte codes and at most 256 leaves: blocks can use masks
+  int first_wide, n_wide;                // into wide
+};
+
+struct WideNode {  // a split by 16-bit codes: its answers for a block make a plane of their own
+  int column;      // index in wide_columns
+  int64_t set;     // as in RowNode
+  bool missing_left, unseen_left;
+};
+
+struct PackedForest : UsedColumns {
+  CategorySets sets;
+  std::vector<PackedTree> trees;
+  std::vector<RowNode> nodes;
+  std::vector<double> value;  // (n_nodes)
+  std::vector<MaskNode> masks;
+  std::vector<std::array<uint64_t, SET_WORDS>> mask_sets;  // what masks point to
+  std::vector<int> wide_columns;                           // columns whose codes take 16 bits
+  std::vector<WideNode> wide;
+  std::vector<double> leaf_value;   // by leaf number, LEAF_VALUES a tree
+  LinearPart linear;                // terms by node, or empty; columns as indices in `used`
+  std::vector<int64_t> leaf_node;   // node by leaf number, as leaf_value; empty if no leaf is linear
+  int max_nodes = 1, max_wide = 0;  // largest number of nodes, of wide nodes, in a masked tree
+  PackedForest(int n_columns, int n_outputs, const ForestArrays& a);  // throws std::invalid_argument
+  bool has_sets() const { return !sets.place.empty(); }
+  bool has_linear() const { return !linear.coef.empty(); }
+
+ private:
+  RowNode row_node(const ForestArrays& a, int64_t at, int u) const;
+  MaskNode mask(const ForestArrays& a, int64_t node, PackedTree& tree);
+  void pack_masks(const ForestArrays& a, PackedTree& tree);
+  void pack_linear(const ForestArrays& a);
+};
+
+// A category's code within a column: `limit` for codes that are in no set, then missing and unseen.
+inline int code_of(double x, int limit) {
+  return x >= 0.0 ? (x < limit ? (int)x : limit) : x == UNSEEN ? limit + 2 : limit + 1;
+}
+inline int bin_of(const PaddedCuts& cuts, double x) {  // the number of cuts below x
+  return (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
+}
+
+}  // namespace sapwood
