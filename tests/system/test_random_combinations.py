@@ -93,7 +93,7 @@ def rows(draw: random.Random, goal: str) -> tuple[pd.DataFrame, Any, Any]:
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # some settings split nothing, and say so
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", [pytest.param(n, marks=pytest.mark.nightly if n >= 100 else ()) for n in range(1000)])
 def test_whatever_is_drawn(seed: int) -> None:
     draw = random.Random(seed)
     share = draw.choice([0.03, 0.1])
