@@ -9,8 +9,8 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name 
 NATIVE  := $(filter %.h %.cpp,$(SOURCES))
 SMOKE   := tests/smoke/test_smoke.py
 ARGS    ?=
-# A worker a core. Tests of one file stay together for as long as both workers have some.
-PYTEST  := $(PY) -m pytest -q -n auto --dist worksteal
+# A worker a core, at most four, as many tests use threads; neighbours stay together for as long as every worker has some.
+PYTEST  := $(PY) -m pytest -q -n auto --maxprocesses 4 --dist worksteal
 WHEEL_LIMIT := 3000000
 
 unexport PYTHONPATH
