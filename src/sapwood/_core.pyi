@@ -50,9 +50,18 @@ class Tree(TypedDict):
 EVERY_VALUE: int  # as max_bins: a bin for every value, however many
 
 def cuts(
-    chunks: Sequence[Table], weight: Floats | None, max_bins: int, min_samples_bin: int, n_threads: int
+    chunks: Sequence[Table],
+    weight: Floats | None,
+    max_bins: int,
+    min_samples_bin: int,
+    n_threads: int,
+    reduce: Reduce | None = None,
+    positions: Sequence[int] = (),
 ) -> list[Floats]:
-    """Cut points of every column (NUMERICS 3); the chunks are consecutive rows of one table."""
+    """Cut points of every column (NUMERICS 3); the chunks are consecutive rows of one table, or of this holder."""
+
+SAMPLE_ROWS: int  # rows by which a column with more than max_bins values is cut
+MIN_BIN_BUDGET: int  # bins that min_samples_bin leaves to such a column
 
 class Binned:
     """A table as codes: row-major groups for histograms, planes for partitions. Immutable.
@@ -74,6 +83,10 @@ class Binned:
     ) -> None: ...
     @property
     def n_rows(self) -> int: ...
+    @property
+    def n_total(self) -> int: ...  # rows of all holders
+    @property
+    def chunk_sizes(self) -> list[int]: ...  # rows of each chunk
     @property
     def n_columns(self) -> int: ...
     @property
@@ -317,7 +330,7 @@ def link(name: str, raw: Floats, n_threads: int = 1) -> Floats:
 
 def exact_sum(values: Floats, weight: Floats | None, n_threads: int = 1) -> float: ...
 def weight_sum(weight: Floats, n_threads: int = 1) -> float: ...
-def integer_weights(weight: Floats) -> tuple[Ints, bool, int]:
+def integer_weights(weight: Floats, reduce: Reduce | None = None) -> tuple[Ints, bool, int]:
     """What every row counts for (NUMERICS 2): C, whether that is W, a repetition, and s: C reads C / 2^s."""
 
 def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], Bytes | Ints] | None:

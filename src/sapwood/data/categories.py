@@ -12,8 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data import dealt
 from sapwood.device import host
 from sapwood.errors import DataError, SapwoodError, suggest
+from sapwood.reduce import Reduce
 
 MISSING, UNSEEN = -1, -2  # codes of a value that is not there, and of one that training has not met
 MAX_BINS = 65_534  # codes of two bytes, and one of them means missing
@@ -198,7 +200,9 @@ def known(dictionaries: Mapping[int, Dictionary], names: Sequence[str] | None) -
     return sorted(dictionaries) if names is None else {names[column]: column for column in dictionaries}
 
 
-def learn(chunks: Sequence[Coded], counts: NDArray[np.int32] | None, where: str) -> Dictionary:
+def learn(
+    chunks: Sequence[Coded], counts: NDArray[np.int32] | None, where: str, reduce: Reduce | None = None
+) -> Dictionary:
     """Make the dictionary of a column: values by falling count, equal ones in their own order.
 
     Parameters
@@ -209,6 +213,8 @@ def learn(chunks: Sequence[Coded], counts: NDArray[np.int32] | None, where: str)
         What every row of all chunks counts (NUMERICS 2); those of 0 are not looked at. None: each counts once.
     where : str
         What errors call the column.
+    reduce : Reduce, optional
+        Over the holders of rows; their counts are added up.
 
     Returns
     -------
@@ -223,6 +229,10 @@ def learn(chunks: Sequence[Coded], counts: NDArray[np.int32] | None, where: str)
             if count:
                 total[value] = total.get(value, 0) + count
         first = end
+    if reduce is not None:
+        mine, total = total, {}
+        for value, count in (one for some in dealt.gather(reduce, list(mine.items())) for one in some):
+            total[value] = total.get(value, 0) + count
     if len({type(value) for value in total}) > 1:
         raise ColumnTypeError(f"{where} is text in one chunk and numbers in another; make text of all.")
     values = sorted(total)

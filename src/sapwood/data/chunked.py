@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, ingest
+from sapwood.data import categories, dealt, ingest
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.device import Device, host
 from sapwood.errors import DataError
+from sapwood.reduce import Reduce
 
 
 def read(
@@ -69,29 +70,35 @@ def join(pieces: list[Any], rows: list[int], what: str) -> NDArray[np.float64] |
 
 
 def learn(
-    chunks: Sequence[ingest.Columns], names: Sequence[str], weight: NDArray[np.float64] | None
+    chunks: Sequence[ingest.Columns],
+    names: Sequence[str],
+    weight: NDArray[np.float64] | None,
+    reduce: Reduce | None = None,
 ) -> dict[int, Dictionary]:
-    """The dictionaries of all columns that are of categories in some chunk."""
-    found = {
+    """The dictionaries of all columns that are of categories in some chunk, of any holder."""
+    found: Any = {
         j
         for chunk in chunks
         if isinstance(chunk.table, list)
         for j, one in enumerate(chunk.table)
         if isinstance(one, Coded)
     }
-    counts = host.integer_weights(weight)[0] if found and weight is not None else None
+    found = dealt.union(reduce, found)
+    counts = host.integer_weights(weight, reduce)[0] if found and weight is not None else None
     learned = {}
-    for j in sorted(found):
+    for j in found:
         where = f"column {names[j]!r}, which has categories in a chunk,"
         parts = [ingest.as_categories(chunk.as_columns()[j], where) for chunk in chunks]
-        learned[j] = categories.learn(parts, counts, f"column {names[j]!r}")
+        learned[j] = categories.learn(parts, counts, f"column {names[j]!r}", reduce)
     return learned
 
 
-def unseen(tables: Sequence[Any], known: Mapping[int, Dictionary]) -> dict[int, NDArray[np.int64]]:
-    """The rows of every column of categories whose value is in no dictionary."""
+def unseen(
+    tables: Sequence[Any], known: Mapping[int, Dictionary], reduce: Reduce | None = None
+) -> dict[int, NDArray[np.int64]]:
+    """The rows whose value is not in the dictionary, by column; columns that have such rows at any holder."""
     found = {j: np.flatnonzero(np.concatenate([table[j] for table in tables]) == categories.UNSEEN) for j in known}
-    return {j: rows for j, rows in found.items() if len(rows)}
+    return {j: found[j] for j in dealt.union(reduce, (j for j, rows in found.items() if len(rows)))} if known else {}
 
 
 def cuts(
@@ -101,27 +108,32 @@ def cuts(
     bins: tuple[int, int],
     n_threads: int,
     known: Mapping[int, Dictionary],
+    holders: tuple[Any, ...] = (),
 ) -> list[NDArray[np.float64]]:
-    """Cuts of the columns of numbers; none of the others."""
+    """Cuts of the columns of numbers; none of the others. `holders`: Reduce and positions of dealt rows."""
     if not known:
-        return device.cuts(tables, weight, *bins, n_threads)
+        return device.cuts(tables, weight, *bins, n_threads, *holders)
     all_cuts: list[NDArray[np.float64]] = [np.empty(0)] * len(tables[0])
     numeric = [j for j in range(len(all_cuts)) if j not in known]
     if numeric:
-        found = device.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads)
+        found = device.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads, *holders)
         for j, own in zip(numeric, found, strict=True):
             all_cuts[j] = own
     return all_cuts
 
 
 def values(
-    tables: Sequence[Any], n_rows: int, n_columns: int, categories: Mapping[int, Dictionary]
+    tables: Sequence[Any],
+    n_rows: int,
+    n_columns: int,
+    categories: Mapping[int, Dictionary],
+    reduce: Reduce | None = None,
 ) -> NDArray[np.float32 | np.float64]:
     """The tables of all chunks as one, row by row, in float32 where that holds every type in them; 0 for categories."""
     numeric = [j for j in range(n_columns) if j not in categories]
     chunks = [[table[:, j] if isinstance(table, np.ndarray) else table[j] for j in numeric] for table in tables]
-    kinds = {column.dtype for chunk in chunks for column in chunk}
-    table = np.zeros((n_rows, n_columns), np.result_type(np.float32, *kinds))
+    kinds = dealt.union(reduce, {column.dtype.str for chunk in chunks for column in chunk})
+    table = np.zeros((n_rows, n_columns), np.result_type(np.float32, *map(np.dtype, kinds)))
     first = 0
     for chunk in chunks:
         for j, column in zip(numeric, chunk, strict=True):

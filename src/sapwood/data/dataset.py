@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import params
-from sapwood.data import categories, chunked, container, dataset_file, ingest
+from sapwood.data import categories, chunked, container, dataset_file, dealt, ingest
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
 from sapwood.device import Binned, get, host
@@ -25,6 +25,7 @@ from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import peers
 from sapwood.params.types import DEVICES
+from sapwood.reduce import Reduce
 
 LARGE = 1 << 22  # cells from which threads share the work of a digest
 FIXED_BY_DATASET = (*BIN_PARAMS, "categorical_features")  # parameters of a training that are arguments here
@@ -105,6 +106,12 @@ class Dataset:
         Of each column, missing values apart.
     device : sapwood.device.Device
     binned : sapwood.device.Binned
+    reduce : sapwood.reduce.Reduce or None
+        Over the holders of rows, where rows are dealt to several; None: all rows are here.
+    n_total : int
+        Rows of all holders.
+    positions : tuple of int
+        Of each chunk's first row among the rows of all holders; empty where all rows are here.
     """
 
     label: NDArray[np.float64] | None
@@ -173,6 +180,7 @@ class Dataset:
         -------
         Dataset
         """
+        holders: tuple[Reduce, Sequence[int]] | None = more.pop("_holders", None)
         own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
         feature_names, given = _arguments(cls.from_chunks, own, feature_names, more)
         bins, categorical = _fixed_params(given, reference)
@@ -189,8 +197,31 @@ class Dataset:
             "group": group,
         }
         self = cls.__new__(cls)
-        self._bin(columns, feature_names, bins, reference, n_jobs, vectors)
+        self._bin(columns, feature_names, bins, reference, n_jobs, vectors, holders)
         return self
+
+    @classmethod
+    def dealt(cls, chunks: Iterable[Any], reduce: Reduce, positions: Sequence[int], **arguments: Any) -> "Dataset":
+        """Make one holder's part of a dataset whose rows are dealt to several holders. All holders call this together.
+
+        Cuts, categories and fingerprint are those of all rows. Internal: interfaces to clusters are built on it.
+
+        Parameters
+        ----------
+        chunks : iterable of tables, or of tuples (table, label) or (table, label, weight)
+            This holder's rows: at least one chunk, which may have no rows.
+        reduce : sapwood.reduce.Reduce
+            Over the holders.
+        positions : sequence of int
+            Of each chunk's first row among the rows of all holders.
+        **arguments
+            As for `from_chunks`, the same at every holder, but for init_score: that of this holder's rows.
+
+        Returns
+        -------
+        Dataset
+        """
+        return cls.from_chunks(chunks, **arguments, _holders=(reduce, positions))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, n_jobs: int | None = None) -> "Dataset":
@@ -244,6 +275,8 @@ class Dataset:
 
     def _pack(self) -> bytes:
         """The dataset as a file holds it."""
+        if self.reduce is not None:
+            raise DataError("a dataset whose rows are dealt to several holders cannot be saved; save that of all rows.")
         arrays = {
             "cuts": np.concatenate(self.cuts),
             "offset": np.cumsum([0, *map(len, self.cuts)], dtype=np.int64),
@@ -340,6 +373,14 @@ class Dataset:
             columns.append(code)
         return columns
 
+    @property
+    def global_rows(self) -> NDArray[np.int64]:
+        """(n_rows) the position of every row among the rows of all holders: what draws by row are made from."""
+        if self.reduce is None:
+            return np.arange(self.n_rows)
+        sizes = self.binned.chunk_sizes
+        return np.concatenate([np.arange(at, at + n) for at, n in zip(self.positions, sizes, strict=True)])
+
     def with_weight(self, weight: NDArray[np.float64]) -> "Dataset":
         """The same rows in the same bins under other weights.
 
@@ -355,7 +396,7 @@ class Dataset:
         """
         other = Dataset.__new__(Dataset)
         vars(other).update(vars(self))
-        other.weight = ingest.weight(weight, self.n_rows)
+        other.weight = ingest.weight(weight, self.n_rows, reduce=self.reduce)
         other._vectors()["weight"].flags.writeable = False
         return other
 
@@ -369,17 +410,23 @@ class Dataset:
             label, weight, init_score and group, and of all names. The container, the number types and the chunks that
             the values came in do not matter.
         """
-        listed = self._listed()
+        listed, vectors = self._listed(), self._vectors()
+        alone = [partial(self._column, j) for j in self._alone(listed)]  # later: all codes are half as large as this
+        if self.values is not None:
+            alone += [partial(_one_zero, self.values[:, j]) for j in range(self.n_columns)]
+        parts: list[Callable[[], NDArray[Any]]] = [*alone]
+        if self.reduce is not None:
+            order = dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes)
+            parts = [lambda part=part: order.whole(part()) for part in alone]  # type: ignore[misc]
+            listed = order.lists(listed) if listed else listed
+            vectors = {name: order.whole(values) for name, values in vectors.items()}
         sizes = np.array([len(cuts) for cuts in self.cuts], np.int64)
         rest = {"cuts": np.concatenate(self.cuts), "sizes": sizes, **listed, **categories.pack(self.categories)}
-        parts = [partial(self._column, j) for j in self._alone(listed)]  # later: all codes are half as large as this
-        if self.values is not None:
-            parts += [partial(_one_zero, self.values[:, j]) for j in range(self.n_columns)]
-        vectors = rest | self._vectors()
+        vectors = rest | vectors
         work = np.cumsum([self.n_rows] * len(parts) + [values.nbytes for values in vectors.values()])
         parts += [partial(np.asarray, values) for values in vectors.values()]
         names = [self.feature_names, *rest, *self._vectors()]
-        n = self._n_threads if self.n_rows * self.n_columns >= LARGE else 1
+        n = self._n_threads if self.n_rows * self.n_columns >= LARGE and self.reduce is None else 1
         ends = np.searchsorted(work, [work[-1] * k // n for k in range(1, n)]).tolist()
         shares = [parts[first:end] for first, end in zip([0, *ends], [*ends, len(parts)], strict=True)]
         with ThreadPoolExecutor(n) as pool:
@@ -404,18 +451,20 @@ class Dataset:
         reference: "Dataset | None",
         n_jobs: int | None,
         vectors: Mapping[str, Any],
+        holders: tuple[Reduce, Sequence[int]] | None = None,
     ) -> None:
         """Bring the chunks in line with each other, or with the reference, and bin them."""
         if feature_names is not None:
             chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
         if reference is None:
-            names, n_columns, known = chunks[0].names, chunks[0].n_columns, None
+            names, n_columns = dealt.gather(holders and holders[0], (chunks[0].names, chunks[0].n_columns))[0]
+            names, known = names and tuple(names), None
         else:
             names = reference.feature_names if reference.named else None
             n_columns, known = reference.n_columns, (reference.cuts, reference.categories)
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         spare = tuple(f"f{j}" for j in range(n_columns))
-        self._fill(chunks, known, names or spare, names is not None, bins, n_jobs, vectors)
+        self._fill(chunks, known, names or spare, names is not None, bins, n_jobs, vectors, None, holders)
 
     def _fill(
         self,
@@ -427,27 +476,34 @@ class Dataset:
         n_jobs: int | None,
         vectors: Mapping[str, Any],
         unseen: dict[int, NDArray[np.int64]] | None = None,
+        holders: tuple[Reduce, Sequence[int]] | None = None,
     ) -> None:
         """Set every attribute; cuts and categories that are not known are found, and so are unseen ones."""
         self.n_rows, self.n_columns = sum(chunk.n_rows for chunk in chunks), len(feature_names)
-        if self.n_rows == 0:
+        self.reduce = reduce = holders[0] if holders else None
+        self.n_total = dealt.total(reduce, self.n_rows)
+        if self.n_total == 0:
             raise DataError("there are no rows.")
+        kept = [k for k, chunk in enumerate(chunks) if chunk.n_rows] or [0]
+        chunks = [chunks[k] for k in kept]
+        self.positions = tuple(int(holders[1][k]) for k in kept) if holders else ()
+        if reduce is not None:
+            dealt.agree(reduce, _facts(bins, vectors, self.n_columns))
         self.feature_names, self.named = feature_names, named
         self.max_bins, self.min_samples_bin = bins["max_bins"], bins["min_samples_bin"]
         self.tree_method, self.linear_leaves = bins["tree_method"], bins["linear_leaves"]
         self.zero_as_missing = bins["zero_as_missing"]
         label = vectors.get("label")
         self.label = None if label is None else ingest.label(label, self.n_rows, self._called[0])
-        self.weight = ingest.weight(vectors.get("weight"), self.n_rows, self._called[1])
+        self.weight = ingest.weight(vectors.get("weight"), self.n_rows, self._called[1], reduce)
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
         self.group = ingest.group(vectors.get("group"), self.n_rows)
         self.device = get(bins["device"])
         n_threads = self._n_threads = threads(n_jobs)
-        chunks = [chunk for chunk in chunks if chunk.n_rows]
-        self.categories = chunked.learn(chunks, feature_names, self.weight) if known is None else dict(known[1])
+        self.categories = chunked.learn(chunks, feature_names, self.weight, reduce) if known is None else dict(known[1])
         tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
-        self.unseen = chunked.unseen(tables, self.categories) if unseen is None else unseen
-        exact = self.tree_method == "exact"
+        self.unseen = chunked.unseen(tables, self.categories, reduce) if unseen is None else unseen
+        exact, dealt_to = self.tree_method == "exact", () if reduce is None else (reduce, self.positions)
         if exact and self.categories:
             name = feature_names[min(self.categories)]
             raise ParameterError(f"tree_method='exact' knows no categories, and {name!r} has some; use 'hist'.")
@@ -460,16 +516,16 @@ class Dataset:
         if known is None:
             most = host.EVERY_VALUE if exact else self.max_bins
             self.cuts = chunked.cuts(
-                self.device, tables, self.weight, (most, self.min_samples_bin), n_threads, self.categories
+                self.device, tables, self.weight, (most, self.min_samples_bin), n_threads, self.categories, dealt_to
             )
         else:
             self.cuts = known[0]
         n_categories = [self.categories[j].n_bins if j in self.categories else 0 for j in range(self.n_columns)]
         self.n_bins = [n or len(own) + 1 for n, own in zip(n_categories, self.cuts, strict=True)]
-        self.binned = self.device.Binned(tables, self.cuts, n_threads, exact, n_categories)
+        self.binned = self.device.Binned(tables, self.cuts, n_threads, exact, n_categories, None, *dealt_to)
         self.values = vectors.get("values")
         if self.linear_leaves and self.values is None:
-            self.values = chunked.values(tables, self.n_rows, self.n_columns, self.categories)
+            self.values = chunked.values(tables, self.n_rows, self.n_columns, self.categories, reduce)
         for array in (*self.cuts, *self._vectors().values(), *([] if self.values is None else [self.values])):
             array.flags.writeable = False
 
@@ -535,6 +591,16 @@ def _fixed_params(given: Mapping[str, Any], reference: Dataset | None) -> tuple[
         return {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}, known
     settings = params.resolve(given)
     return {name: settings[name] for name in (*BIN_PARAMS, "device")}, settings["categorical_features"]
+
+
+def _facts(bins: Mapping[str, Any], vectors: Mapping[str, Any], n_columns: int) -> dict[str, Any]:
+    """What all holders of rows must have in common; what cannot be dealt raises."""
+    if bins["tree_method"] == "exact":
+        raise ParameterError("tree_method='exact' sorts all rows, and rows are dealt to several holders; use 'hist'.")
+    if vectors.get("group") is not None:
+        raise DataError("group cannot be dealt to several holders of rows; leave it out.")
+    given = {name: np.shape(values)[1:] for name, values in vectors.items() if values is not None}
+    return {"columns": n_columns, "parameters": dict(bins), "shapes of vectors": {k: list(v) for k, v in given.items()}}
 
 
 def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -42,7 +42,8 @@ inline const double* weights_of(const std::optional<Doubles>& w, int64_t n) {
   if ((int64_t)w->shape(0) != n) refuse("there must be one weight a row");
   for (int64_t i = 0; i < n; i++)
     if (!(w->data()[i] >= 0.0 && w->data()[i] < INF)) refuse("weights must be finite and not negative");
-  return w->data();
+  static constexpr double EMPTY = 0.0;  // an array of no rows may have no address, and null means: no weights
+  return n == 0 ? &EMPTY : w->data();
 }
 
 }  // namespace sapwood

@@ -8,15 +8,25 @@
 namespace sapwood {
 namespace {
 
-nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, int min_samples_bin, int n_threads) {
-  const auto chunks = chunks_of(tables);
+void check_dealt(const std::shared_ptr<const Reduce>& reduce, const std::vector<int64_t>& positions,
+                 const std::vector<Chunk>& chunks, bool exact) {
+  if (reduce != nullptr && exact) refuse("exact trees need all rows in one process");
+  if (positions.size() != (reduce == nullptr ? 0 : chunks.size())) refuse("dealt rows have one position a chunk");
+}
+
+nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, int min_samples_bin, int n_threads,
+              nb::object reduce, const std::vector<int64_t>& positions) {
+  const std::shared_ptr<const Reduce> holders = reduce_of(reduce);
+  const auto chunks = chunks_of(tables, holders != nullptr);
   int64_t n = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
   if ((max_bins < 2 || max_bins > 65535) && max_bins != EVERY_VALUE) refuse("max_bins must be 2..65535");
   if (min_samples_bin < 1) refuse("min_samples_bin must be at least 1");
+  check_dealt(holders, positions, chunks, max_bins == EVERY_VALUE);
   const double* w = weights_of(weight, n);
   threads_of(n_threads);
-  auto found = without_gil([&] { return find_cuts(chunks, w, max_bins, min_samples_bin, n_threads); });
+  auto found =
+      without_gil([&] { return find_cuts(chunks, w, max_bins, min_samples_bin, n_threads, holders.get(), positions); });
   nb::list out;
   for (auto& c : found) out.append(array(std::move(c)));
   return out;
@@ -25,7 +35,9 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
 void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact,
                 std::optional<std::vector<int>> n_categories, std::optional<bool> fuse, nb::object reduce,
                 std::vector<int64_t> positions) {
-  const auto chunks = chunks_of(tables);
+  std::shared_ptr<const Reduce> holders = reduce_of(reduce);
+  const auto chunks = chunks_of(tables, holders != nullptr);
+  check_dealt(holders, positions, chunks, exact);
   std::vector<std::vector<double>> all;
   for (nb::handle item : cut_list) {
     const Doubles c = nb::cast<Doubles>(item);
@@ -50,8 +62,6 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
         refuse("the codes of a category column must be int32, and dense");
   }
   threads_of(n_threads);
-  if (!positions.empty() && positions.size() != chunks.size()) refuse("there must be one position a chunk");
-  std::shared_ptr<const Reduce> holders = reduce_of(reduce);
   without_gil([&] {
     new (self) Binned(chunks, std::move(all), categories, exact, fuse, n_threads, std::move(holders), positions);
   });
@@ -113,14 +123,23 @@ nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin,
 
 void bind_data(nb::module_& m) {
   m.attr("EVERY_VALUE") = EVERY_VALUE;
+  m.attr("SAMPLE_ROWS") = SAMPLE_ROWS;
+  m.attr("MIN_BIN_BUDGET") = MIN_BIN_BUDGET;
   m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("min_samples_bin"),
-        nb::arg("n_threads"));
+        nb::arg("n_threads"), nb::arg("reduce").none() = nb::none(), nb::arg("positions") = std::vector<int64_t>());
   nb::class_<Binned>(m, "Binned")
       .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false,
            nb::arg("n_categories").none() = nb::none(), nb::arg("fuse").none() = nb::none(),
            nb::arg("reduce").none() = nb::none(), nb::arg("positions") = std::vector<int64_t>())
       .def_ro("n_rows", &Binned::n_rows)
+      .def_ro("n_total", &Binned::n_total)
       .def_ro("n_columns", &Binned::n_columns)
+      .def_prop_ro("chunk_sizes",
+                   [](const Binned& b) {
+                     std::vector<int64_t> sizes;
+                     for (const Shard& s : b.shards) sizes.push_back(s.n_rows);
+                     return sizes;
+                   })
       .def_prop_ro("n_chunks", [](const Binned& b) { return b.shards.size(); })
       .def_prop_ro("n_bytes", &Binned::n_bytes)
       .def_prop_ro("slots",

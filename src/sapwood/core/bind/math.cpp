@@ -1,6 +1,7 @@
 // Sums, draws and functions that are the same on every machine.
 #include "bind/arrays.h"
-#include "cpu/data/binned.h"
+#include "bind/reduce.h"
+#include "cpu/data/weights.h"
 #include "cpu/rows/exact_sum.h"
 #include "math/hash.h"
 
@@ -21,9 +22,11 @@ double py_weight_sum(Doubles weight, int n_threads) {
   return without_gil([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
 }
 
-nb::tuple py_integer_weights(Doubles weight) {
+nb::tuple py_integer_weights(Doubles weight, nb::object reduce) {
   const int64_t n = (int64_t)weight.shape(0);
-  RowWeights w(weights_of(weight, n), n);
+  const std::shared_ptr<const Reduce> holders = reduce_of(reduce);
+  const double* values = weights_of(weight, n);
+  RowWeights w = without_gil([&] { return RowWeights(values, n, holders.get()); });
   return nb::make_tuple(array(std::move(w.repeats)), w.whole, w.shift);
 }
 
@@ -55,7 +58,7 @@ nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
 void bind_math(nb::module_& m) {
   m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1);
   m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);
-  m.def("integer_weights", py_integer_weights, nb::arg("weight"));
+  m.def("integer_weights", py_integer_weights, nb::arg("weight"), nb::arg("reduce").none() = nb::none());
   m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
   m.def("math", py_math, nb::arg("name"), nb::arg("x"));
 }

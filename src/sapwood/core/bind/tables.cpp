@@ -112,7 +112,7 @@ Chunk chunk_of(nb::handle table, bool by_rows) {
   return chunk;
 }
 
-std::vector<Chunk> chunks_of(nb::sequence tables) {
+std::vector<Chunk> chunks_of(nb::sequence tables, bool dealt) {
   std::vector<Chunk> chunks;
   for (nb::handle t : tables) {
     Chunk c = chunk_of(t);
@@ -120,7 +120,7 @@ std::vector<Chunk> chunks_of(nb::sequence tables) {
     if (!chunks.empty() && c.columns.size() != chunks[0].columns.size())
       refuse("all chunks must have the same columns");
     if (c.n_rows > 0x7fffffff) refuse("a chunk holds at most 2^31 - 1 rows; give the data in several chunks");
-    if (c.n_rows > 0) chunks.push_back(std::move(c));
+    if (c.n_rows > 0 || (dealt && nb::len(tables) == 1)) chunks.push_back(std::move(c));
   }
   if (chunks.empty()) refuse("there are no rows");
   return chunks;

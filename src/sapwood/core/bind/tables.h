@@ -9,7 +9,8 @@ namespace sapwood {
 DType kind_of(const AnyArray& a);
 // A 2-D array, a sparse table, or a sequence of 1-D and sparse columns.
 Chunk chunk_of(nb::handle table, bool by_rows = false);
-std::vector<Chunk> chunks_of(nb::sequence tables);  // at least one, all with rows and the same columns
+// At least one, all with the same columns and with rows; a holder of dealt rows may have one chunk of no rows.
+std::vector<Chunk> chunks_of(nb::sequence tables, bool dealt = false);
 RawTable table_of(const AnyArray& a);
 
 }  // namespace sapwood

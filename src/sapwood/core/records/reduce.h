@@ -8,13 +8,15 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <string>
 #include <vector>
 
 namespace sapwood {
 
-// All holders call the same methods in the same order, from the thread that runs the training (never from a worker of the pool).
+// All holders call the same methods in the same order, from the thread that runs the training, never from a worker of
+// the pool.
 class Reduce {
  public:
   virtual ~Reduce() = default;
@@ -42,6 +44,19 @@ inline void reduce_sum(const Reduce* reduce, __int128* x, size_t n) {
     x[i] = 0;
     for (int k = 3; k >= 0; k--) x[i] = x[i] * ((__int128)1 << 32) + limbs[4 * i + k];
   }
+}
+// The lists of all holders, one after the other.
+template <class T>
+std::vector<T> gather_all(const Reduce* reduce, std::vector<T> mine) {
+  if (reduce == nullptr) return mine;
+  const auto parts = reduce->gather(std::string(reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(T)));
+  mine.clear();
+  for (const std::string& part : parts) {
+    const size_t at = mine.size();
+    mine.resize(at + part.size() / sizeof(T));
+    if (!part.empty()) memcpy(mine.data() + at, part.data(), part.size());
+  }
+  return mine;
 }
 
 }  // namespace sapwood

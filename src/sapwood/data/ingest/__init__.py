@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import sparse
+from sapwood.data import dealt, sparse
 from sapwood.data.categories import (
     Categorical,
     Coded,
@@ -27,6 +27,7 @@ from sapwood.data.categories import (
 )
 from sapwood.errors import DataError
 from sapwood.params.types import MAX_SCORE
+from sapwood.reduce import Reduce
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -321,7 +322,9 @@ def label(y: Any, n_rows: int, what: str = "y") -> NDArray[np.float64]:
     return values
 
 
-def weight(w: Any, n_rows: int, what: str = "sample_weight") -> NDArray[np.float64] | None:
+def weight(
+    w: Any, n_rows: int, what: str = "sample_weight", reduce: Reduce | None = None
+) -> NDArray[np.float64] | None:
     """Check sample weights.
 
     Parameters
@@ -332,6 +335,8 @@ def weight(w: Any, n_rows: int, what: str = "sample_weight") -> NDArray[np.float
         How many there must be.
     what : str
         What errors call them.
+    reduce : Reduce, optional
+        Over the holders of rows; one of them must have a positive weight.
 
     Returns
     -------
@@ -345,11 +350,11 @@ def weight(w: Any, n_rows: int, what: str = "sample_weight") -> NDArray[np.float
         raise DataError(f"{what} must be a 1-D array of length {n_rows}, got one of shape {values.shape}.")
     _check_length(values, n_rows, what)
     _check_finite(values, what)
-    if values.min() < 0:
+    if values.min(initial=0.0) < 0:
         row = int(np.argmax(values < 0))
         raise DataError(f"{what} is {values[row]} in row {row}; weights must not be negative.")
     _check_size(values, LARGEST_WEIGHT, what)
-    if not values.any():
+    if not dealt.total(reduce, int(values.any())):
         raise DataError(f"The {what} of all rows is zero; at least one weight must be positive.")
     return values
 

@@ -92,17 +92,24 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
   if (exact) {
     layout = lay_out(n_bins, has_missing, default_code, {}, 0, true);
     rank_chunks(chunks, ready, n_threads);
+    n_total = n_rows;
     return;
   }
   std::vector<SparseColumns> thin = encode_sparse(chunks, ready, fuse, n_threads);
   for (size_t k = 0; k < chunks.size(); k++) encode_shard(chunks[k], std::move(thin[k]), ready, n_threads);
   for (size_t k = 0; k < shards.size(); k++) shards[k].position = positions.empty() ? shards[k].first : positions[k];
+  std::vector<uint64_t> missing(has_missing.begin(), has_missing.end());
+  reduce_max(reduce.get(), missing.data(), missing.size());
+  has_missing.assign(missing.begin(), missing.end());
+  n_total = n_rows;
+  reduce_sum(reduce.get(), &n_total, 1);
 }
 
-// Encodes the thin columns and lays out all of them.
+// Encodes the thin columns and lays out all of them. The layout of dealt rows must be the same for all holders, so it
+// does not depend on the rows then: every column has a slot of its own.
 std::vector<SparseColumns> Binned::encode_sparse(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready,
                                                  std::optional<bool> fuse, int n_threads) {
-  default_code = default_codes(chunks, ready);
+  if (reduce == nullptr) default_code = default_codes(chunks, ready);
   for (int c = 0; c < n_columns; c++)
     if (is_category[c]) default_code[c] = -1;
   std::vector<SparseColumns> thin;
@@ -119,7 +126,7 @@ std::vector<SparseColumns> Binned::encode_sparse(const std::vector<Chunk>& chunk
       has_missing[c] |= default_code[c] == n_bins[c] || std::find(e.codes, e.codes + e.n, n_bins[c]) != e.codes + e.n;
     }
   const std::vector<BundlePlan> shares = bundle_columns(thin, first, n, default_code, n_bins, has_missing);
-  const int64_t rows = !fuse ? n : *fuse ? INT64_MAX : 0;
+  const int64_t rows = reduce != nullptr ? 0 : !fuse ? n : *fuse ? INT64_MAX : 0;
   find_missing(chunks, rows, n_threads);
   layout = lay_out(n_bins, has_missing, default_code, shares, rows, false);
   return thin;

@@ -42,6 +42,7 @@ class Binned {
   Binned(const Binned&) = delete;
   std::shared_ptr<const Reduce> reduce;  // over the holders of rows; null: all rows are here
   int64_t n_rows = 0;                    // of this process
+  int64_t n_total = 0;                   // of all holders
   int n_columns = 0;
   bool exact = false;
   std::vector<std::vector<double>> cuts;

@@ -13,13 +13,12 @@ constexpr int64_t SAMPLE = 256;  // rows that decide whether a column is listed:
 class Lister {
  public:
   Lister(const Binned& binned, int n_threads) : b_(binned), l_(binned.layout), n_threads_(n_threads) {
-    const int64_t n = std::min(SAMPLE, b_.n_rows);
+    n_sample_ = std::min(SAMPLE, b_.n_total);
     const uint64_t k = key(0, LISTED, 0, 0);
-    for (int64_t i = 0; i < n; i++) {
-      const int64_t row = n < SAMPLE ? i : (int64_t)(draw(k, (uint64_t)i) % (uint64_t)b_.n_rows);
-      size_t s = 0;
-      while (row >= b_.shards[s].first + b_.shards[s].n_rows) s++;
-      sample_.push_back({&b_.shards[s], row - b_.shards[s].first});
+    for (int64_t i = 0; i < n_sample_; i++) {
+      const int64_t row = n_sample_ < SAMPLE ? i : (int64_t)(draw(k, (uint64_t)i) % (uint64_t)b_.n_total);
+      for (const Shard& s : b_.shards)
+        if (row >= s.position && row < s.position + s.n_rows) sample_.push_back({&s, row - s.position});
     }
   }
 
@@ -55,15 +54,15 @@ class Lister {
   // (columns) the code that 7 of 8 rows of the sample have, or -1
   std::vector<int> default_codes() const {
     std::vector<int> default_code(b_.n_columns, -1);
-    if (b_.exact || b_.n_rows > 0xffffffff) return default_code;
-    const int64_t least = ((int64_t)sample_.size() * 7 + 7) / 8;
+    if (b_.exact || b_.n_total > 0xffffffff) return default_code;
+    const int64_t least = (n_sample_ * 7 + 7) / 8;
     std::vector<int64_t> hits(b_.n_columns, 0);  // of thin columns: rows of the sample that are listed
     for (int s = 0; s < (int)l_.slots.size(); s++)
       if (l_.slots[s].shared)
         for (const Place& p : sample_) each_unusual(s, p, [&](int c, uint32_t) { hits[c]++; });
     for (int c = 0; c < b_.n_columns; c++) {
-      const bool thin = l_.slot_of(c).shared;
       if (b_.is_category[c]) continue;
+      const bool thin = l_.slot_of(c).shared;
       default_code[c] = thin && (int64_t)sample_.size() - hits[c] >= least ? b_.default_code[c] : majority(c, least);
     }
     return default_code;
@@ -72,6 +71,7 @@ class Lister {
   int majority(int c, int64_t least) const {
     std::vector<uint32_t> codes;
     for (const Place& p : sample_) codes.push_back(b_.code(*p.shard, c, p.row));
+    codes = gather_all(b_.reduce.get(), std::move(codes));
     std::sort(codes.begin(), codes.end());
     const uint32_t middle = codes[codes.size() / 2];  // no other can have as many
     return std::count(codes.begin(), codes.end(), middle) >= least ? (int)middle : -1;
@@ -106,7 +106,7 @@ class Lister {
       else if (slot.lists())
         for (const Shard& shard : b_.shards) {
           const Entries e = shard.thin.of(c);
-          for (int64_t i = 0; i < e.n; i++) own_[c].add(shard.first + e.rows[i], e.codes[i]);
+          for (int64_t i = 0; i < e.n; i++) own_[c].add(shard.position + e.rows[i], e.codes[i]);
         }
       else {
         of.resize(slot.n_codes, -1);
@@ -116,22 +116,24 @@ class Lister {
     for (const Shard& shard : b_.shards)
       for (int64_t i = 0; i < shard.n_rows && !of.empty(); i++) {
         const uint32_t code = b_.slot_code(shard, s, i);
-        if (const int c = of[code]; c >= 0) own_[c].add(shard.first + i, code - l_.members[c].first);
+        if (const int c = of[code]; c >= 0) own_[c].add(shard.position + i, code - l_.members[c].first);
       }
   }
 
   void list_codes_of(int c, int default_code) {
     std::vector<uint16_t> codes(b_.n_rows);
     b_.codes(c, codes.data());
-    for (int64_t i = 0; i < b_.n_rows; i++)
-      if (codes[i] != default_code) own_[c].add(i, codes[i]);
+    for (const Shard& shard : b_.shards)
+      for (int64_t i = 0; i < shard.n_rows; i++)
+        if (const uint16_t code = codes[shard.first + i]; code != default_code) own_[c].add(shard.position + i, code);
   }
 
   const Binned& b_;
   const Layout& l_;
   int n_threads_;
-  std::vector<Place> sample_;
-  std::vector<Own> own_;  // (columns)
+  int64_t n_sample_;           // rows of the sample
+  std::vector<Place> sample_;  // those that this process holds
+  std::vector<Own> own_;       // (columns)
 };
 
 }  // namespace

@@ -14,8 +14,6 @@
 namespace sapwood {
 namespace {
 
-constexpr int64_t SAMPLE = 200000;
-
 double middle(double a, double b) {
   const double m = 0.5 * a + 0.5 * b;
   return m >= a && m < b ? m : a;
@@ -28,12 +26,13 @@ std::vector<double> between(const std::vector<Key>& sorted) {
   return cuts;
 }
 
-// Least significant digit first, 11 bits a pass; digits in which all keys agree are skipped. Sorted into `keys` or `space`: returned.
 template <class Key, class Weight = int32_t>
 struct Sorted {
   Key* keys;
-  Weight* weights;  // null where rows count alike
+  Weight* weights;  // null: every row counts once
 };
+// Least significant digit first, 11 bits a pass; digits in which all keys agree are skipped. Returns `from` or `space`,
+// whichever holds the sorted keys.
 template <class Key, class Weight>
 Sorted<Key, Weight> radix_sort(Sorted<Key, Weight> from, Sorted<Key, Weight> space, size_t n) {
   constexpr int DIGITS = sizeof(Key) == 4 ? 3 : 6;
@@ -61,62 +60,107 @@ Sorted<Key, Weight> radix_sort(Sorted<Key, Weight> from, Sorted<Key, Weight> spa
   return from;
 }
 
-struct Place {
-  int chunk;
-  int64_t row, global;
+struct Place {          // a row of the sample
+  int chunk;            // its chunk,
+  int64_t row;          // its place in the chunk,
+  int64_t process_row;  // and in the arrays by row of this process
 };
 
-// The rows of the sample, in order: all of positive weight, or the `most` with the smallest draws among them; equal draws: lower row.
-std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const RowWeights& weights, int64_t most,
-                               int n_threads) {
-  int64_t n = 0, live = 0, first = 0;
+struct Drawn {
+  uint64_t draw;
+  int64_t row;  // in this process, or its global position where rows are dealt
+  bool operator<(const Drawn& o) const { return draw != o.draw ? draw < o.draw : row < o.row; }
+};
+
+int64_t n_rows_of(const std::vector<Chunk>& chunks) {
+  int64_t n = 0;
   for (const Chunk& c : chunks) n += c.n_rows;
+  return n;
+}
+
+// The rows of the sample in their order: all of positive weight, or of these the `max_rows` with the smallest draws.
+// Among equal draws, lower rows come first.
+std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const RowWeights& weights, int64_t max_rows,
+                               int n_threads) {
+  const int64_t n = n_rows_of(chunks);
+  int64_t live = 0, first = 0;
   for (int64_t i = 0; i < n; i++) live += weights.of(i) > 0;
   std::vector<Place> places;
-  places.reserve(std::min(live, most));
+  places.reserve(std::min(live, max_rows));
   auto take = [&, chunk = 0](int64_t row) mutable {
     while (row >= first + chunks[chunk].n_rows) first += chunks[chunk++].n_rows;
     places.push_back({chunk, row - first, row});
   };
-  if (live <= most) {
+  if (live <= max_rows) {
     for (int64_t i = 0; i < n; i++)
       if (weights.of(i) > 0) take(i);
     return places;
   }
-  struct Drawn {
-    uint64_t draw;
-    int64_t row;
-  };
   const uint64_t k = key(0, CUTS, 0, 0);
   std::vector<std::vector<Drawn>> parts(task_count(n));
   std::vector<uint64_t> draws;
-  int64_t sure = 0;  // smaller draws than `draws` has
+  int64_t n_below = 0;  // rows whose draws are below those in `draws`
   auto draw_up_to = [&](uint64_t floor, uint64_t ceiling) {
     run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
       parts[t].clear();
       for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++)
         if (const uint64_t d = draw(k, i); d <= ceiling && weights.of(i) > 0) parts[t].push_back({d, i});
     });
-    draws.clear(), sure = 0;
+    draws.clear(), n_below = 0;
     for (const auto& part : parts)
       for (const Drawn& d : part)
-        if (d.draw < floor) sure++;
+        if (d.draw < floor) n_below++;
         else draws.push_back(d.draw);
   };
-  const double guess = (double)most / (double)live * 0x1p64;  // of where the most-th smallest draw lies
+  const double guess = (double)max_rows / (double)live * 0x1p64;  // of the largest draw in the sample
   draw_up_to((uint64_t)(0.95 * guess), 1.1 * guess < 0x1p64 ? (uint64_t)(1.1 * guess) : ~0ull);
-  if (sure >= most || sure + (int64_t)draws.size() < most) draw_up_to(0, ~0ull);
-  const auto last = draws.begin() + (most - sure - 1);
+  if (n_below >= max_rows || n_below + (int64_t)draws.size() < max_rows) draw_up_to(0, ~0ull);
+  const auto last = draws.begin() + (max_rows - n_below - 1);
   std::nth_element(draws.begin(), last, draws.end());
   const uint64_t limit = *last;
-  int64_t at_limit = std::count(draws.begin(), last + 1, limit);  // of equal draws, so many
+  int64_t at_limit = std::count(draws.begin(), last + 1, limit);  // rows to take of those that draw the limit itself
   for (const auto& part : parts)
     for (const Drawn& d : part)
       if (d.draw < limit || (d.draw == limit && at_limit-- > 0)) take(d.row);
   return places;
 }
 
-struct Run {  // equal keys at begin .. end - 1 of a sorted list, and what they weigh
+// This holder's rows of the same sample: holders exchange the draws that can be among the smallest.
+std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const RowWeights& weights, int64_t max_rows,
+                               const Reduce& reduce, const std::vector<int64_t>& positions) {
+  const uint64_t k = key(0, CUTS, 0, 0);
+  auto each_row = [&](auto&& f) {  // f(place, draw) for rows of positive weight
+    for (int64_t first = 0, c = 0; c < (int64_t)chunks.size(); first += chunks[c++].n_rows)
+      for (int64_t i = 0; i < chunks[c].n_rows; i++)
+        if (weights.of(first + i) > 0)
+          f(Place{(int)c, i, first + i}, Drawn{draw(k, (uint64_t)(positions[c] + i)), positions[c] + i});
+  };
+  int64_t live = 0;
+  each_row([&](const Place&, const Drawn&) { live++; });
+  reduce.sum(&live, 1);
+  Drawn limit{~0ull, INT64_MAX};
+  if (live > max_rows) {
+    const double guess = (double)max_rows / (double)live * 0x1p64;
+    std::vector<Drawn> drawn;
+    for (uint64_t ceiling = 1.1 * guess < 0x1p64 ? (uint64_t)(1.1 * guess) : ~0ull;; ceiling = ~0ull) {
+      drawn.clear();
+      each_row([&](const Place&, const Drawn& d) {
+        if (d.draw <= ceiling) drawn.push_back(d);
+      });
+      drawn = gather_all(&reduce, std::move(drawn));
+      if ((int64_t)drawn.size() >= max_rows) break;
+    }
+    std::nth_element(drawn.begin(), drawn.begin() + (max_rows - 1), drawn.end());
+    limit = drawn[max_rows - 1];
+  }
+  std::vector<Place> places;
+  each_row([&](const Place& p, const Drawn& d) {
+    if (!(limit < d)) places.push_back(p);
+  });
+  return places;
+}
+
+struct Run {  // equal keys at begin .. end - 1 of a sorted list, and the sum of their weights
   size_t begin, end;
   int64_t weight;
 };
@@ -127,20 +171,20 @@ Run run_at(const Sorted<Key, Weight>& s, size_t n, size_t begin) {
   return r;
 }
 
-// ColumnHistogram of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
+// Bins of about equal weight; a heavy value takes one bin and leaves the others to the rest (NUMERICS 3).
 template <class Key, class Weight>
 std::vector<double> walk(const Sorted<Key, Weight>& s, size_t n, int bins) {
   int64_t rest = 0, acc = 0;
   for (size_t i = 0; i < n; i++) rest += s.weights == nullptr ? 1 : s.weights[i];
   std::vector<double> cuts;
-  int64_t share = (rest + bins - 1) / bins;
+  int64_t bin_weight = (rest + bins - 1) / bins;
   for (Run r = run_at(s, n, 0); r.end < n && bins > 1;) {
     const Run next = run_at(s, n, r.end);
     acc += r.weight;
-    if (acc >= share || next.weight >= share) {
+    if (acc >= bin_weight || next.weight >= bin_weight) {
       cuts.push_back(middle(unordered(s.keys[r.begin]), unordered(s.keys[next.begin])));
       rest -= acc, acc = 0, bins--;
-      share = (rest + bins - 1) / bins;
+      bin_weight = (rest + bins - 1) / bins;
     }
     r = next;
   }
@@ -155,8 +199,8 @@ struct ColumnSketch {
   const std::vector<int64_t>& live;  // by chunk: rows of positive weight
   int max_bins;
 
-  // Every distinct value, if there are few.
-  bool few(int column, std::vector<double>& cuts) const {
+  // The keys of all distinct values, rising; false: there are more than max_bins.
+  bool few(int column, std::vector<uint64_t>& keys) const {
     KeySet seen(max_bins);
     double block[BLOCK];
     int64_t first = 0;
@@ -173,17 +217,16 @@ struct ColumnSketch {
         if (!few_stored(chunk.columns[column], first, live[k], add)) return false;
         continue;
       }
-      int64_t global = first;
+      int64_t row = first;
       for (int64_t at = 0; at < chunk.n_rows; at += BLOCK) {
         const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
         load(chunk.columns[column], at, n, block);
-        for (int i = 0; i < n; i++, global++)
-          if (is_finite(block[i]) && weights.of(global) > 0 && !add(block[i])) return false;
+        for (int i = 0; i < n; i++, row++)
+          if (is_finite(block[i]) && weights.of(row) > 0 && !add(block[i])) return false;
       }
     }
-    std::vector<uint64_t> keys = seen.keys();
+    keys = seen.keys();
     std::sort(keys.begin(), keys.end());
-    cuts = between(keys);
     return true;
   }
 
@@ -216,63 +259,99 @@ struct Lanes {           // of one worker: a list of keys for each of its column
   Memory keys, weights;  // (columns + 1, places + 1)
 };
 
+struct SampleValues {  // the values of a column in the rows of the sample
+  struct Value {
+    uint64_t key;
+    int64_t weight;
+  };
+  std::vector<Value> list;  // an entry may stand for several rows, with the sum of their weights
+  int64_t n_rows = 0;
+};
+
+struct SampleIndex {              // the places of a sample by chunk and by row
+  std::vector<uint64_t> sampled;  // a bit a row
+  std::vector<size_t> begin;      // (chunks + 1) first place of each
+  std::vector<int64_t> weight;    // (chunks) of its places
+  SampleIndex(const std::vector<Chunk>& chunks, const RowWeights& weights, const std::vector<Place>& places)
+      : sampled((size_t)n_rows_of(chunks) / 64 + 1, 0), begin(chunks.size() + 1, 0), weight(chunks.size(), 0) {
+    for (const Place& p : places) {
+      sampled[p.process_row >> 6] |= 1ull << (p.process_row & 63);
+      begin[p.chunk + 1]++, weight[p.chunk] += weights.of(p.process_row);
+    }
+    for (size_t k = 0; k < chunks.size(); k++) begin[k + 1] += begin[k];
+  }
+  bool has(int64_t row) const { return sampled[row >> 6] >> (row & 63) & 1; }
+};
+
 struct Quantiles {
   const std::vector<Chunk>& chunks;
   const RowWeights& weights;
   const std::vector<Place>& places;
   int max_bins, min_samples_bin, n_threads;
 
-  // Of columns of which only some values are stored: the other rows of the sample are counted, not visited.
-  void find_stored(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts) const {
+  // Sparse columns: the rows of the sample that are not stored are counted, not visited. Dealt columns: the values of
+  // all holders' samples are gathered.
+  void find_stored(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts,
+                   const Reduce* reduce) const {
     if (columns.empty()) return;
-    int64_t n = 0;
-    for (const Chunk& chunk : chunks) n += chunk.n_rows;
-    std::vector<uint64_t> sampled((size_t)n / 64 + 1, 0);
-    std::vector<size_t> begin(chunks.size() + 1, 0);  // by chunk: its first place
-    std::vector<int64_t> weight(chunks.size(), 0);    // of its places
-    for (const Place& p : places) {
-      sampled[p.global >> 6] |= 1ull << (p.global & 63);
-      begin[p.chunk + 1]++, weight[p.chunk] += weights.of(p.global);
-    }
-    for (size_t k = 0; k < chunks.size(); k++) begin[k + 1] += begin[k];
-    run(n_threads, (int64_t)columns.size(), [&](int64_t j, int) {
-      std::vector<uint64_t> keys;
-      std::vector<int64_t> heavy;
-      int64_t first = 0, unseen = 0;  // rows of the sample without an entry of their own
-      auto add = [&](double x, int64_t w) {
-        if (is_finite(x)) keys.push_back(ordered(x)), heavy.push_back(w);
-      };
-      for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
-        const Column& column = chunks[k].columns[columns[j]];
-        int64_t rows_left = (int64_t)(begin[k + 1] - begin[k]), weight_left = weight[k];
-        if (column.sparse())
-          each_block(column, [&](const int32_t* rows, const double* x, int m) {
-            for (int i = 0; i < m; i++) {
-              const int64_t row = first + rows[i], w = weights.of(row);
-              if ((sampled[row >> 6] >> (row & 63) & 1) == 0) continue;
-              rows_left--, weight_left -= w;
-              add(x[i], w);
-            }
-          });
-        else
-          for (size_t i = begin[k]; i < begin[k + 1]; i++) {
-            double x;
-            load(column, places[i].row, 1, &x);
-            add(x, weights.of(places[i].global));
-            rows_left = 0;
-          }
-        if (rows_left == 0) continue;
-        add(column.fill_value, weight_left);
-        if (is_finite(column.fill_value)) unseen += rows_left - 1;
+    const SampleIndex index(chunks, weights, places);
+    const int64_t n = (int64_t)columns.size();
+    if (reduce == nullptr)
+      return run(n_threads, n, [&](int64_t j, int) { cuts[columns[j]] = cut_list(collect(columns[j], index)); });
+    constexpr int64_t BATCH = 16;  // columns whose gathered samples are in memory at a time
+    for (int64_t at = 0; at < n; at += BATCH) {
+      const int64_t m = std::min(BATCH, n - at);
+      std::vector<SampleValues> values(m);
+      run(n_threads, m, [&](int64_t j, int) { values[j] = collect(columns[at + j], index); });
+      for (SampleValues& one : values) {
+        one.list = gather_all(reduce, std::move(one.list));
+        reduce->sum(&one.n_rows, 1);
       }
-      std::vector<uint64_t> other(keys.size());
-      std::vector<int64_t> other_heavy(keys.size());
-      const Sorted<uint64_t, int64_t> mine{keys.data(), heavy.data()}, spare{other.data(), other_heavy.data()};
-      cuts[columns[j]] = cut(radix_sort(mine, spare, keys.size()), keys.size(), unseen);
-    });
+      run(n_threads, m, [&](int64_t j, int) { cuts[columns[at + j]] = cut_list(values[j]); });
+    }
   }
 
-  // Of columns side by side, f(values from `first` on (columns, STRIPE_ROWS), place, how many) for all places; or false: they are not.
+  SampleValues collect(int c, const SampleIndex& index) const {
+    SampleValues values;
+    int64_t first = 0;
+    auto add = [&](double x, int64_t w, int64_t rows) {
+      if (is_finite(x)) values.list.push_back({ordered(x), w}), values.n_rows += rows;
+    };
+    for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
+      const Column& column = chunks[k].columns[c];
+      int64_t rows_left = (int64_t)(index.begin[k + 1] - index.begin[k]), weight_left = index.weight[k];
+      if (column.sparse())
+        each_block(column, [&](const int32_t* rows, const double* x, int m) {
+          for (int i = 0; i < m; i++) {
+            const int64_t row = first + rows[i], w = weights.of(row);
+            if (!index.has(row)) continue;
+            rows_left--, weight_left -= w;
+            add(x[i], w, 1);
+          }
+        });
+      else
+        for (size_t i = index.begin[k]; i < index.begin[k + 1]; i++) {
+          double x;
+          load(column, places[i].row, 1, &x);
+          add(x, weights.of(places[i].process_row), 1);
+          rows_left = 0;
+        }
+      if (rows_left > 0) add(column.fill_value, weight_left, rows_left);
+    }
+    return values;
+  }
+
+  std::vector<double> cut_list(const SampleValues& values) const {
+    const size_t n = values.list.size();
+    std::vector<uint64_t> keys(n), other_keys(n);
+    std::vector<int64_t> heavy(n), other_heavy(n);
+    for (size_t i = 0; i < n; i++) keys[i] = values.list[i].key, heavy[i] = values.list[i].weight;
+    const Sorted<uint64_t, int64_t> mine{keys.data(), heavy.data()}, spare{other_keys.data(), other_heavy.data()};
+    return cut(radix_sort(mine, spare, n), n, values.n_rows);
+  }
+
+  // Calls f(values from column `first` on (columns, STRIPE_ROWS), place, n) for all places, where columns first .. last
+  // are side by side in float32; else returns false.
   template <class Real, class F>
   bool by_sixteen(int first, int last, F&& f) const {
     std::vector<int> at;
@@ -322,7 +401,7 @@ struct Quantiles {
         size_t at = filled[k];
         for (int j = 0; j < n; j++) {
           to.keys[at] = ordered((Real)x[j]);
-          if (weights.given) to.weights[at] = weights.repeats[places[i + j].global];
+          if (weights.given) to.weights[at] = weights.repeats[places[i + j].process_row];
           at += is_finite(x[j]);
         }
         filled[k] = at;
@@ -341,33 +420,56 @@ struct Quantiles {
           }
         }
       for (size_t k = first; k < last; k++)
-        cuts[columns[k]] = cut(radix_sort(lane(k - first), lane(together), filled[k - first]), filled[k - first]);
+        cuts[columns[k]] = cut(radix_sort(lane(k - first), lane(together), filled[k - first]), filled[k - first],
+                               (int64_t)filled[k - first]);
     });
   }
 
-  // unseen: rows that share a key with others
+  // n: entries of the sorted list; n_rows: the rows that they stand for
   template <class Key, class Weight>
-  std::vector<double> cut(const Sorted<Key, Weight>& sorted, size_t n, int64_t unseen = 0) const {
+  std::vector<double> cut(const Sorted<Key, Weight>& sorted, size_t n, int64_t n_rows) const {
     std::vector<Key> values;
     for (size_t i = 0; i < n && (int)values.size() <= max_bins; i++)
       if (values.empty() || sorted.keys[i] != values.back()) values.push_back(sorted.keys[i]);
     if ((int)values.size() <= max_bins) return between(values);
-    int64_t rows = weights.whole ? 0 : (int64_t)n + unseen;
+    int64_t rows = weights.whole ? 0 : n_rows;
     for (size_t i = 0; weights.whole && i < n; i++) rows += sorted.weights[i];
-    // A bin of fewer rows only follows their noise.
-    return walk(sorted, n, (int)std::min<int64_t>(max_bins, std::max<int64_t>(128, rows / min_samples_bin)));
+    return walk(sorted, n, (int)std::min<int64_t>(max_bins, std::max<int64_t>(MIN_BIN_BUDGET, rows / min_samples_bin)));
   }
 };
+
+// The keys of columns that have few distinct values become those of all holders; columns that have too many are marked.
+void merge_keys(std::vector<std::vector<uint64_t>>& keys, std::vector<uint8_t>& many, int max_bins,
+                const Reduce& reduce) {
+  struct Found {
+    uint64_t column, key;
+  };
+  std::vector<uint64_t> flags(many.begin(), many.end());
+  reduce_max(&reduce, flags.data(), flags.size());
+  std::vector<Found> found;
+  for (size_t c = 0; c < many.size(); c++) {
+    for (const uint64_t k : keys[c])
+      if (!flags[c]) found.push_back({c, k});
+    keys[c].clear();
+  }
+  for (const Found& f : gather_all(&reduce, std::move(found))) keys[f.column].push_back(f.key);
+  for (size_t c = 0; c < many.size(); c++) {
+    std::sort(keys[c].begin(), keys[c].end());
+    keys[c].erase(std::unique(keys[c].begin(), keys[c].end()), keys[c].end());
+    many[c] = flags[c] != 0 || (int)keys[c].size() > max_bins;
+  }
+}
 
 }  // namespace
 
 std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, const double* weight, int max_bins,
-                                           int min_samples_bin, int n_threads) {
-  int64_t n = 0;
-  for (const Chunk& c : chunks) n += c.n_rows;
-  const RowWeights weights(weight, n);
+                                           int min_samples_bin, int n_threads, const Reduce* reduce,
+                                           const std::vector<int64_t>& positions) {
+  const int64_t n = n_rows_of(chunks);
+  const RowWeights weights(weight, n, reduce);
   const int n_columns = (int)chunks[0].columns.size();
   std::vector<std::vector<double>> cuts(n_columns);
+  std::vector<std::vector<uint64_t>> keys(n_columns);
   std::vector<uint8_t> many(n_columns);
   const bool every = max_bins == EVERY_VALUE;  // then nothing is gained by giving up on a column early
   std::vector<int64_t> live;
@@ -377,16 +479,20 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
     first += chunk.n_rows;
   }
   const ColumnSketch sketch{chunks, weights, live, max_bins};
-  run(n_threads, n_columns, [&](int64_t c, int) { many[c] = every || !sketch.few((int)c, cuts[c]); });
+  run(n_threads, n_columns, [&](int64_t c, int) { many[c] = every || !sketch.few((int)c, keys[c]); });
+  if (reduce != nullptr) merge_keys(keys, many, max_bins, *reduce);
   std::vector<int> singles, doubles, stored;
   for (int c = 0; c < n_columns; c++)
-    if (many[c]) (some_sparse(chunks, c) ? stored : is_single(chunks, c) ? singles : doubles).push_back(c);
+    if (!many[c]) cuts[c] = between(keys[c]);
+    else (reduce != nullptr || some_sparse(chunks, c) ? stored : is_single(chunks, c) ? singles : doubles).push_back(c);
   if (singles.empty() && doubles.empty() && stored.empty()) return cuts;
-  const std::vector<Place> places = sample_rows(chunks, weights, every ? n : SAMPLE, n_threads);
+  const std::vector<Place> places = reduce != nullptr
+                                        ? sample_rows(chunks, weights, SAMPLE_ROWS, *reduce, positions)
+                                        : sample_rows(chunks, weights, every ? n : SAMPLE_ROWS, n_threads);
   const Quantiles quantiles{chunks, weights, places, max_bins, min_samples_bin, n_threads};
   quantiles.find<float, uint32_t>(singles, cuts);
   quantiles.find<double, uint64_t>(doubles, cuts);
-  quantiles.find_stored(stored, cuts);
+  quantiles.find_stored(stored, cuts, reduce);
   return cuts;
 }
 
