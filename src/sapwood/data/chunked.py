@@ -108,15 +108,15 @@ def cuts(
     bins: tuple[int, int],
     n_threads: int,
     known: Mapping[int, Dictionary],
-    holders: tuple[Any, ...] = (),
+    holders: Mapping[str, Any],
 ) -> list[NDArray[np.float64]]:
-    """Cuts of the columns of numbers; none of the others. `holders`: Reduce and positions of dealt rows."""
+    """Cuts of the columns of numbers; none of the others. `holders`: reduce and positions of dealt rows."""
     if not known:
-        return device.cuts(tables, weight, *bins, n_threads, *holders)
+        return device.cuts(tables, weight, *bins, n_threads, **holders)
     all_cuts: list[NDArray[np.float64]] = [np.empty(0)] * len(tables[0])
     numeric = [j for j in range(len(all_cuts)) if j not in known]
     if numeric:
-        found = device.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads, *holders)
+        found = device.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads, **holders)
         for j, own in zip(numeric, found, strict=True):
             all_cuts[j] = own
     return all_cuts

@@ -503,7 +503,8 @@ class Dataset:
         self.categories = chunked.learn(chunks, feature_names, self.weight, reduce) if known is None else dict(known[1])
         tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
         self.unseen = chunked.unseen(tables, self.categories, reduce) if unseen is None else unseen
-        exact, dealt_to = self.tree_method == "exact", () if reduce is None else (reduce, self.positions)
+        exact = self.tree_method == "exact"
+        dealt_to = {} if reduce is None else {"reduce": reduce, "positions": self.positions}
         if exact and self.categories:
             name = feature_names[min(self.categories)]
             raise ParameterError(f"tree_method='exact' knows no categories, and {name!r} has some; use 'hist'.")
@@ -522,7 +523,7 @@ class Dataset:
             self.cuts = known[0]
         n_categories = [self.categories[j].n_bins if j in self.categories else 0 for j in range(self.n_columns)]
         self.n_bins = [n or len(own) + 1 for n, own in zip(n_categories, self.cuts, strict=True)]
-        self.binned = self.device.Binned(tables, self.cuts, n_threads, exact, n_categories, None, *dealt_to)
+        self.binned = self.device.Binned(tables, self.cuts, n_threads, exact, n_categories, **dealt_to)
         self.values = vectors.get("values")
         if self.linear_leaves and self.values is None:
             self.values = chunked.values(tables, self.n_rows, self.n_columns, self.categories, reduce)

@@ -168,9 +168,7 @@ class Custom:
             array = np.asarray(part)
             array = array.astype(np.float64, casting="same_kind" if array.dtype.kind in "fciub" else "unsafe")
         except (TypeError, ValueError) as cause:
-            raise ObjectiveError(
-                f"objective {self.name!r} returned a {what} that is not numeric."
-            ) from cause
+            raise ObjectiveError(f"objective {self.name!r} returned a {what} that is not numeric.") from cause
         wanted = _by_row(scores).shape
         if array.shape != wanted:
             raise ObjectiveError(
