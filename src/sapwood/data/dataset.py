@@ -504,7 +504,7 @@ class Dataset:
         tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
         self.unseen = chunked.unseen(tables, self.categories, reduce) if unseen is None else unseen
         exact = self.tree_method == "exact"
-        dealt_to = {} if reduce is None else {"reduce": reduce, "positions": self.positions}
+        dealt_to: dict[str, Any] = {} if reduce is None else {"reduce": reduce, "positions": self.positions}
         if exact and self.categories:
             name = feature_names[min(self.categories)]
             raise ParameterError(f"tree_method='exact' knows no categories, and {name!r} has some; use 'hist'.")
