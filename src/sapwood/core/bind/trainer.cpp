@@ -77,10 +77,10 @@ void set_constraints(PyTrainer& self, const std::vector<int>& monotone, bool int
   if (!monotone.empty() && (int)monotone.size() != b.n_columns) refuse("there must be one direction a column");
   for (const int d : monotone) {
     if (d < -1 || d > 1) refuse("a direction is -1, 0 or 1");
-    if (d != 0 && b.is_category[r.direction.size()]) refuse("categories have no order to keep");
-    r.direction.push_back((int8_t)d);
+    if (d != 0 && b.is_category[r.monotone.size()]) refuse("categories have no order to keep");
+    r.monotone.push_back((int8_t)d);
   }
-  r.intermediate = intermediate && !monotone.empty(), r.extra = extra_trees, r.groups = groups;
+  r.intermediate = intermediate && !monotone.empty(), r.extra_trees = extra_trees, r.groups = groups;
   if (!groups.empty()) r.groups_of.resize(b.n_columns);
   for (size_t g = 0; g < groups.size(); g++)
     for (const int32_t c : groups[g]) {
@@ -98,10 +98,10 @@ void set_constraints(PyTrainer& self, const std::vector<int>& monotone, bool int
       if (next != -1 && (next <= i || next >= (int32_t)forced.size())) refuse("no such forced split");
     r.forced.push_back({f[0], f[1], f[2], f[3]});
   }
-  r.alone.resize(onehot.empty() ? 0 : b.n_columns, 0);
+  r.onehot.resize(onehot.empty() ? 0 : b.n_columns, 0);
   for (const int c : onehot) {
     if (c < 0 || c >= b.n_columns || !b.is_category[c]) refuse("only columns of categories are split one by one");
-    r.alone[c] = 1;
+    r.onehot[c] = 1;
   }
   self.trainer->settings().constraints = std::move(r);
 }

@@ -108,8 +108,8 @@ int64_t Trainer::sample(uint64_t seed, uint64_t round, std::optional<double> sub
 bool Trainer::can_grow_multi_output(const Limits& limits) const {
   const SplitConstraints& c = settings_.constraints;
   for (int j = 0; j < binned_.n_columns; j++)
-    if (binned_.is_category[j] && binned_.n_bins[j] > limits.max_cat_to_onehot && !c.one_by_one(j)) return false;
-  return !binned_.exact && c.direction.empty() && c.forced.empty();
+    if (binned_.is_category[j] && binned_.n_bins[j] > limits.max_cat_to_onehot && !c.is_onehot(j)) return false;
+  return !binned_.exact && c.monotone.empty() && c.forced.empty();
 }
 
 bool Trainer::can_grow_ordered() const {
@@ -123,7 +123,7 @@ void Trainer::copy_settings(const Trainer& other) {
 }
 
 std::vector<Tree> Trainer::grow(const GrowRequest& r) {
-  settings_.preference.luck = r.random_strength;
+  settings_.preference.random_strength = r.random_strength;
   scores();
   // As many trees for every worker as there are rounds of workers. The rest, large trees, and exact ones, whose lists
   // take memory, are grown by all workers, one tree after the other; so are those of several holders of rows.
@@ -182,11 +182,11 @@ GrowInput Trainer::input(int output, const Gradients& g, const Limits& limits, c
                settings_.constraints,
                settings_.preference,
                0.0};
-  if (settings_.preference.luck > 0.0) {  // g^2 / h, from the units of all rows' wide numbers to those of the search
+  if (settings_.preference.random_strength > 0.0) {  // g^2 / h, from the units of all rows' wide numbers to those of the search
     const Scale &from = gradients_.all.narrow[output], &to = g.scale;
     const int shift = (to.bits - 2 * to.g + to.h) - (WIDE - 2 * from.g + from.h);
     in.noise_scale =
-        settings_.preference.luck * noise_scale(rows_, gradients_, output) * __builtin_sqrt(power_of_two(shift));
+        settings_.preference.random_strength * noise_scale(rows_, gradients_, output) * __builtin_sqrt(power_of_two(shift));
   }
   return in;
 }

@@ -11,15 +11,15 @@ struct Forced {  // a split that the tree must have; left and right: indices of 
 };
 
 struct SplitConstraints {
-  std::vector<int8_t> direction;             // (n_columns) -1 falling, 0 free, 1 rising; empty: all free
+  std::vector<int8_t> monotone;              // (n_columns) -1 falling, 0 free, 1 rising; empty: all free
   bool intermediate = false;                 // monotone_constraints_method; false: basic
   std::vector<std::vector<int32_t>> groups;  // interaction constraints: columns that may share a path; empty: all may
   std::vector<std::vector<int32_t>> groups_of;  // (n_columns) the groups of a column, rising
-  bool extra = false;                           // one random cut per column and node
+  bool extra_trees = false;                     // one random cut per column and node
   std::vector<Forced> forced;                   // the first one is that of the root
-  std::vector<uint8_t> alone;                   // (n_columns) 1: split one category against the rest; empty: none is
-  bool one_by_one(int column) const { return !alone.empty() && alone[column]; }
-  bool any() const { return !direction.empty() || !groups.empty() || extra || !forced.empty(); }
+  std::vector<uint8_t> onehot;                  // (n_columns) 1: split one category against the rest; empty: none is
+  bool is_onehot(int column) const { return !onehot.empty() && onehot[column]; }
+  bool any() const { return !monotone.empty() || !groups.empty() || extra_trees || !forced.empty(); }
 };
 
 }  // namespace sapwood

@@ -6,14 +6,14 @@ namespace sapwood {
 
 struct Gradients {     // of one output, in fixed point
   Scale scale;         // of the split search
-  Scale fine_scale;    // of the leaf values
+  Scale leaf_scale;    // of the leaf values
   int32_t* packed;     // (n) narrow words, or null where the search uses pairs; used up by the growth of a tree
   const Pair* search;  // (n) pairs of the search
-  const Pair* fine;    // (n) wide pairs
-  bool listed,
-      fine_listed;  // packed and fine are of the sampled rows only, in their order, from each shard's first row's place on
+  const Pair* leaf;    // (n) wide pairs
+  bool gathered,
+      leaf_gathered;  // packed, leaf: of the sampled rows only, in their order, from each shard's first row's place on
   bool constant_hessian;         // every row has the same hessian, and repeats are 1
-  double max_hessian_per_count;  // the largest quantised hessian per unit of count: count >= H / most_per_count
+  double max_hessian_per_count;  // the largest quantised hessian per unit of count: count >= H / max_hessian_per_count
 };
 
 }  // namespace sapwood

@@ -9,7 +9,7 @@ namespace sapwood {
 // With extra_trees a draw for each column of a node or a level picks the one candidate that is considered.
 SplitFinder::Steps SplitFinder::steps(int32_t id, int c, const ColumnHistogram& bins, Sums total, int64_t count) const {
   const double rows = (double)count * power_of_two(-in_.weights.shift);
-  const bool extra = in_.constraints.extra;
+  const bool extra = in_.constraints.extra_trees;
   const uint64_t random = extra ? draw(key(in_.seed, RANDOM_CUT, in_.tree, id), c) : 0;
   return categories_->steps(c, bins, total, rows, extra ? &random : nullptr);
 }

@@ -28,8 +28,8 @@ class Categories {
     bool is_candidate;
   };
 
-  Categories(const Limits& limits, const SplitConstraints& rules, const Scale& scale, const Penalty& plain)
-      : rules_(rules),
+  Categories(const Limits& limits, const SplitConstraints& constraints, const Scale& scale, const Penalty& plain)
+      : constraints_(constraints),
         max_onehot_(limits.max_cat_to_onehot),
         max_codes_(limits.max_cat_threshold),
         smooth_(limits.cat_smooth),
@@ -41,7 +41,7 @@ class Categories {
     with_cat_l2_.lambda = plain.lambda + limits.cat_l2 * h_scale(scale);
   }
 
-  bool is_onehot(int c, int n_bins) const { return n_bins <= max_onehot_ || rules_.one_by_one(c); }
+  bool is_onehot(int c, int n_bins) const { return n_bins <= max_onehot_ || constraints_.is_onehot(c); }
   const Penalty& penalty(int c, int n_bins) const { return is_onehot(c, n_bins) ? plain_ : with_cat_l2_; }
 
   // The steps of column c. rows: the weight of the rows in `total`; random: a draw that picks one size of sets, or null
@@ -163,7 +163,7 @@ class Categories {
     return front.best;
   }
 
-  const SplitConstraints& rules_;
+  const SplitConstraints& constraints_;
   const int max_onehot_, max_codes_;
   const double smooth_, min_group_, min_rows_, smooth_h_;
   const Penalty& plain_;

@@ -26,12 +26,7 @@ SortedColumns::SortedColumns(const Binned& b, int n_threads)
 }
 
 ExactGrowth::ExactGrowth(const GrowInput& in, TreeBuffers& buffers, SortedBuffers& sorted)
-    : GrowthCore(in, buffers),
-      q_(in.gradients),
-      w_(sorted),
-      k_(kernels()),
-      n_(in.sorted->n_rows),
-      words_(((size_t)n_ + 63) / 64) {
+    : GrowthCore(in, buffers), w_(sorted) {
   w_.scratch.resize(std::max<size_t>(w_.scratch.size(), in.n_threads));
   if (w_.goes_right.size() > 0) return;
   w_.goes_right = Memory(words_ * 8);

@@ -58,11 +58,11 @@ class ExactGrowth : public GrowthCore {
   Sums row(int64_t r) const;
   Sums sum(const SortedRows& s, int64_t begin, int64_t end) const;
 
-  const Gradients& q_;
+  const Gradients& q_ = in_.gradients;
   SortedBuffers& w_;
-  const Kernels& k_;
-  const int64_t n_;     // rows of the table
-  const size_t words_;  // of bits, one a row
+  const Kernels& k_ = kernels();
+  const int64_t n_ = in_.sorted->n_rows;         // rows of the table
+  const size_t words_ = ((size_t)n_ + 63) / 64;  // of bits, one a row
   std::vector<Candidate> found_;
 };
 

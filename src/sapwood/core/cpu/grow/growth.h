@@ -1,7 +1,6 @@
 // Growing trees: a frontier of nodes, and for each that is split: partition -> histogram -> reduce -> split search.
 #pragma once
 #include "cpu/grow/exact.h"
-#include "cpu/grow/leaf_sums.h"
 
 namespace sapwood {
 

@@ -1,28 +1,14 @@
 #include "cpu/grow/growth_core.h"
 
-#include "cpu/grow/leaf_sums.h"
 #include "cpu/rows/apply.h"
 
 namespace sapwood {
-namespace {
-std::vector<int> tree_columns(const GrowInput& in) {
+
+std::vector<int> GrowthCore::tree_columns(const GrowInput& in) {
   std::vector<int> all(in.binned.n_columns);
   for (int c = 0; c < in.binned.n_columns; c++) all[c] = c;
   return sample_columns(all, in.limits.colsample_bytree, key(in.seed, TREE_COLUMNS, in.tree, 0));
 }
-}  // namespace
-
-GrowthCore::GrowthCore(const GrowInput& in, TreeBuffers& buffers)
-    : in_(in),
-      b_(in.binned),
-      lim_(in.limits),
-      columns_(tree_columns(in)),
-      rows_(in, buffers.rows),
-      builder_(in, buffers.histograms, rows_, columns_),
-      counts_(in, buffers.root_counts, builder_, rows_, nodes_, columns_),
-      finder_(in, columns_, builder_, counts_),
-      level_(in, finder_, counts_, builder_),
-      masks_(leaves_by_masks(b_, in.weights, lim_)) {}
 
 // ------------------------------------------------------------------------------------------------------ nodes
 void GrowthCore::make_roots(const std::vector<int64_t>& prefix_ends) {
@@ -162,7 +148,7 @@ Tree GrowthCore::make_tree(const AllocateLeafIds& allocate, std::vector<double>&
   }
   const bool numbered = leaves.size() <= MAX_LEAF_IDS && (in_.sampled_rows == nullptr || masks_);
   LeafTotals total = sum_leaves(in_, rows_, nodes_, leaves, t, numbered ? allocate(leaves.size()) : LeafIds{}, masks_);
-  const double hs = h_scale(in_.gradients.fine_scale), unit = power_of_two(-in_.weights.shift);
+  const double hs = h_scale(in_.gradients.leaf_scale), unit = power_of_two(-in_.weights.shift);
   for (size_t i = n; i-- > 0;) {
     if (const int32_t left = t.left[i]; left != 0) {
       total.sums[i] = total.sums[left] + total.sums[left + 1];
@@ -211,14 +197,14 @@ std::vector<double> GrowthCore::steps(const std::vector<Sums>& sums, const std::
   std::vector<double> step(nodes_.size()), lambda(nodes_.size(), lim_.reg_lambda);
   const double smooth = lim_.path_smooth;
   for (size_t i = 0; i < nodes_.size(); i++) {  // parents come first and leave their step with their children
-    const double own = leaf_value(sums[i], in_.gradients.fine_scale, lambda[i], lim_.reg_alpha, lim_.max_delta_step),
+    const double own = leaf_value(sums[i], in_.gradients.leaf_scale, lambda[i], lim_.reg_alpha, lim_.max_delta_step),
                  above = step[i];
     step[i] = i == 0 || smooth == 0.0 ? own : (own * count[i] + above * smooth) / (count[i] + smooth);
     const int32_t left = nodes_[i].left;
     if (left == 0) continue;
     step[left] = step[left + 1] = step[i];
     const int c = nodes_[i].best.column;
-    if (nodes_[i].set >= 0 && b_.n_bins[c] > lim_.max_cat_to_onehot && !in_.constraints.one_by_one(c))
+    if (nodes_[i].set >= 0 && b_.n_bins[c] > lim_.max_cat_to_onehot && !in_.constraints.is_onehot(c))
       lambda[left] = lambda[left + 1] = lim_.reg_lambda + lim_.cat_l2;
   }
   return step;

@@ -3,9 +3,9 @@
 #pragma once
 #include <functional>
 
+#include "cpu/grow/leaf_sums.h"
 #include "cpu/grow/level_split.h"
 #include "cpu/grow/split_chooser.h"
-#include "records/tree.h"
 
 namespace sapwood {
 
@@ -21,7 +21,7 @@ using AllocateLeafIds = std::function<LeafIds(size_t n_leaves)>;
 
 class GrowthCore : public SplitChooser {
  public:
-  GrowthCore(const GrowInput& in, TreeBuffers& buffers);
+  GrowthCore(const GrowInput& in, TreeBuffers& buffers) : in_(in), buffers_(buffers) {}
 
   // One root, or (ordered boosting) several, whose rows end at prefix_ends; with their sums.
   void make_roots(const std::vector<int64_t>& prefix_ends);
@@ -56,15 +56,16 @@ class GrowthCore : public SplitChooser {
   void keep_best(const ChildHistograms& job, const Candidate& small, const Candidate& large);
 
   const GrowInput& in_;
-  const Binned& b_;
-  const Limits& lim_;
-  const std::vector<int> columns_;  // of this tree
-  NodeRows rows_;
-  HistogramBuilder builder_;
-  RowCounts counts_;
-  SplitFinder finder_;
-  LevelSearch level_;
+  TreeBuffers& buffers_;
+  const Binned& b_ = in_.binned;
+  const Limits& lim_ = in_.limits;
+  const std::vector<int> columns_ = tree_columns(in_);
   std::vector<Node> nodes_;
+  NodeRows rows_{in_, buffers_.rows};
+  HistogramBuilder builder_{in_, buffers_.histograms, rows_, columns_};
+  RowCounts counts_{in_, buffers_.root_counts, builder_, rows_, nodes_, columns_};
+  SplitFinder finder_{in_, columns_, builder_, counts_};
+  LevelSearch level_{in_, finder_, counts_, builder_};
   std::vector<ChildHistograms> jobs_;
 
  private:
@@ -74,6 +75,7 @@ class GrowthCore : public SplitChooser {
     int32_t number = -1;          // in the tree
   };
 
+  static std::vector<int> tree_columns(const GrowInput& in);
   int64_t count_of(const Node& n) const;
   void make_sets(const NodeIds& batch, bool search);
   void partition(const NodeIds& batch);
@@ -82,8 +84,8 @@ class GrowthCore : public SplitChooser {
   int32_t set_number(int32_t set, Tree& tree);
   std::vector<double> steps(const std::vector<Sums>& sums, const std::vector<double>& count) const;
 
-  const bool masks_;      // leaf ids are found by masks
-  bool one_root_ = true;  // nodes may be known by their path
+  const bool masks_ = leaves_by_masks(b_, in_.weights, lim_);  // leaf ids are found by masks
+  bool one_root_ = true;                                       // nodes may be known by their path
   std::vector<Set> sets_;
   std::vector<Split> splits_;    // of the batch that is partitioned, over slot codes
   std::vector<uint64_t> fused_;  // their sets of slot codes

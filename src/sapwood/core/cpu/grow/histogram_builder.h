@@ -34,14 +34,7 @@ class HistogramBuilder {
  public:
   HistogramBuilder(const GrowInput& in, HistogramBuffers& buffers, const NodeRows& rows,
                    const std::vector<int>& columns)
-      : b_(in.binned),
-        l_(in.binned.layout),
-        q_(in.gradients),
-        weights_(in.weights),
-        rows_(rows),
-        n_threads_(in.n_threads),
-        w_(buffers),
-        k_(kernels()) {
+      : in_(in), rows_(rows), w_(buffers) {
     w_.workers.resize(std::max<size_t>(w_.workers.size(), in.n_threads));
     for (const Slot& s : l_.slots) slot_codes_.push_back(s.n_codes);
     std::vector<uint8_t> wanted(n_slots(), 0);
@@ -321,14 +314,15 @@ class HistogramBuilder {
   }
 
  private:
-  const Binned& b_;
-  const Layout& l_;
-  const Gradients& q_;
-  const RowWeights& weights_;
+  const GrowInput& in_;
   const NodeRows& rows_;
-  int n_threads_;
   HistogramBuffers& w_;
-  const Kernels& k_;
+  const Binned& b_ = in_.binned;
+  const Layout& l_ = b_.layout;
+  const Gradients& q_ = in_.gradients;
+  const RowWeights& weights_ = in_.weights;
+  const int n_threads_ = in_.n_threads;
+  const Kernels& k_ = kernels();
   std::vector<int> slot_codes_;    // (slots)
   std::vector<int> active_slots_;  // the slots of the tree's columns, and those in the same tiles: what histograms hold
   std::vector<Segment> strips_;

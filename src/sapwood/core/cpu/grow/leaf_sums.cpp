@@ -37,13 +37,13 @@ void sum_by_masks(const GrowInput& in, const Tree& t, uint8_t* leaf, LeafTotals&
         kernels().find_leaves(planes.data(), (size_t)at, m.nodes.data(), (int)m.nodes.size(), m.n_bits,
                               mine.reach.data(), ids + (at - first));
       memcpy(leaf + s.first + first, ids, (size_t)(end - first));
-      LeafSumArgs a{ids,      nullptr, (int32_t)first, q.fine_listed, q.fine + s.first + first, (int)(end - first),
+      LeafSumArgs a{ids,      nullptr, (int32_t)first, q.leaf_gathered, q.leaf + s.first + first, (int)(end - first),
                     mine.sums};
       if (rows != nullptr) {
         const auto from = std::lower_bound(rows->begin(), rows->end(), (int32_t)first),
                    to = std::lower_bound(from, rows->end(), (int32_t)end);
         a.rows = rows->data() + (from - rows->begin()), a.n = (int)(to - from);
-        if (a.gathered) a.q = q.fine + s.first + (from - rows->begin());
+        if (a.gathered) a.q = q.leaf + s.first + (from - rows->begin());
       }
       kernels().sum_by_leaf(a);
     });
@@ -70,7 +70,7 @@ void write_ids(Id* out, const Piece& p, const int32_t* rows) {
 
 void sum_piece(const GrowInput& in, const int32_t* rows, Piece& p) {
   const int64_t first = in.binned.shards[p.s.shard].first, n = p.s.end - p.s.begin;
-  const Pair* q = in.gradients.fine + first;
+  const Pair* q = in.gradients.leaf + first;
   if (!in.weights.given) {
     for (int64_t i = 0; i < n; i++) {
       const Pair& x = q[rows == nullptr ? p.s.begin + i : rows[i]];

@@ -30,7 +30,7 @@ class LevelSearch {
   };
 
   LevelSearch(const GrowInput& in, SplitFinder& finder, RowCounts& counts, const HistogramBuilder& builder)
-      : in_(in), b_(in.binned), lim_(in.limits), k_(kernels()), finder_(finder), counts_(counts), builder_(builder) {}
+      : in_(in), finder_(finder), counts_(counts), builder_(builder) {}
 
   // False: no split is worth it.
   bool find(std::vector<Node>& nodes, const NodeIds& level) {
@@ -172,7 +172,7 @@ class LevelSearch {
     for (size_t b = 0; b < right_norm2.size(); b++) right[b] = cosine_score({right[b], right_norm2[b]});
     for (size_t b = 0; b < left_norm2.size(); b++) left[b] = cosine_score({left[b], left_norm2[b]});
     int first = 0, last = n_right - 1;
-    if (in_.constraints.extra) {
+    if (in_.constraints.extra_trees) {
       std::vector<const Node*> all;
       for (const int32_t id : level) all.push_back(&nodes[id]);
       last = finder_.random_bin(all, level[0], c), first = std::max(last, 0);
@@ -187,9 +187,9 @@ class LevelSearch {
   Sums sum_of(const Node& n, int c, const std::vector<int32_t>& codes) const;
 
   const GrowInput& in_;
-  const Binned& b_;
-  const Limits& lim_;
-  const Kernels& k_;
+  const Binned& b_ = in_.binned;
+  const Limits& lim_ = in_.limits;
+  const Kernels& k_ = kernels();
   SplitFinder& finder_;
   RowCounts& counts_;
   const HistogramBuilder& builder_;

@@ -55,14 +55,7 @@ class Lockstep : public SplitChooser {
   using Steps = SplitFinder::Steps;
 
   Lockstep(Outputs& outputs, const std::vector<GrowInput>& in, int n_threads)
-      : g_(outputs),
-        in_(in[0]),
-        b_(in_.binned),
-        lim_(in_.limits),
-        n_threads_(n_threads),
-        scales_(outputs, in),
-        ranker_(in_.preference, scales_.noise_scale, scales_.gain_scale, in_.seed, in_.tree),
-        counts_rows_(lim_.min_samples_leaf > 1.0) {}
+      : g_(outputs), in_(in[0]), n_threads_(n_threads), scales_(outputs, in) {}
 
   virtual NodeIds members(const NodeIds& batch) const = 0;
   virtual NodeIds expand(const NodeIds& batch, bool more) = 0;  // splits them; the children
@@ -175,12 +168,12 @@ class Lockstep : public SplitChooser {
 
   Outputs& g_;
   const GrowInput& in_;
-  const Binned& b_;
-  const Limits& lim_;
+  const Binned& b_ = in_.binned;
+  const Limits& lim_ = in_.limits;
   const int n_threads_;
   const OutputScales scales_;
-  SplitRanker ranker_;
-  const bool counts_rows_;
+  SplitRanker ranker_{in_.preference, scales_.noise_scale, scales_.gain_scale, in_.seed, in_.tree};
+  const bool counts_rows_ = lim_.min_samples_leaf > 1.0;
 
  private:
   std::vector<double> rank_;  // by node

@@ -128,7 +128,7 @@ class MultiOutputGrowth : public Lockstep {  // a node has the same id in each g
       if (limited) veto({id}, c, by, right, left);
     if (!category) {
       int first = 0, last = (int)right.size() - 1;
-      if (in_.constraints.extra) {
+      if (in_.constraints.extra_trees) {
         std::vector<const Node*> all;
         for (const int32_t id : ids) all.push_back(&nodes(0)[id]);
         last = finder(0).random_bin(all, ids[0], c), first = std::max(last, 0);

@@ -27,22 +27,22 @@ class NodeConstraints {
     bool empty = false;                      // without rows, as nodes of symmetric trees may be
   };
 
-  NodeConstraints(const SplitConstraints& rules, const Binned& binned, const Penalty& penalty)
-      : rules_(rules), b_(binned), penalty_(penalty), bounds_(1) {
-    if (!rules.forced.empty()) bounds_[0].forced = 0;
+  NodeConstraints(const SplitConstraints& given, const Binned& binned, const Penalty& penalty)
+      : given_(given), b_(binned), penalty_(penalty), bounds_(1) {
+    if (!given.forced.empty()) bounds_[0].forced = 0;
   }
 
-  bool monotone() const { return !rules_.direction.empty(); }
-  bool grouped() const { return !rules_.groups.empty(); }
+  bool monotone() const { return !given_.monotone.empty(); }
+  bool grouped() const { return !given_.groups.empty(); }
   const NodeBounds& operator[](int32_t id) const { return bounds_[id]; }
   const Forced* forced(int32_t id) const {
-    return bounds_[id].forced < 0 ? nullptr : &rules_.forced[bounds_[id].forced];
+    return bounds_[id].forced < 0 ? nullptr : &given_.forced[bounds_[id].forced];
   }
 
   double score(Sums s, int32_t id) const { return score_at(s, penalty_, weight(s, id)); }
   void bind(int32_t id, int column, ScoreRule& rule) const {  // sets what monotone constraints demand of a scan
     rule.bounded = true, rule.low = bounds_[id].low, rule.high = bounds_[id].high;
-    if (!b_.is_category[column]) rule.direction = rules_.direction[column], rule.free_bin = b_.n_bins[column] - 1;
+    if (!b_.is_category[column]) rule.direction = given_.monotone[column], rule.free_bin = b_.n_bins[column] - 1;
   }
 
   // Those of these columns that share an interaction group with the node's whole path.
@@ -50,7 +50,7 @@ class NodeConstraints {
     if (!grouped() || bounds_[id].groups.empty()) return columns;
     std::vector<uint8_t> may(b_.n_columns, 0);
     for (const int32_t g : bounds_[id].groups)
-      for (const int32_t c : rules_.groups[g]) may[c] = 1;
+      for (const int32_t c : given_.groups[g]) may[c] = 1;
     std::vector<int> kept;
     for (const int c : columns)
       if (may[c]) kept.push_back(c);
@@ -64,9 +64,9 @@ class NodeConstraints {
     const int c = n.best.column;
     const Forced* f = n.rank == INF ? forced(id) : nullptr;
     l.forced = f != nullptr ? f->left : -1, r.forced = f != nullptr ? f->right : -1;
-    if (grouped()) l.groups = r.groups = intersect(l.groups, rules_.groups_of[c]);
+    if (grouped()) l.groups = r.groups = intersect(l.groups, given_.groups_of[c]);
     if (monotone()) bound(n, id, l, r);
-    if (rules_.intermediate) box(n, right, l, r);
+    if (given_.intermediate) box(n, right, l, r);
     bounds_[n.left] = std::move(l), bounds_[n.left + 1] = std::move(r);
   }
 
@@ -89,7 +89,7 @@ class NodeConstraints {
 
   // Bounds by midpoints, for leaves at the end and for the nodes of a level: values clipped to them are in the right order.
   void finalise_bounds(const std::vector<int32_t>& leaves) {
-    if (!rules_.intermediate) return;  // they are midpoints already
+    if (!given_.intermediate) return;  // they are midpoints already
     std::vector<int32_t> full;
     for (const int32_t i : leaves) {
       bounds_[i].low = -INF, bounds_[i].high = INF;
@@ -105,7 +105,7 @@ class NodeConstraints {
 
   // Leaves without rows get values between the bounds that other leaves set: 0 where it lies there.
   void fill_empty_leaves(const std::vector<int32_t>& leaves, std::vector<double>& value) const {
-    if (!rules_.intermediate) return;
+    if (!given_.intermediate) return;
     for (size_t k = 0; k < leaves.size(); k++) {
       if (!bounds_[leaves[k]].empty) continue;
       double low = -INF, high = INF;
@@ -120,7 +120,7 @@ class NodeConstraints {
 
  private:
   // The cut that parts values from missing ones has no direction.
-  int direction(int column, int bin) const { return bin == b_.n_bins[column] - 1 ? 0 : rules_.direction[column]; }
+  int direction(int column, int bin) const { return bin == b_.n_bins[column] - 1 ? 0 : given_.monotone[column]; }
 
   double weight(Sums s, int32_t id) const { return bounded_weight(s, penalty_, bounds_[id].low, bounds_[id].high); }
 
@@ -134,8 +134,8 @@ class NodeConstraints {
     if (d == 0 || l.empty || r.empty) return;  // a side without rows bounds no node
     NodeBounds &below = d > 0 ? l : r, &above = d > 0 ? r : l;
     const double middle = 0.5 * (l.out + r.out);
-    below.high = rules_.intermediate ? above.out : middle;
-    above.low = rules_.intermediate ? below.out : middle;
+    below.high = given_.intermediate ? above.out : middle;
+    above.low = given_.intermediate ? below.out : middle;
   }
 
   void box(const Node& n, const uint64_t* right, NodeBounds& l, NodeBounds& r) const {
@@ -183,7 +183,7 @@ class NodeConstraints {
       }
       if (!overlap(*x, *y)) {
         const bool values = x->low <= x->high && y->low <= y->high;
-        const int o = values ? rules_.direction[x->column] * (x->high < y->low ? -1 : 1) : 0;
+        const int o = values ? given_.monotone[x->column] * (x->high < y->low ? -1 : 1) : 0;
         if (o == 0 || o == -found) return 0;
         found = o;
       }
@@ -192,7 +192,7 @@ class NodeConstraints {
     return found;
   }
 
-  const SplitConstraints& rules_;
+  const SplitConstraints& given_;
   const Binned& b_;
   const Penalty& penalty_;
   std::vector<NodeBounds> bounds_;  // by node

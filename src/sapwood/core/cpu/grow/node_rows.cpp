@@ -13,16 +13,6 @@ constexpr int MIN_LEAVE_RATIO =
     4;  // rows stay in place while a split moves at most 1/4 of them, and 1/4 of the root's is left
 }  // namespace
 
-NodeRows::NodeRows(const GrowInput& in, RowBuffers& buffers)
-    : in_(in),
-      b_(in.binned),
-      q_(in.gradients),
-      sampled_(in.sampled_rows),
-      w_(buffers),
-      k_(kernels()),
-      travel_(q_.packed != nullptr && in.sorted == nullptr),
-      may_stay_(in.sorted == nullptr && in.reduce() == nullptr) {}
-
 std::vector<Node> NodeRows::make_roots(const std::vector<int64_t>& prefix_ends) {
   w_.lists.resize(b_.shards.size());
   w_.in_place.active = false;

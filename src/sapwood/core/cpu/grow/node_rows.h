@@ -25,7 +25,7 @@ struct RowBuffers {  // what NodeRows keeps from tree to tree
 
 class NodeRows {
  public:
-  NodeRows(const GrowInput& in, RowBuffers& buffers);
+  NodeRows(const GrowInput& in, RowBuffers& buffers) : in_(in), w_(buffers) {}
 
   // The root; or several, where root k has the rows before prefix_ends[k] and behind the root before it (one shard only).
   std::vector<Node> make_roots(const std::vector<int64_t>& prefix_ends);
@@ -67,7 +67,7 @@ class NodeRows {
   };
 
   // Whether the root's gradients are read where the rounds keep them: list 1 must not overwrite them while rows stay there.
-  bool root_in_place() const { return sampled_ == nullptr || q_.listed; }
+  bool root_in_place() const { return sampled_ == nullptr || q_.gathered; }
   int32_t* packed_list(int shard, int buffer) const {
     const RowBuffers::Lists& lists = w_.lists[shard];
     if (buffer == 1 && w_.in_place.active && root_in_place()) return lists.spare.as<int32_t>();
@@ -85,13 +85,14 @@ class NodeRows {
   void take_out(const PartitionTask& task, const std::vector<Node>& nodes, const PartitionArgs& a) const;
 
   const GrowInput& in_;
-  const Binned& b_;
-  const Gradients& q_;
-  const std::vector<std::vector<int32_t>>* sampled_;
   RowBuffers& w_;
-  const Kernels& k_;
-  const bool travel_;     // gradients do, with their rows
-  bool may_stay_;      // the root's rows, in place; not where other holders decide which child is the smaller one
+  const Binned& b_ = in_.binned;
+  const Gradients& q_ = in_.gradients;
+  const std::vector<std::vector<int32_t>>* sampled_ = in_.sampled_rows;
+  const Kernels& k_ = kernels();
+  const bool travel_ = q_.packed != nullptr && in_.sorted == nullptr;  // gradients do, with their rows
+  // The root's rows may stay in place; not where other holders decide which child is the smaller one.
+  bool may_stay_ = in_.sorted == nullptr && in_.reduce() == nullptr;
   std::vector<PartitionTask> tasks_;
 };
 

@@ -20,14 +20,7 @@ class RowCounts {
  public:
   RowCounts(const GrowInput& in, RootCounts& root, HistogramBuilder& builder, const NodeRows& rows,
             const std::vector<Node>& nodes, const std::vector<int>& columns)
-      : b_(in.binned),
-        weights_(in.weights),
-        all_rows_(in.sampled_rows == nullptr),
-        root_(root),
-        builder_(builder),
-        rows_(rows),
-        nodes_(nodes),
-        columns_(columns) {}
+      : in_(in), root_(root), builder_(builder), rows_(rows), nodes_(nodes), columns_(columns) {}
 
   // Rows of a node by code of a column, the missing code last; what they count for, where there are weights. `room` may be
   // used to hold them. The column's slot and those before `last` belong to the calling worker; 0: no slot does.
@@ -180,9 +173,10 @@ class RowCounts {
       }
   }
 
-  const Binned& b_;
-  const RowWeights& weights_;
-  const bool all_rows_;
+  const GrowInput& in_;
+  const Binned& b_ = in_.binned;
+  const RowWeights& weights_ = in_.weights;
+  const bool all_rows_ = in_.sampled_rows == nullptr;
   RootCounts& root_;
   HistogramBuilder& builder_;
   const NodeRows& rows_;

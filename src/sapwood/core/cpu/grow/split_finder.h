@@ -30,19 +30,7 @@ class SplitFinder {
   using Steps = std::vector<Categories::Step>;
 
   SplitFinder(const GrowInput& in, const std::vector<int>& columns, const HistogramBuilder& builder, RowCounts& counts)
-      : in_(in),
-        b_(in.binned),
-        q_(in.gradients),
-        lim_(in.limits),
-        k_(kernels()),
-        builder_(builder),
-        counts_(counts),
-        columns_(columns),
-        by_slot_(columns),
-        gain_scale_(h_scale(q_.scale) / (g_scale(q_.scale) * g_scale(q_.scale))),
-        constraints_(in.constraints, in.binned, penalty_),
-        ranker_(in.preference, in.noise_scale, gain_scale_, in.seed, in.tree),
-        constrained_(in.constraints.any()) {
+      : in_(in), builder_(builder), counts_(counts), columns_(columns), by_slot_(columns) {
     b_.layout.by_slot(by_slot_);
     const double gs = g_scale(q_.scale), hs = h_scale(q_.scale);
     penalty_.lambda = lim_.reg_lambda * hs, penalty_.alpha = lim_.reg_alpha * gs,
@@ -271,7 +259,7 @@ class SplitFinder {
       if (found.column == c) return found;
     }
     int first = 0, last = bins.n - 1;
-    if (in_.constraints.extra) first = last = random_bin({&n}, id, c);
+    if (in_.constraints.extra_trees) first = last = random_bin({&n}, id, c);
     return scan_bins(n, c, bins, rule, best, first, last, count);
   }
 
@@ -299,10 +287,10 @@ class SplitFinder {
                       std::span<const int64_t> count) const;
 
   const GrowInput& in_;
-  const Binned& b_;
-  const Gradients& q_;
-  const Limits& lim_;
-  const Kernels& k_;
+  const Binned& b_ = in_.binned;
+  const Gradients& q_ = in_.gradients;
+  const Limits& lim_ = in_.limits;
+  const Kernels& k_ = kernels();
   const HistogramBuilder& builder_;
   RowCounts& counts_;
   const std::vector<int>& columns_;
@@ -310,13 +298,13 @@ class SplitFinder {
   bool has_sparse_ = false;   // some columns of the table are sparse
   std::vector<int> runs_;     // by place in by_slot_: find_runs
   Penalty penalty_;
-  const double gain_scale_;
+  const double gain_scale_ = h_scale(q_.scale) / (g_scale(q_.scale) * g_scale(q_.scale));
   double min_count_ = 1;
   double min_rows_ = 2;  // of a node that can be split
   bool counts_rows_ = false;
-  NodeConstraints constraints_;
-  SplitRanker ranker_;
-  const bool constrained_;
+  NodeConstraints constraints_{in_.constraints, b_, penalty_};
+  SplitRanker ranker_{in_.preference, in_.noise_scale, gain_scale_, in_.seed, in_.tree};
+  const bool constrained_ = in_.constraints.any();
   std::vector<std::vector<int>> allowed_;  // by node, where levels or nodes have columns of their own
   std::optional<Categories> categories_;
 };

@@ -228,11 +228,11 @@ Gradients search_gradients(const RowState& s, const RowSample& sample, const Qua
   const bool narrow = q.is_narrow[output], integral = !s.weights.given || s.weights.whole;
   const WidePairs& from = q.of(sample);
   const Scale& low = from.narrow[output];
-  g.scale = narrow ? low : Scale{WIDE, low.g, low.h}, g.fine_scale = from.wide[output];
-  g.listed = sample.gathered, g.fine_listed = leaf_gathered;
-  g.fine = leaf_gathered ? from.leaf_pairs.as<Pair>() + at : leaf_pairs_by_row(s, sample, q, output);
+  g.scale = narrow ? low : Scale{WIDE, low.g, low.h}, g.leaf_scale = from.wide[output];
+  g.gathered = sample.gathered, g.leaf_gathered = leaf_gathered;
+  g.leaf = leaf_gathered ? from.leaf_pairs.as<Pair>() + at : leaf_pairs_by_row(s, sample, q, output);
   g.packed = narrow && !s.repeated() ? q.search_packed.as<int32_t>() + at : nullptr;
-  const Pair* wide = q.own_search_hessians() ? from.search_pairs.as<Pair>() + at : g.fine;
+  const Pair* wide = q.own_search_hessians() ? from.search_pairs.as<Pair>() + at : g.leaf;
   const Pair* coarse = narrow && s.repeated() ? q.search_pairs_narrow.as<Pair>() + at : nullptr;
   g.search = narrow ? coarse : wide;
   g.constant_hessian = (q.constant_hessian || q.unit_search || q.unit_leaf) && integral && !sample.reweighted;
