@@ -1,5 +1,4 @@
 // Sums, draws and functions that are the same on every machine.
-#include "bind/arrays.h"
 #include "bind/reduce.h"
 #include "cpu/data/weights.h"
 #include "cpu/rows/exact_sum.h"
@@ -8,25 +7,28 @@
 namespace sapwood {
 namespace {
 
-double py_exact_sum(Doubles values, std::optional<Doubles> weight, int n_threads) {
+double py_exact_sum(Doubles values, std::optional<Doubles> weight, int n_threads, nb::object reduce) {
   const int64_t n = (int64_t)values.shape(0);
   const double* w = weights_of(weight, n);
   for (int64_t i = 0; i < n; i++)
     if (!(values.data()[i] - values.data()[i] == 0.0)) refuse("only finite values can be summed");
   threads_of(n_threads);
-  return without_gil([&] { return exact_sum(values.data(), w, n, n_threads); });
+  const std::shared_ptr<const Reduce> holders = reduce_of(reduce);
+  return without_gil([&] { return exact_sum(values.data(), w, n, n_threads, holders.get()); });
 }
 
-double py_weight_sum(Doubles weight, int n_threads) {
-  weights_of(weight, (int64_t)weight.shape(0));
-  return without_gil([&] { return weight_sum(weight.data(), (int64_t)weight.shape(0), threads_of(n_threads)); });
+double py_weight_sum(Doubles weight, int n_threads, nb::object reduce) {
+  const int64_t n = (int64_t)weight.shape(0);
+  weights_of(weight, n), threads_of(n_threads);
+  const std::shared_ptr<const Reduce> holders = reduce_of(reduce);
+  return without_gil([&] { return weight_sum(weight.data(), n, n_threads, holders.get()); });
 }
 
 nb::tuple py_integer_weights(Doubles weight, nb::object reduce) {
   const int64_t n = (int64_t)weight.shape(0);
+  const double* given = weights_of(weight, n);
   const std::shared_ptr<const Reduce> holders = reduce_of(reduce);
-  const double* values = weights_of(weight, n);
-  RowWeights w = without_gil([&] { return RowWeights(values, n, holders.get()); });
+  RowWeights w = without_gil([&] { return RowWeights(given, n, holders.get()); });
   return nb::make_tuple(array(std::move(w.repeats)), w.whole, w.shift);
 }
 
@@ -56,8 +58,10 @@ nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
 }  // namespace
 
 void bind_math(nb::module_& m) {
-  m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1);
-  m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1);
+  m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1,
+        nb::arg("reduce").none() = nb::none());
+  m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1,
+        nb::arg("reduce").none() = nb::none());
   m.def("integer_weights", py_integer_weights, nb::arg("weight"), nb::arg("reduce").none() = nb::none());
   m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
   m.def("math", py_math, nb::arg("name"), nb::arg("x"));
