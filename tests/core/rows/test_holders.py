@@ -62,14 +62,12 @@ class Task:
         self.leaf = rng.integers(N_LEAVES, size=n).astype(np.int32)
 
     def trainer(self, rows: slice, holder: Holder | None, n_threads: int = 2) -> _core.Trainer:
-        """A trainer of some rows, in two chunks."""
+        """A trainer of some rows, in two chunks where there are two rows."""
         middle = (rows.start + rows.stop) // 2
+        chunks = [part for part in (slice(rows.start, middle), slice(middle, rows.stop)) if part.start < part.stop]
+        positions = [] if holder is None else [part.start for part in chunks]
         binned = _core.Binned(
-            [self.X[rows.start : middle], self.X[middle : rows.stop]],
-            self.cuts,
-            n_threads,
-            reduce=holder,
-            positions=[rows.start, middle],
+            [self.X[part] for part in chunks], self.cuts, n_threads, reduce=holder, positions=positions
         )
         weight = None if self.weight is None else np.ascontiguousarray(self.weight[rows])
         label = np.ascontiguousarray(self.label[rows])[None]
