@@ -8,24 +8,24 @@
 namespace sapwood {
 namespace {
 
-constexpr int FUSED_CODES = 256;  // of a slot at most: a byte
+constexpr int FUSED_CODES = 256;  // maximum codes of a fused slot: a byte
 
-// A column of n codes joins a slot of p: one update a row less, and so many more sums in every node, which are unfolded besides.
-// Measured (benchmarks/slots.py) with 63 leaves: two columns of 16 values are faster together from 14,000 rows on, eight of two
-// values from 2,500; 16 sums stand for the call.
+// Whether a column of n codes should join a slot of p codes. It saves one update per row; it costs more sums in every
+// node, and their marginals. Measured (benchmarks/slots.py) with 63 leaves: two columns of 16 values are faster in one
+// slot from 14,000 rows on, eight columns of 2 values from 2,500. The cost of a call is taken as 16 sums.
 bool pays(int p, int n, int64_t n_rows) { return (int64_t)(p * n - p - n + 16) * 64 <= n_rows; }
 
 uint32_t codes_of(int c, const std::vector<int>& n_bins, const std::vector<uint8_t>& missing) {
   return (uint32_t)n_bins[c] + (missing[c] ? 1 : 0);
 }
 
-// Columns with few codes into as few slots as a greedy order gives: the largest first, each into the first slot that has room.
+// Greedy packing of columns with few codes: the largest first, each into the first slot that has room.
 void pack(std::vector<int> few, const std::vector<int>& n_bins, const std::vector<uint8_t>& missing, int64_t n_rows,
           std::vector<Slot>& slots) {
   auto n_codes = [&](int c) { return (int)codes_of(c, n_bins, missing); };
   std::stable_sort(few.begin(), few.end(), [&](int a, int b) { return n_codes(a) > n_codes(b); });
   const size_t first = slots.size();
-  std::vector<std::set<size_t>> open(FUSED_CODES + 1);  // slots with room, by how many codes they have
+  std::vector<std::set<size_t>> open(FUSED_CODES + 1);  // slots with room, by their number of codes
   for (const int c : few) {
     const int n = n_codes(c);
     size_t at = slots.size();
@@ -47,7 +47,7 @@ size_t padded(size_t n) { return (n + 7) / 8 * 8; }  // scans read eight sums at
 size_t sums_of(const Slot& s) {
   if (s.code_bytes == 1) return HIST_STRIDE;
   const size_t n = padded((size_t)s.n_codes);
-  return n * 8 % 2048 == 0 ? n + 8 : n;  // as HIST_STRIDE: no aliases in the L1 cache
+  return n * 8 % 2048 == 0 ? n + 8 : n;  // as HIST_STRIDE: avoids aliases in the L1 cache
 }
 
 void add_groups(Layout& l, int first, int last, int most) {

@@ -1,10 +1,11 @@
-// Slots: where the codes of columns lie, and where their sums do. Logical columns stay what splits, rules and samples speak of.
-// Enters: how many codes every column has. Leaves: slots, groups of slots side by side, places in a histogram.
+// Layout: in which slot the codes of each column are stored, and where the slot's sums are in a histogram. Splits,
+// constraints and samples always name columns, never slots.
+// Enters: the number of codes of every column. Leaves: slots, groups of slots side by side, places in a histogram.
 //
 //   column     | 0   | 1 | 2 | 3      | 4 |
 //   codes      | 256 | 2 | 3 | 20,000 | 4 |
-//   slot       | 0: c0 | 1: c1 + 2 c2 + 6 c4 | 2: c3, in 16 bits |      one update a row serves columns 1, 2 and 4
-//   histogram  | slot 0: 264 | slot 1: 264 | slot 2: 20,008 | sums of columns 1, 2 and 4, unfolded from slot 1: 8 each |
+//   slot       | 0: c0 | 1: c1 + 2 c2 + 6 c4 | 2: c3, in 16 bits |      one update per row serves columns 1, 2, 4
+//   histogram  | slot 0: 264 | slot 1: 264 | slot 2: 20,008 | sums of columns 1, 2, 4, marginals of slot 1: 8 each |
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -13,24 +14,25 @@
 
 namespace sapwood {
 
-struct Member {  // how a slot holds a column: the column's code is slot code / step % n,
+struct Member {  // how a slot holds a column: the column's code is slot code / step % n in a fused slot;
   int slot = 0;
   uint32_t step = 1, n = 0;
-  uint32_t first = 0;     // or where it shares the slot: slot code - first, if that is one of its n codes,
-  int default_code = -1;  // else the usual code
+  uint32_t first = 0;     // in a bundle or row lists it is slot code - first, if that is one of its n codes,
+  int default_code = -1;  // else default_code
 };
 
-struct
-    BundlePlan {  // thin columns (thin.h) in one slot: a bundle, no two of which have unusual codes in a row; or lists
+// Sparse columns (sparse_columns.h) in one slot: a bundle if no two of them differ from their default code in a row,
+// else row lists.
+struct BundlePlan {
   std::vector<int> columns;
   bool lists = false;
 };
 
 struct Slot {
-  std::vector<int> columns;  // its members, by falling step; a single one's codes are the slot's
+  std::vector<int> columns;  // its members, by falling step; a single member's codes are the slot's codes
   int n_codes;
-  size_t code_bytes;    // 1 or 2; 4 in exact tables; 0 of lists, which have any number of codes in a row
-  bool shared = false;  // by thin columns: their codes lie one after the other
+  size_t code_bytes;    // 1 or 2; 4 in exact tables; 0: row lists, with any number of codes per row
+  bool shared = false;  // by sparse columns: their codes follow each other
   bool fused() const { return columns.size() > 1 && !shared; }
   bool lists() const { return code_bytes == 0; }
 };
@@ -43,14 +45,14 @@ struct Group {  // slots first .. first + width - 1 side by side, rows `stride` 
 struct Layout {
   std::vector<Slot> slots;      // those of a byte first
   std::vector<Member> members;  // (columns)
-  std::vector<Group> groups;    // of slots; none in exact tables, which have no histograms
+  std::vector<Group> groups;    // of slots; empty in exact tables, which have no histograms
   size_t row_bytes = 0;         // over all groups
-  bool wide = false;            // some slot takes more than a byte, or is lists
-  int first_list = 0;           // slots from here on are lists
+  bool wide = false;            // some slot takes more than a byte, or has row lists
+  int first_list = 0;           // slots from here on have row lists
   bool in_order = true;         // slot k holds column k
   // Places in a histogram, in sums:
   std::vector<size_t> slot_at;    // (slots)
-  std::vector<size_t> column_at;  // (columns) its slot's, or of what is unfolded from it
+  std::vector<size_t> column_at;  // (columns) that of its slot, or of its marginal sums
   size_t n_slot_sums = 0, n_sums = 0;
 
   const Slot& slot_of(int column) const { return slots[members[column].slot]; }
@@ -70,10 +72,10 @@ struct Layout {
 
 constexpr int MAX_MEMBERS = 8;  // of a slot: 2^8 codes
 
-bool may_fuse(int n_bins, int64_t n_rows);  // whether a column has few enough bins to share a slot by product
+bool may_fuse(int n_bins, int64_t n_rows);  // whether a column has few enough bins for a fused slot
 
-// n_bins, missing, usual (columns): bins of values, whether some are missing, and thin.h. n_rows: the more, the more sharing by product
-// pays; 0: none. exact: a table for trees that look at every value.
+// n_bins, missing, default_code (columns): bins of values, whether some are missing, and see sparse_columns.h. n_rows:
+// the more rows, the more slots are fused; 0: none. exact: a table for exact trees.
 Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing,
                const std::vector<int>& default_code, const std::vector<BundlePlan>& shares, int64_t n_rows, bool exact);
 
