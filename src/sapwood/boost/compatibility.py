@@ -145,13 +145,13 @@ def check_bins(params: Mapping[str, Any], given: Mapping[str, Any], data: Datase
 
 def _width(data: Dataset, max_bins: int, min_samples_bin: int) -> tuple[int, int] | None:
     """What the bins of a column depend on (NUMERICS 3); None where every value has its own."""
-    if data.n_rows <= max_bins or len(data.categories) == data.n_columns:
+    rows = data.n_total
+    if rows <= max_bins or len(data.categories) == data.n_columns:
         return None
-    rows = data.n_rows
-    if data.weight is not None:
-        counts, whole, _ = host.integer_weights(data.weight)
+    if (weight := data.of_all_holders(data.weight)) is not None:
+        counts, whole, _ = host.integer_weights(weight)
         rows = int(counts.sum()) if whole else int(np.count_nonzero(counts))
-    rows = int(rows * min(1.0, SAMPLE / data.n_rows))
+    rows = int(rows * min(1.0, SAMPLE / data.n_total))
     return max_bins, min(max_bins, max(128, rows // min_samples_bin))
 
 
@@ -296,6 +296,7 @@ SOFTMAX = Condition("objective='softmax' with multi_strategy='multi_output_tree'
                     lambda f: (f.objective.name, f.params["multi_strategy"]) == ("softmax", "multi_output_tree"))
 BY_GRADIENT = Condition("sampling=" + " or ".join(repr(name) for name, of in SAMPLERS.items() if of["by_gradient"]),
                         lambda f: SAMPLERS[f.params["sampling"]]["by_gradient"])
+DEALT = Condition("rows dealt to several holders", lambda f: f.data.reduce is not None)
 SMOOTH = Condition("path_smooth", lambda f: f.params["path_smooth"] not in ("auto", 0), "path_smooth")
 NOT_SMOOTH = ("path_smooth={p[path_smooth]:g} needs leaves of one Newton step, plain boosting, no pruning and no "
               "ordered statistics.")
@@ -433,6 +434,19 @@ TABLE: list[Row] = [
         "category_encoding={p[category_encoding]!r} cannot go on from init_model: it knows more of its training rows "
         "than the trees do; choose category_encoding='partition'."),
     *no(STATISTICS, SMOOTH, NOT_SMOOTH),
+    # Rows dealt to several holders
+    *no(DEALT, EXACT,
+        "tree_method='exact' sorts all rows, which are dealt to several holders; use tree_method='hist'."),
+    *no(DEALT, ORDERED,
+        "boosting='ordered' needs one order of all rows, which are dealt to several holders; choose boosting='plain'."),
+    *no(DEALT, STATISTICS,
+        "category_encoding={p[category_encoding]!r} needs one order of all rows, which are dealt to several holders; "
+        "choose category_encoding='partition'."),
+    *no(DEALT, OWN, "objective {f.objective.name!r} is your own, and sees the rows of one holder only; choose one by "
+                    "its name."),
+    *no(DEALT, Condition("your own metric", lambda f: any(callable(one) for one in np.atleast_1d(
+        np.array(f.params["eval_metric"], object)))),
+        "eval_metric has a function, which sees the rows of one holder only; choose metrics by their names."),
     # Trees of several outputs
     *need(JOINT, SOFTMAX,
           "leaf_estimation='joint' is for objective='softmax' with multi_strategy='multi_output_tree'; use 'newton'."),

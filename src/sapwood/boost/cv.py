@@ -67,11 +67,7 @@ def cv(
     spec = make_spec(params, data, callbacks, watched=True, in_cv=True)
     data = class_weight.with_class_weight(data, spec.factor)
     splits.check_fold_words(folds is None, spec.classes, data.group, stratified=stratified, shuffle=shuffle)
-    if folds is None:
-        fold = splits.folds(spec.params["random_state"], n_folds, data.n_rows, spec.classes, data.group)
-        masks = [(fold == which, fold == which) for which in range(n_folds)]
-    else:
-        masks = splits.given_folds(folds, data)
+    masks = splits.folds_of(spec.params, data, spec.classes, n_folds, folds)
     sessions = [Session(spec, data, held, measured) for held, measured in masks]
     std: dict[str, list[float]] = {one.name: [] for one in spec.metrics}
     history: History = {}
@@ -86,6 +82,6 @@ def cv(
         return {"cv": means}
 
     rounds = zip(*(session.rounds() for session in sessions), strict=True)
-    best = run(spec, rounds, evaluate, history, None)
+    best = run(spec, rounds, evaluate, history, None, data.reduce)
     lists = {f"{name}_{what}": of[name] for name in std for what, of in (("mean", history["cv"]), ("std", std))}
     return {name: np.array(values[:best]) for name, values in lists.items()}

@@ -20,9 +20,11 @@ from sapwood.boost.round.evaluation import EvalRows, EvalSet, HeldOutRows, measu
 from sapwood.boost.round.training import Floats, Step, Training
 from sapwood.boost.spec import TrainSpec
 from sapwood.data.dataset import Dataset
+from sapwood.data.dealt import total
 from sapwood.device import Trainer
 from sapwood.errors import DataError
 from sapwood.model.booster import Booster
+from sapwood.reduce import Reduce
 
 History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
 Mask = NDArray[np.bool_]
@@ -69,8 +71,10 @@ class Session:
         """Train, round after round."""
         params, rows = self.spec.params, (self.spec.label, self._weight)
         eval_rows = list(self.eval_rows.values())
+        data, weight = self.data, self._weight
+        n_live = total(data.reduce, data.n_rows if weight is None else int(np.count_nonzero(weight)))
         training = Training(
-            self.trainer, params, self.spec.leaf_plan, rows, eval_rows, self.data.values, self.encoded, self.data
+            self.trainer, params, self.spec.leaf_plan, rows, eval_rows, data.values, self.encoded, data, n_live
         )  # fmt: skip
         loops = {"plain": plain.boost, "ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}
         several = params["boosting"] == "plain" and params["n_parallel_trees"] > 1
@@ -94,7 +98,7 @@ class Session:
         growth.configure_splits(trainer, spec.params, data.feature_names, data.categories, data.cuts, used)
         if data.values is not None:
             trainer.set_table(data.values)
-        sampling.prepare(trainer, spec.params, spec.classes, data.group)
+        sampling.prepare(trainer, spec.params, data, spec.classes)
         if model is not None:
             base = np.asarray(model.base)
         else:
@@ -118,7 +122,7 @@ class Session:
             weights: Sequence[float],
         ) -> None:
             growth.configure_splits(grower, spec.params, names, categories, cuts, weights=weights)
-            sampling.prepare(grower, spec.params, spec.classes, data.group)
+            sampling.prepare(grower, spec.params, data, spec.classes)
 
         return encoded_training.EncodedTraining(
             data, spec.params, spec.leaf_plan, spec.label, self._weight, self.trainer.scores(), prepare
@@ -131,11 +135,12 @@ def run(
     evaluate: Callable[[Any], dict[str, dict[str, float]]],
     history: History,
     build: Callable[[], Booster] | None,
+    reduce: Reduce | None,
 ) -> int | None:
     """Train until the rounds end or a callback stops them; the number of rounds to keep, None for all.
 
     ``evaluate`` takes in a round and measures it, ``history`` is filled, ``build`` makes the booster so far for
-    callbacks.
+    callbacks. A callback of one holder stops all of them.
     """
     params = MappingProxyType(spec.params)
     for index, step in zip(spec.rounds, rounds, strict=False):
@@ -144,9 +149,8 @@ def run(
             for one, value in values.items():
                 history.setdefault(name, {}).setdefault(one, []).append(value)
         last = index == spec.rounds[-1]
-        if spec.callbacks and stops(
-            spec.callbacks, Round(index, params, spec.metrics, measured, last, history, build)
-        ):  # fmt: skip
+        view = Round(index, params, spec.metrics, measured, last, history, build)
+        if spec.callbacks and total(reduce, stops(spec.callbacks, view)):
             break
     best = [getattr(callback, "best_round", None) for callback in spec.callbacks]
     return min((rounds for rounds in best if rounds is not None), default=None)
@@ -157,6 +161,6 @@ def _weight_without(held: Mask | None, data: Dataset) -> Floats | None:
     if held is None:
         return data.weight
     weight = np.where(held, 0.0, 1.0 if data.weight is None else data.weight)
-    if not weight.any():
+    if not total(data.reduce, int(np.count_nonzero(weight))):
         raise DataError("no row of positive weight is left to train on; check the weights, or hold out fewer rows.")
     return weight

@@ -79,7 +79,8 @@ def make_spec(
     assert data.label is not None
     plan = derive(params, given, goal, data, init_model, n_outputs, watched, in_cv)
     classes = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
-    factor = class_weight.factors(params["class_weight"], classes, data.weight, max(2, n_outputs))
+    all_classes, weight = data.of_all_holders(classes), data.of_all_holders(data.weight)
+    factor = class_weight.factors(params["class_weight"], all_classes, weight, max(2, n_outputs))
     n_threads = threads(params["n_jobs"])
     return TrainSpec(
         params, goal, plan, data.label, classes, factor, metrics, watching, n_outputs, n_threads, init_model
@@ -159,7 +160,7 @@ def check_data(
         columns = [data.feature_names[column] for column in data.categories]
         for name in [name for name in params[what] if name not in columns] if isinstance(params[what], dict) else ():
             raise ParameterError(f"{what} names {name!r}, which is not a categorical column; leave it out.")
-    n_outputs = _outputs(params, goal, data.label, init_model)
+    n_outputs = _outputs(params, goal, data.of_all_holders(data.label), init_model)
     if data.init_score is not None and data.init_score.shape[1] != n_outputs:
         raise DataError(
             f"init_score has {data.init_score.shape[1]} columns; objective={goal.name!r} needs {n_outputs} here."
@@ -188,7 +189,7 @@ def derive(
     if isinstance(params["learning_rate"], str):  # "auto"
         watched = watched or params["early_stopping_rounds"] is not None
         params["learning_rate"] = auto_learning_rate.automatic(
-            goal.name, data.n_rows, params["n_estimators"], watched, params["start"] == "auto"
+            goal.name, data.n_total, params["n_estimators"], watched, params["start"] == "auto"
         )
     first, rates = 0 if init_model is None else init_model.n_rounds, params["learning_rate"]
     if isinstance(rates, list) and len(rates) < first + params["n_estimators"]:

@@ -20,7 +20,21 @@ HOLDOUT, FOLDS = 6, 7  # purposes of a draw
 def holdout_of(params: Mapping[str, Any], data: Dataset, classes: NDArray[np.float64] | None) -> NDArray[np.bool_]:
     """Mark the training rows that early stopping holds out, as resolved parameters say."""
     seed, fraction, last = (params[name] for name in ("random_state", "validation_fraction", "has_time"))
-    return holdout(seed, fraction, data.n_rows, data.weight, classes, data.group, last=last)
+    weight, by_class = data.of_all_holders(data.weight), data.of_all_holders(classes)
+    return data.of_this_holder(holdout(seed, fraction, data.n_total, weight, by_class, data.group, last=last))
+
+
+def folds_of(
+    params: Mapping[str, Any], data: Dataset, classes: NDArray[np.float64] | None, n_folds: int, given: Any
+) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Masks of every fold: the rows that it is not trained on, and those that it is measured on."""
+    if given is not None:
+        masks = given_folds(given, data)
+    else:
+        by_class = data.of_all_holders(classes)
+        fold = folds(params["random_state"], n_folds, data.n_total, by_class, data.group)
+        masks = [(fold == which, fold == which) for which in range(n_folds)]
+    return [(data.of_this_holder(held), data.of_this_holder(measured)) for held, measured in masks]
 
 
 def holdout(
@@ -182,21 +196,22 @@ def given_folds(folds: Any, data: Dataset) -> list[tuple[NDArray[np.bool_], NDAr
     Returns
     -------
     list of ((n_rows) bool, (n_rows) bool)
-        For each fold the rows that it is not trained on, and those that it is measured on.
+        For each fold the rows that it is not trained on, and those that it is measured on; of all holders' rows.
     """
+    n_rows = data.n_total
     if hasattr(folds, "split"):
-        folds = folds.split(np.zeros((data.n_rows, 1)), data.label, data.group)
+        folds = folds.split(np.zeros((n_rows, 1)), data.of_all_holders(data.label), data.group)
     if not isinstance(folds, Iterable):
         raise ParameterError(f"folds={folds!r} is neither a list of pairs (train, test) nor has it a split method.")
     found = []
     for at, pair in enumerate(folds):
         try:
             train, test = (np.asarray(rows) for rows in pair)
-            masks = np.ones(data.n_rows, np.bool_), np.zeros(data.n_rows, np.bool_)
+            masks = np.ones(n_rows, np.bool_), np.zeros(n_rows, np.bool_)
             masks[0][train], masks[1][test] = False, True
         except (TypeError, ValueError, IndexError) as cause:
             raise ParameterError(
-                f"fold {at} is no pair (train, test) of positions of {data.n_rows} rows: {cause}."
+                f"fold {at} is no pair (train, test) of positions of {n_rows} rows: {cause}."
             ) from cause
         if masks[0].all() or not masks[1].any() or (masks[1] & ~masks[0]).any():
             raise ParameterError(f"fold {at} trains on no row, measures none, or has a row in both parts.")

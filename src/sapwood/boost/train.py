@@ -14,7 +14,7 @@ import numpy as np
 from sapwood import objective
 from sapwood.boost import class_weight, splits
 from sapwood.boost.round.callback import Callback
-from sapwood.boost.round.training import Step
+from sapwood.boost.round.training import Floats, Step
 from sapwood.boost.round.tree_store import TreeStore
 from sapwood.boost.session import History, Session, run
 from sapwood.boost.spec import TrainSpec, make_spec, merge_arguments
@@ -88,9 +88,9 @@ def train(
         trees = store.trees(store.n_rounds if best_round is None else best_round - spec.rounds.start)
         return _booster(session, trees, best_round, fingerprint(), history)
 
-    booster = build(run(spec, session.rounds(), evaluate, history, build))
-    if data.n_rows > 1:
-        _warn_of_no_split(booster, spec)
+    booster = build(run(spec, session.rounds(), evaluate, history, build, data.reduce))
+    if data.n_total > 1:
+        _warn_of_no_split(booster, spec, data.of_all_holders(spec.classes))
     return booster
 
 
@@ -122,12 +122,12 @@ def _booster(session: Session, trees: Trees, best_round: int | None, fingerprint
     )
 
 
-def _warn_of_no_split(booster: Booster, spec: TrainSpec) -> None:
+def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None) -> None:
     """Say so where there is but one class, or min_child_weight alone forbade every split."""
     trees, least = booster.trees, spec.params["min_child_weight"]
     if trees.n_nodes > trees.n_trees:
         return
-    if spec.classes is not None and (spec.classes == spec.classes[0]).all():
+    if classes is not None and (classes == classes[0]).all():
         warnings.warn(
             "all rows are of one class: there is nothing to tell apart, and every prediction is the same.",
             UserWarning,
@@ -178,4 +178,4 @@ def _check_sets(sets: Mapping[str, Dataset], data: Dataset, spec: TrainSpec) -> 
             )
         if (one.init_score is None) != (data.init_score is None):
             raise DataError(f"validation set {name!r} and the training data must both have an init_score, or neither.")
-        objective.outputs(spec.objective, one.label, spec.n_outputs)
+        objective.outputs(spec.objective, one.of_all_holders(one.label), spec.n_outputs)

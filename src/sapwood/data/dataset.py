@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from sapwood.params import peers
 from sapwood.params.types import DEVICES
 from sapwood.reduce import Reduce
 
+Vector = TypeVar("Vector", bound=NDArray[Any] | None)
 LARGE = 1 << 22  # cells from which threads share the work of a digest
 FIXED_BY_DATASET = (*BIN_PARAMS, "categorical_features")  # parameters of a training that are arguments here
 BY_RECIPE = ("max_bins", "min_samples_bin")  # those that a recipe may set
@@ -380,6 +381,17 @@ class Dataset:
             return np.arange(self.n_rows)
         sizes = self.binned.chunk_sizes
         return np.concatenate([np.arange(at, at + n) for at, n in zip(self.positions, sizes, strict=True)])
+
+    def of_all_holders(self, mine: Vector) -> Vector:
+        """A vector over the rows of all holders, given its values for the rows of this one; None stays None."""
+        if mine is None or self.reduce is None:
+            return mine
+        whole: Any = dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes).whole(mine)
+        return whole  # type: ignore[no-any-return]
+
+    def of_this_holder(self, whole: NDArray[Any]) -> NDArray[Any]:
+        """The values for the rows of this holder, of a vector over the rows of all holders."""
+        return whole if self.reduce is None else whole[self.global_rows]
 
     def with_weight(self, weight: NDArray[np.float64]) -> "Dataset":
         """The same rows in the same bins under other weights.

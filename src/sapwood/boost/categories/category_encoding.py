@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.dataset import Dataset
+from sapwood.data.dealt import total
 from sapwood.params.constraints import encodings
 
 # Columns of 4 to 64 rows a category lost 1 to 22 % of the loss by statistics, those of 140 and more gained up to 4 %;
@@ -39,7 +40,7 @@ def choose_encoding(params: Mapping[str, Any], data: Dataset, countable: bool, s
         Without 'auto'.
     """
     asked: Given = params["category_encoding"]
-    n_rows = data.n_rows if data.weight is None else int(np.count_nonzero(data.weight))
+    n_rows = data.n_total if data.weight is None else total(data.reduce, int(np.count_nonzero(data.weight)))
     many = min(VERY_MANY, max(MANY, n_rows / ROWS_EACH))
     other = ("ordered" if countable else "onehot") if shared else "partition"
     best = {

@@ -158,7 +158,7 @@ def finish_tree(
         trainer.relabel_leaves(output, number, _leaf_values(tree))
     if plan.by_validation:
         assert judge is not None
-        gone = prune.by_validation(tree, *_judged(trainer, output, tree, rate, plan, judge))
+        gone = prune.by_validation(tree, *_judged(trainer, output, tree, rate, plan, judge), judge.reduce)
         tree, number = prune.cut(tree, gone)
         trainer.relabel_leaves(output, number, _leaf_values(tree))
     value = _leaf_values(tree)

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data.dealt import total
 from sapwood.device import Tree
+from sapwood.reduce import Reduce
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -73,7 +75,9 @@ def weakest_links(tree: Tree, alpha: float) -> Mask:
         gone[weakest] = True
 
 
-def by_validation(tree: Tree, step: Floats, node: NDArray[np.int32], loss: Callable[[Floats], Floats]) -> Mask:
+def by_validation(
+    tree: Tree, step: Floats, node: NDArray[np.int32], loss: Callable[[Floats], Floats], reduce: Reduce | None = None
+) -> Mask:
     """Reduced-error pruning (Quinlan 1987): a split stays only if it lowers the loss of unseen rows.
 
     Parameters
@@ -86,6 +90,8 @@ def by_validation(tree: Tree, step: Floats, node: NDArray[np.int32], loss: Calla
         The leaf that each unseen row comes to.
     loss : callable
         The loss of the rows, by weight, after adding (n_rows) steps to their scores.
+    reduce : Reduce, optional
+        Over the holders of the unseen rows.
 
     Returns
     -------
@@ -100,16 +106,21 @@ def by_validation(tree: Tree, step: Floats, node: NDArray[np.int32], loss: Calla
         left
     )  # loss of each node's rows if it were a leaf: integers, whose sum does not depend on the order of rows
     at, rows, unit = node.copy(), np.arange(len(node)), None
-    while len(rows):
+    n_rows = total(reduce, len(node))
+    while total(reduce, len(rows)):
         steps = np.zeros(len(node))
         steps[rows] = step[at[rows]]
         losses = loss(steps)
         if unit is None:  # scale that leaves room for the sum over all rows
-            top = float(np.abs(losses).max(initial=0.0))
-            unit = 2.0 ** (50 - int(np.frexp(top)[1]) - len(node).bit_length())
+            top = np.abs(losses).max(initial=0.0, keepdims=True)
+            if reduce is not None:
+                reduce.max(top.view(np.uint64))  # the bits of numbers from 0 upwards are in their order
+            unit = 2.0 ** (50 - int(np.frexp(top[0])[1]) - n_rows.bit_length())
         q = np.rint(np.minimum(losses[rows] * unit, 2.0**55)).astype(np.int64)
         sums = np.zeros(len(left), np.int64)
         np.add.at(sums, at[rows], q)
+        if reduce is not None:
+            reduce.sum(sums)
         own = [mine + int(more) for mine, more in zip(own, sums, strict=True)]
         rows = rows[at[rows] > 0]
         at[rows] = parent[at[rows]]

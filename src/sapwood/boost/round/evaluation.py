@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from sapwood.boost.categories.combinations import Found, Sources, extended
 from sapwood.boost.leaves import linear
 from sapwood.data.dataset import Dataset
+from sapwood.data.dealt import total
 from sapwood.device import Trainer
 from sapwood.errors import DataError, DivergedError
 from sapwood.metric import Metric
 from sapwood.model.trees import Trees
 from sapwood.objective import Objective
+from sapwood.reduce import Reduce
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +28,7 @@ class EvalRows(Protocol):
 
     label: Floats
     weight: Floats | None
+    reduce: Reduce | None  # over the holders of the rows
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
         """Add a new tree to the scores."""
@@ -60,7 +63,7 @@ class EvalSet:
 
     def __init__(self, data: Dataset, scores: Floats, n_threads: int, encoded: Combines | None = None) -> None:
         assert data.label is not None
-        self.label, self.weight, self.values = data.label, data.weight, data.values
+        self.label, self.weight, self.values, self.reduce = data.label, data.weight, data.values, data.reduce
         self._data, self._scores, self._n_threads = data, scores, n_threads
         self._whole, self._encoded = data, encoded  # with combinations
         self._place: dict[Sources, int] = {}  # of their columns
@@ -104,7 +107,7 @@ class HeldOutRows:
         assert data.label is not None
         self.label = data.label[rows]
         self.weight = None if data.weight is None else data.weight[rows]
-        self._data, self._trainer, self._rows = data, trainer, rows
+        self._data, self._trainer, self._rows, self.reduce = data, trainer, rows, data.reduce
         self._scores: Floats | None = None  # those of the trainer, unless replaced
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
@@ -126,8 +129,10 @@ class HeldOutRows:
 def measure(rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
     """Every metric of the rows, by name."""
     prediction = objective.predict(np.ascontiguousarray(rows.scores().T), n_threads)
+    if rows.reduce is not None and total(rows.reduce, not np.isfinite(prediction).all()):
+        raise DivergedError("some predictions of the validation rows are")  # on all holders
     try:
-        return {metric.name: metric(rows.label, prediction, rows.weight) for metric in metrics}
+        return {metric.name: metric(rows.label, prediction, rows.weight, rows.reduce) for metric in metrics}
     except ValueError as cause:
         if not np.isfinite(prediction).all():
             raise DivergedError("some predictions of the validation rows are") from cause

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data.dataset import Dataset
 from sapwood.device import Trainer, host
 from sapwood.errors import ParameterError, suggest
 from sapwood.params import rates
@@ -32,8 +33,8 @@ def check(params: Mapping[str, Any]) -> None:
 def prepare(
     trainer: Trainer,
     params: Mapping[str, Any],
+    data: Dataset,
     classes: NDArray[np.float64] | None,
-    group: NDArray[np.int32] | None,
 ) -> None:
     """Configure the sampler of a trainer.
 
@@ -43,21 +44,21 @@ def prepare(
         The rows.
     params : mapping
         Resolved parameters that `check` let pass.
+    data : Dataset
+        The rows.
     classes : (n_rows) float64, optional
         The class of every row, where labels are classes.
-    group : (n_rows) int32, optional
-        The group of every row.
     """
     name, by_class, share = params["sampling"], params["subsample_by_class"], None
     if by_class is not None:
         assert classes is not None
-        place = {class_name(one): one for one in np.unique(classes)}
+        place = {class_name(one): one for one in np.unique(data.of_all_holders(classes))}
         share = np.full(len(classes), params["subsample"])
         for one, part in by_class.items():
             if one not in place:
                 raise ParameterError(f"subsample_by_class has a class {one!r}; {suggest(one, place)}")
             share[classes == place[one]] = part
-    unit = group if params["sampling_unit"] == "group" else None
+    unit = data.group if params["sampling_unit"] == "group" else None
     fields = {field: params[field] for field in SAMPLERS[name]["fields"]}
     if fields.get("mvs_reg") == "auto":
         fields["mvs_reg"] = -1.0

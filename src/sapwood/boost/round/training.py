@@ -48,6 +48,8 @@ class Training:
         What trees grow on, if not on the columns of the data.
     data : Dataset, optional
         The training rows, where splits are chosen by models of some of them.
+    n_live : int
+        Rows of positive weight, of all holders; random_strength depends on it.
     """
 
     trainer: Trainer
@@ -58,15 +60,11 @@ class Training:
     values: NDArray[Any] | None = None
     encoded: EncodedTraining | None = None
     data: Dataset | None = None
+    n_live: int = 1
 
     @cached_property
     def _limits(self) -> tuple[str, dict[str, float]]:
         return growth.limits(self.params, self.leaf_plan.path_smooth)
-
-    @cached_property
-    def _n_live(self) -> int:
-        label, weight = self.rows
-        return len(label) if weight is None else int(np.count_nonzero(weight))
 
     @property
     def growers(self) -> Sequence[Trainer]:
@@ -116,7 +114,7 @@ class Training:
         objective.gradients(plan.objective, grower, self.params, index, *self.rows)
         sampling.draw_rows(grower, self.params, index, plan.rate, copy)
         limits = {**limits, "learning_rate": 1.0 if plan.refits else rate}
-        strength = growth.random_strength(self.params, index, rate, self._n_live)
+        strength = growth.random_strength(self.params, index, rate, self.n_live)
         together = self.params["multi_strategy"] == "multi_output_tree"
         trees = grower.grow(policy, limits, seed, number * plan.n_outputs, strength, together, ends)
         if models is not None:

@@ -1,0 +1,144 @@
+"""Rows dealt to several holders give the bytes of one holder: every task of the registry, or a refusal in words."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sapwood
+from law.holders import Holder, run
+from law.rows import Rows, numbers
+from law.tasks import TASKS, rows_of, train
+from sapwood import Booster, Dataset
+from sapwood.errors import ParameterError
+
+Deal = Callable[[int, int], list[list[slice]]]  # rows and holders -> the chunks of each holder
+
+
+def uneven(n_rows: int, n_holders: int) -> list[list[slice]]:
+    """One range each, in the proportions 1 : 2 : 3 : ..."""
+    ends = [n_rows * k * (k + 1) // (n_holders * (n_holders + 1)) for k in range(n_holders + 1)]
+    return [[slice(a, b)] for a, b in pairwise(ends)]
+
+
+def interleaved(n_rows: int, n_holders: int) -> list[list[slice]]:
+    """Holder k has chunks k, k + n, ..."""
+    ends = [n_rows * k // (3 * n_holders) for k in range(3 * n_holders + 1)]
+    chunks = [slice(a, b) for a, b in pairwise(ends)]
+    return [chunks[k::n_holders] for k in range(n_holders)]
+
+
+def hold(holder: Holder, rows: Rows, mine: list[slice], **arguments: Any) -> Dataset:
+    """The data set of one holder."""
+    X, y, w = rows
+    parts = [(X[one], y[one], None if w is None else w[one]) for one in mine]
+    return Dataset.dealt(parts, holder, [one.start for one in mine], **arguments)
+
+
+def dealt(rows: Rows, params: dict[str, Any], data: dict[str, Any], n: int, deal: Deal) -> bytes:
+    """The bytes of the model that n holders train; all of them have the same."""
+    chunks = deal(len(rows[1]), n)
+
+    def train(holder: Holder) -> bytes:
+        return sapwood.train({**params, "n_jobs": 1}, hold(holder, rows, chunks[holder.rank], **data)).to_bytes()
+
+    found = run(n, train)
+    assert len(set(found)) == 1
+    return found[0]
+
+
+DEALS: list[tuple[int, Deal]] = [(2, uneven), (3, uneven), (5, uneven), (3, interleaved)]
+ORDER_OF_ROWS = ("ordered", "both")  # encodings that need one order of all rows
+
+
+def refused(name: str) -> bool:
+    """Whether a task needs one order of all rows, or sorts them."""
+    params, data = TASKS[name].params, TASKS[name].data
+    statistics = params.get("category_encoding") in ORDER_OF_ROWS or name.startswith("auto-")
+    return params.get("boosting") == "ordered" or data.get("tree_method") == "exact" or statistics
+
+
+def every_deal() -> pytest.MarkDecorator:
+    """Every task with every deal; by day one deal for each task, in turn."""
+    params = []
+    for at, (name, task) in enumerate(TASKS.items()):
+        for nth, (n, deal) in enumerate(DEALS):
+            marks = () if task.daily and nth == at % len(DEALS) else pytest.mark.nightly
+            params.append(pytest.param(name, n, deal, marks=marks, id=f"{name}-{n}-{deal.__name__}"))
+    return pytest.mark.parametrize(("name", "n", "deal"), params)
+
+
+@pytest.mark.filterwarnings("ignore:sampling='goss' takes all rows")
+@every_deal()
+def test_holders(name: str, n: int, deal: Deal) -> None:
+    task, rows = TASKS[name], rows_of(name)
+    if refused(name):
+        with pytest.raises(ParameterError, match="dealt to several holders"):
+            dealt(rows, {**task.params}, {**task.data}, n, deal)
+    else:
+        assert dealt(rows, {**task.params}, {**task.data}, n, deal) == train(name, 1).to_bytes()
+
+
+SMALL = {"n_estimators": 12, "max_depth": 3, "learning_rate": 0.5}
+EVALUATED: dict[str, dict[str, Any]] = {
+    "stopping": {"early_stopping_rounds": 2},
+    "classes": {"early_stopping_rounds": 2, "objective": "softmax", "eval_metric": ["logloss", "auc", "accuracy"]},
+    "pruned": {"early_stopping_rounds": 3, "objective": "logistic", "prune_by_validation": True},
+    "rate": {"learning_rate": "auto", "objective": "logistic"},
+    "by class": {"objective": "logistic", "subsample_by_class": {0: 0.5}, "class_weight": "sqrt_balanced"},
+    "random strength": {"random_strength": 1.0, "recipe": "catboost"},
+}
+
+
+@pytest.mark.parametrize("n", [2, 5])
+@pytest.mark.parametrize("kind", EVALUATED)
+def test_what_boosting_decides(kind: str, n: int) -> None:
+    params = {**SMALL, **EVALUATED[kind]}
+    rows = numbers(params.get("objective", "squared_error"), 900, "real")
+    whole = sapwood.train({**params, "n_jobs": 1}, Dataset(*rows))
+    assert dealt(rows, params, {}, n, interleaved) == whole.to_bytes()
+
+
+def test_validation_sets_and_folds() -> None:
+    rows, more = numbers("logistic", 900, "whole"), numbers("logistic", 500)
+    params = {**SMALL, "objective": "logistic", "eval_metric": ["logloss", "auc"], "n_jobs": 1}
+    data = Dataset(*rows)
+    model = sapwood.train(params, data, valid=Dataset(*more, reference=data), early_stopping_rounds=2)
+    measured = sapwood.cv(params, data, n_folds=4)
+
+    def train(holder: Holder) -> tuple[Booster, dict[str, Any]]:
+        mine = hold(holder, rows, interleaved(900, holder.size)[holder.rank])
+        valid = hold(holder, more, uneven(500, holder.size)[holder.rank], reference=mine)
+        found = sapwood.train(params, mine, valid=valid, early_stopping_rounds=2)
+        return found, sapwood.cv(params, mine, n_folds=4)
+
+    for found, by_fold in run(3, train):
+        assert found.to_bytes() == model.to_bytes() and found.history == model.history
+        for name, values in measured.items():
+            np.testing.assert_array_equal(by_fold[name], values)
+
+
+def test_a_callback_of_one_holder_stops_all() -> None:
+    rows = numbers("squared_error", 300)
+
+    def train(holder: Holder) -> int:
+        data = hold(holder, rows, uneven(300, holder.size)[holder.rank])
+        stop = (lambda view: view.index == 4) if holder.rank == 1 else (lambda view: False)
+        return sapwood.train({**SMALL, "n_jobs": 1}, data, callbacks=[stop]).n_rounds
+
+    assert run(3, train) == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"boosting": "ordered"}, "boosting='ordered' needs one order of all rows"),
+        ({"objective": lambda y, score: (score - y, np.ones_like(y))}, "is your own, and sees the rows of one holder"),
+        ({"eval_metric": lambda y, p: 0.0, "early_stopping_rounds": 2}, "eval_metric has a function"),
+    ],
+)
+def test_refusals(params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        dealt(numbers("squared_error", 300), params, {}, 2, uneven)
