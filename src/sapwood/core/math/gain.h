@@ -31,8 +31,8 @@ inline double split_score(Sums l, Sums r, const Penalty& p) {
   return ((tl * tl) * br + (tr * tr) * bl) / (bl * br);
 }
 
-// The cosine score of a step is dot / sqrt(norm2): its cosine with the negative gradients, up to their norm. The parts of
-// both sides are added.
+// The cosine score of a step is dot / sqrt(norm2): its cosine with the negative gradients, up to their norm. The parts
+// of both sides are added.
 struct CosineParts {
   double dot = 0, norm2 = 0;
 };

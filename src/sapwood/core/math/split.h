@@ -55,8 +55,8 @@ inline bool better(const Candidate& a, const Candidate& b) {  // across columns;
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-// The candidates of one column, in the order that decides ties (the first of equals wins): at every cut the missing values
-// go left, then right; without missing values only right. The last cut parts values from missing ones.
+// The candidates of one column, in the order that decides ties (the first of equals wins): at every cut the missing
+// values go left, then right; without missing values only right. The last cut separates values from missing ones.
 // at(bin) -> Sums; consider(left, bin, missing_left) for the cuts first .. last
 template <class At, class Consider>
 inline void for_each_candidate(int first, int last, int n_bins, Sums missing, const At& at, Consider&& consider) {
@@ -72,7 +72,7 @@ inline void for_each_candidate(int first, int last, int n_bins, Sums missing, co
   if (any_missing && last == n_bins - 1) consider(l + at(n_bins - 1), n_bins - 1, false);
 }
 
-// The same order over scores that are there already: right, left (cuts) by the side of missing values. -> best(score, cut, missing_left)
+// The same order over known scores, right and left (cuts) by the side of missing values: take(score, cut, missing_left).
 template <class Take>
 inline void for_each_score(int first, int last, const double* right, const double* left, int n_left, Take&& take) {
   for (int b = first; b <= last; b++) {
