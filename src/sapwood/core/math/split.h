@@ -72,7 +72,7 @@ inline void for_each_candidate(int first, int last, int n_bins, Sums missing, co
   if (any_missing && last == n_bins - 1) consider(l + at(n_bins - 1), n_bins - 1, false);
 }
 
-// The same order over known scores, right and left (cuts) by the side of missing values: take(score, cut, missing_left).
+// The same order over known scores; right and left (cuts) by the side of missing values; take(score, cut, missing_left)
 template <class Take>
 inline void for_each_score(int first, int last, const double* right, const double* left, int n_left, Take&& take) {
   for (int b = first; b <= last; b++) {
