@@ -338,6 +338,14 @@ def integer_weights(weight: Floats, reduce: Reduce | None = None) -> tuple[Ints,
 def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], Bytes | Ints] | None:
     """Sorted distinct values of a numeric array and every element's index among them; None beyond `limit` of them."""
 
+# Purposes of the draws that Python makes, of core/math/hash.h.
+HOLDOUT: int
+FOLDS: int
+DROPS: int
+TURN: int
+PERMUTE: int
+SAGE: int
+
 def draw(seed: int, purpose: int, a: int, b: int, n: int) -> NDArray[np.uint64]:
     """draw(key(seed, purpose, a, b), i) for i = 0 .. n - 1 (NUMERICS 1)."""
 

@@ -14,8 +14,6 @@ from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 from sapwood.params.types import Flag, is_integer
 
-HOLDOUT, FOLDS = 6, 7  # purposes of a draw
-
 
 def holdout_of(params: Mapping[str, Any], data: Dataset, classes: NDArray[np.float64] | None) -> NDArray[np.bool_]:
     """Mark the training rows that early stopping holds out, as resolved parameters say."""
@@ -75,7 +73,7 @@ def holdout(
     count = max(1, int(fraction * len(candidates) + 0.5))
 
     def draw(n: int) -> NDArray[Any]:
-        return np.arange(n)[::-1] if last else host.draw(seed, HOLDOUT, 0, 0, n)
+        return np.arange(n)[::-1] if last else host.draw(seed, host.HOLDOUT, 0, 0, n)
 
     if group is not None:
         sizes = np.bincount(group[candidates], minlength=int(group.max()) + 1)
@@ -148,7 +146,7 @@ def folds(
         raise ParameterError(f"n_folds={n_folds!r} {wrong}; choose 2..{n_rows}.")
     fold = np.empty(n_rows, np.int64)
     by_class = np.zeros(n_rows) if classes is None else classes
-    fold[np.lexsort((host.draw(seed, FOLDS, 0, 0, n_rows), by_class))] = np.arange(n_rows) % n_folds
+    fold[np.lexsort((host.draw(seed, host.FOLDS, 0, 0, n_rows), by_class))] = np.arange(n_rows) % n_folds
     return fold
 
 

@@ -4,7 +4,13 @@ In: names, seeds, arrays. Out: facts, draws, arrays.
 """
 
 from sapwood._core import (
+    DROPS,
     EVERY_VALUE,
+    FOLDS,
+    HOLDOUT,
+    PERMUTE,
+    SAGE,
+    TURN,
     combine,
     cuts,
     distinct,
@@ -27,24 +33,7 @@ from sapwood._core import (
 )
 
 __all__ = [
-    "EVERY_VALUE",
-    "combine",
-    "cuts",
-    "distinct",
-    "draw",
-    "encode",
-    "evaluate",
-    "exact_sum",
-    "growers",
-    "hash_order",
-    "integer_weights",
-    "isa",
-    "linear_values",
-    "link",
-    "math",
-    "n_workers",
-    "objectives",
-    "samplers",
-    "set_isa",
-    "weight_sum",
-]
+    "DROPS", "EVERY_VALUE", "FOLDS", "HOLDOUT", "PERMUTE", "SAGE", "TURN", "combine", "cuts", "distinct", "draw",
+    "encode", "evaluate", "exact_sum", "growers", "hash_order", "integer_weights", "isa", "linear_values", "link",
+    "math", "n_workers", "objectives", "samplers", "set_isa", "weight_sum",
+]  # fmt: skip

@@ -12,7 +12,7 @@ from sapwood.errors import DataError, ParameterError
 @pytest.mark.parametrize(("n_rows", "fraction", "count"), [(10, 0.1, 1), (10, 0.25, 3), (3, 0.01, 1), (1000, 0.3, 300)])
 def test_as_many_rows_as_asked_for_are_held_out(n_rows: int, fraction: float, count: int) -> None:
     mask = splits.holdout(5, fraction, n_rows)
-    draws = host.draw(5, splits.HOLDOUT, 0, 0, n_rows)
+    draws = host.draw(5, host.HOLDOUT, 0, 0, n_rows)
     assert mask.sum() == count and draws[mask].max() < draws[~mask].min()
 
 

@@ -17,7 +17,6 @@ from sapwood.boost.round.training import Floats, Step, Training
 from sapwood.device import Tree, host
 from sapwood.device.threads import threads
 
-DROPS = 16  # purpose of a draw
 DRAW_RANGE = 2.0**64  # draws are below
 
 
@@ -92,13 +91,13 @@ def drop(params: Mapping[str, Any], index: int, weights: Floats) -> NDArray[np.i
         Rounds, rising.
     """
     n, seed = len(weights), params["random_state"]
-    skip, one = host.draw(seed, DROPS, index, 1, 2).tolist()
+    skip, one = host.draw(seed, host.DROPS, index, 1, 2).tolist()
     if n == 0 or skip < params["skip_drop"] * DRAW_RANGE:
         return np.empty(0, np.intp)
     max_drop = n if params["max_drop"] is None else params["max_drop"]
     share = np.ones(n) if params["sample_type"] == "uniform" else n * weights / _total(weights)
     limits = min(params["rate_drop"], max_drop / n) * share * DRAW_RANGE
-    chosen = [i for i, at in enumerate(host.draw(seed, DROPS, index, 0, n).tolist()) if at < limits[i]]
+    chosen = [i for i, at in enumerate(host.draw(seed, host.DROPS, index, 0, n).tolist()) if at < limits[i]]
     if not chosen and params["one_drop"]:
         reached = np.cumsum(share) * (DRAW_RANGE / n)
         chosen = [min(int(np.searchsorted(reached, float(one), side="right")), n - 1)]

@@ -20,7 +20,6 @@ from sapwood.data.dataset import Dataset
 from sapwood.device import Trainer, Tree, host
 from sapwood.device.threads import threads
 
-TURN = 42  # purpose of a draw: the order of a round
 Floats = NDArray[np.float64]
 Models = tuple[Trainer, list[int]]  # the bodies and tails of several models one after the other, and their ends
 Step = tuple[list[Tree], Floats | None]  # the trees of a round; factors on the trees of all rounds so far, or 1
@@ -82,7 +81,7 @@ class Training:
     def permutation_of(self, index: int) -> int:
         """The permutation that a round uses, of `n_permutations`."""
         n: int = self.params["n_permutations"]
-        return 0 if n == 1 else int(host.draw(self.params["random_state"], TURN, index, 0, 1)[0]) % n
+        return 0 if n == 1 else int(host.draw(self.params["random_state"], host.TURN, index, 0, 1)[0]) % n
 
     def grow_round(
         self, index: int, copy: int = 0, rate: float | None = None, models: Callable[[], Models] | None = None

@@ -63,6 +63,13 @@ void bind_math(nb::module_& m) {
   m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1,
         nb::arg("reduce").none() = nb::none());
   m.def("integer_weights", py_integer_weights, nb::arg("weight"), nb::arg("reduce").none() = nb::none());
+  for (auto [name, purpose] : {std::pair{"HOLDOUT", HOLDOUT},
+                               {"FOLDS", FOLDS},
+                               {"DROPS", DROPS},
+                               {"TURN", TURN},
+                               {"PERMUTE", PERMUTE},
+                               {"SAGE", SAGE}})
+    m.attr(name) = (uint64_t)purpose;
   m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
   m.def("math", py_math, nb::arg("name"), nb::arg("x"));
 }

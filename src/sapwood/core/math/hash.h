@@ -4,6 +4,7 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
+// Every purpose of a draw, in rising order: two with one number would give correlated draws.
 enum Purpose : uint64_t {
   CUTS = 1,
   ROWS,
@@ -12,10 +13,14 @@ enum Purpose : uint64_t {
   NODE_COLUMNS,
   HOLDOUT,
   FOLDS,
+  DROPS = 16,  // rounds that dart drops
   RANDOM_CUT = 20,
   LISTED = 21,
-  PERMUTATION = 40,  // the order of rows
-  RANDOM_STRENGTH    // how a column's best split is favoured
+  PERMUTATION = 40,      // the order of rows
+  RANDOM_STRENGTH = 41,  // noise on a column's best split
+  TURN = 42,             // the permutation that a round uses
+  PERMUTE = 50,          // permutation importance
+  SAGE = 51              // SAGE importance
 };
 
 inline uint64_t mix(uint64_t x) {

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Columns = Sequence[int | str]
 
-PERMUTE, SAGE = 50, 51  # purposes of draws (NUMERICS 1)
 
 # kind -> the measure summed over the splits on a column (None counts them), its factor, and whether to take the average
 SPLITS: dict[str, tuple[str | None, float, bool]] = {
@@ -169,7 +168,7 @@ def permutation(ask: Ask) -> Floats:
     for index, group in enumerate(_groups(ask)):
         total = 0.0
         for repeat in range(ask.n_repeats if used.intersection(group) else 0):
-            order = np.argsort(host.draw(ask.seed, PERMUTE, repeat, index, judge.n_rows), kind="stable")
+            order = np.argsort(host.draw(ask.seed, host.PERMUTE, repeat, index, judge.n_rows), kind="stable")
             dealt = [column[order] if j in group else column for j, column in enumerate(table)]
             total += judge.badness(ask.booster._predict_columns(dealt, ask.n_jobs)) - whole
         result.append(total / ask.n_repeats)
@@ -187,7 +186,7 @@ def sage(ask: Ask) -> Floats:
     other = ask.booster._read(ask.X if ask.background is None else ask.background).dense().as_columns()
     n_other = len(other[0])
     if ask.background is None:  # a few rows stand for all
-        chosen = np.sort(np.argsort(host.draw(ask.seed, SAGE, 0, 0, n_other), kind="stable")[:32])
+        chosen = np.sort(np.argsort(host.draw(ask.seed, host.SAGE, 0, 0, n_other), kind="stable")[:32])
         other, n_other = [column[chosen] for column in other], len(chosen)
     groups = _groups(ask)
     unknown = [np.tile(column, judge.n_rows) for column in other]
@@ -204,7 +203,7 @@ def sage(ask: Ask) -> Floats:
 
     nothing, total = badness(set()), np.zeros(len(groups))
     for repeat in range(ask.n_repeats):
-        order = np.argsort(host.draw(ask.seed, SAGE, 1, repeat, len(groups)), kind="stable")
+        order = np.argsort(host.draw(ask.seed, host.SAGE, 1, repeat, len(groups)), kind="stable")
         for way in (order, order[::-1]):
             seen: set[int] = set()
             before = nothing
