@@ -35,7 +35,7 @@ Function = Callable[..., float]  # (y, prediction, weight), and by name `reduce`
 def mean(values: Floats | NDArray[np.bool_], weight: Weight, reduce: Holders = None) -> float:
     """Weighted mean, the same for any order of rows (NUMERICS 4)."""
     values = np.ascontiguousarray(values, np.float64)
-    return host.exact_sum(*_gather(reduce, values, weight)) / _total(weight, len(values), reduce)
+    return host.exact_sum(values, weight, reduce=reduce) / _total(weight, len(values), reduce)
 
 
 # ------------------------------------------------------------------------------------------------ values
@@ -246,7 +246,7 @@ def mcc(y: Floats, prediction: Floats, weight: Weight, threshold: float = 0.5, r
 def _total(weight: Weight, n_rows: int, reduce: Holders = None) -> float:
     """Sum of the weights; 0 is an error."""
     if weight is not None:
-        total = host.weight_sum(*_gather(reduce, weight))
+        total = host.weight_sum(weight, reduce=reduce)
     else:
         count = np.array([n_rows], np.int64)
         if reduce is not None:
