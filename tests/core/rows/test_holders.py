@@ -1,12 +1,12 @@
-"""Rows dealt to several holders: start scores, gradients, samples and leaf values are those of one holder, bit for bit."""
+"""Rows dealt to several holders: scores, gradients, samples and leaf values are those of one holder, bit for bit."""
 
 from typing import Any
 
 import numpy as np
 import pytest
-from law.holders import Holder, deal, run
 from numpy.typing import NDArray
 
+from law.holders import Holder, deal, run
 from sapwood import _core
 
 Floats = NDArray[np.float64]
@@ -150,7 +150,7 @@ def test_the_same_rows_are_sampled(sampler: str, weight: str) -> None:
         return trainer.leaf_loss_sums(0, np.zeros(task.n))[2]
 
     one = sampled(slice(0, task.n), None)
-    assert 0 < (one > 0).sum() and (sampler == "bayesian" or (one > 0).sum() < task.n)
+    assert (one > 0).sum() > 0 and (sampler == "bayesian" or (one > 0).sum() < task.n)
     parts = deal(task.n, 3)
     for dealt in run(3, lambda holder: sampled(parts[holder.rank], holder)):
         np.testing.assert_array_equal(dealt, one)

@@ -145,8 +145,8 @@ Limits limits_of(nb::dict d) {
   return l;
 }
 
-// An array for all of a type, in which each name has a row: one of its own would cost 1 us, and 5 where a large table has just been
-// read.
+// One array for all parts of a type, with a row for each name: an array of its own would cost 1 us, and 5 us right after
+// a large table was read.
 template <class T>
 void put_rows(nb::dict& tree, const std::vector<std::pair<const char*, const std::vector<T>*>>& parts) {
   std::vector<T> all;

@@ -182,11 +182,12 @@ GrowInput Trainer::input(int output, const Gradients& g, const Limits& limits, c
                settings_.constraints,
                settings_.preference,
                0.0};
-  if (settings_.preference.random_strength > 0.0) {  // g^2 / h, from the units of all rows' wide numbers to those of the search
+  if (settings_.preference.random_strength >
+      0.0) {  // g^2 / h, from the units of all rows' wide numbers to those of the search
     const Scale &from = gradients_.all.narrow[output], &to = g.scale;
     const int shift = (to.bits - 2 * to.g + to.h) - (WIDE - 2 * from.g + from.h);
-    in.noise_scale =
-        settings_.preference.random_strength * noise_scale(rows_, gradients_, output) * __builtin_sqrt(power_of_two(shift));
+    in.noise_scale = settings_.preference.random_strength * noise_scale(rows_, gradients_, output) *
+                     __builtin_sqrt(power_of_two(shift));
   }
   return in;
 }

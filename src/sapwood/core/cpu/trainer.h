@@ -1,4 +1,4 @@
-// Trainer: the rows of one training set and the trees grown on them. It owns the state of rows/ and calls grow/ and leaf/.
+// Trainer: the rows of one training set and the trees grown on them. It owns the state of rows/, calls grow/ and leaf/.
 #pragma once
 #include <memory>
 #include <optional>
@@ -97,7 +97,7 @@ class Trainer {
   RowSample sample_;
   GrowSettings settings_;
   RawTable table_;
-  std::vector<double> margin_, margin_label_;         // (n) softmax along one score, of the output last asked for
+  std::vector<double> margin_, margin_label_;         // (n) softmax along one score, of the last output used
   std::vector<double> joint_;                         // (n_outputs, n_leaves) values found with the first output
   std::unique_ptr<Workspace[]> work_;                 // by worker
   std::unique_ptr<Workspace[]> workspace_by_output_;  // where the trees of all outputs grow in lockstep

@@ -1,8 +1,8 @@
 // The row pass: pending leaf values into scores, scores into gradients, gradients into fixed point.
 //
-//   score --(+ value[leaf])--> score --objective--> g, h --(* weight)--> max |g|, max h --> packed, fine
+//   score --(+ value[leaf])--> score --objective--> g, h --(* weight)--> max |g|, max h --> packed, leaf_pairs
 //
-// Blocks of rows pass through every stage while they are in L1; every stage is a plain loop that compilers turn into vectors.
+// A block of rows passes through all stages while it is in L1. Every stage is a plain loop that compilers vectorise.
 #pragma once
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/lookup_add.h"
@@ -16,11 +16,11 @@ static void add_leaf_values(double* score, const LeafIds& leaf, int64_t first, c
   else lookup_add(score, (const uint8_t*)leaf.data + first, value, n);
 }
 
-// e^x of a block, step by step: a loop over all the steps is so long that few vectors are on their way at a time (1.3 to 1.8 times
-// slower). With AVX-512 a clamp is one instruction, and so is the scaling, which rounds once as well.
+// e^x of a block, a loop for each step: a single loop over all steps keeps few vectors in flight (1.3 to 1.8 x slower).
+// With AVX-512 a clamp is one instruction, and so is the scaling, which also rounds once.
 static void exp_block(double* x, int n) {
   double k[BLOCK];
-  int whole = 0;  // up to which x there are whole vectors
+  int whole = 0;  // numbers in whole vectors
 #if defined(__AVX512F__)
   for (; whole + 8 <= n; whole += 8) {
     const __m512d round = _mm512_set1_pd(ROUND),
@@ -91,7 +91,7 @@ static void derive(const GradientArgs& a, const double* label, const double* p, 
   }
 }
 
-// The maximum of the bits of |x|: of integers, since a float maximum would not become vector code.
+// The maximum of the bits of |x|, as integers: compilers do not vectorise a maximum of floats.
 static uint64_t max_abs_bits(uint64_t top, const double* x, int n) {
   int64_t most = (int64_t)top;
   for (int i = 0; i < n; i++) {
@@ -110,7 +110,7 @@ static void quantise_pairs(const double* g, const double* h, int n, const Scale&
   for (int i = 0; i < n; i++) out[i] = {quantise_g(g[i], gs), quantise_h(h[i], hs)};
 }
 
-// Fixed point of one block: `h` are the hessians of the leaf values, `search` those of the split search, often the same.
+// Fixed point of one block. h: hessians of the leaf values, search: those of the split search; often the same array.
 static void quantise_block(const QuantiseArgs& a, int k, int64_t at, int n, const double* g, const double* h,
                            const double* search) {
   a.max_g[k] = max_abs_bits(a.max_g[k], g, n);
@@ -125,8 +125,8 @@ static void quantise_block(const QuantiseArgs& a, int k, int64_t at, int n, cons
   int32_t* packed = a.packed + row;
   int64_t sum_g = 0, sum_h = 0;
   if (a.repeats == nullptr) {
-    uint32_t part_g = 0,
-             part_h = 0;  // a block's sums fit: 512 * 2^14; unsigned, since scales of last time may be too large
+    // A block's sums fit: 512 * 2^14. Unsigned, since the scales of the last pass may be too small and overflow.
+    uint32_t part_g = 0, part_h = 0;
     for (int i = 0; i < n; i++) {
       const uint32_t qg = (uint32_t)quantise_g(g[i], ngs), qh = (uint32_t)quantise_h(search[i], nhs);
       packed[i] = (int32_t)((qg << 16) + qh);
@@ -135,10 +135,10 @@ static void quantise_block(const QuantiseArgs& a, int k, int64_t at, int n, cons
     }
     sum_g = part_g, sum_h = part_h;
   } else {
-    Pair* coarse = a.search_pairs_narrow + row;
+    Pair* pairs = a.search_pairs_narrow + row;
     for (int i = 0; i < n; i++) {
       const int32_t qg = quantise_g(g[i], ngs), qh = quantise_h(search[i], nhs);
-      coarse[i] = {qg, qh};
+      pairs[i] = {qg, qh};
       const int64_t w = a.repeats[at + i];
       sum_g += w * (qg < 0 ? -(int64_t)qg : qg);
       sum_h += w * qh;
@@ -186,7 +186,7 @@ template <class Objective>
 static void evaluate_of(const double* field, const double* score, const double* label, int n, LossGradHess out) {
   if (out.loss == nullptr) return grad_hess_block<Objective>(score, label, field, n, out.g, out.h);
   double* __restrict loss = out.loss;
-  double* __restrict g = out.g, * __restrict h = out.h;  // in one loop they may share an exp
+  double* __restrict g = out.g, * __restrict h = out.h;  // one loop, in which loss and gradient may share an exp
   for (int i = 0; i < n; i++) {
     Objective::grad_hess(score[i], label[i], field, g[i], h[i]);
     loss[i] = Objective::loss(score[i], label[i], field);

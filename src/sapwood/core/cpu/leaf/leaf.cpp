@@ -90,7 +90,7 @@ namespace {
 
 enum { LOSS, GRADIENT, HESSIAN, N_SUMS };
 
-// First pass of leaf_loss_sums: losses, gradients and hessians of all rows. top (N_SUMS) OUT, bits of the largest of each;
+// First pass of leaf_loss_sums: losses, gradients and hessians of all rows. top (N_SUMS) OUT, bits of the largest;
 // lost (n_leaves) OUT, 1 where a row of the leaf is not finite. Rows that are not in use, or not finite, become 0.
 void derive_rows(const LeafRows& r, const double* step, double* const* derived, bool losses, uint64_t* top,
                  std::vector<uint64_t>& lost) {

@@ -1,4 +1,4 @@
-// Linear leaves: a ridge on the columns of each leaf's branch, from integer sums over its rows (NUMERICS, Linear leaves).
+// Linear leaves: a ridge on the columns of a leaf's branch, from integer sums over its rows (NUMERICS, Linear leaves).
 #pragma once
 #include <vector>
 

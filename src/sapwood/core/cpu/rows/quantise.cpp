@@ -43,7 +43,7 @@ void advance(GradientArgs& a, int64_t at) {
   a.first = at;
 }
 
-// One pass over the rows with the scales of the last pass. True if they were the right ones: powers of two rarely change.
+// One pass over the rows with the scales of the last pass. True if they were right: powers of two rarely change.
 bool pass_once(RowState& s, std::vector<LeafState>& leaves, const GradientRequest& request, bool add_pending,
                Quantised& q) {
   struct alignas(64) Local {
@@ -199,7 +199,7 @@ const Pair* leaf_pairs_by_row(const RowState& s, const RowSample& sample, const 
 
 namespace {
 
-// The largest quantised hessian per unit of count, over the sampled rows of all holders. packed: see Gradients, or null.
+// The largest quantised hessian per unit of count, over the sampled rows of all holders. packed: as in Gradients.
 double max_hessian_per_count(const RowState& s, const RowSample& sample, const int32_t* packed, const Pair* pairs) {
   double most = 0.0;
   auto visit = [&](int64_t row, int64_t place) {  // place: in `packed`

@@ -51,7 +51,7 @@ struct RowSampler {
   bool takes_all(std::optional<double> subsample) const {
     return !subsample || (!info().reweights && subsample_by_row == nullptr && *subsample >= 1.0);
   }
-  // Samples the rows of a round; the number of sampled rows of this process. Reweighted rows are listed, not yet appended.
+  // Samples the rows of a round; returns how many of this process. Reweighted rows are listed, but not yet appended.
   int64_t draw(const RowState& s, const Quantised& q, uint64_t seed, uint64_t round, std::optional<double> subsample,
                RowSample& out);
 };

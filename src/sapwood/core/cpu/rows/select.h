@@ -1,4 +1,4 @@
-// Order statistics by radix counts: the largest number that enough rows reach, digit by digit, without sorting the rows.
+// Order statistics by radix counts: the largest number that enough rows reach, found digit by digit without a sort.
 #pragma once
 #include <stdint.h>
 
@@ -48,8 +48,8 @@ void count_first_digit(int n_threads, const EachTask& each_task, std::vector<Dig
 }
 
 // `values(begin, end, room)` returns the numbers of rows [begin, end) that take part; it may write them to `room`
-// (TASK_ROWS). `prepare(begin, end)` is called once before that. `enough(m, reach, below)` is true up to some m, which is
-// selected; reach: how many numbers are >= m, below: the sum of the others. The result is 0 where no m is enough.
+// (TASK_ROWS). `prepare(begin, end)` is called once before that. `enough(m, reach, below)` is true up to some m, which
+// is selected; reach: how many numbers are >= m, below: the sum of the others. The result is 0 where no m is enough.
 // A `guess` close to the result saves a pass: the window around it is tested instead of counting the first digit.
 template <class Prepare, class Give, class Enough>
 Selected select_threshold(int64_t n, int n_threads, const Reduce* reduce, const Prepare& prepare, const Give& values,
