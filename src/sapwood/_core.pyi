@@ -328,9 +328,7 @@ def samplers() -> dict[str, dict[str, Any]]:
 def link(name: str, raw: Floats, n_threads: int = 1) -> Floats:
     """Predictions from raw scores, both (n_rows, n_outputs)."""
 
-def exact_sum(
-    values: Floats, weight: Floats | None, n_threads: int = 1, reduce: Reduce | None = None
-) -> float: ...
+def exact_sum(values: Floats, weight: Floats | None, n_threads: int = 1, reduce: Reduce | None = None) -> float: ...
 def weight_sum(weight: Floats, n_threads: int = 1, reduce: Reduce | None = None) -> float: ...
 def integer_weights(weight: Floats, reduce: Reduce | None = None) -> tuple[Ints, bool, int]:
     """What every row counts for (NUMERICS 2): C, whether that is W, a repetition, and s: C reads C / 2^s."""

@@ -438,10 +438,10 @@ def test_folds_of_ones_own() -> None:
     [
         (3, "folds=3 is neither a list of pairs"),
         ([], "folds is empty"),
-        ([3], "fold 0 is no pair"),
-        ([([0], [200])], "fold 0 is no pair .train, test. of positions of 200 rows: index 200"),
+        ([3], "fold 0 is not a pair"),
+        ([([0], [200])], "fold 0 is not a pair .train, test. of positions of 200 rows: index 200"),
         ([([0, 1], [1])], "has a row in both parts"),
-        ([([0, 1], [])], "fold 0 is no pair"),
+        ([([0, 1], [])], "fold 0 is not a pair"),
     ],
 )
 def test_folds_that_are_none(folds: Any, message: str) -> None:

@@ -7,7 +7,7 @@ Source: catboost/libs/train_lib/options_helper.cpp; rate = exp(b) * rows^a * (ro
 
 from sapwood.device import elementary
 
-MOST, OTHERS = 0.5, 0.03  # of all objectives; of those that were not fitted
+MAX_RATE, OTHERS = 0.5, 0.03  # for all objectives; for those that were not fitted
 # objective, whether rounds are chosen by validation rows, whether scores start at the mean -> a, b, c
 _FITTED = {
     ("logistic", True, True): (0.246, -5.127, -0.451),
@@ -24,27 +24,14 @@ _FITTED = {
 
 
 def automatic(objective: str, n_rows: int, n_rounds: int, watched: bool, from_mean: bool) -> float:
-    """Find the learning rate.
+    """Find the learning rate, with 6 decimals.
 
-    Parameters
-    ----------
-    objective : str
-        Name of the objective.
-    n_rows, n_rounds : int
-        Of the training.
-    watched : bool
-        Whether validation rows choose the number of rounds.
-    from_mean : bool
-        Whether scores start at the constant that minimises the loss.
-
-    Returns
-    -------
-    float
-        With 6 decimals.
+    ``watched``: validation rows choose the number of rounds. ``from_mean``: scores start at the constant that minimises
+    the loss.
     """
     found = _FITTED.get((objective, watched, from_mean and objective != "softmax"))
     if found is None:
         return OTHERS
     a, b, c = found
     exponent = b + a * float(elementary.log(float(n_rows))) + c * float(elementary.log(n_rounds / 1000))
-    return round(min(MOST, float(elementary.exp(exponent))), 6)
+    return round(min(MAX_RATE, float(elementary.exp(exponent))), 6)

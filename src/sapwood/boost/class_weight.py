@@ -1,4 +1,4 @@
-"""Weights of classes: factors on the weights of rows.
+"""Class weights: factors on the weights of rows.
 
 In: `class_weight`, classes and weights of the training rows. Out: a factor for each class; datasets with them.
 """
@@ -17,22 +17,10 @@ Floats = NDArray[np.float64]
 
 
 def factors(given: Any, classes: Floats | None, weight: Floats | None, n_classes: int) -> Floats | None:
-    """The factor of every class (NUMERICS 2).
+    """The factor of every class (NUMERICS 2), or None.
 
-    Parameters
-    ----------
-    given : dict, 'balanced', 'sqrt_balanced' or None
-        `class_weight`; keys are the digits of class indices, and a class without one has 1.
-    classes : (n_rows) float64 or None
-        The class of every row; None where labels are no classes, and nothing is given.
-    weight : (n_rows) float64, optional
-        Weights of the rows.
-    n_classes : int
-        How many classes there are.
-
-    Returns
-    -------
-    (n_classes) float64, or None where nothing is to be done
+    ``given`` is `class_weight`, whose keys are the digits of class indices; a class without one has 1. ``classes`` and
+    ``weight`` are (n_rows), of all holders.
     """
     if given is None:
         return None
@@ -51,7 +39,7 @@ def factors(given: Any, classes: Floats | None, weight: Floats | None, n_classes
 
 
 def with_class_weight(data: Dataset, factor: Floats | None) -> Dataset:
-    """A dataset whose rows count as often as their class says, times their own weight."""
+    """The dataset with each weight multiplied by the factor of the row's class."""
     if factor is None:
         return data
     assert data.label is not None

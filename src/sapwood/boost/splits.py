@@ -47,27 +47,9 @@ def holdout(
 ) -> NDArray[np.bool_]:
     """Mark the rows that early stopping holds out: those of positive weight with the smallest draws.
 
-    Parameters
-    ----------
-    seed : int
-        The seed of the fit.
-    fraction : float
-        Share of the rows of positive weight, rounded half up, and at least one row.
-    n_rows : int
-        Number of rows.
-    weight : (n_rows) float64, optional
-        Rows of weight 0 are nowhere, so neither here.
-    classes : (n_rows) float64, optional
-        The class of every row: each gives its share, to within a row, and keeps one at least.
-    group : (n_rows) int32, optional
-        The group of every row, from 0: instead of rows, groups are drawn, up to the one that brings their rows to the
-        share, whatever their classes.
-    last : bool
-        Nothing is drawn: the last rows, or groups, are held out, whatever the share of their classes.
-
-    Returns
-    -------
-    (n_rows) bool
+    ``fraction`` of the rows of positive weight, rounded half up, and at least one row. Each of ``classes`` gives its
+    share, to within a row, and keeps a row. With ``group``, numbers from 0, whole groups are drawn until they have
+    that many rows. With ``last`` nothing is drawn: the last rows, or groups, are held out.
     """
     candidates = np.arange(n_rows) if weight is None else np.flatnonzero(weight)
     count = max(1, int(fraction * len(candidates) + 0.5))
@@ -116,25 +98,10 @@ def folds(
     classes: NDArray[np.float64] | None = None,
     group: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int64]:
-    """Deal the rows to folds whose sizes differ by at most one: by the rank of their draws.
+    """Deal the rows to folds whose sizes differ by at most one, by the rank of their draws: (n_rows) fold numbers.
 
-    Parameters
-    ----------
-    seed : int
-        The seed of the fit.
-    n_folds : int
-        Number of folds, from 2 to `n_rows`.
-    n_rows : int
-        Number of rows.
-    classes : (n_rows) float64, optional
-        The class of every row: the folds' shares of each differ by at most one row too.
-    group : (n_rows) int32, optional
-        The group of every row, from 0: instead of rows, groups are dealt, whatever their sizes and classes.
-
-    Returns
-    -------
-    (n_rows) int64
-        The fold of every row.
+    With ``classes`` the folds' shares of each class differ by at most one row too. With ``group``, numbers from 0,
+    whole groups are dealt instead, whatever their sizes and classes.
     """
     if group is not None:
         n_groups = int(group.max()) + 1
@@ -158,16 +125,9 @@ def check_fold_words(
     stratified: bool | None,
     shuffle: bool | None,
 ) -> None:
-    """Raise where folds are not what a peer's words for them say.
+    """Raise where the peers' words `stratified` and `shuffle` do not describe the folds.
 
-    Parameters
-    ----------
-    dealt : bool
-        Whether `folds` deals them; else they are the user's own.
-    classes, group
-        As in `folds`.
-    stratified, shuffle : bool, optional
-        Whether classes are spread evenly over folds, and whether rows are drawn at random.
+    ``dealt``: `folds` deals them; else they are the user's own.
     """
     by_class = classes is not None and group is None
     how = "evenly by class" if by_class else "whatever their labels" if group is None else "as whole groups"
@@ -182,19 +142,9 @@ def check_fold_words(
 
 
 def given_folds(folds: Any, data: Dataset) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Folds that a user has made.
+    """Folds of the user: pairs (train, test) of positions of rows, or a splitter of scikit-learn.
 
-    Parameters
-    ----------
-    folds : iterable of (train, test), or splitter of scikit-learn
-        Positions of rows.
-    data : Dataset
-        The rows.
-
-    Returns
-    -------
-    list of ((n_rows) bool, (n_rows) bool)
-        For each fold the rows that it is not trained on, and those that it is measured on; of all holders' rows.
+    For each fold the rows that it is not trained on, and those that it is measured on: masks of all holders' rows.
     """
     n_rows = data.n_total
     if hasattr(folds, "split"):
@@ -209,7 +159,7 @@ def given_folds(folds: Any, data: Dataset) -> list[tuple[NDArray[np.bool_], NDAr
             masks[0][train], masks[1][test] = False, True
         except (TypeError, ValueError, IndexError) as cause:
             raise ParameterError(
-                f"fold {at} is no pair (train, test) of positions of {n_rows} rows: {cause}."
+                f"fold {at} is not a pair (train, test) of positions of {n_rows} rows: {cause}."
             ) from cause
         if masks[0].all() or not masks[1].any() or (masks[1] & ~masks[0]).any():
             raise ParameterError(f"fold {at} trains on no row, measures none, or has a row in both parts.")

@@ -53,7 +53,7 @@ def train(
         Validation rows, made with ``reference=data``. A single one is called "valid", those of a list "valid_0",
         "valid_1", ... Early stopping watches the first metric of the last one.
     callbacks : sequence of callables, optional
-        Each is shown every `Round` and stops the training by returning True; see `sapwood.callback`.
+        Each is called with every `Round` and stops the training by returning True; see `sapwood.callback`.
     init_model : Booster, optional
         The model to continue from: ``n_estimators`` rounds are added to it. The data must have its cuts. 10 rounds and
         10 more are the same model as 20.
@@ -123,8 +123,8 @@ def _booster(session: Session, trees: Trees, best_round: int | None, fingerprint
 
 
 def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None) -> None:
-    """Say so where there is but one class, or min_child_weight alone forbade every split."""
-    trees, least = booster.trees, spec.params["min_child_weight"]
+    """Warn where all rows have one class, or where min_child_weight alone forbade every split."""
+    trees, min_child = booster.trees, spec.params["min_child_weight"]
     if trees.n_nodes > trees.n_trees:
         return
     if classes is not None and (classes == classes[0]).all():
@@ -133,9 +133,9 @@ def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None)
             UserWarning,
             stacklevel=3,
         )
-    elif trees.cover.max() < 2 * least:
+    elif trees.cover.max() < 2 * min_child:
         warnings.warn(
-            f"no tree was split: the hessians sum to {trees.cover.max():.3g}, and min_child_weight={least:g} wants "
+            f"no tree was split: the hessians sum to {trees.cover.max():.3g}, and min_child_weight={min_child:g} wants "
             "that much on both sides of a split. Lower it; weights that sum to 1 or labels of a small unit do this.",
             UserWarning,
             stacklevel=3,

@@ -1,6 +1,6 @@
-"""Which encoding a column of categories has where nobody says, or 'auto'.
+"""The encoding of a categorical column where none is given, or 'auto'.
 
-In: parameters, training rows. Out: an encoding by its name for columns of categories.
+In: parameters, training rows. Out: the encoding of each categorical column, by name.
 """
 
 from collections.abc import Mapping
@@ -13,31 +13,18 @@ from sapwood.data.dealt import total
 from sapwood.params.constraints import encodings
 
 # Columns of 4 to 64 rows a category lost 1 to 22 % of the loss by statistics, those of 140 and more gained up to 4 %;
-# beyond 255 categories a set of max_cat_threshold says little, and codes take two bytes (docs/categories.md). Few rows
-# of few categories are no reason to leave sets.
+# beyond 255 categories a set of max_cat_threshold says little, and codes take two bytes (docs/categories.md). Columns
+# of up to 32 categories keep sets, however few the rows.
 MANY, VERY_MANY = 32, 255  # categories; more are many
 ROWS_EACH = 100  # rows a category; fewer are few
 Given = str | Mapping[str, str] | None
 
 
 def choose_encoding(params: Mapping[str, Any], data: Dataset, countable: bool, shared: bool) -> Given:
-    """Put an encoding in the place of every 'auto', and of none where there is no recipe.
+    """Replace every 'auto', and every None where there is no recipe, by an encoding.
 
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters, columns by name.
-    data : Dataset
-        Training rows; those of weight 0 do not count.
-    countable : bool
-        Whether statistics can be had with what else was asked for.
-    shared : bool
-        Whether outputs share their trees, which do not split by sets.
-
-    Returns
-    -------
-    str, mapping of column to str, or None
-        Without 'auto'.
+    ``countable``: other parameters allow ordered statistics. ``shared``: outputs share their trees, which do not split
+    by sets. Rows of weight 0 are not counted.
     """
     asked: Given = params["category_encoding"]
     n_rows = data.n_total if data.weight is None else total(data.reduce, int(np.count_nonzero(data.weight)))

@@ -1,6 +1,6 @@
-"""Which columns are joined: combinations grow greedily out of what meets on the paths of trees.
+"""Combinations of categorical columns: pairs that occur on the paths of trees are joined greedily.
 
-In: trees as they have grown, and the columns behind their splits. Out: combinations to grow on, and those to give up.
+In: trees as they have grown, and the columns behind their splits. Out: combinations to add, and those to drop.
 
 NUMERICS: Combinations.
 """
@@ -43,7 +43,7 @@ class CombinedColumn:
 
 
 class CombinationPool:
-    """Combinations that trees may grow on, and the evidence for and against them.
+    """Combinations that trees may grow on, and the gains that speak for them.
 
     Parameters
     ----------
@@ -66,14 +66,9 @@ class CombinationPool:
         self._gain: dict[Sources, float] = {}  # of what there is
 
     def add_tree(self, tree: Tree, sources: Sequence[Sources]) -> None:
-        """Take in a tree.
+        """Learn from a tree, given the sources of every node's split.
 
-        Parameters
-        ----------
-        tree : Tree
-            As it has grown.
-        sources : sequence of Sources
-            Behind the split of every node; none for leaves and for missing values against the rest.
+        Leaves have no sources, nor have splits of missing values from the rest.
         """
         for own, other, gain in _meetings(tree, sources):
             if other is None:
@@ -84,19 +79,10 @@ class CombinationPool:
                 self._credit[both] = self._credit.get(both, 0.0) + gain
 
     def refresh(self, present: Sequence[Sources]) -> tuple[list[Sources], list[CombinedColumn]]:
-        """Find new combinations by what the trees since the last time have done.
+        """Replace combinations by what the trees have done since the last call, given those that trees grow on now.
 
-        Parameters
-        ----------
-        present : sequence of Sources
-            The combinations that trees grow on now.
-
-        Returns
-        -------
-        stay : list of Sources
-            Those of them that stay: the ones that were used, half of all places at most if others want the rest.
-        new : list of CombinedColumn
-            What met with the largest gains and was no combination yet.
+        Returns those that stay, which were used (at most half of all places if new ones need the rest), and the new
+        ones: columns that met on paths with the largest gains.
         """
         used = sorted((one for one in present if self._gain.get(one, 0.0) > 0), key=lambda one: (-self._gain[one], one))
         new: list[CombinedColumn] = []
@@ -110,9 +96,9 @@ class CombinationPool:
         return used[: PLACES - len(new)], new
 
     def _fits(self, sources: Sources) -> bool:
-        """Whether columns may be joined: not too many, no column twice, some of categories.
+        """Whether columns may be joined: not too many, no column twice, at least one categorical.
 
-        Not those that have a direction, which a combination would not keep, and not categories without statistics.
+        Columns with a monotone constraint are excluded, and categorical columns that are not encoded.
         """
         columns = [column for column, _ in sources]
         return (
@@ -125,39 +111,14 @@ class CombinationPool:
 
 
 def joined(data: Dataset, sources: Sources, live: Live) -> list[CombinedColumn]:
-    """Give the states of sources that rows have, those that count, a code each.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training rows.
-    sources : Sources
-    live : slice, or (n_rows) bool
-        The rows that count.
-
-    Returns
-    -------
-    list of CombinedColumn
-        One; none if there are too many codes.
-    """
+    """Give a code to every combination of states that live rows have; no column if there are too many codes."""
     key = _keys(data, sources)
     known = np.unique(key[live])
     return [CombinedColumn(sources, find(key, known), len(known), known)] if len(known) <= MAX_BINS else []
 
 
 def single(data: Dataset, column: int) -> CombinedColumn:
-    """A column of categories, for statistics of its own.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training rows.
-    column : int
-
-    Returns
-    -------
-    CombinedColumn
-    """
+    """A categorical column, for statistics of its own."""
     code, size = data.binned.codes(column).astype(np.int32), data.n_bins[column]
     code[code == size] = MISSING
     code[data.unseen.get(column, [])] = UNSEEN  # of weight 0
@@ -165,43 +126,21 @@ def single(data: Dataset, column: int) -> CombinedColumn:
 
 
 def extended(data: Dataset, combinations: Sequence[Found]) -> Dataset:
-    """The bins of a dataset, and combinations of its columns after them.
-
-    Parameters
-    ----------
-    data : Dataset
-        In the bins of training.
-    combinations : sequence of (sources, keys)
-
-    Returns
-    -------
-    Dataset
-    """
+    """A dataset in the bins of training, with combinations of its columns appended."""
     found = [Coded(find(_keys(data, sources), keys), range(len(keys))) for sources, keys in combinations]
     return data.with_columns([], found, [np.empty(0)] * len(found))
 
 
 def size_weight(size: int, largest: int, reg: float) -> float:
-    """What the gain of a combination that no tree has used is multiplied by: (1 + size / largest) ^ -reg, CatBoost's.
+    """Factor on the gain of a combination that no tree has used: (1 + size / largest) ^ -reg, as in CatBoost.
 
-    Parameters
-    ----------
-    size : int
-        Codes of the combination.
-    largest : int
-        Those of the largest column of statistics.
-    reg : float
-        `model_size_reg`.
-
-    Returns
-    -------
-    float
+    ``size``: codes of the combination. ``largest``: codes of the largest encoded column. ``reg``: `model_size_reg`.
     """
     return float(elementary.exp(-reg * elementary.log(1.0 + size / largest)))
 
 
 def _meetings(tree: Tree, sources: Sequence[Sources]) -> Iterator[tuple[Sources, Sources | None, float]]:
-    """Of every split its sources and gain: by itself (None), and with each of the different sources above it."""
+    """Sources and gain of every split: alone (None), and with each of the different sources above it."""
     left, gain = tree["left"].tolist(), tree["gain"].tolist()
     above: list[dict[Sources, None]] = [{} for _ in left]
     for node, (first, own) in enumerate(zip(left, sources, strict=True)):
@@ -220,7 +159,7 @@ def _keys(data: Dataset, sources: Sources) -> NDArray[np.int64]:
 
 
 def _states(data: Dataset, column: int, threshold: float) -> NDArray[np.int64]:
-    """The state of every row in a source, from its bins; negative where a category was never met."""
+    """The state of every row in a source, from its bins; negative for an unseen category."""
     code = data.binned.codes(column).astype(np.int64)
     if column in data.categories:
         code[data.unseen.get(column, [])] = UNSEEN

@@ -1,4 +1,4 @@
-"""Columns of categories as ordered target statistics: trees grow on numbers, and are read as splits by sets.
+"""Categorical columns as ordered target statistics: trees grow on numbers, and become splits by sets.
 
 In: data with categories, the labels and weights of a training. Out: bins to grow on; trees over the data's own columns.
 
@@ -45,33 +45,28 @@ class EncodedColumn:
 
 
 class EncodedTraining:
-    """Training rows whose columns of categories stand as numbers, in several orders.
+    """Training rows whose categorical columns stand as numbers, under several permutations.
 
-    The splits of a tree are chosen in one of `n_permutations` orders, its values in one more: what a row's statistic
-    owes to its place in an order is of no use to a tree then. As in CatBoost every order has scores of its own.
+    Splits are chosen under one permutation and leaf values computed under another, so a tree cannot profit from noise
+    in the statistics that comes from a row's place in its permutation. As in CatBoost every permutation has scores of
+    its own.
 
     Parameters
     ----------
-    data : Dataset
-        Training rows.
-    params : mapping
-        Resolved parameters.
-    plan : Rule
-        The objective.
     label : (n_rows) or (n_rows, n_labels) float64
-        EncodedTraining are made of each.
+        Each label has statistics of its own.
     weight : (n_rows) float64 or None
-        Rows of weight 0 have the statistics of new rows: no label of theirs counts.
+        Rows of weight 0 have the statistics of new rows: their labels are not counted.
     scores : (n_outputs, n_rows) float64
         At the start.
     prepare : callable
-        Tells a new trainer the rules: it takes the trainer, the names of its columns, which are of categories, cuts,
-        and the weights of those that follow the names.
+        Configures a new trainer: takes it, the names of its columns, the categorical ones, cuts, and the feature
+        weights of further columns.
 
     Attributes
     ----------
     growers : list of Trainer
-        One for each order; trees grow on them.
+        One for each permutation; trees grow on them.
     """
 
     def __init__(
@@ -107,27 +102,21 @@ class EncodedTraining:
 
     @property
     def tables(self) -> list[Dataset]:
-        """What the growers grow on."""
+        """The data of the growers."""
         return self._data[:-1]
 
     @property
     def combinations(self) -> list[Found]:
-        """Those that trees have used, in the order of their first use, and their keys."""
+        """Combinations that trees have used, in the order of their first use, and their keys."""
         return list(self._used.items())
 
     @property
     def known(self) -> list[Found]:
-        """These, and those that trees may use next."""
+        """The same, and those that trees may use next."""
         return list((self._used | {one.sources: one.keys for one in self._grown if one.keys is not None}).items())
 
     def refresh(self, index: int) -> None:
-        """Before a round: after 1, 2, 4, ... rounds other combinations take the places of those without use.
-
-        Parameters
-        ----------
-        index : int
-            Number of the round.
-        """
+        """Before round 1, 2, 4, ...: replace combinations that no tree has used."""
         if self._pool is None:
             return
         if index and index & (index - 1) == 0:
@@ -140,21 +129,10 @@ class EncodedTraining:
             self._configure()
 
     def assign_rows(self, trees: Sequence[Tree], grower: Trainer, trainer: Trainer) -> list[Tree]:
-        """Put rows into the leaves of trees just grown, one for each output, in every order.
+        """Set the leaf of every row under every permutation, for trees just grown, one for each output.
 
-        Parameters
-        ----------
-        trees : sequence of Tree
-            As they have grown.
-        grower : Trainer
-            The one of `growers` that they have grown on: its rows are in their leaves.
-        trainer : Trainer
-            Of the model: its rows are where the last order has them.
-
-        Returns
-        -------
-        list of Tree
-            Over the columns of the given data, and combinations of them.
+        ``grower`` is the one that they have grown on. ``trainer``, that of the model, has its rows under the last
+        permutation. Returns the trees over the columns of the given data, and combinations of them.
         """
         others = [pair for pair in zip((*self.growers, trainer), self._data, strict=True) if pair[0] is not grower]
         for output, tree in enumerate(trees):
@@ -167,15 +145,7 @@ class EncodedTraining:
         return [self.to_category_splits(tree) for tree in trees]
 
     def update_scores(self, plan: leaf.LeafPlan, rate: float) -> None:
-        """Take the trees into the scores of every order, with the values that its own rows give the leaves.
-
-        Parameters
-        ----------
-        plan : Rule
-            How values are found.
-        rate : float
-            The learning rate.
-        """
+        """Add the trees to the scores of every permutation, whose own rows give the leaf values."""
         for grower in self.growers:
             grower.sample(0, 0, None)  # all rows
             values = [leaf.refit(grower, output, plan) for output in range(plan.n_outputs)]  # at the scores before
@@ -184,18 +154,7 @@ class EncodedTraining:
                 grower.add_scores(output)
 
     def to_category_splits(self, tree: Tree) -> Tree:
-        """A tree over the columns of the given data, and combinations of them.
-
-        Parameters
-        ----------
-        tree : Tree
-            As it has grown.
-
-        Returns
-        -------
-        Tree
-            In which splits by statistics are splits by sets.
-        """
+        """A grown tree over the columns of the given data and combinations of them: statistics become sets."""
         old: dict[str, Any] = dict(tree)
         names = ("column", "threshold", "bin", "missing_left", "set")
         column, threshold, bins, missing, number = (old[name].copy() for name in names)
@@ -224,7 +183,7 @@ class EncodedTraining:
         return self._given.n_columns + list(self._used).index(grown.sources)
 
     def _sources_of(self, tree: Tree) -> list[Sources]:
-        """The sources of every split; none where missing values are parted from numbers, and in leaves."""
+        """The sources of every split; none in leaves, and where missing values are separated from numbers."""
         found: list[Sources] = []
         for column, threshold in zip(tree["column"].tolist(), tree["threshold"].tolist(), strict=True):
             grown = self._grown[column]
@@ -234,7 +193,7 @@ class EncodedTraining:
         return found
 
     def _rebuild(self, gone: Sequence[int], new: Sequence[CombinedColumn], scores: Sequence[Floats]) -> None:
-        """Other columns to grow on: all trainers are made anew, with these scores."""
+        """Replace columns to grow on: all trainers are made again, with these scores."""
         goal = self._plan
         self._grown = [one for j, one in enumerate(self._grown) if j not in gone]
         for one in new:
@@ -262,7 +221,7 @@ class EncodedTraining:
         self._configure()
 
     def _kinds(self, one: CombinedColumn, which: int) -> tuple[Statistic, ...]:
-        """What is said of one of the labels in a column; rows are counted with the first."""
+        """The statistics of one label in a column; the counter of rows belongs to the first label."""
         given = self._params["statistics"]
         if isinstance(given, dict):
             given = given.get(self._given.feature_names[one.sources[0][0]]) if len(one.sources) == 1 else None
@@ -271,12 +230,12 @@ class EncodedTraining:
         return tuple(kind for kind in kinds if which == 0 or kind.kind != "counter")
 
     def _later(self, one: CombinedColumn) -> Iterator[Floats]:
-        """What stands for every code of a column in new rows: label after label, values in the order of `Table`."""
+        """The values of every code of a column for new rows: label after label, in the order of `Table`."""
         for which, target in enumerate(self._targets):
             yield from target_statistics.table(one.codes, one.size, target, self._kinds(one, which)).values()
 
     def _ordered(self, new: Sequence[CombinedColumn], order: target_statistics.Codes) -> Iterator[Floats]:
-        """What stands for columns in training, each row from those before it, column after column as in `_later`."""
+        """The values of columns in training, each row from the rows before it; columns in the order of `_later`."""
         found: list[list[Floats]] = [[] for _ in new]
         for which, target in enumerate(self._targets):
             alike: dict[tuple[Statistic, ...], list[int]] = {}
@@ -290,7 +249,7 @@ class EncodedTraining:
         return (one for values in found for one in values)
 
     def _configure(self) -> None:
-        """Tell all trainers the rules of their columns."""
+        """Configure the splits of all trainers."""
         names = [self._given.feature_names[one.sources[0][0]] for one in self._grown if len(one.sources) == 1]
         sizes = [0 if one.values is None else len(one.values) - 2 for one in self._grown]
         weights = [
@@ -303,7 +262,7 @@ class EncodedTraining:
         self._stale = False
 
     def _set(self, key: tuple[int, float]) -> tuple[NDArray[np.int32], int]:
-        """The codes whose statistic is at most a threshold; and on which side missing values and new ones are."""
+        """The codes whose statistic is at most a threshold, and the sides of missing values and unseen categories."""
         if key not in self._sets:
             values = self._grown[key[0]].values
             assert values is not None
@@ -314,7 +273,7 @@ class EncodedTraining:
 
 
 def _targets(goal: Objective, label: Floats, weight: Floats | None) -> tuple[list[Target], bool]:
-    """The labels, ready to be counted, and whether they are classes; numbers have one border, as in CatBoost."""
+    """The labels as targets, and whether they are classes; numbers have one border, as in CatBoost."""
     classes = goal.labels in ("0 or 1", "a class index")
     targets = []
     for one in np.ascontiguousarray(label.T).reshape(-1, len(label)):

@@ -49,17 +49,7 @@ class LeafPlan:
 def automatic(objective: Objective, params: Mapping[str, Any]) -> dict[str, Any]:
     """What leaf_iterations='auto' means: CatBoost's choice where other parameters allow it.
 
-    Parameters
-    ----------
-    objective : Objective
-        A user's own objective, whatever its name, takes one step.
-    params : mapping
-        Resolved parameters.
-
-    Returns
-    -------
-    dict
-        The parameters that this sets.
+    A user's own objective, whatever its name, takes one step. Returns the parameters that this sets.
     """
     name = objective.name if objective.custom is None else ""
     method, straight = params["leaf_estimation"], params["line_search"] == "none"
@@ -90,25 +80,7 @@ def make_plan(
     direction: Sequence[int] = (),
     from_other_rows: bool = False,
 ) -> LeafPlan:
-    """Plan what happens to a tree after its growth.
-
-    Parameters
-    ----------
-    objective : Objective
-        What is minimised.
-    params : mapping
-        Resolved parameters.
-    n_outputs : int
-        Scores of a row.
-    direction : sequence of int, optional
-        Monotone constraints of every column, where there are any.
-    from_other_rows : bool
-        Leaf values come from other gradients or rows than the splits.
-
-    Returns
-    -------
-    LeafPlan
-    """
+    """Plan what happens to a tree after its growth; ``direction``: the monotone constraint of every column, if any."""
     how, iterations = method(objective, params), params["leaf_iterations"]
     min_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
     prunes = min_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
@@ -128,26 +100,8 @@ def finish_tree(
 ) -> Tree:
     """Give a tree its final shape and values.
 
-    Parameters
-    ----------
-    trainer : Trainer
-        It has the leaf of every row; its scores are those before the tree.
-    output : int
-        Which score the tree adds to.
-    tree : Tree
-        As the core grew it, with a learning rate of 1.
-    rate : float
-        The learning rate.
-    plan : LeafPlan
-        How values are found.
-    judge : EvalRows or None
-        Rows whose loss decides which splits stay.
-    rows : (label, weight)
-        Of the training rows, for a user's leaf function.
-
-    Returns
-    -------
-    Tree
+    ``trainer`` has the leaf of every row, and the scores before the tree. ``tree`` has grown with a learning rate of 1.
+    ``judge``: rows whose loss decides which splits stay. ``rows``: labels and weights, for a user's leaf function.
     """
     number = None  # the new number of each leaf; where it is set, one-step values do not hold
     if plan.min_gain > 0:
@@ -182,22 +136,9 @@ def finish_tree(
 
 
 def refit(trainer: Trainer, output: int, plan: LeafPlan) -> Floats:
-    """Find leaf values at the scores of a trainer, before the learning rate.
+    """Find (n_leaves) leaf values at the scores of a trainer, before the learning rate.
 
     With ``from_other_rows`` a single step is not tested by the loss, as in plain boosting.
-
-    Parameters
-    ----------
-    trainer : Trainer
-        Its rows are in leaves.
-    output : int
-        Which score.
-    plan : LeafPlan
-        How values are found.
-
-    Returns
-    -------
-    (n_leaves) float64
     """
     iterations = 0 if plan.from_other_rows and plan.iterations == 1 else plan.iterations
     if plan.method == "sign":

@@ -17,20 +17,9 @@ Floats = NDArray[np.float64]
 
 
 def fit(trainer: Trainer, output: int, tree: Tree, rate: float, params: Mapping[str, Any]) -> None:
-    """Give the leaves of a tree their terms.
+    """Fit the linear terms of the leaves of a tree, whose values are shrunk already.
 
-    Parameters
-    ----------
-    trainer : Trainer
-        It holds the tree's rows, and knows the values behind its bins.
-    output : int
-        Which score the tree adds to.
-    tree : Tree
-        Its values are shrunk already. ``linear`` is set where a leaf has terms.
-    rate : float
-        The learning rate.
-    params : mapping
-        Resolved parameters.
+    The trainer has the leaf of every row and the values behind its bins. ``linear`` is set where a leaf has terms.
     """
     leaf = tree["left"] == 0
     offset, column = branches(tree)
@@ -56,17 +45,7 @@ def branches(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 def tree_output(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any] | None, n_threads: int) -> Floats:
     """What a tree adds to the score of every row, given the leaf (node) of the row.
 
-    Parameters
-    ----------
-    tree : Tree, or its values and terms alone
-    node : (n_rows) integers
-    table : (n_rows, n_columns) float32 or float64, or None
-        The values of the rows; a tree with terms needs them.
-    n_threads : int
-
-    Returns
-    -------
-    (n_rows) float64
+    ``tree``: a tree, or its values and terms alone. ``table``: the values of the rows, which terms need.
     """
     if "linear" not in tree:
         value: Floats = tree["value"][node]

@@ -14,22 +14,10 @@ Floats = NDArray[np.float64]
 
 
 def clip_to_monotone(tree: Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
-    """Clip the values of leaves so that a tree is monotone (NUMERICS, rules).
+    """Clip the (n_leaves) values of leaves so that a tree is monotone (NUMERICS, rules).
 
-    Parameters
-    ----------
-    tree : Tree
-        A tree of the core.
-    value : (n_leaves) float64
-        In the order of nodes.
-    direction : sequence of int
-        -1, 0 or 1 for every column; combinations, which follow, have none.
-    cut : bool
-        Whether values are clipped; if not, only empty leaves get values, which the core has not bounded.
-
-    Returns
-    -------
-    (n_leaves) float64
+    ``direction`` is -1, 0 or 1 for every column; combinations, which follow, have none. Without ``cut`` only empty
+    leaves get values, which the core has not bounded.
     """
     left, count = tree["left"], tree["count"]
     is_leaf = left == 0
@@ -42,14 +30,14 @@ def clip_to_monotone(tree: Tree, value: Floats, direction: Sequence[int], cut: b
     if cut:
         low, high = _bounds(left, side, count, values)
         values = np.where(values <= low, low, np.where(values >= high, high, values))  # zeros as their bounds have them
-    least, most = values.copy(), values.copy()
+    low, high = values.copy(), values.copy()
     for node in np.flatnonzero(left)[::-1].tolist():
         lower, upper = (left[node], left[node] + 1) if side[node] > 0 else (left[node] + 1, left[node])
         if side[node] and (count[lower] == 0) != (count[upper] == 0):
-            empty, fill = (lower, least[upper]) if count[lower] == 0 else (upper, most[lower])
+            empty, fill = (lower, low[upper]) if count[lower] == 0 else (upper, high[lower])
             for below in _below(left, empty):
-                values[below] = least[below] = most[below] = fill
-        least[node], most[node] = min(least[lower], least[upper]), max(most[lower], most[upper])
+                values[below] = low[below] = high[below] = fill
+        low[node], high[node] = min(low[lower], low[upper]), max(high[lower], high[upper])
     cut_values: Floats = values[is_leaf]
     return cut_values
 

@@ -20,17 +20,7 @@ Mask = NDArray[np.bool_]
 def by_gain(tree: Tree, min_gain: float) -> Mask:
     """Pruning by gamma (Chen and Guestrin 2016): from the leaves up, splits into two leaves become leaves.
 
-    Parameters
-    ----------
-    tree : Tree
-        A tree of the core.
-    min_gain : float
-        ``min_split_gain``.
-
-    Returns
-    -------
-    (n_nodes) bool
-        Splits that become leaves.
+    Returns (n_nodes): splits that become leaves, since they gain less than ``min_gain``.
     """
     left, gone = tree["left"], np.zeros(len(tree["left"]), np.bool_)
     for node in np.flatnonzero(left)[::-1]:  # children come after their parents
@@ -42,20 +32,8 @@ def by_gain(tree: Tree, min_gain: float) -> Mask:
 def weakest_links(tree: Tree, alpha: float) -> Mask:
     """Minimal cost-complexity pruning (Breiman et al. 1984): while the weakest link costs at most alpha, cut it.
 
-    The cost of a node is the squared error that its splits take off, by row of the tree: twice the gain. A link's
-    strength is that cost over the leaves it adds.
-
-    Parameters
-    ----------
-    tree : Tree
-        A tree of the core.
-    alpha : float
-        ``ccp_alpha``, as scikit-learn has it.
-
-    Returns
-    -------
-    (n_nodes) bool
-        Splits that become leaves.
+    The cost of a node is the squared error that its splits remove, per row of the tree: twice the gain. The strength of
+    a link is that cost over the leaves it adds. Returns (n_nodes): splits that become leaves.
     """
     left, gone = tree["left"], np.zeros(len(tree["left"]), np.bool_)
     while True:
@@ -80,23 +58,8 @@ def by_validation(
 ) -> Mask:
     """Reduced-error pruning (Quinlan 1987): a split stays only if it lowers the loss of unseen rows.
 
-    Parameters
-    ----------
-    tree : Tree
-        A tree of the core.
-    step : (n_nodes) float64
-        What each node would add to the score if it were a leaf.
-    node : (n_rows) int32
-        The leaf that each unseen row comes to.
-    loss : callable
-        The loss of the rows, by weight, after adding (n_rows) steps to their scores.
-    reduce : Reduce, optional
-        Over the holders of the unseen rows.
-
-    Returns
-    -------
-    (n_nodes) bool
-        Splits that become leaves.
+    ``step``: what each node would add to the score if it were a leaf. ``node``: the leaf of each unseen row. ``loss``:
+    weighted losses of the rows after adding (n_rows) steps. Returns (n_nodes): splits that become leaves.
     """
     left = tree["left"]
     parent = np.zeros(len(left), np.int32)
@@ -133,22 +96,7 @@ def by_validation(
 
 
 def cut(tree: Tree, gone: Mask) -> tuple[Tree, NDArray[np.int32]]:
-    """Turn splits into leaves.
-
-    Parameters
-    ----------
-    tree : Tree
-        A tree of the core.
-    gone : (n_nodes) bool
-        Splits that become leaves; what is below them goes with them.
-
-    Returns
-    -------
-    tree : Tree
-        The nodes that stay, in their order.
-    number : (old number of leaves) int32
-        The new number of each leaf.
-    """
+    """Turn splits into leaves: the smaller tree, its nodes in their old order, and the new number of each old leaf."""
     left, stays = tree["left"], _reached(tree["left"], gone)
     kept = np.flatnonzero(stays)
     place = np.cumsum(stays) - 1

@@ -74,22 +74,7 @@ def boost(training: Training, rounds: range) -> Iterator[Step]:
 
 
 def drop(params: Mapping[str, Any], index: int, weights: Floats) -> NDArray[np.intp]:
-    """Draw the rounds that a new one drops.
-
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters: rate_drop, skip_drop, max_drop, one_drop, sample_type, random_state.
-    index : int
-        Number of the new round.
-    weights : (n_rounds) float64
-        Factors on the rounds before it.
-
-    Returns
-    -------
-    (n_dropped) intp
-        Rounds, rising.
-    """
+    """Draw the rounds that a new one drops, ascending, given the (n_rounds) factors on the rounds before it."""
     n, seed = len(weights), params["random_state"]
     skip, one = host.draw(seed, host.DROPS, index, 1, 2).tolist()
     if n == 0 or skip < params["skip_drop"] * DRAW_RANGE:

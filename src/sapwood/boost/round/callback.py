@@ -26,7 +26,7 @@ Lists = Mapping[str, Mapping[str, list[float]]]  # validation set -> metric -> a
 
 @dataclass(frozen=True)
 class Round:
-    """A round that has just ended, to look at.
+    """A round that has just ended, read-only.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ Callback = Callable[[Round], bool | None]
 
 
 def stops(callbacks: Sequence[Callback], view: Round) -> bool:
-    """Show a round to every callback; whether the training ends here."""
+    """Call every callback with a round; whether the training ends here."""
     for callback in callbacks:
         if callback(view) and not view.last:
             view = replace(view, last=True)

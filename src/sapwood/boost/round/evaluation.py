@@ -140,23 +140,9 @@ def measure(rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_t
 
 
 def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: int) -> Floats:
-    """Scores of every row before the first new round.
+    """Scores (n_outputs, n_rows) before the first new round: the base or init_score, and the trees to continue from.
 
-    Parameters
-    ----------
-    data : Dataset
-        Rows in the bins the trees were grown in.
-    base : (n_outputs) float64
-        Where rows without an ``init_score`` start.
-    trees : Trees or None
-        The model to continue from.
-    n_threads : int
-        Threads.
-
-    Returns
-    -------
-    (n_outputs, n_rows) float64
-        The same bits as if the trees had just been grown: each row adds leaf values in tree order.
+    They have the bits of a training that has just grown these trees: each row adds leaf values in the order of trees.
     """
     if data.init_score is not None:
         scores = np.array(data.init_score.T, np.float64, order="C")

@@ -23,22 +23,10 @@ PASSED_ON = (
 
 
 def limits(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str, float]]:
-    """The growth policy and its limits, in the names of the core.
+    """The growth policy and its limits, in the names of the core; ``smooth`` is the value of path_smooth="auto".
 
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters.
-    smooth : float, optional
-        The value of ``path_smooth="auto"``.
-
-    Returns
-    -------
-    policy : str
-        A grower of the core.
-    limits : dict of str to float
-        Its limits; a `max_depth` or `max_leaves` of 0 is none, a `min_samples_leaf` of 0 the objective's own. The
-        learning rate joins them round by round.
+    A `max_depth` or `max_leaves` of 0 is no limit, a `min_samples_leaf` of 0 the objective's own. The learning rate is
+    added in each round.
     """
     policy = params["grow_policy"]
     if policy not in host.growers():
@@ -64,21 +52,8 @@ def configure_splits(
 ) -> None:
     """Configure which splits the trees of a trainer may have, and which are preferred.
 
-    Parameters
-    ----------
-    trainer : Trainer
-    params : mapping
-        Resolved parameters, constraints by name.
-    names : sequence of str
-        Of the columns.
-    categories : collection of int
-        The columns of categories.
-    cuts : sequence of (n_cuts) float64
-        Of the columns.
-    used : sequence of int, optional
-        Columns that trees of the model have used already, for first_use_penalties.
-    weights : sequence of float, optional
-        Feature weights of further columns, which have no name and no constraint.
+    ``names`` and ``cuts`` are those of the columns. ``used``: columns that trees of the model have used already, for
+    first_use_penalties. ``weights``: feature weights of further columns, which have no name and no constraint.
     """
     directions = constraints.directions(params["monotone_constraints"], names)
     given = constraints.numbers(params["feature_weights"], names, 1.0)
@@ -99,23 +74,9 @@ def configure_splits(
 
 
 def random_strength(params: Mapping[str, Any], index: int, rate: float, n_rows: int) -> float:
-    """The random strength of a round; it decreases once index * rate exceeds the logarithm of the number of rows.
+    """The random strength of a round, in standard deviations of the gradients; ``n_rows`` have positive weight.
 
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters.
-    index : int
-        Number of the round.
-    rate : float
-        Its learning rate.
-    n_rows : int
-        Rows of positive weight.
-
-    Returns
-    -------
-    float
-        In units of the standard deviation of the gradients.
+    It decreases once index * rate exceeds the logarithm of the number of rows.
     """
     strength: float = params["random_strength"]
     if strength == 0:

@@ -36,19 +36,7 @@ def prepare(
     data: Dataset,
     classes: NDArray[np.float64] | None,
 ) -> None:
-    """Configure the sampler of a trainer.
-
-    Parameters
-    ----------
-    trainer : Trainer
-        The rows.
-    params : mapping
-        Resolved parameters that `check` let pass.
-    data : Dataset
-        The rows.
-    classes : (n_rows) float64, optional
-        The class of every row, where labels are classes.
-    """
+    """Configure the sampler of a trainer; ``classes``: (n_rows) the class of every row, where labels are classes."""
     name, by_class, share = params["sampling"], params["subsample_by_class"], None
     if by_class is not None:
         assert classes is not None
@@ -71,15 +59,7 @@ def _goss_warm_up(params: Mapping[str, Any], index: int, rate: Callable[[int], f
 
 
 def warn_of_no_draw(params: Mapping[str, Any], rounds: range) -> None:
-    """Warn where goss uses all rows in every round.
-
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters.
-    rounds : range
-        Numbers of the rounds.
-    """
+    """Warn where goss uses all rows in every round."""
     rate = params["learning_rate"]
     if not callable(rate) and all(_goss_warm_up(params, index, rates(rate)) for index in rounds):
         warnings.warn(
@@ -93,20 +73,10 @@ def warn_of_no_draw(params: Mapping[str, Any], rounds: range) -> None:
 def draw_rows(
     trainer: Trainer, params: Mapping[str, Any], index: int, rate: Callable[[int], float], copy: int = 0
 ) -> None:
-    """Draw the rows that the trees of one round grow on; the core does it, by NUMERICS 6 and 10.
+    """Draw the rows that the trees of one round grow on, after its gradients (NUMERICS 6 and 10).
 
-    Parameters
-    ----------
-    trainer : Trainer
-        The rows, their gradients computed.
-    params : mapping
-        Resolved parameters.
-    index : int
-        Number of the round.
-    rate : callable
-        The learning rate of a round, on which the warm-up of goss depends.
-    copy : int
-        Which of the `n_parallel_trees` of the round: each has its own draws.
+    ``rate``: the learning rate of a round, on which the warm-up of goss depends. ``copy``: each of the
+    `n_parallel_trees` of a round has its own draws.
     """
     turn = (index - index % params["subsample_freq"]) * params["n_parallel_trees"] + copy
     trainer.sample(params["random_state"], turn, None if _goss_warm_up(params, index, rate) else params["subsample"])
