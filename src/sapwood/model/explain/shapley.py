@@ -126,18 +126,7 @@ def explain(
         With `values`, `base_values` and `data`, as in the `shap` package; values and base value of a row add up to
         its score (prediction, loss).
     """
-    if space not in SPACES:
-        raise ParameterError(f"space={space!r} is unknown; {suggest(str(space), SPACES)}")
-    if (space == "loss") != (y is not None):
-        raise ParameterError("labels y are for space='loss', which needs them; give both or neither.")
-    if space != "raw" and background is None:
-        raise ParameterError(f"space={space!r} needs rows to compare with: background=(some training rows).")
-    if background is not None and by is not None:
-        raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
-    if exact and (interactions or background is None):
-        raise ParameterError("exact=True is for values, not for interactions, against a background; give one.")
-    if exact and space == "raw" and not len(booster.combinations):
-        raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
+    _check(booster, background, interactions, space, y, by, exact)
     n_threads = threads(n_jobs)
     columns = booster._read(X, min_rows=0).dense()
     whole = booster._whole(columns)
@@ -170,6 +159,24 @@ def explain(
         tuple(booster.feature_names),
         None if single else outputs_of(booster),
     )
+
+
+def _check(
+    booster: "Booster", background: Any, interactions: bool, space: str, y: Any, by: str | None, exact: bool
+) -> None:
+    """Refuse arguments of `explain` that do not go together."""
+    if space not in SPACES:
+        raise ParameterError(f"space={space!r} is unknown; {suggest(str(space), SPACES)}")
+    if (space == "loss") != (y is not None):
+        raise ParameterError("labels y are for space='loss', which needs them; give both or neither.")
+    if space != "raw" and background is None:
+        raise ParameterError(f"space={space!r} needs rows to compare with: background=(some training rows).")
+    if background is not None and by is not None:
+        raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
+    if exact and (interactions or background is None):
+        raise ParameterError("exact=True is for values, not for interactions, against a background; give one.")
+    if exact and space == "raw" and not len(booster.combinations):
+        raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
 
 
 def explainer(booster: "Booster", by: str | None = None) -> Explainer:
