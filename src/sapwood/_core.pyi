@@ -378,6 +378,8 @@ def combine(
 def math(name: str, x: Floats) -> Floats:
     """One of exp, log, log1p, expm1, sigmoid, elementwise."""
 
+UNSEEN: int
+
 def isa() -> str:
     """The path in use: portable, avx2 or avx512."""
 

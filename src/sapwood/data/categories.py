@@ -17,7 +17,7 @@ from sapwood.device import host
 from sapwood.errors import DataError, SapwoodError, suggest
 from sapwood.reduce import Reduce
 
-MISSING, UNSEEN = -1, -2  # codes of a value that is not there, and of one that training has not met
+MISSING, UNSEEN = -1, host.UNSEEN  # codes of a missing value, and of a category that training has not seen
 MAX_BINS = 65_534  # codes of two bytes, and one of them means missing
 ADVICE = "categories are text or whole numbers of 64 bits; make text of others, for example with astype(str)."
 

@@ -11,6 +11,7 @@ from sapwood._core import (
     PERMUTE,
     SAGE,
     TURN,
+    UNSEEN,
     combine,
     cuts,
     distinct,
@@ -33,7 +34,7 @@ from sapwood._core import (
 )
 
 __all__ = [
-    "DROPS", "EVERY_VALUE", "FOLDS", "HOLDOUT", "PERMUTE", "SAGE", "TURN", "combine", "cuts", "distinct", "draw",
-    "encode", "evaluate", "exact_sum", "growers", "hash_order", "integer_weights", "isa", "linear_values", "link",
-    "math", "n_workers", "objectives", "samplers", "set_isa", "weight_sum",
+    "DROPS", "EVERY_VALUE", "FOLDS", "HOLDOUT", "PERMUTE", "SAGE", "TURN", "UNSEEN", "combine", "cuts", "distinct",
+    "draw", "encode", "evaluate", "exact_sum", "growers", "hash_order", "integer_weights", "isa", "linear_values",
+    "link", "math", "n_workers", "objectives", "samplers", "set_isa", "weight_sum",
 ]  # fmt: skip

@@ -25,17 +25,16 @@ from sapwood.params.types import Choice, Flag, Integer, Seed
 TARGETS = Choice(
     ("auto", "classes", "numbers"), {"binary": "classes", "multiclass": "classes", "continuous": "numbers"}
 )
-MANY = 100  # classes that were meant to be classes
+MAX_CLASSES = 100  # with more distinct numbers target_type='auto' warns
 
 
 class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn categories into what labels say of them, without a leak.
+    """Encode categories by statistics of the labels, without target leakage.
 
     A new row has (sum over the training rows of its category + prior) / (their number + 1), where the sum is that of
     labels of a class, or of places between the lowest and the highest label. In `fit_transform` a row has the same from
-    the rows before it in a random order, so that its own label is no part of it (Prokhorenkova et al. 2018). The order
-    depends on the seed and on positions only. Missing values are a category; one that training has not met has the
-    prior.
+    the rows before it in a random order, so that its own label is not part of it (Prokhorenkova et al. 2018). The order
+    depends on the seed and on positions only. Missing values are a category; an unseen one has the prior.
 
     Parameters
     ----------
@@ -48,9 +47,9 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
         What labels are, also under scikit-learn's names binary, multiclass and continuous; 'auto' looks at them as
         scikit-learn does: whole numbers are classes.
     n_borders : int
-        Most borders between labels that are numbers; classes have one less than there are of them.
+        Maximum number of borders between numeric labels; classes have one border less than there are classes.
     has_time : bool
-        Rows came one after the other: their own order is taken.
+        Rows are in order of time: the order of the table is used instead of a random one.
     random_state : int or None
         Seed of the order; None is 0.
     n_jobs : int or None
@@ -188,7 +187,7 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
         )
         if self._classes:
             classes, index = np.unique(y, return_inverse=True)
-            if kind == "auto" and len(classes) > MANY and y.dtype.kind in "iuf":
+            if kind == "auto" and len(classes) > MAX_CLASSES and y.dtype.kind in "iuf":
                 warnings.warn(
                     f"y has {len(classes):,} different whole numbers, which are taken for classes; choose "
                     "target_type='continuous' if they are numbers, 'multiclass' if not.",
@@ -199,7 +198,7 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
         try:
             label: target_statistics.Floats = y.astype(np.float64)
         except (TypeError, ValueError) as cause:
-            raise DataError("labels are no numbers; choose target_type='classes'.") from cause
+            raise DataError("labels are not numbers; choose target_type='classes'.") from cause
         n_borders = Integer(1, 65534).check(f"n_borders={self.n_borders!r}", self.n_borders)
         return Target(label, target_statistics.label_borders(label, n_borders, weight), weight)
 

@@ -16,7 +16,7 @@ INT64 = 7  # of onnx.TensorProto
 
 
 def register() -> None:
-    """Teach skl2onnx our estimators: once, before `skl2onnx.to_onnx`."""
+    """Register our estimators with skl2onnx: once, before `skl2onnx.to_onnx`."""
     try:
         from skl2onnx import update_registered_converter
         from skl2onnx.common import shape_calculator

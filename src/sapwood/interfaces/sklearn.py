@@ -3,10 +3,10 @@
 In: a table, a target, and parameters as attributes. Out: a fitted estimator around its `booster_`.
 """
 
+import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from inspect import Parameter, Signature
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -25,31 +25,30 @@ from sapwood.device import host
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import TABLE, moved, names, peers, resolve
-from sapwood.params import Parameter as Row
+from sapwood.params import TABLE, Parameter, moved, names, peers, resolve
 from sapwood.params.recipes import RECIPES
 from sapwood.params.types import Number, class_name
 
 OBJECTIVES = host.objectives()
 
 
-def _fields() -> Iterator[Row]:
-    """The objectives' own parameters as rows like those of the table."""
+def _fields() -> Iterator[Parameter]:
+    """The objectives' own parameters, as entries like those of the table."""
     for name, about in OBJECTIVES.items():
         for field, (low, high, is_open, default, aliases) in about["fields"].items():
             words = ("above", "below") if is_open else ("at least", "at most")
             limits = f"{words[0]} {low:g}" + (f" and {words[1]} {high:g}" if high < 1e300 else "")
             several = " Several in a list: a prediction for each." if field in objective.LEVELS else ""
-            doc = f"Of objective={name!r}, {limits}; None is {default:g}.{several}"
+            doc = f"Parameter of objective={name!r}, {limits}; None is {default:g}.{several}"
             kind = Number(low, high, low_open=is_open, high_open=is_open)
-            yield Row(field, kind, None, doc, tuple(filter(None, aliases.split(","))))
+            yield Parameter(field, kind, None, doc, tuple(filter(None, aliases.split(","))))
 
 
-FIELDS = {row.name for row in _fields()}  # of objectives; None is what the objective has
-ROWS = {row.name: row for row in (*TABLE, *_fields()) if row.estimator}
-PEERS = {alias: row.name for row in ROWS.values() for alias in row.aliases}
-VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links to numbers
-OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of losses that know two classes
+FIELDS = {row.name for row in _fields()}  # parameters of objectives; None is the objective's default
+PARAMETERS = {row.name: row for row in (*TABLE, *_fields()) if row.estimator}
+ALIASES = {alias: row.name for row in PARAMETERS.values() for alias in row.aliases}
+VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
+OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of objectives for two classes
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
 MAX_CLASSES = 65_535
 
@@ -58,33 +57,36 @@ _E = TypeVar("_E")
 _M = TypeVar("_M")
 
 
-class _Rows(Dataset):
+class _EstimatorDataset(Dataset):
     """A dataset whose errors speak of an estimator's arguments."""
 
     _called = ("y", "sample_weight")
 
 
 class _Estimator(BaseEstimator):
-    """What both estimators share. Parameters live in the table of `sapwood.params` and nowhere else."""
+    """The common part of both estimators. Parameters are defined in the table of `sapwood.params` only."""
 
     booster_: Booster
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
     def __init__(self, **params: Any) -> None:
-        self.set_params(**params)  # the others are the class's own: an instance has those that were set by hand
+        self.set_params(**params)  # defaults are attributes of the class; an instance has only what was set
 
     # What scikit-learn, help() and editors read instead of **params.
-    __init__.__signature__ = Signature(  # type: ignore[attr-defined]
+    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
-            Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
-            *(Parameter(row.name, Parameter.KEYWORD_ONLY, default=row.default) for row in ROWS.values()),
+            inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            *(
+                inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default)
+                for p in PARAMETERS.values()
+            ),
         ]
     )
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, as the constructor does; the estimator itself is returned."""
-        _known(type(self), params)
+        _check_parameters(type(self), params)
         for name, value in params.items():
             setattr(self, name, value)
         return self
@@ -143,13 +145,13 @@ class _Estimator(BaseEstimator):
             check_is_fitted(init_model)
             init_model = init_model.booster_
         self._forget()  # not earlier: the model to continue from may be this one
-        settings = resolve({**self._by_hand(), **columns}, fields=objective.field_aliases())
+        settings = resolve({**self._given(), **columns}, fields=objective.field_aliases())
         holdouts = _holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
         bins = {name: settings[name] for name in (*BIN_PARAMS, "n_jobs", "categorical_features", "device")}
         try:
             target = _target(type(self), y)
             label = self._learn_target(target, settings, known)
-            data = _Rows(X, label, sample_weight, init_score, group=group, **bins)
+            data = _EstimatorDataset(X, label, sample_weight, init_score, group=group, **bins)
             self.n_features_in_ = data.n_columns
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names, object)
@@ -159,7 +161,7 @@ class _Estimator(BaseEstimator):
                 held = _target(type(self), y_held)
                 if held.shape[1:] != target.shape[1:]:
                     raise DataError(f"A validation target has the shape {held.shape}, but y has {target.shape}.")
-                valid.append(_Rows(X_held, self._encode_target(held), *vectors, reference=data, **bins))
+                valid.append(_EstimatorDataset(X_held, self._encode_target(held), *vectors, reference=data, **bins))
             watched = valid if len(valid) != 1 else valid[0]
             booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)
             self.booster_ = self._finish(booster)
@@ -203,54 +205,58 @@ class _Estimator(BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def _about(self) -> Mapping[str, Any]:
-        """What the core says about the objective; nothing where it is chosen in fit, or the user's own."""
+    def _objective_info(self) -> Mapping[str, Any]:
+        """The core's description of the objective; empty if fit chooses it, or if it is a custom one."""
         name = self.objective if self.objective != "auto" else RECIPES.get(self.recipe, {}).get("objective")
         return OBJECTIVES.get(name, {}) if isinstance(name, str) else {}
 
     def __sklearn_clone__(self) -> Self:
-        return type(self)(**{name: clone(value, safe=False) for name, value in vars(self).items() if name in ROWS})
+        return type(self)(
+            **{name: clone(value, safe=False) for name, value in vars(self).items() if name in PARAMETERS}
+        )
 
-    def _by_hand(self) -> dict[str, Any]:
-        """The parameters that were set, to whatever value; a recipe sets any others."""
-        own = {name: value for name, value in vars(self).items() if name in ROWS}
+    def _given(self) -> dict[str, Any]:
+        """The parameters that the user has set; a recipe may set the others."""
+        own = {name: value for name, value in vars(self).items() if name in PARAMETERS}
         return {name: value for name, value in own.items() if value is not None or name not in FIELDS}
 
     def _forget(self) -> None:
-        """Drop what a fit has set: one that fails leaves an estimator that is not fitted."""
+        """Delete what a fit has set, so that a fit that fails leaves an estimator that is not fitted."""
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
 
     def _booster(self, X: Any) -> Booster:
-        """The model, to be used on a table whose names have passed."""
+        """The model, after a check of the table's column names."""
         if not hasattr(self, "booster_"):
             check_is_fitted(self)  # raises; not called otherwise, because it takes longer than predicting a row
         self._check_names(X)
         return self.booster_
 
     def _check_names(self, X: Any) -> None:
-        """Raise or warn as scikit-learn does where names differ from those seen in fit; look at nothing else."""
-        if isinstance(X, np.ndarray) and X.dtype.names:  # which scikit-learn does not know of, and predict looks at
+        """Raise or warn as scikit-learn does if column names differ from those seen in fit."""
+        if (
+            isinstance(X, np.ndarray) and X.dtype.names
+        ):  # scikit-learn does not know structured arrays; predict checks them
             return
         validate_data(self, X, reset=False, skip_check_array=True, ensure_2d=False)
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
-        """The target as `train` wants it, of the `known` classes if any are; settles the objective."""
+        """Encode the target for `train`, with the `known` classes if given, and choose the objective."""
         raise NotImplementedError
 
     def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:
-        """A validation target in the same terms."""
+        """Encode a validation target in the same way."""
         return y
 
     def _finish(self, booster: Booster) -> Booster:
-        """What the estimator adds to a model."""
+        """Add to the model what only the estimator knows."""
         return booster
 
 
 def _documented(estimator: type[_E]) -> type[_E]:
-    """Give an estimator the defaults of the table, and write it into its docstring."""
+    """Set the table's defaults as attributes of an estimator, and write the table into its docstring."""
     lines = []
-    for row in ROWS.values():
+    for row in PARAMETERS.values():
         setattr(estimator, row.name, row.default)
         lines.append(f"    {row.name} : {row.type}, default={row.default!r}")
         lines.append(textwrap.fill(row.doc, 112, initial_indent=" " * 8, subsequent_indent=" " * 8))
@@ -298,7 +304,7 @@ class SapwoodRegressor(RegressorMixin, _Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        about = self._about()
+        about = self._objective_info()
         tags.target_tags.multi_output = not about.get("adaptive", False)
         tags.target_tags.positive_only = about.get("labels") in ("a number above 0", "a number of at least 0")
         return tags
@@ -309,14 +315,14 @@ class SapwoodRegressor(RegressorMixin, _Estimator):
 
 
 def _has_probabilities(estimator: "SapwoodClassifier") -> bool:
-    """Whether the objective gives probabilities; where it does not, scikit-learn hides the methods for the reason."""
+    """Return True if the objective gives probabilities, else raise: scikit-learn then hides the method."""
     if hasattr(estimator, "booster_"):
         name, link = estimator.booster_.objective, estimator.booster_.link
     else:
         try:
             goal = objective.resolve(resolve({"objective": estimator.objective, "recipe": estimator.recipe}))
         except SapwoodError:
-            return True  # "auto" has probabilities, and what is wrong fit will say
+            return True  # "auto" gives probabilities; fit reports what is wrong
         name, link = goal.name, goal.link
     if link not in PROBABILITIES:
         raise AttributeError(
@@ -404,13 +410,13 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        labels = self._about().get("labels")
+        labels = self._objective_info().get("labels")
         tags.classifier_tags.multi_class = labels not in OF_TWO
         tags.classifier_tags.multi_label = labels != "a class index"
         return tags
 
     def _decide(self, p: NDArray[np.float64]) -> NDArray[Any]:
-        """Classes from the booster's probabilities, or from raw scores where there are none."""
+        """Classes from the booster's probabilities, or from raw scores if it gives none."""
         if self.n_classes_ == 1:
             return self.classes_.repeat(len(p))
         above = 0.5 if self.booster_.link in PROBABILITIES else 0.0
@@ -432,8 +438,8 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
         self.outputs_2d_ = y.ndim == 2
         self.classes_, codes = (np.arange(y.shape[1]), y) if self.outputs_2d_ else _classes(y)
-        encode_classes(self.classes_)  # raises now on what could not be saved later
-        if known is not None:  # some of them may have no rows
+        encode_classes(self.classes_)  # raises on classes that cannot be saved
+        if known is not None:  # y need not have all of them
             if not set(self.classes_.tolist()) <= set(known.tolist()):
                 has = self.classes_.tolist()
                 raise DataError(f"init_model knows the classes {known.tolist()}, but y has {has}; train it anew.")
@@ -441,7 +447,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
             codes = self._encode_target(y)
         self.n_classes_ = len(self.classes_)
         if settings["objective"] == "cross_entropy" and (self.outputs_2d_ or self.n_classes_ <= 2):
-            settings["objective"] = "logistic"  # what it is where labels are 0 and 1
+            settings["objective"] = "logistic"  # the same loss for labels 0 and 1
         if self.outputs_2d_:
             _choose_objective(settings, "multilabel", "labels", ("0 or 1",))
         elif self.n_classes_ <= 2:
@@ -451,7 +457,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
             _choose_objective(settings, "softmax", "labels", ("a class index",))
             settings["n_classes"] = self.n_classes_
         place = {class_name(one): str(index) for index, one in enumerate(self.classes_.tolist())}
-        for name in ("subsample_by_class", "class_weight"):  # of the user's classes: those of train are indices
+        for name in ("subsample_by_class", "class_weight"):  # keyed by class; train wants indices
             if isinstance(settings[name], dict):
                 if unknown := [one for one in settings[name] if one not in place]:
                     raise ParameterError(f"{name} has a class {unknown[0]!r}; {suggest(unknown[0], place)}")
@@ -473,11 +479,15 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         return booster if self.outputs_2d_ or self.n_classes_ == 1 else replace(booster, classes=self.classes_)
 
 
-def _known(estimator: type, params: Mapping[str, Any]) -> None:
-    """Raise on a name that is no parameter, with the one that was probably meant."""
+def _check_parameters(estimator: type, params: Mapping[str, Any]) -> None:
+    """Raise on an unknown parameter, and suggest the one that was probably meant."""
     for name, value in params.items():
-        if name not in ROWS:
-            hint = f"did you mean {PEERS[name]!r}?" if name in PEERS else peers.unknown(name, ROWS, estimator.__name__)
+        if name not in PARAMETERS:
+            hint = (
+                f"did you mean {ALIASES[name]!r}?"
+                if name in ALIASES
+                else peers.unknown(name, PARAMETERS, estimator.__name__)
+            )
             ours, same = moved(name, value)
             hint = hint if ours == name else f"did you mean {ours}={same!r}?"
             raise ParameterError(f"{estimator.__name__} has no parameter {name!r}; {hint}")
@@ -486,7 +496,7 @@ def _known(estimator: type, params: Mapping[str, Any]) -> None:
 def _choose_objective(
     settings: dict[str, Any], fitting: str, what: str, allowed: tuple[str, ...]
 ) -> objective.Objective:
-    """Put the fitting objective in for "auto"; refuse another whose link or labels do not mean the right thing."""
+    """Replace "auto" by the fitting objective; raise if the objective's link or labels (`what`) are not allowed."""
     if settings["objective"] == "auto":
         settings["objective"] = fitting
     goal = objective.resolve(settings)
@@ -495,13 +505,13 @@ def _choose_objective(
         which = f"objective={goal.name!r}" + (f", which recipe={settings['recipe']!r} sets," if by_recipe else "")
         binary = ". Only binary classification is supported by it" if what == "labels" and goal.labels in OF_TWO else ""
         choices = ", ".join(name for name, about in OBJECTIVES.items() if about[what] in allowed)
-        auto = "" if by_recipe else "'auto' or "  # which is what the recipe sets
+        auto = "" if by_recipe else "'auto' or "  # the recipe would set the same again
         raise ParameterError(f"{which} does not suit this target{binary}; choose {auto}one of {choices}.")
     return goal
 
 
 def _holdouts(X: Any, y: Any, weight: Any, init_score: Any, eval_set: Any) -> list[tuple[Any, Any, Any, Any]]:
-    """The validation sets as (X, y, weight, init_score), however they were given."""
+    """The validation sets as (X, y, weight, init_score), from either way of giving them."""
     if (X is None) != (y is None):
         raise DataError("X_val and y_val belong together; give both or neither.")
     for name, value in (("sample_weight_val", weight), ("init_score_val", init_score)):
@@ -520,13 +530,13 @@ def _holdouts(X: Any, y: Any, weight: Any, init_score: Any, eval_set: Any) -> li
 
 
 def _target(estimator: type, y: Any) -> NDArray[Any]:
-    """A target as an array, 1-D with scikit-learn's warning where it was a column, 2-D where it has several."""
+    """The target as an array: 1-D (with scikit-learn's warning for a single column), or 2-D with several columns."""
     if y is None:
         raise DataError(f"{estimator.__name__} requires y to be passed, but the target y is None.")
-    if np.ma.is_masked(y):  # the next line would let the values beneath the mask through
+    if np.ma.is_masked(y):  # np.asarray would drop the mask
         raise DataError("Input y contains masked values; drop those rows.")
     y = y if hasattr(y, "shape") else np.asarray(y)
-    several = (len(y.shape) == 2 and y.shape[1] > 1) or np.iscomplexobj(y)  # the latter is refused in few words
+    several = (len(y.shape) == 2 and y.shape[1] > 1) or np.iscomplexobj(y)  # ingest.floats refuses complex numbers
     array: NDArray[Any] = ingest.floats(y, "y") if several else column_or_1d(y, warn=True)
     return array
 
@@ -541,9 +551,9 @@ def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         if found is None or not whole:
             ingest.label(y, len(y))  # raises first if what is wrong is a value that is not finite
             raise DataError(
-                f"Unknown label type: continuous. y has fractions, or more than {MAX_CLASSES} different numbers: these "
-                "are no classes. SapwoodRegressor predicts numbers; of shares from 0 to 1, with "
-                "objective='cross_entropy', probabilities."
+                f"Unknown label type: continuous. y has fractions, or more than {MAX_CLASSES} different numbers, so it "
+                "has no classes. Use SapwoodRegressor, which predicts numbers; for targets that are probabilities "
+                "from 0 to 1 with objective='cross_entropy'."
             )
         return found[0].astype(y.dtype), found[1]
     values = y.tolist()  # a dict of Python objects is several times as fast as sorting every row
@@ -560,6 +570,6 @@ def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _is_missing(one: Any) -> bool:
-    """Whether a label is None, or NaN, NaT or the NA of pandas, which nothing is equal to."""
+    """Whether a label is None, or NaN, NaT or the NA of pandas, which are not equal to themselves."""
     differs = one != one
     return one is None or not isinstance(differs, bool | np.bool_) or bool(differs)

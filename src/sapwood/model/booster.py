@@ -32,7 +32,7 @@ from sapwood.model.trees import Trees
 from sapwood.params import peers
 
 PLAIN = (np.dtype(np.float64), np.dtype(np.float32))
-FEW_ROWS = 256  # below, one thread: the work is over before a second one has woken up
+MIN_PARALLEL_ROWS = 256  # with fewer rows one thread is done before a second one has woken up
 
 CUSTOM = "custom"  # the link of a model whose predictions a user's function makes
 COUPLED = ("softmax", "one_vs_all")  # links that need several scores, one a class
@@ -67,7 +67,7 @@ class Booster:
     categories : mapping of int to Dictionary
         The values of every column of categories, by its position.
     combinations : Combinations
-        Columns that are made of others before trees look at a row.
+        Columns that are computed from others before the trees are evaluated.
     classes : ndarray or None
         The classes of a classifier: two for one output, else one per output.
     best_round : int or None
@@ -75,11 +75,11 @@ class Booster:
     data_fingerprint : str
         Digest of the training data.
     history : mapping
-        Metrics by round, for information: no part of the model file.
+        Metrics by round, for information: not part of the model file.
     device : Device
-        Where predictions and explanations are computed. No part of the model file.
+        Where predictions and explanations are computed. Not part of the model file.
     transform : callable or None
-        The link of a custom objective, from raw scores to predictions. Code is no part of the model file: see
+        The link of a custom objective, from raw scores to predictions. Code is not part of the model file: see
         `with_link`.
     """
 
@@ -209,12 +209,12 @@ class Booster:
             type(X) is np.ndarray
             and X.ndim == 2
             and X.dtype in PLAIN
-            and 0 < X.shape[0] < FEW_ROWS
+            and 0 < X.shape[0] < MIN_PARALLEL_ROWS
             and X.shape[1] == len(self.feature_names)
             and X.flags.aligned
             and rounds is init_score is None
             and self._direct
-            and (n_jobs is None or threads(n_jobs))  # a wrong number raises though one thread will do
+            and (n_jobs is None or threads(n_jobs))  # an invalid n_jobs raises here too
         ):
             return self._forest.predict(X, 0, -1, raw)
         n_threads = threads(n_jobs)
@@ -297,7 +297,7 @@ class Booster:
             raise ParameterError(f"transform is a {type(transform).__name__}; give a function of raw scores.")
         return replace(self, transform=transform)
 
-    # What can be asked of a model: functions of it, documented where they are worked out.
+    # Methods that are functions of other modules, documented there.
     importance = importances.importance
     explain = explaining.explain
     why = explaining.why
@@ -351,12 +351,12 @@ class Booster:
 
     @cached_property
     def _direct(self) -> bool:
-        """Whether numbers can go to the core as they are, and what it says is the prediction."""
+        """Whether plain numbers can go to the core unchanged, and its result is the prediction."""
         return not self.averaged and not self.categories and not self.zero_as_missing
 
     @cached_property
     def _forest(self) -> Forest:
-        """The trees as the core predicts with them."""
+        """The core's predictor of the trees."""
         link = "identity" if self.link == CUSTOM else self.link
         terms = () if self.trees.linear is None else self.trees.linear.terms
         return self.device.Forest(
@@ -365,16 +365,16 @@ class Booster:
 
     @cached_property
     def _labelled(self) -> dict[int, Labelled]:
-        """What codes mean, by column, those of combinations too."""
+        """The meaning of codes, by internal column."""
         return {**self.categories, **self.combinations.labelled(self.n_columns, self.categories)}
 
     @cached_property
     def _explainer(self) -> Explainer:
-        """The trees as the core explains them, branches by the weight the model has."""
+        """The core's explainer of the trees."""
         return explaining.explainer(self)
 
     def _link(self, n_threads: int = 1) -> Link:
-        """What makes predictions of raw scores, (n_rows,) or (n_rows, n_outputs), without changing them."""
+        """The function from raw scores, (n_rows,) or (n_rows, n_outputs), to predictions."""
         name, n_outputs, transform = self.link, self.n_outputs, self.transform
         if name != CUSTOM:
             return lambda scores: host.link(name, scores.reshape(-1, n_outputs), n_threads).reshape(scores.shape)
@@ -426,7 +426,9 @@ class Booster:
             pair = (0, self.n_rounds) if rounds is None else rounds if isinstance(rounds, tuple) else (0, rounds)
             first, last = map(operator.index, pair)
         except (TypeError, ValueError):
-            raise ParameterError(f"rounds={rounds!r} is no range of rounds; give n, (first, last) or None.") from None
+            raise ParameterError(
+                f"rounds={rounds!r} is not a range of rounds; give n, (first, last) or None."
+            ) from None
         if not 0 <= first <= last <= self.n_rounds:
             raise ParameterError(f"rounds={rounds!r} is out of range; the model has {self.n_rounds} rounds.")
         return first * self._per_round, last * self._per_round
@@ -450,7 +452,7 @@ class Booster:
 
 
 def _validate(booster: Booster) -> None:
-    """Raise unless the parts of a model fit together; whoever made it, nothing is used before this has passed."""
+    """Raise unless the parts of a model fit together; runs before any part is used."""
     known = host.objectives()
     about = known.get(booster.objective)  # None for a user's own
     links = [about["link"]] if about else sorted({entry["link"] for entry in known.values()} | {CUSTOM})
@@ -473,7 +475,7 @@ def _validate(booster: Booster) -> None:
         raise ModelFormatError(f"link {booster.link} does not fit a single output.")
     n_parallel = booster.params.get("n_parallel_trees", 1)
     if type(n_parallel) is not int or n_parallel < 1:
-        raise ModelFormatError(f"n_parallel_trees={n_parallel!r} is no number of trees.")
+        raise ModelFormatError(f"n_parallel_trees={n_parallel!r} is not a number of trees.")
     if not all(0 <= column < booster.n_columns for column in booster.categories):
         raise ModelFormatError(f"categories are of columns {list(booster.categories)}, of {booster.n_columns} in all.")
     n_bins = {column: dictionary.n_bins for column, dictionary in booster.categories.items()}
@@ -481,7 +483,7 @@ def _validate(booster: Booster) -> None:
     n_bins |= booster.combinations.n_bins(booster.n_columns)
     booster.trees.validate(booster.n_columns + len(booster.combinations), booster.n_outputs, n_bins)
     if booster.trees.n_trees % (booster.n_outputs * n_parallel):
-        raise ModelFormatError(f"{booster.trees.n_trees} trees are no whole number of rounds of {n_parallel} trees.")
+        raise ModelFormatError(f"{booster.trees.n_trees} trees are not a whole number of rounds of {n_parallel} trees.")
     if booster.best_round is not None and not 0 <= booster.best_round <= booster.n_rounds:
         raise ModelFormatError(f"best_round={booster.best_round} is beyond the {booster.n_rounds} rounds of the model.")
     if booster.classes is not None:

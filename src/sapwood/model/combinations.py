@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from sapwood.data.categories import MAX_BINS, Dictionary
 from sapwood.data.ingest import Columns
 from sapwood.device import host
-from sapwood.model.validate import check_types, hold
+from sapwood.model.validate import check_types, require
 
 Source = tuple[int, float]  # a column, and the threshold where it is one of numbers; 0 where it is one of categories
 Keys = NDArray[np.int64]
 
-MAX_KEYS = 2**62  # of all states of a combination: keys are int64
+MAX_KEYS = 2**62  # states of a combination: keys are int64
 STATES_OF_NUMBER = 3
 DTYPES: dict[str, np.dtype[Any]] = {
     "combination_offset": np.dtype(np.int64),
@@ -40,14 +40,14 @@ def join(states: Sequence[NDArray[Any]], sizes: Sequence[int]) -> Keys:
     Parameters
     ----------
     states : sequence of (n_rows) int
-        Of every source, from 0; negative where a category was never met.
+        State of every source, from 0; negative for an unseen category.
     sizes : sequence of int
         How many states each source has.
 
     Returns
     -------
     (n_rows) int64
-        -1 where a category was never met.
+        -1 for an unseen category.
     """
     key = np.zeros(len(states[0]), np.int64)
     for state, size in zip(states, sizes, strict=True):
@@ -56,7 +56,7 @@ def join(states: Sequence[NDArray[Any]], sizes: Sequence[int]) -> Keys:
 
 
 def find(key: Keys, known: Keys) -> NDArray[np.int32]:
-    """The rank of each key among those known, which rise; -1 where it is none of them."""
+    """The rank of each key among those known, which rise; -1 for other keys."""
     at = np.searchsorted(known, key)
     return np.where(np.append(known, -2)[at] == key, at, -1).astype(np.int32)
 
@@ -90,7 +90,7 @@ class Combinations:
 
     @classmethod
     def of(cls, found: Sequence[tuple[Sequence[Source], Keys]]) -> "Combinations":
-        """Freeze combinations, each its sources and the keys that training has met, rising."""
+        """Freeze combinations, each with its sources and the keys seen in training, rising."""
         sources = [source for own, _ in found for source in own]
         return cls(
             np.cumsum([0, *(len(own) for own, _ in found)], dtype=np.int64),
@@ -101,13 +101,13 @@ class Combinations:
         )
 
     def sources(self) -> Iterator[list[Source]]:
-        """Those of each combination, in order."""
+        """The sources of each combination, in order."""
         every = list(zip(self.combination_column.tolist(), self.combination_threshold.tolist(), strict=True))
         for first, last in pairwise(self.combination_offset.tolist()):
             yield every[first:last]
 
     def keys(self) -> Iterator[Keys]:
-        """Those that training has met, of each combination."""
+        """The keys of each combination that training has seen."""
         for first, last in pairwise(self.combination_key_offset.tolist()):
             yield self.combination_key[first:last]
 
@@ -116,7 +116,7 @@ class Combinations:
         return {n_columns + i: len(keys) for i, keys in enumerate(self.keys())}
 
     def names(self, feature_names: Sequence[str], categories: Mapping[int, Dictionary]) -> list[str]:
-        """What people call them: ``city+kind``, ``city+age>42.5``."""
+        """Readable names: ``city+kind``, ``city+age>42.5``."""
 
         def word(column: int, threshold: float) -> str:
             return feature_names[column] + ("" if column in categories else f">{threshold!r}")
@@ -124,7 +124,7 @@ class Combinations:
         return ["+".join(word(*source) for source in own) for own in self.sources()]
 
     def labelled(self, n_columns: int, categories: Mapping[int, Dictionary]) -> dict[int, "Labels"]:
-        """What codes mean, by the position of the combination's column."""
+        """The meaning of codes, by the position of the combination's column."""
         pairs = zip(self.sources(), self.keys(), strict=True)
         return {n_columns + i: Labels(own, known, categories) for i, (own, known) in enumerate(pairs)}
 
@@ -146,7 +146,7 @@ class Combinations:
         Parameters
         ----------
         columns : Columns
-            Categories as codes; a category that training has not met is told from a missing one.
+            Categories as codes; unseen categories and missing values have different codes.
         categories : mapping of int to Dictionary
             Of the columns that have any.
         n_threads : int
@@ -178,7 +178,7 @@ class Combinations:
         Raises
         ------
         ModelFormatError
-            At the first thing that does not hold.
+            At the first rule that does not hold.
         """
         check_types(self, DTYPES)
         column, threshold = self.combination_column, self.combination_threshold
@@ -187,20 +187,20 @@ class Combinations:
             (self.combination_key_offset, len(self.combination_key)),
         ):
             fits = len(offset) == len(self.combination_offset) > 0 and offset[0] == 0 and offset[-1] == end
-            hold(fits, "offsets of combinations go from 0 to the end")
-            hold(offset[1:] > offset[:-1], "offsets of combinations rise strictly")
-        hold(len(column) == len(threshold), "every source of a combination has a threshold")
-        hold((column >= 0) & (column < n_columns), f"sources of combinations are below {n_columns}")
+            require(fits, "offsets of combinations go from 0 to the end")
+            require(offset[1:] > offset[:-1], "offsets of combinations rise strictly")
+        require(len(column) == len(threshold), "every source of a combination has a threshold")
+        require((column >= 0) & (column < n_columns), f"sources of combinations are below {n_columns}")
         by_code = np.isin(column, list(categories))
-        hold(np.isfinite(threshold), "thresholds of combinations are finite")
-        hold(~by_code | (threshold == 0), "categories in combinations have the threshold 0")
+        require(np.isfinite(threshold), "thresholds of combinations are finite")
+        require(~by_code | (threshold == 0), "categories in combinations have the threshold 0")
         for own, keys in zip(self.sources(), self.keys(), strict=True):
             size = prod(sizes_of(own, categories))
-            hold(any(column in categories for column, _ in own), "a combination has categories")
-            hold(len(set(own)) == len(own), "a combination has no source twice")
-            hold(size <= MAX_KEYS and len(keys) <= MAX_BINS, "a combination is not too large")
-            hold((keys >= 0) & (keys < size), "keys of combinations are those of states")
-            hold(keys[1:] > keys[:-1], "the keys of a combination rise")
+            require(any(column in categories for column, _ in own), "a combination has categories")
+            require(len(set(own)) == len(own), "a combination has no source twice")
+            require(size <= MAX_KEYS and len(keys) <= MAX_BINS, "a combination is not too large")
+            require((keys >= 0) & (keys < size), "keys of combinations are those of states")
+            require(keys[1:] > keys[:-1], "the keys of a combination rise")
 
 
 class Labelled(Protocol):
@@ -209,12 +209,12 @@ class Labelled(Protocol):
     none: ClassVar[str]  # that of codes below 0
 
     def label(self, code: int, write: Callable[[Any], str] = str) -> str:
-        """What people read for a code."""
+        """The text for a code."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What the codes of one combination mean."""
+    """The meaning of one combination's codes."""
 
     sources: Sequence[Source]
     known: Keys
@@ -222,7 +222,7 @@ class Labels:
     none: ClassVar[str] = "new"
 
     def label(self, code: int, write: Callable[[Any], str] = str) -> str:
-        """What people read for a code: ``('Bern', > 42.5)``."""
+        """The text for a code: ``('Bern', > 42.5)``."""
         words, key = [], int(self.known[code])
         for (column, threshold), size in zip(
             reversed(self.sources), reversed(sizes_of(self.sources, self.categories)), strict=True
@@ -243,7 +243,7 @@ def sizes_of(sources: Sequence[Source], categories: Mapping[int, Dictionary]) ->
 
 
 def encode(combinations: Combinations) -> dict[str, NDArray[Any]]:
-    """Combinations as arrays of a file; no array where there are none."""
+    """Combinations as arrays of a file; empty if there are none."""
     return {name: getattr(combinations, name) for name in DTYPES} if len(combinations) else {}
 
 
@@ -253,5 +253,5 @@ def decode(arrays: MutableMapping[str, NDArray[Any]]) -> Combinations:
         return Combinations.of([])
     found = Combinations(*(arrays.pop(name) for name in DTYPES))
     check_types(found, DTYPES)  # before anything is counted
-    hold(len(found) > 0, "the arrays of combinations hold some")
+    require(len(found) > 0, "the arrays of combinations hold some")
     return found

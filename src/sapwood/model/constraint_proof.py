@@ -20,18 +20,20 @@ if TYPE_CHECKING:
     from sapwood.model.booster import Booster
 
 Floats = NDArray[np.float64]
-# Values above the first and up to the second, or codes of categories, UNSEEN among them; and whether missing is inside.
+# An interval (low, high] or a set of category codes (UNSEEN may be one); and whether missing values are inside.
 Side = tuple[float, float, bool] | tuple[frozenset[int], bool]
 Box = dict[int, Side]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of one constraint."""
+    """The verdict on one constraint."""
 
     holds: bool | None  # None: neither proven nor refuted
     why: str
-    rows: NDArray[Any] | None = None  # (2, n_columns) that differ in it only and whose scores are in the wrong order
+    rows: NDArray[Any] | None = (
+        None  # (2, n_columns) a counter-example: they differ in one column and their scores have the wrong order
+    )
 
     def __bool__(self) -> bool:
         return self.holds is True
@@ -39,11 +41,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What is known of all constraints of a model; true if they are known and every one is proven."""
+    """The verdicts on all constraints of a model; true if every one is proven."""
 
     monotone: Mapping[str, Verdict]
     interaction: Verdict | None
-    unknown: str = ""  # why nothing can be said
+    unknown: str = ""  # why there is no verdict
 
     def __bool__(self) -> bool:
         return not self.unknown and all(self.monotone.values()) and (self.interaction is None or bool(self.interaction))
@@ -81,7 +83,7 @@ def check_constraints(
 
 
 def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
-    """Trees that are monotone one by one sum up to a monotone score; where one is not, the sum may still be."""
+    """A sum of monotone trees is monotone; if one tree is not, the sum may still be."""
     if column in booster.categories:
         return Verdict(None, "categories have no order")
     if any(column == own for sources in booster.combinations.sources() for own, _ in sources):
@@ -114,7 +116,7 @@ def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
 
 
 def _crossing(tree: Trees, column: int, sign: int, whole: Sequence[Side]) -> tuple[Box, Box] | None:
-    """Boxes with rows that differ in one column only and come to leaves in the wrong order; None if there are none."""
+    """Two boxes whose rows differ in one column only and whose leaves have the wrong order, or None."""
     least, most = tree.value.copy(), tree.value.copy()
     splits = np.flatnonzero(tree.left).tolist()
     for node in splits[::-1]:
@@ -187,7 +189,7 @@ def _row(box: Box, booster: "Booster") -> list[Any]:
 
 
 def _category(known: Dictionary, codes: frozenset[int]) -> Any:
-    """A value with one of these codes, a new one where there is no other."""
+    """A value with one of these codes; an unseen value if UNSEEN is the only one."""
     met = codes - {UNSEEN}
     kind = type(known.values[0])
     return known.values[min(met)] if met else next(new for new in map(kind, count()) if new not in known.place)
@@ -199,8 +201,8 @@ def _above(cut: float) -> float:
 
 
 def _interaction(booster: "Booster", groups: Sequence[Sequence[int]]) -> Verdict:
-    """Every path has columns of one group."""
-    own = [{column} for column in range(booster.n_columns)]  # behind each column that trees split
+    """Whether the columns of every path are in one group."""
+    own = [{column} for column in range(booster.n_columns)]  # the table columns of each internal column
     own += [{column for column, _ in sources} for sources in booster.combinations.sources()]
     of = [{g for g, group in enumerate(groups) if columns <= set(group)} for columns in own]
     trees = booster.trees

@@ -23,7 +23,7 @@ KIND = "model"
 # missing ones and without sets as bits; as models that have none are still written
 VERSION = 4
 
-# Everything of a booster that is no array, with the JSON types it may have. `history` cannot change a prediction.
+# Everything of a booster that is not an array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
     "objective": (str,),
     "fields": (dict,),
@@ -101,10 +101,10 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
         if type(fields[name]) not in types:
             raise ModelFormatError(f"'{name}' is a {type(fields[name]).__name__}, not a {types[0].__name__}.")
     if not all(type(name) is str for name in fields["feature_names"]):
-        raise ModelFormatError("'feature_names' holds something that is no string.")
+        raise ModelFormatError("'feature_names' holds a value that is not a string.")
     own = [one for value in fields["fields"].values() for one in (value if type(value) is list else [value])]
     if not all(type(value) in (int, float) for value in own):
-        raise ModelFormatError("'fields' holds something that is no number.")
+        raise ModelFormatError("'fields' holds a value that is not a number.")
     if fields["classes"] is not None:
         fields["classes"] = _decode_classes(fields["classes"])
     known = categories.unpack(arrays, len(fields["feature_names"]), ModelFormatError)
@@ -150,7 +150,7 @@ def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | Binar
     Raises
     ------
     ModelFormatError
-        If it is no model, damaged, of a later format, or not consistent in every detail.
+        If it is not a model, damaged, of a later format, or not consistent in every detail.
     """
     if isinstance(source, str | os.PathLike):
         with open(source, "rb") as file:
@@ -176,7 +176,7 @@ def encode_classes(classes: NDArray[Any]) -> dict[str, Any]:
 
 
 def _decode_classes(classes: dict[str, Any]) -> NDArray[Any]:
-    """The classes as they were; raises where the values are not of the dtype they claim."""
+    """The classes as they were; raises if the values are not of their dtype."""
     match classes:
         case {"dtype": str(dtype), "values": list(values)} if len(classes) == 2 and dtype in CLASS_TYPES:
             if all(type(value) in CLASS_TYPES[dtype] for value in values):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.model.validate import check_types, hold
+from sapwood.model.validate import check_types, require
 
 if TYPE_CHECKING:
     from sapwood.device import Terms
@@ -53,7 +53,7 @@ class Linear:
 
     @classmethod
     def of(cls, parts: Sequence["tuple[Terms | None, int]"]) -> "Linear | None":
-        """Join the terms of trees, each with its number of nodes; None where no tree has any."""
+        """Join the terms of trees, each with its number of nodes; None if no tree has any."""
         if all(terms is None or not len(terms[2]) for terms, _ in parts):
             return None
         empty = np.empty(0, np.int32), np.empty(0)
@@ -87,26 +87,26 @@ class Linear:
         Raises
         ------
         ModelFormatError
-            At the first thing that does not hold.
+            At the first rule that does not hold.
         """
         check_types(self, DTYPES)
         offset, column, coef = self.terms
         rises = len(offset) == len(leaf) + 1 and offset[0] == 0 and bool((offset[1:] >= offset[:-1]).all())
-        hold(rises and len(column) == len(coef) == offset[-1], "offsets rise from 0 to the number of terms")
-        hold(len(coef) > 0, "some leaf has terms")
+        require(rises and len(column) == len(coef) == offset[-1], "offsets rise from 0 to the number of terms")
+        require(len(coef) > 0, "some leaf has terms")
         first = np.zeros(len(column), np.bool_)
         first[offset[:-1][np.diff(offset) > 0]] = True
-        hold(leaf | (np.diff(offset) == 0), "only leaves have terms")
-        hold((column == -1) == first, "the first term of a leaf, and only that, is its constant")
-        hold((column >= -1) & (column < n_columns), f"columns are below {n_columns}")
-        hold(not np.isin(column, categories).any(), "columns of categories have no coefficient")
+        require(leaf | (np.diff(offset) == 0), "only leaves have terms")
+        require((column == -1) == first, "the first term of a leaf, and only that, is its constant")
+        require((column >= -1) & (column < n_columns), f"columns are below {n_columns}")
+        require(not np.isin(column, categories).any(), "columns of categories have no coefficient")
         rising = np.diff(column) > 0
-        hold(rising | first[1:], "the columns of a leaf rise")
-        hold(bool(np.isfinite(coef).all()), "every coefficient is finite")
+        require(rising | first[1:], "the columns of a leaf rise")
+        require(bool(np.isfinite(coef).all()), "every coefficient is finite")
 
 
 def encode(linear: Linear | None) -> dict[str, NDArray[Any]]:
-    """The terms as arrays of a file; none of them where there are none."""
+    """The terms as arrays of a file; empty if there are none."""
     return {} if linear is None else {name: getattr(linear, name) for name in DTYPES}
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
-from sapwood.model.validate import hold
+from sapwood.model.validate import require
 
-FEW = 512  # codes that a set may have and stay a list: bits would save little
+MAX_LISTED = 512  # sets of up to so many codes are stored as lists: bits would save little
 DTYPES = {"set_offset": np.int64, "set_code": np.int32, "set_bits_offset": np.int64, "set_bits": np.uint8}
 
 
@@ -34,7 +34,7 @@ def encode(offset: NDArray[np.int64], code: NDArray[np.int32]) -> dict[str, NDAr
         (n_sets + 1) int64, says which bytes of ``set_bits`` are theirs: the lowest bit of the first is that of code 0.
     """
     sets = [code[first:last] for first, last in pairwise(offset.tolist())]
-    dense = [len(one) > FEW and one[-1] < 32 * len(one) for one in sets]
+    dense = [len(one) > MAX_LISTED and one[-1] < 32 * len(one) for one in sets]
     if not any(dense):
         return {"set_offset": offset, "set_code": code}
     listed = [one[:0] if packed else one for one, packed in zip(sets, dense, strict=True)]
@@ -59,23 +59,23 @@ def decode(arrays: MutableMapping[str, NDArray[Any]]) -> None:
     Raises
     ------
     ModelFormatError
-        If they are no sets.
+        If they are not sets.
     """
     if not {"set_bits", "set_bits_offset"} & arrays.keys():
         return
     for name, dtype in DTYPES.items():
         if name not in arrays or arrays[name].dtype != dtype or arrays[name].ndim != 1:
-            raise ModelFormatError(f"'{name}' is no list of {np.dtype(dtype).name}, which sets of many codes need.")
+            raise ModelFormatError(f"'{name}' is not a list of {np.dtype(dtype).name}, which sets of many codes need.")
     offset, code, place, packed = (arrays.pop(name) for name in DTYPES)
     for ends, size in ((offset, len(code)), (place, len(packed))):
         fits = len(ends) == len(offset) > 0 and ends[0] == 0 and ends[-1] == size
-        hold(fits and bool((ends[1:] >= ends[:-1]).all()), "offsets of sets rise from 0 to the end")
-    hold((offset[1:] == offset[:-1]) | (place[1:] == place[:-1]), "a set has codes or bits")
+        require(fits and bool((ends[1:] >= ends[:-1]).all()), "offsets of sets rise from 0 to the end")
+    require((offset[1:] == offset[:-1]) | (place[1:] == place[:-1]), "a set has codes or bits")
     spans = zip(pairwise(offset.tolist()), pairwise(place.tolist()), strict=True)
     sets = [_codes(packed[a:b]) if a < b else code[first:last] for (first, last), (a, b) in spans]
     arrays["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
     arrays["set_code"] = np.concatenate([code[:0], *sets])
-    arrays["set_code"].flags.writeable = False  # ours alone: nobody need copy it
+    arrays["set_code"].flags.writeable = False  # read-only, so that Trees does not copy it
 
 
 def _codes(packed: NDArray[np.uint8]) -> NDArray[np.int32]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sapwood.model.booster import Booster
 
 BACKENDS = ("pandas", "polars")
-MANY = 8  # categories that a line of text shows
+MAX_SHOWN = 8  # categories in a line of text
 
 
 def to_text(booster: "Booster", tree: int | None = None) -> str:
@@ -71,7 +71,7 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
         value, gain, cover, count. Leaves have no feature and missing (None), no threshold and gain (NaN), and
         children -1; splits have no value (NaN). With columns of categories one column more, ``categories``: lists
         of those that go left, as text, where a split is by them and has no threshold (NaN); else None. Where some
-        splits tell categories that training has not met from missing ones, one more, ``new``: their side. With
+        splits send unseen categories elsewhere than missing ones, one more, ``new``: their side. With
         linear leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value in
         them take the value; else None.
     """
@@ -115,7 +115,7 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
 
 
 def _formula(trees: Trees, node: int, names: Sequence[str], then: str = ", or where a value is missing ") -> str:
-    """The terms of a leaf as a sum, and `then`; nothing where it has none."""
+    """The terms of a leaf as a sum, and `then`; empty if it has none."""
     if trees.linear is None:
         return ""
     _, columns, coefs = (array.tolist() for array in trees.linear.slice(node, node + 1).terms)
@@ -134,15 +134,15 @@ def _labels(
 
 
 def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping[int, Labelled]) -> str:
-    """What the rows of the left branch have in common."""
+    """The condition of the left branch."""
     name, threshold = names[tree.column[node]], float(tree.threshold[node])
     if tree.set[node] >= 0:
         labels, none = _labels(tree, node, categories, repr), categories[int(tree.column[node])].none
         rest = ("", none, "new", "missing, not new")[tree.missing_left[node]]
         if rest and not labels:
             return f"{name} is {rest}"
-        more = [f"... {len(labels)} in all"] if len(labels) > MANY else []
-        return f"{name} in {{{', '.join(labels[:MANY] + more)}}}" + (f" or {rest}" if rest else "")
+        more = [f"... {len(labels)} in all"] if len(labels) > MAX_SHOWN else []
+        return f"{name} in {{{', '.join(labels[:MAX_SHOWN] + more)}}}" + (f" or {rest}" if rest else "")
     if threshold == np.inf:
         return f"{name} is not missing"
     return f"{name} <= {threshold!r}" + (" or missing" if tree.missing_left[node] else "")

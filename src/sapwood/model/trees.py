@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.linear import Linear
-from sapwood.model.validate import check_types, hold
+from sapwood.model.validate import check_types, require
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "offset": np.dtype(np.int64),
@@ -55,32 +55,32 @@ class Trees:
     output: NDArray[np.int32]  # (n_trees) the score a tree adds to
     column: NDArray[np.int32]  # (n_nodes) from here on; -1 in leaves
     threshold: NDArray[np.float64]  # x <= threshold goes left; +inf: every value left, missing right; 0 in leaves
-    missing_left: NDArray[
-        np.uint8
-    ]  # 1: missing goes left; 2 more, by a set: what is new goes the other way; 0 in leaves
+    missing_left: NDArray[np.uint8]  # bit 0: missing goes left; bit 1: unseen categories go the other way; 0 in leaves
     left: NDArray[np.int32]  # 0 in leaves
     value: NDArray[np.float64]  # 0 in splits
     gain: NDArray[np.float64]  # 0 in leaves
     cover: NDArray[np.float64]  # sum of hessians
     count: NDArray[np.float64]  # sum of weights
-    set: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # the codes that go left; or none, -1
+    set: NDArray[np.int32] = field(
+        default_factory=lambda: np.empty(0, np.int32)
+    )  # index of the set of codes that go left, or -1
     set_offset: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))  # (n_sets + 1)
     set_code: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # of all sets
     linear: Linear | None = None  # the terms of linear leaves, where there are any
 
     def __post_init__(self) -> None:
-        if not len(self.set):  # not given: no category decides
+        if not len(self.set):  # not given: no split by a set
             object.__setattr__(self, "set", np.full(len(self.column), -1, np.int32))
         for name in DTYPES:
             array = np.asarray(getattr(self, name), order="C")
-            if array.flags.writeable:  # ours alone from here on: the caller may write to what it gave
+            if array.flags.writeable:  # copied: the caller may write to its array
                 array = array.copy()
                 array.flags.writeable = False
             object.__setattr__(self, name, array)
 
     @property
     def structure(self) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:
-        """What the core reads of trees, in its order."""
+        """The arrays that the core reads, in its order."""
         splits = self.column, self.threshold, self.missing_left, self.left, self.value
         return self.offset, self.output, *splits, self.set, self.set_offset, self.set_code
 
@@ -161,7 +161,7 @@ class Trees:
 
     @property
     def new_left(self) -> NDArray[np.bool_]:
-        """By node: whether categories that training has not met go left."""
+        """By node: whether unseen categories go left."""
         other: NDArray[np.bool_] = (self.missing_left & 1) != (self.missing_left >> 1)
         return other
 
@@ -192,7 +192,7 @@ class Trees:
         Raises
         ------
         ModelFormatError
-            At the first thing that does not hold.
+            At the first rule that does not hold.
         """
         check_types(self, DTYPES)
         for name in OF_NODES:
@@ -201,11 +201,11 @@ class Trees:
         if len(self.offset) != len(self.output) + 1:
             raise ModelFormatError(f"{len(self.output)} trees need one offset more; there are {len(self.offset)}.")
         rising = self.offset[1:] > self.offset[:-1]  # compared, not subtracted: huge offsets would wrap around
-        hold(self.offset[0] == 0 and self.offset[-1] == self.n_nodes, "offsets go from 0 to the number of nodes")
-        hold(rising, "offsets rise strictly")
+        require(self.offset[0] == 0 and self.offset[-1] == self.n_nodes, "offsets go from 0 to the number of nodes")
+        require(rising, "offsets rise strictly")
         rounds, rest = divmod(self.n_trees, n_outputs)
-        hold(rest == 0, f"the number of trees ({self.n_trees}) is a multiple of the number of outputs ({n_outputs})")
-        hold(self.output == np.tile(np.arange(n_outputs), rounds), "each round has one tree per output, in order")
+        require(rest == 0, f"the number of trees ({self.n_trees}) is a multiple of the number of outputs ({n_outputs})")
+        require(self.output == np.tile(np.arange(n_outputs), rounds), "each round has one tree per output, in order")
         self._validate_links()
         self._validate_numbers(n_columns)
         self._validate_sets(n_columns, n_bins)
@@ -220,45 +220,47 @@ class Trees:
         node = np.arange(self.n_nodes)
         left = root + self.left  # int64: cannot overflow
         leaf = self.left == 0
-        hold(leaf | (left > node), "children follow their parent")
-        hold(leaf | (left + 1 < end), "children lie within their tree")
+        require(leaf | (left > node), "children follow their parent")
+        require(leaf | (left + 1 < end), "children lie within their tree")
         children = np.concatenate([left[~leaf], left[~leaf] + 1])
-        hold(np.bincount(children, minlength=self.n_nodes) == (node != root), "a node has one parent, a root none")
+        require(np.bincount(children, minlength=self.n_nodes) == (node != root), "a node has one parent, a root none")
 
     def _validate_numbers(self, n_columns: int) -> None:
-        """Every number is one that growing could have written."""
+        """Every number is one that training can produce."""
         leaf = self.left == 0
-        hold((self.column == -1) == leaf, "leaves, and only they, have column -1")
-        hold((self.column >= -1) & (self.column < n_columns), f"columns are below {n_columns}")
-        hold(self.missing_left <= np.where(self.set >= 0, 3, 1), "'missing_left' is 0 or 1, at most 3 by a set")
-        hold(self.threshold > -np.inf, "no threshold is NaN or -inf")
-        hold((self.threshold < np.inf) | (self.missing_left == 0), "a threshold of +inf sends missing values right")
+        require((self.column == -1) == leaf, "leaves, and only they, have column -1")
+        require((self.column >= -1) & (self.column < n_columns), f"columns are below {n_columns}")
+        require(self.missing_left <= np.where(self.set >= 0, 3, 1), "'missing_left' is 0 or 1, at most 3 by a set")
+        require(self.threshold > -np.inf, "no threshold is NaN or -inf")
+        require((self.threshold < np.inf) | (self.missing_left == 0), "a threshold of +inf sends missing values right")
         for name in ("value", "gain", "cover", "count"):
-            hold(np.isfinite(getattr(self, name)), f"every '{name}' is finite")
-        hold((self.cover >= 0) & (self.count >= 0), "no 'cover' or 'count' is negative")
-        hold(leaf | (self.value == 0), "the value of a split is 0")
+            require(np.isfinite(getattr(self, name)), f"every '{name}' is finite")
+        require((self.cover >= 0) & (self.count >= 0), "no 'cover' or 'count' is negative")
+        require(leaf | (self.value == 0), "the value of a split is 0")
         for name in ("gain", "threshold", "missing_left"):
-            hold(~leaf | (getattr(self, name) == 0), f"'{name}' of a leaf is 0")
+            require(~leaf | (getattr(self, name) == 0), f"'{name}' of a leaf is 0")
 
     def _validate_sets(self, n_columns: int, n_bins: Mapping[int, int]) -> None:
         """Columns of categories, and only they, are split by sets, of codes that they have."""
         offset, code, by_set = self.set_offset, self.set_code, self.set >= 0
-        hold(len(offset) > 0 and offset[0] == 0 and offset[-1] == len(code), "offsets of sets go from 0 to the codes")
-        hold(offset[1:] >= offset[:-1], "offsets of sets do not fall")
-        hold((self.set >= -1) & (self.set < len(offset) - 1), f"sets are below {len(offset) - 1}")
+        require(
+            len(offset) > 0 and offset[0] == 0 and offset[-1] == len(code), "offsets of sets go from 0 to the codes"
+        )
+        require(offset[1:] >= offset[:-1], "offsets of sets do not fall")
+        require((self.set >= -1) & (self.set < len(offset) - 1), f"sets are below {len(offset) - 1}")
         begins = np.zeros(len(code) + 1, bool)
         begins[offset[:-1]] = True
-        hold(begins[1:-1] | (code[1:] > code[:-1]), "the codes of a set rise")
-        hold(code >= 0, "no code of a set is negative")
+        require(begins[1:-1] | (code[1:] > code[:-1]), "the codes of a set rise")
+        require(code >= 0, "no code of a set is negative")
         bins = np.array([n_bins.get(column, 0) for column in range(n_columns)] + [0])  # the last is that of leaves
-        hold(by_set == (bins[self.column] > 0), "columns of categories, and no others, are split by sets")
-        hold(~by_set | (self.threshold == 0), "the threshold of a split by a set is 0")
+        require(by_set == (bins[self.column] > 0), "columns of categories, and no others, are split by sets")
+        require(~by_set | (self.threshold == 0), "the threshold of a split by a set is 0")
         highest = np.where(offset[1:] > offset[:-1], np.append(code, -1)[offset[1:] - 1], -1)[self.set[by_set]]
-        hold(highest < bins[self.column[by_set]], "the codes of a set are bins of its column")
+        require(highest < bins[self.column[by_set]], "the codes of a set are bins of its column")
 
 
 def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
-    """One array of the dtype the name has, of no element where there are no parts; read-only, so nobody copies it."""
+    """Join parts into one read-only array of the name's dtype; it is empty if there are none."""
     joined = np.concatenate([np.empty(0, DTYPES[name]), *parts], dtype=DTYPES[name])
     joined.flags.writeable = False
     return joined

@@ -1,6 +1,6 @@
-"""The rules that the arrays of a model keep, whoever wrote them.
+"""Checks of the arrays of a model, whoever wrote them.
 
-In: arrays, and what must hold of them. Out: nothing, or a ModelFormatError that names the rule and the first place.
+In: arrays and the rules they must satisfy. Out: nothing, or a ModelFormatError that names the rule and the position.
 """
 
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 from sapwood.errors import ModelFormatError
 
 
-def hold(law: NDArray[np.bool_] | bool, text: str) -> None:
-    """Raise unless the law, which the text says, holds for every element."""
-    if not np.all(law):
-        where = f", first at position {np.argmin(law)}" if np.ndim(law) else ""
-        raise ModelFormatError(f"The trees of the model break the rule '{text}'{where}.")
+def require(holds: NDArray[np.bool_] | bool, rule: str) -> None:
+    """Raise unless the rule holds for every element."""
+    if not np.all(holds):
+        where = f", first at position {np.argmin(holds)}" if np.ndim(holds) else ""
+        raise ModelFormatError(f"The trees of the model break the rule '{rule}'{where}.")
 
 
 def check_types(arrays: Any, dtypes: Mapping[str, np.dtype[Any]]) -> None:
-    """Raise unless the attributes of these names are 1-d arrays of these types."""
+    """Raise unless these attributes are 1-d arrays of these types."""
     for name, dtype in dtypes.items():
         array = getattr(arrays, name)
         if array.ndim != 1 or array.dtype != dtype:

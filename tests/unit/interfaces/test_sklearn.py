@@ -128,9 +128,9 @@ def test_signature_is_the_table(estimator):
         assert (f"    {row.name} : {row.type}, default={row.default!r}\n" in estimator.__doc__) is row.estimator
     assert "{parameters}" not in estimator.__doc__
     assert "    tweedie_power : float, default=None\n" in estimator.__doc__
-    assert "Of objective='tweedie', above 1 and below 2; None is 1.5.\n" in estimator.__doc__
-    assert "Of objective='focal', at least 0 and at most 100; None is 2.\n" in estimator.__doc__
-    assert "Of objective='huber', above 0; None is 1.\n" in estimator.__doc__
+    assert "Parameter of objective='tweedie', above 1 and below 2; None is 1.5.\n" in estimator.__doc__
+    assert "Parameter of objective='focal', at least 0 and at most 100; None is 2.\n" in estimator.__doc__
+    assert "Parameter of objective='huber', above 0; None is 1.\n" in estimator.__doc__
 
 
 @pytest.mark.parametrize("set_it", [lambda e, **p: e(**p), lambda e, **p: e().set_params(**p)])
@@ -591,7 +591,7 @@ def test_one_class(label, params):
         (np.array(["a", "b", 3, "a"], object), "cannot be sorted .*; use one type"),
         (np.array([None] * 4), "missing"),
         (np.array([1.0, np.nan, 0.0, 1.0], object), "missing"),
-        ([0.0, 0.5, 1.0, 0.0], "continuous.* SapwoodRegressor predicts numbers; of shares .*'cross_entropy'"),
+        ([0.0, 0.5, 1.0, 0.0], "continuous.* Use SapwoodRegressor, which predicts numbers; .*'cross_entropy'"),
         (np.array([0.0, 0.5, 1.0, 0.0], np.float16), "continuous"),
         (np.array([0.0, 1.0, -np.inf, 0.0], np.float16), "Input y contains infinity, first in row 2"),
         (np.ma.masked_equal([0, 1, 9, 1], 9), "masked"),

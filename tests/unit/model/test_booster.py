@@ -15,7 +15,7 @@ from sapwood import Dataset
 from sapwood.device import host
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
 from sapwood.model import Booster, Trees, load
-from sapwood.model.booster import FEW_ROWS
+from sapwood.model.booster import MIN_PARALLEL_ROWS
 from unit.model.handmade import LOG3, LOG4, LOG5, NAN, grown, leaf
 
 
@@ -55,7 +55,7 @@ def test_integers_and_booleans_are_numbers(regressor: Booster) -> None:
 
 
 def test_many_rows_and_any_number_of_threads_give_the_same_bits(regressor: Booster, X, answers) -> None:
-    times = 3 * FEW_ROWS // len(X)
+    times = 3 * MIN_PARALLEL_ROWS // len(X)
     many, expected = np.tile(X, (times, 1)), np.tile(answers, times)
     for n_jobs in (None, 1, 2, 3):
         np.testing.assert_array_equal(regressor.predict(many, n_jobs=n_jobs), expected)
@@ -104,7 +104,7 @@ def test_rounds(regressor: Booster, X, answers) -> None:
         with pytest.raises(ParameterError, match="out of range; the model has 2 rounds"):
             regressor.predict(X, rounds=bad)
     for bad in (1.0, "1", (1,), (0, 1, 2), [0, 1]):
-        with pytest.raises(ParameterError, match="no range of rounds"):
+        with pytest.raises(ParameterError, match="is not a range of rounds"):
             regressor.predict(X, rounds=bad)
 
 
@@ -193,7 +193,7 @@ def halved(scores: np.ndarray) -> np.ndarray:
 def test_a_link_that_is_a_function(X, scores: tuple[float, ...]) -> None:
     raw = np.full((7, len(scores)), scores).squeeze()
     model = constant("mine", *scores, link="custom", transform=halved)
-    more = np.tile(X, (FEW_ROWS, 1))
+    more = np.tile(X, (MIN_PARALLEL_ROWS, 1))
     assert model.predict(more).shape == (len(more), *raw.shape[1:])
     for twin in (model, copy.copy(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(twin.predict(X), raw / 2)
@@ -379,7 +379,7 @@ def test_cover_by_hessians_and_by_rows() -> None:
 def test_rounds_of_several_trees_are_whole(regressor: Booster) -> None:
     assert replace(regressor, params={"n_parallel_trees": 2}).n_rounds == 1
     for wrong in (3, 0, "two"):
-        with pytest.raises(ModelFormatError, match=r"no whole number of rounds|is no number of trees"):
+        with pytest.raises(ModelFormatError, match=r"not a whole number of rounds|is not a number of trees"):
             replace(regressor, params={"n_parallel_trees": wrong})
 
 

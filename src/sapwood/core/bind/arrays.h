@@ -1,4 +1,4 @@
-// NumPy arrays in, checked, and vectors out as arrays; what every part of the binding needs.
+// NumPy arrays in, checked, and vectors out as arrays: used by every file of the binding.
 #pragma once
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>

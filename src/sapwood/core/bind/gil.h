@@ -1,4 +1,4 @@
-// The way out of the GIL and back: a long call lets other Python threads run, and Ctrl-C ends it.
+// Releasing the GIL and taking it again: during a long call other Python threads run, and Ctrl-C ends it.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <unistd.h>
@@ -12,8 +12,9 @@
 namespace sapwood {
 namespace nb = nanobind;
 
-// Once Python is leaving, a daemon thread that asks for the GIL would be ended by an exception through our frames, and the process
-// aborted. So such a thread waits for the end instead, and Python leaves only when no thread of ours is on its way to the GIL.
+// While Python shuts down, a daemon thread that takes the GIL is ended by an exception through our frames, which aborts
+// the process. So such a thread waits for the end of the process instead, and Python shuts down only when none of our
+// threads is about to take the GIL.
 struct Gate {
   std::atomic<bool> closed{false};
   std::atomic<int> entering{0};
@@ -29,7 +30,7 @@ struct Gate {
   void close() {
     leaver = std::this_thread::get_id();
     closed = true;
-    // Those on their way get it now; a second at most, in case a fork left the count wrong.
+    // Lets threads that are about to take the GIL have it; for a second at most, in case a fork left the count wrong.
     const nb::gil_scoped_release release;
     for (int ms = 0; entering > 0 && ms < 1000; ms++) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -45,7 +46,7 @@ struct Release {
   }
 };
 
-// Runs `f` without the GIL; a Ctrl-C noticed on the way comes out as the KeyboardInterrupt it is.
+// Runs `f` without the GIL; Ctrl-C meanwhile raises KeyboardInterrupt.
 template <class F>
 auto without_gil(F&& f) {
   try {

@@ -31,7 +31,7 @@ ForestArrays arrays_of(const Longs& offset, const Ints& output, const Ints& colu
           {}};
 }
 
-// Terms of `n` leaves or nodes over so many columns; each begins with its constant.
+// The linear terms of n leaves or nodes; each begins with its intercept.
 LinearView terms_of(const Longs& offset, const Ints& column, const Doubles& coef, size_t n, int n_columns) {
   const int64_t* at = offset.data();
   if (offset.shape(0) != n + 1 || at[0] != 0 || at[n] != (int64_t)column.shape(0) || column.shape(0) != coef.shape(0))
@@ -58,9 +58,9 @@ void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints col
 
 void check_range(const Forest& f, const Chunk& table, int64_t first, int64_t& last) {
   if (last < 0) last = f.n_trees();
-  if (first < 0 || first > last || last > f.n_trees()) refuse("no such range of trees");
+  if (first < 0 || first > last || last > f.n_trees()) refuse("the range of trees must lie within 0..n_trees");
   if ((table.lists ? table.lists->n_columns : (int)table.columns.size()) != f.n_columns())
-    refuse("the table has another number of columns than the model");
+    refuse("the table must have as many columns as the model");
   if (table.lists && f.has_sets()) refuse("sparse rows have no categories");
 }
 
@@ -75,7 +75,7 @@ nb::ndarray<nb::numpy, double> predict(const Forest& f, nb::handle x, int64_t fi
   std::vector<double> out(n * k);
   const double* start = init_score ? init_score->data() : nullptr;
   if (n * (size_t)(last - first) < 4096)
-    f.predict(table, first, last, raw, start, out.data(), 1);  // too short to let others run meanwhile
+    f.predict(table, first, last, raw, start, out.data(), 1);  // too short for releasing the GIL to pay
   else without_gil([&] { f.predict(table, first, last, raw, start, out.data(), n_threads); });
   return k == 1 ? array(std::move(out)) : array(std::move(out), {n, k});
 }
@@ -115,10 +115,10 @@ void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, 
 nb::ndarray<nb::numpy, double> explain(const Explainer& e, nb::handle x, std::optional<nb::object> background,
                                        bool pairs, int64_t first, int64_t last, int n_threads) {
   const Chunk table = chunk_of(x), other = background ? chunk_of(*background) : Chunk{};
-  if (first < 0 || first > last || last > e.n_trees()) refuse("no such range of trees");
+  if (first < 0 || first > last || last > e.n_trees()) refuse("the range of trees must lie within 0..n_trees");
   if ((int)table.columns.size() != e.n_columns() || (background && (int)other.columns.size() != e.n_columns()))
-    refuse("the table has another number of columns than the model");
-  if (background && (other.n_rows < 1 || e.most_factors() > 64))
+    refuse("the table must have as many columns as the model");
+  if (background && (other.n_rows < 1 || e.max_factors() > 64))
     refuse("a background needs rows, and paths of at most 64 different columns");
   threads_of(n_threads);
   std::vector<size_t> shape = {(size_t)table.n_rows, (size_t)e.n_outputs(), (size_t)e.n_columns()};
@@ -148,7 +148,7 @@ void bind_model(nb::module_& m) {
       .def("__init__", new_explainer, nb::arg("n_columns"), nb::arg("n_outputs"), nb::arg("offset"), nb::arg("output"),
            nb::arg("column"), nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"),
            nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("weight"))
-      .def_prop_ro("max_path_columns", &Explainer::most_factors)
+      .def_prop_ro("max_path_columns", &Explainer::max_factors)
       .def("expected",
            [](const Explainer& e) {
              std::vector<double> all;

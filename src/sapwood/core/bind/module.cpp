@@ -42,6 +42,7 @@ NB_MODULE(_core, m) {
   bind_trainer(m);
   bind_model(m);
   bind_math(m);
+  m.attr("UNSEEN") = UNSEEN;
   m.def("isa", [] { return kernels().name; });
   m.def("set_isa", set_isa, nb::arg("name"));
   m.def("n_workers", pool_workers);

@@ -1,4 +1,6 @@
-"""Models of other libraries as boosters: one file per format, none of which imports the library it reads.
+"""Models of other libraries as boosters: one file per format.
+
+Files are read without the library that wrote them, but for CatBoost's binary files (.cbm), which need catboost.
 
 In: bytes of a file, or a live model. Out: a `Booster` with the same raw scores; ModelFormatError on anything else.
 """
@@ -10,7 +12,7 @@ from sapwood.model.booster import Booster
 from sapwood.model.convert import catboost, lightgbm, sklearn, xgboost
 from sapwood.model.convert.document import of_json
 
-# A live model is known by where its class comes from, so no peer is imported to look at it.
+# The package of a live model's class says which reader to use, so no other library is imported.
 LIVE = {"xgboost": xgboost.of_object, "lightgbm": lightgbm.of_object, "catboost": catboost.of_object,
         "sklearn": sklearn.of_object}  # fmt: skip
 
@@ -26,19 +28,19 @@ def of_bytes(raw: bytes) -> Booster | None:
     Returns
     -------
     Booster or None
-        None where no known format begins like this.
+        None if the file begins like no known format.
     """
     try:
         return _of_bytes(raw)
     except ModelFormatError:
         raise
-    # Values of kinds and sizes that no writer gives.
+    # Raised by values of types and sizes that no writer produces.
     except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as cause:
         raise ModelFormatError(f"the parts of the model do not fit together: {str(cause)[:200]}.") from cause
 
 
 def _of_bytes(raw: bytes) -> Booster | None:
-    """The same, raising whatever comes."""
+    """Read the file; errors of any kind may come out."""
     head = raw[:4096].lstrip()
     if head.startswith((b"tree\n", b"tree\r\n")):
         return lightgbm.of_bytes(raw)
@@ -71,7 +73,7 @@ def of_object(model: Any) -> Booster:
         if read is not None:
             try:
                 return read(model)
-            except AttributeError as cause:  # of such a library, but no model: its data, say
+            except AttributeError as cause:  # an object of such a library that is not a model, such as its dataset
                 why = cause
     raise ModelFormatError(
         f"Cannot load a {type(model).__name__}; give a path, bytes, a file opened with 'rb', or a fitted model of "

@@ -74,7 +74,7 @@ static const int32_t set_code[{n_codes}] = {{{set_code}}}; /* these go left */
 static const int32_t n_bins[{n_columns}] = {{{n_bins}}};   /* of columns of categories */
 
 static int goes_right(int32_t u, double x) {{
-  const int sides = node_missing_left[u]; /* 2 more: what is new does not go with what is missing */
+  const int sides = node_missing_left[u]; /* bit 0: missing goes left; bit 1: unseen goes the other way */
   if (x == -2.0) return !((sides ^ sides >> 1) & 1);
   if (!(x >= 0.0 && x < (double)n_bins[node_column[u]])) return !(sides & 1);
   for (int32_t i = set_first[node_set[u]]; i < set_first[node_set[u] + 1]; i++)
@@ -123,6 +123,7 @@ WHOLE = """\
 """
 BY_SET = """if (node_set[u] >= 0) right = goes_right(u, x);
       else """
+# The rules of core/math/split.h: goes_right for values, category_goes_right for codes of categories.
 NUMERIC = "right = isnan(x) ? !node_missing_left[u] : x > node_number[u];"
 SOFTMAX = """\
   double top = s[0], sum = 0.0;
@@ -153,7 +154,7 @@ def write(booster: Booster, name: str = "model") -> str:
         C99, of which ``<name>_raw(row, scores)`` and ``<name>_predict(row, predictions)`` are to be called.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-        raise ParameterError(f"name={name!r} is no C identifier; choose letters, digits and _, such as 'model'.")
+        raise ParameterError(f"name={name!r} is not a C identifier; choose letters, digits and _, such as 'model'.")
     if booster.link not in (*LINKS, "softmax", "one_vs_all"):
         raise ParameterError(f"the link of the model is {booster.link!r}, a Python function, which C cannot have.")
     trees, n = booster.trees, booster.n_outputs
@@ -235,7 +236,7 @@ def _link(link: str, n: int) -> str:
 
 
 def _listed(values: Iterable[Any]) -> str:
-    """Numbers for braces, in lines of some length; a zero where there are none, since C knows no empty array."""
+    """Numbers for braces, in lines of limited length; a zero if there are none, since C has no empty arrays."""
     found = [str(value) for value in values] or ["0"]
     return ",\n  ".join(", ".join(found[at : at + 16]) for at in range(0, len(found), 16))
 
@@ -246,6 +247,6 @@ def _number(x: float) -> str:
 
 
 def _text(text: str) -> str:
-    """A C string: bytes that are no plain letters as octal, which no following digit can be taken for."""
+    """A C string; bytes other than plain letters become three octal digits, which a following digit cannot extend."""
     plain = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode())
     return f'"{plain}"'

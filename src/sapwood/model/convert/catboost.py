@@ -122,7 +122,7 @@ class _Split(NamedTuple):
 
 
 class _Columns:
-    """The columns of a model: where they are in the table, their names, and what they say of splits."""
+    """The columns of a model: their positions in the table, their names, and their splits."""
 
     def __init__(self, features: Document) -> None:
         if any(features.get(kind) for kind in ("ctrs", "text_features", "embedding_features")):
@@ -156,7 +156,7 @@ class _Columns:
             self.categories[j] = Categories(range(len(hashes)), [texts[one] for one in hashes])
 
     def split(self, split: Document) -> _Split:
-        """What a condition says; it holds for numbers above a border, or for one category, which then go right."""
+        """A condition as a split: numbers above a border, or one category, go right."""
         kind = split.get("split_type", "FloatFeature")
         if kind not in ("FloatFeature", "OneHotFeature"):
             raise ModelFormatError(f"the model splits by {str(kind)[:60]}, which is not read.")
@@ -250,7 +250,7 @@ def _objective(found: Document) -> dict[str, Any]:
 
 
 def _loss(found: Document) -> str:
-    """The name of the loss, which hides in a string of JSON among the training parameters."""
+    """The name of the loss, which is in a JSON string among the training parameters."""
     about = found.get("model_info")
     params = about.get("params") if isinstance(about, dict) else None
     if isinstance(params, str):

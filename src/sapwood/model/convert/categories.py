@@ -35,12 +35,12 @@ class Categories:
             raise ModelFormatError("a column has more than 65,534 categories, or both text and numbers.")
 
     def dictionary(self) -> Dictionary:
-        """Ours."""
+        """The values as a Dictionary."""
         values: tuple[Any, ...] = tuple(self.values)  # all of one type
         return Dictionary(values)
 
     def codes(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
-        """The codes of some of the numbers; those that no row of the training had decide nothing."""
+        """The codes of some of the numbers; numbers without training rows are ignored."""
         return np.flatnonzero(np.isin(self.numbers, numbers)).astype(np.int32)
 
 

@@ -1,6 +1,6 @@
 """Documents from anywhere: JSON and UBJSON with limits, and values of the kind they must be.
 
-In: bytes that nobody vouches for. Out: a `Document`, or ModelFormatError; nothing recurses deeper than `DEEPEST`.
+In: bytes that nobody vouches for. Out: a `Document`, or ModelFormatError; nothing recurses deeper than `MAX_DEPTH`.
 """
 
 import json
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 
-DEEPEST = 64  # levels of nesting: peers need ten, and the trees of CatBoost, at most 16 deep, one for each level
+MAX_DEPTH = 64  # levels of nesting: peers need ten, and the trees of CatBoost, at most 16 deep, one for each level
 _NUMBERS: dict[bytes, np.dtype[Any]] = {
     b"i": np.dtype(">i1"),
     b"U": np.dtype(">u1"),
@@ -25,7 +25,7 @@ _NUMBERS: dict[bytes, np.dtype[Any]] = {
 
 
 class Document(dict[str, Any]):
-    """An object of a document; a part that is missing or of another kind raises and says where."""
+    """An object of a document; a missing part, or one of another type, raises and says where."""
 
     def part(self, name: str) -> "Document":
         """An object within."""
@@ -35,7 +35,7 @@ class Document(dict[str, Any]):
         """A list of objects."""
         found = self.items_of(name)
         if not all(isinstance(one, dict) for one in found):
-            raise ModelFormatError(f"'{name}' of the model holds something that is no object.")
+            raise ModelFormatError(f"'{name}' of the model holds a value that is not an object.")
         return [Document(one) for one in found]
 
     def text(self, name: str) -> str:
@@ -58,7 +58,7 @@ class Document(dict[str, Any]):
             if np.issubdtype(dtype, np.integer) and not np.array_equal(cast, found):
                 raise ValueError
         except (ValueError, FloatingPointError, OverflowError) as cause:
-            raise ModelFormatError(f"'{name}' is no list of {np.dtype(dtype).name} numbers.") from cause
+            raise ModelFormatError(f"'{name}' is not a list of {np.dtype(dtype).name} numbers.") from cause
         return cast
 
     def number(self, name: str) -> float:
@@ -67,13 +67,13 @@ class Document(dict[str, Any]):
         try:
             return float(value)
         except (ValueError, OverflowError) as cause:
-            raise ModelFormatError(f"'{name}' is no number: {str(value)[:60]!r}.") from cause
+            raise ModelFormatError(f"'{name}' is not a number: {str(value)[:60]!r}.") from cause
 
     def count(self, name: str, end: int = 2**31) -> int:
         """A number that is whole, not negative and below the end."""
         value = self.number(name)
         if not value.is_integer() or not 0 <= value < end:
-            raise ModelFormatError(f"'{name}' is no count: {value}.")
+            raise ModelFormatError(f"'{name}' is not a count: {value}.")
         return int(value)
 
     def _of(self, name: str, kind: Any) -> Any:
@@ -100,13 +100,13 @@ def of_json(raw: bytes) -> Document:
 
 
 def parsed(raw: bytes) -> Any:
-    """The value that JSON from anywhere holds."""
+    """The value of a JSON text from an untrusted source."""
     depth = deepest = 0
     for byte in raw.translate(None, bytes(set(range(256)) - set(b"[{]}"))):
         depth += 1 if byte in b"[{" else -1
         deepest = max(deepest, depth)
-    if deepest > DEEPEST:
-        raise ModelFormatError(f"the document is nested {deepest} levels deep; at most {DEEPEST} are read.")
+    if deepest > MAX_DEPTH:
+        raise ModelFormatError(f"the document is nested {deepest} levels deep; at most {MAX_DEPTH} are read.")
     try:
         return json.loads(raw)
     except ValueError as cause:
@@ -143,9 +143,9 @@ def _checked(found: Any) -> Document:
 
 
 def _value(raw: bytes, kind: bytes, at: int, depth: int) -> tuple[Any, int]:
-    """The value of this kind that begins at a place, and the place after it."""
-    if depth > DEEPEST:
-        raise ModelFormatError(f"the document is nested more than {DEEPEST} levels deep.")
+    """The value of this kind at a position, and the position after it."""
+    if depth > MAX_DEPTH:
+        raise ModelFormatError(f"the document is nested more than {MAX_DEPTH} levels deep.")
     match kind:
         case b"{":
             return _object(raw, at, depth)
@@ -169,7 +169,7 @@ def _string(raw: bytes, at: int) -> tuple[str, int]:
 
 
 def _length(raw: bytes, at: int) -> tuple[int, int]:
-    """A length, which no file can have more of than bytes."""
+    """A length, which cannot exceed the bytes of the file."""
     if raw[at : at + 1] not in _NUMBERS:
         raise IndexError
     length, at = _value(raw, raw[at : at + 1], at + 1, 0)

@@ -13,7 +13,7 @@ from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 from sapwood.model.convert import c_source, onnx_graph, xgboost_json
 
-FORMATS: dict[str, Callable[..., bytes]] = {  # suffix -> what writes it
+FORMATS: dict[str, Callable[..., bytes]] = {  # suffix -> writer
     ".c": lambda booster, **options: c_source.write(booster, **options).encode(),
     ".json": lambda booster: xgboost_json.write(booster).encode(),
     ".onnx": onnx_graph.write,
@@ -39,7 +39,7 @@ def export(booster: Booster, path: str | os.PathLike[str], **options: Any) -> No
 
 
 def refuse_untold(booster: Booster) -> None:
-    """Raise where a model has what no format written here can say."""
+    """Raise if a model has parts that none of these formats can express."""
     for what, there in {"linear leaves": booster.linear, "zeros as missing values": booster.zero_as_missing}.items():
         if there:
             raise ParameterError(f"the model has {what}, which no format written here can say; only .save keeps it.")

@@ -19,7 +19,7 @@ from sapwood.model.convert.objective import described, with_classes
 
 CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
 NOTHING, ZERO = 0, 1  # 2: NaN
-MOST_WORDS = 2**24  # of bit sets in a tree
+MAX_WORDS = 2**24  # words of bit sets in a tree
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "regression": "squared_error",
     "regression_l2": "squared_error",
@@ -116,7 +116,7 @@ def _blocks(text: str) -> Iterator[dict[str, str]]:
 def _whole(block: dict[str, str], name: str) -> int:
     value = block.get(name, "")
     if not value.isdigit() or len(value) > 9:
-        raise ModelFormatError(f"'{name}' is no count: {value[:60]!r}.")
+        raise ModelFormatError(f"'{name}' is not a count: {value[:60]!r}.")
     return int(value)
 
 
@@ -129,13 +129,13 @@ def _leaves(block: dict[str, str]) -> int:
 
 
 def _numbers(block: dict[str, str], name: str, n: int, dtype: Any = np.float64, needed: bool = False) -> NDArray[Any]:
-    """So many numbers; zeros where an older version wrote none and they are not needed."""
+    """n numbers; zeros if an older version wrote none and they are not needed."""
     if name not in block and not needed:
         return np.zeros(n, dtype)
     try:
         found = np.array(block.get(name, "").split(), dtype)
     except (ValueError, OverflowError) as cause:
-        raise ModelFormatError(f"'{name}' of a tree holds something that is no {np.dtype(dtype).name}.") from cause
+        raise ModelFormatError(f"'{name}' of a tree holds a value that is not a {np.dtype(dtype).name}.") from cause
     if len(found) != n:
         raise ModelFormatError(f"'{name}' of a tree has {len(found)} numbers; expected {n}.")
     return found
@@ -146,7 +146,7 @@ def _pandas(raw: bytes) -> list[list[Any]]:
     line = raw[raw.rfind(b"\npandas_categorical:") :].strip()
     found = parsed(line.partition(b":")[2]) if line.startswith(b"pandas_categorical:") else None
     if found is not None and not (isinstance(found, list) and all(isinstance(own, list) for own in found)):
-        raise ModelFormatError("'pandas_categorical' of the model is no list of lists.")
+        raise ModelFormatError("'pandas_categorical' of the model is not a list of lists.")
     return found or []
 
 
@@ -172,7 +172,7 @@ def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categ
         return {}
     n_sets = _whole(block, "num_cat")
     bounds = _numbers(block, "cat_boundaries", n_sets + 1, np.int64, needed=True)
-    if bounds[0] != 0 or np.any(np.diff(bounds) < 0) or bounds[-1] > MOST_WORDS:
+    if bounds[0] != 0 or np.any(np.diff(bounds) < 0) or bounds[-1] > MAX_WORDS:
         raise ModelFormatError("the bounds of the category sets of a tree do not rise from 0.")
     words = _numbers(block, "cat_threshold", int(bounds[-1]), np.int64, needed=True).astype(np.uint32)
     bits = np.unpackbits(words.view(np.uint8), bitorder="little")
@@ -215,7 +215,7 @@ def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categorie
         threshold=joined(np.where(of_set, 0.0, threshold), nothing),
         missing_left=joined(missing_left, nothing),
         value=joined(np.zeros(n), _numbers(block, "leaf_value", n_leaves)),
-        gain=joined(_numbers(block, "split_gain", n) / 2.0, nothing),  # LightGBM's is twice the fall of the loss
+        gain=joined(_numbers(block, "split_gain", n) / 2.0, nothing),  # LightGBM's is twice the reduction of the loss
         cover=np.maximum(joined(_numbers(block, "internal_weight", n), _numbers(block, "leaf_weight", n_leaves)), 0.0),
         count=joined(_numbers(block, "internal_count", n), _numbers(block, "leaf_count", n_leaves)),
         sets=_left(block, kind, column, categories),
@@ -237,7 +237,7 @@ def _terms(block: dict[str, str], first: int, n_leaves: int) -> dict[int, Terms]
     """The constant and the coefficients of each leaf (linear_tree); the leaves are nodes from `first` on."""
     size = _numbers(block, "num_features", n_leaves, np.int64)
     if np.any(size < 0):
-        raise ModelFormatError("'num_features' of a tree holds something that is no count.")
+        raise ModelFormatError("'num_features' of a tree holds something that is not a count.")
     constant, total = _numbers(block, "leaf_const", n_leaves, needed=True), sum(size.tolist())  # which cannot overflow
     column = _numbers(block, "leaf_features", total, np.int32, needed=True)
     factor = _numbers(block, "leaf_coeff", total, needed=True)
@@ -266,7 +266,7 @@ def _objective(words: str) -> dict[str, Any]:
     except ValueError:
         steep = math.nan
     if not math.isfinite(steep) or steep <= 0:
-        raise ModelFormatError(f"sigmoid {given[:60]!r} of the objective is no steepness.")
+        raise ModelFormatError(f"sigmoid {given[:60]!r} of the objective is not a positive number.")
     if steep != 1.0:
         ours = "sigmoid2" if steep == 2.0 and name == "binary" else lambda raw: 1.0 / (1.0 + np.exp(-steep * raw))
     return described("lightgbm", name, ours)

@@ -27,7 +27,7 @@ class Nodes:
     column: NDArray[Any]  # whatever in leaves, from here on
     threshold: Floats  # x <= threshold goes left
     missing_left: NDArray[Any]
-    value: Floats  # (n), or (n, n_outputs) for a tree that speaks of several at once
+    value: Floats  # (n), or (n, n_outputs) for a tree with several outputs
     gain: Floats
     cover: Floats
     count: Floats
@@ -87,7 +87,7 @@ def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.
         level = kids.ravel()
         seen += len(level)
         if seen > n or (len(level) and not (level.min() > 0 and level.max() < n)):
-            raise ModelFormatError("a tree of the model has children that are no nodes of it, or a cycle.")
+            raise ModelFormatError("a tree of the model has children outside the tree, or a cycle.")
         children.append(place)
         parts.append(level)
     order = np.concatenate(parts)
@@ -98,21 +98,23 @@ def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.
 
 def frozen(grown: Sequence[tuple[Mapping[str, NDArray[Any]], int]]) -> Trees:
     """Trees of ours, as `Trees.of` freezes them, from those of `Nodes.trees` and the output of each."""
-    return Trees.of([(tree, output) for tree, output in grown]).with_shared_sets()  # a level of one question has one
+    return Trees.of(
+        [(tree, output) for tree, output in grown]
+    ).with_shared_sets()  # a level with one split shares its set
 
 
 def by_round(grown: list[tuple[dict[str, NDArray[Any]], int]], n_outputs: int) -> list[tuple[dict[str, Any], int]]:
     """The trees with one for each output in turn, those of an output in the order they had."""
     if n_outputs > max(1, len(grown)):
         raise ModelFormatError(f"{len(grown)} trees are too few for {n_outputs} outputs.")
-    apart: list[list[Any]] = [[] for _ in range(n_outputs)]
+    by_output: list[list[Any]] = [[] for _ in range(n_outputs)]
     for tree, output in grown:
         if not 0 <= output < n_outputs:
             raise ModelFormatError(f"a tree is for output {output} of {n_outputs}.")
-        apart[output].append((tree, output))
-    if len({len(own) for own in apart}) > 1:
+        by_output[output].append((tree, output))
+    if len({len(own) for own in by_output}) > 1:
         raise ModelFormatError("the outputs of the model have different numbers of trees.")
-    return [pair for together in zip(*apart, strict=True) for pair in together]
+    return [pair for one_round in zip(*by_output, strict=True) for pair in one_round]
 
 
 def rounded_up_to(limit: Floats) -> Floats:

@@ -111,7 +111,7 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
     tree = np.repeat(np.arange(trees.n_trees), sizes)
     node = np.arange(trees.n_nodes) - np.repeat(trees.offset[:-1], sizes)
     leaf = trees.left == 0
-    share = 1.0 / max(1, booster.n_rounds) if booster.averaged else 1.0
+    scale = 1.0 / max(1, booster.n_rounds) if booster.averaged else 1.0
     nodes = {
         "treeids": tree,
         "nodeids": node,
@@ -130,7 +130,7 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
         "target_treeids": tree[leaf].tolist(),
         "target_nodeids": node[leaf].tolist(),
         "target_ids": np.repeat(trees.output, sizes)[leaf].tolist(),
-        "target_weights": (share * trees.value[leaf]).tolist(),
+        "target_weights": (scale * trees.value[leaf]).tolist(),
         "base_values": booster.base.tolist(),
         "n_targets": booster.n_outputs,
         "post_transform": "NONE",
@@ -139,7 +139,7 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
 
 
 def _with_sets(booster: Booster, nodes: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The nodes with every split by a set as a chain of questions "is it this one?", all of which lead to one child.
+    """The nodes with every split by a set as a chain of splits "is it this code?", all of which lead to one child.
 
     ::
 
@@ -166,7 +166,7 @@ def _with_sets(booster: Booster, nodes: dict[str, NDArray[Any]]) -> dict[str, ND
             no = sizes[tree]
             sizes[tree] += 1
         rows[at] = (tree, node, column, "BRANCH_EQ", float(codes[0]) if len(codes) else -1.0, yes, no, missing)
-    rows.sort(key=lambda row: row[0])  # the nodes of a tree stand together, its root first
+    rows.sort(key=lambda row: row[0])  # nodes sorted by tree, its root first
     return {name: np.array(column) for name, column in zip(nodes, zip(*rows, strict=True), strict=True)}
 
 

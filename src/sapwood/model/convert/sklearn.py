@@ -63,7 +63,7 @@ def _names(model: Any) -> dict[str, Any]:
 
 
 def _classes(model: Any, n_outputs: int) -> NDArray[Any] | None:
-    """The classes, where scores are of classes; one output speaks of the second of two."""
+    """The classes of a classifier; a single output is the score of the second class."""
     classes = getattr(model, "classes_", None)
     return None if classes is None or len(classes) != max(n_outputs, 2) else np.asarray(classes)
 

@@ -44,7 +44,7 @@ OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "rank:ndcg": "identity",
     "rank:map": "identity",
 }
-MOST_COLUMNS = 2**22  # each gets a name, and a small file can claim any number
+MAX_COLUMNS = 2**22  # each gets a name, and a small file can claim any number
 LOGITS = ("reg:logistic", "binary:logistic")
 LOGS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
 
@@ -120,8 +120,8 @@ def _whole(found: Document) -> Booster:
     weighted = next((part for part in (model, outer) if part.get("weight_drop")), None)
     drop = None if weighted is None else weighted.array("weight_drop", np.float32)
     n_columns = param.count("num_feature")
-    if n_columns > MOST_COLUMNS:
-        raise ModelFormatError(f"the model speaks of {n_columns:,} columns; at most {MOST_COLUMNS:,} are read.")
+    if n_columns > MAX_COLUMNS:
+        raise ModelFormatError(f"the model has {n_columns:,} columns; at most {MAX_COLUMNS:,} are read.")
     n_outputs = max(1, param.count("num_class"), param.count("num_target") if "num_target" in param else 1)
     objective = learner.part("objective").text("name")
     if objective not in OBJECTIVES:
@@ -177,8 +177,8 @@ def _categories(learner: Document, model: Document, trees: list[Document]) -> di
         for column, numbers in _sets(tree).values():
             most[column] = max(most.get(column, -1), int(numbers.max(initial=-1)))
     kept = model.part("cats").parts("enc") if model.get("cats") else []
-    if sum(max(0, top) for top in most.values()) > MOST_COLUMNS:
-        raise ModelFormatError(f"the columns of the model have more than {MOST_COLUMNS:,} categories.")
+    if sum(max(0, top) for top in most.values()) > MAX_COLUMNS:
+        raise ModelFormatError(f"the columns of the model have more than {MAX_COLUMNS:,} categories.")
     found = {}
     for j, top in most.items():
         values = _values(kept[j]) if j < len(kept) else []
@@ -227,7 +227,7 @@ def _tree(tree: Document, n_columns: int, categories: dict[int, Categories]) -> 
     arrays: dict[str, Any] = {
         "missing_left": tree.array("default_left", np.int64),
         "gain": tree.array("loss_changes", np.float32).astype(np.float64)
-        / 2.0,  # XGBoost's gain is twice the fall of the loss
+        / 2.0,  # XGBoost's gain is twice the reduction of the loss
         "cover": tree.array("sum_hessian", np.float32).astype(np.float64),
     }
     width = tree.part("tree_param").count("size_leaf_vector") if "size_leaf_vector" in tree.part("tree_param") else 1
@@ -280,7 +280,7 @@ def _base(param: Document, objective: str, n_outputs: int) -> Any:
     try:
         given = np.array([float(one) for one in text.split(",")], np.float32).astype(np.float64)
     except ValueError as cause:
-        raise ModelFormatError(f"base_score {text[:60]!r} is no number.") from cause
+        raise ModelFormatError(f"base_score {text[:60]!r} is not a number.") from cause
     if len(given) not in (1, n_outputs):
         raise ModelFormatError(f"base_score has {len(given)} values for {n_outputs} outputs.")
     if objective in LOGITS:

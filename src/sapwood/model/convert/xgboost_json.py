@@ -49,9 +49,9 @@ def write(booster: Booster) -> str:
     name, more, base = OBJECTIVES[booster.objective]
     trees, n_outputs = booster.trees, booster.n_outputs
     more = {key: {**own, "num_class": str(n_outputs)} if "softmax" in key else own for key, own in more.items()}
-    share = 1.0 / max(1, booster.n_rounds) if booster.averaged else 1.0
+    scale = 1.0 / max(1, booster.n_rounds) if booster.averaged else 1.0
     written = [
-        _tree(trees, k, booster.n_columns, share, booster.base[trees.output[k]] if k < n_outputs else 0.0)
+        _tree(trees, k, booster.n_columns, scale, booster.base[trees.output[k]] if k < n_outputs else 0.0)
         for k in range(trees.n_trees)
     ]
     if not written:
@@ -88,7 +88,7 @@ def write(booster: Booster) -> str:
     return json.dumps(document)
 
 
-def _tree(trees: Trees, which: int, n_columns: int, share: float, base: float) -> dict[str, Any]:
+def _tree(trees: Trees, which: int, n_columns: int, scale: float, base: float) -> dict[str, Any]:
     """One tree; the base score is in the leaves of an output's first, since the format has room for one number only."""
     at = slice(trees.offset[which], trees.offset[which + 1])
     leaf = trees.left[at] == 0
@@ -96,7 +96,7 @@ def _tree(trees: Trees, which: int, n_columns: int, share: float, base: float) -
     n = len(left)
     parent = np.full(n, NO_PARENT)
     parent[left[~leaf]] = parent[left[~leaf] + 1] = np.flatnonzero(~leaf)
-    value = (share * trees.value[at] + np.where(leaf, base, 0.0)).astype(np.float32)
+    value = (scale * trees.value[at] + np.where(leaf, base, 0.0)).astype(np.float32)
     number = np.where(leaf, value, _strictly_above(trees.threshold[at]))
     return {
         "id": which,

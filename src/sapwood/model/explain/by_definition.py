@@ -1,6 +1,6 @@
-"""Shapley values of any game over a few columns, by their definition: all sets of known columns are asked.
+"""Shapley values by their definition: the model is evaluated on every set of known columns, so columns must be few.
 
-In: a model, rows, a background, and what is explained of raw scores. Out: what each column adds, exactly.
+In: a model, rows, a background, and a function of raw scores. Out: what each column adds, exactly.
 """
 
 from math import factorial
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-MOST_PLAYERS = 12  # columns that a model asks for: 4,096 sets, each with all rows of the background for every row
+MAX_PLAYERS = 12  # columns that the model reads: 4,096 sets, each evaluated on every pair of row and background row
 
 
 def enumerated(
@@ -44,10 +44,10 @@ def enumerated(
     split = np.unique(booster.trees.column[booster.trees.column >= 0])
     players = np.flatnonzero(booster.combinations.shares(booster.n_columns)[split].any(axis=0)).tolist()
     n, n_rows, n_other = len(players), rows.n_rows, background.n_rows
-    if n > MOST_PLAYERS:
+    if n > MAX_PLAYERS:
         raise ParameterError(
-            f"exact=True asks all sets of the model's columns, and it has {n}; at most {MOST_PLAYERS} are taken. Leave "
-            "it out: values along the chord take any number."
+            f"exact=True evaluates all sets of columns, and the model reads {n} columns; at most {MAX_PLAYERS} are "
+            "possible. Leave exact out: values along the chord work for any number."
         )
     own = [np.tile(column, n_other) for column in rows.as_columns()]
     other = [np.repeat(column, n_rows) for column in background.as_columns()]

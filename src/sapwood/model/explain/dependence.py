@@ -146,7 +146,7 @@ def accumulated_effects(
 
 
 def _points(booster: "Booster", column: int, values: Floats, given: int | Sequence[Any]) -> Floats:
-    """Where to look, as the core reads it: categories by their codes."""
+    """The values at which to evaluate, as the core reads them: categories by their codes."""
     if column not in booster.categories:
         return _grid(values, given) if isinstance(given, int) else np.asarray(given, np.float64)
     if isinstance(given, int):
@@ -156,7 +156,7 @@ def _points(booster: "Booster", column: int, values: Floats, given: int | Sequen
 
 
 def _shown(booster: "Booster", column: int, grid: Floats) -> NDArray[Any]:
-    """The same as people read it."""
+    """The same values as the user knows them."""
     if column not in booster.categories:
         return grid
     values = booster.categories[column].values
@@ -164,7 +164,7 @@ def _shown(booster: "Booster", column: int, grid: Floats) -> NDArray[Any]:
 
 
 def _grid(values: Floats, n: int) -> Floats:
-    """At most `n` of a column's own values, evenly spread over its rows, the lowest and the highest among them."""
+    """At most `n` of a column's own values, evenly spaced over its sorted rows, with the lowest and the highest."""
     if n < 2:
         raise ParameterError(f"grid={n} is too small; choose 2 points or more.")
     known = values[np.isfinite(values)]

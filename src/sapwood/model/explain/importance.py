@@ -42,7 +42,7 @@ SPLITS: dict[str, tuple[str | None, float, bool]] = {
 
 @dataclass(frozen=True)
 class Ask:
-    """What an importance may look at, besides the model."""
+    """The arguments of an importance, besides the model."""
 
     booster: "Booster"
     X: Any = None
@@ -57,7 +57,7 @@ class Ask:
     n_jobs: int | None = None
 
     def splits(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Trees of the output asked for, and the ids of all their nodes."""
+        """The trees of the chosen output, and the ids of all their nodes."""
         trees, output = self.booster.trees, None
         if self.output is not None:
             output = shapley.place_of(shapley.outputs_of(self.booster), self.output)
@@ -80,7 +80,7 @@ def of_splits(ask: Ask, kind: str) -> Floats:
 
 
 def prediction_values_change(ask: Ask) -> Floats:
-    """`internal`, in which combinations of columns divide their part among them."""
+    """The kind `internal`; a combination's importance is divided among its columns."""
     return _shared(ask, internal(ask))
 
 
@@ -112,7 +112,7 @@ def internal(ask: Ask) -> Floats:
 
 
 def interaction(ask: Ask) -> Floats:
-    """CatBoost's: for two levels of a symmetric tree, |sum of values where they answer alike - sum of the others|."""
+    """CatBoost's, by two levels of a symmetric tree: |sum of values where both go the same way - sum of the rest|."""
     trees, n = ask.booster.trees, len(ask.booster.internal_names)
     shapley.refuse_linear(trees)
     result = np.zeros((n, n))
@@ -135,7 +135,7 @@ def interaction(ask: Ask) -> Floats:
 
 
 def shap(ask: Ask) -> Floats:
-    """The mean size of a column's Shapley values, over rows and outputs."""
+    """The mean absolute Shapley value of a column, over rows and outputs."""
     values = ask.booster.explain(_need(ask.X, "X"), background=ask.background, n_jobs=ask.n_jobs).values
     if not len(values):
         raise DataError("importance kind 'shap' is a mean over rows, and X has none; give some.")
@@ -159,7 +159,7 @@ def loss_function_change(ask: Ask) -> Floats:
 
 
 def permutation(ask: Ask) -> Floats:
-    """How much worse the metric is, on average over repeats, where a column's (a group's) values are dealt out anew."""
+    """How much worse the metric is, on average over repeats, if a column's (or group's) values are permuted."""
     judge = _Judge(ask)
     table = ask.booster._read(ask.X).dense().as_columns()
     whole = judge.badness(ask.booster._predict_columns(table, ask.n_jobs))
@@ -185,7 +185,7 @@ def sage(ask: Ask) -> Floats:
     table = ask.booster._read(ask.X).dense().as_columns()
     other = ask.booster._read(ask.X if ask.background is None else ask.background).dense().as_columns()
     n_other = len(other[0])
-    if ask.background is None:  # a few rows stand for all
+    if ask.background is None:  # a sample of the rows
         chosen = np.sort(np.argsort(host.draw(ask.seed, host.SAGE, 0, 0, n_other), kind="stable")[:32])
         other, n_other = [column[chosen] for column in other], len(chosen)
     groups = _groups(ask)
@@ -293,7 +293,7 @@ PEERS = {
     "PredictionDiff": "catboost_prediction_difference",
     "SageValues": "sage",
 }
-READS = {  # kind -> which of the optional arguments it looks at
+READS = {  # kind -> the optional arguments it reads
     "shap": {"X", "background", "output"},
     "loss_function_change": {"X", "y", "weight", "metric"},
     "permutation": {"X", "y", "weight", "metric", "groups", "n_repeats", "seed"},
@@ -348,7 +348,7 @@ def importance(
     metric : str, callable or (name, callable, higher_is_better), optional
         What is measured, as ``eval_metric`` of `sapwood.train`; that of the objective by default.
     groups : sequence of columns or sequences of columns, optional
-        Columns (names or indices) that are taken together; the result has one number a group.
+        Columns (names or indices) that are permuted together; the result has one number a group.
     background : table, optional
         Rows to compare with, for ``shap`` and ``sage``.
     n_repeats : int
@@ -382,7 +382,7 @@ def importance(
 
 
 def symmetric_levels(booster: "Booster", tree: int) -> list[int] | None:
-    """The first node of each level if a tree asks one question a level and is laid out level by level, else None."""
+    """The first node of each level if the tree has one split a level, laid out level by level; else None."""
     trees = booster.trees
     part = slice(trees.offset[tree], trees.offset[tree + 1])
     left, questions = trees.left[part], (trees.column[part], trees.threshold[part], trees.set[part])
@@ -399,7 +399,7 @@ def symmetric_levels(booster: "Booster", tree: int) -> list[int] | None:
 
 
 class _Judge:
-    """A metric on fixed labels, turned so that more is worse."""
+    """A metric on fixed labels, with its sign chosen so that more is worse."""
 
     def __init__(self, ask: Ask) -> None:
         booster = ask.booster
@@ -419,7 +419,7 @@ class _Judge:
 
 
 def _spread(values: Floats, weights: Floats) -> tuple[float, float]:
-    """Of pairs (n, 2): the weighted squares around each pair's mean, summed, and the mean of the last pair."""
+    """Sum of the weighted squared deviations from each pair's mean, and the last pair's mean; pairs (n, 2)."""
     total = weights.sum(axis=1)
     mean = (values * weights).sum(axis=1) / np.where(total > 0, total, 1.0)
     mean = np.where(total > 0, mean, values.mean(axis=1))
@@ -427,14 +427,14 @@ def _spread(values: Floats, weights: Floats) -> tuple[float, float]:
 
 
 def _shared(ask: Ask, values: Floats) -> Floats:
-    """What is said of all columns that trees split, by those of a table; the first axis is theirs."""
+    """Map values by internal column (first axis) to the columns of the table."""
     combinations = ask.booster.combinations
     shared: Floats = combinations.shares(ask.booster.n_columns).T @ values if len(combinations) else values
     return shared
 
 
 def _groups(ask: Ask) -> list[set[int]]:
-    """Columns that are taken together, by index; each by itself if nothing is said."""
+    """The groups of columns, by index; one group a column if none are given."""
     if ask.groups is None:
         return [{j} for j in range(ask.booster.n_columns)]
     groups = [[group] if isinstance(group, int | str) else group for group in ask.groups]
@@ -468,7 +468,7 @@ def _rises(scores: Floats) -> tuple[bool, bool]:
 
 
 def _need(value: Any, name: str) -> Any:
-    """A table or labels that a kind cannot do without."""
+    """Return a required table or labels; raise if missing."""
     if value is None:
         raise ParameterError(f"this kind of importance looks at rows; give {name}=...")
     return value

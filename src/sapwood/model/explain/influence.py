@@ -89,7 +89,7 @@ def _paths(tree: Trees) -> Integers:
 
 
 def _steps(booster: "Booster", tree: Trees, along: Integers, sums: tuple[Floats, ...], smooth: float) -> Floats:
-    """By node: what a row's gradient, its hessian and its mere presence add to its value, and a parent's move."""
+    """By node: how its value changes with a row's gradient, hessian and presence, and with its parent's value."""
     lies = along >= 0
     G, H, n = (np.bincount(along[lies], np.broadcast_to(x[:, None], along.shape)[lies], tree.n_nodes) for x in sums)
     alpha = booster.params["reg_alpha"]
@@ -112,7 +112,7 @@ def _steps(booster: "Booster", tree: Trees, along: Integers, sums: tuple[Floats,
 
 def _penalty(booster: "Booster", tree: Trees) -> Floats:
     """By node: the penalty of its value, which is larger under a split by a set of categories."""
-    params = defaults() | dict(booster.params)  # a model does not keep all that are at their defaults
+    params = defaults() | dict(booster.params)  # a model omits some parameters that have their defaults
     penalty = np.full(tree.n_nodes, float(params["reg_lambda"]))
     words = encodings(params, booster.feature_names)
     for node in [] if _afresh(booster) else np.flatnonzero(tree.set >= 0):
@@ -123,7 +123,7 @@ def _penalty(booster: "Booster", tree: Trees) -> Floats:
 
 
 def _afresh(booster: "Booster") -> bool:
-    """Whether values of leaves were found after the tree, as they are where statistics stand for categories."""
+    """Whether leaf values were computed after the tree, as with target statistics."""
     params = defaults() | dict(booster.params)
     words = encodings(params, booster.feature_names)
     many = [j for j, known in booster.categories.items() if known.n_bins > params["max_cat_to_onehot"]]
@@ -131,7 +131,7 @@ def _afresh(booster: "Booster") -> bool:
 
 
 def _check(booster: "Booster") -> float:
-    """Refuse what is not one Newton step a leaf on all rows; the smoothing of leaves."""
+    """Raise unless leaf values are one Newton step on all rows; return path_smooth."""
     refuse_linear(booster.trees)
     if "reg_alpha" not in booster.params:
         raise ParameterError(

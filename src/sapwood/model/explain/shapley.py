@@ -26,7 +26,7 @@ Curve = Callable[[Floats], Floats]  # raw scores (n_rows, n_outputs) -> what is 
 
 SPACES = ("raw", "prediction", "probability", "loss")
 WEIGHTS = ("count", "cover")
-APART = ("softmax", "one_vs_all", "step", "custom")  # links whose outputs depend on each other, or that are no curve
+NOT_SEPARABLE = ("softmax", "one_vs_all", "step", "custom")  # links of several scores, and those without a slope
 CLOSE = 2.0**-20  # scores so close are joined by a tangent, not by a chord
 
 
@@ -126,7 +126,7 @@ def explain(
         With `values`, `base_values` and `data`, as in the `shap` package; values and base value of a row add up to
         its score (prediction, loss).
     """
-    _check(booster, background, interactions, space, y, by, exact)
+    _check_arguments(booster, background, interactions, space, y, by, exact)
     n_threads = threads(n_jobs)
     columns = booster._read(X, min_rows=0).dense()
     whole = booster._whole(columns)
@@ -161,10 +161,10 @@ def explain(
     )
 
 
-def _check(
+def _check_arguments(
     booster: "Booster", background: Any, interactions: bool, space: str, y: Any, by: str | None, exact: bool
 ) -> None:
-    """Refuse arguments of `explain` that do not go together."""
+    """Raise if the arguments of `explain` do not go together."""
     if space not in SPACES:
         raise ParameterError(f"space={space!r} is unknown; {suggest(str(space), SPACES)}")
     if (space == "loss") != (y is not None):
@@ -180,7 +180,7 @@ def _check(
 
 
 def explainer(booster: "Booster", by: str | None = None) -> Explainer:
-    """The trees as the core explains them; a branch weighs what `by` says, or rows where the model has counted them."""
+    """The core's explainer of the trees; nodes are weighted by `by`, by default their rows if the model has counts."""
     trees = booster.trees
     refuse_linear(trees)
     if by is None:
@@ -192,7 +192,7 @@ def explainer(booster: "Booster", by: str | None = None) -> Explainer:
 
 
 def refuse_linear(trees: Trees) -> None:
-    """Raise where leaves are more than constants: what is said of columns here goes through splits alone."""
+    """Raise if the model has linear leaves, whose coefficients explanations by splits would ignore."""
     if trees.linear is not None:
         raise ParameterError(
             "the model has linear leaves, which explanations by splits would ignore; ask importance('permutation', X, "
@@ -241,7 +241,7 @@ def outputs_of(booster: "Booster") -> tuple[str, ...]:
 
 
 def labels_of(booster: "Booster", y: Any, n_rows: int) -> Floats:
-    """Labels as objectives and metrics want them: classes as their numbers."""
+    """Labels as objectives and metrics take them: classes as their indices."""
     given = np.asarray(y)
     if booster.classes is not None and given.ndim == 1:
         place = {value: index for index, value in enumerate(booster.classes.tolist())}
@@ -253,7 +253,7 @@ def labels_of(booster: "Booster", y: Any, n_rows: int) -> Floats:
 
 
 def place_of(names: tuple[str, ...], output: int | str) -> int:
-    """The place of an output."""
+    """The index of an output."""
     if isinstance(output, str) and output in names:
         return names.index(output)
     if isinstance(output, int) and 0 <= output < len(names):
@@ -302,7 +302,7 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
 
 
 def _shown(booster: "Booster", column: int, value: float) -> str:
-    """What a row has in a column, in words."""
+    """The value of a row in a column, as text."""
     if column in booster.categories:
         return (
             "is missing"
@@ -316,7 +316,7 @@ def _shown(booster: "Booster", column: int, value: float) -> str:
 
 @dataclass(frozen=True)
 class _Ask:
-    """A question to the core that differs in the background only."""
+    """A call of the core's explainer; only the background varies."""
 
     booster: "Booster"
     core: Explainer
@@ -346,7 +346,7 @@ class _Ask:
 
 
 def _rescaled(ask: _Ask, other: ingest.Columns, scores: Floats, own: Floats, curve: Curve) -> tuple[Floats, Floats]:
-    """Values along a curve of the scores: against each row of the background, raw ones times the slope of the chord."""
+    """Values of curve(score): for each background row, the raw values times the slope of the chord."""
     values, base = np.zeros(()), np.zeros(())
     for i, score in enumerate(scores):
         row = [column[i : i + 1] for column in other.as_columns()]
@@ -363,7 +363,7 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int, 
     """From raw scores to what is explained; for chords each output must depend on its own score alone."""
     if space == "raw":
         return lambda scores: scores
-    if booster.link == "custom" or (booster.link in APART and not exact):
+    if booster.link == "custom" or (booster.link in NOT_SEPARABLE and not exact):
         raise ParameterError(
             f"space={space!r} needs a link that turns each score into a prediction of its own; the model has the link "
             f"{booster.link!r}. Explain its raw scores, or few columns with exact=True."
@@ -390,5 +390,5 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int, 
 
 
 def _rounds(booster: "Booster") -> int:
-    """What the sum over all trees is divided by."""
+    """The divisor of the sum over all trees."""
     return max(1, booster.n_rounds) if booster.averaged else 1

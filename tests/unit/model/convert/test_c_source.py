@@ -98,7 +98,7 @@ def test_combinations(tmp_path):
 
 def test_what_c_cannot_have(tmp_path):
     booster = sw.train({"n_estimators": 2}, sw.Dataset(X, label=Z))
-    with pytest.raises(sw.errors.ParameterError, match="no C identifier"):
+    with pytest.raises(sw.errors.ParameterError, match="is not a C identifier"):
         booster.export(tmp_path / "model.c", name="2 models")
     with pytest.raises(sw.errors.ParameterError, match=r"model\.h"):
         booster.export(tmp_path / "model.h")

@@ -64,5 +64,5 @@ def test_refusals() -> None:
         booster.explain(ROWS, background=OTHERS, exact=True)
     wide = RNG.normal(size=(200, 13))
     many = sapwood.train({"n_estimators": 60}, sapwood.Dataset(wide, label=np.abs(wide).sum(axis=1)))
-    with pytest.raises(ParameterError, match="it has 13; at most 12"):
+    with pytest.raises(ParameterError, match="reads 13 columns; at most 12"):
         many.explain(wide[:1], background=wide[1:3], space="prediction", exact=True)

@@ -1,5 +1,5 @@
-// Binning: the code of a value is the number of cuts below it; NaN has the code n_cuts + 1. Before it rows become columns, after it
-// columns become rows.
+// Binning: the code of a value is the number of cuts below it; NaN has the code n_cuts + 1. transpose16 turns rows into
+// columns before it, interleave turns columns into rows after it.
 #pragma once
 #include "cpu/kernels/kernels.h"
 #if defined(__AVX512BW__)
@@ -19,7 +19,7 @@ static void transpose16(const char* const* rows, int n, float* x, size_t plane) 
     for (int r = 0; r < 16; r += 2)
       b[r] = _mm512_unpacklo_ps(a[r], a[r + 1]), b[r + 1] = _mm512_unpackhi_ps(a[r], a[r + 1]);
 #pragma GCC unroll 4
-    for (int r = 0; r < 16; r += 4)  // of every four columns, those of four rows
+    for (int r = 0; r < 16; r += 4)  // blocks of four columns and four rows
 #pragma GCC unroll 2
       for (int k = 0; k < 2; k++) {
         const __m512d low = _mm512_castps_pd(b[r + k]), high = _mm512_castps_pd(b[r + k + 2]);
@@ -43,7 +43,7 @@ static void transpose16(const char* const* rows, int n, float* x, size_t plane) 
     for (int c = 0; c < RUN; c++) __builtin_memcpy(x + c * plane + i, rows[i] + 4 * c, 4);
 }
 
-// WIDTH columns at a time: a store a row, where one of each code would be WIDTH.
+// WIDTH columns at a time: one store a row instead of WIDTH.
 template <class Word, int WIDTH = sizeof(Word)>
 static void interleave_words(const uint8_t* const* columns, int n, uint8_t* rows, size_t stride) {
   Word word[BLOCK];
@@ -62,7 +62,7 @@ static void interleave(const uint8_t* const* columns, int width, int n, uint8_t*
   for (; c < width; c++) interleave_words<uint8_t>(columns + c, n, rows + c, stride);
 }
 
-// A branchless binary search, 16 values in step so that their loads overlap. `cuts` is padded with +inf to a power of two.
+// Branchless binary search, 16 values in step so that their loads overlap. `cuts` is padded with +inf to a power of two.
 template <class Real, class Code>
 static void bin_of(const Real* x, int n, const Real* cuts, int n_cuts, Code* code) {
   int top = 1;
@@ -78,19 +78,19 @@ static void bin_of(const Real* x, int n, const Real* cuts, int n_cuts, Code* cod
   }
 }
 
-constexpr int FEW_CUTS = 12;  // so many are counted one by one, which is plain vector code
+constexpr int FEW_CUTS = 12;  // up to so many cuts are compared one by one, in plain vector code
 
 template <class Real, class Code>
 static void bin_few(const Real* x, int n, const Real* cuts, int n_cuts, Code* code) {
   int32_t count[BLOCK];
-  for (int i = 0; i < n; i++) count[i] = x[i] != x[i] ? n_cuts + 1 : 0;  // no comparison with NaN adds to that
+  for (int i = 0; i < n; i++) count[i] = x[i] != x[i] ? n_cuts + 1 : 0;  // comparisons with NaN add nothing
   for (int k = 0; k < n_cuts; k++)
     for (int i = 0; i < n; i++) count[i] += cuts[k] < x[i];
   for (int i = 0; i < n; i++) code[i] = (Code)count[i];
 }
 
 #if defined(__AVX512BW__)
-// The same, whose counts stay in a register.
+// The same with counts in a register.
 template <class Code>
 static void bin_few(const float* x, int n, const float* cuts, int n_cuts, Code* code) {
   for (int i = 0; i < n; i += 16) {

@@ -1,4 +1,4 @@
-// Adds to every row what a table holds for its number.
+// sum += table[index], row by row.
 #pragma once
 #include <stdint.h>
 #if defined(__SSE2__)
@@ -7,12 +7,12 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-// sum (n) += table[number]. Two loads to a store: half the time of the hardware's gather, and of one number at a time.
+// sum (n) += table[number]. Two loads for each store take half the time of a hardware gather, or of single numbers.
 template <class Number>
 static inline void lookup_add(double* sum, const Number* number, const double* table, int n) {
   int i = 0;
 #if defined(__SSE2__)
-  constexpr int EACH = 8 / sizeof(Number), BITS = 8 * sizeof(Number);  // numbers in a word, and bits of one
+  constexpr int EACH = 8 / sizeof(Number), BITS = 8 * sizeof(Number);  // numbers in a word; bits of a number
   for (; i + EACH <= n; i += EACH) {
     uint64_t word;
     __builtin_memcpy(&word, number + i, 8);

@@ -1,9 +1,11 @@
-// Prediction: a tree over 512 binned rows at once. Every node compares its column's 512 codes, and masks flow down to its children:
+// Prediction: one tree over 512 binned rows. Every node compares its column's 512 codes and passes masks to its children:
 //
-//   reach[root] = 1111...      right = compare(codes, split);  reach[left child] = reach & ~right;  reach[right child] = reach & right
+//   reach[root] = 1111...     right = compare(codes, split)
+//   reach[left child] = reach & ~right     reach[right child] = reach & right
 //   a leaf's mask is added to the bit planes of its number:  number 5 = 101b  ->  planes 0 and 2
 //
-// Cost grows with leaves, not depth, and nothing is data dependent: 4 to 14 times as fast as following one row down.
+// The cost grows with the leaves, not with the depth, and no branch depends on data: 4 to 14 times as fast as descending
+// with one row.
 #pragma once
 #include "cpu/kernels/lookup_add.h"
 #include "cpu/kernels/partition.h"
@@ -13,7 +15,7 @@ namespace sapwood::inline SAPWOOD_ISA {
 
 constexpr int WORDS = BLOCK / 64;
 
-struct UnpackTable {  // a byte's bits, each in a byte of its own
+struct UnpackTable {  // a byte -> its bits, one per byte
   uint64_t of[256];
   constexpr UnpackTable() : of{} {
     for (int v = 0; v < 256; v++)
@@ -21,7 +23,7 @@ struct UnpackTable {  // a byte's bits, each in a byte of its own
   }
 };
 
-// bit (n_bits, WORDS) planes to numbers (BLOCK)
+// bit (n_bits, WORDS) planes -> number (BLOCK) OUT
 static inline void unpack_bits(const uint64_t (*bit)[WORDS], int n_bits, uint8_t* number) {
 #if defined(__AVX512BW__)
   for (int w = 0; w < WORDS; w++) {
@@ -40,13 +42,13 @@ static inline void unpack_bits(const uint64_t (*bit)[WORDS], int n_bits, uint8_t
 #endif
 }
 
-// 64 codes against a node: bit i = codes[i] goes right.
+// Bit i: codes[i] goes right, of 64 codes.
 static inline uint64_t goes_right64(const uint8_t* codes, const MaskNode& t) {
   return t.set != nullptr ? in_set64(codes, t.set) : compare64(codes, t.low, t.length);
 }
 
 #if defined(__AVX512BW__)
-// 512 codes, one bit a row, without a detour through memory: eight small stores would stall the wide load after them.
+// One bit a row for 512 codes, kept in registers: eight small stores would stall the wide load after them.
 template <class Test>
 static inline __m512i goes_right512(const uint8_t* codes, Test test) {
   uint64_t m[WORDS];
@@ -57,7 +59,7 @@ static inline __m512i goes_right512(const uint8_t* codes, Test test) {
                             1);
 }
 
-struct BitMasks {  // of a leaf's number: a word of ones for every bit that is set
+struct BitMasks {  // by leaf number: for each of its bits a word of ones if the bit is set
   int64_t of[256][8];
   constexpr BitMasks() : of{} {
     for (int v = 0; v < 256; v++)
@@ -140,7 +142,7 @@ static void sum_by_leaf(const LeafSumArgs& a) {
   else each(row, [&](int i) { return a.q[row(i)]; });
 }
 
-// A symmetric tree: the bits of a leaf's number are its levels' answers, the first level's the highest.
+// A symmetric tree: bit depth - 1 - d of a leaf's number says whether the row goes right at level d.
 static void find_leaves_symmetric(const uint8_t* const* planes, const MaskNode* level, int depth, uint8_t* leaf) {
 #if defined(__AVX512BW__)
   auto answer = [&](auto ask) {
@@ -171,7 +173,7 @@ static void find_leaves_symmetric(const uint8_t* const* planes, const MaskNode* 
 #endif
 }
 
-// score (BLOCK) += value[leaf]. Measured per block: plain loop (hardware gathers) 214 ns, loads in pairs 112, registers as table 71.
+// score (BLOCK) += value[leaf]. Per block: plain loop (hardware gathers) 214 ns, loads in pairs 112, table in registers 71.
 static void add_block_values(const uint8_t* leaf, const double* value, [[maybe_unused]] int n_bits, double* score) {
 #if defined(__AVX512BW__)
   if (n_bits <= 5) {

@@ -1,13 +1,15 @@
-// Explanations: rows to patterns, patterns to what a leaf adds to each column, and those entries to rows.
+// SHAP: rows to patterns, patterns to what a leaf adds to each column, and those values to rows.
 //
-// A leaf of value v, reached through columns j = 1 .. d, is a product game. With t the chance that a column is known, what is known of
-// j leads on with a_j(t) = t * kept_j + (1 - t) * share_j; column i then has the Shapley value (Owen 1972)
+// A leaf of value v, reached through columns j = 1 .. d, is a product game. If each column is known with probability t,
+// column j stays on the path with probability a_j(t) = t * on_path_j + (1 - t) * weight_fraction_j. Column i then has
+// the Shapley value (Owen 1972)
 //
-//   (kept_i - share_i) * integral over 0..1 of v * product over j != i of a_j(t) dt
+//   (on_path_i - weight_fraction_i) * integral over 0..1 of v * product over j != i of a_j(t) dt
 //
-// The integrand is a polynomial of degree d - 1, so that Gauss's rule with d / 2 points, rounded up, is exact. No term is divided by:
+// The integrand is a polynomial of degree d - 1, so Gauss quadrature with d / 2 points, rounded up, is exact. The products
+// without factor i need no division:
 //
-//   before[i] = mass * a_1 * ... * a_{i-1}        after[i] = a_d * ... * a_{i+1}        sum += before[i] * after[i]
+//   before[i] = point_weight * a_1 * ... * a_{i-1}        after[i] = a_d * ... * a_{i+1}        sum += before[i] * after[i]
 #pragma once
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/lookup_add.h"
@@ -25,20 +27,20 @@ static void match_patterns(const PatternArgs& a) {
   };
   int at = 0;
   for (int c = 0; c < a.n_above; c++) {
-    uint8_t kept[BLOCK];
-    for (int i = 0; i < a.n; i++) kept[i] = 1;
+    uint8_t on_path[BLOCK];
+    for (int i = 0; i < a.n; i++) on_path[i] = 1;
     for (; at < a.ends[c]; at++) {
       const uint8_t* left = a.left + (size_t)a.literals[at].condition * BLOCK;
       const uint8_t other = !a.literals[at].left;
-      for (int i = 0; i < a.n; i++) kept[i] &= left[i] ^ other;
+      for (int i = 0; i < a.n; i++) on_path[i] &= left[i] ^ other;
     }
-    add(kept, c);
+    add(on_path, c);
   }
   for (int c = 0; c < a.n_inside; c++) add(a.left + (size_t)a.inside[c] * BLOCK, a.n_above + c);
 }
 
-// a_j(t) of every lane
-static inline double path_weight(uint8_t kept, double yes, double no) { return kept ? yes : no; }
+// a_j(t) of one lane
+static inline double path_weight(uint8_t on_path, double yes, double no) { return on_path ? yes : no; }
 
 static void leaf_shap_values(const LeafShapArgs& a) {
   const int m = (a.n + 7) / 8 * 8;                 // whole vectors
@@ -51,10 +53,10 @@ static void leaf_shap_values(const LeafShapArgs& a) {
     for (int i = 0; i < m; i++) run[i] = a.point_weight[q];
     for (int j = 0; j < a.d; j++) {
       const double no = (1.0 - t) * a.weight_fraction[j], yes = t + no;
-      const uint8_t* kept = a.on_path + j * LANES;
+      const uint8_t* on_path = a.on_path + j * LANES;
       double *b = before + j * LANES, *x = through + j * LANES;
       for (int i = 0; i < m; i++) {
-        x[i] = path_weight(kept[i], yes, no);
+        x[i] = path_weight(on_path[i], yes, no);
         b[i] = run[i];
         run[i] = run[i] * x[i];
       }
@@ -70,13 +72,13 @@ static void leaf_shap_values(const LeafShapArgs& a) {
     }
   }
   for (int j = 0; j < a.d; j++) {
-    const uint8_t* kept = a.on_path + j * LANES;
+    const uint8_t* on_path = a.on_path + j * LANES;
     const double yes = 1.0 - a.weight_fraction[j], no = -a.weight_fraction[j];
-    for (int i = 0; i < a.n; i++) a.out[j][i] = a.out[j][i] + sum[j * LANES + i] * path_weight(kept[i], yes, no);
+    for (int i = 0; i < a.n; i++) a.out[j][i] = a.out[j][i] + sum[j * LANES + i] * path_weight(on_path[i], yes, no);
   }
 }
 
-// The same for two columns at once, of which both are left out of the product: half of their interaction.
+// The same for pairs: both columns are left out of the product, which gives half of their interaction.
 static void leaf_shap_interactions(const LeafShapArgs& a) {
   const int m = (a.n + 7) / 8 * 8;
   double* sum = a.scratch;                           // (d, d, LANES)

@@ -9,17 +9,17 @@
 namespace sapwood {
 namespace {
 
-// Bits of a group's pattern: more mean fewer groups, but larger tables. With 7, 8, 9 bits 10k rows took 0.23, 0.22, 0.24 s of processors
-// on trees of depth 6 and 1.5, 1.4, 1.3 s on those of 63 leaves (benchmarks/explain.py).
+// Bits of a group's pattern: more bits mean fewer groups but larger tables. With 7, 8, 9 bits 10k rows took 0.23, 0.22,
+// 0.24 s of CPU time on trees of depth 6, and 1.5, 1.4, 1.3 s on trees of 63 leaves (benchmarks/explain.py).
 constexpr size_t GROUP_BITS = 8;
-constexpr int NEVER = 31;  // a bit that is wanted but in no mask
+constexpr int NEVER = 31;  // a bit that no mask has: a factor that wants it is never on the path
 
 void check(bool fine, const char* what) {
   if (!fine) throw std::invalid_argument(what);
 }
 
 template <class T>
-int index_of(std::vector<T>& all, const T& one) {  // its place, a new one if need be
+int index_of(std::vector<T>& all, const T& one) {  // its index; appends it if it is new
   const size_t at = (size_t)(std::find(all.begin(), all.end(), one) - all.begin());
   if (at == all.size()) all.push_back(one);
   return (int)at;
@@ -56,21 +56,21 @@ void ModelColumns::goes_left(const Condition& c, const uint32_t* code, int n, ui
 
 namespace {
 
-struct Shape {  // a tree on its way to paths
+struct Shape {  // a tree, its parents and conditions
   const ForestArrays& a;
   const double* weight;
   int64_t at;
   int n;
-  std::vector<int32_t> parent, condition;  // by node: -1 at the root; which of the tree's conditions
+  std::vector<int32_t> parent, condition;  // by node: parent (-1 at the root); index of its condition
 
   int left(int u) const { return a.left[at + u]; }
   int column(int u) const { return a.column[at + u]; }
-  double share(int u) const {  // of its parent's weight; a parent without weight has two equal halves
+  double weight_fraction(int u) const {  // of its parent's weight; 0.5 if the parent has none
     const int64_t l = at + left(parent[u]);
     const double both = weight[l] + weight[l + 1];
     return both > 0.0 ? weight[at + u] / both : 0.5;
   }
-  std::vector<int32_t> columns_to(int u) const {  // different ones, from the root down
+  std::vector<int32_t> columns_to(int u) const {  // distinct columns from the root down to u
     std::vector<int32_t> all, way;
     for (int v = parent[u]; v >= 0; v = parent[v]) way.push_back(column(v));
     for (size_t i = way.size(); i-- > 0;) index_of(all, way[i]);
@@ -78,7 +78,7 @@ struct Shape {  // a tree on its way to paths
   }
 };
 
-// By node: the different conditions under it; one more than a group may have where they are too many.
+// By node: the distinct conditions below it, cut off at one more than a group may have.
 std::vector<std::vector<int32_t>> conditions_under(const Shape& tree) {
   std::vector<std::vector<int32_t>> under(tree.n);
   for (int u = tree.n - 1; u >= 0; u--) {  // children follow their parents
@@ -105,7 +105,7 @@ LeafGroup group_at(const Shape& tree, int u, const std::vector<int32_t>& above, 
   return g;
 }
 
-// The columns on the path of a leaf; its value times the share of the weight that reaches it.
+// Adds a leaf with its factors. Returns the leaf's value times the fraction of the weight that reaches it.
 double add_leaf(const Shape& tree, int u, const std::vector<int32_t>& group_of, LeafGroup& g) {
   const int first = (int)g.factors.size();
   for (int v = u; tree.parent[v] >= 0; v = tree.parent[v]) {
@@ -113,13 +113,13 @@ double add_leaf(const Shape& tree, int u, const std::vector<int32_t>& group_of, 
     const int slot = index_of(g.columns, tree.column(p));
     auto f = std::find_if(g.factors.begin() + first, g.factors.end(), [&](const Factor& x) { return x.slot == slot; });
     if (f == g.factors.end()) f = g.factors.insert(f, {slot, 0, 0, 1.0});
-    f->share = f->share * tree.share(v);
+    f->weight_fraction = f->weight_fraction * tree.weight_fraction(v);
     const bool inside = group_of[p] == group_of[u];
-    const int bit =
-        inside ? (int)g.ends.size() + index_of(g.inside, tree.condition[p]) : slot;  // slots begin with those above
-    if (bit >= NEVER) continue;  // a leaf on its own with so many columns: they are its bits (shap.cpp)
+    const int bit = inside ? (int)g.ends.size() + index_of(g.inside, tree.condition[p])
+                           : slot;  // slots begin with the columns above
+    if (bit >= NEVER) continue;     // a group of one leaf with many columns needs no bits (shap.cpp)
     const uint32_t one = 1u << bit, want = !inside || v == tree.left(p) ? one : 0;
-    if (f->mask & one && (f->want & one) != want) f->want |= 1u << NEVER;  // the same question, answered both ways
+    if (f->mask & one && (f->want & one) != want) f->want |= 1u << NEVER;  // the path contradicts itself
     f->mask |= one, f->want |= want;
   }
   std::sort(g.factors.begin() + first, g.factors.end(),
@@ -127,13 +127,13 @@ double add_leaf(const Shape& tree, int u, const std::vector<int32_t>& group_of, 
   const double value = tree.a.value[tree.at + u];
   g.leaves.push_back({value, first, (int32_t)g.factors.size()});
   double reached = value;
-  for (int i = first; i < (int)g.factors.size(); i++) reached = reached * g.factors[i].share;
+  for (int i = first; i < (int)g.factors.size(); i++) reached = reached * g.factors[i].weight_fraction;
   return reached;
 }
 
 }  // namespace
 
-Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& asked, int64_t index) {
+Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& columns, int64_t index) {
   const int64_t at = a.offset[index], end = a.offset[index + 1];
   check(at >= 0 && end > at && end <= a.n_nodes, "tree offsets must rise");
   const int n = (int)(end - at);
@@ -145,7 +145,7 @@ Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& 
     if (left == 0) continue;
     check(left > u && left + 1 < n, "a child must follow its parent inside its tree");
     tree.parent[left] = tree.parent[left + 1] = u;
-    const auto [place, is_new] = known.try_emplace(asked.condition(a, at + u), (int32_t)known.size());
+    const auto [place, is_new] = known.try_emplace(columns.condition(a, at + u), (int32_t)known.size());
     tree.condition[u] = place->second;
     if (is_new) paths.conditions.push_back(place->first);
   }

@@ -1,15 +1,16 @@
-// Paths: a tree as its explanation sees it. Enters: flat trees. Leaves: groups of leaves, and for every leaf the columns on its path.
+// Paths: a tree prepared for SHAP. Enters: flat trees. Leaves: groups of leaves, and for each leaf the columns on its path.
 //
-// A row meets a leaf through its pattern only: for each column on the leaf's path, whether the row keeps to the path there. Leaves
-// that share most of their path form a group, whose pattern has a few bits: the columns above it, and the conditions inside it.
+// What a leaf adds depends on a row's pattern only: for each column on the leaf's path, whether the row satisfies the
+// column's conditions there. Leaves that share most of their path form a group. The pattern of a group has a few bits:
+// one for each column above the group, and one for each condition inside it.
 //
-//        o            above: A, B                      pattern = (A kept, B kept, c, d, e)
+//        o            above: A, B                      pattern = (A on path, B on path, c, d, e)
 //     A / \ ...
 //      o              inside: c, d, e                  a symmetric tree is one group: its conditions are its levels
 //   B / \ ...
 //    c
-//   / \               leaf 2 has the columns A, B, column of c, column of d, each with the share of the weight
-//  d   e              that keeps to the path; a column that comes twice has the product
+//   / \               leaf 2 has the columns A, B, column of c, column of d, each with the fraction of the
+//  d   e              training weight that stays on the path; a column that occurs twice has the product
 // 1 2 3 4
 #pragma once
 #include <compare>
@@ -19,30 +20,30 @@
 
 namespace sapwood {
 
-struct Condition {       // a row goes right where code - low < length, unsigned; by a set see ModelColumns
-  int32_t plane;         // which of the columns that are asked for
-  uint32_t low, length;  // of the codes of that column
+struct Condition {       // the split of a node, over codes of its column (math/split.h)
+  int32_t plane;         // index of the column among those the model reads
+  uint32_t low, length;  // as in Split
   int32_t set;           // or -1
   bool missing_left, unseen_left;
   auto operator<=>(const Condition&) const = default;
 };
 
-struct Factor {         // a column on the path of a leaf
-  int32_t slot;         // which of the columns of its group
-  uint32_t mask, want;  // a row keeps to the path there if (pattern & mask) == want
-  double share;         // of the weight that keeps to it
+struct Factor {            // a column on the path of a leaf
+  int32_t slot;            // index of the column in its group
+  uint32_t mask, want;     // a row is on the path there if (pattern & mask) == want
+  double weight_fraction;  // fraction of the training weight that stays on the path
 };
 
 struct PathLeaf {
   double value;
-  int32_t factor, end;  // its factors, in the order of columns
+  int32_t factor, end;  // range of its factors, sorted by column
 };
 
 struct LeafGroup {
-  std::vector<Literal> literals;  // of the columns above, one column after the other
-  std::vector<int32_t> ends;      // (columns above) where the literals of each end
-  std::vector<int32_t> inside;    // conditions
-  std::vector<int32_t> columns;   // of the table: by slot
+  std::vector<Literal> literals;  // conditions above the group, sorted by column
+  std::vector<int32_t> ends;      // (columns above) where each column's literals end
+  std::vector<int32_t> inside;    // conditions inside the group
+  std::vector<int32_t> columns;   // columns of the table, by slot
   std::vector<PathLeaf> leaves;
   std::vector<Factor> factors;
   int n_bits() const { return (int)(ends.size() + inside.size()); }
@@ -50,7 +51,7 @@ struct LeafGroup {
 
 struct Paths {
   int output;
-  double expected;  // the mean value by weight
+  double expected;  // mean leaf value, weighted by training rows
   std::vector<Condition> conditions;
   std::vector<LeafGroup> groups;
 };
@@ -69,7 +70,7 @@ class ModelColumns {
   CategorySets sets_;
 };
 
-// weight (n_nodes): how much of the data each node has seen
-Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& asked, int64_t index);
+// weight (n_nodes): training weight of each node
+Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& columns, int64_t index);
 
 }  // namespace sapwood

@@ -10,10 +10,10 @@ namespace sapwood {
 Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits) {
   const Slot& slot = layout.slot_of(column);
   if (slot.shared && !slot.lists()) {
-    // A bundle's members have no missing values beside their usual code: the codes on one side are a range.
+    // Columns of a bundle have no missing values beside their default code: the codes on one side are a range.
     const Member& m = layout.members[column];
     if (goes_right(split, (uint32_t)m.default_code))
-      return {m.first + split.low, (uint32_t)-split.low};  // all but the left
+      return {m.first + split.low, (uint32_t)-split.low};  // all codes but the left ones
     return {m.first + split.low, std::min(split.low + split.length, m.n) - split.low};
   }
   if (!slot.fused()) return split;
@@ -24,7 +24,7 @@ Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bi
 }
 
 Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
-  std::map<std::pair<int32_t, bool>, size_t> places;  // of a set and a side of missing values, in `bits`
+  std::map<std::pair<int32_t, bool>, size_t> places;  // (set, missing left) -> index into `bits`
   for (int u = 0; u < t.n_nodes; u++) {
     if (t.left[u] == 0) continue;
     const int n_bins = b.n_bins[t.column[u]];
@@ -62,14 +62,14 @@ std::vector<const uint8_t*> byte_planes(const Binned& b, const Shard& s) {
 
 namespace {
 template <class Number>
-std::vector<Number> leaf_numbers(const TreeView& t) {  // by node, in the order of nodes
+std::vector<Number> leaf_numbers(const TreeView& t) {  // leaf number by node
   std::vector<Number> number(t.n_nodes, 0);
   for (int i = 0, k = 0; i < t.n_nodes; i++)
     if (t.left[i] == 0) number[i] = (Number)k++;
   return number;
 }
 
-// leaf (n) OUT: what `name` (by node) calls the leaf of every row.
+// leaf (n) OUT: name[node] of every row's leaf.
 template <class Name>
 void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name, Name* leaf, int n_threads) {
   const MaskTree m = mask_tree(b, t);

@@ -8,20 +8,20 @@
 
 namespace sapwood {
 
-struct Splits {  // of a tree's nodes, over the codes of their slots
+struct Splits {  // the splits of a tree's nodes, over the codes of their slots
   Splits(const Binned& binned, const TreeView& tree);
   Splits(Splits&&) = default;  // `of` points into `bits` and `fused`
   std::vector<Split> of;       // (n_nodes)
   std::vector<uint64_t> bits,
-      fused;  // sets of column codes, each once for either side of missing values; of slot codes
+      fused;  // bits: sets of column codes, one for each side of missing values; fused: sets of slot codes
 };
-// The codes of a column's slot that go right, where those of the column do by `split`. bits (SET_WORDS) OUT, where it takes a set.
+// A split of a column as one of its slot's codes. bits (SET_WORDS) OUT: used if that takes a set.
 Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits);
 
-struct MaskTree {  // the same for the mask kernel: byte codes, at most 256 leaves
+struct MaskTree {  // a tree for the mask kernel: byte codes, at most 256 leaves
   Splits splits;
   std::vector<MaskNode> nodes;
-  std::vector<int32_t> leaves;  // node of every leaf number
+  std::vector<int32_t> leaves;  // (n_leaves) node by leaf number
   int n_bits;
 };
 MaskTree mask_tree(const Binned& binned, const TreeView& tree);
@@ -29,7 +29,7 @@ std::vector<const uint8_t*> byte_planes(const Binned& binned, const Shard& shard
 
 // leaf (n) OUT: the leaf (node id) of every row in one tree.
 void apply(const Binned& binned, const TreeView& tree, int32_t* leaf, int n_threads);
-// The same as leaf ids, which count the leaves in the order of nodes.
+// The same as leaf ids, which number the leaves in the order of nodes.
 void apply(const Binned& binned, const TreeView& tree, const LeafIds& leaf, int n_threads);
 
 }  // namespace sapwood
