@@ -33,18 +33,11 @@ Mask = NDArray[np.bool_]
 class Session:
     """One model in training.
 
-    Parameters
-    ----------
-    spec : TrainSpec
-        What was asked for.
-    data : Dataset
-        Training rows; their weights include those of classes.
-    held : (n_rows) bool, optional
-        Rows of weight 0 in training.
-    measured : (n_rows) bool, optional
-        The rows among them that are evaluated.
-    sets : mapping of str to Dataset
-        Validation sets.
+    spec: TrainSpec; what was asked for.
+    data: Dataset; training rows; their weights include those of classes.
+    held: (n_rows) bool, optional; rows of weight 0 in training.
+    measured: (n_rows) bool, optional; the rows among them that are evaluated.
+    sets: mapping of str to Dataset; validation sets.
     """
 
     def __init__(

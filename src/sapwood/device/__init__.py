@@ -41,14 +41,7 @@ class Device(Protocol):
 def get(name: str = DEVICES[0]) -> Device:
     """Get a device.
 
-    Parameters
-    ----------
-    name : str
-        One of `sapwood.params.types.DEVICES`.
-
-    Returns
-    -------
-    Device
-        The module of that name; any other name raises `ParameterError`.
+    name: str; one of `sapwood.params.types.DEVICES`.
+    Returns Device: the module of that name; any other name raises `ParameterError`.
     """
     return cast(Device, import_module(f"{__name__}.{Name().check(f'device={name!r}', name)}"))

@@ -16,16 +16,9 @@ MAX_THREADS = 256  # the size of the core's pool
 def threads(n_jobs: int | None) -> int:
     """Turn ``n_jobs`` into a number of threads.
 
-    Parameters
-    ----------
-    n_jobs : int or None
-        None and -1 mean every CPU this process may use, -2 all but one, and so on. More than there are is allowed,
-        up to four times as many.
-
-    Returns
-    -------
-    int
-        Between 1 and 256.
+    n_jobs: int or None; none and -1 mean every CPU this process may use, -2 all but one, and so on. More than there are
+      is allowed, up to four times as many.
+    Returns int: between 1 and 256.
     """
     try:
         n_jobs = None if n_jobs is None else index(n_jobs)

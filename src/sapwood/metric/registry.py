@@ -181,23 +181,15 @@ def resolve(
 ) -> tuple[Metric, ...]:
     """Turn ``eval_metric`` into metrics.
 
-    Parameters
-    ----------
-    given : str, callable, (name, callable, higher_is_better), list of these, or None
-        What the user gave. None, alone or in a list, is the default, and so is an empty list. A name may have a
-        parameter: ``"pinball@0.9"``, or ``"Quantile:alpha=0.9"`` as CatBoost writes it. A callable takes (y,
-        prediction, weight).
-    default : str or callable
-        The objective's own metric.
-    link : str or None
-        The objective's link, which tells what a prediction is; None for a user's function: every metric is allowed.
-    fields : mapping, optional
-        The objective's own fields, which are defaults of parameters: ``quantile_alpha`` for pinball, and so on. With
-        several levels each prediction is measured at its own, and the metric is the mean.
-
-    Returns
-    -------
-    tuple of Metric
+    given: str, callable, (name, callable, higher_is_better), list of these, or None; what the user gave. None, alone or
+      in a list, is the default, and so is an empty list. A name may have a parameter: ``"pinball@0.9"``, or
+      ``"Quantile:alpha=0.9"`` as CatBoost writes it. A callable takes (y, prediction, weight).
+    default: str or callable; the objective's own metric.
+    link: str or None; the objective's link, which tells what a prediction is; None for a user's function: every metric
+      is allowed.
+    fields: mapping, optional; the objective's own fields, which are defaults of parameters: ``quantile_alpha`` for
+      pinball, and so on. With several levels each prediction is measured at its own, and the metric is the mean.
+    Returns tuple of Metric.
     """
     asked = given if isinstance(given, list) and given else [given or None]
     found = [_one(default if metric is None else metric, link, fields or {}) for metric in asked]

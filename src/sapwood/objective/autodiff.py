@@ -27,14 +27,9 @@ class Engine(NamedTuple):
 def differentiate(loss: Loss) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
     """First and second derivatives of every row's loss, checked against finite differences at first use.
 
-    Parameters
-    ----------
-    loss : callable (y, score) -> (n_rows) losses
-        Written with jax.numpy, torch, or operators that both have. A row's loss depends on that row only.
-
-    Returns
-    -------
-    callable (y, score) -> gradient, hessian
+    loss: callable (y, score) -> (n_rows) losses; written with jax.numpy, torch, or operators that both have. A row's
+      loss depends on that row only.
+    Returns callable (y, score) -> gradient, hessian.
     """
     makers = [maker for library, maker in (("jax", _jax), ("torch", _torch)) if find_spec(library)]
     if not makers:

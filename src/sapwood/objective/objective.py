@@ -67,14 +67,8 @@ def field_aliases() -> Mapping[str, str]:
 def resolve(params: Mapping[str, Any]) -> Objective:
     """Find an objective by name and check its fields.
 
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters: ``objective``, a name or a user's own, and the given fields.
-
-    Returns
-    -------
-    Objective
+    params: mapping; resolved parameters: ``objective``, a name or a user's own, and the given fields.
+    Returns Objective.
     """
     known, name = host.objectives(), params["objective"]
     if not isinstance(name, str):
@@ -112,19 +106,10 @@ def _refuse_fields(params: Mapping[str, Any], name: str, own: Any) -> None:
 def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -> int:
     """Check the labels against the objective, and count the scores of a row.
 
-    Parameters
-    ----------
-    objective : Objective
-        The objective.
-    label : (n_rows) or (n_rows, n_outputs) float64
-        Labels, of the kind that `Objective.labels` describes.
-    n_classes : int, optional
-        The number of classes if labels are class indices; by default the largest label plus 1.
-
-    Returns
-    -------
-    int
-        The number of classes, of levels, or of label columns; a custom objective may set it; otherwise 1.
+    objective: Objective; the objective.
+    label: (n_rows) or (n_rows, n_outputs) float64; labels, of the kind that `Objective.labels` describes.
+    n_classes: int, optional; the number of classes if labels are class indices; by default the largest label plus 1.
+    Returns int: the number of classes, of levels, or of label columns; a custom objective may set it; otherwise 1.
     """
     if objective.custom is not None:
         return objective.custom.n_outputs or n_classes or (label.shape[1] if label.ndim == 2 else 1)
@@ -211,20 +196,12 @@ def gradients(
 ) -> None:
     """Compute the gradients of a round in a trainer, by the core's objective or a user's.
 
-    Parameters
-    ----------
-    objective : Objective
-        The objective.
-    trainer : Trainer
-        The rows, with their scores.
-    params : mapping
-        Resolved parameters: precision, hessian and leaf_estimation.
-    index : int
-        Number of the round.
-    label : (n_rows) or (n_rows, n_outputs) float64
-        Labels, for a custom objective.
-    weight : (n_rows) float64, optional
-        Weights, for a custom objective.
+    objective: Objective; the objective.
+    trainer: Trainer; the rows, with their scores.
+    params: mapping; resolved parameters: precision, hessian and leaf_estimation.
+    index: int; number of the round.
+    label: (n_rows) or (n_rows, n_outputs) float64; labels, for a custom objective.
+    weight: (n_rows) float64, optional; weights, for a custom objective.
     """
     own: tuple[Floats, ...] = ()
     if objective.custom is not None:

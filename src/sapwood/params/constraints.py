@@ -19,19 +19,11 @@ Group = list[int]  # columns that may occur on the same path
 def by_name(params: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Constraints by the names of columns, as a model keeps them.
 
-    Parameters
-    ----------
-    params : mapping
-        Resolved parameters.
-    names : sequence of str
-        The columns, in order.
-
-    Returns
-    -------
-    dict
-        `monotone_constraints` {name: -1 or 1}, `interaction_constraints` (groups of names, or a word),
-        `forced_splits`, `feature_weights` and `first_use_penalties` by name; None where there are none.
-        `category_encoding` and `statistics` as they are, or by name.
+    params: mapping; resolved parameters.
+    names: sequence of str; the columns, in order.
+    Returns dict: `monotone_constraints` {name: -1 or 1}, `interaction_constraints` (groups of names, or a word),
+      `forced_splits`, `feature_weights` and `first_use_penalties` by name; None where there are none.
+      `category_encoding` and `statistics` as they are, or by name.
     """
     groups = params["interaction_constraints"]
     if isinstance(groups, list):

@@ -219,16 +219,10 @@ def unknown(name: str, known: Iterable[str], estimator: str = "SapwoodRegressor"
 def refuse_arguments(function: Callable[..., Any], given: Iterable[str], ours: Mapping[str, str], place: str) -> None:
     """Raise on arguments that a function does not have.
 
-    Parameters
-    ----------
-    function : callable
-        The function that was called.
-    given : iterable of str
-        The names that are not its arguments.
-    ours : mapping of str to str
-        Our names of parameters by every name they have, the peers' too.
-    place : str
-        Where parameters belong, for the message.
+    function: callable; the function that was called.
+    given: iterable of str; the names that are not its arguments.
+    ours: mapping of str to str; our names of parameters by every name they have, the peers' too.
+    place: str; where parameters belong, for the message.
     """
     for name in given:
         own = [known for known, one in signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD]

@@ -25,22 +25,12 @@ def defaults() -> dict[str, Any]:
 def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Check a mapping of parameters and complete it.
 
-    Parameters
-    ----------
-    given : mapping of str to object
-        Parameters in our names or a peer's. Not changed.
-    fields : mapping of str to str, optional
-        Names of objectives' own parameters, and ours for them; their values are passed on unchecked.
-
-    Returns
-    -------
-    dict
-        Every parameter of the table in our names and plain Python types, then the fields that were given.
-
-    Raises
-    ------
-    ParameterError
-        For a name that is unknown, ambiguous or given twice, and for a value of the wrong type or range.
+    given: mapping of str to object; parameters in our names or a peer's. Not changed.
+    fields: mapping of str to str, optional; names of objectives' own parameters, and ours for them; their values are
+      passed on unchecked.
+    Returns dict: every parameter of the table in our names and plain Python types, then the fields that were given.
+    Raises ParameterError: For a name that is unknown, ambiguous or given twice, and for a value of the wrong type or
+      range.
     """
     if not isinstance(given, Mapping):
         raise ParameterError(f"params is a {type(given).__name__}; give a dict of names and values.")

@@ -45,14 +45,9 @@ class CombinedColumn:
 class CombinationPool:
     """Combinations that trees may grow on, and the gains that speak for them.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training rows.
-    weight : (n_rows) float64 or None
-        Rows of weight 0 make no code.
-    params : mapping
-        Resolved parameters.
+    data: Dataset; training rows.
+    weight: (n_rows) float64 or None; rows of weight 0 make no code.
+    params: mapping; resolved parameters.
     """
 
     def __init__(self, data: Dataset, weight: NDArray[np.float64] | None, params: Mapping[str, Any]) -> None:

@@ -51,22 +51,12 @@ class EncodedTraining:
     in the statistics that comes from a row's place in its permutation. As in CatBoost every permutation has scores of
     its own.
 
-    Parameters
-    ----------
-    label : (n_rows) or (n_rows, n_labels) float64
-        Each label has statistics of its own.
-    weight : (n_rows) float64 or None
-        Rows of weight 0 have the statistics of new rows: their labels are not counted.
-    scores : (n_outputs, n_rows) float64
-        At the start.
-    prepare : callable
-        Configures a new trainer: takes it, the names of its columns, the categorical ones, cuts, and the feature
-        weights of further columns.
-
-    Attributes
-    ----------
-    growers : list of Trainer
-        One for each permutation; trees grow on them.
+    label: (n_rows) or (n_rows, n_labels) float64; each label has statistics of its own.
+    weight: (n_rows) float64 or None; rows of weight 0 have the statistics of new rows: their labels are not counted.
+    scores: (n_outputs, n_rows) float64; at the start.
+    prepare: callable; configures a new trainer: takes it, the names of its columns, the categorical ones, cuts, and the
+      feature weights of further columns.
+    growers: list of Trainer; one for each permutation; trees grow on them.
     """
 
     def __init__(

@@ -23,19 +23,10 @@ DRAW_RANGE = 2.0**64  # draws are below
 def boost(training: Training, rounds: range) -> Iterator[Step]:
     """Add rounds to a model; the caller may stop after any of them.
 
-    Parameters
-    ----------
-    training : Training
-        Training rows with their start scores, and evaluation rows, whose scores are kept up to date.
-    rounds : range
-        Numbers of the rounds, from 0.
-
-    Yields
-    ------
-    trees : list of Tree
-        The trees of one round, not weighted.
-    weights : (n_rounds so far) float64
-        The factors on the trees of each round.
+    training: Training; training rows with their start scores, and evaluation rows, whose scores are kept up to date.
+    rounds: range; numbers of the rounds, from 0.
+    Yields trees, list of Tree: the trees of one round, not weighted.
+    Yields weights, (n_rounds so far) float64: the factors on the trees of each round.
     """
     params, n_copies = training.params, training.params["n_parallel_trees"]
     own = [rows for rows in training.eval_rows if isinstance(rows, EvalSet)]  # the trainer has the held-out rows

@@ -26,19 +26,11 @@ SMALL, MAX_FIRST, FIRST_SHARE = 500, 100, 50  # up to 500 rows the first body ha
 def boost(training: Training, rounds: range) -> Iterator[Step]:
     """Add rounds to a model; the caller may stop after any of them.
 
-    Parameters
-    ----------
-    training : Training
-        As in `plain.boost`.
-    rounds : range
-        Numbers of the rounds, from 0.
-
-    Yields
-    ------
-    trees : list of Tree
-        The trees of one round: splits by the prefix models of a permutation, values by the model itself.
-    weights : None
-        No tree is changed later.
+    training: Training; as in `plain.boost`.
+    rounds: range; numbers of the rounds, from 0.
+    Yields trees, list of Tree: the trees of one round: splits by the prefix models of a permutation, values by the
+      model itself.
+    Yields weights, None: no tree is changed later.
     """
     orders = [PrefixModels(training, which) for which in range(training.params["n_permutations"])]
     for index in rounds:

@@ -29,26 +29,16 @@ Step = tuple[list[Tree], Floats | None]  # the trees of a round; factors on the 
 class Training:
     """One training.
 
-    Parameters
-    ----------
-    trainer : Trainer
-        Training rows with the scores of the model so far.
-    params : mapping
-        Resolved parameters.
-    plan : Rule
-        The objective, and what happens to a tree after its growth.
-    rows : (label, weight)
-        Of the training rows, for what the core does not do itself.
-    eval_rows : sequence of EvalRows
-        Validation rows; the loops keep their scores up to date.
-    values : (n_rows, n_columns) float32 or float64, or None
-        Behind the bins of the training rows: leaves are linear where they are given.
-    encoded : EncodedTraining or None
-        What trees grow on, if not on the columns of the data.
-    data : Dataset, optional
-        The training rows, where splits are chosen by models of some of them.
-    n_live : int
-        Rows of positive weight, of all holders; random_strength depends on it.
+    trainer: Trainer; training rows with the scores of the model so far.
+    params: mapping; resolved parameters.
+    plan: Rule; the objective, and what happens to a tree after its growth.
+    rows: (label, weight); of the training rows, for what the core does not do itself.
+    eval_rows: sequence of EvalRows; validation rows; the loops keep their scores up to date.
+    values: (n_rows, n_columns) float32 or float64, or None; behind the bins of the training rows: leaves are linear
+      where they are given.
+    encoded: EncodedTraining or None; what trees grow on, if not on the columns of the data.
+    data: Dataset, optional; the training rows, where splits are chosen by models of some of them.
+    n_live: int; rows of positive weight, of all holders; random_strength depends on it.
     """
 
     trainer: Trainer
@@ -88,21 +78,11 @@ class Training:
     ) -> list[Tree]:
         """Grow a tree for every output: gradients, a sample of rows, splits, leaf values.
 
-        Parameters
-        ----------
-        index : int
-            Number of the round.
-        copy : int
-            Which of the `n_parallel_trees` of the round: each has its own draws.
-        rate : float, optional
-            Factor on the values; the learning rate of the round by default.
-        models : callable, optional
-            Returns the rows of the prefix models that choose the splits in ordered boosting.
-
-        Returns
-        -------
-        list of Tree
-            Shrunk, and not yet added to any score.
+        index: int; number of the round.
+        copy: int; which of the `n_parallel_trees` of the round: each has its own draws.
+        rate: float, optional; factor on the values; the learning rate of the round by default.
+        models: callable, optional; returns the rows of the prefix models that choose the splits in ordered boosting.
+        Returns list of Tree: shrunk, and not yet added to any score.
         """
         (policy, limits), plan, seed = self._limits, self.leaf_plan, self.params["random_state"]
         number = index * self.params["n_parallel_trees"] + copy
