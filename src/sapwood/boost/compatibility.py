@@ -26,8 +26,6 @@ from sapwood.objective import Objective
 from sapwood.params import by_hand, called, constraints, defaults, given_names
 from sapwood.params.recipes import RECIPES
 
-SAMPLE = 200_000  # rows that cuts come from, where there are more
-
 
 @dataclass(frozen=True)
 class Facts:
@@ -151,8 +149,8 @@ def _width(data: Dataset, max_bins: int, min_samples_bin: int) -> tuple[int, int
     if (weight := data.of_all_holders(data.weight)) is not None:
         counts, whole, _ = host.integer_weights(weight)
         rows = int(counts.sum()) if whole else int(np.count_nonzero(counts))
-    rows = int(rows * min(1.0, SAMPLE / data.n_total))
-    return max_bins, min(max_bins, max(128, rows // min_samples_bin))
+    rows = int(rows * min(1.0, host.SAMPLE_ROWS / data.n_total))
+    return max_bins, min(max_bins, max(host.MIN_BIN_BUDGET, rows // min_samples_bin))
 
 
 def equals(name: str, value: Any) -> Condition:
