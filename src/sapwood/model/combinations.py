@@ -143,18 +143,10 @@ class Combinations:
     def added(self, columns: Columns, categories: Mapping[int, Dictionary], n_threads: int = 1) -> Columns:
         """A table with the columns of all combinations; the same where there are none.
 
-        Parameters
-        ----------
-        columns : Columns
-            Categories as codes; unseen categories and missing values have different codes.
-        categories : mapping of int to Dictionary
-            Of the columns that have any.
-        n_threads : int
-            Threads.
-
-        Returns
-        -------
-        Columns
+        columns: Columns; categories as codes; unseen categories and missing values have different codes.
+        categories: mapping of int to Dictionary; of the columns that have any.
+        n_threads: int; threads.
+        Returns Columns.
         """
         if not len(self):
             return columns
@@ -168,17 +160,9 @@ class Combinations:
     def validate(self, n_columns: int, categories: Mapping[int, Dictionary]) -> None:
         """Check that the arrays are combinations, whatever wrote them.
 
-        Parameters
-        ----------
-        n_columns : int
-            Columns of the table.
-        categories : mapping of int to Dictionary
-            Of those that have any.
-
-        Raises
-        ------
-        ModelFormatError
-            At the first rule that does not hold.
+        n_columns: int; columns of the table.
+        categories: mapping of int to Dictionary; of those that have any.
+        Raises ModelFormatError: At the first rule that does not hold.
         """
         check_types(self, DTYPES)
         column, threshold = self.combination_column, self.combination_threshold

@@ -75,19 +75,10 @@ class Linear:
     def validate(self, leaf: NDArray[np.bool_], n_columns: int, categories: Sequence[int] = ()) -> None:
         """Check that the arrays are terms, whatever wrote them.
 
-        Parameters
-        ----------
-        leaf : (n_nodes) bool
-            Which nodes are leaves: only they have terms.
-        n_columns : int
-            Columns of the table that is read.
-        categories : sequence of int
-            Those of categories, which have no coefficients.
-
-        Raises
-        ------
-        ModelFormatError
-            At the first rule that does not hold.
+        leaf: (n_nodes) bool; which nodes are leaves: only they have terms.
+        n_columns: int; columns of the table that is read.
+        categories: sequence of int; those of categories, which have no coefficients.
+        Raises ModelFormatError: At the first rule that does not hold.
         """
         check_types(self, DTYPES)
         offset, column, coef = self.terms

@@ -20,18 +20,11 @@ DTYPES = {"set_offset": np.int64, "set_code": np.int32, "set_bits_offset": np.in
 def encode(offset: NDArray[np.int64], code: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
     """Sets as arrays of a file.
 
-    Parameters
-    ----------
-    offset : (n_sets + 1) int64
-        First code of each set, and the end.
-    code : (n_codes) int32
-        Of all sets, rising within each.
-
-    Returns
-    -------
-    dict of str to ndarray
-        ``set_offset`` and ``set_code``; where some sets are bits, these have no codes there, and ``set_bits_offset``,
-        (n_sets + 1) int64, says which bytes of ``set_bits`` are theirs: the lowest bit of the first is that of code 0.
+    offset: (n_sets + 1) int64; first code of each set, and the end.
+    code: (n_codes) int32; of all sets, rising within each.
+    Returns dict of str to ndarray: ``set_offset`` and ``set_code``; where some sets are bits, these have no codes
+      there, and ``set_bits_offset``, (n_sets + 1) int64, says which bytes of ``set_bits`` are theirs: the lowest bit of
+      the first is that of code 0.
     """
     sets = [code[first:last] for first, last in pairwise(offset.tolist())]
     dense = [len(one) > MAX_LISTED and one[-1] < 32 * len(one) for one in sets]
@@ -51,15 +44,8 @@ def encode(offset: NDArray[np.int64], code: NDArray[np.int32]) -> dict[str, NDAr
 def decode(arrays: MutableMapping[str, NDArray[Any]]) -> None:
     """Put all codes into the lists of the arrays of a file, in place of bits if it has any.
 
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        Those that `encode` gave among them.
-
-    Raises
-    ------
-    ModelFormatError
-        If they are not sets.
+    arrays: mapping of str to ndarray; those that `encode` gave among them.
+    Raises ModelFormatError: If they are not sets.
     """
     if not {"set_bits", "set_bits_offset"} & arrays.keys():
         return

@@ -98,14 +98,8 @@ class Trees:
     def of(cls, grown: Sequence[tuple[Mapping[str, Any], int]]) -> "Trees":
         """Freeze grown trees.
 
-        Parameters
-        ----------
-        grown : sequence of (tree, output)
-            Trees of the core, in the order they were grown, and the score each adds to.
-
-        Returns
-        -------
-        Trees
+        grown: sequence of (tree, output); trees of the core, in the order they were grown, and the score each adds to.
+        Returns Trees.
         """
         parts: list[dict[str, Any]] = [dict(tree) for tree, _ in grown]
         sizes = [len(part["column"]) for part in parts]
@@ -180,19 +174,11 @@ class Trees:
     def validate(self, n_columns: int, n_outputs: int, n_bins: Mapping[int, int] = MappingProxyType({})) -> None:
         """Check that the arrays are trees, whatever wrote them, in time linear in their size.
 
-        Parameters
-        ----------
-        n_columns : int
-            Columns of the table the trees read.
-        n_outputs : int
-            Scores of a row; a round has one tree for each, in order.
-        n_bins : mapping of int to int
-            Bins of the columns of categories, which are split by sets of codes, and no others are.
-
-        Raises
-        ------
-        ModelFormatError
-            At the first rule that does not hold.
+        n_columns: int; columns of the table the trees read.
+        n_outputs: int; scores of a row; a round has one tree for each, in order.
+        n_bins: mapping of int to int; bins of the columns of categories, which are split by sets of codes, and no
+          others are.
+        Raises ModelFormatError: At the first rule that does not hold.
         """
         check_types(self, DTYPES)
         for name in OF_NODES:

@@ -20,15 +20,8 @@ LIVE = {"xgboost": xgboost.of_object, "lightgbm": lightgbm.of_object, "catboost"
 def of_bytes(raw: bytes) -> Booster | None:
     """Read the content of a foreign model file.
 
-    Parameters
-    ----------
-    raw : bytes
-        The whole file.
-
-    Returns
-    -------
-    Booster or None
-        None if the file begins like no known format.
+    raw: bytes; the whole file.
+    Returns Booster or None: none if the file begins like no known format.
     """
     try:
         return _of_bytes(raw)
@@ -56,14 +49,8 @@ def _of_bytes(raw: bytes) -> Booster | None:
 def of_object(model: Any) -> Booster:
     """Read a live model.
 
-    Parameters
-    ----------
-    model : object
-        A fitted estimator or booster of XGBoost, LightGBM, CatBoost or scikit-learn.
-
-    Returns
-    -------
-    Booster
+    model: object; a fitted estimator or booster of XGBoost, LightGBM, CatBoost or scikit-learn.
+    Returns Booster.
     """
     if isinstance(own := getattr(model, "booster_", None), Booster):  # an estimator of ours
         return own

@@ -141,17 +141,9 @@ ONE_VS_ALL = """\
 def write(booster: Booster, name: str = "model") -> str:
     """Write a model as C.
 
-    Parameters
-    ----------
-    booster : Booster
-        Any but one whose link is a Python function.
-    name : str
-        What the functions ``<name>_raw`` and ``<name>_predict`` begin with: a C identifier.
-
-    Returns
-    -------
-    str
-        C99, of which ``<name>_raw(row, scores)`` and ``<name>_predict(row, predictions)`` are to be called.
+    booster: Booster; any but one whose link is a Python function.
+    name: str; what the functions ``<name>_raw`` and ``<name>_predict`` begin with: a C identifier.
+    Returns str: c99, of which ``<name>_raw(row, scores)`` and ``<name>_predict(row, predictions)`` are to be called.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ParameterError(f"name={name!r} is not a C identifier; choose letters, digits and _, such as 'model'.")

@@ -44,13 +44,8 @@ MISSING_LEFT = {"AsIs": False, "AsFalse": True, "AsTrue": False}  # a condition 
 def of_object(model: Any) -> Booster:
     """Read a fitted model of CatBoost.
 
-    Parameters
-    ----------
-    model : catboost.CatBoost
-
-    Returns
-    -------
-    Booster
+    model: catboost.CatBoost.
+    Returns Booster.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
@@ -76,14 +71,8 @@ def of_file(raw: bytes) -> Booster:
 def of_document(found: Document) -> Booster:
     """Read the document of a JSON file.
 
-    Parameters
-    ----------
-    found : Document
-        As CatBoost 0.20 and later write it.
-
-    Returns
-    -------
-    Booster
+    found: Document; as CatBoost 0.20 and later write it.
+    Returns Booster.
     """
     own = _Columns(found.part("features_info"))
     n_columns = len(own.names)

@@ -16,12 +16,8 @@ from sapwood.errors import ModelFormatError
 class Categories:
     """One column.
 
-    Parameters
-    ----------
-    numbers : iterable of int
-        What the library splits by; each once, not negative.
-    values : sequence, optional
-        By number, text or integers; without them the numbers are the values.
+    numbers: iterable of int; what the library splits by; each once, not negative.
+    values: sequence, optional; by number, text or integers; without them the numbers are the values.
     """
 
     def __init__(self, numbers: Iterable[int], values: Sequence[Any] | None = None) -> None:

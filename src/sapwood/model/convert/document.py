@@ -87,14 +87,8 @@ class Document(dict[str, Any]):
 def of_json(raw: bytes) -> Document:
     """Read JSON.
 
-    Parameters
-    ----------
-    raw : bytes
-        UTF-8.
-
-    Returns
-    -------
-    Document
+    raw: bytes; UTF-8.
+    Returns Document.
     """
     return _checked(parsed(raw))
 
@@ -116,14 +110,8 @@ def parsed(raw: bytes) -> Any:
 def of_ubjson(raw: bytes) -> Document:
     """Read Universal Binary JSON, draft 12, with typed arrays.
 
-    Parameters
-    ----------
-    raw : bytes
-        The whole file.
-
-    Returns
-    -------
-    Document
+    raw: bytes; the whole file.
+    Returns Document.
     """
     try:
         found, end = _value(raw, raw[:1], 1, 0)

@@ -45,14 +45,8 @@ OBJECTIVES: dict[str, str | Callable[..., Any]] = {
 def of_object(model: Any) -> Booster:
     """Read a fitted estimator or Booster of LightGBM.
 
-    Parameters
-    ----------
-    model : lightgbm.Booster or estimator
-
-    Returns
-    -------
-    Booster
-        With the classes of a classifier.
+    model: lightgbm.Booster or estimator.
+    Returns Booster: with the classes of a classifier.
     """
     live = getattr(model, "booster_", model)
     if not hasattr(live, "model_to_string"):
@@ -63,14 +57,8 @@ def of_object(model: Any) -> Booster:
 def of_bytes(raw: bytes) -> Booster:
     """Read a text file.
 
-    Parameters
-    ----------
-    raw : bytes
-        UTF-8, as LightGBM 2.3 and later write it.
-
-    Returns
-    -------
-    Booster
+    raw: bytes; UTF-8, as LightGBM 2.3 and later write it.
+    Returns Booster.
     """
     try:
         blocks = list(_blocks(raw.decode()))

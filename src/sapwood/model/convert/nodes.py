@@ -123,14 +123,8 @@ def rounded_up_to(limit: Floats) -> Floats:
     ``float32(x) <= limit`` holds exactly where ``x <= rounded_up_to(limit)``, so a library that compares in single
     precision is followed to the last bit whatever it is given.
 
-    Parameters
-    ----------
-    limit : (n,) float64
-
-    Returns
-    -------
-    (n,) float64
-        The midpoint to the next float32, which belongs below where the rounding to even says so.
+    limit: (n,) float64.
+    Returns (n,) float64: the midpoint to the next float32, which belongs below where the rounding to even says so.
     """
     limit = np.asarray(limit, np.float64)
     with np.errstate(over="ignore"):

@@ -18,19 +18,11 @@ def described(
 ) -> dict[str, Any]:
     """Name an objective.
 
-    Parameters
-    ----------
-    library, objective : str
-        Whose it is, and its name there: the booster's where we have none of our own for it.
-    ours : str or callable
-        An objective of ours, else the name of a link, else the function from raw scores to predictions.
-    fields : mapping, optional
-        The fields of an objective of ours.
-
-    Returns
-    -------
-    dict
-        ``objective``, ``fields``, ``link`` and ``transform``.
+    library, objective: str; whose it is, and its name there: the booster's where we have none of our own for it.
+    ours: str or callable; an objective of ours, else the name of a link, else the function from raw scores to
+      predictions.
+    fields: mapping, optional; the fields of an objective of ours.
+    Returns dict: ``objective``, ``fields``, ``link`` and ``transform``.
     """
     known = host.objectives()
     if not isinstance(ours, str):

@@ -38,16 +38,9 @@ class Step(NamedTuple):
 def steps(booster: Booster) -> list[Step]:
     """The operators from a table to raw scores, the first, and on to predictions.
 
-    Parameters
-    ----------
-    booster : Booster
-        With a link in `LINKS`, constant leaves, and NaN for missing values.
-
-    Returns
-    -------
-    list of Step
-        The first takes a float32 table, (n_rows, n_columns): NaN for missing values, and in columns of categories the
-        place of a value in the dictionary, -2 for what is not in it.
+    booster: Booster; with a link in `LINKS`, constant leaves, and NaN for missing values.
+    Returns list of Step: the first takes a float32 table, (n_rows, n_columns): NaN for missing values, and in columns
+      of categories the place of a value in the dictionary, -2 for what is not in it.
     """
     if booster.link not in LINKS:
         raise ParameterError(f"the link {booster.link!r} has no ONNX operators; there are {', '.join(LINKS)}.")
@@ -58,16 +51,9 @@ def steps(booster: Booster) -> list[Step]:
 def write(booster: Booster) -> bytes:
     """Write a model as ONNX.
 
-    Parameters
-    ----------
-    booster : Booster
-        As in `steps`.
-
-    Returns
-    -------
-    bytes
-        A model with the input ``X``, as in `steps`, and the outputs ``raw`` and ``prediction``, (n_rows, n_outputs)
-        float32. Its property ``categories`` has the dictionaries, as JSON by column.
+    booster: Booster; as in `steps`.
+    Returns bytes: a model with the input ``X``, as in `steps`, and the outputs ``raw`` and ``prediction``, (n_rows,
+      n_outputs) float32. Its property ``categories`` has the dictionaries, as JSON by column.
     """
     try:
         from onnx import TensorProto, checker, helper

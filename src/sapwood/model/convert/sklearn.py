@@ -32,15 +32,8 @@ TREES = ("DecisionTree", "ExtraTree")
 def of_object(model: Any) -> Booster:
     """Read a fitted estimator.
 
-    Parameters
-    ----------
-    model : HistGradientBoosting*, GradientBoosting*, RandomForest*, ExtraTrees*, DecisionTree* or ExtraTree*
-        Fitted.
-
-    Returns
-    -------
-    Booster
-        With the classes of a classifier.
+    model: HistGradientBoosting*, GradientBoosting*, RandomForest*, ExtraTrees*, DecisionTree* or ExtraTree*; fitted.
+    Returns Booster: with the classes of a classifier.
     """
     name = type(model).__name__
     if not hasattr(model, "n_features_in_"):

@@ -52,14 +52,8 @@ LOGS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:a
 def of_object(model: Any) -> Booster:
     """Read a fitted estimator or Booster of XGBoost.
 
-    Parameters
-    ----------
-    model : xgboost.Booster or estimator
-
-    Returns
-    -------
-    Booster
-        With the classes of a classifier.
+    model: xgboost.Booster or estimator.
+    Returns Booster: with the classes of a classifier.
     """
     if not hasattr(model, "get_booster"):
         return of_bytes(bytes(model.save_raw("ubj")))
@@ -85,14 +79,8 @@ def of_document(found: Document) -> Booster:
 
     A file that an estimator wrote is read as the estimator would read it: without the rounds after the best one.
 
-    Parameters
-    ----------
-    found : Document
-        As XGBoost 1.6 and later write it.
-
-    Returns
-    -------
-    Booster
+    found: Document; as XGBoost 1.6 and later write it.
+    Returns Booster.
     """
     whole = _whole(found)
     said = Document(found.part("learner").get("attributes") or {})

@@ -29,15 +29,8 @@ NO_PARENT = 2147483647
 def write(booster: Booster) -> str:
     """Write a model as XGBoost's JSON.
 
-    Parameters
-    ----------
-    booster : Booster
-        Of an objective in `OBJECTIVES`, one target, numeric columns.
-
-    Returns
-    -------
-    str
-        What ``xgboost.Booster(model_file=...)`` loads.
+    booster: Booster; of an objective in `OBJECTIVES`, one target, numeric columns.
+    Returns str: what ``xgboost.Booster(model_file=...)`` loads.
     """
     if booster.objective not in OBJECTIVES or (booster.n_outputs > 1) != (booster.objective == "softmax"):
         raise ParameterError(
