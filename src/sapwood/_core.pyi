@@ -62,6 +62,7 @@ def cuts(
 
 SAMPLE_ROWS: int  # rows by which a column with more than max_bins values is cut
 MIN_BIN_BUDGET: int  # bins that min_samples_bin leaves to such a column
+MAX_LEAF_IDS: int  # leaves of a tree whose rows can have leaf ids
 
 class Binned:
     """A table as codes: row-major groups for histograms, planes for partitions. Immutable.

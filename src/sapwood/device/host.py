@@ -8,8 +8,11 @@ from sapwood._core import (
     EVERY_VALUE,
     FOLDS,
     HOLDOUT,
+    MAX_LEAF_IDS,
+    MIN_BIN_BUDGET,
     PERMUTE,
     SAGE,
+    SAMPLE_ROWS,
     TURN,
     UNSEEN,
     combine,
@@ -34,7 +37,8 @@ from sapwood._core import (
 )
 
 __all__ = [
-    "DROPS", "EVERY_VALUE", "FOLDS", "HOLDOUT", "PERMUTE", "SAGE", "TURN", "UNSEEN", "combine", "cuts", "distinct",
-    "draw", "encode", "evaluate", "exact_sum", "growers", "hash_order", "integer_weights", "isa", "linear_values",
-    "link", "math", "n_workers", "objectives", "samplers", "set_isa", "weight_sum",
+    "DROPS", "EVERY_VALUE", "FOLDS", "HOLDOUT", "MAX_LEAF_IDS", "MIN_BIN_BUDGET", "PERMUTE", "SAGE", "SAMPLE_ROWS",
+    "TURN", "UNSEEN", "combine", "cuts", "distinct", "draw", "encode", "evaluate", "exact_sum", "growers", "hash_order",
+    "integer_weights", "isa", "linear_values", "link", "math", "n_workers", "objectives", "samplers", "set_isa",
+    "weight_sum",
 ]  # fmt: skip

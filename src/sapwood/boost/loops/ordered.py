@@ -15,11 +15,11 @@ from sapwood.boost.leaves import leaf
 from sapwood.boost.round.training import Models, Step, Training
 from sapwood.data import target_statistics
 from sapwood.data.dataset import Dataset
-from sapwood.device import Binned, Trainer
+from sapwood.device import Binned, Trainer, host
 from sapwood.device.threads import threads
 from sapwood.errors import ParameterError
 
-MAX_LEAVES = 65536  # of all prefix models of a permutation together
+MAX_LEAVES = host.MAX_LEAF_IDS  # of all prefix models of a permutation together
 SMALL, MAX_FIRST, FIRST_SHARE = 500, 100, 50  # up to 500 rows the first body has 1 row, else n / 50, at most 100
 
 

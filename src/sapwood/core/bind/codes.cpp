@@ -45,7 +45,7 @@ nb::ndarray<nb::numpy, double> py_encode(const std::vector<Ints>& codes, const s
   for (size_t c = 0; c < codes.size(); c++) {
     if ((int64_t)codes[c].shape(0) != n) refuse("there must be one code a row");
     for (int64_t i = 0; i < n; i++)
-      if (codes[c].data()[i] < -2 || codes[c].data()[i] >= n_codes[c]) refuse("a code is -2, -1 or below n_codes");
+      if (codes[c].data()[i] < UNSEEN || codes[c].data()[i] >= n_codes[c]) refuse("a code is -2, -1 or below n_codes");
     e.code.push_back(codes[c].data());
   }
   for (int64_t i = 0; i < n_order; i++)

@@ -125,6 +125,7 @@ void bind_data(nb::module_& m) {
   m.attr("EVERY_VALUE") = EVERY_VALUE;
   m.attr("SAMPLE_ROWS") = SAMPLE_ROWS;
   m.attr("MIN_BIN_BUDGET") = MIN_BIN_BUDGET;
+  m.attr("MAX_LEAF_IDS") = MAX_LEAF_IDS;
   m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("min_samples_bin"),
         nb::arg("n_threads"), nb::arg("reduce").none() = nb::none(), nb::arg("positions") = std::vector<int64_t>());
   nb::class_<Binned>(m, "Binned")
