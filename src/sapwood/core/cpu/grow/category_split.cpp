@@ -52,7 +52,7 @@ Candidate SplitFinder::scan_sets(const Node& n, int32_t id, int c, const ColumnH
   return best;
 }
 
-// The codes that a node's best split sends left, if it is one of categories; the side of missing values is known without.
+// The codes that a node's best split sends left, if it is one of categories; without the missing code.
 std::vector<int32_t> SplitFinder::set_of(const Node& n, int32_t id) const {
   const int c = n.best.column;
   std::vector<int32_t> codes = Categories::set(steps(id, c, histogram(n, c), n.sum, n.count), n.best.bin);
@@ -60,7 +60,7 @@ std::vector<int32_t> SplitFinder::set_of(const Node& n, int32_t id) const {
   return codes;
 }
 
-// The best set of a category column for all nodes of a level. Rows are counted only where the best one might leave a side too few.
+// The best set of a category column for all nodes of a level. Rows are counted only where they may be too few.
 LevelSplit LevelSearch::find_sets(const std::vector<Node>& nodes, const NodeIds& level, int c, double bar) {
   const Steps steps = finder_.level_steps(nodes, level, c);
   const LevelSplit best = score_sets(nodes, level, c, bar, steps, false);

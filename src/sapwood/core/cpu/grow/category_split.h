@@ -1,6 +1,6 @@
-// Categories: which sets of codes a column's split may send left (NUMERICS, categories).
-// Enters: sums by code, of a node or a level. Leaves: steps, each of which adds one code to the left side. Some steps are
-// candidates; a candidate's set consists of the codes up to its step.
+// Categories: which sets of codes a column's split may send left (NUMERICS, categories). Enters: sums by code, of a
+// node or a level. Leaves: steps, each of which adds one code to the left side. Some steps are candidates; a
+// candidate's set consists of the codes up to its step.
 //
 //   few categories   | {0} | {1} | {2} | ...                              one against the rest
 //   many             ratio g / (h + cat_smooth) rises  ->   3 7 1 | ... | 5 0 2

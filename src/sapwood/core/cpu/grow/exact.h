@@ -1,12 +1,12 @@
-// Exact trees: every value of every column is a candidate, as in a histogram with a bin for each of them, to the last bit.
-// Enters: rows and their codes (ranks), sorted by each column. Leaves: the best split of a node, or of a level.
+// Exact trees: every value of every column is a candidate, as in a histogram with a bin for each of them, to the last
+// bit. Enters: rows and their codes (ranks), sorted by each column. Leaves: the best split of a node, or of a level.
 //
 //   column 0  | r7 r2 r9 r4 r0 ...  missing |      once: rows by rising code
 //   node 1    | r7 r9 ... | r2 r4 r0 ...    |      a split partitions every list, stably: a node is one segment of each
 //   sums      | q7+q9 | ...                        rows of equal code make one bin; codes that a node lacks make none
 //
-// Values that do not occur in the node are skipped. That loses nothing: a cut there has the same sums as the cut before it, and
-// ties go to the lower bin. The one exception is a cut below the node's smallest value; an empty bin of code 0 represents it.
+// Values that do not occur in the node are skipped. That loses nothing: a cut there has the sums of the cut before it,
+// and ties go to the lower bin. Only a cut below the node's smallest value needs a bin: an empty one of code 0.
 #pragma once
 #include "cpu/grow/growth_core.h"
 

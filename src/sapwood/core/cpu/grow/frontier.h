@@ -31,7 +31,7 @@ class Frontier {
     return !batch.empty();
   }
 
-  // Drops the nodes that come too late in the order for the splits that are left, unless gains change. release(id): of such a node
+  // Drops the nodes that come too late in the order for the splits that are left. release(id): of such a node
   template <class Release>
   void trim(const Release& release) {
     while ((int)open_.size() > max_leaves_ - n_leaves_) {

@@ -102,7 +102,7 @@ void GrowthCore::inherit(int32_t id) {
   if (one_root_) finder_.inherit(n, id, n.set < 0 ? nullptr : sets_[n.set].right.data());
 }
 
-// Category splits are steps until here (category_split.h). search: each node has its own split, else they share the level's
+// Category splits are steps until here (category_split.h). search: each node has its own split, else the level's
 void GrowthCore::make_sets(const NodeIds& batch, bool search) {
   for (const int32_t id : batch) {
     if (!b_.is_category[nodes_[id].best.column] || nodes_[id].set >= 0) continue;

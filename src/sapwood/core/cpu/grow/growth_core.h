@@ -1,5 +1,5 @@
-// GrowthCore: one tree while it grows: its nodes, their rows, the sets of its category splits; at the end its leaf values.
-// How splits are found is the business of HistogramGrowth and ExactGrowth.
+// GrowthCore: one tree while it grows: its nodes, their rows, the sets of its category splits; at the end its leaf
+// values. How splits are found is the business of HistogramGrowth and ExactGrowth.
 #pragma once
 #include <functional>
 
@@ -15,8 +15,8 @@ struct TreeBuffers {  // memory that outlives a tree
   RootCounts root_counts;
 };
 
-// Growth calls it for a buffer of leaf ids by row, and fills that, if it can do so without an extra pass over the rows; it never
-// does for more than MAX_LEAF_IDS leaves.
+// Growth calls it for a buffer of leaf ids by row, and fills that, if it can do so without an extra pass over the rows;
+// it never does for more than MAX_LEAF_IDS leaves.
 using AllocateLeafIds = std::function<LeafIds(size_t n_leaves)>;
 
 class GrowthCore : public SplitChooser {

@@ -1,5 +1,5 @@
-// HistogramBuilder: histograms of nodes, built by one worker or by all, and the memory they live in.
-// Enters: a node's rows. Leaves: sums of gradients per slot and code, and so per column. They are exact, whoever adds them up.
+// HistogramBuilder: histograms of nodes, built by one worker or by all, and the memory they live in. Enters: a node's
+// rows. Leaves: sums of gradients per slot and code, and so per column. They are exact, whoever adds them up.
 #pragma once
 #include <string.h>
 
@@ -134,7 +134,7 @@ class HistogramBuilder {
                                weights_.whole ? weights_.repeats.data() + shard.first + begin : nullptr, hist);
   }
 
-  // Sums of the default codes of sparse columns in slots first .. last - 1: the node's sum less those of the other codes.
+  // Sums of the default codes of sparse columns, in slots first .. last - 1: the node's sum less the other codes' sums.
   void fill_default_bins(const Histogram& h, Sums total, int first, int last) const {
     each_active_slot(first, last, [&](int s) {
       if (!l_.slots[s].shared) return;
@@ -219,8 +219,8 @@ class HistogramBuilder {
     memset(mine.pairs.as<char>(), 0, mine.pairs.size());
   }
 
-  // The histogram of a node by all workers: strips of rows into their own histograms, which are then summed slot by slot.
-  // after(first, last, span) runs on each summed span of slots.
+  // The histogram of a node by all workers: strips of rows into their own histograms, which are then summed slot by
+  // slot. after(first, last, span) runs on each summed span of slots.
   template <class After>
   void build_parallel(const Node& n, const Histogram& h, After&& after) {
     strips_.clear();

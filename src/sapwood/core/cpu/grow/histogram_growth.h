@@ -1,7 +1,7 @@
 // HistogramGrowth: a tree whose nodes have histograms, and split by their own best cut.
 //
-//   children     the smaller one's histogram is built, the larger one's is parent - small; both are searched while in the cache
-//   work         by_job: a worker takes whole children; by_tile: some slots of one; by_row: all workers share one child's rows
+//   children   the smaller one's histogram is built, the larger one's is parent - small; both are searched in the cache
+//   work       by_job: a worker takes whole children; by_tile: some slots of one; by_row: all workers share one's rows
 #pragma once
 #include "cpu/grow/growth_core.h"
 
@@ -10,22 +10,171 @@ namespace sapwood {
 class HistogramGrowth : public GrowthCore {
  public:
   using GrowthCore::GrowthCore;
-  void choose(int32_t id) override;
+  void choose(int32_t id) override {
+    begin_choice(id);
+    Node& n = nodes_[id];
+    if (!finder_.can_split(n)) return;
+    finder_.prepare_counts({id});
+    found_.assign(builder_.n_spans(), Candidate{});
+    auto scan = [&](int first, int last, int span) {
+      found_[span].score = n.best.score;
+      finder_.scan_slots(n, id, first, last, last, found_[span]);
+    };
+    if (builder_.total_codes < FORK_NS) scan(0, builder_.n_slots(), 0);
+    else builder_.spans(scan);
+    for (const Candidate& c : found_)
+      if (better(c, n.best)) n.best = c;
+    finder_.end_search(n, id);
+  }
   bool choose_level(const NodeIds& level) override {
     update_level_bounds(level);
     return level_.find(nodes_, level);
   }
 
  private:
-  void fill_root(int32_t id) override;
-  void fill_children(bool search) override;
-  void acquire_histograms();
-  void by_job(bool search, int n_threads);
-  void by_tile(size_t first_job, size_t last_job, bool search);
-  void by_row(const ChildHistograms& j, bool search);
-  void reduced(bool search);
-  void subtract_and_search(const ChildHistograms& j, int first, int last, bool search, Candidate& small,
-                           Candidate& large);
+  void fill_root(int32_t id) override {
+    Node& root = nodes_[id];
+    root.hist = builder_.acquire(builder_.fits_packed(root.n_rows));
+    if (in_.root != nullptr) memcpy(root.hist.data, in_.root, builder_.slot_words(root.hist.packed) * 8);
+    else if (builder_.build_ns(root.n_rows) < FORK_NS || in_.n_threads == 1)
+      builder_.build_serial(root, root.hist, 0, builder_.tiles, 0, builder_.tiles.size());
+    else if (root.n_rows < ROW_SPLIT || builder_.many_tiles(1))
+      run(in_.n_threads, (int64_t)builder_.slices.size(),
+          [&](int64_t t, int worker) { builder_.build_serial(root, root.hist, worker, builder_.slices, t, t + 1); });
+    else builder_.build_parallel(root, root.hist, [](int, int, int) {});
+    builder_.reduce({root.hist});
+    builder_.marginalise(root.hist, 0, builder_.n_slots());
+    if (const int c = columns_[0]; b_.default_code[c] < 0) {
+      root.sum = finder_.histogram(root, c).prefix(b_.n_bins[c] - 1, true);
+    } else {
+      const Sums own = builder_.total(root);
+      int64_t all[2] = {own.g, own.h};
+      reduce_sum(in_.reduce(), all, 2);
+      root.sum = {all[0], all[1]};
+    }
+    builder_.fill_default_bins(root.hist, root.sum, 0, builder_.n_slots());
+    root.score = finder_.score(root.sum, 0);
+  }
+
+  void acquire_histograms() {
+    for (const ChildHistograms& j : jobs_) {
+      nodes_[j.small].hist = builder_.acquire(builder_.fits_packed(nodes_[j.small].n_rows));
+      if (!j.rest) continue;
+      Node &parent = nodes_[j.parent], &large = nodes_[j.large];
+      large.hist = !parent.hist.packed && builder_.fits_packed(large.n_rows) ? builder_.acquire(true) : parent.hist;
+    }
+  }
+
+  void fill_children(bool search) override {
+    if (jobs_.empty()) return;
+    acquire_histograms();
+    if (jobs_.size() > 1)  // the longest first
+      std::stable_sort(jobs_.begin(), jobs_.end(), [&](const ChildHistograms& a, const ChildHistograms& b) {
+        return nodes_[a.small].n_rows > nodes_[b.small].n_rows;
+      });
+    if (search)
+      for (const ChildHistograms& j : jobs_) {
+        for (const int32_t id : {j.small, j.large}) finder_.begin_search(nodes_[id], id);
+        counts_.split(j.parent, j.small, j.large);
+      }
+    int64_t work = 0;
+    for (const ChildHistograms& j : jobs_)
+      work += builder_.build_ns(nodes_[j.small].n_rows) + (search ? 2 * builder_.total_codes : 0);
+    const size_t threads = work < FORK_NS ? 1 : in_.n_threads, n_jobs = jobs_.size();
+    if (in_.reduce() != nullptr) reduced(search);
+    else if (threads == 1 || n_jobs >= 4 * threads) by_job(search, (int)threads);
+    else if (nodes_[jobs_[0].small].n_rows < ROW_SPLIT || builder_.many_tiles(n_jobs)) by_tile(0, n_jobs, search);
+    else
+      for (size_t k = 0; k < n_jobs; k++) {
+        if (nodes_[jobs_[k].small].n_rows >= ROW_SPLIT) by_row(jobs_[k], search);
+        else by_tile(k, k + 1, search);
+      }
+    for (const ChildHistograms& j : jobs_) {
+      Node &parent = nodes_[j.parent], &small = nodes_[j.small], &large = nodes_[j.large];
+      if (large.hist.data == parent.hist.data) parent.hist.data = nullptr;
+      builder_.release(parent.hist);
+      if (!search) continue;
+      finder_.end_search(small, j.small), finder_.end_search(large, j.large);
+      counts_.drop_parent_counts(j.large);
+      for (const int32_t id : {j.small, j.large})
+        if (!(nodes_[id].rank > 0)) release(id);
+    }
+  }
+
+  void by_job(bool search, int n_threads) {
+    const int64_t n = (int64_t)jobs_.size();
+    const std::vector<TileSpan>& tiles = builder_.tiles;
+    const auto lists =
+        std::find_if(tiles.begin(), tiles.end(), [&](const TileSpan& t) { return t.first >= b_.layout.first_list; });
+    const size_t n_others = (size_t)(lists - tiles.begin());
+    run(n_threads, n, [&](int64_t k, int worker) {
+      const ChildHistograms& j =
+          jobs_[2 * k < n ? 2 * k : 2 * (n - 1 - k) + 1];  // long ones at both ends: the last are short
+      Node &small = nodes_[j.small], &large = nodes_[j.large];
+      for (size_t t = 0, end; t < tiles.size(); t = end) {  // sums are searched while they are in the cache;
+        end = small.n_rows > STRIP && t < n_others ? n_others : t + 1;  // many rows stay there from tile to tile
+        builder_.build_serial(small, small.hist, worker, tiles, t, end);
+        subtract_and_search(j, tiles[t].first, tiles[end - 1].first + tiles[end - 1].width, search, small.best,
+                            large.best);
+      }
+    });
+  }
+
+  void by_tile(size_t first_job, size_t last_job, bool search) {
+    const size_t n_tiles = builder_.slices.size(), n = (last_job - first_job) * n_tiles;
+    found_.assign(2 * n, Candidate{});
+    run(in_.n_threads, (int64_t)n, [&](int64_t k, int worker) {
+      const ChildHistograms& j = jobs_[first_job + k / n_tiles];
+      const TileSpan& t = builder_.slices[k % n_tiles];
+      builder_.build_serial(nodes_[j.small], nodes_[j.small].hist, worker, builder_.slices, k % n_tiles,
+                            k % n_tiles + 1);
+      found_[2 * k].score = nodes_[j.small].best.score, found_[2 * k + 1].score = nodes_[j.large].best.score;
+      subtract_and_search(j, t.first, t.first + t.width, search, found_[2 * k], found_[2 * k + 1]);
+    });
+    for (size_t k = 0; k < n; k++) keep_best(jobs_[first_job + k / n_tiles], found_[2 * k], found_[2 * k + 1]);
+  }
+
+  void by_row(const ChildHistograms& j, bool search) {
+    found_.assign(2 * builder_.n_spans(), Candidate{});
+    builder_.build_parallel(nodes_[j.small], nodes_[j.small].hist, [&](int first, int last, int span) {
+      found_[2 * span].score = nodes_[j.small].best.score, found_[2 * span + 1].score = nodes_[j.large].best.score;
+      subtract_and_search(j, first, last, search, found_[2 * span], found_[2 * span + 1]);
+    });
+    for (int span = 0; span < builder_.n_spans(); span++) keep_best(j, found_[2 * span], found_[2 * span + 1]);
+  }
+
+  // With other holders of rows: the histograms of the whole batch are built and reduced by one call, then searched.
+  void reduced(bool search) {
+    std::vector<Histogram> small;
+    NodeIds children;
+    for (const ChildHistograms& j : jobs_)
+      small.push_back(nodes_[j.small].hist), children.insert(children.end(), {j.small, j.large});
+    run(in_.n_threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
+      builder_.build_serial(nodes_[jobs_[k].small], small[k], worker, builder_.tiles, 0, builder_.tiles.size());
+    });
+    builder_.reduce(small);
+    if (search) finder_.prepare_counts(children);
+    run(in_.n_threads, (int64_t)jobs_.size(), [&](int64_t k, int) {
+      const ChildHistograms& j = jobs_[k];
+      subtract_and_search(j, 0, builder_.n_slots(), search, nodes_[j.small].best, nodes_[j.large].best);
+    });
+  }
+
+  void subtract_and_search(const ChildHistograms& j, int first, int last, bool search, Candidate& small_best,
+                           Candidate& large_best) {
+    constexpr int SLOTS = 4;  // slots whose histograms, parent and child, stay in L1 from subtraction to search
+    const Node &small = nodes_[j.small], &large = nodes_[j.large];
+    for (int at = first; at < last; at += SLOTS) {
+      const int end = std::min(last, at + SLOTS);
+      builder_.fill_default_bins(small.hist, small.sum, at, end);
+      if (j.rest) builder_.subtract(nodes_[j.parent].hist, small.hist, large.hist, at, end);
+      builder_.marginalise(small.hist, at, end);
+      if (j.rest) builder_.marginalise(large.hist, at, end);
+      if (!search) continue;
+      finder_.scan_slots(small, j.small, at, end, last, small_best);
+      if (j.rest) finder_.scan_slots(large, j.large, at, end, last, large_best);
+    }
+  }
 
   std::vector<Candidate> found_;
 };

@@ -1,5 +1,5 @@
-// InPlaceRows: the root's rows stay where they are while splits take few of them away. Those are copied out; a bit a row
-// says which rows are left. Such a split reads each code once, in order; moving all rows costs ten times that.
+// InPlaceRows: the root's rows stay where they are while splits take few of them away. Those are copied out; a bit a
+// row says which rows are left. Such a split reads each code once, in order; moving all rows costs ten times that.
 //
 //   root's list   r0 r1 r2 r3 r4 r5 ...        live  1 1 1 1 1 1      split: r1, r4 move to list 0;
 //                 r0 r1 r2 r3 r4 r5 ...        live  1 0 1 1 0 1      the larger child keeps the list, and these bits

@@ -10,8 +10,8 @@
 namespace sapwood {
 namespace {
 
-// The mask kernel finds the leaves of 512 rows at a time, and the sums of the sampled ones follow in order. With few leaves that
-// is faster than a walk through the row lists.
+// The mask kernel finds the leaves of 512 rows at a time, and the sums of the sampled ones follow in order. With few
+// leaves that is faster than a walk through the row lists.
 void sum_by_masks(const GrowInput& in, const Tree& t, uint8_t* leaf, LeafTotals& totals) {
   const Binned& b = in.binned;
   const Gradients& q = in.gradients;
@@ -87,8 +87,8 @@ void sum_piece(const GrowInput& in, const int32_t* rows, Piece& p) {
   }
 }
 
-// One worker writes the leaf ids while the others sum: two writers of neighbouring bytes would take the cache lines from each
-// other (measured: 1.6 to 1.9 times slower).
+// One worker writes the leaf ids while the others sum: two writers of neighbouring bytes would take the cache lines
+// from each other (measured: 1.6 to 1.9 times slower).
 void sum_by_lists(const GrowInput& in, const NodeRows& rows, const std::vector<Node>& nodes, const NodeIds& leaves,
                   LeafIds leaf, LeafTotals& totals) {
   std::vector<Piece> pieces;

@@ -1,5 +1,6 @@
-// MultiOutputGrowth: the trees of several outputs with one structure, that is one tree whose leaves are vectors (NUMERICS, vector
-// leaves). Enters: the growths of all outputs. Leaves: the same, grown in step; only the choice of a split knows the others.
+// MultiOutputGrowth: the trees of several outputs with one structure, that is one tree whose leaves are vectors
+// (NUMERICS, vector leaves). Enters: the growths of all outputs. Leaves: the same, grown in step; only the choice of a
+// split knows the others.
 //
 //   output      0          1          2
 //   sums     [rows]     [rows]     [rows]        each builds histograms of its own rows and partitions them

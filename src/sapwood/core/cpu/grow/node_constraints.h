@@ -1,6 +1,6 @@
-// NodeConstraints: what the user's constraints mean for each node: the bounds of its value (monotone constraints), the columns it
-// may use (interaction constraints), its forced split. Enters: one split after the other. Leaves: bounds of leaf values
-// (NUMERICS, rules).
+// NodeConstraints: what the user's constraints mean for each node: the bounds of its value (monotone constraints), the
+// columns it may use (interaction constraints), its forced split. Enters: one split after the other. Leaves: bounds of
+// leaf values (NUMERICS, rules).
 #pragma once
 #include <algorithm>
 #include <iterator>
@@ -70,7 +70,7 @@ class NodeConstraints {
     bounds_[n.left] = std::move(l), bounds_[n.left + 1] = std::move(r);
   }
 
-  // Intermediate bounds: the values of a node's new children bound other leaves. Returns the leaves whose bounds changed.
+  // Intermediate bounds: the values of a node's new children bound other leaves. Returns leaves with new bounds.
   NodeIds propagate_bounds(const std::vector<Node>& nodes, int32_t id) {
     NodeIds changed;
     for (int32_t m = 0; m < (int32_t)nodes.size(); m++) {
@@ -87,7 +87,7 @@ class NodeConstraints {
     return changed;
   }
 
-  // Bounds by midpoints, for leaves at the end and for the nodes of a level: values clipped to them are in the right order.
+  // Bounds by midpoints, for leaves at the end and for the nodes of a level: values within them are in the right order.
   void finalise_bounds(const std::vector<int32_t>& leaves) {
     if (!given_.intermediate) return;  // they are midpoints already
     std::vector<int32_t> full;
@@ -172,8 +172,8 @@ class NodeConstraints {
     return both;
   }
 
-  // -1: monotonicity demands value(a) <= value(b). The two boxes overlap in every unconstrained column, and in each constrained
-  // column where they do not overlap, a lies on the lower side. 1: the reverse. 0: no demand.
+  // -1: monotonicity demands value(a) <= value(b). The two boxes overlap in every unconstrained column, and in each
+  // constrained column where they do not overlap, a lies on the lower side. 1: the reverse. 0: no demand.
   int order(const NodeBounds& a, const NodeBounds& b) const {
     int found = 0;
     for (auto x = a.box.begin(), y = b.box.begin(); x != a.box.end() && y != b.box.end();) {

@@ -27,7 +27,7 @@ class NodeRows {
  public:
   NodeRows(const GrowInput& in, RowBuffers& buffers) : in_(in), w_(buffers) {}
 
-  // The root; or several, where root k has the rows before prefix_ends[k] and behind the root before it (one shard only).
+  // The root; or several: root k has the rows before prefix_ends[k] that the roots before it have not (one shard only).
   std::vector<Node> make_roots(const std::vector<int64_t>& prefix_ends);
   // Appends the children of the batch's nodes, with their rows, to `nodes`. splits (batch): over the codes of slots
   void partition(const NodeIds& batch, const std::vector<Split>& splits, std::vector<Node>& nodes);
@@ -66,7 +66,7 @@ class NodeRows {
     int64_t live = n;  // of its rows
   };
 
-  // Whether the root's gradients are read where the rounds keep them: list 1 must not overwrite them while rows stay there.
+  // Whether the root's gradients are read where the rounds keep them: list 1 must not overwrite them too early.
   bool root_in_place() const { return sampled_ == nullptr || q_.gathered; }
   int32_t* packed_list(int shard, int buffer) const {
     const RowBuffers::Lists& lists = w_.lists[shard];

@@ -1,12 +1,12 @@
 // OrderedGrowth: a tree whose splits are judged by rows that its values have not seen (NUMERICS, ordered boosting).
-// Enters: the growths of all outputs, over the rows of all prefix models. Leaves: the splits, one structure for all of them.
+// Enters: the growths of all outputs, over the rows of all prefix models. Leaves: the splits, the same for all outputs.
 //
 //   model       0              1                   2
-//   rows   [body|tail]  [body    |tail  ]  [body           |tail         ]      a node of the tree has some rows of each
+//   rows   [body|tail]  [body    |tail  ]  [body           |tail         ]      a node has some rows of each
 //   score   how well a value from the body fits the tail: for every side, and added up
 //
-// Each body and each tail of a node is a node of its own in the growths (a member): it has its own histogram and is partitioned on
-// its own. All members of a node share one split.
+// Each body and each tail of a node is a node of its own in the growths (a member): it has its own histogram and is
+// partitioned on its own. All members of a node share one split.
 #pragma once
 #include "cpu/grow/lockstep.h"
 

@@ -1,6 +1,5 @@
-// Partition by a sparse column: the node's row list and the column's list of rows with other codes than the default, both
-// rising, are intersected.
-// Enters: a node's rows and a column's entries. Leaves: one bit a row, as the kernel `mark` writes it.
+// Partition by a sparse column: the node's row list and the column's list of rows of other codes than the default are
+// intersected; both rise. Enters: a node's rows, a column's entries. Leaves: one bit a row, as the kernel `mark` does.
 #pragma once
 #include <string.h>
 

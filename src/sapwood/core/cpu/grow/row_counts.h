@@ -1,6 +1,6 @@
-// RowCounts: rows by slot and code, for min_samples_leaf where hessians do not count rows (NUMERICS 5). A bound by hessians
-// decides most candidates, so counts are taken lazily: for the node and column that a scan needs, together with the slots beside it.
-// The larger child's are its parent's less the smaller child's, where the parent has them.
+// RowCounts: rows by slot and code, for min_samples_leaf where hessians do not count rows (NUMERICS 5). A bound by
+// hessians decides most candidates, so counts are taken lazily: for the node and column that a scan needs, together
+// with the slots beside it. The larger child's are its parent's less the smaller child's, where the parent has them.
 // Where other holders have rows too, counts cannot be lazy: `prepare` takes and reduces them before a search.
 #pragma once
 #include <mutex>
@@ -10,8 +10,8 @@
 
 namespace sapwood {
 
-struct
-    RootCounts {  // what RowCounts keeps from tree to tree: the root's counts are the same in every tree without a sample
+// What RowCounts keeps from tree to tree: the root's counts, which are the same in every tree without a sample.
+struct RootCounts {
   Memory counts;
   std::vector<uint8_t> counted;  // (slots)
 };
@@ -22,8 +22,8 @@ class RowCounts {
             const std::vector<Node>& nodes, const std::vector<int>& columns)
       : in_(in), root_(root), builder_(builder), rows_(rows), nodes_(nodes), columns_(columns) {}
 
-  // Rows of a node by code of a column, the missing code last; what they count for, where there are weights. `room` may be
-  // used to hold them. The column's slot and those before `last` belong to the calling worker; 0: no slot does.
+  // Rows of a node by code of a column, the missing code last; what they count for, where there are weights. `room` may
+  // be used to hold them. The column's slot and those before `last` belong to the calling worker; 0: no slot does.
   std::span<const int64_t> of(int32_t id, int c, int last, std::vector<int64_t>& room) {
     if (b_.reduce != nullptr) return {reduced_[id].data() + offset_[c], (size_t)builder_.n_codes(c)};
     if (!weights_.given && last > 0) return lazy(id, c, last);
@@ -31,7 +31,7 @@ class RowCounts {
     return room;
   }
 
-  // With other holders of rows: counts the rows of these nodes by all columns of the tree, and reduces them in one call.
+  // With other holders of rows: counts the rows of these nodes by all columns of the tree, and reduces them at once.
   void prepare(const NodeIds& ids) {
     if (b_.reduce == nullptr) return;
     if (offset_.empty()) {

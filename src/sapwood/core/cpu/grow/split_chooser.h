@@ -1,7 +1,7 @@
 // SplitChooser: what the frontier loop needs of a growing tree. Who chooses its splits, and by what, is behind it.
 //
-//   GrowthCore          nodes of one tree          -> HistogramGrowth, ExactGrowth     every node has its own best split
-//   Lockstep            several growths, one split -> MultiOutputGrowth, OrderedGrowth
+//   GrowthCore   nodes of one tree            -> HistogramGrowth, ExactGrowth        every node has its own split
+//   Lockstep     several growths, one split   -> MultiOutputGrowth, OrderedGrowth
 #pragma once
 #include "cpu/grow/grow_input.h"
 #include "cpu/grow/node.h"

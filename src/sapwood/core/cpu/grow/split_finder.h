@@ -170,7 +170,7 @@ class SplitFinder {
     return (double)left < min_count_ || (double)(total - left) < min_count_;
   }
 
-  // extra_trees: a random cut between bins that hold rows of these nodes, or the one that parts values from missing ones; -1: none.
+  // extra_trees: a random cut between bins that hold rows of these nodes, or of values against missing ones; -1: none.
   int random_bin(const std::vector<const Node*>& nodes, int32_t id, int c) const {
     const int n_bins = b_.n_bins[c];
     int first = n_bins, last = -1, missing = 0;
@@ -278,7 +278,7 @@ class SplitFinder {
       if (s > best.score) best = {s, c, b, missing_left, l};
     };
     for_each_candidate(first, last, bins.n, missing, [&](int b) { return bins.at(b); }, consider);
-    // Exact trees: the column may have values above the node's last one; only the cut beyond them is free of directions.
+    // Exact trees: the column may have values above the node's last one; only a cut beyond them has no direction.
     if (bins.codes != nullptr && missing.h > 0 && last == bins.n - 1) consider(n.sum - missing, bins.n, false);
     return best;
   }

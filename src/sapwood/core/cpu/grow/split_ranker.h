@@ -1,5 +1,5 @@
-// SplitRanker: how the best splits of columns are compared, where it is not by the loss alone (NUMERICS, judging splits):
-// feature weights, penalties for a column's first use, the noise of random_strength, cosine scores.
+// SplitRanker: how the best splits of columns are compared, where it is not by the loss alone (NUMERICS, judging
+// splits): feature weights, penalties for a column's first use, the noise of random_strength, cosine scores.
 #pragma once
 #include <stdint.h>
 
@@ -13,7 +13,7 @@ namespace sapwood {
 
 class SplitRanker {
  public:
-  // noise_scale: standard deviation of the noise, in the units of the search; gain_scale: what a unit of its scores is worth
+  // noise_scale: standard deviation of the noise, in the units of the search; gain_scale: the worth of such a unit
   SplitRanker(const SplitPreference& preference, double noise_scale, double gain_scale, uint64_t seed, uint64_t tree)
       : preference_(preference), used_{preference.used}, noise_scale_(noise_scale), seed_(seed), tree_(tree) {
     penalty_scale_ = preference.cosine ? 1.0 / __builtin_sqrt(gain_scale) : 2.0 / gain_scale;

@@ -1,12 +1,13 @@
 // Histograms: for every slot of a tile, the sum of (g, h) per code over a node's rows.
 //
 //   a row of a group (uint8)     | s0 s1 s2 ... s15 | s16 ... s31 |      stride bytes
-//   histogram (int64)            | slot 0: 264 words | slot 1: 264 words | ...      8 slots at a time: one add per row and slot
+//   histogram (int64)            | slot 0: 264 words | slot 1: 264 words | ...   8 slots at a time: one add a row
 //
-// A packed word holds g in its upper and h in its lower 32 bits, so one add serves both; words are flushed into 64-bit pairs
-// before a lane can overflow (PACKED_ROWS). A node's rows are scattered over the table: a strip of them is copied side by side and
-// counted in order, while the rows of the next strip are on their way to L2. Measured on one core, ns per row and column: all rows
-// 0.32, about one store a cycle; half of them to 1/64 0.33 to 0.37 where the table fits L3, else up to 0.46 (uncopied 0.40 to 0.50).
+// A packed word holds g in its upper and h in its lower 32 bits, so one add serves both; words are flushed into 64-bit
+// pairs before a lane can overflow (PACKED_ROWS). A node's rows are scattered over the table: a strip of them is copied
+// side by side and added in order, while the rows of the next strip are on their way to L2. Measured on one core, ns
+// per row and column: all rows 0.32, about one store a cycle; half of them to 1/64 0.33 to 0.37 where the table fits
+// L3, else up to 0.46 (uncopied 0.40 to 0.50).
 #pragma once
 #include <utility>
 
@@ -20,7 +21,7 @@ constexpr int64_t COPIED = 1024;       // and a copied one while the next is fet
 constexpr int64_t FIRST_COPIED = 128;  // the first, which nobody fetched, is short, and each may be twice the last
 constexpr int AHEAD = 64;              // rows fetched ahead of pairs, which are not copied
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
 struct Fetch {  // rows of a table that will be wanted soon
   const uint8_t* codes;
@@ -36,7 +37,8 @@ struct Fetch {  // rows of a table that will be wanted soon
   }
 };
 
-// RowCounts n rows in order, and fetches one other row for every `each` of them: evenly, since memory serves a burst slowly.
+// Accumulates n rows in order, and fetches one other row for every `each` of them: evenly, since memory serves a burst
+// slowly.
 template <int WIDTH>
 static void tile(const uint8_t* __restrict codes, size_t stride, int64_t n, const int32_t* __restrict packed,
                  int64_t* __restrict hist, const Fetch& fetch, int64_t each) {
@@ -61,12 +63,12 @@ constexpr auto tile_of(int width, std::integer_sequence<int, WIDTH...>) {
 }
 
 // A strip of rows in order; `next` is fetched meanwhile.
-static void count_strip(const uint8_t* codes, size_t stride, int width, int64_t n, const int32_t* packed, int64_t* hist,
-                        const Fetch& next) {
+static void accumulate_strip(const uint8_t* codes, size_t stride, int width, int64_t n, const int32_t* packed,
+                             int64_t* hist, const Fetch& next) {
   const int n_tiles = (width + NARROW_TILE - 1) / NARROW_TILE;
   for (int t = 0; t < n_tiles; t++) {
     const int first = width * t / n_tiles, last = width * (t + 1) / n_tiles;
-    const int64_t from = next.n * t / n_tiles, share = least(next.n * (t + 1) / n_tiles - from, n);
+    const int64_t from = next.n * t / n_tiles, share = min_of(next.n * (t + 1) / n_tiles - from, n);
     tile_of(last - first, std::make_integer_sequence<int, NARROW_TILE>())(
         codes + first, stride, n, packed, hist + first * HIST_STRIDE,
         {next.codes, next.stride, next.width, next.rows + from, share}, share == 0 ? 0 : n / share);
@@ -79,13 +81,13 @@ static void gather(const uint8_t* codes, size_t stride, int width, const int32_t
                    const int32_t* packed, int64_t* hist) {
   uint8_t strip[COPIED * WORDS * 4];
   const Fetch all{codes, stride, width, rows, n};
-  int64_t m = least(FIRST_COPIED, n);
+  int64_t m = min_of(FIRST_COPIED, n);
   for (int64_t i = 0; i < m; i++) all(i);
   for (int64_t at = 0; at < n;) {
     for (int64_t i = 0; i < m; i++)
       __builtin_memcpy(strip + i * WORDS * 4, codes + (size_t)(uint32_t)rows[at + i] * stride, WORDS * 4);
-    const int64_t n_next = least(least(COPIED, 2 * m), n - at - m);
-    count_strip(strip, WORDS * 4, width, m, packed + at, hist, {codes, stride, width, rows + at + m, n_next});
+    const int64_t n_next = min_of(min_of(COPIED, 2 * m), n - at - m);
+    accumulate_strip(strip, WORDS * 4, width, m, packed + at, hist, {codes, stride, width, rows + at + m, n_next});
     at += m, m = n_next;
   }
 }
@@ -102,11 +104,11 @@ static void histogram(const uint8_t* codes, size_t stride, int width, const int3
     return gather_of((width + 3) / 4, std::make_integer_sequence<int, GROUP / 4>())(codes, stride, width, rows, n,
                                                                                     packed, hist);
   for (int64_t at = 0; at < n; at += IN_ORDER)
-    count_strip(codes + at * stride, stride, width, least(IN_ORDER, n - at), packed + at, hist, {});
+    accumulate_strip(codes + at * stride, stride, width, min_of(IN_ORDER, n - at), packed + at, hist, {});
 }
 
-// Rows in order, several outputs: one code serves a vector of words. Four columns at a time, so that an add does not wait for the
-// last one's store where a column has few codes.
+// Rows in order, several outputs: one code serves a vector of words. Four columns at a time, so that an add does not
+// wait for the last one's store where a column has few codes.
 template <int WIDTH>
 static void outputs_tile(const uint8_t* const* columns, int64_t at, int64_t n, const int32_t* packed, int64_t* hist) {
   typedef int32_t Narrow __attribute__((vector_size(OUTPUTS * 4)));
@@ -126,7 +128,7 @@ static void histogram_outputs(const uint8_t* const* columns, int width, const in
   constexpr int64_t STEP = 2048;  // rows whose gradients stay in L2 from tile to tile
   alignas(64) int32_t side_by_side[STEP * OUTPUTS];
   for (int64_t at = 0; at < n; at += STEP) {
-    const int64_t m = least(STEP, n - at);
+    const int64_t m = min_of(STEP, n - at);
     for (int64_t i = 0; i < m; i++)
       for (int k = 0; k < OUTPUTS; k++) side_by_side[i * OUTPUTS + k] = packed[k][at + i];
     int c = 0;
@@ -232,7 +234,7 @@ static void subtract_packed(int64_t* into_pairs, const int64_t* packed, int64_t 
 //
 //   sums (n, inner)     own[k] = sum of row k      rest[j] = sum of column j, the sums of a slot without that member
 template <int WIDTH>
-static void unfold_of(const MarginalArgs& a) {
+static void marginalise_as(const MarginalArgs& a) {
   int64_t space[2][256 / 2 * WIDTH];
   const int64_t* sums = a.sums;
   int inner = WIDTH;
@@ -251,7 +253,7 @@ static void unfold_of(const MarginalArgs& a) {
   }
 }
 
-static void marginalise(const MarginalArgs& a) { a.width == 1 ? unfold_of<1>(a) : unfold_of<2>(a); }
+static void marginalise(const MarginalArgs& a) { a.width == 1 ? marginalise_as<1>(a) : marginalise_as<2>(a); }
 
 static void pack(int64_t* packed, const int64_t* pairs, int64_t n) {
   for (int64_t i = 0; i < n; i++) packed[i] = pairs[2 * i] * 4294967296 + pairs[2 * i + 1];

@@ -164,8 +164,8 @@ struct Compress {  // by mask of 8 lanes: the lanes that are set, in order, firs
 static constexpr Compress COMPRESS;
 #endif
 
-// Lines that will be written soon. The core that wrote them last may be another: without this, two workers take up to five times as long
-// as one over the rows of small nodes.
+// Lines that will be written soon. The core that wrote them last may be another: without this, two workers take up to
+// five times as long as one over the rows of small nodes.
 [[maybe_unused]] static inline void claim_ahead(const int32_t* a, const int32_t* b) {
   constexpr int FAR = 128;  // words
   __builtin_prefetch(a + FAR, 1), __builtin_prefetch(b + FAR, 1);

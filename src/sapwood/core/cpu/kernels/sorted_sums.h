@@ -1,4 +1,5 @@
-// Sums by value of a node's rows, which are sorted by a column; laid out as a histogram, so that the same scans read them.
+// Sums by value of a node's rows, which are sorted by a column; laid out as a histogram, so that the same scans read
+// them.
 #pragma once
 #include "cpu/kernels/kernels.h"
 #include "math/gain.h"

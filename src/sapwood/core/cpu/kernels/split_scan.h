@@ -1,9 +1,11 @@
-// Split search: from a column's histogram to its best cut (NUMERICS 5), or one node's part of a level's scores (symmetric trees).
+// Split search: from a column's histogram to its best cut (NUMERICS 5), or one node's part of a level's scores
+// (symmetric trees).
 //
 //   bins    0    1    2   ...  n-1 | missing          prefix sums give (GL, HL) of every cut;
 //   cuts      0    1    2  ...  (n-1: values against missing)
 //
-// The division is skipped wherever num < den * best says that a candidate cannot win (a margin of 1e-12 covers rounding).
+// The division is skipped wherever num < den * best says that a candidate cannot win (a margin of 1e-12 covers
+// rounding).
 #pragma once
 #include "cpu/kernels/kernels.h"
 #include "math/gain.h"
@@ -81,7 +83,7 @@ static void scan_vector(const int64_t* hist, bool packed, int first, int n_bins,
                         const Penalty& p, int32_t column, Candidate& best) {
   const bool any_missing = missing.h > 0;
   const int n = any_missing ? n_bins : n_bins - 1;
-  const __m512d lambda = _mm512_set1_pd(p.lambda), least = _mm512_set1_pd(p.min_h > 1.0 ? p.min_h : 1.0);
+  const __m512d lambda = _mm512_set1_pd(p.lambda), min_h = _mm512_set1_pd(p.min_h > 1.0 ? p.min_h : 1.0);
   const __m512i mg = _mm512_set1_epi64(missing.g), mh = _mm512_set1_epi64(missing.h);
   const __m512i lanes = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);  // a candidate's order: 2 * bin + (missing right)
   __m512d top = _mm512_set1_pd(best.score), bar = _mm512_set1_pd(best.score * MARGIN);
@@ -89,8 +91,8 @@ static void scan_vector(const int64_t* hist, bool packed, int first, int n_bins,
   bool found = false;
   auto consider = [&](__m512i gl, __m512i hl, int b, int side, __mmask8 live) {
     const Fraction f(gl, hl, total, lambda);
-    live = _mm512_mask_cmp_pd_mask(live, f.hl, least, _CMP_GE_OQ);
-    live = _mm512_mask_cmp_pd_mask(live, f.hr, least, _CMP_GE_OQ);
+    live = _mm512_mask_cmp_pd_mask(live, f.hl, min_h, _CMP_GE_OQ);
+    live = _mm512_mask_cmp_pd_mask(live, f.hr, min_h, _CMP_GE_OQ);
     live = _mm512_mask_cmp_pd_mask(live, f.num, _mm512_mul_pd(f.den, bar), _CMP_GE_OQ);
     if (__builtin_expect(live, 0)) {
       const __m512d s = _mm512_div_pd(f.num, f.den);
@@ -137,8 +139,8 @@ static void scan_column(const int64_t* hist, bool packed, int first, int n_bins,
 }
 
 struct Sides {  // sums left and right of some cuts: they follow each other, the divisions after them do not
-  static constexpr int FEW = 64;
-  alignas(64) double gl[FEW], hl[FEW], gr[FEW], hr[FEW];
+  static constexpr int CUTS = 64;
+  alignas(64) double gl[CUTS], hl[CUTS], gr[CUTS], hr[CUTS];
   Sums l;  // left of the first cut
 #ifdef __AVX512DQ__
   Prefix prefix;
@@ -174,8 +176,8 @@ static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums miss
   const Penalty p = given;  // an own copy: stores cannot change it, so that the second loop below becomes vector code
   const CosineParts own = cosine_parts((double)total.g, (double)total.h, p);
   Sides s(side ? missing : Sums{});
-  for (int at = 0; at < n; at += Sides::FEW) {
-    const int m = n - at < Sides::FEW ? n - at : Sides::FEW;
+  for (int at = 0; at < n; at += Sides::CUTS) {
+    const int m = n - at < Sides::CUTS ? n - at : Sides::CUTS;
     s.next(hist, packed, at, m, total);
     for (int i = 0; i < m; i++) {
       const CosineParts both = cosine_parts(s.gl[i], s.hl[i], p) + cosine_parts(s.gr[i], s.hr[i], p);
@@ -186,13 +188,13 @@ static void scan_level_cosine(const int64_t* hist, bool packed, int n, Sums miss
   }
 }
 
-// Of a node in one model: what values from its body are on its tail.
+// One model of ordered boosting: how well values from a node's body fit its tail.
 static void scan_tails(const TailArgs& t, int n, const Penalty& given, double* __restrict dot,
                        double* __restrict norm2) {
   const Penalty p = given;
   Sides body(t.body_joined), tail(t.tail_joined);
-  for (int at = 0; at < n; at += Sides::FEW) {
-    const int m = n - at < Sides::FEW ? n - at : Sides::FEW;
+  for (int at = 0; at < n; at += Sides::CUTS) {
+    const int m = n - at < Sides::CUTS ? n - at : Sides::CUTS;
     body.next(t.body, t.body_packed, at, m, t.body_total);
     tail.next(t.tail, t.tail_packed, at, m, t.tail_total);
     for (int i = 0; i < m; i++) {
@@ -204,10 +206,10 @@ static void scan_tails(const TailArgs& t, int n, const Penalty& given, double* _
   }
 }
 
-static int codes_in_node(const int64_t* hist, bool packed, int n, int64_t least, int32_t* codes) {
+static int codes_in_node(const int64_t* hist, bool packed, int n, int64_t min_h, int32_t* codes) {
   int k = 0;
 #ifdef __AVX512DQ__
-  const __m512i bar = _mm512_set1_epi64(least), low = _mm512_set1_epi64(0xffffffff);
+  const __m512i bar = _mm512_set1_epi64(min_h), low = _mm512_set1_epi64(0xffffffff);
   const __m256i lanes = _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0);
   for (int b = 0; b < n; b += 8) {
     const __mmask8 all = n - b >= 8 ? 0xff : (__mmask8)((1u << (n - b)) - 1);
@@ -221,7 +223,7 @@ static int codes_in_node(const int64_t* hist, bool packed, int n, int64_t least,
                                     _mm512_maskz_loadu_epi64((__mmask8)(both >> 8), hist + 2 * b + 8));
     }
     const __mmask8 in = _mm512_mask_cmpge_epi64_mask(all, h, bar);
-    if (in == 0) continue;  // of a column with many categories a deep node holds few
+    if (in == 0) continue;  // a deep node holds few of many categories
     _mm256_storeu_si256((__m256i*)(codes + k),
                         _mm256_maskz_compress_epi32(in, _mm256_add_epi32(_mm256_set1_epi32(b), lanes)));
     k += __builtin_popcount(in);
@@ -229,18 +231,18 @@ static int codes_in_node(const int64_t* hist, bool packed, int n, int64_t least,
 #else
   for (int b = 0; b < n; b++) {
     codes[k] = b;
-    k += bin_sums(hist, packed, b).h >= least;
+    k += bin_sums(hist, packed, b).h >= min_h;
   }
 #endif
   return k;
 }
 
-// Where columns have two bins, calls cost more than cuts: eight columns at a time say whether they need one. is_plain only.
+// For columns of two bins a call costs more than the cut: eight columns at a time are tested. Plain penalties only.
 static uint64_t may_split(const int64_t* hist, bool packed, int n, Sums total, const Penalty& p, double bar) {
   uint64_t found = 0;
   const double low = bar * MARGIN;
 #ifdef __AVX512DQ__
-  const __m512d lambda = _mm512_set1_pd(p.lambda), least = _mm512_set1_pd(p.min_h > 1.0 ? p.min_h : 1.0);
+  const __m512d lambda = _mm512_set1_pd(p.lambda), min_h = _mm512_set1_pd(p.min_h > 1.0 ? p.min_h : 1.0);
   const __m512i firsts = _mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0);  // of pairs
   for (int k = 0; k < n; k += 8) {
     const __mmask8 live = n - k >= 8 ? 0xff : (__mmask8)((1u << (n - k)) - 1);
@@ -255,8 +257,8 @@ static uint64_t may_split(const int64_t* hist, bool packed, int n, Sums total, c
       h = _mm512_mask_i64gather_epi64(zero, live, firsts, hist + 4 * k + 1, 8);
     }
     const Fraction f(g, h, total, lambda);
-    __mmask8 may = _mm512_mask_cmp_pd_mask(live, f.hl, least, _CMP_GE_OQ);
-    may = _mm512_mask_cmp_pd_mask(may, f.hr, least, _CMP_GE_OQ);
+    __mmask8 may = _mm512_mask_cmp_pd_mask(live, f.hl, min_h, _CMP_GE_OQ);
+    may = _mm512_mask_cmp_pd_mask(may, f.hr, min_h, _CMP_GE_OQ);
     may = _mm512_mask_cmp_pd_mask(may, f.num, _mm512_mul_pd(f.den, _mm512_set1_pd(low)), _CMP_GE_OQ);
     found |= (uint64_t)may << k;
   }
@@ -269,7 +271,7 @@ static uint64_t may_split(const int64_t* hist, bool packed, int n, Sums total, c
   return found;
 }
 
-// score (n) += this node's part for cuts 0 .. n-1; -inf is a veto.
+// score (n) +=: this node's part for the cuts 0 .. n - 1; -inf where a side has too little hessian
 static void scan_level(const int64_t* hist, bool packed, int n, Sums missing, Sums total, const Penalty& p, bool side,
                        double* score) {
   if (total.h == 0) return;
@@ -277,7 +279,7 @@ static void scan_level(const int64_t* hist, bool packed, int n, Sums missing, Su
   const Sums joined = side ? missing : Sums{};
 #ifdef __AVX512DQ__
   if (is_plain(p)) {
-    const __m512d lambda = _mm512_set1_pd(p.lambda), least = _mm512_set1_pd(p.min_h), zero = _mm512_setzero_pd();
+    const __m512d lambda = _mm512_set1_pd(p.lambda), min_h = _mm512_set1_pd(p.min_h), zero = _mm512_setzero_pd();
     const __m512i jg = _mm512_set1_epi64(joined.g), jh = _mm512_set1_epi64(joined.h);
     Prefix prefix;
     for (int b = 0; b < n; b += 8) {
@@ -286,7 +288,7 @@ static void scan_level(const int64_t* hist, bool packed, int n, Sums missing, Su
       prefix.next(hist, packed, b, g, h);
       const Fraction f(_mm512_add_epi64(g, jg), _mm512_add_epi64(h, jh), total, lambda);
       __m512d s = _mm512_div_pd(f.num, f.den);
-      const __mmask8 low = _mm512_cmp_pd_mask(f.hl, least, _CMP_LT_OQ) | _mm512_cmp_pd_mask(f.hr, least, _CMP_LT_OQ);
+      const __mmask8 low = _mm512_cmp_pd_mask(f.hl, min_h, _CMP_LT_OQ) | _mm512_cmp_pd_mask(f.hr, min_h, _CMP_LT_OQ);
       s = _mm512_mask_mov_pd(s, low, _mm512_set1_pd(-INF));
       const __mmask8 empty = _mm512_cmp_pd_mask(f.hl, zero, _CMP_EQ_OQ) | _mm512_cmp_pd_mask(f.hr, zero, _CMP_EQ_OQ);
       s = _mm512_mask_mov_pd(s, empty, _mm512_set1_pd(own));
