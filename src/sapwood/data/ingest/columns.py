@@ -1,0 +1,56 @@
+"""A table as the core reads it: `Columns`.
+
+In: arrays, sparse tables, coded categories. Out: the same, with names and sizes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data import sparse
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A table that the core can read in place, but for its columns of categories.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_rows, n_columns), list of n_columns columns, or Sparse
+        float32, float64, integer or bool in native byte order, any strides; NaN is missing. It may share memory with
+        what was read. The columns of a list are ndarrays of shape (n_rows,), `SparseColumn` where they are sparse,
+        `Coded` where they are of categories.
+    names : tuple of str or None
+        Unique; None where the table has no names, or names that are not text.
+    n_rows, n_columns : int
+    """
+
+    table: NDArray[Any] | Sequence[Any] | sparse.Sparse
+    names: tuple[str, ...] | None
+    n_rows: int
+    n_columns: int
+
+    def as_columns(self) -> list[Any]:
+        """The columns one by one; sparse ones stay so."""
+        if isinstance(self.table, sparse.Sparse):
+            return sparse.as_columns(self.table)
+        return list(self.table.T if isinstance(self.table, np.ndarray) else self.table)
+
+    def dense(self) -> "Columns":
+        """The same table with nothing sparse in it."""
+        if not is_sparse(self.table):
+            return self
+        return replace(
+            self,
+            table=[sparse.dense(one) if isinstance(one, sparse.SparseColumn) else one for one in self.as_columns()],
+        )
+
+
+def is_sparse(table: Any) -> bool:
+    """Whether a table of `Columns`, or one of its columns, is sparse."""
+    if isinstance(table, list):
+        return any(isinstance(one, sparse.SparseColumn) for one in table)
+    return isinstance(table, sparse.Sparse)

@@ -1,0 +1,163 @@
+"""From data frames and Arrow streams of any library, through narwhals, to columns that the core reads.
+
+In: data frames, series. Out: arrays, sparse columns, coded categories.
+"""
+
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data import sparse
+from sapwood.data.categories import Categorical, Coded, ColumnTypeError, declared
+from sapwood.data.ingest.arrays import column_of, has_text, readable, with_missing
+from sapwood.data.ingest.columns import Columns
+from sapwood.data.ingest.refusals import check_shape, refusal
+from sapwood.errors import DataError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+def wrap(X: Any, what: str) -> Any:
+    """What narwhals makes of a data frame or series of any library; anything else as it is."""
+    import narwhals as nw
+
+    try:
+        return nw.from_native(X, pass_through=True, allow_series=True)
+    except nw.exceptions.DuplicateError as cause:
+        raise DataError(f"The names of the columns of {what} must be unique. {cause}") from cause
+
+
+def frame_of(X: Any, what: str) -> "nw.DataFrame[Any] | None":
+    """A data frame of any library, or of an Arrow stream; None for what is neither."""
+    import narwhals as nw
+
+    found = wrap(X, what)
+    if isinstance(found, nw.LazyFrame):
+        warnings.warn(f"{what} is lazy ({type(X).__name__}) and is collected into memory.", stacklevel=4)
+        return found.collect()
+    if isinstance(found, nw.Series):
+        raise DataError(
+            f"Expected a 2-D table as {what}, got a series ({type(X).__name__}). Reshape your data: to_frame() "
+            "makes one column of it, to_frame().T one row."
+        )
+    if isinstance(found, nw.DataFrame):
+        return found
+    if not hasattr(X, "__arrow_c_stream__"):
+        return None
+    try:
+        return nw.from_arrow(X, backend="pyarrow" if find_spec("pyarrow") or not find_spec("polars") else "polars")
+    except ModuleNotFoundError as cause:
+        raise DataError(f"{what} is an Arrow stream ({type(X).__name__}); install pyarrow to read it.") from cause
+    except Exception as cause:  # whatever the producer of the stream throws
+        raise DataError(f"{what} ({type(X).__name__}) cannot be read as a stream of Arrow tables: {cause}") from cause
+
+
+def from_frame(
+    frame: "nw.DataFrame[Any]",
+    what: str,
+    min_rows: int,
+    categorical: Categorical = None,
+    spare: Sequence[str] | None = None,
+) -> Columns:
+    """The columns of a data frame, each in its own array."""
+    labels: list[Any] = frame.columns  # pandas' may be of any type
+    check_shape(frame.shape, min_rows)
+    texts = sum(isinstance(name, str) for name in labels)
+    if 0 < texts < len(labels):
+        kinds = sorted({type(name).__name__ for name in labels})
+        raise ColumnTypeError(
+            "Feature names are only supported if all input features have string names, but your input has "
+            f"{kinds} as feature name / column name types. Rename the columns, for example with "
+            "X.columns = X.columns.astype(str)."
+        )
+    names = tuple(map(str, labels)) if texts else None
+    categories = declared(categorical, names or spare, len(labels), what)
+    table = [
+        _from_column(column, f"column {name!r} of {what}", category)
+        for name, column, category in zip(labels, frame.iter_columns(), categories, strict=True)
+    ]
+    return Columns(table, names, *frame.shape)
+
+
+def _factorized(native: Any) -> tuple[NDArray[Any], list[Any]] | None:
+    """Codes and values of a pandas series; None where a value has no hash, so that it is no category."""
+    try:
+        codes, values = native.factorize()
+    except TypeError:
+        return None
+    return codes, values.tolist()
+
+
+def _coded(series: "nw.Series[Any]", where: str) -> Coded:
+    """A column of text or of a categorical type, by the codes that its library has or makes."""
+    native = series.to_native()
+    if series.implementation.is_pandas_like():
+        held: Any = getattr(native, "array", None)
+        codes, values = (held.codes, held.categories) if hasattr(held, "categories") else native.factorize()
+        if len(values) > len(codes):  # a few rows out of a large table: no need to look at all it knows
+            used, codes = np.unique(codes, return_inverse=True)
+            values, codes = values[used[used >= 0]], codes - np.count_nonzero(used < 0)
+        return Coded.of(codes, values.tolist(), where)
+    if series.implementation.is_polars():
+        import narwhals as nw
+
+        if series.dtype == nw.String:
+            native = series.cast(nw.Categorical).to_native()
+        # Codes are places in a table that other columns may share, so values are looked up by the codes that occur.
+        found, numbers = native.unique().drop_nulls(), native.to_physical()
+        known = found.to_physical().to_numpy()
+        place = np.full(int(known.max(initial=0)) + 1, -1, np.int32)
+        place[known] = np.arange(len(known))
+        codes = place[numbers.fill_null(0).to_numpy()]
+        if numbers.null_count():
+            codes[numbers.is_null().to_numpy()] = -1
+        return Coded.of(codes, found.cast(str).to_list(), where)
+    arrow = native.unify_dictionaries() if hasattr(native.type, "index_type") else native.dictionary_encode()
+    array = arrow.combine_chunks()
+    return Coded.of(array.indices.cast("int32").fill_null(-1).to_numpy(), array.dictionary.to_pylist(), where)
+
+
+def _from_column(
+    series: "nw.Series[Any]", where: str, category: bool | None
+) -> NDArray[Any] | Coded | sparse.SparseColumn:
+    """One column of a data frame, sparse where pandas has it so."""
+    stored = None if category else sparse.of_series(getattr(series.to_native(), "array", None), where, readable)
+    return from_series(series, where, category) if stored is None else stored
+
+
+def from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded:
+    """One column of a data frame."""
+    import narwhals as nw
+
+    dtype = series.dtype
+    stored = getattr(series.to_native(), "dtype", None)
+    if isinstance(stored, np.dtype):
+        found = _factorized(series.to_native()) if stored.kind == "O" and category is not False else None
+        if found is not None and (category or has_text(found[1])):
+            return Coded.of(*found, where)
+        values = series.to_numpy()
+        if stored.kind == "O":  # pandas' NA is no number, unlike None
+            values = values.copy()
+            values[series.is_null().to_numpy()] = None
+        return column_of(values, where, category)
+    if category is not False and (isinstance(dtype, nw.String | nw.Categorical | nw.Enum)):
+        return _coded(series, where)
+    if category and (dtype == nw.Boolean or dtype.is_numeric()):
+        full = series.fill_null(False if dtype == nw.Boolean else 0).to_numpy()
+        return column_of(np.ma.MaskedArray(full, series.is_null().to_numpy()), where, True)
+    if dtype == nw.Boolean or (dtype.is_integer() and dtype not in (nw.Int128, nw.UInt128)):
+        if not series.null_count():
+            return readable(series.to_numpy(), where)
+        # Not through the library's own floats: they round large integers in silence.
+        filled = series.fill_null(False if dtype == nw.Boolean else 0).to_numpy()
+        return with_missing(filled, series.is_null().to_numpy(), where)
+    if dtype.is_float() or dtype.is_decimal():
+        return readable(series.to_numpy(), where)
+    if dtype == nw.Unknown and series.null_count() == len(series):  # a null type: Arrow, polars
+        return column_of(np.full(len(series), np.nan), where, category)
+    raise refusal(where, stored or getattr(series.to_native(), "type", dtype))

@@ -1,0 +1,173 @@
+"""Labels, weights, first scores and groups: one value for each row, checked.
+
+In: array-likes and series. Out: copies, float64, and int32 for groups.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data import dealt
+from sapwood.data.ingest.arrays import as_array, readable
+from sapwood.data.ingest.frames import from_series, wrap
+from sapwood.data.ingest.refusals import check_finite, check_length, check_size, refuse_sparse
+from sapwood.errors import DataError
+from sapwood.params.types import MAX_SCORE
+from sapwood.reduce import Reduce
+
+MAX_WEIGHT = 1e100  # weights are multiplied with losses and summed, and both must stay finite
+
+
+def label(y: Any, n_rows: int, what: str = "y") -> NDArray[np.float64]:
+    """Check labels.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        Finite numbers.
+    n_rows : int
+        How many rows there must be.
+    what : str
+        What errors call them.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), or (n_rows, n_outputs) for several outputs, float64, C order
+        A copy.
+    """
+    if y is None:
+        raise DataError(f"Sapwood requires {what} to be passed, but the target {what} is None.")
+    values = floats(y, what)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.ravel()
+    if values.ndim not in (1, 2) or 0 in values.shape[1:]:
+        raise DataError(
+            f"{what} should be a 1d array, or a 2d one with a column for each target; got one of shape {values.shape}."
+        )
+    check_length(values, n_rows, what)
+    check_finite(values, what)
+    return values
+
+
+def weight(
+    w: Any, n_rows: int, what: str = "sample_weight", reduce: Reduce | None = None
+) -> NDArray[np.float64] | None:
+    """Check sample weights.
+
+    Parameters
+    ----------
+    w : array-like of shape (n_rows,) or None
+        From 0 to 1e100, not all zero. None means that all rows count once.
+    n_rows : int
+        How many there must be.
+    what : str
+        What errors call them.
+    reduce : Reduce, optional
+        Over the holders of rows; one of them must have a positive weight.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), float64, or None
+        A copy.
+    """
+    if w is None:
+        return None
+    values = floats(w, what)
+    if values.ndim != 1:
+        raise DataError(f"{what} must be a 1-D array of length {n_rows}, got one of shape {values.shape}.")
+    check_length(values, n_rows, what)
+    check_finite(values, what)
+    if values.min(initial=0.0) < 0:
+        row = int(np.argmax(values < 0))
+        raise DataError(f"{what} is {values[row]} in row {row}; weights must not be negative.")
+    check_size(values, MAX_WEIGHT, what)
+    if not dealt.total(reduce, int(values.any())):
+        raise DataError(f"The {what} of all rows is zero; at least one weight must be positive.")
+    return values
+
+
+def init_score(scores: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Check the raw scores that training starts from.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
+        Numbers up to 1e150 in size.
+    n_rows : int
+        How many rows there must be.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_outputs), float64, C order, or None
+        A copy.
+    """
+    if scores is None:
+        return None
+    values = floats(scores, "init_score")
+    if values.ndim == 1:
+        values = values[:, np.newaxis]
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise DataError(f"init_score must be of shape (n_rows,) or (n_rows, n_outputs), got {values.shape}.")
+    check_length(values, n_rows, "init_score")
+    check_finite(values, "init_score")
+    check_size(values, MAX_SCORE, "init_score")
+    return values
+
+
+def group(groups: Any, n_rows: int) -> NDArray[np.int32] | None:
+    """Number the groups of rows.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_rows,) or (n_groups,), or None
+        The group of every row, by any name; or fewer numbers, the sizes of groups of consecutive rows.
+    n_rows : int
+        How many rows there are.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), int32, or None
+        From 0, in the order of first rows.
+    """
+    if groups is None:
+        return None
+    values = as_array(groups.to_numpy() if hasattr(groups, "to_numpy") else groups, "group")
+    if values.ndim != 1 or len(values) > n_rows:
+        raise DataError(f"group must be a 1-D array of {n_rows} names or of sizes, got one of shape {values.shape}.")
+    if len(values) == n_rows:
+        if n_rows > 1 and np.issubdtype(values.dtype, np.integer) and (values == 1).all():
+            raise DataError(f"group has {n_rows} ones: one group, or as many as rows? Give names, such as 0, 1, 2, ...")
+        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first)).astype(np.int32)[inverse]
+    if not np.issubdtype(values.dtype, np.integer) or (values < 0).any() or values.sum() != n_rows:
+        raise DataError(f"group has {len(values)} values for {n_rows} rows; sizes must be integers that add up to it.")
+    return np.repeat(np.arange(len(values[values > 0]), dtype=np.int32), values[values > 0])
+
+
+def floats(values: Any, what: str) -> NDArray[np.float64]:
+    """Read something that is not a table of columns: labels, weights, scores.
+
+    Parameters
+    ----------
+    values : array-like, series or data frame
+        Numbers; missing ones become NaN.
+    what : str
+        What errors call it.
+
+    Returns
+    -------
+    ndarray, float64, C order
+        A copy, of the shape that was given.
+    """
+    if not isinstance(values, np.ndarray | list | tuple):
+        import narwhals as nw
+
+        refuse_sparse(values, what)
+        found = wrap(values, what)
+        if isinstance(found, nw.Series):
+            values = from_series(found, what, False)
+        elif isinstance(found, nw.DataFrame):
+            numbers: list[Any] = [from_series(column, what, False) for column in found.iter_columns()]
+            values = np.column_stack(numbers)
+    return np.array(readable(as_array(values, what), what), dtype=np.float64, order="C")
