@@ -38,12 +38,13 @@ static void sample_rows_of(const SampleArgs& args, int64_t at, int n, double* fa
   uint32_t own[BLOCK];
   if (a.leaf_pairs != nullptr) abs_gradients(a.leaf_pairs + at, n, own);
   const uint32_t* norm = a.leaf_pairs != nullptr ? own : a.norm == nullptr ? nullptr : a.norm + at;
+  const int64_t position = at - a.shard + a.position;
   auto each = [&](const SampleThreshold& threshold) {
     for (int i = 0; i < n; i++) {
       const int64_t row = at + i;
-      const SampleRow sample_row{
-          a.key, a.tie_key, (uint64_t)(a.group == nullptr ? row - a.shard + a.position : a.group[row]),
-          norm == nullptr ? 0 : norm[i], a.row_subsample == nullptr ? a.subsample : a.row_subsample[row]};
+      const SampleRow sample_row{a.key, a.tie_key, (uint64_t)(a.group == nullptr ? position + i : a.group[row]),
+                                 norm == nullptr ? 0 : norm[i],
+                                 a.row_subsample == nullptr ? a.subsample : a.row_subsample[row]};
       factor[i] = Sampler::factor(sample_row, threshold, field);
     }
   };

@@ -13,13 +13,6 @@
 namespace sapwood {
 namespace {
 
-// Global position of a row, given its place in arrays by row.
-uint64_t position_of(const Binned& b, int64_t row) {
-  size_t shard = b.shards.size() - 1;
-  while (b.shards[shard].first > row) shard--;
-  return (uint64_t)(b.shards[shard].position + row - b.shards[shard].first);
-}
-
 // The gradient norms of all rows, as 32-bit numbers.
 class Norms {
  public:
@@ -52,19 +45,29 @@ class Norms {
       kernels().gradient_norms(a);
     }
   }
-  uint32_t at(int64_t i) const { return direct_ ? abs_gradient(pairs_[i]) : norm_[i]; }
   // The norms of the rows of positive weight; they may be written to `room`.
   Values live(int64_t begin, int64_t end, uint32_t* room) const {
-    if (s_.has_zeros()) return filter(begin, end, room, [this](int64_t i, uint32_t& x) { return x = at(i), true; });
     if (direct_) kernels().abs_gradients(pairs_ + begin, end - begin, room);
-    return {direct_ ? room : norm_ + begin, end - begin};
-  }
-  // take(row, value OUT) for the rows of positive weight: whether the row has a value.
-  template <class Take>
-  Values filter(int64_t begin, int64_t end, uint32_t* room, Take&& take) const {
+    const uint32_t* norm = direct_ ? room : norm_ + begin;
+    if (!s_.has_zeros()) return {norm, end - begin};
     int64_t n = 0;
-    for (int64_t i = begin; i < end; i++)
-      if (s_.weights.of(i) > 0) n += take(i, room[n]);
+    for (int64_t i = 0; i < end - begin; i++)
+      if (s_.weights.repeats[begin + i] > 0) room[n++] = norm[i];
+    return {room, n};
+  }
+  // Draws for the rows of positive weight whose norm is `norm`, made from their global positions.
+  Values tied(int64_t begin, int64_t end, uint32_t norm, uint64_t key, uint32_t* room) const {
+    const int32_t* repeats = s_.has_zeros() ? s_.weights.repeats.data() : nullptr;
+    int64_t n = 0;
+    auto take = [=, &n](int64_t i, int64_t position, uint32_t own) {
+      if (own == norm && (repeats == nullptr || repeats[i] > 0)) room[n++] = (uint32_t)(draw(key, position) >> 32);
+    };
+    for (const Shard& shard : s_.binned.shards) {
+      const int64_t to = std::min(end, shard.first + shard.n_rows), shift = shard.position - shard.first;
+      for (int64_t i = std::max(begin, shard.first); i < to && direct_; i++)
+        take(i, i + shift, abs_gradient(pairs_[i]));
+      for (int64_t i = std::max(begin, shard.first); i < to && !direct_; i++) take(i, i + shift, norm_[i]);
+    }
     return {room, n};
   }
 
@@ -97,11 +100,7 @@ SampleThreshold find_threshold(const RowState& s, const Quantised& q, RowSampler
     out.norm = h.at;
     if (need < h.here) {  // rows of equal norm are told apart by a draw of their own
       auto tied = [&](int64_t begin, int64_t end, uint32_t* room) {
-        return norms.filter(begin, end, room, [&](int64_t i, uint32_t& x) {
-          if (norms.at(i) != h.at) return false;
-          x = (uint32_t)(draw(tie_key, position_of(s.binned, i)) >> 32);
-          return true;
-        });
+        return norms.tied(begin, end, (uint32_t)h.at, tie_key, room);
       };
       auto fill = [&](int64_t, int64_t reach, int64_t) { return reach >= need; };
       out.tie = (uint64_t)select([](int64_t, int64_t) {}, tied, fill, -1).at;
