@@ -43,20 +43,10 @@ class Coded:
 
     @classmethod
     def of(cls, codes: Codes, values: Iterable[Any], where: str) -> "Coded":
-        """Check the values that rows have, of whatever types; None and NaN among them are missing.
+        """Check the values that rows have; None and NaN among them are missing.
 
-        Parameters
-        ----------
-        codes : ndarray of shape (n_rows,), signed integers
-            Places among the values; -1 is missing.
-        values : iterable
-            Text, booleans (which are 0 and 1), and numbers without a fraction.
-        where : str
-            What errors call the column.
-
-        Returns
-        -------
-        Coded
+        `codes` (n_rows) are places among the values, -1 for missing. Values are text, booleans (0 and 1) or numbers
+        without a fraction. `where`: what errors call the column.
         """
         listed = list(values)
         mixed = len(set(map(type, listed))) > 1
@@ -72,24 +62,7 @@ class Coded:
 
 
 def declared(categorical: Categorical, names: Sequence[str] | None, n_columns: int, what: str) -> Sequence[bool | None]:
-    """Settle which columns of a table are of categories.
-
-    Parameters
-    ----------
-    categorical : "auto", None, sequence of str, int or bool, or mapping of str to int
-        What was said.
-    names : sequence of str or None
-        Of the columns, if they have any.
-    n_columns : int
-        How many there are.
-    what : str
-        What errors call the table.
-
-    Returns
-    -------
-    sequence of bool or None
-        Of each column; None where its type decides.
-    """
+    """Whether each column of a table is of categories; None where its type decides. `what`: for errors."""
     if categorical is None or isinstance(categorical, str):
         return [False if categorical is None else None] * n_columns
     if len(categorical) == 0:  # at once: there may be very many columns, and one row
@@ -163,20 +136,9 @@ class Dictionary:
         return {value: min(rank, MAX_BINS - 1) for rank, value in enumerate(self.values)}
 
     def encode(self, column: Coded, where: str) -> NDArray[np.int32]:
-        """Match a column by value.
+        """Match a column by value: codes 0 .. n_bins - 1, `MISSING`, or `UNSEEN` for values not in the dictionary.
 
-        Parameters
-        ----------
-        column : Coded
-            Of any rows.
-        where : str
-            What errors call it.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), int32
-            Codes 0 .. n_bins - 1; `MISSING`, or `UNSEEN` for values that are not in the dictionary. The core takes
-            both for missing.
+        The core takes both for missing. `where`: what errors call the column.
         """
         differ = self.values and column.values and type(self.values[0]) is not type(column.values[0])
         if differ and (column.codes >= 0).any():
@@ -203,22 +165,10 @@ def known(dictionaries: Mapping[int, Dictionary], names: Sequence[str] | None) -
 def learn(
     chunks: Sequence[Coded], counts: NDArray[np.int32] | None, where: str, reduce: Reduce | None = None
 ) -> Dictionary:
-    """Make the dictionary of a column: values by falling count, equal ones in their own order.
+    """Make the dictionary of a column: values by falling count, equal counts in the order of the values.
 
-    Parameters
-    ----------
-    chunks : sequence of Coded
-        The column, in consecutive rows.
-    counts : ndarray of shape (n_rows,), int32, or None
-        What every row of all chunks counts (NUMERICS 2); those of 0 are not looked at. None: each counts once.
-    where : str
-        What errors call the column.
-    reduce : Reduce, optional
-        Over the holders of rows; their counts are added up.
-
-    Returns
-    -------
-    Dictionary
+    `chunks` are consecutive rows. `counts` (n_rows) is what every row counts (NUMERICS 2): rows of 0 are left out;
+    None: each counts once. `reduce` adds up the counts of all holders of rows.
     """
     total: dict[Any, int] = {}
     first = 0
@@ -253,15 +203,8 @@ def _sums(chunk: Coded, counts: NDArray[np.int32] | None) -> NDArray[np.int64]:
 def pack(dictionaries: Mapping[int, Dictionary]) -> dict[str, NDArray[Any]]:
     """Write dictionaries, by column, as arrays for a file.
 
-    Parameters
-    ----------
-    dictionaries : mapping of int to Dictionary
-
-    Returns
-    -------
-    dict of str to ndarray
-        Of column j ``category.j``, (n_values) int64; or the bytes of all texts, uint8, and where each of them ends,
-        ``category.j.end``, (n_values) int64.
+    ``category.j`` has the integers of column j, int64; or the bytes of all its texts, uint8, and ``category.j.end``
+    where each of them ends, int64.
     """
     arrays: dict[str, NDArray[Any]] = {}
     for column, dictionary in dictionaries.items():
@@ -275,21 +218,7 @@ def pack(dictionaries: Mapping[int, Dictionary]) -> dict[str, NDArray[Any]]:
 
 
 def unpack(arrays: dict[str, NDArray[Any]], n_columns: int, error: type[SapwoodError]) -> dict[int, Dictionary]:
-    """Take dictionaries out of the arrays of a file.
-
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        Those of dictionaries are removed.
-    n_columns : int
-        Columns there are.
-    error : type of SapwoodError
-        Raised where an array is not as `pack` writes it.
-
-    Returns
-    -------
-    dict of int to Dictionary
-    """
+    """Take dictionaries out of the arrays of a file; what `pack` did not write raises `error`."""
     found = {}
     for column in range(n_columns):
         flat = arrays.pop(f"category.{column}", None)

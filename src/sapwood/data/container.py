@@ -25,24 +25,7 @@ ARRAY = {"dtype", "shape", "data_offsets"}  # what the header says about an arra
 
 
 def pack(kind: str, version: int, arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any]) -> bytes:
-    """Put arrays and fields into one container.
-
-    Parameters
-    ----------
-    kind : str
-        What the container holds.
-    version : int
-        Version of the layout of that kind.
-    arrays : mapping of str to ndarray
-        Any shape, numeric.
-    fields : mapping of str to JSON values
-        Everything that is not an array.
-
-    Returns
-    -------
-    bytes
-        The same for the same arguments, always.
-    """
+    """Put arrays and fields (JSON values) of a kind and version into one container: the same bytes, always."""
     # "digest" sorts before everything a user can name, so that its blank is the first one in the file.
     entry = {"digest": BLANK, "fields": fields, "kind": kind, "version": version}
     text = json.dumps(entry, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -53,24 +36,7 @@ def pack(kind: str, version: int, arrays: Mapping[str, NDArray[Any]], fields: Ma
 def unpack(
     raw: bytes, kind: str, newest: int, error: type[SapwoodError]
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Take a container apart after checking that no byte of it changed.
-
-    Parameters
-    ----------
-    raw : bytes
-        The whole container.
-    kind : str
-        What it must hold.
-    newest : int
-        The newest version this code can read.
-    error : type of SapwoodError
-        Raised, with the reason, on anything wrong.
-
-    Returns
-    -------
-    arrays : dict of str to ndarray
-    fields : dict of str to JSON values
-    """
+    """Arrays and fields of a container of this kind, up to version `newest`; any changed byte raises `error`."""
     try:
         length = int.from_bytes(raw[:8], "little")
         header = _parse(raw[8 : 8 + length])
@@ -118,15 +84,7 @@ def _parse(text: bytes | str) -> dict[str, Any]:
 
 
 def write(path: str | os.PathLike[str], raw: bytes) -> None:
-    """Replace a file as a whole: after a crash at any moment there is the old content or the new one.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The target; its folder must exist.
-    raw : bytes
-        The new content.
-    """
+    """Replace a file as a whole: after a crash at any moment there is the old content or the new one."""
     target = Path(os.path.realpath(path))  # a link stays, what it points to is replaced
     beside = target.with_name(f".sapwood-{secrets.token_hex(8)}.part")
     try:

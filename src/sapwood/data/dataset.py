@@ -3,13 +3,9 @@
 In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes and checked vectors that training reads.
 """
 
-import json
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
-from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -17,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import params
-from sapwood.data import categories, chunked, container, dataset_file, dealt, ingest
+from sapwood.data import categories, chunked, container, dataset_file, dealt, fingerprint, ingest
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
 from sapwood.device import Binned, get, host
@@ -302,18 +298,7 @@ class Dataset:
     ) -> "Dataset":
         """The bins of these rows with other columns; labels and all else stay behind.
 
-        Parameters
-        ----------
-        gone : collection of int
-            Columns that are left out; the others keep their order.
-        columns : sequence of (n_rows) float64 or Coded
-            Columns of numbers, or of categories that are known by their codes, that follow them.
-        cuts : sequence of (n_cuts) float64
-            Of these.
-
-        Returns
-        -------
-        Dataset
+        The columns of `gone` are left out; `columns`, numbers or categories known by their codes, follow the others.
         """
         listed = self._listed()
         apart = {int(name[6:]): code for name, code in self._codes(listed) if name.startswith("codes.")}
@@ -337,17 +322,7 @@ class Dataset:
         return other
 
     def take_codes(self, rows: NDArray[np.int64]) -> Binned:
-        """The codes of some rows, in any order and as often as they are given; cuts lie between the codes.
-
-        Parameters
-        ----------
-        rows : (n) int64
-            Their positions.
-
-        Returns
-        -------
-        Binned
-        """
+        """The codes of some rows, in any order and as often as they are given; cuts lie between the codes."""
         columns = self._taken(rows)
         n_categories = [self.n_bins[j] if j in self.categories else 0 for j in range(self.n_columns)]
         between = [np.arange(0.5, len(own), dtype=np.float64) for own in self.cuts]
@@ -394,18 +369,7 @@ class Dataset:
         return whole if self.reduce is None else whole[self.global_rows]
 
     def with_weight(self, weight: NDArray[np.float64]) -> "Dataset":
-        """The same rows in the same bins under other weights.
-
-        Parameters
-        ----------
-        weight : (n_rows) float64
-            As for `Dataset`.
-
-        Returns
-        -------
-        Dataset
-            It shares everything else with this one.
-        """
+        """The same rows in the same bins under other weights; everything else is shared."""
         other = Dataset.__new__(Dataset)
         vars(other).update(vars(self))
         other.weight = ingest.weight(weight, self.n_rows, reduce=self.reduce)
@@ -423,30 +387,21 @@ class Dataset:
             the values came in do not matter.
         """
         listed, vectors = self._listed(), self._vectors()
-        alone = [partial(self._column, j) for j in self._alone(listed)]  # later: all codes are half as large as this
+        parts: list[fingerprint.Part] = [partial(self._column, j) for j in self._alone(listed)]
         if self.values is not None:
-            alone += [partial(_one_zero, self.values[:, j]) for j in range(self.n_columns)]
-        parts: list[Callable[[], NDArray[Any]]] = [*alone]
+            parts += [partial(fingerprint.one_zero, self.values[:, j]) for j in range(self.n_columns)]
         if self.reduce is not None:
             order = dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes)
-            parts = [lambda part=part: order.whole(part()) for part in alone]  # type: ignore[misc]
+            parts = [lambda part=part: order.whole(part()) for part in parts]  # type: ignore[misc]
             listed = order.lists(listed) if listed else listed
             vectors = {name: order.whole(values) for name, values in vectors.items()}
         sizes = np.array([len(cuts) for cuts in self.cuts], np.int64)
         rest = {"cuts": np.concatenate(self.cuts), "sizes": sizes, **listed, **categories.pack(self.categories)}
-        vectors = rest | vectors
-        work = np.cumsum([self.n_rows] * len(parts) + [values.nbytes for values in vectors.values()])
-        parts += [partial(np.asarray, values) for values in vectors.values()]
-        names = [self.feature_names, *rest, *self._vectors()]
-        n = self._n_threads if self.n_rows * self.n_columns >= LARGE and self.reduce is None else 1
-        ends = np.searchsorted(work, [work[-1] * k // n for k in range(1, n)]).tolist()
-        shares = [parts[first:end] for first, end in zip([0, *ends], [*ends, len(parts)], strict=True)]
-        with ThreadPoolExecutor(n) as pool:
-            try:
-                digests = list((map if n == 1 else pool.map)(_digests, shares))
-            except RuntimeError:  # no thread can be had
-                digests = [_digests(parts)]
-        return sha256(json.dumps([names, *chain.from_iterable(digests)]).encode()).hexdigest()
+        rest |= vectors
+        work = [self.n_rows] * len(parts) + [values.nbytes for values in rest.values()]
+        parts += [partial(np.asarray, values) for values in rest.values()]
+        n_threads = self._n_threads if self.n_rows * self.n_columns >= LARGE and self.reduce is None else 1
+        return fingerprint.digest([self.feature_names, *rest], parts, work, n_threads)
 
     def __repr__(self) -> str:
         bins = "every value" if self.tree_method == "exact" else f"at most {self.max_bins:,} bins"
@@ -614,20 +569,3 @@ def _facts(bins: Mapping[str, Any], vectors: Mapping[str, Any], n_columns: int) 
         raise DataError("group cannot be dealt to several holders of rows; leave it out.")
     given = {name: np.shape(values)[1:] for name, values in vectors.items() if values is not None}
     return {"columns": n_columns, "parameters": dict(bins), "shapes of vectors": {k: list(v) for k, v in given.items()}}
-
-
-def _one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
-    """A column as float64 in which equal values, and missing ones, have equal bits."""
-    return np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)
-
-
-def _digests(parts: Iterable[Callable[[], NDArray[Any]]]) -> list[str]:
-    """SHA-256 of each of some arrays, with its type and its shape."""
-    found = []
-    for part in parts:
-        values = part()
-        little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
-        digest = sha256(f"{little.dtype.str}{little.shape}".encode())
-        digest.update(little.data)
-        found.append(digest.hexdigest())
-    return found

@@ -50,22 +50,9 @@ def is_sparse(X: Any) -> bool:
 
 
 def read(X: Any, what: str, by_rows: bool, reader: Reader) -> Sparse:
-    """Read a sparse matrix, without a copy where it has the right order already.
+    """Read a sparse matrix of any format, by rows or by columns; without a copy where it has that order already.
 
-    Parameters
-    ----------
-    X : scipy sparse matrix or array
-        Of two dimensions, any format. Entries may be in any order; those of one place are added up.
-    what : str
-        What errors call it.
-    by_rows : bool
-        The order: row by row, or column by column.
-    reader : callable
-        Makes numbers of the core of the stored values.
-
-    Returns
-    -------
-    Sparse
+    Entries of one place are added up. `reader` makes numbers for the core of the stored values; `what`: for errors.
     """
     wanted = "csr" if by_rows else "csc"
     if X.format not in ("csr", "csc"):

@@ -130,17 +130,9 @@ class Table:
         return np.array(rows)
 
     def __call__(self, codes: Codes) -> Floats:
-        """Encode new rows.
+        """Encode new rows: (n_values, n_rows), from all rows of training.
 
-        Parameters
-        ----------
-        codes : (n_rows) int32
-            0 .. n_codes - 1, `categories.MISSING` or `categories.UNSEEN`.
-
-        Returns
-        -------
-        (n_values, n_rows) float64
-            From all rows of training.
+        Codes are 0 .. n_codes - 1, `categories.MISSING` or `categories.UNSEEN`.
         """
         place = np.where(codes >= 0, codes, self.n_codes - 1 - codes)  # missing comes after the codes, then unseen
         found: Floats = self.values()[:, place]
@@ -148,45 +140,14 @@ class Table:
 
 
 def label_borders(label: Floats, n_borders: int, weight: Floats | None = None) -> Floats:
-    """Find borders that part labels into buckets of about one size.
-
-    Parameters
-    ----------
-    label : (n_rows) float64
-        Labels.
-    n_borders : int
-        How many, at most: fewer where labels have fewer values.
-    weight : (n_rows) float64, optional
-        Weights of the rows.
-
-    Returns
-    -------
-    (n_borders) float64
-        Ascending; the cuts of NUMERICS 3.
-    """
+    """Find at most n_borders borders that divide labels into buckets of about one size: the cuts of NUMERICS 3."""
     return host.cuts([[np.ascontiguousarray(label)]], weight, n_borders + 1, 1, 1)[0]
 
 
 def permutation(seed: int, which: int, n_rows: int, weight: Floats | None = None, has_time: bool = False) -> Codes:
-    """Order the rows that count.
+    """Order the rows of positive weight by a draw of each one's position; `which` numbers the permutation.
 
-    Parameters
-    ----------
-    seed : int
-        The seed of the fit.
-    which : int
-        Number of the permutation.
-    n_rows : int
-        Number of rows.
-    weight : (n_rows) float64, optional
-        Rows of weight 0 are in no order.
-    has_time : bool
-        Rows came one after the other: they keep their order.
-
-    Returns
-    -------
-    (n_live) int32
-        Rows, first to last, by a draw of each one's position.
+    has_time: rows came one after the other, and keep their order.
     """
     live = None if weight is None else (weight > 0).astype(np.int32)
     if has_time:
@@ -197,20 +158,7 @@ def permutation(seed: int, which: int, n_rows: int, weight: Floats | None = None
 def table(codes: Codes, n_codes: int, target: Target, statistics: Sequence[Statistic]) -> Table:
     """Count the labels of every category of a column.
 
-    Parameters
-    ----------
-    codes : (n_rows) int32
-        0 .. n_codes - 1 or `categories.MISSING`; `categories.UNSEEN` in rows of weight 0 only.
-    n_codes : int
-        Number of categories.
-    target : Target
-        The labels.
-    statistics : sequence of Statistic
-        What to count.
-
-    Returns
-    -------
-    Table
+    Codes are 0 .. n_codes - 1 or `categories.MISSING`; `categories.UNSEEN` in rows of weight 0 only.
     """
     place, repeat = np.where(codes < 0, n_codes, codes), 1 if target.count is None else target.count
     count = np.zeros(n_codes + 1, np.int64)
@@ -234,27 +182,9 @@ def ordered(
     order: Codes,
     n_threads: int,
 ) -> Iterator[Floats]:
-    """Encode training rows, each from those before it.
+    """Encode training rows, each from those before it in `order`: (n_values, n_rows), column by column.
 
-    Parameters
-    ----------
-    codes : sequence of (n_rows) int32
-        Columns; as in `table`.
-    n_codes : sequence of int
-        Categories of each.
-    target : Target
-        The labels.
-    statistics : sequence of Statistic
-        As in `table`; those of a counter look at no label, so at all rows.
-    order : (n_live) int32
-        A `permutation`.
-    n_threads : int
-        Threads; columns are their tasks.
-
-    Yields
-    ------
-    (n_values, n_rows) float64
-        Column by column, the values in the order of `Table`.
+    Codes are as in `table`. A counter does not look at labels, so it counts all rows.
     """
     kinds = {one.kind for one in statistics} - {"counter"}
     masses = {kind: target.masses(kind) for kind in kinds}

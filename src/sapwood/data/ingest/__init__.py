@@ -37,27 +37,15 @@ def read(
 ) -> Columns:
     """Read a table, without a copy wherever the core can use its memory.
 
-    Parameters
-    ----------
     X : array, list of rows, sparse matrix (scipy), data frame (pandas, polars, pyarrow, ...) or Arrow stream
-        Numeric and boolean columns, or fields of a structured array; None, NaN, nulls and masked values are missing.
-    what : str
-        What errors call it.
-    min_rows : int
-        Fewer rows raise.
+        Numbers, booleans, categories, or fields of a structured array. None, NaN, nulls and masked values are missing.
+    what : what errors call it; min_rows : fewer rows raise
     categorical : "auto", None, sequence of str, int or bool, or mapping of str to int
-        Columns of categories: those of text and of categorical types, none, or those that are named, counted or marked.
-        A mapping has the names and the places of columns that a model knows; places count where the table has no names.
-    names : sequence of str, optional
-        By which `categorical` names the columns of a table without names.
-    by_rows : bool
-        The order in which a sparse matrix is wanted: by rows for prediction, by columns for everything else.
-    zero_as_missing : bool
-        Whether zeros are missing values, too.
-
-    Returns
-    -------
-    Columns
+        Columns of categories: those of text and of categorical types, none, or those named, counted or marked. A
+        mapping has the names and places of columns that a model knows; places count where the table has no names.
+    names : by which `categorical` names the columns of a table without names
+    by_rows : a sparse matrix is wanted by rows, for prediction; else by columns
+    zero_as_missing : zeros are missing values, too
     """
     columns = _read(X, what, min_rows, by_rows, categorical, names)
     if not zero_as_missing:
@@ -118,21 +106,7 @@ def _read(
 
 
 def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Columns:
-    """Put columns in the order that a model or a dataset knows.
-
-    Parameters
-    ----------
-    columns : Columns
-        What was read.
-    names : sequence of str or None
-        The known names in their order. Where one side has no names, columns match by position.
-    n_columns : int
-        The known number of columns.
-
-    Returns
-    -------
-    Columns
-    """
+    """Put columns in the order of a model or a dataset: by `names` where both sides have names, else by position."""
     if names is None or columns.names is None:
         if columns.n_columns != n_columns:
             raise DataError(
@@ -163,21 +137,7 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
 
 
 def encode(columns: Columns, categories: Mapping[int, Dictionary], what: str) -> Columns:
-    """Turn categories into the codes of their dictionaries, so that the core can read all columns.
-
-    Parameters
-    ----------
-    columns : Columns
-        In the order that the positions are of.
-    categories : mapping of int to Dictionary
-        By position: every column that is `Coded`, and any others.
-    what : str
-        What errors call the table.
-
-    Returns
-    -------
-    Columns
-    """
+    """Turn categories into the codes of their dictionaries (by position), so that the core can read all columns."""
     if not categories:
         return columns
     table = columns.as_columns()
@@ -195,19 +155,7 @@ def as_categories(column: NDArray[Any] | Coded, where: str) -> Coded:
 
 
 def rename(columns: Columns, names: Sequence[str]) -> Columns:
-    """Give names to columns that have none.
-
-    Parameters
-    ----------
-    columns : Columns
-        Unnamed, or already of these names.
-    names : sequence of str
-        One for each column, unique.
-
-    Returns
-    -------
-    Columns
-    """
+    """Give unique names to columns that have none, or already have these."""
     given = tuple(names)
     if isinstance(names, str) or not all(isinstance(name, str) for name in given):
         raise ColumnTypeError(f"feature_names must be a sequence of strings, got {names!r}.")

@@ -20,22 +20,7 @@ MAX_WEIGHT = 1e100  # weights are multiplied with losses and summed, and both mu
 
 
 def label(y: Any, n_rows: int, what: str = "y") -> NDArray[np.float64]:
-    """Check labels.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-        Finite numbers.
-    n_rows : int
-        How many rows there must be.
-    what : str
-        What errors call them.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), or (n_rows, n_outputs) for several outputs, float64, C order
-        A copy.
-    """
+    """Check labels, finite numbers of shape (n_rows,) or (n_rows, n_outputs); a copy in C order. `what`: for errors."""
     if y is None:
         raise DataError(f"Sapwood requires {what} to be passed, but the target {what} is None.")
     values = floats(y, what)
@@ -53,23 +38,9 @@ def label(y: Any, n_rows: int, what: str = "y") -> NDArray[np.float64]:
 def weight(
     w: Any, n_rows: int, what: str = "sample_weight", reduce: Reduce | None = None
 ) -> NDArray[np.float64] | None:
-    """Check sample weights.
+    """Check sample weights, (n_rows) from 0 to 1e100; a copy. None: all rows count once.
 
-    Parameters
-    ----------
-    w : array-like of shape (n_rows,) or None
-        From 0 to 1e100, not all zero. None means that all rows count once.
-    n_rows : int
-        How many there must be.
-    what : str
-        What errors call them.
-    reduce : Reduce, optional
-        Over the holders of rows; one of them must have a positive weight.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), float64, or None
-        A copy.
+    Some row must have a positive weight, of any holder where rows are dealt (`reduce`).
     """
     if w is None:
         return None
@@ -88,20 +59,7 @@ def weight(
 
 
 def init_score(scores: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Check the raw scores that training starts from.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_rows,) or (n_rows, n_outputs), or None
-        Numbers up to 1e150 in size.
-    n_rows : int
-        How many rows there must be.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_outputs), float64, C order, or None
-        A copy.
-    """
+    """Check the raw scores that training starts from, up to 1e150 in size; a copy of shape (n_rows, n_outputs)."""
     if scores is None:
         return None
     values = floats(scores, "init_score")
@@ -116,19 +74,9 @@ def init_score(scores: Any, n_rows: int) -> NDArray[np.float64] | None:
 
 
 def group(groups: Any, n_rows: int) -> NDArray[np.int32] | None:
-    """Number the groups of rows.
+    """Number the groups of rows from 0, in the order of their first rows: (n_rows) int32.
 
-    Parameters
-    ----------
-    groups : array-like of shape (n_rows,) or (n_groups,), or None
-        The group of every row, by any name; or fewer numbers, the sizes of groups of consecutive rows.
-    n_rows : int
-        How many rows there are.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,), int32, or None
-        From 0, in the order of first rows.
+    `groups` has the group of every row, by any name; or fewer numbers, the sizes of groups of consecutive rows.
     """
     if groups is None:
         return None
@@ -146,20 +94,7 @@ def group(groups: Any, n_rows: int) -> NDArray[np.int32] | None:
 
 
 def floats(values: Any, what: str) -> NDArray[np.float64]:
-    """Read something that is not a table of columns: labels, weights, scores.
-
-    Parameters
-    ----------
-    values : array-like, series or data frame
-        Numbers; missing ones become NaN.
-    what : str
-        What errors call it.
-
-    Returns
-    -------
-    ndarray, float64, C order
-        A copy, of the shape that was given.
-    """
+    """Read labels, weights or scores of any kind: a float64 copy of the same shape; missing values are NaN."""
     if not isinstance(values, np.ndarray | list | tuple):
         import narwhals as nw
 
