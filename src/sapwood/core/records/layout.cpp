@@ -8,7 +8,7 @@
 namespace sapwood {
 namespace {
 
-constexpr int FUSED_CODES = 256;  // maximum codes of a fused slot: a byte
+constexpr int MAX_FUSED_CODES = 256;  // maximum codes of a fused slot: a byte
 
 // Whether a column of n codes should join a slot of p codes. It saves one update per row; it costs more sums in every
 // node, and their marginals. Measured (benchmarks/slots.py) with 63 leaves: two columns of 16 values are faster in one
@@ -25,11 +25,11 @@ void pack(std::vector<int> few, const std::vector<int>& n_bins, const std::vecto
   auto n_codes = [&](int c) { return (int)codes_of(c, n_bins, missing); };
   std::stable_sort(few.begin(), few.end(), [&](int a, int b) { return n_codes(a) > n_codes(b); });
   const size_t first = slots.size();
-  std::vector<std::set<size_t>> open(FUSED_CODES + 1);  // slots with room, by their number of codes
+  std::vector<std::set<size_t>> open(MAX_FUSED_CODES + 1);  // slots with room, by their number of codes
   for (const int c : few) {
     const int n = n_codes(c);
     size_t at = slots.size();
-    for (int p = 1; p * n <= FUSED_CODES; p++)
+    for (int p = 1; p * n <= MAX_FUSED_CODES; p++)
       if (!open[p].empty() && pays(p, n, n_rows)) at = std::min(at, *open[p].begin());
     if (at == slots.size()) slots.push_back({{}, 1, 1});
     else open[slots[at].n_codes].erase(at);
@@ -50,8 +50,8 @@ size_t sums_of(const Slot& s) {
   return n * 8 % 2048 == 0 ? n + 8 : n;  // as HIST_STRIDE: avoids aliases in the L1 cache
 }
 
-void add_groups(Layout& l, int first, int last, int most) {
-  const int n = last - first, n_groups = (n + most - 1) / most;
+void add_groups(Layout& l, int first, int last, int max_width) {
+  const int n = last - first, n_groups = (n + max_width - 1) / max_width;
   for (int k = 0; k < n_groups; k++) {
     const int from = first + (int)((int64_t)n * k / n_groups), to = first + (int)((int64_t)n * (k + 1) / n_groups);
     const size_t bytes = l.slots[from].code_bytes, width = (size_t)(to - from),
@@ -68,7 +68,7 @@ void Layout::by_slot(std::vector<int>& columns) const {
   std::stable_sort(columns.begin(), columns.end(), [&](int a, int b) { return members[a].slot < members[b].slot; });
 }
 
-bool may_fuse(int n_bins, int64_t n_rows) { return n_bins <= FUSED_CODES / 2 && pays(2, n_bins, n_rows); }
+bool may_fuse(int n_bins, int64_t n_rows) { return n_bins <= MAX_FUSED_CODES / 2 && pays(2, n_bins, n_rows); }
 
 Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing,
                const std::vector<int>& default_code, const std::vector<BundlePlan>& shares, int64_t n_rows,
@@ -77,7 +77,7 @@ Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missi
   const int n_columns = (int)n_bins.size();
   std::vector<uint8_t> in_share(n_columns, 0);
   for (const BundlePlan& share : shares) {
-    Slot slot{share.columns, share.lists ? 0 : 1, 0, true};  // code 0 of a bundle: all members have their usual one
+    Slot slot{share.columns, share.lists ? 0 : 1, 0, true};  // code 0 of a bundle: all members have their default codes
     for (const int c : share.columns) in_share[c] = 1, slot.n_codes += (int)codes_of(c, n_bins, missing);
     if (!share.lists) slot.code_bytes = slot.n_codes <= 256 ? 1 : 2;
     l.slots.push_back(std::move(slot));

@@ -70,7 +70,7 @@ struct Layout {
   void by_slot(std::vector<int>& columns) const;  // rising columns in the order of their slots
 };
 
-constexpr int MAX_MEMBERS = 8;  // of a slot: 2^8 codes
+constexpr int MAX_MEMBERS = 8;  // of a slot: 2^8 codes in all
 
 bool may_fuse(int n_bins, int64_t n_rows);  // whether a column has few enough bins for a fused slot
 

@@ -68,7 +68,7 @@ void encode(const Column& column, int64_t first, int n, const PaddedCuts& cuts, 
   encode_by(column, first, n, cuts, kernels().bin32_byte, kernels().bin64_byte, code);
 }
 
-// Codes as they come, checked; the missing ones are the last.
+// Category codes are bin codes as they are; missing ones become the last code.
 template <class Code>
 static void encode_categories(const Column& column, int64_t first, int n, int n_categories, Code* code) {
   int32_t x[BLOCK];
@@ -132,7 +132,8 @@ std::vector<SparseColumns> Binned::encode_sparse(const std::vector<Chunk>& chunk
   return thin;
 }
 
-// Of the columns that may share a slot: there a code for missing values takes room, so it is known beforehand whether there are some.
+// A fused slot has a code for missing values only where a column has some. So the columns that may be fused are
+// searched for them before the layout is made.
 void Binned::find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads) {
   std::vector<int> columns;
   for (int c = 0; c < n_columns; c++)
@@ -152,7 +153,7 @@ void Binned::find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_
     for (int c = 0; c < n_columns; c++) has_missing[c] |= f[c];
 }
 
-// `single` (n): its values, if they were read with others.
+// `single` (n): the values of the column, if they were read with those of others; else null.
 template <class Code>
 void Binned::encode_column(const Chunk& chunk, int c, int64_t at, int n, const PaddedCuts& ready, const float* single,
                            Code* code) const {
@@ -176,7 +177,8 @@ Shard Binned::new_shard(int64_t rows) {
   return shard;
 }
 
-// What lies between planes is read, though not used. Written last: workers, not the caller alone, then wait for the pages.
+// Clears what lies between planes, which is read but not used. It is done last, so that the pages are first touched by
+// the workers that fill them.
 void Binned::add_shard(Shard shard) {
   for (size_t k = 0; k < layout.slots.size(); k++) {
     const size_t end = shard.plane_at[k] + (size_t)shard.n_rows * layout.slots[k].code_bytes;
@@ -186,7 +188,7 @@ void Binned::add_shard(Shard shard) {
   shards.push_back(std::move(shard));
 }
 
-// gone (columns) OUT: 1 where a code is that of missing values
+// gone (columns) OUT: 1 where a column has missing values
 template <class Code, class TransposedStripe>
 void Binned::encode_slot(const Chunk& chunk, int s, int64_t at, int n, const std::vector<PaddedCuts>& ready,
                          TransposedStripe& turned, Code* code, std::vector<uint8_t>& gone) const {
@@ -245,7 +247,7 @@ void Binned::encode_shard(const Chunk& chunk, SparseColumns thin, const std::vec
   add_shard(std::move(shard));
 }
 
-// The planes of bundles, and lists.
+// Fills the planes of bundles, and the lists.
 void Binned::encode_shares(Shard& shard, SparseColumns thin, int n_threads) {
   const int n_slots = (int)layout.slots.size(), n_lists = n_slots - layout.first_list;
   run(n_threads, layout.first_list, [&](int64_t s, int) {
@@ -314,7 +316,7 @@ template void Binned::codes(int, uint8_t*) const;
 template void Binned::codes(int, uint16_t*) const;
 template void Binned::codes(int, uint32_t*) const;
 
-// The order of values runs through all chunks, and so do row ids: one shard.
+// Exact trees sort the rows of all chunks together, so these become one shard.
 void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready, int n_threads) {
   int64_t rows = 0;
   for (const Chunk& chunk : chunks) rows += chunk.n_rows;

@@ -1,4 +1,4 @@
-// PaddedCuts and codes: from chunks of a table to a Binned, the immutable form that trees are grown on.
+// Binned: the codes of a table, the immutable form that trees are grown on. Enters: chunks and cuts. Leaves: shards.
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,7 +18,7 @@ namespace sapwood {
 // The codes of some consecutive rows, twice:
 //   groups  row-major, up to 32 slots side by side: what histograms read
 //   planes  one slot after the other, padded: what partitions read
-// or, of slots that are lists:
+// Slots that are lists have instead:
 //   lists   row by row: what histograms read
 //   thin    column by column: what partitions read
 struct Shard {
@@ -33,9 +33,9 @@ struct Shard {
 
 class Binned {
  public:
-  // exact: for trees that look at every value; 32-bit codes in planes only, all chunks in one shard
-  // n_categories (n_columns): of columns that hold codes, int32, negative where missing; 0 for numbers
-  // fuse: columns with few codes share slots, which changes no sum; not given: where that is faster
+  // exact: for trees that evaluate every value; 32-bit codes in planes only, all chunks in one shard
+  // n_categories (n_columns): for columns that hold category codes, int32, negative where missing; 0 for numbers
+  // fuse: columns with few codes share slots, which changes no sum; not given: wherever that is faster
   Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, const std::vector<int>& n_categories,
          bool exact, std::optional<bool> fuse, int n_threads, std::shared_ptr<const Reduce> reduce = nullptr,
          const std::vector<int64_t>& positions = {});  // throws std::invalid_argument: a code is too large
@@ -49,7 +49,7 @@ class Binned {
   std::vector<int> n_bins;  // of values; the code n_bins means missing
   std::vector<uint8_t> has_missing, is_category;
   bool any_category = false;
-  std::vector<int> default_code;  // the code of what a thin column does not list, or -1
+  std::vector<int> default_code;  // the default code of a thin column, or -1
   Layout layout;
   std::vector<Shard> shards;
   size_t n_bytes() const;
@@ -65,7 +65,7 @@ class Binned {
   uint32_t code(const Shard& s, int column, int64_t row) const;
   template <class Code>
   void codes(int column, Code* out) const;  // (n_rows) OUT
-  // What a split of a column looks at: the code of its slot, or of lists the column's own.
+  // The code that a split of a column tests: that of its slot, or the column's own where the slot is a list.
   uint32_t split_code(const Shard& s, int column, int64_t row) const {
     const int slot = layout.members[column].slot;
     return layout.slots[slot].lists() ? listed_code(s, column, row) : slot_code(s, slot, row);

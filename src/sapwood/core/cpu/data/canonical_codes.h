@@ -1,4 +1,5 @@
-// Listing: codes in a form that depends on nothing but the codes. Columns in which most rows have one code are lists of the others.
+// Listing: codes in a form that depends on nothing but the codes. Columns in which most rows have one code are saved as
+// lists of the other rows.
 // Enters: a Binned of any layout. Leaves: what datasets save, and what their fingerprints are made of.
 #pragma once
 #include "cpu/data/binned.h"

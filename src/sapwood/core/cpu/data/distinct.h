@@ -1,4 +1,4 @@
-// Distinct values of a column: the set that finds them, and the values sorted, with the place of every row's value among them.
+// Distinct values of a column: the set that finds them, the sorted values, and each row's place among them.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

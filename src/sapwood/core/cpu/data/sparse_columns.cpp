@@ -8,9 +8,9 @@
 namespace sapwood {
 namespace {
 
-constexpr int64_t THIN = 4;          // a column is, of which at most one row in so many is stored
-constexpr int64_t LOOSE = 8;         // a bundle that fills fewer rows than one in so many is not worth a plane
-constexpr int MOST_CODES = 4096;     // of a bundle: its sums stay in L1
+constexpr int64_t THIN = 4;          // a sparse column is thin if at most one row in so many is stored
+constexpr int64_t LOOSE = 8;         // a bundle that fills fewer than one row in so many is not worth a plane
+constexpr int MAX_CODES = 4096;      // of a bundle: its sums stay in L1
 constexpr int LIST_CODES = 65536;    // of lists: codes of 16 bits, sums that stay in L2
 constexpr size_t OPEN_BUNDLES = 64;  // that a column may join, those that last got one first
 
@@ -22,7 +22,7 @@ uint16_t code_of(double x, const PaddedCuts& cuts) {
 
 struct Bundle {
   BundlePlan share;
-  int n_codes = 1;  // 0: all members have their usual codes
+  int n_codes = 1;  // 0: all members have their default codes
   int64_t n_rows = 0;
   std::vector<uint64_t> taken;  // a bit a row
 };
@@ -108,8 +108,8 @@ RowCodes::RowCodes(const SparseColumns& thin, const Layout& layout, const Slot& 
   at[0] = 0;
 }
 
-// Greedy, columns with many entries first: those that belong together find each other before small ones come between them. The
-// choice does not depend on threads or chunks, and no choice changes a sum.
+// Greedy, columns with many entries first: large columns that fit together are bundled before small ones fill the gaps.
+// The choice does not depend on threads or chunks, and no choice changes a sum.
 std::vector<BundlePlan> bundle_columns(const std::vector<SparseColumns>& shards, const std::vector<int64_t>& first,
                                        int64_t n_rows, const std::vector<int>& default_code,
                                        const std::vector<int>& n_bins, const std::vector<uint8_t>& has_missing) {
@@ -128,7 +128,7 @@ std::vector<BundlePlan> bundle_columns(const std::vector<SparseColumns>& shards,
     each_row(c, [&](int64_t r) { return b.taken[r >> 6] |= 1ull << (r & 63), ++b.n_rows > 0; });
   };
   auto fits = [&](int c, const Bundle& b) {
-    return b.n_codes + n_bins[c] + has_missing[c] <= MOST_CODES &&
+    return b.n_codes + n_bins[c] + has_missing[c] <= MAX_CODES &&
            each_row(c, [&](int64_t r) { return (b.taken[r >> 6] >> (r & 63) & 1) == 0; });
   };
   std::vector<std::pair<int64_t, int>> order;  // less entries, column
@@ -139,8 +139,8 @@ std::vector<BundlePlan> bundle_columns(const std::vector<SparseColumns>& shards,
   }
   std::sort(order.begin(), order.end());
   for (const auto& [_, c] : order) {
-    // A bundle's codes that go right are one range, unless a column has missing values beside its usual one.
-    if ((has_missing[c] && default_code[c] != n_bins[c]) || n_bins[c] >= MOST_CODES) {
+    // A bundle's codes that go right are one range, unless a column has missing values beside its default code.
+    if ((has_missing[c] && default_code[c] != n_bins[c]) || n_bins[c] >= MAX_CODES) {
       listed.push_back(c);
       continue;
     }

@@ -1,12 +1,12 @@
-// SparseColumns columns: most rows have one and the same code, the usual one; only the others are listed.
+// SparseColumns: most rows of a thin column have one code, its default code; only the other rows are listed.
 // Enters: sparse columns and their cuts. Leaves: the listed rows of each, and which columns share a slot.
 //
 //   columns     a  b  c       a bundle of a and b      lists of a, b and c
 //   row 0       .  2  .       first(b) + 2             first(b) + 2
-//   row 1       1  .  3       first(a) + 1             first(a) + 1, first(c) + 3      a and c meet here: no bundle of both
+//   row 1       1  .  3       first(a) + 1             first(a) + 1, first(c) + 3   a and c overlap: not in one bundle
 //   row 2       .  .  .       0                        (nothing)
 //
-// Sums of the usual code are never counted row by row: they are the node's, less those of the column's other codes.
+// Sums of the default code are not accumulated row by row: they are the node's sums less those of the other codes.
 #pragma once
 #include "cpu/data/table.h"
 #include "host/memory.h"
@@ -14,16 +14,16 @@
 
 namespace sapwood {
 
-struct Entries {          // of one column in a shard
+struct Entries {          // the listed rows of one column in a shard
   const int32_t* rows;    // (n) rising
-  const uint16_t* codes;  // (n) none of them usual
+  const uint16_t* codes;  // (n) none of them the default code
   int64_t n;
 };
 
 class SparseColumns {  // the thin columns of a shard
  public:
   SparseColumns() = default;
-  // usual (columns): -1 where a column is not thin
+  // default_code (columns): -1 where a column is not thin
   SparseColumns(const Chunk& chunk, const std::vector<int>& default_code, const std::vector<PaddedCuts>& cuts,
                 int n_threads);
   Entries of(int column) const {

@@ -1,4 +1,5 @@
-// A table as it comes: columns of any numeric type and stride, in chunks of consecutive rows. Views only; nothing is copied.
+// A table as it comes: columns of any numeric type and stride, in chunks of consecutive rows. These are views: nothing
+// is copied.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -83,7 +84,7 @@ inline void load(const Column& c, int64_t first, int n, double* out) {
   by_type(c.kind, [&](auto zero) { load_as<decltype(zero)>(c, first, n, out); });
 }
 
-// The stored values of a sparse column, some at a time: f(rows, values, how many).
+// Calls f(rows, values, n) for blocks of the stored values of a sparse column.
 template <class F>
 void each_block(const Column& c, F&& f) {
   constexpr int64_t STEP = 512;
@@ -103,7 +104,8 @@ inline void load_stored(const Column& c, int64_t first, int n, double* out) {
     load(c.stored(), at - c.rows, 1, out + (*at - first));
 }
 
-// One column's cuts, ready for the search kernels: padded with +inf, and rounded down to float32, which keeps x <= cut for float32 x.
+// One column's cuts, ready for the search kernels: padded with +inf, and also rounded down to float32, which keeps
+// x <= cut for float32 x.
 struct PaddedCuts {
   std::vector<double> d;
   std::vector<float> f;

@@ -1,4 +1,4 @@
-// SortedColumns target statistics: what the labels of the rows before it say of a row's category (NUMERICS, target statistics).
+// Ordered target statistics: a row's category as a number, from the labels of the rows before it (NUMERICS).
 #pragma once
 #include <stdint.h>
 
@@ -6,7 +6,7 @@
 
 namespace sapwood {
 
-// The rows that count, by (draw, row): one random order of them for every `which`. count (n) or null: all rows do.
+// A random order of the rows with a positive count, one for every `which`. count (n), or null: all rows.
 std::vector<int32_t> hash_order(uint64_t seed, uint64_t which, const int32_t* count, int64_t n);
 
 struct Encode {

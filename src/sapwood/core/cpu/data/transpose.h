@@ -1,5 +1,5 @@
-// Float32 columns that lie side by side, as a row-major table has them, are read sixteen at a time: a row of those is a line of
-// memory, and a transposition in registers makes columns of sixteen rows (0.1 ns a value, against 0.4 where each is read alone).
+// Float32 columns that lie side by side, as in a row-major table, are read sixteen at a time. A row of those is a line
+// of memory, and a transposition in registers makes columns of sixteen rows: 0.1 ns a value, against 0.4 one by one.
 // Enters: a table. Leaves: values of its columns, some rows at a time.
 #pragma once
 #include <vector>
@@ -23,7 +23,8 @@ inline int row_major_run(const Chunk& chunk, int first, int last) {
   return at;
 }
 
-// For every column the first of its sixteen, or -1; where less than half of them are wanted, reading each alone is as fast.
+// For every column the first of its sixteen, or -1. Where fewer than half of them are wanted, reading one by one is as
+// fast.
 inline std::vector<int> row_major_runs(const Chunk& chunk, const std::vector<uint8_t>& wanted) {
   const int n = (int)chunk.columns.size();
   std::vector<int> all(n, -1);
