@@ -91,7 +91,7 @@ def of_objects(values: Sequence[Any], where: str) -> Coded:
     try:
         place = {value: code for code, value in enumerate(dict.fromkeys(values))}
     except TypeError as cause:
-        raise ColumnTypeError(f"{where} has something that is no category ({cause}): {ADVICE}") from cause
+        raise ColumnTypeError(f"{where} has something that is not a category ({cause}): {ADVICE}") from cause
     return Coded.of(np.fromiter(map(place.__getitem__, values), np.int32, len(values)), place, where)
 
 
@@ -227,7 +227,7 @@ def unpack(arrays: dict[str, NDArray[Any]], n_columns: int, error: type[SapwoodE
         end = arrays.pop(f"category.{column}.end", None)
         try:
             found[column] = Dictionary(_values(flat, end))
-        except ValueError as cause:  # a text that is no UTF-8 among them
+        except ValueError as cause:  # one of them is a text that is not UTF-8
             raise error(f"The categories of column {column} are damaged: {cause}.") from cause
     return found
 

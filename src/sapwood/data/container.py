@@ -77,7 +77,7 @@ def _parse(text: bytes | str) -> dict[str, Any]:
         return dict(pairs)
 
     def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no JSON")
+        raise ValueError(f"{constant} is not JSON")
 
     parsed: dict[str, Any] = json.loads(text, object_pairs_hook=unique, parse_constant=refuse)
     return parsed

@@ -187,7 +187,7 @@ def test_names_that_the_table_has_not_raise():
         (np.array([[2**63]], object), "column 0 of X has 9223372036854775808 of type int: categories are"),
         (np.array([[0.5]], object), "column 0 of X has 0.5 of type float: categories are"),
         (np.array([["a"], [1]], object), "column 0 of X has both text and numbers; make text of all"),
-        (np.array([[{}]], object), "column 0 of X has something that is no category"),
+        (np.array([[{}]], object), "column 0 of X has something that is not a category"),
         (np.array([[b"a"]]), r"column 0 of X has dtype \|S1.*decode"),
         (np.array([[b"a"]], object), "column 0 of X has b'a' of type bytes: categories are"),
         (np.array([["2020-01-01"]], "M8[D]"), "column 0 of X has dtype datetime64.*dates and times"),

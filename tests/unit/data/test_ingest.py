@@ -308,10 +308,10 @@ def test_objects_raise_the_type_error_that_scikit_learn_checks():
         (np.zeros(3), r"2-D table as X, got a 1-D array of shape \(3,\)\. Reshape your data"),
         ([1, 2], r"got a 1-D array of shape \(2,\)\. Reshape your data"),
         (np.array(1.0), r"0-D array of shape \(\)\. Reshape your data"),
-        (1.0, r"X is a float, which is no table; give an array, .* or an Arrow table\.$"),
-        (None, "X is a NoneType, which is no table"),
-        ("abc", "X is a str, which is no table"),
-        ({"a": [1, 2]}, r"X is a dict, which is no table.*: of a dict of columns, pandas\.DataFrame makes one\."),
+        (1.0, r"X is a float, which is not a table; give an array, .* or an Arrow table\.$"),
+        (None, "X is a NoneType, which is not a table"),
+        ("abc", "X is a str, which is not a table"),
+        ({"a": [1, 2]}, r"X is a dict, which is not a table.*: of a dict of columns, pandas\.DataFrame makes one\."),
         (np.zeros((2, 2, 2)), r"got a 3-D array of shape \(2, 2, 2\)\. Reshape your data"),
         (pd.Series([1]), r"got a series \(Series\)\. Reshape your data"),
         (pl.Series([1]), r"got a series \(Series\)\. Reshape your data"),
@@ -331,7 +331,7 @@ def test_wrong_shapes_raise(given, message):
 
 def test_a_dataset_is_no_table():
     with pytest.raises(
-        DataError, match=r"X is a Dataset, which is no table.*: a Dataset keeps bins only, so the one it"
+        DataError, match=r"X is a Dataset, which is not a table.*: a Dataset keeps bins only, so the one it"
     ):
         ingest.read(Dataset([[1.0]]))
 

@@ -65,7 +65,7 @@ def test_one_row_is_predicted_as_in_a_table(chooser: Booster) -> None:
         ({"age": ["old"]}, "column 'age' of X has dtype .*text can only be of categories"),
         ({"age": pd.Categorical(["old"])}, "column 'age' of X has dtype category.*can only be of categories"),
         ({"city": pd.to_datetime(["2020-01-01"])}, "column 'city' of X has dtype datetime"),
-        ({"city": [["Rom"]]}, "column 'city' of X has something that is no category"),
+        ({"city": [["Rom"]]}, "column 'city' of X has something that is not a category"),
     ],
 )
 def test_what_cannot_be_matched_raises(chooser: Booster, change: dict[str, Any], message: str) -> None:

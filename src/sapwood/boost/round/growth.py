@@ -25,7 +25,7 @@ PASSED_ON = (
 def limits(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str, float]]:
     """The growth policy and its limits, in the names of the core; ``smooth`` is the value of path_smooth="auto".
 
-    A `max_depth` or `max_leaves` of 0 is no limit, a `min_samples_leaf` of 0 the objective's own. The learning rate is
+    A `max_depth` or `max_leaves` of 0 means no limit, a `min_samples_leaf` of 0 the objective's own. The learning rate is
     added in each round.
     """
     policy = params["grow_policy"]
@@ -85,7 +85,7 @@ def random_strength(params: Mapping[str, Any], index: int, rate: float, n_rows: 
 
 
 def size(policy: str, max_leaves: int | str | None, max_depth: int | str | None) -> tuple[int | None, int | None]:
-    """The limits on leaves and depth, where they may be 'auto'; None is no limit.
+    """The limits on leaves and depth, where they may be 'auto'; None means no limit.
 
     One limit set by hand is the only one. With none set, leaf-wise trees have 31 leaves and the others a depth of 6.
     """

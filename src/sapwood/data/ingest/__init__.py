@@ -88,7 +88,7 @@ def _read(
             X = np.array(table, object)
         if X.ndim == 0:
             raise DataError(
-                f"{what} is a {type(table).__name__}, which is no table; give an array, a list of rows, a data frame "
+                f"{what} is a {type(table).__name__}, which is not a table; give an array, a list of rows, a data frame "
                 f"or an Arrow table{INSTEAD.get(type(table).__name__, '')}."
             )
     if X.ndim != 2:

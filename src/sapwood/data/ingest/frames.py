@@ -85,7 +85,7 @@ def from_frame(
 
 
 def _factorized(native: Any) -> tuple[NDArray[Any], list[Any]] | None:
-    """Codes and values of a pandas series; None where a value has no hash, so that it is no category."""
+    """Codes and values of a pandas series; None where a value has no hash, so that it is not a category."""
     try:
         codes, values = native.factorize()
     except TypeError:
@@ -141,7 +141,7 @@ def from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> 
         if found is not None and (category or has_text(found[1])):
             return Coded.of(*found, where)
         values = series.to_numpy()
-        if stored.kind == "O":  # pandas' NA is no number, unlike None
+        if stored.kind == "O":  # pandas' NA is not a number, unlike None
             values = values.copy()
             values[series.is_null().to_numpy()] = None
         return column_of(values, where, category)

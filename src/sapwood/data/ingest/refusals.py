@@ -13,7 +13,7 @@ from sapwood.data import sparse
 from sapwood.data.categories import ColumnTypeError
 from sapwood.errors import DataError
 
-# What to do about a column that is no number, by a word in the name of its dtype; the first that fits.
+# What to do about a column that is not a number, by a word in the name of its dtype; the first that fits.
 ADVICE = {
     "complex": "Complex data not supported; pass the real and the imaginary part as two columns.",
     "sparse": "make it dense first.",
@@ -24,7 +24,7 @@ ADVICE = {
     "void|record": "a structured array is a table if it is 1-D and its fields are numbers or text.",
     "": "convert it to numbers.",
 }
-# What to give in place of some things that are no tables, by the name of their type.
+# What to give in place of some things that are not tables, by the name of their type.
 INSTEAD = {
     "dict": ": of a dict of columns, pandas.DataFrame makes one",
     "Dataset": ": a Dataset keeps bins only, so the one it was made of",
