@@ -25,8 +25,8 @@ PASSED_ON = (
 def limits(params: Mapping[str, Any], smooth: float = 0.0) -> tuple[str, dict[str, float]]:
     """The growth policy and its limits, in the names of the core; ``smooth`` is the value of path_smooth="auto".
 
-    A `max_depth` or `max_leaves` of 0 means no limit, a `min_samples_leaf` of 0 the objective's own. The learning rate is
-    added in each round.
+    A `max_depth` or `max_leaves` of 0 means no limit, a `min_samples_leaf` of 0 the objective's own. The learning rate
+    is added in each round.
     """
     policy = params["grow_policy"]
     if policy not in host.growers():

@@ -88,8 +88,8 @@ def _read(
             X = np.array(table, object)
         if X.ndim == 0:
             raise DataError(
-                f"{what} is a {type(table).__name__}, which is not a table; give an array, a list of rows, a data frame "
-                f"or an Arrow table{INSTEAD.get(type(table).__name__, '')}."
+                f"{what} is a {type(table).__name__}, which is not a table; give an array, a list of rows, a data "
+                f"frame or an Arrow table{INSTEAD.get(type(table).__name__, '')}."
             )
     if X.ndim != 2:
         how = "reshape(-1, 1) if it is one column, or with reshape(1, -1) if it is one row"
