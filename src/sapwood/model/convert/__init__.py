@@ -10,7 +10,7 @@ from typing import Any
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
 from sapwood.model.convert import catboost, lightgbm, sklearn, xgboost
-from sapwood.model.convert.document import of_json
+from sapwood.model.convert.document import of_json, of_ubjson
 
 # The package of a live model's class says which reader to use, so no other library is imported.
 LIVE = {"xgboost": xgboost.of_object, "lightgbm": lightgbm.of_object, "catboost": catboost.of_object,
@@ -18,13 +18,17 @@ LIVE = {"xgboost": xgboost.of_object, "lightgbm": lightgbm.of_object, "catboost"
 
 
 def of_bytes(raw: bytes) -> Booster | None:
-    """Read the content of a foreign model file.
-
-    raw: bytes; the whole file.
-    Returns Booster or None: none if the file begins like no known format.
-    """
+    """Read the content of a foreign model file; None if it begins like no known format."""
+    head = raw[:4096].lstrip()
     try:
-        return _of_bytes(raw)
+        if head.startswith((b"tree\n", b"tree\r\n")):
+            return lightgbm.of_bytes(raw)
+        if head.startswith(b"{") and head[1:].lstrip()[:1] in (b'"', b"}"):
+            found = of_json(raw)
+            return catboost.of_document(found) if "features_info" in found else xgboost.of_document(found)
+        if head.startswith(b"{"):  # UBJSON, the binary form of the same documents
+            return xgboost.of_document(of_ubjson(raw))
+        return catboost.of_file(raw) if head.startswith(b"CBM1") else None
     except ModelFormatError:
         raise
     # Raised by values of types and sizes that no writer produces.
@@ -32,26 +36,8 @@ def of_bytes(raw: bytes) -> Booster | None:
         raise ModelFormatError(f"the parts of the model do not fit together: {str(cause)[:200]}.") from cause
 
 
-def _of_bytes(raw: bytes) -> Booster | None:
-    """Read the file; errors of any kind may come out."""
-    head = raw[:4096].lstrip()
-    if head.startswith((b"tree\n", b"tree\r\n")):
-        return lightgbm.of_bytes(raw)
-    if head.startswith(b"{") and head[1:].lstrip()[:1] in (b'"', b"}"):
-        return _of_json(raw)
-    if head.startswith(b"{"):  # UBJSON, the binary form of the same documents
-        return xgboost.of_bytes(raw)
-    if head.startswith(b"CBM1"):
-        return catboost.of_file(raw)
-    return None
-
-
 def of_object(model: Any) -> Booster:
-    """Read a live model.
-
-    model: object; a fitted estimator or booster of XGBoost, LightGBM, CatBoost or scikit-learn.
-    Returns Booster.
-    """
+    """Read a live model: a fitted estimator or booster of XGBoost, LightGBM, CatBoost or scikit-learn."""
     if isinstance(own := getattr(model, "booster_", None), Booster):  # an estimator of ours
         return own
     why = None
@@ -66,9 +52,3 @@ def of_object(model: Any) -> Booster:
         f"Cannot load a {type(model).__name__}; give a path, bytes, a file opened with 'rb', or a fitted model of "
         f"{', '.join(LIVE)}."
     ) from why
-
-
-def _of_json(raw: bytes) -> Booster:
-    """A JSON document of XGBoost or of CatBoost."""
-    found = of_json(raw)
-    return catboost.of_document(found) if "features_info" in found else xgboost.of_document(found)

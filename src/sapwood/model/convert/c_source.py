@@ -35,14 +35,7 @@ enum {{ {NAME}_COLUMNS = {n_columns}, {NAME}_OUTPUTS = {n_outputs}, {NAME}_TREES
 
 const char* const {name}_features[{n_columns}] = {{{features}}};
 {categories}
-static const int32_t tree_root[{n_trees_}] = {{{root}}};
-static const int32_t tree_output[{n_trees_}] = {{{output}}};
-static const int32_t node_column[{n_nodes}] = {{{column}}}; /* -1: a leaf */
-static const int32_t node_left[{n_nodes}] = {{{left}}};     /* the right child follows */
-static const uint8_t node_missing_left[{n_nodes}] = {{{missing_left}}};
-static const double node_number[{n_nodes}] = {{{number}}}; /* a threshold, or the value of a leaf */
-static const double base[{n_outputs}] = {{{base}}};
-{sets}{combined}
+{tables}{sets}{combined}
 /* scores ({NAME}_OUTPUTS): before the link */
 void {name}_raw(const double* row, double* s) {{
 {whole}  for (int k = 0; k < {n_outputs}; k++) s[k] = {start};
@@ -67,30 +60,19 @@ CODED = """
 
    A column of categories is given by the place of its value in {name}_category_<column>, from 0; -1 or NAN where it is
    missing, -2 where it is not among them"""
-SETS = """\
-static const int32_t node_set[{n_nodes}] = {{{node_set}}}; /* -1: by the threshold */
-static const int32_t set_first[{n_sets}] = {{{set_first}}};
-static const int32_t set_code[{n_codes}] = {{{set_code}}}; /* these go left */
-static const int32_t n_bins[{n_columns}] = {{{n_bins}}};   /* of columns of categories */
-
-static int goes_right(int32_t u, double x) {{
+GOES_RIGHT = """
+static int goes_right(int32_t u, double x) {
   const int sides = node_missing_left[u]; /* bit 0: missing goes left; bit 1: unseen goes the other way */
   if (x == -2.0) return !((sides ^ sides >> 1) & 1);
   if (!(x >= 0.0 && x < (double)n_bins[node_column[u]])) return !(sides & 1);
   for (int32_t i = set_first[node_set[u]]; i < set_first[node_set[u] + 1]; i++)
     if (set_code[i] == (int32_t)x) return 0;
   return 1;
-}}
+}
 """
 COMBINED = """
 /* columns that are made of others: the place of the states of their sources, read as one number, among those known */
-static const int32_t source_first[{n_first}] = {{{source_first}}};
-static const int32_t source_column[{n_sources}] = {{{source_column}}};
-static const int32_t source_states[{n_sources}] = {{{source_states}}}; /* the last is that of missing values */
-static const double source_threshold[{n_sources}] = {{{source_threshold}}};
-static const int32_t key_first[{n_first}] = {{{key_first}}};
-static const int64_t keys[{n_keys}] = {{{keys}}};
-
+{tables}
 static int64_t state(double x, int32_t j) {{
   const int32_t last = source_states[j] - 1;
   if (isnan(x)) return last;
@@ -139,40 +121,36 @@ ONE_VS_ALL = """\
 
 
 def write(booster: Booster, name: str = "model") -> str:
-    """Write a model as C.
-
-    booster: Booster; any but one whose link is a Python function.
-    name: str; what the functions ``<name>_raw`` and ``<name>_predict`` begin with: a C identifier.
-    Returns str: c99, of which ``<name>_raw(row, scores)`` and ``<name>_predict(row, predictions)`` are to be called.
-    """
+    """Write a model as C99; ``<name>_raw(row, scores)`` and ``<name>_predict(row, predictions)`` are to be called."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ParameterError(f"name={name!r} is not a C identifier; choose letters, digits and _, such as 'model'.")
     if booster.link not in (*LINKS, "softmax", "one_vs_all"):
         raise ParameterError(f"the link of the model is {booster.link!r}, a Python function, which C cannot have.")
     trees, n = booster.trees, booster.n_outputs
-    leaf = trees.column < 0
+    number = np.where(trees.column < 0, trees.value, trees.threshold)
+    tables = [
+        _table("int32_t tree_root", trees.offset[:-1]),
+        _table("int32_t tree_output", trees.output),
+        _table("int32_t node_column", trees.column, "-1: a leaf"),
+        _table("int32_t node_left", trees.left, "the right child follows"),
+        _table("uint8_t node_missing_left", trees.missing_left),
+        _table("double node_number", map(_number, number), "a threshold, or the value of a leaf"),
+        _table("double base", map(_number, booster.base)),
+    ]
     return SOURCE.format(
         name=name,
         NAME=name.upper(),
         about=f"{booster.objective}: {booster.n_rounds} rounds, {trees.n_trees} trees.".replace("*/", "* /"),
         coded=CODED.format(name=name) if booster.categories else "",
         categories="".join(_category(f"{name}_category_{j}", own.values) for j, own in booster.categories.items()),
+        tables="".join(tables),
         sets=_sets(booster) if booster.categories else "",
         combined=_combined(booster) if len(booster.combinations) else "",
         whole=WHOLE.format(n=len(booster.internal_names)) if len(booster.combinations) else "",
         n_columns=booster.n_columns,
         n_outputs=n,
         n_trees=trees.n_trees,
-        n_trees_=max(1, trees.n_trees),
-        n_nodes=max(1, trees.n_nodes),
         features=", ".join(map(_text, booster.feature_names)),
-        root=_listed(trees.offset[:-1]),
-        output=_listed(trees.output),
-        column=_listed(trees.column),
-        left=_listed(trees.left),
-        missing_left=_listed(trees.missing_left),
-        number=_listed(map(_number, np.where(leaf, trees.value, trees.threshold))),
-        base=_listed(map(_number, booster.base)),
         start="0.0" if booster.averaged else "base[k]",
         test=(BY_SET if booster.categories else "") + NUMERIC,
         mean=f"  for (int k = 0; k < {n}; k++) s[k] = base[k] + s[k] / {float(max(1, booster.n_rounds))!r};\n"
@@ -191,34 +169,27 @@ def _sets(booster: Booster) -> str:
     trees = booster.trees
     n_bins = [booster.categories[j].n_bins if j in booster.categories else 0 for j in range(booster.n_columns)]
     n_bins += booster.combinations.n_bins(booster.n_columns).values()
-    return SETS.format(
-        n_nodes=max(1, trees.n_nodes),
-        n_sets=len(trees.set_offset),
-        n_codes=max(1, len(trees.set_code)),
-        n_columns=len(n_bins),
-        node_set=_listed(trees.set),
-        set_first=_listed(trees.set_offset),
-        set_code=_listed(trees.set_code),
-        n_bins=_listed(n_bins),
-    )
+    tables = [
+        _table("int32_t node_set", trees.set, "-1: by the threshold"),
+        _table("int32_t set_first", trees.set_offset),
+        _table("int32_t set_code", trees.set_code, "these go left"),
+        _table("int32_t n_bins", n_bins, "of columns of categories"),
+    ]
+    return "".join(tables) + GOES_RIGHT
 
 
 def _combined(booster: Booster) -> str:
     own = booster.combinations
     sizes = [size for sources in own.sources() for size in sizes_of(sources, booster.categories)]
-    return COMBINED.format(
-        n_columns=booster.n_columns,
-        n_combined=len(own),
-        n_first=len(own) + 1,
-        n_sources=len(sizes),
-        n_keys=len(own.combination_key),
-        source_first=_listed(own.combination_offset),
-        source_column=_listed(own.combination_column),
-        source_states=_listed(sizes),
-        source_threshold=_listed(map(_number, own.combination_threshold)),
-        key_first=_listed(own.combination_key_offset),
-        keys=_listed(own.combination_key),
-    )
+    tables = [
+        _table("int32_t source_first", own.combination_offset),
+        _table("int32_t source_column", own.combination_column),
+        _table("int32_t source_states", sizes, "the last is that of missing values"),
+        _table("double source_threshold", map(_number, own.combination_threshold)),
+        _table("int32_t key_first", own.combination_key_offset),
+        _table("int64_t keys", own.combination_key),
+    ]
+    return COMBINED.format(tables="".join(tables), n_columns=booster.n_columns, n_combined=len(own))
 
 
 def _link(link: str, n: int) -> str:
@@ -227,10 +198,11 @@ def _link(link: str, n: int) -> str:
     return f"  for (int k = 0; k < {n}; k++) {LINKS[link]}\n" if LINKS[link] else ""
 
 
-def _listed(values: Iterable[Any]) -> str:
-    """Numbers for braces, in lines of limited length; a zero if there are none, since C has no empty arrays."""
+def _table(name: str, values: Iterable[Any], about: str = "") -> str:
+    """An array of constants, in lines of limited length; a zero if there are none, since C has no empty arrays."""
     found = [str(value) for value in values] or ["0"]
-    return ",\n  ".join(", ".join(found[at : at + 16]) for at in range(0, len(found), 16))
+    lines = ",\n  ".join(", ".join(found[at : at + 16]) for at in range(0, len(found), 16))
+    return f"static const {name}[{len(found)}] = {{{lines}}};{f' /* {about} */' if about else ''}\n"
 
 
 def _number(x: float) -> str:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
-from sapwood.model.convert.categories import Categories
+from sapwood.model.convert.categories import Categories, dictionaries
 from sapwood.model.convert.document import Document, of_json, parsed
-from sapwood.model.convert.nodes import Nodes, by_round, frozen, rounded_up_to
+from sapwood.model.convert.nodes import Nodes, frozen, rounded_up_to
 from sapwood.model.convert.objective import described, with_classes
 
 OBJECTIVES = {
@@ -22,19 +22,15 @@ OBJECTIVES = {
     "MultiRMSE": "squared_error",
     "MAE": "absolute_error",
     "MAPE": "mape",
-    "Quantile": "identity",
-    "Expectile": "identity",
-    "Huber": "identity",
+    **dict.fromkeys(["Quantile", "Expectile", "Huber"], "identity"),
     "LogCosh": "log_cosh",
     "Poisson": "poisson",
     "Tweedie": "exp",
     "Logloss": "logistic",
     "CrossEntropy": "cross_entropy",
-    "Focal": "sigmoid",
     "MultiClass": "softmax",
-    "MultiClassOneVsAll": "sigmoid",
     "MultiLogloss": "multilabel",
-    "MultiCrossEntropy": "sigmoid",
+    **dict.fromkeys(["Focal", "MultiClassOneVsAll", "MultiCrossEntropy"], "sigmoid"),
 }
 CLASSIFIERS = ("Logloss", "MultiClass", "MultiClassOneVsAll")  # losses whose labels are classes
 LABELS: dict[str, Any] = {"Integer": np.int64, "Float": np.float64, "Boolean": np.bool_, "String": np.str_}
@@ -42,11 +38,7 @@ MISSING_LEFT = {"AsIs": False, "AsFalse": True, "AsTrue": False}  # a condition 
 
 
 def of_object(model: Any) -> Booster:
-    """Read a fitted model of CatBoost.
-
-    model: catboost.CatBoost.
-    Returns Booster.
-    """
+    """Read a fitted model of CatBoost."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.json")
         model.save_model(str(path), format="json")
@@ -69,11 +61,7 @@ def of_file(raw: bytes) -> Booster:
 
 
 def of_document(found: Document) -> Booster:
-    """Read the document of a JSON file.
-
-    found: Document; as CatBoost 0.20 and later write it.
-    Returns Booster.
-    """
+    """Read the document of a JSON file, as CatBoost 0.20 and later write it."""
     own = _Columns(found.part("features_info"))
     n_columns = len(own.names)
     match found.items_of("scale_and_bias"):
@@ -90,17 +78,19 @@ def of_document(found: Document) -> Booster:
     n_outputs = max((k for _, k in grown), default=-1) + 1 or len(base)
     for tree, _ in grown:
         tree["value"] = float(scale) * tree["value"]
-    named = own.names != [str(j) for j in range(n_columns)] and own.names != [f"f{j}" for j in range(n_columns)]
+    loss = _loss(found)
+    if loss not in OBJECTIVES:
+        raise ModelFormatError(f"loss {loss!r} of CatBoost is not known here.")
     booster = Booster(
-        frozen(by_round(grown, n_outputs)),
+        frozen(grown, n_outputs),
         base=np.broadcast_to(base if len(base) in (1, n_outputs) else base[:1], (n_outputs,)),
         feature_names=own.names,
-        named=named,
+        named=own.names not in ([str(j) for j in range(n_columns)], [f"f{j}" for j in range(n_columns)]),
         params={},
-        categories={j: categories.dictionary() for j, categories in own.categories.items()},
-        **_objective(found),
+        categories=dictionaries(own.categories),
+        **described("catboost", loss, OBJECTIVES[loss]),
     )
-    return with_classes(booster, _classes(found))
+    return with_classes(booster, _classes(found, loss))
 
 
 class _Split(NamedTuple):
@@ -230,14 +220,6 @@ def _free(tree: Document, columns: _Columns) -> Nodes:
     return Nodes(left, right, column, threshold.astype(float), missing, value, np.zeros(len(rows)), cover, cover, sets)
 
 
-def _objective(found: Document) -> dict[str, Any]:
-    """The loss."""
-    name = _loss(found)
-    if name not in OBJECTIVES:
-        raise ModelFormatError(f"loss {name!r} of CatBoost is not known here.")
-    return described("catboost", name, OBJECTIVES[name])
-
-
 def _loss(found: Document) -> str:
     """The name of the loss, which is in a JSON string among the training parameters."""
     about = found.get("model_info")
@@ -248,11 +230,9 @@ def _loss(found: Document) -> str:
     return str(loss.get("type")) if isinstance(loss, dict) else "RMSE"
 
 
-def _classes(found: Document) -> NDArray[Any] | None:
+def _classes(found: Document, loss: str) -> NDArray[Any] | None:
     """The classes of a classifier, by the order of its scores."""
-    if _loss(found) not in CLASSIFIERS:
-        return None
-    about = found.part("model_info").get("class_params")
+    about = found.part("model_info").get("class_params") if loss in CLASSIFIERS else None
     if not isinstance(about, dict) or about.get("class_label_type") not in LABELS:
         return None
     names = Document(about).items_of("class_names")

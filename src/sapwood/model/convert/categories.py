@@ -3,7 +3,7 @@
 In: the numbers, and values where the library kept some. Out: a dictionary of ours, and codes into it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,20 +24,19 @@ class Categories:
         self.numbers = np.fromiter(sorted(set(numbers)), np.int64)
         if values is not None and len(self.numbers) and self.numbers[-1] >= len(values):
             raise ModelFormatError(f"category {self.numbers[-1]} has no value among {len(values)}.")
-        self.values = (
-            self.numbers.tolist() if values is None else [_plain(values[number]) for number in self.numbers.tolist()]
-        )
+        own = self.numbers.tolist()
+        self.values: tuple[Any, ...] = tuple(own if values is None else [_plain(values[number]) for number in own])
         if len(self.values) > MAX_BINS or len({type(value) for value in self.values}) > 1:
             raise ModelFormatError("a column has more than 65,534 categories, or both text and numbers.")
-
-    def dictionary(self) -> Dictionary:
-        """The values as a Dictionary."""
-        values: tuple[Any, ...] = tuple(self.values)  # all of one type
-        return Dictionary(values)
 
     def codes(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         """The codes of some of the numbers; numbers without training rows are ignored."""
         return np.flatnonzero(np.isin(self.numbers, numbers)).astype(np.int32)
+
+
+def dictionaries(columns: Mapping[int, Categories]) -> dict[int, Dictionary]:
+    """The values of every column of categories, as a `Booster` takes them."""
+    return {column: Dictionary(own.values) for column, own in columns.items()}
 
 
 def _plain(value: Any) -> str | int:

@@ -85,11 +85,7 @@ class Document(dict[str, Any]):
 
 
 def of_json(raw: bytes) -> Document:
-    """Read JSON.
-
-    raw: bytes; UTF-8.
-    Returns Document.
-    """
+    """Read JSON in UTF-8."""
     return _checked(parsed(raw))
 
 
@@ -108,11 +104,7 @@ def parsed(raw: bytes) -> Any:
 
 
 def of_ubjson(raw: bytes) -> Document:
-    """Read Universal Binary JSON, draft 12, with typed arrays.
-
-    raw: bytes; the whole file.
-    Returns Document.
-    """
+    """Read Universal Binary JSON, draft 12, with typed arrays."""
     try:
         found, end = _value(raw, raw[:1], 1, 0)
     except ModelFormatError:

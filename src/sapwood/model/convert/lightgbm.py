@@ -12,21 +12,18 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
-from sapwood.model.convert.categories import Categories
+from sapwood.model.convert.categories import Categories, dictionaries
 from sapwood.model.convert.document import parsed
-from sapwood.model.convert.nodes import Nodes, Terms, by_round, frozen
+from sapwood.model.convert.nodes import Nodes, Terms, frozen
 from sapwood.model.convert.objective import described, with_classes
 
 CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
 NOTHING, ZERO = 0, 1  # 2: NaN
 MAX_WORDS = 2**24  # words of bit sets in a tree
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
-    "regression": "squared_error",
-    "regression_l2": "squared_error",
+    **dict.fromkeys(["regression", "regression_l2"], "squared_error"),
     "regression_l1": "absolute_error",
-    "huber": "identity",
-    "fair": "identity",
-    "quantile": "identity",
+    **dict.fromkeys(["huber", "fair", "quantile", "lambdarank", "rank_xendcg", "custom"], "identity"),
     "mape": "mape",
     "poisson": "poisson",
     "gamma": "gamma",
@@ -36,18 +33,11 @@ OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "cross_entropy_lambda": lambda raw: np.log1p(np.exp(raw)),
     "multiclass": "softmax",
     "multiclassova": "sigmoid",
-    "lambdarank": "identity",
-    "rank_xendcg": "identity",
-    "custom": "identity",
 }
 
 
 def of_object(model: Any) -> Booster:
-    """Read a fitted estimator or Booster of LightGBM.
-
-    model: lightgbm.Booster or estimator.
-    Returns Booster: with the classes of a classifier.
-    """
+    """Read a fitted estimator, with the classes of a classifier, or a Booster of LightGBM."""
     live = getattr(model, "booster_", model)
     if not hasattr(live, "model_to_string"):
         raise ModelFormatError(f"the {type(model).__name__} is not fitted.")
@@ -55,11 +45,7 @@ def of_object(model: Any) -> Booster:
 
 
 def of_bytes(raw: bytes) -> Booster:
-    """Read a text file.
-
-    raw: bytes; UTF-8, as LightGBM 2.3 and later write it.
-    Returns Booster.
-    """
+    """Read a text file in UTF-8, as LightGBM 2.3 and later write it."""
     try:
         blocks = list(_blocks(raw.decode()))
     except UnicodeDecodeError as cause:
@@ -72,17 +58,16 @@ def of_bytes(raw: bytes) -> Booster:
     categories = _categories(head.get("feature_infos", "").split(), blocks[1:], _pandas(raw))
     trees = [_tree(block, n_columns, categories) for block in blocks[1:]]
     grown = [(nodes.trees()[0], k % n_outputs) for k, nodes in enumerate(trees)]
-    automatic = names == [f"Column_{j}" for j in range(n_columns)]
     params: dict[str, Any] = {"boosting": "forest"} if "average_output" in head else {}
     if _zeros_missing(blocks[1:]):
         params["zero_as_missing"] = True
     return Booster(
-        frozen(by_round(grown, n_outputs)),
+        frozen(grown, n_outputs),
         base=np.zeros(n_outputs),
         feature_names=names,
-        named=not automatic,
+        named=names != [f"Column_{j}" for j in range(n_columns)],
         params=params,
-        categories={j: own.dictionary() for j, own in categories.items()},
+        categories=dictionaries(categories),
         **_objective(head.get("objective", "custom")),
     )
 

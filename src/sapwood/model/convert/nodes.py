@@ -48,7 +48,7 @@ class Nodes:
         values = self.value.reshape(len(self.value), -1)[order]
         plain: dict[str, Any] = {name: np.asarray(array).astype(DTYPES[name]) for name, array in nodes.items()}
         if self.terms:
-            plain |= {"linear": self._linear(order)}
+            plain["linear"] = self._linear(order)
         return [{**plain, "value": np.where(leaf, values[:, k], 0.0)} for k in range(values.shape[1])]
 
     def _sets(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -96,15 +96,11 @@ def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.
     return order, np.concatenate(children)
 
 
-def frozen(grown: Sequence[tuple[Mapping[str, NDArray[Any]], int]]) -> Trees:
-    """Trees of ours, as `Trees.of` freezes them, from those of `Nodes.trees` and the output of each."""
-    return Trees.of(
-        [(tree, output) for tree, output in grown]
-    ).with_shared_sets()  # a level with one split shares its set
+def frozen(grown: Sequence[tuple[Mapping[str, Any], int]], n_outputs: int) -> Trees:
+    """Trees of ours from those of `Nodes.trees` and the output of each: one for each output in turn.
 
-
-def by_round(grown: list[tuple[dict[str, NDArray[Any]], int]], n_outputs: int) -> list[tuple[dict[str, Any], int]]:
-    """The trees with one for each output in turn, those of an output in the order they had."""
+    The trees of an output stay in their order.
+    """
     if n_outputs > max(1, len(grown)):
         raise ModelFormatError(f"{len(grown)} trees are too few for {n_outputs} outputs.")
     by_output: list[list[Any]] = [[] for _ in range(n_outputs)]
@@ -114,17 +110,15 @@ def by_round(grown: list[tuple[dict[str, NDArray[Any]], int]], n_outputs: int) -
         by_output[output].append((tree, output))
     if len({len(own) for own in by_output}) > 1:
         raise ModelFormatError("the outputs of the model have different numbers of trees.")
-    return [pair for one_round in zip(*by_output, strict=True) for pair in one_round]
+    rounds = zip(*by_output, strict=True)
+    return Trees.of([pair for one_round in rounds for pair in one_round]).with_shared_sets()  # levels share a set
 
 
 def rounded_up_to(limit: Floats) -> Floats:
     """The largest float64 that rounds to a float32 of at most the limit.
 
     ``float32(x) <= limit`` holds exactly where ``x <= rounded_up_to(limit)``, so a library that compares in single
-    precision is followed to the last bit whatever it is given.
-
-    limit: (n,) float64.
-    Returns (n,) float64: the midpoint to the next float32, which belongs below where the rounding to even says so.
+    precision is followed to the last bit. It is the midpoint to the next float32, or just below it if that rounds up.
     """
     limit = np.asarray(limit, np.float64)
     with np.errstate(over="ignore"):

@@ -3,7 +3,7 @@
 In: the peer's objective, and ours or a link for it. Out: the fields of a `Booster` that say so.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +13,17 @@ from sapwood.device import host
 from sapwood.model.booster import CUSTOM, Booster
 
 
-def described(
-    library: str, objective: str, ours: str | Callable[..., Any], fields: Mapping[str, float] | None = None
-) -> dict[str, Any]:
-    """Name an objective.
+def described(library: str, objective: str, ours: str | Callable[..., Any]) -> dict[str, Any]:
+    """The ``objective``, ``fields``, ``link`` and ``transform`` of a booster.
 
     library, objective: str; whose it is, and its name there: the booster's where we have none of our own for it.
-    ours: str or callable; an objective of ours, else the name of a link, else the function from raw scores to
-      predictions.
-    fields: mapping, optional; the fields of an objective of ours.
-    Returns dict: ``objective``, ``fields``, ``link`` and ``transform``.
+    ours: str or callable; an objective of ours, the name of a link, or the function from raw scores to predictions.
     """
     known = host.objectives()
     if not isinstance(ours, str):
         return {"objective": f"{library}:{objective}", "fields": {}, "link": CUSTOM, "transform": ours}
     if ours in known:
-        return {"objective": ours, "fields": dict(fields or {}), "link": known[ours]["link"]}
+        return {"objective": ours, "fields": {}, "link": known[ours]["link"]}
     return {"objective": f"{library}:{objective}", "fields": {}, "link": ours}
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
-from sapwood.model.convert.categories import Categories
+from sapwood.model.convert.categories import Categories, dictionaries
 from sapwood.model.convert.nodes import Nodes, frozen, rounded_up_to
-from sapwood.model.convert.objective import described
+from sapwood.model.convert.objective import described, with_classes
 
 LINKS = {  # the class of a loss -> ours, or the link
     "HalfSquaredError": "squared_error",
@@ -30,42 +30,35 @@ TREES = ("DecisionTree", "ExtraTree")
 
 
 def of_object(model: Any) -> Booster:
-    """Read a fitted estimator.
-
-    model: HistGradientBoosting*, GradientBoosting*, RandomForest*, ExtraTrees*, DecisionTree* or ExtraTree*; fitted.
-    Returns Booster: with the classes of a classifier.
-    """
+    """Read a fitted estimator, with the classes of a classifier."""
     name = type(model).__name__
+    kind = name.removesuffix("Classifier").removesuffix("Regressor")
     if not hasattr(model, "n_features_in_"):
         raise ModelFormatError(f"the {name} is not fitted.")
     if name.startswith("HistGradientBoosting"):
         return _histogram(model)
     if name.startswith("GradientBoosting"):
         return _friedman(model)
-    if name.removesuffix("Classifier").removesuffix("Regressor") in FORESTS:
+    if kind in FORESTS:
         return _average(model, model.estimators_)
-    if name.removesuffix("Classifier").removesuffix("Regressor") in TREES:
+    if kind in TREES:
         return _average(model, [model])
     raise ModelFormatError(f"a {name} of scikit-learn is not read; only gradient boostings, forests and trees are.")
 
 
-def _names(model: Any) -> dict[str, Any]:
+def _booster(model: Any, grown: list[tuple[dict[str, Any], int]], base: NDArray[np.float64], **more: Any) -> Booster:
+    """A booster with the names and the classes of an estimator."""
     names = getattr(model, "feature_names_in_", None)
     columns = [f"f{j}" for j in range(model.n_features_in_)] if names is None else [str(name) for name in names]
-    return {"feature_names": columns, "named": names is not None}
-
-
-def _classes(model: Any, n_outputs: int) -> NDArray[Any] | None:
-    """The classes of a classifier; a single output is the score of the second class."""
-    classes = getattr(model, "classes_", None)
-    return None if classes is None or len(classes) != max(n_outputs, 2) else np.asarray(classes)
+    trees = frozen(grown, len(base))
+    booster = Booster(trees, base=base, feature_names=columns, named=names is not None, **({"params": {}} | more))
+    return with_classes(booster, getattr(model, "classes_", None))
 
 
 def _histogram(model: Any) -> Booster:
     """HistGradientBoosting: thresholds and sums in float64."""
     place, categories = _encoded(model)
     base = np.atleast_1d(np.asarray(model._baseline_prediction, np.float64).ravel())
-    n_outputs = len(base)
     grown = []
     for together in model._predictors:
         for output, predictor in enumerate(together):
@@ -91,10 +84,7 @@ def _histogram(model: Any) -> Booster:
                 sets=sets,
             )
             grown.append((nodes.trees()[0], output))
-    return Booster(
-        frozen(grown), base=base, params={}, classes=_classes(model, n_outputs),
-        categories={j: own.dictionary() for j, own in categories.items()}, **_names(model), **_loss(model),
-    )  # fmt: skip
+    return _booster(model, grown, base, categories=dictionaries(categories), **_loss(model))
 
 
 def _encoded(model: Any) -> tuple[NDArray[np.int64], dict[int, Categories]]:
@@ -120,22 +110,16 @@ def _loss(model: Any) -> dict[str, Any]:
 
 def _friedman(model: Any) -> Booster:
     """GradientBoosting: single-precision tables, float64 sums, shrinkage outside of the trees."""
-    n_outputs = model.estimators_.shape[1]
-    one = np.zeros((1, model.n_features_in_), np.float32)
-    raw = model._raw_predict_init(one)
+    base = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0].astype(np.float64)
     if model.init is not None and model.init != "zero":
         raise ModelFormatError("the model starts from another model (init), which is not read.")
-    grown = [
-        (_single(own.tree_).trees()[0] | {}, output)
-        for together in model.estimators_
-        for output, own in enumerate(together)
-    ]
-    for tree, _ in grown:
-        tree["value"] = model.learning_rate * tree["value"]
-    return Booster(
-        frozen(grown), base=raw[0].astype(np.float64), params={}, classes=_classes(model, n_outputs),
-        **_names(model), **_loss(model),
-    )  # fmt: skip
+    grown = []
+    for together in model.estimators_:
+        for output, own in enumerate(together):
+            tree = _single(own.tree_).trees()[0]
+            tree["value"] = model.learning_rate * tree["value"]
+            grown.append((tree, output))
+    return _booster(model, grown, base, **_loss(model))
 
 
 def _single(tree: Any, value: NDArray[np.float64] | None = None) -> Nodes:
@@ -173,13 +157,5 @@ def _average(model: Any, members: list[Any]) -> Booster:
             value = value[:, 1:]
         parts = _single(member.tree_, value.astype(np.float64)).trees()
         grown += [(tree, output) for output, tree in enumerate(parts)]
-    n_outputs = len(parts)
-    kind = "share of a class" if classes is not None else "mean"
-    return Booster(
-        frozen(grown),
-        base=np.zeros(n_outputs),
-        params={"boosting": "forest"},
-        classes=_classes(model, n_outputs),
-        **_names(model),
-        **described("sklearn", kind, "identity"),
-    )
+    about = described("sklearn", "mean" if classes is None else "share of a class", "identity")
+    return _booster(model, grown, np.zeros(len(parts)), params={"boosting": "forest"}, **about)

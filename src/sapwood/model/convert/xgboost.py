@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sapwood.data.categories import MAX_BINS
 from sapwood.errors import ModelFormatError
 from sapwood.model.booster import Booster
-from sapwood.model.convert.categories import Categories
+from sapwood.model.convert.categories import Categories, dictionaries
 from sapwood.model.convert.document import Document, of_ubjson
-from sapwood.model.convert.nodes import Nodes, below, by_round, frozen
+from sapwood.model.convert.nodes import Nodes, below, frozen
 from sapwood.model.convert.objective import described, with_classes
 
 # objective -> ours, or a link where there is none of ours
@@ -25,24 +25,18 @@ OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "reg:squarederror": "squared_error",
     "reg:linear": "squared_error",
     "reg:absoluteerror": "absolute_error",
-    "reg:squaredlogerror": "identity",
-    "reg:pseudohubererror": "identity",
-    "reg:quantileerror": "identity",
-    "reg:expectileerror": "identity",
+    **dict.fromkeys(["reg:squaredlogerror", "reg:pseudohubererror"], "identity"),
+    **dict.fromkeys(["reg:quantileerror", "reg:expectileerror"], "identity"),
     "reg:logistic": "cross_entropy",
     "binary:logistic": "logistic",
     "binary:logitraw": "identity",
     "binary:hinge": "step",
     "count:poisson": "poisson",
     "reg:gamma": "gamma",
-    "reg:tweedie": "exp",
-    "survival:cox": "exp",
-    "survival:aft": "exp",
+    **dict.fromkeys(["reg:tweedie", "survival:cox", "survival:aft"], "exp"),
     "multi:softmax": "softmax",
     "multi:softprob": "softmax",
-    "rank:pairwise": "identity",
-    "rank:ndcg": "identity",
-    "rank:map": "identity",
+    **dict.fromkeys(["rank:pairwise", "rank:ndcg", "rank:map"], "identity"),
 }
 MAX_COLUMNS = 2**22  # each gets a name, and a small file can claim any number
 LOGITS = ("reg:logistic", "binary:logistic")
@@ -50,37 +44,25 @@ LOGS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:a
 
 
 def of_object(model: Any) -> Booster:
-    """Read a fitted estimator or Booster of XGBoost.
-
-    model: xgboost.Booster or estimator.
-    Returns Booster: with the classes of a classifier.
-    """
+    """Read a fitted estimator, with the classes of a classifier, or a Booster of XGBoost."""
     if not hasattr(model, "get_booster"):
-        return of_bytes(bytes(model.save_raw("ubj")))
+        return of_document(of_ubjson(bytes(model.save_raw("ubj"))))
     if not model.__sklearn_is_fitted__():
         raise ModelFormatError(f"the {type(model).__name__} is not fitted.")
     if not math.isnan(model.missing):
         raise ModelFormatError(
             f"missing={model.missing} of the estimator is not read; train with NaN for missing values."
         )
-    whole = of_bytes(bytes(model.get_booster().save_raw("ubj")))
+    whole = of_object(model.get_booster())
     if whole.n_outputs == 1 or whole.link == "softmax":  # else one score for each of several labels
         whole = with_classes(whole, getattr(model, "classes_", None))
     return _up_to_best(whole, getattr(model, "best_iteration", None))
 
 
-def of_bytes(raw: bytes) -> Booster:
-    """Read a UBJSON file."""
-    return of_document(of_ubjson(raw))
-
-
 def of_document(found: Document) -> Booster:
-    """Read the document that both kinds of file hold.
+    """Read the document that both kinds of file hold, as XGBoost 1.6 and later write it.
 
     A file that an estimator wrote is read as the estimator would read it: without the rounds after the best one.
-
-    found: Document; as XGBoost 1.6 and later write it.
-    Returns Booster.
     """
     whole = _whole(found)
     said = Document(found.part("learner").get("attributes") or {})
@@ -131,7 +113,6 @@ def _whole(found: Document) -> Booster:
                 tree["value"] = (tree["value"].astype(np.float32) * drop[k]).astype(np.float64)
             grown.append((tree, output))
     n_parallel = max(1, model.part("gbtree_model_param").count("num_parallel_tree"))
-    grown = by_round(grown, n_outputs)
     names = [str(name) for name in learner.items_of("feature_names")] if learner.get("feature_names") else None
     if names is not None and len(names) != n_columns:
         raise ModelFormatError(f"{len(names)} names for {n_columns} columns.")
@@ -139,12 +120,12 @@ def _whole(found: Document) -> Booster:
     if objective == "reg:quantileerror" and n_outputs > 1 and found.items_of("version")[:2] >= [3, 3]:
         ours = _uncrossed  # older versions let them cross
     return Booster(
-        frozen(grown),
+        frozen(grown, n_outputs),
         base=_base(param, objective, n_outputs),
         feature_names=names or [f"f{j}" for j in range(n_columns)],
         named=names is not None,
         params={"n_parallel_trees": n_parallel},
-        categories={j: own.dictionary() for j, own in categories.items()},
+        categories=dictionaries(categories),
         **described("xgboost", objective, ours),
     )
 
@@ -212,19 +193,16 @@ def _tree(tree: Document, n_columns: int, categories: dict[int, Categories]) -> 
     leaf = left < 0
     condition = tree.array("split_conditions", np.float32)
     column = tree.array("split_indices", np.int64)
-    arrays: dict[str, Any] = {
-        "missing_left": tree.array("default_left", np.int64),
-        "gain": tree.array("loss_changes", np.float32).astype(np.float64)
-        / 2.0,  # XGBoost's gain is twice the reduction of the loss
-        "cover": tree.array("sum_hessian", np.float32).astype(np.float64),
-    }
+    missing_left = tree.array("default_left", np.int64)
+    twice = tree.array("loss_changes", np.float32).astype(np.float64)  # the reduction of the loss
+    cover = np.maximum(tree.array("sum_hessian", np.float32).astype(np.float64), 0.0)
     width = tree.part("tree_param").count("size_leaf_vector") if "size_leaf_vector" in tree.part("tree_param") else 1
     if width > 1:
         weights = tree.array("leaf_weights" if "leaf_weights" in tree else "base_weights", np.float32)
         value = _vectors(weights, left, right, width)
     else:
         value = condition.astype(np.float64)
-    sizes = {len(array) for array in (right, condition, column, value, *arrays.values())}
+    sizes = {len(array) for array in (right, condition, column, value, missing_left, twice, cover)}
     if sizes != {n}:
         raise ModelFormatError(f"a tree has {n} nodes, but arrays of {sorted(sizes)} of them.")
     if np.any(~leaf & ((column < 0) | (column >= n_columns))):
@@ -234,17 +212,17 @@ def _tree(tree: Document, n_columns: int, categories: dict[int, Categories]) -> 
     of_set = np.isin(np.arange(n), list(sets)) & ~leaf
     if "split_type" in tree and np.any((tree.array("split_type", np.int64)[~leaf] == 1) != of_set[~leaf]):
         raise ModelFormatError("a tree has category splits without a set.")
-    arrays["cover"] = np.maximum(arrays["cover"], 0.0)
-    arrays["missing_left"] = np.where(of_set, 1 - arrays["missing_left"], arrays["missing_left"])
     return Nodes(
         left=np.where(of_set, right, left),
         right=np.where(of_set, left, right),
         column=column,
         threshold=np.where(leaf | of_set, 0.0, below(condition)),
+        missing_left=np.where(of_set, 1 - missing_left, missing_left),
         value=value,
-        count=arrays["cover"],  # XGBoost counts no rows
+        gain=twice / 2.0,
+        cover=cover,
+        count=cover,  # XGBoost counts no rows
         sets=sets,
-        **arrays,
     )
 
 
