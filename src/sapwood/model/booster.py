@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import ingest
+from sapwood.data import container, ingest
 from sapwood.data.categories import Dictionary, known
 from sapwood.data.sparse import no_zeros
 from sapwood.device import Device, Explainer, Forest, get, host
@@ -221,7 +221,8 @@ class Booster:
         columns = self._whole(self._read(X, by_rows=True, min_rows=0), n_threads)
         first, last = self._trees_of(rounds)
         if self.averaged:
-            total = self._forest.predict(columns.table, first, last, True, self._zeros(columns.n_rows), n_threads)
+            zeros = np.zeros((columns.n_rows, self.n_outputs))
+            total = self._forest.predict(columns.table, first, last, True, zeros, n_threads)
             scores = self._mean(total, last - first, self._start(init_score, columns.n_rows))
             return scores if raw else self._link(n_threads)(scores)
         start = None if init_score is None else self._start(init_score, columns.n_rows)
@@ -244,12 +245,7 @@ class Booster:
         return self._forest.leaves(columns.table, *self._trees_of(rounds), threads(n_jobs))
 
     def staged_predict(
-        self,
-        X: Any,
-        *,
-        raw: bool = False,
-        init_score: Any = None,
-        n_jobs: int | None = None,
+        self, X: Any, *, raw: bool = False, init_score: Any = None, n_jobs: int | None = None
     ) -> Iterator[Floats]:
         """Predict after the first round, the second, and so on; each round is computed once.
 
@@ -263,8 +259,8 @@ class Booster:
         (n_rows,) or (n_rows, n_outputs) float64
             The same bits as ``predict(X, rounds=1)``, ``predict(X, rounds=2)``, ...
         """
-        columns = self._read(X, by_rows=True, min_rows=0)  # here, not in the generator: bad input raises at the call
-        columns = self._whole(columns)
+        # Here, not in the generator, so that bad input raises at the call.
+        columns = self._whole(self._read(X, by_rows=True, min_rows=0))
         start = self._start(init_score, columns.n_rows)
         n_threads = threads(n_jobs)
         link = np.copy if raw else self._link(n_threads)
@@ -276,7 +272,7 @@ class Booster:
                 scores = shaped.reshape(-1, self.n_outputs)
                 yield link(self._mean(shaped, last, start) if self.averaged else shaped)
 
-        return stages(self._zeros(columns.n_rows) if self.averaged else start)
+        return stages(np.zeros_like(start) if self.averaged else start)
 
     def with_link(self, transform: Link) -> "Booster":
         """Give a model with a custom link the function back that its file could not hold.
@@ -321,9 +317,7 @@ class Booster:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file: whole or not at all, leaving what was there before if anything fails."""
-        from sapwood.model import io
-
-        io.save(self, path)
+        container.write(path, self.to_bytes())
 
     def export(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write the model for other software; docs/convert.md says what each format can hold.
@@ -348,6 +342,11 @@ class Booster:
     def _per_round(self) -> int:
         """Trees of a round, those of all outputs."""
         return self.n_outputs * self.n_parallel_trees
+
+    @property
+    def _divisor(self) -> int:
+        """What the sum over all trees is divided by: more than 1 in a forest alone."""
+        return max(1, self.n_rounds) if self.averaged else 1
 
     @cached_property
     def _direct(self) -> bool:
@@ -407,13 +406,8 @@ class Booster:
         if isinstance(X, ingest.Columns):  # read before
             return X
         names = self.feature_names if self.named else None
-        columns = ingest.read(
-            X,
-            min_rows=min_rows,
-            categorical=known(self.categories, names),
-            by_rows=by_rows,
-            zero_as_missing=self.zero_as_missing,
-        )
+        categorical, zeros = known(self.categories, names), self.zero_as_missing
+        columns = ingest.read(X, min_rows=min_rows, categorical=categorical, by_rows=by_rows, zero_as_missing=zeros)
         return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
 
     def _whole(self, columns: ingest.Columns, n_threads: int = 1) -> ingest.Columns:
@@ -432,10 +426,6 @@ class Booster:
         if not 0 <= first <= last <= self.n_rounds:
             raise ParameterError(f"rounds={rounds!r} is out of range; the model has {self.n_rounds} rounds.")
         return first * self._per_round, last * self._per_round
-
-    def _zeros(self, n_rows: int) -> Floats:
-        """Sums before the first tree of a forest, (n_rows, n_outputs)."""
-        return np.zeros((n_rows, self.n_outputs))
 
     def _mean(self, total: Floats, n_trees: int, start: Floats) -> Floats:
         """Scores of a forest from the sum of its trees, in the shape of the sum."""

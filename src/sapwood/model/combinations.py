@@ -7,7 +7,7 @@ most a threshold, above it, and missing. The states of a row make one key; its r
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import Any, ClassVar, Protocol
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sapwood.data.categories import MAX_BINS, Dictionary
 from sapwood.data.ingest import Columns
 from sapwood.device import host
-from sapwood.model.validate import check_types, require
+from sapwood.model.validate import check_types, freeze, require
 
 Source = tuple[int, float]  # a column, and the threshold where it is one of numbers; 0 where it is one of categories
 Keys = NDArray[np.int64]
@@ -35,19 +35,9 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 
 def join(states: Sequence[NDArray[Any]], sizes: Sequence[int]) -> Keys:
-    """One number for the states of each row; those of the first source count most.
+    """One number for the states of each row, (n_rows); those of the first source count most.
 
-    Parameters
-    ----------
-    states : sequence of (n_rows) int
-        State of every source, from 0; negative for an unseen category.
-    sizes : sequence of int
-        How many states each source has.
-
-    Returns
-    -------
-    (n_rows) int64
-        -1 for an unseen category.
+    The states of a source, (n_rows), are 0 .. size - 1; for an unseen category they are negative, and the number is -1.
     """
     key = np.zeros(len(states[0]), np.int64)
     for state, size in zip(states, sizes, strict=True):
@@ -80,10 +70,7 @@ class Combinations:
     combination_key: NDArray[np.int64]  # of all, rising within each
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.array(getattr(self, field.name), order="C")
-            array.flags.writeable = False
-            object.__setattr__(self, field.name, array)
+        freeze(self, DTYPES)
 
     def __len__(self) -> int:
         return max(0, len(self.combination_offset) - 1)
@@ -141,13 +128,7 @@ class Combinations:
         return shares
 
     def added(self, columns: Columns, categories: Mapping[int, Dictionary], n_threads: int = 1) -> Columns:
-        """A table with the columns of all combinations; the same where there are none.
-
-        columns: Columns; categories as codes; unseen categories and missing values have different codes.
-        categories: mapping of int to Dictionary; of the columns that have any.
-        n_threads: int; threads.
-        Returns Columns.
-        """
+        """A table of codes and numbers with the columns of all combinations; the same where there are none."""
         if not len(self):
             return columns
         table = columns.dense().as_columns()
@@ -158,18 +139,11 @@ class Combinations:
         return replace(columns, table=[*table, *new], n_columns=columns.n_columns + len(new))
 
     def validate(self, n_columns: int, categories: Mapping[int, Dictionary]) -> None:
-        """Check that the arrays are combinations, whatever wrote them.
-
-        n_columns: int; columns of the table.
-        categories: mapping of int to Dictionary; of those that have any.
-        Raises ModelFormatError: At the first rule that does not hold.
-        """
+        """Check that the arrays are combinations of the columns of a table, whatever wrote them."""
         check_types(self, DTYPES)
         column, threshold = self.combination_column, self.combination_threshold
-        for offset, end in (
-            (self.combination_offset, len(column)),
-            (self.combination_key_offset, len(self.combination_key)),
-        ):
+        ends = (self.combination_offset, len(column)), (self.combination_key_offset, len(self.combination_key))
+        for offset, end in ends:
             fits = len(offset) == len(self.combination_offset) > 0 and offset[0] == 0 and offset[-1] == end
             require(fits, "offsets of combinations go from 0 to the end")
             require(offset[1:] > offset[:-1], "offsets of combinations rise strictly")
@@ -208,9 +182,8 @@ class Labels:
     def label(self, code: int, write: Callable[[Any], str] = str) -> str:
         """The text for a code: ``('Bern', > 42.5)``."""
         words, key = [], int(self.known[code])
-        for (column, threshold), size in zip(
-            reversed(self.sources), reversed(sizes_of(self.sources, self.categories)), strict=True
-        ):
+        states = list(zip(self.sources, sizes_of(self.sources, self.categories), strict=True))
+        for (column, threshold), size in reversed(states):
             key, state = divmod(key, size)
             if state == size - 1:
                 words.append("missing")

@@ -31,9 +31,7 @@ class Verdict:
 
     holds: bool | None  # None: neither proven nor refuted
     why: str
-    rows: NDArray[Any] | None = (
-        None  # (2, n_columns) a counter-example: they differ in one column and their scores have the wrong order
-    )
+    rows: NDArray[Any] | None = None  # (2, n_columns) they differ in one column, and their scores have the wrong order
 
     def __bool__(self) -> bool:
         return self.holds is True

@@ -48,17 +48,7 @@ CLASS_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def encode(booster: Booster) -> bytes:
-    """Return the content of a model file.
-
-    Parameters
-    ----------
-    booster : Booster
-
-    Returns
-    -------
-    bytes
-        The same for the same model, on every machine and in every process.
-    """
+    """The content of a model file: the same bytes for the same model, on every machine and in every process."""
     fields = {name: getattr(booster, name) for name in FIELDS}
     fields |= {name: dict(fields[name]) for name in ("fields", "params")}
     if booster.classes is not None:
@@ -74,25 +64,9 @@ def encode(booster: Booster) -> bytes:
 
 
 def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link | None = None) -> Booster:
-    """Make a booster of the content of a model file.
+    """Make a booster of the content of a model file; the file does not hold `history` and `transform`.
 
-    Parameters
-    ----------
-    raw : bytes
-        What `encode` returned, or anything else.
-    history : mapping, optional
-        Metrics by round, which the file does not hold.
-    transform : callable, optional
-        The link of a custom objective, which it does not hold either.
-
-    Returns
-    -------
-    Booster
-
-    Raises
-    ------
-    ModelFormatError
-        If a byte has changed, or the content does not describe a model in every detail.
+    ModelFormatError is raised if a byte has changed, or the content does not describe a model in every detail.
     """
     arrays, fields = container.unpack(raw, KIND, VERSION, ModelFormatError)
     if set(fields) != set(FIELDS):
@@ -119,18 +93,6 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
     return Booster(
         trees, base=base, categories=known, combinations=joined, history=history or {}, transform=transform, **fields
     )
-
-
-def save(booster: Booster, path: str | os.PathLike[str]) -> None:
-    """Write a model file: whole or not at all, leaving what was there before if anything fails.
-
-    Parameters
-    ----------
-    booster : Booster
-    path : str or path-like
-        The folder must exist.
-    """
-    container.write(path, encode(booster))
 
 
 def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Any) -> Booster:

@@ -4,13 +4,13 @@ In: terms of grown trees, or arrays from a file. Out: read-only arrays over the 
 """
 
 from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.model.validate import check_types, require
+from sapwood.model.validate import check_types, freeze, require
 
 if TYPE_CHECKING:
     from sapwood.device import Terms
@@ -39,12 +39,7 @@ class Linear:
     linear_coef: NDArray[np.float64]  # (n_terms)
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.asarray(getattr(self, field.name), order="C")
-            if array.flags.writeable:
-                array = array.copy()
-                array.flags.writeable = False
-            object.__setattr__(self, field.name, array)
+        freeze(self, DTYPES)
 
     @property
     def terms(self) -> "Terms":
@@ -73,13 +68,7 @@ class Linear:
         return replace(self, linear_coef=np.repeat(factor, np.diff(self.linear_offset)) * self.linear_coef)
 
     def validate(self, leaf: NDArray[np.bool_], n_columns: int, categories: Sequence[int] = ()) -> None:
-        """Check that the arrays are terms, whatever wrote them.
-
-        leaf: (n_nodes) bool; which nodes are leaves: only they have terms.
-        n_columns: int; columns of the table that is read.
-        categories: sequence of int; those of categories, which have no coefficients.
-        Raises ModelFormatError: At the first rule that does not hold.
-        """
+        """Check that the arrays are terms, whatever wrote them; leaves alone have terms, and categories are in none."""
         check_types(self, DTYPES)
         offset, column, coef = self.terms
         rises = len(offset) == len(leaf) + 1 and offset[0] == 0 and bool((offset[1:] >= offset[:-1]).all())
@@ -91,8 +80,7 @@ class Linear:
         require((column == -1) == first, "the first term of a leaf, and only that, is its constant")
         require((column >= -1) & (column < n_columns), f"columns are below {n_columns}")
         require(not np.isin(column, categories).any(), "columns of categories have no coefficient")
-        rising = np.diff(column) > 0
-        require(rising | first[1:], "the columns of a leaf rise")
+        require((np.diff(column) > 0) | first[1:], "the columns of a leaf rise")
         require(bool(np.isfinite(coef).all()), "every coefficient is finite")
 
 

@@ -18,13 +18,10 @@ DTYPES = {"set_offset": np.int64, "set_code": np.int32, "set_bits_offset": np.in
 
 
 def encode(offset: NDArray[np.int64], code: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
-    """Sets as arrays of a file.
+    """Sets, as `Trees` has them, as arrays of a file: ``set_offset`` and ``set_code``.
 
-    offset: (n_sets + 1) int64; first code of each set, and the end.
-    code: (n_codes) int32; of all sets, rising within each.
-    Returns dict of str to ndarray: ``set_offset`` and ``set_code``; where some sets are bits, these have no codes
-      there, and ``set_bits_offset``, (n_sets + 1) int64, says which bytes of ``set_bits`` are theirs: the lowest bit of
-      the first is that of code 0.
+    Where some sets are bits, these have no codes there, and ``set_bits_offset``, (n_sets + 1) int64, says which bytes
+    of ``set_bits`` are theirs: the lowest bit of the first is that of code 0.
     """
     sets = [code[first:last] for first, last in pairwise(offset.tolist())]
     dense = [len(one) > MAX_LISTED and one[-1] < 32 * len(one) for one in sets]
@@ -42,11 +39,7 @@ def encode(offset: NDArray[np.int64], code: NDArray[np.int32]) -> dict[str, NDAr
 
 
 def decode(arrays: MutableMapping[str, NDArray[Any]]) -> None:
-    """Put all codes into the lists of the arrays of a file, in place of bits if it has any.
-
-    arrays: mapping of str to ndarray; those that `encode` gave among them.
-    Raises ModelFormatError: If they are not sets.
-    """
+    """Put all codes into the lists of the arrays of a file, in place of bits if it has any."""
     if not {"set_bits", "set_bits_offset"} & arrays.keys():
         return
     for name, dtype in DTYPES.items():
@@ -58,12 +51,10 @@ def decode(arrays: MutableMapping[str, NDArray[Any]]) -> None:
         require(fits and bool((ends[1:] >= ends[:-1]).all()), "offsets of sets rise from 0 to the end")
     require((offset[1:] == offset[:-1]) | (place[1:] == place[:-1]), "a set has codes or bits")
     spans = zip(pairwise(offset.tolist()), pairwise(place.tolist()), strict=True)
-    sets = [_codes(packed[a:b]) if a < b else code[first:last] for (first, last), (a, b) in spans]
+    sets = [
+        np.flatnonzero(np.unpackbits(packed[a:b], bitorder="little")).astype(np.int32) if a < b else code[first:last]
+        for (first, last), (a, b) in spans
+    ]
     arrays["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
     arrays["set_code"] = np.concatenate([code[:0], *sets])
     arrays["set_code"].flags.writeable = False  # read-only, so that Trees does not copy it
-
-
-def _codes(packed: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """The codes whose bits are set."""
-    return np.flatnonzero(np.unpackbits(packed, bitorder="little")).astype(np.int32)

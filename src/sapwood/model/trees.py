@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ModelFormatError
 from sapwood.model.linear import Linear
-from sapwood.model.validate import check_types, require
+from sapwood.model.validate import check_types, freeze, require
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "offset": np.dtype(np.int64),
@@ -61,9 +61,7 @@ class Trees:
     gain: NDArray[np.float64]  # 0 in leaves
     cover: NDArray[np.float64]  # sum of hessians
     count: NDArray[np.float64]  # sum of weights
-    set: NDArray[np.int32] = field(
-        default_factory=lambda: np.empty(0, np.int32)
-    )  # index of the set of codes that go left, or -1
+    set: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # index of the set that goes left
     set_offset: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))  # (n_sets + 1)
     set_code: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # of all sets
     linear: Linear | None = None  # the terms of linear leaves, where there are any
@@ -71,12 +69,7 @@ class Trees:
     def __post_init__(self) -> None:
         if not len(self.set):  # not given: no split by a set
             object.__setattr__(self, "set", np.full(len(self.column), -1, np.int32))
-        for name in DTYPES:
-            array = np.asarray(getattr(self, name), order="C")
-            if array.flags.writeable:  # copied: the caller may write to its array
-                array = array.copy()
-                array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        freeze(self, DTYPES)
 
     @property
     def structure(self) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:
@@ -96,11 +89,7 @@ class Trees:
 
     @classmethod
     def of(cls, grown: Sequence[tuple[Mapping[str, Any], int]]) -> "Trees":
-        """Freeze grown trees.
-
-        grown: sequence of (tree, output); trees of the core, in the order they were grown, and the score each adds to.
-        Returns Trees.
-        """
+        """Freeze trees of the core, in the order they were grown, each with the output that it adds to."""
         parts: list[dict[str, Any]] = [dict(tree) for tree, _ in grown]
         sizes = [len(part["column"]) for part in parts]
         nodes = {name: _joined([part[name] for part in parts], name) for name in OF_NODES if name not in SETS}
@@ -174,11 +163,7 @@ class Trees:
     def validate(self, n_columns: int, n_outputs: int, n_bins: Mapping[int, int] = MappingProxyType({})) -> None:
         """Check that the arrays are trees, whatever wrote them, in time linear in their size.
 
-        n_columns: int; columns of the table the trees read.
-        n_outputs: int; scores of a row; a round has one tree for each, in order.
-        n_bins: mapping of int to int; bins of the columns of categories, which are split by sets of codes, and no
-          others are.
-        Raises ModelFormatError: At the first rule that does not hold.
+        n_bins: mapping of int to int; bins of the columns of categories, which alone are split by sets of codes.
         """
         check_types(self, DTYPES)
         for name in OF_NODES:
@@ -229,9 +214,8 @@ class Trees:
     def _validate_sets(self, n_columns: int, n_bins: Mapping[int, int]) -> None:
         """Columns of categories, and only they, are split by sets, of codes that they have."""
         offset, code, by_set = self.set_offset, self.set_code, self.set >= 0
-        require(
-            len(offset) > 0 and offset[0] == 0 and offset[-1] == len(code), "offsets of sets go from 0 to the codes"
-        )
+        whole = len(offset) > 0 and offset[0] == 0 and offset[-1] == len(code)
+        require(whole, "offsets of sets go from 0 to the codes")
         require(offset[1:] >= offset[:-1], "offsets of sets do not fall")
         require((self.set >= -1) & (self.set < len(offset) - 1), f"sets are below {len(offset) - 1}")
         begins = np.zeros(len(code) + 1, bool)
@@ -254,15 +238,11 @@ def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:
 
 def _joined_sets(parts: Sequence[tuple[NDArray[Any], ...]]) -> dict[str, NDArray[Any]]:
     """The sets of several parts, each (set, set_offset, set_code), counted over all of them."""
-    sets, offsets, n_sets, n_codes = [], [], 0, 0
-    for index, offset, _ in parts:
-        sets.append(np.where(index < 0, -1, index + n_sets))
-        offsets.append(offset[:-1] + n_codes)
-        n_sets, n_codes = n_sets + len(offset) - 1, n_codes + offset[-1]
-    codes = _joined([part[2] for part in parts], "set_code")
-    end = np.array([n_codes], DTYPES["set_offset"])
-    return {
-        "set": _joined([one.astype(DTYPES["set"]) for one in sets], "set"),
-        "set_offset": _joined([*offsets, end], "set_offset"),
-        "set_code": codes,
-    }
+    sets, sizes, codes, n_sets = [], [np.zeros(1, np.int64)], [], 0
+    for index, offset, code in parts:
+        sets.append(np.where(index < 0, index, index + n_sets))
+        sizes.append(np.diff(offset))
+        codes.append(code)
+        n_sets += len(offset) - 1
+    ends = np.cumsum(np.concatenate(sizes), dtype=DTYPES["set_offset"])
+    return {"set": _joined(sets, "set"), "set_offset": ends, "set_code": _joined(codes, "set_code")}

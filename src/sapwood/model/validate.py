@@ -3,7 +3,7 @@
 In: arrays and the rules they must satisfy. Out: nothing, or a ModelFormatError that names the rule and the position.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,16 @@ def require(holds: NDArray[np.bool_] | bool, rule: str) -> None:
     if not np.all(holds):
         where = f", first at position {np.argmin(holds)}" if np.ndim(holds) else ""
         raise ModelFormatError(f"The trees of the model break the rule '{rule}'{where}.")
+
+
+def freeze(owner: Any, names: Iterable[str]) -> None:
+    """Make array attributes of a frozen dataclass read-only; an array that the caller may write to is copied."""
+    for name in names:
+        array = np.asarray(getattr(owner, name), order="C")
+        if array.flags.writeable:
+            array = array.copy()
+            array.flags.writeable = False
+        object.__setattr__(owner, name, array)
 
 
 def check_types(arrays: Any, dtypes: Mapping[str, np.dtype[Any]]) -> None:

@@ -132,6 +132,13 @@ def rounded_up_to(limit: Floats) -> Floats:
     return np.where(np.isfinite(low), found, np.where(low > 0, np.inf, -ROUNDS_TO_INFINITY))
 
 
+def at_most(threshold: Floats) -> NDArray[np.float32]:
+    """The largest float32 that is not above each threshold, so that both give the same answer for every float32."""
+    largest = np.finfo(np.float32).max
+    near = np.clip(threshold, -largest, largest).astype(np.float32)
+    return np.where(near.astype(np.float64) > threshold, np.nextafter(near, np.float32(-np.inf)), near)
+
+
 def below(limit: Floats) -> Floats:
     """The same for ``float32(x) < limit``, where the limit is a float32."""
     single = np.asarray(limit, np.float32)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sapwood.data.categories import UNSEEN
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
+from sapwood.model.convert.nodes import at_most
 
 OPSET, ML_OPSET = 17, 3
 ML = "ai.onnx.ml"
@@ -38,9 +39,8 @@ class Step(NamedTuple):
 def steps(booster: Booster) -> list[Step]:
     """The operators from a table to raw scores, the first, and on to predictions.
 
-    booster: Booster; with a link in `LINKS`, constant leaves, and NaN for missing values.
-    Returns list of Step: the first takes a float32 table, (n_rows, n_columns): NaN for missing values, and in columns
-      of categories the place of a value in the dictionary, -2 for what is not in it.
+    The table is float32, (n_rows, n_columns): NaN for missing values, and in columns of categories the place of a value
+    in the dictionary, -2 for what is not in it.
     """
     if booster.link not in LINKS:
         raise ParameterError(f"the link {booster.link!r} has no ONNX operators; there are {', '.join(LINKS)}.")
@@ -49,11 +49,9 @@ def steps(booster: Booster) -> list[Step]:
 
 
 def write(booster: Booster) -> bytes:
-    """Write a model as ONNX.
+    """Write a model as ONNX: from ``X``, as in `steps`, to ``raw`` and ``prediction``, (n_rows, n_outputs) float32.
 
-    booster: Booster; as in `steps`.
-    Returns bytes: a model with the input ``X``, as in `steps`, and the outputs ``raw`` and ``prediction``, (n_rows,
-      n_outputs) float32. Its property ``categories`` has the dictionaries, as JSON by column.
+    The property ``categories`` has the dictionaries, as JSON by column.
     """
     try:
         from onnx import TensorProto, checker, helper
@@ -97,13 +95,12 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
     tree = np.repeat(np.arange(trees.n_trees), sizes)
     node = np.arange(trees.n_nodes) - np.repeat(trees.offset[:-1], sizes)
     leaf = trees.left == 0
-    scale = 1.0 / max(1, booster.n_rounds) if booster.averaged else 1.0
     nodes = {
         "treeids": tree,
         "nodeids": node,
         "featureids": np.where(leaf, 0, trees.column),
         "modes": np.where(leaf, "LEAF", "BRANCH_LEQ"),
-        "values": np.where(leaf, 0.0, _at_most(trees.threshold)),
+        "values": np.where(leaf, 0.0, at_most(trees.threshold)),
         "truenodeids": trees.left,
         "falsenodeids": np.where(leaf, 0, trees.left + 1),
         "missing_value_tracks_true": trees.missing_left & 1,
@@ -116,7 +113,7 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
         "target_treeids": tree[leaf].tolist(),
         "target_nodeids": node[leaf].tolist(),
         "target_ids": np.repeat(trees.output, sizes)[leaf].tolist(),
-        "target_weights": (scale * trees.value[leaf]).tolist(),
+        "target_weights": (1.0 / booster._divisor * trees.value[leaf]).tolist(),
         "base_values": booster.base.tolist(),
         "n_targets": booster.n_outputs,
         "post_transform": "NONE",
@@ -154,10 +151,3 @@ def _with_sets(booster: Booster, nodes: dict[str, NDArray[Any]]) -> dict[str, ND
         rows[at] = (tree, node, column, "BRANCH_EQ", float(codes[0]) if len(codes) else -1.0, yes, no, missing)
     rows.sort(key=lambda row: row[0])  # nodes sorted by tree, its root first
     return {name: np.array(column) for name, column in zip(nodes, zip(*rows, strict=True), strict=True)}
-
-
-def _at_most(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The largest float32 that is not above each: the same answer for every float32."""
-    largest = np.finfo(np.float32).max
-    near = np.clip(threshold, -largest, largest).astype(np.float32)
-    return np.where(near.astype(np.float64) > threshold, np.nextafter(near, np.float32(-np.inf)), near)

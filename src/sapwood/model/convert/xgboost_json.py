@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
-from sapwood.model.trees import Trees
+from sapwood.model.convert.nodes import at_most
 
 # ours -> XGBoost's name, the part of the document that says more, and the base score that is a raw score of 0
 OBJECTIVES: dict[str, tuple[str, dict[str, Any], float]] = {
@@ -27,11 +27,7 @@ NO_PARENT = 2147483647
 
 
 def write(booster: Booster) -> str:
-    """Write a model as XGBoost's JSON.
-
-    booster: Booster; of an objective in `OBJECTIVES`, one target, numeric columns.
-    Returns str: what ``xgboost.Booster(model_file=...)`` loads.
-    """
+    """Write a model of one target and numeric columns as the JSON that ``xgboost.Booster(model_file=...)`` loads."""
     if booster.objective not in OBJECTIVES or (booster.n_outputs > 1) != (booster.objective == "softmax"):
         raise ParameterError(
             f"a {booster.objective} model of {booster.n_outputs} outputs has no place in XGBoost's format; it holds "
@@ -42,14 +38,8 @@ def write(booster: Booster) -> str:
     name, more, base = OBJECTIVES[booster.objective]
     trees, n_outputs = booster.trees, booster.n_outputs
     more = {key: {**own, "num_class": str(n_outputs)} if "softmax" in key else own for key, own in more.items()}
-    scale = 1.0 / max(1, booster.n_rounds) if booster.averaged else 1.0
-    written = [
-        _tree(trees, k, booster.n_columns, scale, booster.base[trees.output[k]] if k < n_outputs else 0.0)
-        for k in range(trees.n_trees)
-    ]
-    if not written:
+    if not trees.n_trees:
         raise ParameterError("the model has no trees; XGBoost's format needs one at least.")
-    per_round = n_outputs * booster.n_parallel_trees
     document = {
         "version": [2, 1, 0],
         "learner": {
@@ -63,9 +53,9 @@ def write(booster: Booster) -> str:
                         "num_trees": str(trees.n_trees),
                         "num_parallel_tree": str(booster.n_parallel_trees),
                     },
-                    "iteration_indptr": list(range(0, trees.n_trees + 1, per_round)),
+                    "iteration_indptr": list(range(0, trees.n_trees + 1, booster._per_round)),
                     "tree_info": trees.output.tolist(),
-                    "trees": written,
+                    "trees": [_tree(booster, k) for k in range(trees.n_trees)],
                 },
             },
             "learner_model_param": {
@@ -81,21 +71,23 @@ def write(booster: Booster) -> str:
     return json.dumps(document)
 
 
-def _tree(trees: Trees, which: int, n_columns: int, scale: float, base: float) -> dict[str, Any]:
+def _tree(booster: Booster, which: int) -> dict[str, Any]:
     """One tree; the base score is in the leaves of an output's first, since the format has room for one number only."""
+    trees = booster.trees
+    base = booster.base[trees.output[which]] if which < booster.n_outputs else 0.0
     at = slice(trees.offset[which], trees.offset[which + 1])
     leaf = trees.left[at] == 0
     left = np.where(leaf, -1, trees.left[at])
     n = len(left)
     parent = np.full(n, NO_PARENT)
     parent[left[~leaf]] = parent[left[~leaf] + 1] = np.flatnonzero(~leaf)
-    value = (scale * trees.value[at] + np.where(leaf, base, 0.0)).astype(np.float32)
+    value = (1.0 / booster._divisor * trees.value[at] + np.where(leaf, base, 0.0)).astype(np.float32)
     number = np.where(leaf, value, _strictly_above(trees.threshold[at]))
     return {
         "id": which,
         "tree_param": {
             "num_deleted": "0",
-            "num_feature": str(n_columns),
+            "num_feature": str(booster.n_columns),
             "num_nodes": str(n),
             "size_leaf_vector": "1",
         },
@@ -118,11 +110,9 @@ def _tree(trees: Trees, which: int, n_columns: int, scale: float, base: float) -
 
 def _strictly_above(threshold: NDArray[np.float64]) -> NDArray[np.float32]:
     """The smallest float32 above each: x <= threshold holds for a float32 where x < that."""
-    largest = np.finfo(np.float32).max
-    near = np.clip(threshold, -largest, largest).astype(np.float32)
     with np.errstate(over="ignore"):
-        above = np.where(near.astype(np.float64) <= threshold, np.nextafter(near, np.float32(np.inf)), near)
-    return np.minimum(above, largest)
+        above = np.nextafter(at_most(threshold), np.float32(np.inf))
+    return np.minimum(above, np.finfo(np.float32).max)
 
 
 def _floats(values: NDArray[Any]) -> list[float]:

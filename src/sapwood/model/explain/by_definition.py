@@ -26,10 +26,6 @@ def enumerated(
 ) -> tuple[Floats, Floats]:
     """Explain the game v(S) = mean over the rows b of the background of curve(f(x_S, b)).
 
-    booster: Booster.
-    rows, background: Columns; as the model reads them.
-    curve: callable; from the raw scores of the rows to what is explained, both (n_rows, n_outputs).
-    n_jobs: int or None; threads.
     Returns (n_rows, n_outputs, n_columns) and (n_rows, n_outputs) float64: values and base values.
     """
     split = np.unique(booster.trees.column[booster.trees.column >= 0])

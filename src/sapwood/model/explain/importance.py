@@ -58,11 +58,10 @@ class Ask:
 
     def splits(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """The trees of the chosen output, and the ids of all their nodes."""
-        trees, output = self.booster.trees, None
-        if self.output is not None:
-            output = shapley.place_of(shapley.outputs_of(self.booster), self.output)
+        trees, output = self.booster.trees, self.output
+        place = None if output is None else shapley.place_of(shapley.outputs_of(self.booster), output)
         for tree in range(trees.n_trees):
-            if output is None or trees.output[tree] == output:
+            if place is None or trees.output[tree] == place:
                 yield tree, np.arange(trees.offset[tree], trees.offset[tree + 1])
 
 
@@ -77,11 +76,6 @@ def of_splits(ask: Ask, kind: str) -> Floats:
     # bincount adds in the order of the nodes: the same bits everywhere
     result, times = (_shared(ask, np.bincount(column, by, n).astype(np.float64)) for by in (measured, None))
     return result / np.where(times > 0, times, 1.0) if averaged else result
-
-
-def prediction_values_change(ask: Ask) -> Floats:
-    """The kind `internal`; a combination's importance is divided among its columns."""
-    return _shared(ask, internal(ask))
 
 
 def internal(ask: Ask) -> Floats:
@@ -141,11 +135,9 @@ def shap(ask: Ask) -> Floats:
         raise DataError("importance kind 'shap' is a mean over rows, and X has none; give some.")
     values = values.reshape(*values.shape[:2], -1)
     if ask.output is not None:
-        at = shapley.place_of(shapley.outputs_of(ask.booster), ask.output)
-        values = values[:, :, at : at + 1]
+        values = values[:, :, [shapley.place_of(shapley.outputs_of(ask.booster), ask.output)]]
     sums = [sum(metrics.mean(np.abs(part), None) for part in column.T) for column in np.moveaxis(values, 1, 0)]
-    result: Floats = np.array(sums) / values.shape[2]
-    return result
+    return np.asarray(np.array(sums) / values.shape[2])
 
 
 def loss_function_change(ask: Ask) -> Floats:
@@ -220,10 +212,8 @@ def prediction_difference(ask: Ask) -> Floats:
 
     The row with the higher score may fall by as much as any value of the column makes it fall, the other may rise.
     """
-    rows, scores = _pair(ask)
-    rises = _rises(scores)
-    result = np.zeros(ask.booster.n_columns)
-    trees = ask.booster.trees
+    rows, scores, rises = _pair(ask)
+    trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
     sources = [source for own in ask.booster.combinations.sources() for source in own]
     for j in np.flatnonzero(of_splits(ask, "weight")).tolist():
         if j in ask.booster.categories:
@@ -245,11 +235,11 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
 
     Both agree where no tree asks for a column twice.
     """
-    _, scores = _pair(ask)
+    _, _, rises = _pair(ask)
     trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
     shapley.refuse_linear(trees)
     leaves = ask.booster.predict_leaves(ask.X)
-    for up, leaf in zip(_rises(scores), leaves, strict=True):
+    for up, leaf in zip(rises, leaves, strict=True):
         steps: dict[int, dict[tuple[bool, float], float]] = {}  # by column: what crossing each of its cuts adds
         for tree, nodes in ask.splits():
             levels = symmetric_levels(ask.booster, tree)
@@ -270,11 +260,11 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
             rise = [cuts[cut] for cut in sorted(cuts) if not cut[0]]
             moved = np.concatenate([[0.0], np.cumsum(down), np.cumsum(rise)])
             result[j] += float(moved.max() if up else -moved.min())
-    return result / (ask.booster.n_rounds if ask.booster.averaged else 1)
+    return result / ask.booster._divisor
 
 
 ANSWERS: dict[str, Callable[[Ask], Floats]] = {
-    "prediction_values_change": prediction_values_change,
+    "prediction_values_change": lambda ask: _shared(ask, internal(ask)),  # the columns of a combination share its part
     "internal": internal,
     "interaction": interaction,
     "shap": shap,
@@ -391,11 +381,8 @@ def symmetric_levels(booster: "Booster", tree: int) -> list[int] | None:
     if len(left) != 2 * n_splits + 1 or not np.array_equal(left[:n_splits], 2 * np.arange(n_splits) + 1):
         return None
     levels = [(1 << d) - 1 for d in range(depth)]
-    for first in levels:
-        level = slice(first, 2 * first + 1)
-        if any(np.unique(part[level]).size > 1 for part in questions):
-            return None
-    return levels
+    alike = all(np.unique(part[first : 2 * first + 1]).size == 1 for first in levels for part in questions)
+    return levels if alike else None
 
 
 class _Judge:
@@ -452,19 +439,15 @@ def column_of(booster: "Booster", column: int | str) -> int:
     raise ParameterError(f"there is no column {column}; choose 0..{booster.n_columns - 1}, or a name.")
 
 
-def _pair(ask: Ask) -> tuple[Floats, Floats]:
-    """Two rows and their scores."""
+def _pair(ask: Ask) -> tuple[Floats, Floats, tuple[bool, bool]]:
+    """Two rows, their scores, and which must rise to change their order: the lower one; both if they are equal."""
     rows = shapley.table_of(ask.booster._read(_need(ask.X, "X")).dense())
     if len(rows) != 2 or ask.booster.n_outputs > 1:
         raise ParameterError(
             "a prediction difference is that of two rows, X of shape (2, n_columns), and of one score."
         )
-    return rows, ask.booster._predict_columns(rows.T, ask.n_jobs, raw=True)
-
-
-def _rises(scores: Floats) -> tuple[bool, bool]:
-    """Which of two rows must rise to change their order: the lower one; both if they are equal."""
-    return bool(scores[0] <= scores[1]), bool(scores[1] <= scores[0])
+    scores = ask.booster._predict_columns(rows.T, ask.n_jobs, raw=True)
+    return rows, scores, (bool(scores[0] <= scores[1]), bool(scores[1] <= scores[0]))
 
 
 def _need(value: Any, name: str) -> Any:

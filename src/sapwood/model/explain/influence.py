@@ -52,7 +52,15 @@ def influence(
         The derivative of raw scores by the weight of each training row; the trees keep their shape, and every
         round its gradients.
     """
-    smooth = _check(booster)
+    _check(booster)
+    params = defaults() | dict(booster.params)  # a model omits some parameters that have their defaults
+    words = encodings(params, booster.feature_names)
+    many = {j for j, known in booster.categories.items() if known.n_bins > params["max_cat_to_onehot"]}
+    afresh = any(words[j] in ("ordered", "both") for j in many)  # leaf values are computed after the tree
+    sets = set() if afresh else {j for j in many if words[j] != "onehot"}  # columns whose splits cost cat_l2
+    smooth = 0.0 if afresh else params["path_smooth"]
+    if smooth == "auto":
+        smooth = host.objectives()[booster.objective]["path_smooth"]
     n_rows = booster._read(X_train).n_rows
     label, w = ingest.label(y_train, n_rows), ingest.weight(sample_weight, n_rows)
     w = np.ones(n_rows) if w is None else w
@@ -65,7 +73,11 @@ def influence(
         _, g, h = host.evaluate(booster.objective, fields, scores, label)
         paths = _paths(tree)
         along = paths[trained[:, t]]
-        steps = _steps(booster, tree, along, (w * g, w * h, w), smooth)
+        penalty = np.full(tree.n_nodes, float(params["reg_lambda"]))
+        for node in np.flatnonzero(tree.set >= 0):
+            if tree.column[node] in sets:
+                penalty[tree.left[node] : tree.left[node] + 2] += params["cat_l2"]
+        steps = _steps(tree, along, (w * g, w * h, w), penalty, params["reg_alpha"], float(smooth))
         for row, path in enumerate(paths[asked[:, t]]):
             moved = np.zeros(n_rows)
             for depth, node in enumerate(path[path >= 0]):
@@ -88,12 +100,13 @@ def _paths(tree: Trees) -> Integers:
     return paths
 
 
-def _steps(booster: "Booster", tree: Trees, along: Integers, sums: tuple[Floats, ...], smooth: float) -> Floats:
+def _steps(
+    tree: Trees, along: Integers, sums: tuple[Floats, ...], penalty: Floats, alpha: float, smooth: float
+) -> Floats:
     """By node: how its value changes with a row's gradient, hessian and presence, and with its parent's value."""
     lies = along >= 0
     G, H, n = (np.bincount(along[lies], np.broadcast_to(x[:, None], along.shape)[lies], tree.n_nodes) for x in sums)
-    alpha = booster.params["reg_alpha"]
-    total = H + _penalty(booster, tree)
+    total = H + penalty
     filled = total > 0
     inverse = np.where(filled, 1.0 / np.where(filled, total, 1.0), 0.0)
     step = -np.sign(G) * np.maximum(np.abs(G) - alpha, 0.0) * inverse
@@ -110,28 +123,8 @@ def _steps(booster: "Booster", tree: Trees, along: Integers, sums: tuple[Floats,
     return np.stack([-share * inverse, -share * step * inverse, alone, pull])
 
 
-def _penalty(booster: "Booster", tree: Trees) -> Floats:
-    """By node: the penalty of its value, which is larger under a split by a set of categories."""
-    params = defaults() | dict(booster.params)  # a model omits some parameters that have their defaults
-    penalty = np.full(tree.n_nodes, float(params["reg_lambda"]))
-    words = encodings(params, booster.feature_names)
-    for node in [] if _afresh(booster) else np.flatnonzero(tree.set >= 0):
-        column = int(tree.column[node])
-        if booster.categories[column].n_bins > params["max_cat_to_onehot"] and words[column] != "onehot":
-            penalty[tree.left[node] : tree.left[node] + 2] += params["cat_l2"]
-    return penalty
-
-
-def _afresh(booster: "Booster") -> bool:
-    """Whether leaf values were computed after the tree, as with target statistics."""
-    params = defaults() | dict(booster.params)
-    words = encodings(params, booster.feature_names)
-    many = [j for j, known in booster.categories.items() if known.n_bins > params["max_cat_to_onehot"]]
-    return any(words[j] in ("ordered", "both") for j in many)
-
-
-def _check(booster: "Booster") -> float:
-    """Raise unless leaf values are one Newton step on all rows; return path_smooth."""
+def _check(booster: "Booster") -> None:
+    """Raise unless leaf values are one Newton step on all rows."""
     refuse_linear(booster.trees)
     if "reg_alpha" not in booster.params:
         raise ParameterError(
@@ -160,6 +153,3 @@ def _check(booster: "Booster") -> float:
     for what, fine in fits.items():
         if not fine:
             raise ParameterError(f"the influence of training rows is for models with {what}.")
-    assert about is not None
-    smooth = 0.0 if _afresh(booster) else params["path_smooth"]
-    return float(about["path_smooth"] if smooth == "auto" else smooth)

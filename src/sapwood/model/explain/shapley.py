@@ -134,9 +134,8 @@ def explain(
     ask = _Ask(booster, core, whole, interactions, n_threads)
     if background is None:
         start = booster.base.copy()
-        mean = core.expected().reshape(-1, booster.n_outputs)
-        for each in mean:  # in the order of the trees
-            start = start + each / _rounds(booster)
+        for each in core.expected().reshape(-1, booster.n_outputs):  # in the order of the trees
+            start = start + each / booster._divisor
         values, base = ask.values(None), np.tile(start, (columns.n_rows, 1))
     else:
         other = booster._whole(booster._read(background).dense())
@@ -212,17 +211,18 @@ def to_shap(booster: "Booster") -> dict[str, Any]:
         left = np.where(t.left[part] > 0, t.left[part], -1)
         right = np.where(left > 0, left + 1, -1)
         value = np.zeros((last - first, k))
-        value[:, output] = t.value[part] / _rounds(booster)
-        nodes = {
-            "children_left": left,
-            "children_right": right,
-            "children_default": np.where(t.missing_left[part] == 1, left, right),
-            "features": np.maximum(t.column[part], 0),
-            "thresholds": t.threshold[part].copy(),  # shap writes to what it is given
-            "values": value,
-            "node_sample_weight": t.count[part].copy(),
-        }
-        trees.append(nodes)
+        value[:, output] = t.value[part] / booster._divisor
+        trees.append(
+            {
+                "children_left": left,
+                "children_right": right,
+                "children_default": np.where(t.missing_left[part] == 1, left, right),
+                "features": np.maximum(t.column[part], 0),
+                "thresholds": t.threshold[part].copy(),  # shap writes to what it is given
+                "values": value,
+                "node_sample_weight": t.count[part].copy(),
+            }
+        )
     base = booster.base[0] if k == 1 else booster.base
     return {"trees": trees, "base_offset": base, "internal_dtype": np.float64, "input_dtype": np.float64}
 
@@ -292,10 +292,8 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
     rest = values.sum() - values[reasons].sum()
     lines = [f"The {name} is {score[k]:.4g}: {np.atleast_1d(told.base_values[0])[k]:.4g} on average, and here"]
     for j in reasons:
-        shown = _shown(booster, j, told.data[0, j])
-        lines.append(
-            f"  {abs(values[j]):.4g} {'more' if values[j] > 0 else 'less'} because {told.feature_names[j]} {shown}"
-        )
+        cause = f"{told.feature_names[j]} {_shown(booster, j, told.data[0, j])}"
+        lines.append(f"  {abs(values[j]):.4g} {'more' if values[j] > 0 else 'less'} because {cause}")
     if len(reasons) < np.count_nonzero(values):
         lines.append(f"  {abs(rest):.4g} {'more' if rest > 0 else 'less'} for the other columns together")
     return "\n".join(lines)
@@ -303,15 +301,10 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
 
 def _shown(booster: "Booster", column: int, value: float) -> str:
     """The value of a row in a column, as text."""
-    if column in booster.categories:
-        return (
-            "is missing"
-            if value == MISSING
-            else "is new"
-            if value < 0
-            else f"= {booster.categories[column].values[int(value)]}"
-        )
-    return "is missing" if np.isnan(value) else f"= {value:.6g}"
+    if column not in booster.categories:
+        return "is missing" if np.isnan(value) else f"= {value:.6g}"
+    values = booster.categories[column].values
+    return "is missing" if value == MISSING else "is new" if value < 0 else f"= {values[int(value)]}"
 
 
 @dataclass(frozen=True)
@@ -342,7 +335,7 @@ class _Ask:
         if len(self.booster.combinations):
             shares = self.booster.combinations.shares(self.booster.n_columns)
             values = shares.T @ values @ shares if self.interactions else values @ shares
-        return values / _rounds(self.booster)
+        return values / self.booster._divisor
 
 
 def _rescaled(ask: _Ask, other: ingest.Columns, scores: Floats, own: Floats, curve: Curve) -> tuple[Floats, Floats]:
@@ -382,13 +375,7 @@ def _curve(booster: "Booster", space: str, y: Any, n_rows: int, n_threads: int, 
     flat = np.ascontiguousarray(label.ravel())
 
     def loss(scores: Floats) -> Floats:
-        return host.evaluate(booster.objective, fields, np.ascontiguousarray(scores).ravel(), flat)[0].reshape(
-            label.shape
-        )
+        losses, _, _ = host.evaluate(booster.objective, fields, np.ascontiguousarray(scores).ravel(), flat)
+        return losses.reshape(label.shape)
 
     return loss
-
-
-def _rounds(booster: "Booster") -> int:
-    """The divisor of the sum over all trees."""
-    return max(1, booster.n_rounds) if booster.averaged else 1
