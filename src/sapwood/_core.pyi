@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 
 type Floats = NDArray[np.float64]
 type Ints = NDArray[np.int32]
+type Longs = NDArray[np.int64]
 type Bytes = NDArray[np.uint8]
 
 # Of linear leaves, by leaf or node: offsets (n + 1), columns (-1: the constant, which comes first), coefficients.
-type Terms = tuple[NDArray[np.int64], Ints, Floats]
+type Terms = tuple[Longs, Ints, Floats]
 
 # A 2-D array (any strides) or a list of 1-D columns; float32/64, any integer, bool; native byte order. Never copied.
 # Or sparse: a sapwood.data.sparse.Sparse, or SparseColumn columns among the others.
@@ -26,7 +27,7 @@ class Sparse(Protocol):
 class Reduce(Protocol):
     """Adds up over the holders of rows; see sapwood.reduce."""
 
-    def sum(self, values: NDArray[np.int64]) -> None: ...
+    def sum(self, values: Longs) -> None: ...
     def max(self, values: NDArray[np.uint64]) -> None: ...
     def gather(self, mine: bytes) -> list[bytes]: ...
 
@@ -43,7 +44,7 @@ class Tree(TypedDict):
     cover: Floats  # sum of hessians
     count: Floats  # sum of weights, as repetition
     set: Ints  # of a category split (threshold 0, bin -1): which set of codes goes left; else -1
-    set_offset: NDArray[np.int64]  # (n_sets + 1) into set_code
+    set_offset: Longs  # (n_sets + 1) into set_code
     set_code: Ints  # rising within a set
     linear: NotRequired[Terms]  # of its nodes; not from the core
 
@@ -62,6 +63,7 @@ def cuts(
 
 SAMPLE_ROWS: int  # rows by which a column with more than max_bins values is cut
 MIN_BIN_BUDGET: int  # bins that min_samples_bin leaves to such a column
+UNSEEN: int  # the code of a category that training did not see
 MAX_LEAF_IDS: int  # leaves of a tree whose rows can have leaf ids
 
 class Binned:
@@ -82,31 +84,17 @@ class Binned:
         reduce: Reduce | None = None,  # over the holders of rows; None: all rows are here
         positions: Sequence[int] = (),  # of each chunk's first row among the rows of all holders
     ) -> None: ...
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def n_total(self) -> int: ...  # rows of all holders
-    @property
-    def chunk_sizes(self) -> list[int]: ...  # rows of each chunk
-    @property
-    def n_columns(self) -> int: ...
-    @property
-    def n_chunks(self) -> int: ...
-    @property
-    def n_bytes(self) -> int: ...
-    @property
-    def slots(self) -> list[list[int]]:
-        """The columns of every slot."""
-
+    n_rows: int
+    n_total: int  # rows of all holders
+    chunk_sizes: list[int]  # rows of each chunk
+    n_columns: int
+    n_chunks: int
+    n_bytes: int
+    slots: list[list[int]]  # the columns of every slot
     def codes(self, column: int) -> Bytes | NDArray[np.uint16] | NDArray[np.uint32]:
         """Codes of a column, (n_rows), a copy."""
-    def listed(
-        self, n_threads: int
-    ) -> tuple[Ints, NDArray[np.uint16], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint16]]:
-        """Columns in which most rows have one code: which they are, that code, offsets into rows and codes of the rest.
-
-        It depends on the codes alone, not on how they are kept.
-        """
+    def listed(self, n_threads: int) -> tuple[Ints, NDArray[np.uint16], Longs, NDArray[np.uint32], NDArray[np.uint16]]:
+        """Columns in which most rows have one code: which, that code, offsets into rows and codes of the other rows."""
 
 class Trainer:
     """Labels, scores and gradients of one training set, and the trees grown on them."""
@@ -191,15 +179,12 @@ class Trainer:
     def leaf_loss_sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
         """Loss, gradient and hessian of each leaf at score + step[leaf] (NUMERICS 8)."""
     def refit(
-        self,
-        output: int,
-        method: str,  # newton | gradient | exact | joint: of all outputs, found when the first is asked for
-        iterations: int,
-        reg_lambda: float,
-        reg_alpha: float,
-        max_delta_step: float,
+        self, output: int, method: str, iterations: int, reg_lambda: float, reg_alpha: float, max_delta_step: float
     ) -> Floats:
-        """A new value for each of its leaves, before shrinkage; with 0 iterations by one step that is not tested."""
+        """A new value for each of its leaves, before shrinkage; with 0 iterations by one step that is not tested.
+
+        The method is newton, gradient, exact, or joint: of all outputs, found when the first is asked for.
+        """
     def line_search(self, output: int, value: Floats) -> float:
         """The factor on the leaf values that minimises the loss."""
     def set_leaf_ids(self, output: int, leaf_id: Ints, n_leaves: int) -> None:
@@ -211,7 +196,7 @@ class Trainer:
     def fit_linear(
         self,
         output: int,
-        offset: NDArray[np.int64],  # (n_leaves + 1)
+        offset: Longs,  # (n_leaves + 1)
         column: Ints,  # of each leaf, rising
         value: Floats,  # (n_leaves) shrunk
         rate: float,
@@ -235,20 +220,14 @@ def apply(
     missing_left: Bytes,
     left: Ints,
     set: Ints,
-    set_offset: NDArray[np.int64],
+    set_offset: Longs,
     set_code: Ints,
     n_threads: int,
 ) -> Ints:
     """The leaf (node id) of every row of a binned table in one tree."""
 
 def linear_values(
-    table: NDArray[Any],
-    node: Ints,
-    value: Floats,
-    offset: NDArray[np.int64],
-    column: Ints,
-    coef: Floats,
-    n_threads: int,
+    table: NDArray[Any], node: Ints, value: Floats, offset: Longs, column: Ints, coef: Floats, n_threads: int
 ) -> Floats:
     """What each row (n_rows) gets from its node in one tree: values and terms are of nodes."""
 
@@ -258,7 +237,7 @@ class Forest:
     def __init__(
         self,
         n_columns: int,
-        offset: NDArray[np.int64],  # (n_trees + 1) first node of each tree
+        offset: Longs,  # (n_trees + 1) first node of each tree
         output: Ints,  # (n_trees) which score a tree adds to
         column: Ints,
         threshold: Floats,
@@ -266,11 +245,11 @@ class Forest:
         left: Ints,  # within the tree
         value: Floats,
         set: Ints,  # as in Tree, but counted over all trees
-        set_offset: NDArray[np.int64],
+        set_offset: Longs,
         set_code: Ints,
         base: Floats,  # (n_outputs)
         link: str,  # of core/math/types.h
-        linear_offset: NDArray[np.int64] | None = None,  # (n_nodes + 1) terms of nodes
+        linear_offset: Longs | None = None,  # (n_nodes + 1) terms of nodes
         linear_column: Ints | None = None,
         linear_coef: Floats | None = None,
     ) -> None: ...
@@ -294,7 +273,7 @@ class Explainer:
         self,
         n_columns: int,
         n_outputs: int,
-        offset: NDArray[np.int64],  # as in Forest
+        offset: Longs,  # as in Forest
         output: Ints,
         column: Ints,
         threshold: Floats,
@@ -302,7 +281,7 @@ class Explainer:
         left: Ints,
         value: Floats,
         set: Ints,  # (n_nodes) which set of categories goes left, or -1
-        set_offset: NDArray[np.int64],  # (n_sets + 1)
+        set_offset: Longs,  # (n_sets + 1)
         set_code: Ints,
         weight: Floats,  # (n_nodes) how much of the data a node has seen
     ) -> None: ...
@@ -354,7 +333,7 @@ def hash_order(seed: int, which: int, count: Ints | None, n: int) -> Ints:
 def encode(
     codes: Sequence[Ints],
     n_codes: Sequence[int],
-    mass: NDArray[np.int64],
+    mass: Longs,
     count: Ints | None,
     order: Ints,
     mass_unit: float,
@@ -366,20 +345,18 @@ def encode(
 
 def combine(
     table: Table,
-    offset: NDArray[np.int64],  # (n + 1) first source of each combination, and the end
+    offset: Longs,  # (n + 1) first source of each combination, and the end
     column: Ints,
     n_codes: Ints,  # of each source: categories; 0 for a number
     threshold: Floats,
-    key_offset: NDArray[np.int64],  # (n + 1)
-    key: NDArray[np.int64],  # rising within each
+    key_offset: Longs,  # (n + 1)
+    key: Longs,  # rising within each
     n_threads: int,
 ) -> Ints:
     """The code of every combination and row, (n, n_rows); -1 where its key is none of those given."""
 
 def math(name: str, x: Floats) -> Floats:
     """One of exp, log, log1p, expm1, sigmoid, elementwise."""
-
-UNSEEN: int
 
 def isa() -> str:
     """The path in use: portable, avx2 or avx512."""

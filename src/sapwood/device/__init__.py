@@ -39,9 +39,5 @@ class Device(Protocol):
 
 
 def get(name: str = DEVICES[0]) -> Device:
-    """Get a device.
-
-    name: str; one of `sapwood.params.types.DEVICES`.
-    Returns Device: the module of that name; any other name raises `ParameterError`.
-    """
+    """Get the device of a name in `sapwood.params.types.DEVICES`; any other name raises `ParameterError`."""
     return cast(Device, import_module(f"{__name__}.{Name().check(f'device={name!r}', name)}"))

@@ -14,11 +14,9 @@ MAX_THREADS = 256  # the size of the core's pool
 
 
 def threads(n_jobs: int | None) -> int:
-    """Turn ``n_jobs`` into a number of threads.
+    """Turn ``n_jobs`` into a number of threads from 1 to 256.
 
-    n_jobs: int or None; none and -1 mean every CPU this process may use, -2 all but one, and so on. More than there are
-      is allowed, up to four times as many.
-    Returns int: between 1 and 256.
+    None and -1 mean every CPU this process may use, -2 all but one, and so on. At most four times as many are allowed.
     """
     try:
         n_jobs = None if n_jobs is None else index(n_jobs)

@@ -224,22 +224,16 @@ def recall(y: Floats, prediction: Floats, weight: Weight, threshold: float = 0.5
 
 def kappa(y: Floats, prediction: Floats, weight: Weight, threshold: float = 0.5, reduce: Holders = None) -> float:
     """Cohen's kappa: accuracy above that of chance, 1 at best."""
-    table = _confusion(y, prediction, weight, threshold, reduce).astype(object)  # Python's integers do not overflow
-    classes, predicted, total = table.sum(1), table.sum(0), table.sum()
-    if (classes == total).any():
-        raise DataError("kappa needs validation rows of two classes; add some or choose another eval_metric.")
+    hits, classes, predicted, total = _margins(_confusion(y, prediction, weight, threshold, reduce), "kappa")
     chance = classes @ predicted
-    return float((total * table.trace() - chance) / (total**2 - chance))
+    return float((total * hits - chance) / (total**2 - chance))
 
 
 def mcc(y: Floats, prediction: Floats, weight: Weight, threshold: float = 0.5, reduce: Holders = None) -> float:
     """Matthews' correlation of classes and predictions (Gorodkin's R_K); 0 if all predictions are the same."""
-    table = _confusion(y, prediction, weight, threshold, reduce).astype(object)  # Python's integers do not overflow
-    classes, predicted, total = table.sum(1), table.sum(0), table.sum()
-    if (classes == total).any():
-        raise DataError("mcc needs validation rows of two classes; add some or choose another eval_metric.")
+    hits, classes, predicted, total = _margins(_confusion(y, prediction, weight, threshold, reduce), "mcc")
     variance = (total**2 - classes @ classes) * (total**2 - predicted @ predicted)
-    return float((total * table.trace() - classes @ predicted) / sqrt(variance)) if variance else 0.0
+    return float((total * hits - classes @ predicted) / sqrt(variance)) if variance else 0.0
 
 
 # ------------------------------------------------------------------------------------- what formulas share
@@ -331,6 +325,15 @@ def _confusion(y: Floats, prediction: Floats, weight: Weight, threshold: float, 
     if reduce is not None:
         reduce.sum(table)
     return table.reshape(n_classes, n_classes)
+
+
+def _margins(table: Integers, name: str) -> tuple[Any, Any, Any, Any]:
+    """Weights of hits, of every class, of every predicted class, and of all rows, as integers that do not overflow."""
+    whole = table.astype(object)
+    classes, total = whole.sum(1), whole.sum()
+    if (classes == total).any():
+        raise DataError(f"{name} needs validation rows of two classes; add some or choose another eval_metric.")
+    return whole.trace(), classes, whole.sum(0), total
 
 
 def _hit_rate(table: Integers, sizes: NDArray[Any], prediction: Floats, name: str) -> float:

@@ -98,6 +98,7 @@ QUANTILE, EXPECTILE = Parameter("alpha", _FRACTION, "quantile_alpha"), Parameter
 DELTA = Parameter("delta", Number(0, low_open=True), "huber_delta")
 POWER = Parameter("power", Number(1, 2, low_open=True, high_open=True), "tweedie_power")
 _LABELS = (*BINARY, *CLASSES, *STEP)
+_RANKED = ("identity", *BINARY, *CLASSES)  # any score can be ranked
 METRICS = {
     metric.name: _by_column(metric)
     for metric in (
@@ -119,15 +120,8 @@ METRICS = {
         Metric("logloss", formulas.logloss, links=(*BINARY, *CLASSES)),
         Metric("multi_logloss", formulas.logloss, links=CLASSES),
         Metric("brier", formulas.brier, links=(*BINARY, *CLASSES)),
-        Metric(
-            "auc", formulas.auc, higher_is_better=True, links=("identity", *BINARY, *CLASSES)
-        ),  # any score can be ranked
-        Metric(
-            "average_precision",
-            formulas.average_precision,
-            higher_is_better=True,
-            links=("identity", *BINARY, *CLASSES),
-        ),
+        Metric("auc", formulas.auc, higher_is_better=True, links=_RANKED),
+        Metric("average_precision", formulas.average_precision, higher_is_better=True, links=_RANKED),
         Metric("error", formulas.error, links=_LABELS, parameter=THRESHOLD),
         Metric("accuracy", formulas.accuracy, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
         Metric(
@@ -181,15 +175,12 @@ def resolve(
 ) -> tuple[Metric, ...]:
     """Turn ``eval_metric`` into metrics.
 
-    given: str, callable, (name, callable, higher_is_better), list of these, or None; what the user gave. None, alone or
-      in a list, is the default, and so is an empty list. A name may have a parameter: ``"pinball@0.9"``, or
-      ``"Quantile:alpha=0.9"`` as CatBoost writes it. A callable takes (y, prediction, weight).
-    default: str or callable; the objective's own metric.
-    link: str or None; the objective's link, which tells what a prediction is; None for a user's function: every metric
-      is allowed.
-    fields: mapping, optional; the objective's own fields, which are defaults of parameters: ``quantile_alpha`` for
-      pinball, and so on. With several levels each prediction is measured at its own, and the metric is the mean.
-    Returns tuple of Metric.
+    given: str, callable, (name, callable, higher_is_better), list of these, or None; None, alone or in a list, is the
+      default, and so is an empty list. A name may have a parameter: ``"pinball@0.9"``, or ``"Quantile:alpha=0.9"`` as
+      CatBoost writes it. A callable takes (y, prediction, weight).
+    default, link, fields: the objective's own metric; its link, which tells what a prediction is, or None where every
+      metric is allowed; its fields, which are defaults of parameters: ``quantile_alpha`` for pinball, and so on. With
+      several levels each prediction is measured at its own, and the metric is the mean.
     """
     asked = given if isinstance(given, list) and given else [given or None]
     found = [_one(default if metric is None else metric, link, fields or {}) for metric in asked]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sapwood.errors import ObjectiveError, ParameterError
 
 Floats = NDArray[np.float64]
-Loss = Callable[[Any, Any], Any]  # (y, score) -> a loss for each row
+Loss = Callable[[Any, Any], Any]  # (y, score) -> a loss for each row, which depends on that row only
 MIN_HESSIAN = 1e-6  # where a loss is not convex, so that steps stay finite
 
 
@@ -25,12 +25,7 @@ class Engine(NamedTuple):
 
 
 def differentiate(loss: Loss) -> Callable[[Floats, Floats], tuple[Floats, Floats]]:
-    """First and second derivatives of every row's loss, checked against finite differences at first use.
-
-    loss: callable (y, score) -> (n_rows) losses; written with jax.numpy, torch, or operators that both have. A row's
-      loss depends on that row only.
-    Returns callable (y, score) -> gradient, hessian.
-    """
+    """First and second derivatives of every row's loss, checked against finite differences at first use."""
     makers = [maker for library, maker in (("jax", _jax), ("torch", _torch)) if find_spec(library)]
     if not makers:
         raise ParameterError(

@@ -43,17 +43,11 @@ class Custom:
     def of(cls, given: Any) -> "Custom":
         """Read a user's objective.
 
-        Parameters
-        ----------
-        given : callable or object
-            A function ``f(y, score)`` that returns gradients and hessians, to which Sapwood applies the weights, or
-            ``f(y, score, weight)``, which applies them itself. Or an object with ``grad_hess(y, score)`` or, if jax or
-            torch is installed, only ``loss(y, score)``. It may have ``start(y, weight)``, ``link`` (a name or a
-            function), ``leaf(y, score, weight)``, ``n_outputs``, ``metric`` and ``name``.
-
-        Returns
-        -------
-        Custom
+        given: callable or object; a function ``f(y, score)`` that returns gradients and hessians, to which Sapwood
+          applies the weights, or ``f(y, score, weight)``, which applies them itself. Or an object with
+          ``grad_hess(y, score)`` or, if jax or torch is installed, only ``loss(y, score)``. It may have
+          ``start(y, weight)``, ``link`` (a name or a function), ``leaf(y, score, weight)``, ``n_outputs``, ``metric``
+          and ``name``.
         """
         loss, derive = getattr(given, "loss", None), getattr(given, "grad_hess", None)
         if inspect.isclass(given):
@@ -75,6 +69,7 @@ class Custom:
         known = host.objectives().get(named)
         if known is not None and known["link"] != name:  # a model with the name of ours must predict as ours does
             named = f"custom_{named}"
+        several = Integer(1, or_one_of=(None,))
         return cls(
             name=named,
             derive=derive,
@@ -82,9 +77,7 @@ class Custom:
             link=name,
             metric=getattr(given, "metric", None) or METRICS.get(name, "rmse"),
             measured=hasattr(given, "metric") or hasattr(given, "link"),
-            n_outputs=Integer(1, or_one_of=(None,)).check(
-                "n_outputs of the objective", getattr(given, "n_outputs", None)
-            ),
+            n_outputs=several.check("n_outputs of the objective", getattr(given, "n_outputs", None)),
             transform=None if isinstance(link, str) else link,
             loss=loss if callable(loss) else None,
             first=getattr(given, "start", None),
@@ -92,17 +85,7 @@ class Custom:
         )
 
     def gradients(self, label: Floats, scores: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
-        """Gradients and hessians, (n_outputs, n_rows), before weights.
-
-        Parameters
-        ----------
-        label : (n_rows) or (n_rows, n_outputs) float64
-            Labels.
-        scores : (n_outputs, n_rows) float64
-            Raw scores.
-        weight : (n_rows) float64, optional
-            Weights.
-        """
+        """Gradients and hessians before weights, in the shape of the scores: (n_outputs, n_rows)."""
         extra = (weight,) if self.weighted else ()
         both = self._call("derivatives", self.derive, label, _by_row(scores), *extra)
         if not isinstance(both, tuple | list) or len(both) != 2:

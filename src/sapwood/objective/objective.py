@@ -65,11 +65,7 @@ def field_aliases() -> Mapping[str, str]:
 
 
 def resolve(params: Mapping[str, Any]) -> Objective:
-    """Find an objective by name and check its fields.
-
-    params: mapping; resolved parameters: ``objective``, a name or a user's own, and the given fields.
-    Returns Objective.
-    """
+    """Find the ``objective`` of resolved parameters, by name or a user's own, and check its fields among them."""
     known, name = host.objectives(), params["objective"]
     if not isinstance(name, str):
         own = Custom.of(name)
@@ -104,12 +100,10 @@ def _refuse_fields(params: Mapping[str, Any], name: str, own: Any) -> None:
 
 
 def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -> int:
-    """Check the labels against the objective, and count the scores of a row.
+    """Check the labels, (n_rows) or (n_rows, n_outputs), against the objective, and count the scores of a row.
 
-    objective: Objective; the objective.
-    label: (n_rows) or (n_rows, n_outputs) float64; labels, of the kind that `Objective.labels` describes.
-    n_classes: int, optional; the number of classes if labels are class indices; by default the largest label plus 1.
-    Returns int: the number of classes, of levels, or of label columns; a custom objective may set it; otherwise 1.
+    It is the number of classes, by default the largest label plus 1; of levels; of label columns; or what a custom
+    objective says.
     """
     if objective.custom is not None:
         return objective.custom.n_outputs or n_classes or (label.shape[1] if label.ndim == 2 else 1)
@@ -187,21 +181,11 @@ def start(objective: Objective, trainer: Trainer, given: Any, n_outputs: int, la
 
 
 def gradients(
-    objective: Objective,
-    trainer: Trainer,
-    params: Mapping[str, Any],
-    index: int,
-    label: Floats,
-    weight: Floats | None,
+    objective: Objective, trainer: Trainer, params: Mapping[str, Any], index: int, label: Floats, weight: Floats | None
 ) -> None:
-    """Compute the gradients of a round in a trainer, by the core's objective or a user's.
+    """Compute the gradients of round `index` in a trainer, by the core's objective or by a user's.
 
-    objective: Objective; the objective.
-    trainer: Trainer; the rows, with their scores.
-    params: mapping; resolved parameters: precision, hessian and leaf_estimation.
-    index: int; number of the round.
-    label: (n_rows) or (n_rows, n_outputs) float64; labels, for a custom objective.
-    weight: (n_rows) float64, optional; weights, for a custom objective.
+    label, weight: (n_rows) or (n_rows, n_outputs), and (n_rows) or None, float64; only a user's objective reads them.
     """
     own: tuple[Floats, ...] = ()
     if objective.custom is not None:
