@@ -78,20 +78,14 @@ def compare(
     from_start: bool = True,
     finds: Finds | None = None,
 ) -> tuple[int, float]:
-    """Train the model of a peer and hold both side by side.
-
-    After a round with a tie the two models go different ways, so training begins anew from the peer's scores there.
+    """Train the model of a peer and hold both side by side, as `side_by_side.compare` does.
 
     Parameters
     ----------
-    params : mapping
-        Parameters of Sapwood.
-    X : (n_rows, n_columns) float64
-        The training rows, of values that are exact in float32.
-    y : (n_rows) float64
-        Their labels.
+    params, X, y
+        As `side_by_side.compare` takes them.
     weight : (n_rows) float64 or None
-        Their weights.
+        The weights of the rows.
     peer : Peer
         What to agree with.
     gradients : callable

@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sapwood
@@ -31,6 +32,14 @@ def table(rng: np.random.Generator, n: int) -> Floats:
             rng.choice([-1.0, 1.0, np.nan], n),
         ]
     )
+
+
+@st.composite
+def few_values(draw: st.DrawFn) -> tuple[np.random.Generator, Floats]:
+    """A generator, and three columns of so few distinct values, some missing, that each can have a bin of its own."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.integers(0, draw(st.integers(1, 60)), (draw(st.integers(2, 120)), 3)) / 7
+    return rng, np.where(rng.random(X.shape) < draw(st.sampled_from([0.0, 0.05, 0.5])), np.nan, X)
 
 
 def labels(rng: np.random.Generator, X: Floats, objective: str) -> Floats:

@@ -22,6 +22,7 @@ from spec.helpers import (
     assert_equal,
     assert_like_histograms,
     assert_same,
+    few_values,
     labels,
     table,
     weight_of,
@@ -97,10 +98,7 @@ def test_more_values_than_histograms_have_bins(policy: str) -> None:
 
 @settings(max_examples=examples(150))
 @given(
-    n=st.integers(2, 120),
-    seed=st.integers(0, 2**32 - 1),
-    distinct=st.integers(1, 60),
-    gone=st.sampled_from([0.0, 0.05, 0.5]),
+    data=few_values(),
     policy=st.sampled_from(POLICIES),
     objective=st.sampled_from(OBJECTIVES),
     precision=st.sampled_from(["narrow", "wide"]),
@@ -108,18 +106,16 @@ def test_more_values_than_histograms_have_bins(policy: str) -> None:
     limit=st.sampled_from([*LIMITS, *SAMPLERS, SAMPLING, SAMPLING | {"min_samples_leaf": 3}]),
 )
 def test_equals_hist_where_every_value_has_its_bin(
-    n: int, seed: int, distinct: int, gone: float, policy: str, objective: str, precision: str, weights: str,
+    data: tuple[np.random.Generator, Floats], policy: str, objective: str, precision: str, weights: str,
     limit: dict[str, Any],
 ) -> None:  # fmt: skip
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, distinct, (n, 3)) / 7
-    X = np.where(rng.random(X.shape) < gone, np.nan, X)
-    y = np.round(np.nan_to_num(X).sum(axis=1) + rng.normal(size=n), 1)
+    rng, X = data
+    y = np.round(np.nan_to_num(X).sum(axis=1) + rng.normal(size=len(X)), 1)
     y = y if objective == "squared_error" else np.searchsorted(np.quantile(y, [0.5]), y).astype(float)
     y[:2] = np.arange(2)
     params = {"objective": objective, "grow_policy": policy, "precision": precision, "n_estimators": 3, "max_depth": 4,
               "min_child_weight": 0.0, "n_classes": 2 if objective == "softmax" else None}  # fmt: skip
-    assert_like_histograms(X, y, params | limit, weight_of(rng, weights, n))
+    assert_like_histograms(X, y, params | limit, weight_of(rng, weights, len(X)))
 
 
 @pytest.mark.pairwise(1)

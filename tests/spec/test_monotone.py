@@ -13,7 +13,7 @@ from cover import examples
 from sapwood import Dataset
 from sapwood.errors import DivergedError
 from spec.cases import LEAVES, POINTWISE, POLICIES, WEIGHTS
-from spec.helpers import along, assert_like_histograms, labels, table, weight_of
+from spec.helpers import along, assert_like_histograms, few_values, labels, table, weight_of
 
 Floats = NDArray[np.float64]
 
@@ -110,10 +110,7 @@ def test_values_of_rows_in_another_order_where_a_tree_had_none(seed: int) -> Non
 
 @settings(max_examples=examples(150))
 @given(
-    n=st.integers(2, 120),
-    seed=st.integers(0, 2**32 - 1),
-    distinct=st.integers(1, 60),
-    gone=st.sampled_from([0.0, 0.05, 0.5]),
+    data=few_values(),
     policy=st.sampled_from(POLICIES),
     method=st.sampled_from(METHODS),
     directions=st.lists(st.integers(-1, 1), min_size=3, max_size=3),
@@ -122,17 +119,15 @@ def test_values_of_rows_in_another_order_where_a_tree_had_none(seed: int) -> Non
     limit=st.sampled_from([{}, {"min_samples_leaf": 3}, {"reg_alpha": 0.5, "max_delta_step": 0.3}, {"subsample": 0.7}]),
 )
 def test_exact_trees_equal_hist_where_every_value_has_its_bin(
-    n: int, seed: int, distinct: int, gone: float, policy: str, method: str, directions: list[int], objective: str,
+    data: tuple[np.random.Generator, Floats], policy: str, method: str, directions: list[int], objective: str,
     weights: str, limit: dict[str, Any],
 ) -> None:  # fmt: skip
-    rng = np.random.default_rng(seed)
-    X = rng.integers(0, distinct, (n, 3)) / 7
-    X = np.where(rng.random(X.shape) < gone, np.nan, X)
-    y = np.round(np.nan_to_num(X, nan=1.0).sum(axis=1) + rng.normal(size=n), 1)
+    rng, X = data
+    y = np.round(np.nan_to_num(X, nan=1.0).sum(axis=1) + rng.normal(size=len(X)), 1)
     y = (y > np.median(y)).astype(np.float64) if objective == "logistic" else y
     params = {"objective": objective, "grow_policy": policy, "monotone_constraints": directions, "n_estimators": 3,
               "monotone_method": method, "max_depth": 4, "min_child_weight": 0.0}  # fmt: skip
-    assert_like_histograms(X, y, params | limit, weight_of(rng, weights, n))
+    assert_like_histograms(X, y, params | limit, weight_of(rng, weights, len(X)))
 
 
 @pytest.mark.parametrize("policy", POLICIES)
