@@ -14,12 +14,11 @@ HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
 MAX_SOURCES = 31_330  # lines of src/ in all; the seam for dealt rows added about 900, and 30,150 is the aim
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
-LONG_FILES = {"src/sapwood/params/table.py"}  # a table, not code
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
     "src/sapwood": 560,
-    "src/sapwood/params": 1990,
+    "src/sapwood/params": 1640,
     "src/sapwood/device": 250,
     "src/sapwood/data": 1970,
     "src/sapwood/data/ingest": 760,
@@ -204,7 +203,7 @@ def native_members(text: str) -> Iterator[tuple[int, str, int]]:
 def excesses(path: Path) -> Iterator[str]:
     """A line for whatever of one source is above a limit."""
     name, text = path.relative_to(HOUSE).as_posix(), path.read_text()
-    if lines(path) > MAX_FILE and name not in LONG_FILES:
+    if lines(path) > MAX_FILE:
         yield f"{name}: {lines(path)} lines, a file has at most {MAX_FILE}"
     if path.suffix == ".pyi":
         return

@@ -15,7 +15,7 @@ from sapwood.device import host
 from sapwood.errors import SapwoodError
 from sapwood.params import TABLE
 from sapwood.params.recipes import RECIPES
-from sapwood.params.types import Choice, Flag
+from sapwood.params.types import Choice, flag
 
 VALUES: dict[str, list[Any]] = {
     "learning_rate": [0.01, 0.1, 1.0, "auto"], "recipe": list(RECIPES), "objective": sorted(host.objectives()),
@@ -72,7 +72,7 @@ REFUSALS = [pattern(row.message) for row in compatibility.TABLE]
 def choices(name: str, kind: Any) -> list[Any]:
     if isinstance(kind, Choice):
         return list(kind.words)
-    return [False, True] if isinstance(kind, Flag) else VALUES[name]
+    return [False, True] if kind is flag else VALUES[name]
 
 
 def rows(draw: random.Random, goal: str) -> tuple[pd.DataFrame, Any, Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sapwood.data.dataset import Dataset
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
-from sapwood.params.types import Flag, is_integer
+from sapwood.params.types import flag, is_integer
 
 
 def holdout_of(params: Mapping[str, Any], data: Dataset, classes: NDArray[np.float64] | None) -> NDArray[np.bool_]:
@@ -134,7 +134,7 @@ def check_fold_words(
     for name, asked, is_so in (("stratified", stratified, by_class), ("shuffle", shuffle, True)):
         if asked is not None and not dealt:
             raise ParameterError(f"{name}={asked!r} says how folds are dealt, but folds are given; leave it out.")
-        if asked is not None and Flag().check(f"{name}={asked!r}", asked) != is_so:
+        if asked is not None and flag.check(f"{name}={asked!r}", asked) != is_so:
             raise ParameterError(
                 f"{name}={asked!r} is not available: rows are dealt at random, {how}. Leave it out, or give folds, "
                 "such as sklearn.model_selection.KFold(5)."

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.params.types import DEVICES
-from sapwood.params.types import Device as Name
+from sapwood.params import types
 
 if TYPE_CHECKING:
     from sapwood import _core
@@ -38,6 +37,6 @@ class Device(Protocol):
     Explainer: "type[_core.Explainer]"  # its Shapley values
 
 
-def get(name: str = DEVICES[0]) -> Device:
+def get(name: str = types.DEVICES[0]) -> Device:
     """Get the device of a name in `sapwood.params.types.DEVICES`; any other name raises `ParameterError`."""
-    return cast(Device, import_module(f"{__name__}.{Name().check(f'device={name!r}', name)}"))
+    return cast(Device, import_module(f"{__name__}.{types.device.check(f'device={name!r}', name)}"))

@@ -20,7 +20,7 @@ from sapwood.data.categories import MISSING, UNSEEN
 from sapwood.data.target_statistics import Statistic, Target
 from sapwood.device.threads import threads
 from sapwood.errors import DataError
-from sapwood.params.types import Choice, Flag, Integer, Seed
+from sapwood.params.types import Choice, Integer, flag, seed
 
 TARGETS = Choice(
     ("auto", "classes", "numbers"), {"binary": "classes", "multiclass": "classes", "continuous": "numbers"}
@@ -120,9 +120,9 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[mis
         (n_rows, n_values) float64
         """
         codes, target, weight = self._count(X, y, sample_weight)
-        flag = Flag().check(f"has_time={self.has_time!r}", self.has_time)
-        seed = Seed().check(f"random_state={self.random_state!r}", self.random_state)
-        order = target_statistics.permutation(seed, 0, target.n_rows, weight, flag)
+        has_time = flag.check(f"has_time={self.has_time!r}", self.has_time)
+        number = seed.check(f"random_state={self.random_state!r}", self.random_state)
+        order = target_statistics.permutation(number, 0, target.n_rows, weight, has_time)
         sizes, statistics = [table.n_codes for table in self.tables_], self.tables_[0].statistics
         values = target_statistics.ordered(codes, sizes, target, statistics, order, threads(self.n_jobs))
         return np.ascontiguousarray(np.concatenate(list(values)).T)

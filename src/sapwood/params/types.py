@@ -5,7 +5,7 @@ In: the value that a user gave. Out: the value in its plain Python type, or an e
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from numbers import Integral, Real
@@ -16,6 +16,7 @@ import numpy as np
 
 from sapwood.errors import ParameterError, suggest
 
+DEVICES = ("cpu",)  # the modules of sapwood.device that compute, the default first
 PRIORS = (0.0, 0.5, 1.0)  # of target statistics, CatBoost's
 MAX_SCORE = 1e150  # squares of raw scores must stay finite in float64
 
@@ -25,6 +26,9 @@ class ParameterType(Protocol):
 
     def check(self, given: str, value: Any) -> Any:
         """The value in its plain Python type, or a `ParameterError` that begins with ``given`` ("name=value")."""
+
+
+# ---- Types with limits or words of their own ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -114,132 +118,6 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class ChoiceByColumn:
-    """One of a few words for all columns, a dict of words for some columns by name or position, or None."""
-
-    words: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{Choice(self.words)}, dict or None"
-
-    def check(self, given: str, value: Any) -> str | dict[str | int, str] | None:
-        if value is None:
-            return None
-        if not isinstance(value, Mapping):
-            word: str = Choice(self.words).check(given, value)
-            return word
-        return {column: Choice(self.words).check(given, value[column]) for column in _columns(given, value)}
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Target statistics of categories: a list of kinds for all columns, or a dict of lists by name or position.
-
-    A kind is a word, or a pair of a word and its priors.
-    """
-
-    kinds: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "sequence, dict or None"
-
-    def check(self, given: str, value: Any) -> Any:
-        if value is None:
-            return None
-        if isinstance(value, Mapping):
-            return {column: self._listed(given, value[column]) for column in _columns(given, value)}
-        return self._listed(given, value)
-
-    def _listed(self, given: str, value: Any) -> list[list[Any]]:
-        """Pairs of a word and its priors."""
-        if isinstance(value, str) or not isinstance(value, list | tuple) or not value:
-            raise ParameterError(f"{given} is not a list of statistics; give some of {', '.join(self.kinds)}.")
-        found: list[list[Any]] = []
-        for one in value:
-            kind, priors = one if isinstance(one, list | tuple) and len(one) == 2 else (one, None)
-            word = Choice(self.kinds).check(f"{given}: {kind!r}", kind)
-            if priors is None:
-                priors = (0.0,) if word == "counter" else PRIORS
-            if not isinstance(priors, list | tuple) or not priors or word in (other for other, _ in found):
-                raise ParameterError(f"{given}: give every kind once, with a list of priors or without.")
-            found.append([word, [Number(0, 1).check(f"{given}: prior {prior!r}", prior) for prior in priors]])
-        return found
-
-
-DEVICES = ("cpu",)  # the modules of sapwood.device that compute, the default first
-
-
-@dataclass(frozen=True)
-class Device:
-    """The name of a device. No other device takes its place in silence."""
-
-    def __str__(self) -> str:
-        return "{" + ", ".join(map(repr, DEVICES)) + "}"
-
-    def check(self, given: str, value: Any) -> str:
-        name = value.lower() if isinstance(value, str) else value
-        if name in DEVICES:
-            return str(name)
-        gpu = isinstance(name, str) and name.split(":")[0] in ("cuda", "gpu")
-        what = "is not available in this version of Sapwood" if gpu else "is unknown"
-        raise ParameterError(f"{given} {what}; choose {' or '.join(map(repr, DEVICES))}.")
-
-
-@dataclass(frozen=True)
-class Jobs:
-    """A number of threads: 1 or more; negative numbers count down from the number of available CPUs."""
-
-    def __str__(self) -> str:
-        return "int or None"
-
-    def check(self, given: str, value: Any) -> int | None:
-        if value is None:
-            return None
-        if not is_integer(value) or value == 0:
-            raise ParameterError(f"{given} is not a number of threads; choose 1 or more, or None for every CPU.")
-        return int(value)
-
-
-@dataclass(frozen=True)
-class Seed:
-    """A seed: an int, None (0, so that fits are repeatable), or a generator of NumPy, which gives one draw."""
-
-    def __str__(self) -> str:
-        return "int, numpy.random.RandomState, numpy.random.Generator or None"
-
-    def check(self, given: str, value: Any) -> int:
-        if value is None:
-            return 0
-        if isinstance(value, np.random.Generator):
-            return int(value.integers(2**31))
-        if isinstance(value, np.random.RandomState):
-            return int(value.randint(2**31 - 1))
-        checked: int = Integer(0, 2**63 - 1).check(given, value)
-        return checked
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """Metrics of the validation rows. `sapwood.metric` knows their names."""
-
-    def __str__(self) -> str:
-        return "str, callable, (name, callable, higher_is_better), list of these, or None"
-
-    def check(self, given: str, value: Any) -> Any:
-        if isinstance(value, str):  # LightGBM's "auc,logloss", "" and "None"
-            none = value.lower() in ("none", "na", "null", "custom")
-            return "none" if none else value.split(",") if "," in value else value or None
-        if isinstance(value, set | frozenset):
-            value = sorted(value, key=str)
-        if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
-            value = list(value)
-        for one in value if isinstance(value, list) else [value]:
-            if not (one is None or isinstance(one, str | tuple) or callable(one)):
-                raise ParameterError(f"{given} is not a metric; choose {self}.")
-        return list(value) if isinstance(value, list) else value
-
-
-@dataclass(frozen=True)
 class ObjectiveType:
     """A loss: its name, a peer's name for it, or a user's own. `sapwood.objective` knows their names."""
 
@@ -259,232 +137,294 @@ class ObjectiveType:
         return value
 
 
+# ---- Types that are one function ------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class Rate:
-    """A number above 0, a number for each round, a function of the round (counted from 0), or 'auto'."""
+class CheckedBy:
+    """A type that is a function like `ParameterType.check`, with a text for the docs."""
+
+    text: str
+    function: Callable[[str, Any], Any]
+    or_none: bool
 
     def __str__(self) -> str:
-        return "float, sequence of float, callable or 'auto'"
+        return self.text
 
     def check(self, given: str, value: Any) -> Any:
-        if callable(value) or (isinstance(value, str) and value == "auto"):
-            return value
-        value = value.tolist() if isinstance(value, np.ndarray) else value  # an array without dimensions is a number
-        if isinstance(value, list | tuple):
-            return [RATE.check(f"{given}, in which {one!r}", one) for one in value]
-        return RATE.check(given, value)
+        return None if value is None and self.or_none else self.function(given, value)
 
 
-@dataclass(frozen=True)
-class Start:
-    """The raw score before the first tree: 'auto', a number, or one for each output."""
-
-    def __str__(self) -> str:
-        return "'auto', float or sequence of float"
-
-    def check(self, given: str, value: Any) -> Any:
-        if isinstance(value, str) and value == "auto":
-            return value
-        value = value.tolist() if isinstance(value, np.ndarray) else value
-        for one in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(one, bool) or not isinstance(one, Real) or not abs(float(one)) <= MAX_SCORE:  # nor NaN
-                raise ParameterError(
-                    f"{given} is not a raw score; choose 'auto', a number up to {MAX_SCORE:g} in size, or one such "
-                    "number for each output."
-                )
-        return [float(one) for one in value] if isinstance(value, list | tuple) else float(value)
+def described(text: str, or_none: bool = False) -> Callable[[Callable[[str, Any], Any]], CheckedBy]:
+    """Make a type of the function below; with ``or_none`` the function is not asked about None, which is allowed."""
+    return lambda function: CheckedBy(text, function, or_none)
 
 
-@dataclass(frozen=True)
-class Flag:
+@described("bool")
+def flag(given: str, value: Any) -> bool:
     """True or False."""
-
-    def __str__(self) -> str:
-        return "bool"
-
-    def check(self, given: str, value: Any) -> bool:
-        if not isinstance(value, bool | np.bool_):
-            raise ParameterError(f"{given} is neither True nor False.")
-        return bool(value)
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{given} is neither True nor False.")
+    return bool(value)
 
 
-@dataclass(frozen=True)
-class ClassFractions:
-    """Fractions of rows by class, or None. Classes are text, as in files: 1, 1.0 and "1" are the same class."""
-
-    def __str__(self) -> str:
-        return "dict of class to float, or None"
-
-    def check(self, given: str, value: Any) -> dict[str, float] | None:
-        if value is None:
-            return None
-        if not isinstance(value, Mapping) or not value:
-            raise ParameterError(
-                f"{given} is not a dict of fractions; give {{class: fraction}}, such as {{0: 0.1, 1: 1.0}}."
-            )
-        return {class_name(one): FRACTION.check(f"{given}, in which {part!r}", part) for one, part in value.items()}
-
-
-@dataclass(frozen=True)
-class ClassWeights:
-    """Weights by class, or the rule that gives them; classes are text as in `ClassFractions`."""
-
-    def __str__(self) -> str:
-        return "dict of class to float, 'balanced', 'sqrt_balanced' or None"
-
-    def check(self, given: str, value: Any) -> dict[str, float] | str | None:
-        if value is None:
-            return None
-        if isinstance(value, str) and "," in value:  # "1,3", in the order of classes
-            value = [as_number(one) for one in value.split(",")]
-        if isinstance(value, str):
-            rules = Choice(("balanced", "sqrt_balanced", "none"), {"sqrtbalanced": "sqrt_balanced"})
-            word = rules.check(given, value)
-            return None if word == "none" else word
-        if isinstance(value, list | tuple | np.ndarray):  # CatBoost's: in the order of classes
-            value = dict(enumerate(value))
-        if not isinstance(value, Mapping) or not value:
-            raise ParameterError(f"{given} is not a dict of weights; give {{class: weight}}, such as {{0: 1, 1: 10}}.")
-        return {class_name(one): Number(0).check(f"{given}, in which {by!r}", by) for one, by in value.items()}
-
-
-@dataclass(frozen=True)
-class Verbosity:
+@described("bool or int")
+def verbosity(given: str, value: Any) -> Any:
     """When to print progress: False or 0 never, n every n rounds, True in a single line that is updated."""
-
-    def __str__(self) -> str:
-        return "bool or int"
-
-    def check(self, given: str, value: Any) -> bool | int:
-        if isinstance(value, bool | np.bool_):
-            return bool(value)
-        checked: int = Integer(0).check(given, 0 if value == -1 else value)  # -1 is LightGBM's silence
-        return checked
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    return Integer(0).check(given, 0 if value == -1 else value)  # -1 is LightGBM's silence
 
 
-@dataclass(frozen=True)
-class Directions:
-    """Monotone constraints: -1 falling, 0 free, 1 rising; for every column, or for some by name or position."""
+@described("{" + ", ".join(map(repr, DEVICES)) + "}")
+def device(given: str, value: Any) -> str:
+    """The name of a device. No other device takes its place in silence."""
+    name = value.lower() if isinstance(value, str) else value
+    if name in DEVICES:
+        return str(name)
+    gpu = isinstance(name, str) and name.split(":")[0] in ("cuda", "gpu")
+    what = "is not available in this version of Sapwood" if gpu else "is unknown"
+    raise ParameterError(f"{given} {what}; choose {' or '.join(map(repr, DEVICES))}.")
 
-    def __str__(self) -> str:
-        return "dict, sequence of int, str or None"
 
-    def check(self, given: str, value: Any) -> dict[str | int, int] | list[int] | None:
-        if isinstance(value, str):  # XGBoost's "(1,0,-1)", CatBoost's "age:1,hours:-1"
-            parts = [one.rpartition(":") for one in value.strip("() ").split(",") if one.strip()]
-            keys = [int(key) if key.isdecimal() else key for key, _, _ in parts]
-            try:
-                signs = [int(sign) for _, _, sign in parts]
-            except ValueError:
-                raise ParameterError(
-                    f"{given} is not a list of directions; write it as (1,0,-1) or age:1,hours:-1."
-                ) from None
-            value = dict(zip(keys, signs, strict=True)) if ":" in value else signs
-        if value is None:
-            return None
-        keyed = isinstance(value, Mapping)
-        if not keyed and not isinstance(value, list | tuple | np.ndarray):
-            raise ParameterError(f"{given} is neither a dict nor a sequence; give a direction for each column.")
-        signs = list(value.values()) if keyed else list(value)
-        if not all(is_integer(sign) and sign in (-1, 0, 1) for sign in signs):
+@described("int or None", or_none=True)
+def jobs(given: str, value: Any) -> int:
+    """A number of threads: 1 or more; negative numbers count down from the number of available CPUs."""
+    if not is_integer(value) or value == 0:
+        raise ParameterError(f"{given} is not a number of threads; choose 1 or more, or None for every CPU.")
+    return int(value)
+
+
+@described("int, numpy.random.RandomState, numpy.random.Generator or None")
+def seed(given: str, value: Any) -> Any:
+    """A seed: an int, None (0, so that fits are repeatable), or a generator of NumPy, which gives one draw."""
+    if isinstance(value, np.random.Generator):
+        return int(value.integers(2**31))
+    if isinstance(value, np.random.RandomState):
+        return int(value.randint(2**31 - 1))
+    return Integer(0, 2**63 - 1).check(given, 0 if value is None else value)
+
+
+@described("str, callable, (name, callable, higher_is_better), list of these, or None", or_none=True)
+def metrics(given: str, value: Any) -> Any:
+    """Metrics of the validation rows. `sapwood.metric` knows their names."""
+    if isinstance(value, str):  # LightGBM's "auc,logloss", "" and "None"
+        none = value.lower() in ("none", "na", "null", "custom")
+        return "none" if none else value.split(",") if "," in value else value or None
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=str)
+    if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
+        value = list(value)
+    for one in value if isinstance(value, list) else [value]:
+        if not (one is None or isinstance(one, str | tuple) or callable(one)):
+            raise ParameterError(f"{given} is not a metric; choose {metrics}.")
+    return list(value) if isinstance(value, list) else value
+
+
+@described("float, sequence of float, callable or 'auto'")
+def rate(given: str, value: Any) -> Any:
+    """A number above 0, a number for each round, a function of the round (counted from 0), or 'auto'."""
+    if callable(value) or (isinstance(value, str) and value == "auto"):
+        return value
+    value = value.tolist() if isinstance(value, np.ndarray) else value  # an array without dimensions is a number
+    if isinstance(value, list | tuple):
+        return [RATE.check(f"{given}, in which {one!r}", one) for one in value]
+    return RATE.check(given, value)
+
+
+@described("'auto', float or sequence of float")
+def start(given: str, value: Any) -> Any:
+    """The raw score before the first tree: 'auto', a number, or one for each output."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    value = value.tolist() if isinstance(value, np.ndarray) else value
+    for one in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(one, bool) or not isinstance(one, Real) or not abs(float(one)) <= MAX_SCORE:  # nor NaN
+            raise ParameterError(
+                f"{given} is not a raw score; choose 'auto', a number up to {MAX_SCORE:g} in size, or one such "
+                "number for each output."
+            )
+    return [float(one) for one in value] if isinstance(value, list | tuple) else float(value)
+
+
+# ---- Values by class: classes are text, as in files; 1, 1.0 and "1" are the same class ------------------------------
+
+
+@described("dict of class to float, or None", or_none=True)
+def class_fractions(given: str, value: Any) -> dict[str, float]:
+    """Fractions of rows by class."""
+    if not isinstance(value, Mapping) or not value:
+        raise ParameterError(
+            f"{given} is not a dict of fractions; give {{class: fraction}}, such as {{0: 0.1, 1: 1.0}}."
+        )
+    return {class_name(one): FRACTION.check(f"{given}, in which {part!r}", part) for one, part in value.items()}
+
+
+@described("dict of class to float, 'balanced', 'sqrt_balanced' or None", or_none=True)
+def class_weights(given: str, value: Any) -> dict[str, float] | str | None:
+    """Weights by class, or the rule that gives them."""
+    if isinstance(value, str) and "," in value:  # "1,3", in the order of classes
+        value = [as_number(one) for one in value.split(",")]
+    if isinstance(value, str):
+        rules = Choice(("balanced", "sqrt_balanced", "none"), {"sqrtbalanced": "sqrt_balanced"})
+        word = rules.check(given, value)
+        return None if word == "none" else word
+    if isinstance(value, list | tuple | np.ndarray):  # CatBoost's: in the order of classes
+        value = dict(enumerate(value))
+    if not isinstance(value, Mapping) or not value:
+        raise ParameterError(f"{given} is not a dict of weights; give {{class: weight}}, such as {{0: 1, 1: 10}}.")
+    return {class_name(one): Number(0).check(f"{given}, in which {by!r}", by) for one, by in value.items()}
+
+
+# ---- Values by column: columns have names or positions --------------------------------------------------------------
+
+
+@described("dict, sequence of int, str or None", or_none=True)
+def directions(given: str, value: Any) -> Any:
+    """Monotone constraints: -1 falling, 0 free, 1 rising; for every column, or for some."""
+    if isinstance(value, str):  # XGBoost's "(1,0,-1)", CatBoost's "age:1,hours:-1"
+        parts = [one.rpartition(":") for one in value.strip("() ").split(",") if one.strip()]
+        keys = [int(key) if key.isdecimal() else key for key, _, _ in parts]
+        try:
+            signs = [int(sign) for _, _, sign in parts]
+        except ValueError:
+            raise ParameterError(
+                f"{given} is not a list of directions; write it as (1,0,-1) or age:1,hours:-1."
+            ) from None
+        value = dict(zip(keys, signs, strict=True)) if ":" in value else signs
+
+    def direction(sign: Any) -> int:
+        if not is_integer(sign) or sign not in (-1, 0, 1):
             raise ParameterError(f"{given} has a direction that is not -1 (falling), 0 (free) or 1 (rising).")
-        signs = [int(sign) for sign in signs]
-        return dict(zip(_columns(given, value), signs, strict=True)) if keyed else signs
+        return int(sign)
+
+    return _by_column(given, value, "direction", direction)
+
+
+@described("dict, sequence of float or None", or_none=True)
+def number_by_column(given: str, value: Any) -> Any:
+    """A number of at least 0 for every column, or for some."""
+    return _by_column(given, value, "number", lambda one: Number(0).check(given, one))
 
 
 @dataclass(frozen=True)
-class NumberByColumn:
-    """A number of at least 0 for every column, or for some by name or position."""
+class ChoiceByColumn:
+    """One of a few words for all columns, a dict of words for some columns, or None."""
+
+    words: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "dict, sequence of float or None"
+        return f"{Choice(self.words)}, dict or None"
 
-    def check(self, given: str, value: Any) -> dict[str | int, float] | list[float] | None:
-        if value is None:
-            return None
-        keyed = isinstance(value, Mapping)
-        if not keyed and not isinstance(value, list | tuple | np.ndarray):
-            raise ParameterError(f"{given} is neither a dict nor a sequence; give a number for each column.")
-        numbers = [Number(0).check(given, one) for one in (value.values() if keyed else value)]
-        return dict(zip(_columns(given, value), numbers, strict=True)) if keyed else numbers
+    def check(self, given: str, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {column: Choice(self.words).check(given, value[column]) for column in _columns(given, value)}
+        return Choice(self.words, or_none=True).check(given, value)
 
 
-@dataclass(frozen=True)
-class Categorical:
+@described("sequence, dict or None", or_none=True)
+def statistics(given: str, value: Any) -> Any:
+    """Target statistics of categories: a list of kinds for all columns, or a dict of lists for some.
+
+    A kind is a word, or a pair of a word and its priors.
+    """
+
+    def listed(value: Any) -> list[list[Any]]:
+        kinds = ("borders", "buckets", "mean", "counter")
+        if isinstance(value, str) or not isinstance(value, list | tuple) or not value:
+            raise ParameterError(f"{given} is not a list of statistics; give some of {', '.join(kinds)}.")
+        found: list[list[Any]] = []
+        for one in value:
+            kind, priors = one if isinstance(one, list | tuple) and len(one) == 2 else (one, None)
+            word = Choice(kinds).check(f"{given}: {kind!r}", kind)
+            if priors is None:
+                priors = (0.0,) if word == "counter" else PRIORS
+            if not isinstance(priors, list | tuple) or not priors or word in (other for other, _ in found):
+                raise ParameterError(f"{given}: give every kind once, with a list of priors or without.")
+            found.append([word, [Number(0, 1).check(f"{given}: prior {prior!r}", prior) for prior in priors]])
+        return found
+
+    if isinstance(value, Mapping):
+        return {column: listed(value[column]) for column in _columns(given, value)}
+    return listed(value)
+
+
+@described("'auto', sequence of str, int or bool, or None", or_none=True)
+def categorical(given: str, value: Any) -> list[Any] | str:
     """Categorical columns: 'auto' by their types, None, or some by name, position or mask."""
-
-    def __str__(self) -> str:
-        return "'auto', sequence of str, int or bool, or None"
-
-    def check(self, given: str, value: Any) -> list[Any] | str | None:
-        if isinstance(value, str):  # LightGBM's "0,1,2" and "name:a,b"
-            text = value.removeprefix("name:")
-            if value in ("auto", "from_dtype", ""):  # the second is scikit-learn's, the third LightGBM's
-                return "auto"
-            if text != value:
-                return text.split(",")
-            if not all(one.strip().isdecimal() for one in value.split(",")):
-                raise ParameterError(f"{given} is unknown; choose 'auto', None, or a list of names or positions.")
-            value = [int(one) for one in value.split(",")]
-        if value is None:
-            return None
-        value = value.tolist() if hasattr(value, "tolist") else value  # an array of NumPy, or an index of pandas
-        if not isinstance(value, list | tuple | set | frozenset | range):
-            raise ParameterError(f"{given} is not a list of columns; give names or positions, 'auto' or None.")
-        listed = list(value)
-        if listed and all(isinstance(one, bool | np.bool_) for one in listed):
-            return [bool(one) for one in listed]
-        columns = _columns(given, listed)
-        return sorted(columns, key=str) if isinstance(value, set | frozenset) else columns
+    if isinstance(value, str):  # LightGBM's "0,1,2" and "name:a,b"
+        if value in ("auto", "from_dtype", ""):  # the second is scikit-learn's, the third LightGBM's
+            return "auto"
+        if value.startswith("name:"):
+            return value.removeprefix("name:").split(",")
+        if not all(one.strip().isdecimal() for one in value.split(",")):
+            raise ParameterError(f"{given} is unknown; choose 'auto', None, or a list of names or positions.")
+        value = [int(one) for one in value.split(",")]
+    value = value.tolist() if hasattr(value, "tolist") else value  # an array of NumPy, or an index of pandas
+    if not isinstance(value, list | tuple | set | frozenset | range):
+        raise ParameterError(f"{given} is not a list of columns; give names or positions, 'auto' or None.")
+    if value and all(isinstance(one, bool | np.bool_) for one in value):
+        return [bool(one) for one in value]
+    columns = _columns(given, value)
+    return sorted(columns, key=str) if isinstance(value, set | frozenset) else columns
 
 
-@dataclass(frozen=True)
-class ColumnGroups:
+@described("list of lists of str or int, 'pairwise', 'no_interactions' or None", or_none=True)
+def column_groups(given: str, value: Any) -> list[list[str | int]] | str:
     """Interaction constraints: groups of columns by name or position, or a word for a set of groups."""
-
-    def __str__(self) -> str:
-        return "list of lists of str or int, 'pairwise', 'no_interactions' or None"
-
-    def check(self, given: str, value: Any) -> list[list[str | int]] | str | None:
-        if value is None or (isinstance(value, str) and value in ("pairwise", "no_interactions")):
+    if isinstance(value, str):  # XGBoost's "[[0,1],[2,3]]" and LightGBM's "[0,1],[2,3]"
+        if value in ("pairwise", "no_interactions"):
             return value
-        if isinstance(value, str):  # XGBoost's "[[0,1],[2,3]]" and LightGBM's "[0,1],[2,3]"
-            try:
-                value = json.loads(value if value.replace(" ", "").startswith("[[") else f"[{value}]")
-            except ValueError:
-                raise ParameterError(f"{given} is not a list of groups; write it as [[0,1],[2,3]].") from None
-        sets = (list, tuple, set, frozenset, np.ndarray)
-        if not isinstance(value, sets) or not all(isinstance(group, sets) and len(group) for group in value):
-            raise ParameterError(f"{given} is not a list of groups of columns; write it as [['a', 'b'], ['c', 'd']].")
-        return [sorted(_columns(given, group), key=str) for group in value]
+        try:
+            value = json.loads(value if value.replace(" ", "").startswith("[[") else f"[{value}]")
+        except ValueError:
+            raise ParameterError(f"{given} is not a list of groups; write it as [[0,1],[2,3]].") from None
+    sets = (list, tuple, set, frozenset, np.ndarray)
+    if not isinstance(value, sets) or not all(isinstance(group, sets) and len(group) for group in value):
+        raise ParameterError(f"{given} is not a list of groups of columns; write it as [['a', 'b'], ['c', 'd']].")
+    return [sorted(_columns(given, group), key=str) for group in value]
 
 
-@dataclass(frozen=True)
-class ForcedSplits:
+@described("dict, path or None", or_none=True)
+def forced_splits(given: str, value: Any) -> dict[str, Any] | None:
     """Splits at the top of every tree: {feature, threshold, left, right}, or the path of a JSON file with them."""
 
-    def __str__(self) -> str:
-        return "dict, path or None"
-
-    def check(self, given: str, value: Any) -> dict[str, Any] | None:
-        if isinstance(value, str | os.PathLike):
-            if value == "":  # LightGBM's default
-                return None
-            try:
-                value = json.loads(Path(value).read_text())
-            except (OSError, ValueError) as cause:
-                raise ParameterError(f"{given} is not a file of forced splits: {cause}.") from cause
-        return None if value is None or value == {} else self._split(given, value)
-
-    def _split(self, given: str, split: Any) -> dict[str, Any]:
+    def checked(split: Any) -> dict[str, Any]:
         known = {"feature", "threshold", "left", "right"}
         if not isinstance(split, Mapping) or not {"feature", "threshold"} <= set(split) <= known:
             raise ParameterError(f"{given}: a split has feature, threshold and perhaps left and right, not {split!r}.")
         (feature,) = _columns(given, [split["feature"]])
-        below = {
-            side: self._split(given, split[side]) for side in ("left", "right") if split.get(side) not in (None, {})
-        }
+        below = {side: checked(split[side]) for side in ("left", "right") if split.get(side) not in (None, {})}
         return {"feature": feature, "threshold": Number(-inf).check(given, split["threshold"]), **below}
+
+    if isinstance(value, str | os.PathLike):
+        if value == "":  # LightGBM's default
+            return None
+        try:
+            value = json.loads(Path(value).read_text())
+        except (OSError, ValueError) as cause:
+            raise ParameterError(f"{given} is not a file of forced splits: {cause}.") from cause
+    return None if value is None or value == {} else checked(value)
+
+
+def _by_column(given: str, value: Any, what: str, check: Callable[[Any], Any]) -> dict[str | int, Any] | list[Any]:
+    """A checked number for every column, or a dict of those of some columns."""
+    keyed = isinstance(value, Mapping)
+    if not keyed and not isinstance(value, list | tuple | np.ndarray):
+        raise ParameterError(f"{given} is neither a dict nor a sequence; give a {what} for each column.")
+    numbers = [check(one) for one in (value.values() if keyed else value)]
+    return dict(zip(_columns(given, value), numbers, strict=True)) if keyed else numbers
+
+
+def _columns(given: str, columns: Collection[Any]) -> list[Any]:
+    """Columns by name or position, in plain types."""
+    for one in columns:
+        if not isinstance(one, str) and not is_integer(one):
+            raise ParameterError(f"{given} names a column {one!r}; give a name or a position.")
+    return [str(one) if isinstance(one, str) else int(one) for one in columns]
+
+
+# ---- Words and numbers ----------------------------------------------------------------------------------------------
 
 
 def class_name(one: Any) -> str:
@@ -496,14 +436,6 @@ def class_name(one: Any) -> str:
 def is_integer(value: Any) -> bool:
     """Whether a value is an integer of Python or NumPy, and not a bool."""
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _columns(given: str, columns: Collection[Any]) -> list[Any]:
-    """Columns by name or position, in plain types."""
-    for one in columns:
-        if not isinstance(one, str) and not is_integer(one):
-            raise ParameterError(f"{given} names a column {one!r}; give a name or a position.")
-    return [str(one) if isinstance(one, str) else int(one) for one in columns]
 
 
 def as_number(text: str) -> float | str:
