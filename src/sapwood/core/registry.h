@@ -16,7 +16,7 @@ struct ObjectiveInfo {  // math/loss.h explains each member
 
 struct GrowerInfo {
   const char *name, *doc;
-  bool whole_level, shared_split;
+  bool whole_level, shared_split;  // splits all nodes of a level at once; gives them one split
   bool (*before)(const Open&, const Open&);
 };
 

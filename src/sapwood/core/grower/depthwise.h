@@ -7,8 +7,7 @@ namespace sapwood {
 struct Depthwise {
   static constexpr const char* name = "depthwise";
   static constexpr const char* doc = "level by level, every node its own split";
-  static constexpr bool whole_level = true;    // expand a level at once
-  static constexpr bool shared_split = false;  // one split for a whole level
+  static constexpr bool whole_level = true, shared_split = false;
   static bool before(const Open& a, const Open& b) { return a.id < b.id; }
 };
 using grower_depthwise = Depthwise;  // registers it

@@ -7,8 +7,7 @@ namespace sapwood {
 struct Leafwise {
   static constexpr const char* name = "leafwise";
   static constexpr const char* doc = "best first: the node that gains most is split next";
-  static constexpr bool whole_level = false;
-  static constexpr bool shared_split = false;
+  static constexpr bool whole_level = false, shared_split = false;
   static bool before(const Open& a, const Open& b) { return a.gain > b.gain || (a.gain == b.gain && a.id < b.id); }
 };
 using grower_leafwise = Leafwise;  // registers it

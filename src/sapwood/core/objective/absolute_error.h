@@ -6,11 +6,8 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct AbsoluteError : Loss {
-  static constexpr const char* name = "absolute_error";
+  static constexpr const char *name = "absolute_error", *link = "identity", *metric = "mae", *leaf = "exact";
   static constexpr const char* doc = "absolute error, |s - y|";
-  static constexpr const char* link = "identity";
-  static constexpr const char* metric = "mae";
-  static constexpr const char* leaf = "exact";
   static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 0;
   static double loss(double s, double y, const double*) { return s > y ? s - y : y - s; }

@@ -6,9 +6,8 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct AdaptiveHuber : Huber {
-  static constexpr const char* name = "adaptive_huber";
+  static constexpr const char *name = "adaptive_huber", *metric = "mae";
   static constexpr const char* doc = "Huber loss whose delta is, each round, the huber_quantile of the absolute errors";
-  static constexpr const char* metric = "mae";
   static constexpr Field field[] = {{"huber_quantile", "", 0.0, 1.0, true, 0.9}};
   static constexpr const Field* fields = field;
   static constexpr bool adaptive = true;

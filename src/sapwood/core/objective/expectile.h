@@ -6,18 +6,15 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Expectile : Loss {
-  static constexpr const char* name = "expectile";
+  static constexpr const char *name = "expectile", *link = "identity", *metric = "expectile";
   static constexpr const char* doc = "asymmetric squared error: the prediction is the expectile_alpha expectile";
-  static constexpr const char* link = "identity";
-  static constexpr const char* metric = "expectile";
   static constexpr Field field[] = {{"expectile_alpha", "", 0.0, 1.0, true, 0.5}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 1;
   static double weight(double s, double y, const double* f) { return y > s ? f[0] : 1.0 - f[0]; }
   static double loss(double s, double y, const double* f) { return 0.5 * weight(s, y, f) * (s - y) * (s - y); }
   static void grad_hess(double s, double y, const double* f, double& g, double& h) {
-    h = weight(s, y, f);
-    g = h * (s - y);
+    h = weight(s, y, f), g = h * (s - y);
   }
 };
 using objective_expectile = Expectile;  // registers it

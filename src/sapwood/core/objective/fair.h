@@ -7,10 +7,8 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Fair : Loss {
-  static constexpr const char* name = "fair";
+  static constexpr const char *name = "fair", *link = "identity", *metric = "mae";
   static constexpr const char* doc = "squared near 0, ever closer to fair_c times the absolute error far off";
-  static constexpr const char* link = "identity";
-  static constexpr const char* metric = "mae";
   static constexpr Field field[] = {{"fair_c", "", 0.0, 1e300, true, 1.0}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 1;
@@ -23,8 +21,7 @@ struct Fair : Loss {
   }
   static void grad_hess(double s, double y, const double* f, double& g, double& h) {
     const double r = s - y, a = r < 0.0 ? -r : r;
-    h = f[0] / (f[0] + a);
-    g = h * r;
+    h = f[0] / (f[0] + a), g = h * r;
   }
 };
 using objective_fair = Fair;  // registers it

@@ -10,17 +10,13 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Focal : Loss {
-  static constexpr const char* name = "focal";
+  static constexpr const char *name = "focal", *link = "sigmoid", *metric = "logloss", *labels = "0 or 1";
   static constexpr const char* doc = "log loss of two classes in which easy rows count little (focal_gamma)";
-  static constexpr const char* link = "sigmoid";
-  static constexpr const char* metric = "logloss";
-  static constexpr const char* labels = "0 or 1";
   static constexpr Field field[] = {{"focal_gamma", "", 0.0, 100.0, false, 2.0},
                                     {"focal_alpha", "", 0.0, 1.0, true, 0.25}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 2;
-  static constexpr bool convex = false;
-  static constexpr bool hessian_is_bound = true;
+  static constexpr bool convex = false, hessian_is_bound = true;
   static double loss(double s, double y, const double* f) {
     const double z = (2.0 * y - 1.0) * s, a = y > 0.5 ? f[1] : 1.0 - f[1];
     return a * exp(-f[0] * softplus(z)) * softplus(-z);  // q^c = e^(c log q), log q = -softplus(z)
@@ -29,8 +25,7 @@ struct Focal : Loss {
     const double t = 2.0 * y - 1.0, z = t * s, a = y > 0.5 ? f[1] : 1.0 - f[1], c = f[0];
     const double p = sigmoid(z), q = sigmoid(-z), l = softplus(-z), w = a * exp(-c * softplus(z));
     const double v = w * p * (c * c * p * l + q * (1.0 + 2.0 * c));
-    g = -t * w * (c * p * l + q);
-    h = v < 1e-16 ? 1e-16 : v;
+    g = -t * w * (c * p * l + q), h = v < 1e-16 ? 1e-16 : v;
   }
 };
 using objective_focal = Focal;  // registers it

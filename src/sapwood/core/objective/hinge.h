@@ -7,12 +7,8 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Hinge : Loss {
-  static constexpr const char* name = "hinge";
+  static constexpr const char *name = "hinge", *link = "step", *metric = "error", *labels = "0 or 1", *leaf = "exact";
   static constexpr const char* doc = "margin loss of two classes, max(0, 1 - t s) with t = 2 y - 1; predicts classes";
-  static constexpr const char* link = "step";
-  static constexpr const char* metric = "error";
-  static constexpr const char* labels = "0 or 1";
-  static constexpr const char* leaf = "exact";
   static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 0;
   static double loss(double s, double y, const double*) {
@@ -21,8 +17,7 @@ struct Hinge : Loss {
   }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {
     const double t = 2.0 * y - 1.0;
-    g = t * s < 1.0 ? -t : 0.0;
-    h = 1.0;
+    g = t * s < 1.0 ? -t : 0.0, h = 1.0;
   }
   static Knot knot(double s, double y, const double*) { return {(2.0 * y - 1.0) - s, 1.0, y}; }
 };

@@ -7,11 +7,8 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Huber : Loss {
-  static constexpr const char* name = "huber";
+  static constexpr const char *name = "huber", *link = "identity", *metric = "huber", *leaf = "friedman";
   static constexpr const char* doc = "squared up to huber_delta, absolute beyond";
-  static constexpr const char* link = "identity";
-  static constexpr const char* metric = "huber";
-  static constexpr const char* leaf = "friedman";
   static constexpr Field field[] = {{"huber_delta", "delta", 0.0, 1e300, true, 1.0}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 1;

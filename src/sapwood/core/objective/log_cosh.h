@@ -7,10 +7,8 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct LogCosh : Loss {
-  static constexpr const char* name = "log_cosh";
+  static constexpr const char *name = "log_cosh", *link = "identity", *metric = "mae";
   static constexpr const char* doc = "log cosh(s - y): squared near 0, absolute far off, smooth between";
-  static constexpr const char* link = "identity";
-  static constexpr const char* metric = "mae";
   static constexpr bool hessian_is_bound = true;
   static double loss(double s, double y, const double*) {
     const double a = s > y ? s - y : y - s;
@@ -18,8 +16,7 @@ struct LogCosh : Loss {
   }
   static void grad_hess(double s, double y, const double*, double& g, double& h) {
     const double r = s - y;
-    g = tanh(r);
-    h = r == 0.0 ? 1.0 : g / r;
+    g = tanh(r), h = r == 0.0 ? 1.0 : g / r;
   }
 };
 using objective_log_cosh = LogCosh;  // registers it

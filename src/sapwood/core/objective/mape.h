@@ -7,11 +7,8 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Mape : Loss {
-  static constexpr const char* name = "mape";
+  static constexpr const char *name = "mape", *link = "identity", *metric = "mape", *leaf = "exact";
   static constexpr const char* doc = "absolute error relative to the label, |s - y| / max(1, |y|)";
-  static constexpr const char* link = "identity";
-  static constexpr const char* metric = "mape";
-  static constexpr const char* leaf = "exact";
   static constexpr bool constant_hessian = true, hessian_is_bound = true, knots = true;
   static constexpr int steps = 0;
   static double mass(double y) {
@@ -24,9 +21,8 @@ struct Mape : Loss {
     g = s > y ? m : -m;  // at s == y as in absolute_error
     h = 1.0;
   }
-  static double default_min_samples_leaf(const double*) {
-    return 20.0;
-  }  // rows with small labels have the most weight, so few of a leaf's rows decide its value
+  // Rows with small labels have the most weight, so few of a leaf's rows decide its value.
+  static double default_min_samples_leaf(const double*) { return 20.0; }
   static Knot knot(double s, double y, const double*) { return knot_at_label(s, y, mass(y), 0.5); }
 };
 using objective_mape = Mape;  // registers it

@@ -6,11 +6,9 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct OneVsAll : Logistic {
-  static constexpr const char* name = "one_vs_all";
+  static constexpr const char *name = "one_vs_all", *link = "one_vs_all", *metric = "multi_logloss",
+                              *labels = "a class index";
   static constexpr const char* doc = "log loss of each of K classes against the others; K trees a round";
-  static constexpr const char* link = "one_vs_all";
-  static constexpr const char* metric = "multi_logloss";
-  static constexpr const char* labels = "a class index";
   static constexpr double path_smooth = 0.0;  // rare classes would be smoothed away
 };
 using objective_one_vs_all = OneVsAll;  // registers it

@@ -7,17 +7,14 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Softmax : Logistic {
-  static constexpr const char* name = "softmax";
+  static constexpr const char *name = "softmax", *link = "softmax", *metric = "multi_logloss",
+                              *labels = "a class index";
   static constexpr const char* doc = "cross-entropy of K classes, -log softmax(s)_y; K trees a round";
-  static constexpr const char* link = "softmax";
-  static constexpr const char* metric = "multi_logloss";
-  static constexpr const char* labels = "a class index";
   static constexpr bool pointwise = false;
   static constexpr double path_smooth = 0.0;  // measured: rare classes would be smoothed away
   static void of_probability(double p, bool is_class, double factor, double& g, double& h) {  // factor = K / (K - 1)
     const double v = factor * (p * (1.0 - p));
-    g = is_class ? p - 1.0 : p;
-    h = v < 1e-16 ? 1e-16 : v;
+    g = is_class ? p - 1.0 : p, h = v < 1e-16 ? 1e-16 : v;
   }
   static double start(double prior, const double*) { return log(prior < 1e-15 ? 1e-15 : prior); }
 };

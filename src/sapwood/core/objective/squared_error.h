@@ -5,17 +5,12 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct SquaredError : Loss {
-  static constexpr const char* name = "squared_error";
+  static constexpr const char *name = "squared_error", *link = "identity", *metric = "rmse";
   static constexpr const char* doc = "squared error, (s - y)^2 / 2";
-  static constexpr const char* link = "identity";
-  static constexpr const char* metric = "rmse";
   static constexpr bool constant_hessian = true, mean_start = true;
   static constexpr int steps = 1;
   static double loss(double s, double y, const double*) { return 0.5 * (s - y) * (s - y); }
-  static void grad_hess(double s, double y, const double*, double& g, double& h) {
-    g = s - y;
-    h = 1.0;
-  }
+  static void grad_hess(double s, double y, const double*, double& g, double& h) { g = s - y, h = 1.0; }
 };
 using objective_squared_error = SquaredError;  // registers it
 

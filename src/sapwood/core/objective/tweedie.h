@@ -7,12 +7,9 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Tweedie : Loss {
-  static constexpr const char* name = "tweedie";
+  static constexpr const char *name = "tweedie", *link = "exp", *metric = "tweedie", *labels = "a number of at least 0";
   static constexpr const char* doc =
       "amounts that are often 0: Tweedie likelihood with mean e^s, variance ~ mean^tweedie_power";
-  static constexpr const char* link = "exp";
-  static constexpr const char* metric = "tweedie";
-  static constexpr const char* labels = "a number of at least 0";
   static constexpr Field field[] = {{"tweedie_power", "tweedie_variance_power,variance_power", 1.0, 2.0, true, 1.5}};
   static constexpr const Field* fields = field;
   static constexpr int n_fields = 1;
@@ -23,8 +20,7 @@ struct Tweedie : Loss {
   }
   static void grad_hess(double s, double y, const double* f, double& g, double& h) {
     const double a = f[0] - 1.0, b = 2.0 - f[0], low = y * exp(-a * s), high = exp(b * s), v = a * low + b * high;
-    g = high - low;
-    h = v < 1e-16 ? 1e-16 : v;
+    g = high - low, h = v < 1e-16 ? 1e-16 : v;
   }
   static double start(double mean, const double*) { return log(mean > 0.0 ? mean : 1e-15); }
 };
