@@ -6,6 +6,8 @@ from typing import Any, NotRequired, Protocol, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.reduce import Reduce
+
 type Floats = NDArray[np.float64]
 type Ints = NDArray[np.int32]
 type Longs = NDArray[np.int64]
@@ -23,13 +25,6 @@ class Sparse(Protocol):
 
     @property
     def by_rows(self) -> bool: ...
-
-class Reduce(Protocol):
-    """Adds up over the holders of rows; see sapwood.reduce."""
-
-    def sum(self, values: Longs) -> None: ...
-    def max(self, values: NDArray[np.uint64]) -> None: ...
-    def gather(self, mine: bytes) -> list[bytes]: ...
 
 class Tree(TypedDict):
     """One grown tree as flat arrays over its nodes; children follow parents; a node's right child is left + 1."""

@@ -35,20 +35,7 @@ class DivergedError(SapwoodError):
 
 
 def suggest(name: str, choices: Iterable[str]) -> str:
-    """Suggest which of the choices a name was probably meant to be.
-
-    Parameters
-    ----------
-    name : str
-        The unknown name.
-    choices : iterable of str
-        The names that exist.
-
-    Returns
-    -------
-    str
-        ``"did you mean 'max_bins'?"`` with up to three names, or ``"choose one of auto, narrow, wide."``.
-    """
+    """The hint for an unknown name: ``"did you mean 'max_bins'?"``, or ``"choose one of auto, narrow, wide."``."""
     choices = list(choices)
     return near(name, choices) or f"choose one of {', '.join(sorted(choices))}."
 

@@ -14,15 +14,6 @@ from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 from sapwood.model.combinations import sizes_of
 
-LINKS = {
-    "identity": "",
-    "exp": "s[k] = exp(s[k]);",
-    "expm1": "s[k] = expm1(s[k]);",
-    "sigmoid": "s[k] = 1.0 / (1.0 + exp(-s[k]));",
-    "sigmoid2": "s[k] = 1.0 / (1.0 + exp(-2.0 * s[k]));",
-    "step": "s[k] = s[k] > 0.0;",
-}
-
 SOURCE = """\
 /* {about}
 
@@ -107,24 +98,35 @@ BY_SET = """if (node_set[u] >= 0) right = goes_right(u, x);
       else """
 # The rules of core/math/split.h: goes_right for values, category_goes_right for codes of categories.
 NUMERIC = "right = isnan(x) ? !node_missing_left[u] : x > node_number[u];"
-SOFTMAX = """\
+_EACH = "  for (int k = 0; k < {n}; k++) s[k] = "
+_SOFTMAX = """\
   double top = s[0], sum = 0.0;
   for (int k = 1; k < {n}; k++) top = s[k] > top ? s[k] : top;
   for (int k = 0; k < {n}; k++) sum += s[k] = exp(s[k] - top);
   for (int k = 0; k < {n}; k++) s[k] /= sum;
 """
-ONE_VS_ALL = """\
+_ONE_VS_ALL = """\
   double sum = 0.0;
   for (int k = 0; k < {n}; k++) sum += s[k] = 1.0 / (1.0 + exp(-s[k]));
   for (int k = 0; k < {n}; k++) s[k] /= sum;
 """
+LINKS = {
+    "identity": "",
+    "exp": _EACH + "exp(s[k]);\n",
+    "expm1": _EACH + "expm1(s[k]);\n",
+    "sigmoid": _EACH + "1.0 / (1.0 + exp(-s[k]));\n",
+    "sigmoid2": _EACH + "1.0 / (1.0 + exp(-2.0 * s[k]));\n",
+    "step": _EACH + "s[k] > 0.0;\n",
+    "softmax": _SOFTMAX,
+    "one_vs_all": _ONE_VS_ALL,
+}
 
 
 def write(booster: Booster, name: str = "model") -> str:
     """Write a model as C99; ``<name>_raw(row, scores)`` and ``<name>_predict(row, predictions)`` are to be called."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ParameterError(f"name={name!r} is not a C identifier; choose letters, digits and _, such as 'model'.")
-    if booster.link not in (*LINKS, "softmax", "one_vs_all"):
+    if booster.link not in LINKS:
         raise ParameterError(f"the link of the model is {booster.link!r}, a Python function, which C cannot have.")
     trees, n = booster.trees, booster.n_outputs
     number = np.where(trees.column < 0, trees.value, trees.threshold)
@@ -156,7 +158,7 @@ def write(booster: Booster, name: str = "model") -> str:
         mean=f"  for (int k = 0; k < {n}; k++) s[k] = base[k] + s[k] / {float(max(1, booster.n_rounds))!r};\n"
         if booster.averaged
         else "",
-        link=_link(booster.link, n),
+        link=LINKS[booster.link].format(n=n),
     )
 
 
@@ -190,12 +192,6 @@ def _combined(booster: Booster) -> str:
         _table("int64_t keys", own.combination_key),
     ]
     return COMBINED.format(tables="".join(tables), n_columns=booster.n_columns, n_combined=len(own))
-
-
-def _link(link: str, n: int) -> str:
-    if link in ("softmax", "one_vs_all"):
-        return (SOFTMAX if link == "softmax" else ONE_VS_ALL).format(n=n)
-    return f"  for (int k = 0; k < {n}; k++) {LINKS[link]}\n" if LINKS[link] else ""
 
 
 def _table(name: str, values: Iterable[Any], about: str = "") -> str:

@@ -13,15 +13,9 @@ from numpy.typing import NDArray
 from sapwood.errors import ModelFormatError
 
 MAX_DEPTH = 64  # levels of nesting: peers need ten, and the trees of CatBoost, at most 16 deep, one for each level
-_NUMBERS: dict[bytes, np.dtype[Any]] = {
-    b"i": np.dtype(">i1"),
-    b"U": np.dtype(">u1"),
-    b"I": np.dtype(">i2"),
-    b"l": np.dtype(">i4"),
-    b"L": np.dtype(">i8"),
-    b"d": np.dtype(">f4"),
-    b"D": np.dtype(">f8"),
-}
+# The types of numbers in UBJSON.
+_WORDS = {b"i": ">i1", b"U": ">u1", b"I": ">i2", b"l": ">i4", b"L": ">i8", b"d": ">f4", b"D": ">f8"}
+_NUMBERS: dict[bytes, np.dtype[Any]] = {kind: np.dtype(word) for kind, word in _WORDS.items()}
 
 
 class Document(dict[str, Any]):

@@ -21,16 +21,7 @@ FORMATS: dict[str, Callable[..., bytes]] = {  # suffix -> writer
 
 
 def export(booster: Booster, path: str | os.PathLike[str], **options: Any) -> None:
-    """Write a model file of another kind.
-
-    Parameters
-    ----------
-    booster : Booster
-    path : str or path-like
-        Its suffix says which kind.
-    **options
-        What the writer of that kind takes.
-    """
+    """Write a file of the kind that the suffix of its path says; the options are those of its writer."""
     refuse_untold(booster)
     suffix = Path(path).suffix.lower()
     if suffix not in FORMATS:

@@ -135,9 +135,8 @@ def accumulated_effects(
         table[:, j] = edges[cell + side]
         sides.append(booster._predict_columns(table.T, n_jobs, raw).reshape(len(table), -1))
     change = sides[1] - sides[0]
-    steps = np.array(
-        [[metric.mean(part, None) for part in change[cell == k].T] for k in range(len(edges) - 1)]
-    )  # no cell is empty: its upper edge is a value of X
+    # No cell is empty: its upper edge is a value of X.
+    steps = np.array([[metric.mean(part, None) for part in change[cell == k].T] for k in range(len(edges) - 1)])
     curve = np.concatenate([np.zeros((1, change.shape[1])), np.cumsum(steps, axis=0)])
     share = np.bincount(cell, minlength=len(steps)) / len(cell)
     curve = curve - share @ (0.5 * (curve[1:] + curve[:-1]))  # 0 on average over the rows

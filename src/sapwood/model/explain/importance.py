@@ -5,6 +5,7 @@ In: a model, and rows with labels where a kind needs them. Out: one number a col
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,9 +28,7 @@ Columns = Sequence[int | str]
 SPLITS: dict[str, tuple[str | None, float, bool]] = {
     "gain": ("gain", 1.0, True),
     "total_gain": ("gain", 1.0, False),
-    "weight": (None, 1.0, False),
-    "split": (None, 1.0, False),
-    "frequency": (None, 1.0, False),
+    **dict.fromkeys(["weight", "split", "frequency"], (None, 1.0, False)),
     "cover": ("cover", 1.0, True),
     "total_cover": ("cover", 1.0, False),
     "cover_rows": ("count", 1.0, True),
@@ -120,11 +119,10 @@ def interaction(ask: Ask) -> Floats:
         depth = len(levels)
         values, leaf = trees.value[nodes[-(1 << depth) :]], np.arange(1 << depth)
         columns = trees.column[nodes[levels]]
-        for i in range(depth):
-            for j in range(i + 1, depth):
-                if columns[i] != columns[j]:
-                    alike = (leaf >> (depth - 1 - i) & 1) == (leaf >> (depth - 1 - j) & 1)
-                    result[columns[i], columns[j]] += abs(float(np.where(alike, -values, values).sum()))
+        for i, j in combinations(range(depth), 2):
+            if columns[i] != columns[j]:
+                alike = (leaf >> (depth - 1 - i) & 1) == (leaf >> (depth - 1 - j) & 1)
+                result[columns[i], columns[j]] += abs(float(np.where(alike, -values, values).sum()))
     return _shared(ask, _shared(ask, result + result.T).T)
 
 
@@ -415,9 +413,8 @@ def _spread(values: Floats, weights: Floats) -> tuple[float, float]:
 
 def _shared(ask: Ask, values: Floats) -> Floats:
     """Map values by internal column (first axis) to the columns of the table."""
-    combinations = ask.booster.combinations
-    shared: Floats = combinations.shares(ask.booster.n_columns).T @ values if len(combinations) else values
-    return shared
+    own = ask.booster.combinations
+    return np.asarray(own.shares(ask.booster.n_columns).T @ values) if len(own) else values
 
 
 def _groups(ask: Ask) -> list[set[int]]:
