@@ -118,15 +118,10 @@ def allows(this: Condition, facts: Facts) -> bool:
 def check_bins(params: Mapping[str, Any], given: Mapping[str, Any], data: Dataset) -> None:
     """Raise where the data was made with other bins than were given; warn where a recipe has others."""
     asked, recipe = given_names(given), f"recipe={params['recipe']!r}"
-    for name in BIN_PARAMS:
-        if name in asked and params[name] != getattr(data, name):
-            raise ParameterError(
-                f"{called(name, given)}, but the data was made with {getattr(data, name)!r}; give it to Dataset too."
-            )
-    if "device" in asked and params["device"] != data.device.name:
-        raise ParameterError(
-            f"{called('device', given)}, but the data was made with {data.device.name!r}; give it to Dataset too."
-        )
+    for name in (*BIN_PARAMS, "device"):
+        has = data.device.name if name == "device" else getattr(data, name)
+        if name in asked and params[name] != has:
+            raise ParameterError(f"{called(name, given)}, but the data was made with {has!r}; give it to Dataset too.")
     wanted, made = ({name: of[name] for name in BY_RECIPE} for of in (params, vars(data)))
     others = [name for name in BY_RECIPE if name not in asked and wanted[name] != made[name]]
     if params["recipe"] is None or not others or data.tree_method == "exact":

@@ -3,7 +3,7 @@
 In: a `TrainSpec`, training rows, which of them are held out. Out: rounds of trees, and metrics after each.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood import objective
-from sapwood.boost.categories import encoded_training
 from sapwood.boost.categories.category_encoding import encoded_columns
+from sapwood.boost.categories.encoded_training import EncodedTraining
 from sapwood.boost.loops import dart, forest, ordered, plain
 from sapwood.boost.round import growth, sampling
-from sapwood.boost.round.callback import Round, stops
+from sapwood.boost.round.callback import Round, record, stops
 from sapwood.boost.round.evaluation import EvalRows, EvalSet, HeldOutRows, measure, start_scores
 from sapwood.boost.round.training import Floats, Step, Training
 from sapwood.boost.spec import TrainSpec
@@ -51,7 +51,10 @@ class Session:
         self.spec, self.data = spec, data
         self._weight = _weight_without(held, data)
         self.trainer, self.base = self._make_trainer()
-        self.encoded = self._encode() if encoded_columns(spec.params, data) else None
+        self.encoded: EncodedTraining | None = None
+        if encoded_columns(spec.params, data):
+            rows = spec.label, spec.classes, self._weight
+            self.encoded = EncodedTraining(data, spec.params, spec.leaf_plan, *rows, self.trainer.scores())
         before = None if spec.init_model is None else spec.init_model.trees
         self.eval_rows: dict[str, EvalRows] = {
             name: EvalSet(one, start_scores(one, self.base, before, spec.n_threads), spec.n_threads, self.encoded)
@@ -103,24 +106,6 @@ class Session:
             trainer.set_scores(start_scores(data, base, None if model is None else model.trees, spec.n_threads))
         return trainer, base
 
-    def _encode(self) -> encoded_training.EncodedTraining:
-        """Columns of categories as statistics."""
-        spec, data = self.spec, self.data
-
-        def prepare(
-            grower: Trainer,
-            names: Sequence[str],
-            categories: Collection[int],
-            cuts: Sequence[Floats],
-            weights: Sequence[float],
-        ) -> None:
-            growth.configure_splits(grower, spec.params, names, categories, cuts, weights=weights)
-            sampling.prepare(grower, spec.params, data, spec.classes)
-
-        return encoded_training.EncodedTraining(
-            data, spec.params, spec.leaf_plan, spec.label, self._weight, self.trainer.scores(), prepare
-        )
-
 
 def run(
     spec: TrainSpec,
@@ -137,12 +122,8 @@ def run(
     """
     params = MappingProxyType(spec.params)
     for index, step in zip(spec.rounds, rounds, strict=False):
-        measured = evaluate(step)
-        for name, values in measured.items():
-            for one, value in values.items():
-                history.setdefault(name, {}).setdefault(one, []).append(value)
-        last = index == spec.rounds[-1]
-        view = Round(index, params, spec.metrics, measured, last, history, build)
+        view = Round(index, params, spec.metrics, evaluate(step), index == spec.rounds[-1], history, build)
+        record(history)(view)
         if spec.callbacks and total(reduce, stops(spec.callbacks, view)):
             break
     best = [getattr(callback, "best_round", None) for callback in spec.callbacks]

@@ -77,7 +77,7 @@ def make_spec(
     watching = resolve_callbacks(params, given, callbacks)
     n_outputs = check_data(params, given, goal, data, init_model)
     assert data.label is not None
-    plan = derive(params, given, goal, data, init_model, n_outputs, watched, in_cv)
+    plan = derive(params, compatibility.Facts(params, given, goal, init_model, data, n_outputs, watched, in_cv))
     classes = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
     all_classes, weight = data.of_all_holders(classes), data.of_all_holders(data.weight)
     factor = class_weight.factors(params["class_weight"], all_classes, weight, max(2, n_outputs))
@@ -170,24 +170,15 @@ def check_data(
     return n_outputs
 
 
-def derive(
-    params: dict[str, Any],
-    given: Mapping[str, Any],
-    goal: objective.Objective,
-    data: Dataset,
-    init_model: Booster | None,
-    n_outputs: int,
-    watched: bool,
-    in_cv: bool,
-) -> leaf.LeafPlan:
+def derive(params: dict[str, Any], facts: compatibility.Facts) -> leaf.LeafPlan:
     """Replace every 'auto' that depends on the data, and plan the leaves."""
-    facts = compatibility.Facts(params, given, goal, init_model, data, n_outputs, watched, in_cv)
+    goal, data, init_model, n_outputs = facts.objective, facts.data, facts.init_model, facts.n_outputs
     countable = params["forced_splits"] is None and compatibility.allows(compatibility.STATISTICS, facts)
     shared = n_outputs > 1 and params["multi_strategy"] == "multi_output_tree"
     params["category_encoding"] = category_encoding.choose_encoding(params, data, countable, shared)
     compatibility.check(facts)
     if isinstance(params["learning_rate"], str):  # "auto"
-        watched = watched or params["early_stopping_rounds"] is not None
+        watched = facts.watched or params["early_stopping_rounds"] is not None
         params["learning_rate"] = auto_learning_rate.automatic(
             goal.name, data.n_total, params["n_estimators"], watched, params["start"] == "auto"
         )

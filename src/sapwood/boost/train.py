@@ -128,18 +128,15 @@ def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None)
     if trees.n_nodes > trees.n_trees:
         return
     if classes is not None and (classes == classes[0]).all():
-        warnings.warn(
-            "all rows are of one class: there is nothing to tell apart, and every prediction is the same.",
-            UserWarning,
-            stacklevel=3,
-        )
+        why = "all rows are of one class: there is nothing to tell apart, and every prediction is the same."
     elif trees.cover.max() < 2 * min_child:
-        warnings.warn(
+        why = (
             f"no tree was split: the hessians sum to {trees.cover.max():.3g}, and min_child_weight={min_child:g} wants "
-            "that much on both sides of a split. Lower it; weights that sum to 1 or labels of a small unit do this.",
-            UserWarning,
-            stacklevel=3,
+            "that much on both sides of a split. Lower it; weights that sum to 1 or labels of a small unit do this."
         )
+    else:
+        return
+    warnings.warn(why, UserWarning, stacklevel=3)
 
 
 def _valid_sets(valid: Valid | None) -> dict[str, Dataset]:

@@ -138,8 +138,7 @@ class Dataset:
         **more: Any,
     ) -> None:
         own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
-        feature_names, given = _arguments(Dataset, own, feature_names, more)
-        bins, categorical = _fixed_params(given, reference)
+        feature_names, bins, categorical = _arguments(Dataset, own, feature_names, reference, more)
         chunks = chunked.read([data], ["data"], 1, categorical, feature_names, bins["zero_as_missing"])
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
         self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
@@ -179,8 +178,7 @@ class Dataset:
         """
         holders: tuple[Reduce, Sequence[int]] | None = more.pop("_holders", None)
         own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
-        feature_names, given = _arguments(cls.from_chunks, own, feature_names, more)
-        bins, categorical = _fixed_params(given, reference)
+        feature_names, bins, categorical = _arguments(cls.from_chunks, own, feature_names, reference, more)
         parts = [chunked.part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
@@ -523,11 +521,16 @@ class Dataset:
 
 
 def _arguments(
-    function: Callable[..., Any], own: Sequence[Any], names: Sequence[str] | None, more: Mapping[str, Any]
-) -> tuple[Sequence[str] | None, dict[str, Any]]:
-    """Names of columns, and what was given of `FIXED_BY_DATASET` and of recipes, under our names or the peers'.
+    function: Callable[..., Any],
+    own: Sequence[Any],
+    names: Sequence[str] | None,
+    reference: Dataset | None,
+    more: Mapping[str, Any],
+) -> tuple[Sequence[str] | None, dict[str, Any], Any]:
+    """Names of columns, the parameters of `BIN_PARAMS` and the device, and `categorical_features`: checked.
 
-    ``params`` is LightGBM's: a dict for a whole training, of which a dataset takes what it settles.
+    They are given under our names or the peers', by a recipe, or by LightGBM's ``params``, a dict for a whole training.
+    A reference has its own.
     """
     known, usual = params.names(), params.defaults() | dict.fromkeys(BY_RECIPE)
     given = {name: value for name, value in zip(FIXED_BY_DATASET, own, strict=True) if value is not usual[name]}
@@ -541,24 +544,17 @@ def _arguments(
     taken = (*FIXED_BY_DATASET, "recipe", "device")
     peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in taken}
     peers.refuse_arguments(function, more, known, "the params of sapwood.train")
-    return names, {
-        **{name: value for name, value in whole.items() if known.get(name) in taken},
-        **peers_names,
-        **given,
-    }
-
-
-def _fixed_params(given: Mapping[str, Any], reference: Dataset | None) -> tuple[dict[str, Any], Any]:
-    """The parameters of `BIN_PARAMS`, and `categorical_features`: checked, or the reference's."""
     if reference is not None:
         if not isinstance(reference, Dataset):
             raise DataError(
                 f"reference is a {type(reference).__name__}; give the Dataset whose bins these rows shall have."
             )
-        known = categories.known(reference.categories, reference.feature_names if reference.named else None)
-        return {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}, known
-    settings = params.resolve(given)
-    return {name: settings[name] for name in (*BIN_PARAMS, "device")}, settings["categorical_features"]
+        known_columns = categories.known(reference.categories, reference.feature_names if reference.named else None)
+        bins = {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}
+        return names, bins, known_columns
+    of_training = {name: value for name, value in whole.items() if known.get(name) in taken}
+    settings = params.resolve({**of_training, **peers_names, **given})
+    return names, {name: settings[name] for name in (*BIN_PARAMS, "device")}, settings["categorical_features"]
 
 
 def _facts(bins: Mapping[str, Any], vectors: Mapping[str, Any], n_columns: int) -> dict[str, Any]:

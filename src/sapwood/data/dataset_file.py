@@ -20,13 +20,7 @@ LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which mos
 LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
 NO_LISTS: tuple[NDArray[Any], ...] = tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
 ROW_VECTORS = ("label", "weight", "init_score", "group")  # what may come with a table
-BIN_PARAMS = (
-    "max_bins",
-    "min_samples_bin",
-    "tree_method",
-    "linear_leaves",
-    "zero_as_missing",
-)  # fixed by a dataset
+BIN_PARAMS = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing")  # fixed by a dataset
 ADDED_LATER = ("linear_leaves", "zero_as_missing")  # of these: written only where they are on
 
 
@@ -35,17 +29,10 @@ def read(
 ) -> tuple[ingest.Columns, list[NDArray[np.float64]], dict[int, Dictionary], dict[int, NDArray[np.int64]]]:
     """The table, cuts, categories and rows of unseen ones of a loaded file; `DataError` where its parts do not fit.
 
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        Those of categories are taken out.
-    fields : mapping of str to value
-
-    Returns
-    -------
-    tuple of Columns, list of (n_cuts) float64, dict of int to Dictionary, dict of int to (n) int64
+    The arrays of categories are taken out of ``arrays``.
     """
-    known = _categories(arrays, fields)
+    names = fields.get("feature_names")
+    known = categories.unpack(arrays, len(names) if isinstance(names, list) else 0, DataError)
     unseen = {j: rows for j in known if (rows := arrays.pop(f"unseen.{j}", None)) is not None}
     cuts, codes, listed = _checked(arrays, fields, known)
     for j, rows in unseen.items():
@@ -83,12 +70,6 @@ def _coded(code: NDArray[Any], dictionary: Dictionary) -> Coded:
     return Coded(np.where(code == dictionary.n_bins, -1, code.astype(np.int32)), dictionary.values[: dictionary.n_bins])
 
 
-def _categories(arrays: dict[str, NDArray[Any]], fields: Mapping[str, Any]) -> dict[int, Dictionary]:
-    """The dictionaries of a loaded file, taken out of its arrays."""
-    names = fields.get("feature_names")
-    return categories.unpack(arrays, len(names) if isinstance(names, list) else 0, DataError)
-
-
 def _checked(
     arrays: Mapping[str, NDArray[Any]], fields: Mapping[str, Any], known: Mapping[int, Dictionary]
 ) -> tuple[list[NDArray[np.float64]], dict[int, NDArray[Any]], tuple[NDArray[Any], ...]]:
@@ -98,10 +79,7 @@ def _checked(
         if not true:
             raise DataError(f"the file is not a valid dataset: {what}.")
 
-    need(
-        set(fields) == {"n_rows", "feature_names", "named", *BIN_PARAMS},
-        "its fields are not those of a dataset",
-    )
+    need(set(fields) == {"n_rows", "feature_names", "named", *BIN_PARAMS}, "its fields are not those of a dataset")
     n_rows, names, max_bins = fields["n_rows"], fields["feature_names"], fields["max_bins"]
     need(type(n_rows) is int and n_rows > 0, "n_rows is not a positive integer")
     need(type(max_bins) is int and 2 <= max_bins <= 65535, "max_bins is not in 2..65535")
@@ -122,10 +100,7 @@ def _checked(
     reals = ["cuts", *(name for name in ROW_VECTORS if name in arrays and name != "group")]
     wanted = {"cuts", "offset", *columns.values(), *listed, *kept}
     need(set(arrays) - set(ROW_VECTORS) == wanted, "arrays are missing, or there are too many")
-    need(
-        all(arrays[name].dtype == np.float64 for name in reals),
-        "not all reals are float64",
-    )
+    need(all(arrays[name].dtype == np.float64 for name in reals), "not all reals are float64")
     need("group" not in arrays or arrays["group"].shape == (n_rows,), "groups are not of rows")
     every, offset = arrays["cuts"], arrays["offset"]
     need(every.ndim == 1 and bool(np.isfinite(every).all()), "cuts are not finite numbers")

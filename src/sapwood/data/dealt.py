@@ -49,17 +49,10 @@ def union(reduce: Reduce | None, some: Iterable[Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Order:
-    """The global order of rows: the positions and sizes of all holders' chunks.
-
-    Attributes
-    ----------
-    reduce : Reduce
-    chunks : list of list of (position, size)
-        By holder.
-    """
+    """The global order of rows: the positions and sizes of all holders' chunks."""
 
     reduce: Reduce
-    chunks: list[list[list[int]]]
+    chunks: list[list[list[int]]]  # by holder: position and size of each chunk
 
     @classmethod
     def of(cls, reduce: Reduce, positions: Sequence[int], sizes: Sequence[int]) -> "Order":

@@ -41,7 +41,7 @@ class Sparse:
     absent: float
 
 
-_T = TypeVar("_T", SparseColumn, Sparse)
+_T = TypeVar("_T", bound=SparseColumn | Sparse)
 
 
 def is_sparse(X: Any) -> bool:

@@ -50,14 +50,10 @@ class Statistic:
 class Target:
     """Labels as integers, ready to be counted.
 
-    Parameters
-    ----------
-    label : (n_rows) float64
-        Numbers or class indices.
-    borders : (n_borders) float64
-        Between which labels fall into buckets: 0.5, 1.5, ... for classes. See `label_borders`.
-    weight : (n_rows) float64, optional
-        As repetition (NUMERICS 2). Rows of weight 0 add nothing, and have the values of new rows.
+    label: (n_rows) float64; numbers or class indices.
+    borders: (n_borders) float64; labels fall into buckets between them: 0.5, 1.5, ... for classes (`label_borders`).
+    weight: (n_rows) float64 or None; as repetition (NUMERICS 2). Rows of weight 0 add nothing, and have the values of
+      new rows.
     """
 
     def __init__(self, label: Floats, borders: Floats, weight: Floats | None = None) -> None:
@@ -70,14 +66,9 @@ class Target:
         self.span = float(live.min()), float(live.max())
         self.count, self._whole, self.count_unit = _counts(weight)
 
-    @property
-    def n_buckets(self) -> int:
-        """How many buckets the borders make."""
-        return len(self.borders) + 1
-
     def n_masses(self, kind: str) -> int:
         """How many numbers a statistic of this kind counts for each category."""
-        return {"borders": len(self.borders), "buckets": self.n_buckets, "mean": 1, "counter": 0}[kind]
+        return {"borders": len(self.borders), "buckets": len(self.borders) + 1, "mean": 1, "counter": 0}[kind]
 
     def masses(self, kind: str) -> tuple[Counts, float]:
         """What every row adds to the numerator, (n_masses, n_rows), and the unit it is counted in."""
@@ -95,22 +86,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Table:
-    """What new rows of one column are looked up in.
-
-    Attributes
-    ----------
-    statistics : tuple of Statistic
-    mass : tuple of (n_masses, n_codes + 1) int64
-        Of each statistic; the missing category comes last.
-    mass_unit : tuple of float
-    count : (n_codes + 1) int64
-    count_unit : float
-    """
+    """What new rows of one column are looked up in."""
 
     statistics: tuple[Statistic, ...]
-    mass: tuple[Counts, ...]
+    mass: tuple[Counts, ...]  # of each statistic, (n_masses, n_codes + 1); the missing category comes last
     mass_unit: tuple[float, ...]
-    count: Counts
+    count: Counts  # (n_codes + 1)
     count_unit: float
 
     @property

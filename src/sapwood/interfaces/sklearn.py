@@ -52,6 +52,16 @@ OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of objectives for two clas
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
 MAX_CLASSES = 65_535
 
+ATTRIBUTES = """\
+    n_features_in_ : int
+    feature_names_in_ : (n_features_in_,) ndarray of str
+        Present where the training table had names.
+    n_iter_ : int
+    best_iteration_ : int
+        Present after early stopping.
+    evals_result_ : mapping
+    feature_importances_ : (n_features_in_,) ndarray"""  # of both estimators, in their docstrings
+
 Pair = tuple[Any, Any]  # a table and its target
 _E = TypeVar("_E")
 _M = TypeVar("_M")
@@ -75,13 +85,8 @@ class _Estimator(BaseEstimator):
 
     # What scikit-learn, help() and editors read instead of **params.
     __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-            *(
-                inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default)
-                for p in PARAMETERS.values()
-            ),
-        ]
+        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        + [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in PARAMETERS.values()]
     )
 
     def set_params(self, **params: Any) -> Self:
@@ -234,11 +239,8 @@ class _Estimator(BaseEstimator):
 
     def _check_names(self, X: Any) -> None:
         """Raise or warn as scikit-learn does if column names differ from those seen in fit."""
-        if (
-            isinstance(X, np.ndarray) and X.dtype.names
-        ):  # scikit-learn does not know structured arrays; predict checks them
-            return
-        validate_data(self, X, reset=False, skip_check_array=True, ensure_2d=False)
+        if not (isinstance(X, np.ndarray) and X.dtype.names):  # scikit-learn does not know structured arrays
+            validate_data(self, X, reset=False, skip_check_array=True, ensure_2d=False)
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
         """Encode the target for `train`, with the `known` classes if given, and choose the objective."""
@@ -260,7 +262,8 @@ def _documented(estimator: type[_E]) -> type[_E]:
         setattr(estimator, row.name, row.default)
         lines.append(f"    {row.name} : {row.type}, default={row.default!r}")
         lines.append(textwrap.fill(row.doc, 112, initial_indent=" " * 8, subsequent_indent=" " * 8))
-    estimator.__doc__ = (estimator.__doc__ or "").replace("    {parameters}", "\n".join(lines))
+    for place, text in (("{parameters}", "\n".join(lines)), ("{attributes}", ATTRIBUTES)):
+        estimator.__doc__ = (estimator.__doc__ or "").replace(f"    {place}", text)
     return estimator
 
 
@@ -278,14 +281,7 @@ class SapwoodRegressor(RegressorMixin, _Estimator):
     ----------
     booster_ : sapwood.Booster
         The model: predictions in every form, importances, text, files.
-    n_features_in_ : int
-    feature_names_in_ : (n_features_in_,) ndarray of str
-        Present where the training table had names.
-    n_iter_ : int
-    best_iteration_ : int
-        Present after early stopping.
-    evals_result_ : mapping
-    feature_importances_ : (n_features_in_,) ndarray
+    {attributes}
 
     Examples
     --------
@@ -354,14 +350,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     n_classes_ : int
     outputs_2d_ : bool
         Whether y had several labels.
-    n_features_in_ : int
-    feature_names_in_ : (n_features_in_,) ndarray of str
-        Present where the training table had names.
-    n_iter_ : int
-    best_iteration_ : int
-        Present after early stopping.
-    evals_result_ : mapping
-    feature_importances_ : (n_features_in_,) ndarray
+    {attributes}
 
     Examples
     --------

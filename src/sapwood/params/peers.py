@@ -18,7 +18,7 @@ IMPLIED = (
     "border=0.5",
     "use_weights=true",
     "type=classic",
-)  # in names of CatBoost's losses and metrics; always so here
+)  # of CatBoost's losses and metrics; always so here
 _SEED = "all draws use one seed, random_state."
 _GPU = "choose where training runs with device."
 _FILES = "params holds no files: make a Dataset of the table, and write the model with Booster.save."
@@ -125,9 +125,7 @@ ABSENT: dict[str, tuple[str, str]] = {
     **_all("penalties_coefficient", "1 1.0", "multiply first_use_penalties by it."),
     **_all("max_features", "1.0 none", "sample a fraction of the columns with colsample_bynode."),
     **_all(
-        "criterion",
-        "",
-        "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
+        "criterion", "", "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient."
     ),
     **_all("min_samples_split", "2", "set the minimum number of rows in a leaf, min_samples_leaf."),
     **_all("min_impurity_decrease", "0 0.0", "use min_split_gain."),

@@ -4,7 +4,7 @@ In: a mapping in our names, or in those of XGBoost, LightGBM and CatBoost. Out: 
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sapwood.errors import ParameterError
@@ -45,7 +45,9 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
                 raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
             own[fields[name]] = value
         elif not peers.is_default_here(name, value):
-            _add(found, _row(name, fields), name, value)
+            if name not in BY_ALIAS:
+                raise ParameterError(f"unknown parameter {name!r}; {peers.unknown(str(name), [*BY_ALIAS, *fields])}")
+            _add(found, BY_ALIAS[name], name, value)
     complete = {row.name: row.type.check(row.name, row.default) for row in TABLE}
     checked = {name: value for name, (_, value) in found.items()}
     complete |= _recipe(checked) | checked
@@ -227,10 +229,3 @@ def model_params(resolved: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(kept.get("learning_rate"), float):
         kept["learning_rate"] = "scheduled"
     return kept
-
-
-def _row(name: str, fields: Collection[str]) -> Parameter:
-    """The row of a name; an unknown name raises an error that suggests near ones."""
-    if name not in BY_ALIAS:
-        raise ParameterError(f"unknown parameter {name!r}; {peers.unknown(str(name), [*BY_ALIAS, *fields])}")
-    return BY_ALIAS[name]

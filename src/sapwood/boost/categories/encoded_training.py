@@ -6,7 +6,7 @@ In prediction a statistic is the same for all rows of a category, so that a spli
 categories. The model needs nothing else: it predicts and explains like any other. NUMERICS: Categories by statistics.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ from sapwood import objective
 from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.categories.combinations import CombinationPool, CombinedColumn, Found, Sources, single, size_weight
 from sapwood.boost.leaves import leaf
+from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.evaluation import apply
 from sapwood.data import target_statistics
 from sapwood.data.dataset import Dataset
@@ -32,7 +33,6 @@ from sapwood.params.types import PRIORS
 # was worse on four of five sets. Means of numbers lie close together where few labels are extreme: they have quantiles.
 SIXTEENTHS = np.arange(1, 16) / 16
 MAX_BINS = 255  # of means
-Prepare = Callable[[Trainer, Sequence[str], Collection[int], Sequence[Floats], Sequence[float]], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,9 @@ class EncodedTraining:
     its own.
 
     label: (n_rows) or (n_rows, n_labels) float64; each label has statistics of its own.
+    classes: (n_rows) float64 or None; the class of every row, where labels are classes.
     weight: (n_rows) float64 or None; rows of weight 0 have the statistics of new rows: their labels are not counted.
     scores: (n_outputs, n_rows) float64; at the start.
-    prepare: callable; configures a new trainer: takes it, the names of its columns, the categorical ones, cuts, and the
-      feature weights of further columns.
     growers: list of Trainer; one for each permutation; trees grow on them.
     """
 
@@ -65,11 +64,11 @@ class EncodedTraining:
         params: Mapping[str, Any],
         plan: leaf.LeafPlan,
         label: Floats,
+        classes: Floats | None,
         weight: Floats | None,
         scores: Floats,
-        prepare: Prepare,
     ) -> None:
-        self._given, self._params, self._plan, self._weight, self._prepare = data, params, plan, weight, prepare
+        self._given, self._params, self._plan, self._weight, self._row_classes = data, params, plan, weight, classes
         self._n_threads = threads(params["n_jobs"])
         self._targets, self._classes = _targets(plan.objective, label, weight)
         self._planes = objective.planes(plan.objective, label, plan.n_outputs)
@@ -248,7 +247,9 @@ class EncodedTraining:
             if len(one.sources) > 1
         ]
         for grower in self.growers:
-            self._prepare(grower, names, self._data[0].categories, self._data[0].cuts, weights)
+            categories, cuts = self._data[0].categories, self._data[0].cuts
+            growth.configure_splits(grower, self._params, names, categories, cuts, weights=weights)
+            sampling.prepare(grower, self._params, self._given, self._row_classes)
         self._stale = False
 
     def _set(self, key: tuple[int, float]) -> tuple[NDArray[np.int32], int]:

@@ -4,12 +4,12 @@ In: the trees of a round. Out: the metrics of those rows after it.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.boost.categories.combinations import Found, Sources, extended
+from sapwood.boost.categories.combinations import Sources, extended
 from sapwood.boost.leaves import linear
 from sapwood.data.dataset import Dataset
 from sapwood.data.dealt import total
@@ -19,6 +19,9 @@ from sapwood.metric import Metric
 from sapwood.model.trees import Trees
 from sapwood.objective import Objective
 from sapwood.reduce import Reduce
+
+if TYPE_CHECKING:
+    from sapwood.boost.categories.encoded_training import EncodedTraining
 
 Floats = NDArray[np.float64]
 
@@ -46,22 +49,10 @@ class EvalRows(Protocol):
         """What a tree adds to the score of each row."""
 
 
-class Combines(Protocol):
-    """Knows the combinations of columns in the trees so far."""
-
-    @property
-    def combinations(self) -> list[Found]:
-        """Sources and keys of combinations in trees, in the order of their columns."""
-
-    @property
-    def known(self) -> list[Found]:
-        """The same for these and for those that trees may use next."""
-
-
 class EvalSet:
     """A dataset in the bins of the training data, with scores of its own."""
 
-    def __init__(self, data: Dataset, scores: Floats, n_threads: int, encoded: Combines | None = None) -> None:
+    def __init__(self, data: Dataset, scores: Floats, n_threads: int, encoded: "EncodedTraining | None" = None) -> None:
         assert data.label is not None
         self.label, self.weight, self.values, self.reduce = data.label, data.weight, data.values, data.reduce
         self._data, self._scores, self._n_threads = data, scores, n_threads
@@ -69,7 +60,7 @@ class EvalSet:
         self._place: dict[Sources, int] = {}  # of their columns
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
-        add_tree(self._scores, *self._rows(tree), output, self._n_threads)
+        self._scores[output] += self.tree_output(tree)
 
     def scores(self) -> Floats:
         return self._scores
@@ -157,13 +148,8 @@ def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: in
             arrays |= {"set_offset": trees.set_offset, "set_code": trees.set_code}
             if trees.linear is not None:
                 arrays["linear"] = trees.linear.slice(nodes.start, nodes.stop).terms
-            add_tree(scores, data, arrays, int(trees.output[tree]), n_threads)
+            scores[trees.output[tree]] += tree_output(data, arrays, n_threads)
     return scores
-
-
-def add_tree(scores: Floats, data: Dataset, tree: Mapping[str, Any], output: int, n_threads: int) -> None:
-    """Add the value of each row's leaf to its score, in place."""
-    scores[output] += tree_output(data, tree, n_threads)
 
 
 def tree_output(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> Floats:

@@ -30,12 +30,7 @@ def check(params: Mapping[str, Any]) -> None:
         )
 
 
-def prepare(
-    trainer: Trainer,
-    params: Mapping[str, Any],
-    data: Dataset,
-    classes: NDArray[np.float64] | None,
-) -> None:
+def prepare(trainer: Trainer, params: Mapping[str, Any], data: Dataset, classes: NDArray[np.float64] | None) -> None:
     """Configure the sampler of a trainer; ``classes``: (n_rows) the class of every row, where labels are classes."""
     name, by_class, share = params["sampling"], params["subsample_by_class"], None
     if by_class is not None:

@@ -51,21 +51,16 @@ def read(
     if not zero_as_missing:
         return columns
     table = columns.table
-    if isinstance(table, sparse.Sparse):
-        return replace(columns, table=sparse.zeros_missing(table))
-    if isinstance(table, np.ndarray):
-        return replace(columns, table=sparse.no_zeros(table))
-    return replace(
-        columns,
-        table=[_no_zeros(one) for one in table],
-    )
+    if isinstance(table, sparse.Sparse | np.ndarray):
+        return replace(columns, table=_no_zeros(table))
+    return replace(columns, table=[_no_zeros(one) for one in table])
 
 
-def _no_zeros(column: NDArray[Any] | Coded | sparse.SparseColumn) -> NDArray[Any] | Coded | sparse.SparseColumn:
-    """A column in which zeros are missing; a category is none, whatever its name."""
-    if isinstance(column, Coded):
-        return column
-    return sparse.zeros_missing(column) if isinstance(column, sparse.SparseColumn) else sparse.no_zeros(column)
+def _no_zeros(part: Any) -> Any:
+    """A table or column in which zeros are missing; a category is not a zero, whatever its name."""
+    if isinstance(part, sparse.Sparse | sparse.SparseColumn):
+        return sparse.zeros_missing(part)
+    return part if isinstance(part, Coded) else sparse.no_zeros(part)
 
 
 def _read(
