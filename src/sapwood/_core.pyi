@@ -104,14 +104,10 @@ class Trainer:
         n_outputs: int,
         n_threads: int,
     ) -> None: ...
-    def start(self) -> Floats:
-        """The constant scores (n_outputs) that minimise the loss."""
-    def fill_scores(self, start: Floats) -> None:
-        """Every row the same scores (n_outputs)."""
-    def set_scores(self, scores: Floats) -> None:
-        """Scores (n_outputs, n_rows)."""
-    def scores(self) -> Floats:
-        """Scores (n_outputs, n_rows), a copy."""
+    def start(self) -> Floats: ...  # the constant scores (n_outputs) that minimise the loss
+    def fill_scores(self, start: Floats) -> None: ...  # every row the same scores (n_outputs)
+    def set_scores(self, scores: Floats) -> None: ...  # scores (n_outputs, n_rows)
+    def scores(self) -> Floats: ...  # scores (n_outputs, n_rows), a copy
     def gradients(
         self,
         precision: str,
@@ -200,8 +196,7 @@ class Trainer:
         linear_smooth: float,
     ) -> Terms:
         """Terms for each of its leaves, shrunk (NUMERICS, Linear leaves); `add_scores` adds by them."""
-    def add_scores(self, output: int) -> None:
-        """Add the leaf values of the tree just grown."""
+    def add_scores(self, output: int) -> None: ...  # add the leaf values of the tree just grown
 
 def evaluate(
     objective: str, fields: Mapping[str, float], score: Floats, label: Floats
@@ -281,8 +276,7 @@ class Explainer:
         weight: Floats,  # (n_nodes) how much of the data a node has seen
     ) -> None: ...
     max_path_columns: int  # on the path of a leaf
-    def expected(self) -> Floats:
-        """The mean of each tree by weight, (n_trees)."""
+    def expected(self) -> Floats: ...  # the mean of each tree by weight, (n_trees)
     def explain(
         self, table: Table, background: Table | None, pairs: bool, first: int, last: int, n_threads: int
     ) -> Floats:
@@ -294,9 +288,7 @@ class Explainer:
 def objectives() -> dict[str, dict[str, Any]]:
     """By name: what core/math/loss.h lists, and fields {name: (low, high, open, default, aliases)}."""
 
-def growers() -> dict[str, str]:
-    """By name: doc."""
-
+def growers() -> dict[str, str]: ...  # by name: doc
 def samplers() -> dict[str, dict[str, Any]]:
     """By name: doc, fields, takes_subsample, by_gradient (reads gradients), reweights (rows get sample weights)."""
 
@@ -350,14 +342,7 @@ def combine(
 ) -> Ints:
     """The code of every combination and row, (n, n_rows); -1 where its key is none of those given."""
 
-def math(name: str, x: Floats) -> Floats:
-    """One of exp, log, log1p, expm1, sigmoid, elementwise."""
-
-def isa() -> str:
-    """The path in use: portable, avx2 or avx512."""
-
-def set_isa(name: str) -> None:
-    """Take "auto" or a path this machine has; SAPWOOD_ISA does the same at import."""
-
-def n_workers() -> int:
-    """Threads the pool has started in this process."""
+def math(name: str, x: Floats) -> Floats: ...  # exp, expm1, log, log1p, sigmoid, softplus or tanh, elementwise
+def isa() -> str: ...  # the path in use: portable, avx2 or avx512
+def set_isa(name: str) -> None: ...  # take "auto" or a path this machine has; SAPWOOD_ISA does the same at import
+def n_workers() -> int: ...  # threads the pool has started in this process

@@ -101,13 +101,12 @@ class Trees:
     @classmethod
     def concat(cls, parts: Sequence["Trees"]) -> "Trees":
         """All trees of several `Trees`, in order."""
-        ends = np.cumsum([0, *(part.n_nodes for part in parts)], dtype=DTYPES["offset"])
-        offsets = [part.offset[:-1] + start for part, start in zip(parts, ends, strict=False)]
+        sizes = [np.zeros(1, np.int64), *(np.diff(part.offset) for part in parts)]
         names = [name for name in ("output", *OF_NODES) if name not in SETS]
         arrays = {name: _joined([getattr(part, name) for part in parts], name) for name in names}
         arrays |= _joined_sets([(part.set, part.set_offset, part.set_code) for part in parts])
         linear = Linear.of([(None if part.linear is None else part.linear.terms, part.n_nodes) for part in parts])
-        return cls(offset=_joined([*offsets, ends[-1:]], "offset"), linear=linear, **arrays)
+        return cls(offset=np.cumsum(np.concatenate(sizes)), linear=linear, **arrays)
 
     def slice(self, first: int, last: int) -> "Trees":
         """The trees ``first .. last - 1``, and the sets up to their last; the arrays are views, not copies."""

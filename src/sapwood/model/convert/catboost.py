@@ -65,10 +65,8 @@ def of_document(found: Document) -> Booster:
     own = _Columns(found.part("features_info"))
     n_columns = len(own.names)
     match found.items_of("scale_and_bias"):
-        case [int() | float() as scale, list() as bias]:
-            base = np.array(bias, np.float64)
-        case [int() | float() as scale, int() | float() as bias]:
-            base = np.array([bias], np.float64)
+        case [int() | float() as scale, list() | int() | float() as bias]:
+            base = np.atleast_1d(np.array(bias, np.float64))
         case other:
             raise ModelFormatError(f"'scale_and_bias' is {str(other)[:60]}.")
     symmetric = "oblivious_trees" in found
