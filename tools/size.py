@@ -17,16 +17,16 @@ MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 560,
+    "src/sapwood": 510,
     "src/sapwood/params": 1640,
-    "src/sapwood/device": 250,
+    "src/sapwood/device": 215,
     "src/sapwood/data": 1970,
     "src/sapwood/data/ingest": 760,
-    "src/sapwood/objective": 590,
-    "src/sapwood/metric": 660,
-    "src/sapwood/model": 1830,
-    "src/sapwood/model/convert": 2190,
-    "src/sapwood/model/explain": 1290,
+    "src/sapwood/objective": 520,
+    "src/sapwood/metric": 640,
+    "src/sapwood/model": 1670,
+    "src/sapwood/model/convert": 1900,
+    "src/sapwood/model/explain": 1230,
     "src/sapwood/boost": 1510,
     "src/sapwood/boost/loops": 400,
     "src/sapwood/boost/round": 880,
