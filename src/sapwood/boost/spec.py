@@ -188,7 +188,7 @@ def derive(params: dict[str, Any], facts: compatibility.Facts) -> leaf.LeafPlan:
             f"learning_rate has {len(rates)} values; the model will have {first + params['n_estimators']} rounds."
         )
     sampling.warn_of_no_draw(params, range(first, first + params["n_estimators"]))
-    directions = constraints.directions(params["monotone_constraints"], data.feature_names)
+    directions = constraints.numbers(params["monotone_constraints"], data.feature_names, 0)
     from_other_rows = params["boosting"] == "ordered" or bool(facts.encoded)
     return leaf.make_plan(goal, params, n_outputs, directions, from_other_rows)
 

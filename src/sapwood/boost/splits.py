@@ -14,8 +14,12 @@ from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 from sapwood.params.types import flag, is_integer
 
+Floats = NDArray[np.float64]
+Groups = NDArray[np.int32]
+Mask = NDArray[np.bool_]
 
-def holdout_of(params: Mapping[str, Any], data: Dataset, classes: NDArray[np.float64] | None) -> NDArray[np.bool_]:
+
+def holdout_of(params: Mapping[str, Any], data: Dataset, classes: Floats | None) -> Mask:
     """Mark the training rows that early stopping holds out, as resolved parameters say."""
     seed, fraction, last = (params[name] for name in ("random_state", "validation_fraction", "has_time"))
     weight, by_class = data.of_all_holders(data.weight), data.of_all_holders(classes)
@@ -23,8 +27,8 @@ def holdout_of(params: Mapping[str, Any], data: Dataset, classes: NDArray[np.flo
 
 
 def folds_of(
-    params: Mapping[str, Any], data: Dataset, classes: NDArray[np.float64] | None, n_folds: int, given: Any
-) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    params: Mapping[str, Any], data: Dataset, classes: Floats | None, n_folds: int, given: Any
+) -> list[tuple[Mask, Mask]]:
     """Masks of every fold: the rows that it is not trained on, and those that it is measured on."""
     if given is not None:
         masks = given_folds(given, data)
@@ -39,12 +43,12 @@ def holdout(
     seed: int,
     fraction: float,
     n_rows: int,
-    weight: NDArray[np.float64] | None = None,
-    classes: NDArray[np.float64] | None = None,
-    group: NDArray[np.int32] | None = None,
+    weight: Floats | None = None,
+    classes: Floats | None = None,
+    group: Groups | None = None,
     *,
     last: bool = False,
-) -> NDArray[np.bool_]:
+) -> Mask:
     """Mark the rows that early stopping holds out: those of positive weight with the smallest draws.
 
     ``fraction`` of the rows of positive weight, rounded half up, and at least one row. Each of ``classes`` gives its
@@ -67,7 +71,7 @@ def holdout(
                 f"validation_fraction={fraction:g} of {len(order)} groups with rows of positive weight leaves none to "
                 "train on; give a validation set, or data without group."
             )
-        held: NDArray[np.bool_] = np.isin(group, chosen)
+        held: Mask = np.isin(group, chosen)
         return held if weight is None else held & (weight > 0)
     if count >= len(candidates):
         raise DataError(
@@ -92,11 +96,7 @@ def holdout(
 
 
 def folds(
-    seed: int,
-    n_folds: int,
-    n_rows: int,
-    classes: NDArray[np.float64] | None = None,
-    group: NDArray[np.int32] | None = None,
+    seed: int, n_folds: int, n_rows: int, classes: Floats | None = None, group: Groups | None = None
 ) -> NDArray[np.int64]:
     """Deal the rows to folds whose sizes differ by at most one, by the rank of their draws: (n_rows) fold numbers.
 
@@ -118,12 +118,7 @@ def folds(
 
 
 def check_fold_words(
-    dealt: bool,
-    classes: NDArray[np.float64] | None,
-    group: NDArray[np.int32] | None,
-    *,
-    stratified: bool | None,
-    shuffle: bool | None,
+    dealt: bool, classes: Floats | None, group: Groups | None, *, stratified: bool | None, shuffle: bool | None
 ) -> None:
     """Raise where the peers' words `stratified` and `shuffle` do not describe the folds.
 
@@ -141,7 +136,7 @@ def check_fold_words(
             )
 
 
-def given_folds(folds: Any, data: Dataset) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+def given_folds(folds: Any, data: Dataset) -> list[tuple[Mask, Mask]]:
     """Folds of the user: pairs (train, test) of positions of rows, or a splitter of scikit-learn.
 
     For each fold the rows that it is not trained on, and those that it is measured on: masks of all holders' rows.

@@ -1,6 +1,6 @@
 """Tables that come in chunks of rows: read alike, joined, and what they tell together.
 
-In: tables, or their columns. Out: columns of one mind about categories; dictionaries, cuts, values of all chunks.
+In: tables, or their columns. Out: columns that agree on which are categorical; dictionaries, cuts and values of all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,28 +15,14 @@ from sapwood.device import Device, host
 from sapwood.errors import DataError
 from sapwood.reduce import Reduce
 
+Floats = NDArray[np.float64]
 
-def read(
-    tables: Sequence[Any],
-    what: Sequence[str],
-    min_rows: int,
-    categorical: Any,
-    feature_names: Sequence[str] | None,
-    zero_as_missing: bool,
-) -> list[ingest.Columns]:
-    """The chunks as they are, but of one mind about which columns are of categories."""
+
+def read(tables: Sequence[Any], what: Sequence[str], categorical: Any, **how: Any) -> list[ingest.Columns]:
+    """The chunks as `ingest.read` has them, but they agree on which columns are categorical."""
     chunks: list[ingest.Columns] = []
     for table, name in zip(tables, what, strict=True):
-        chunks.append(
-            ingest.read(
-                table,
-                what=name,
-                min_rows=min_rows,
-                categorical=categorical,
-                names=feature_names,
-                zero_as_missing=zero_as_missing,
-            )
-        )
+        chunks.append(ingest.read(table, what=name, categorical=categorical, **how))
         if isinstance(categorical, list) and chunks[0].names is not None:  # places are those of the first chunk
             places = [j for j, one in enumerate(chunks[0].as_columns()) if isinstance(one, Coded)]
             categorical = {chunks[0].names[j]: j for j in places}
@@ -53,11 +39,11 @@ def part(chunk: Any) -> tuple[Any, Any, Any]:
     return table, label, weight
 
 
-def join(pieces: list[Any], rows: list[int], what: str) -> NDArray[np.float64] | None:
+def join(pieces: list[Any], rows: list[int], what: str) -> Floats | None:
     """One vector of the pieces that came with chunks of so many rows; labels may have several columns."""
     if all(piece is None for piece in pieces):
         return None
-    joined: list[NDArray[np.float64]] = []
+    joined: list[Floats] = []
     for i, (piece, n_rows) in enumerate(zip(pieces, rows, strict=True)):
         if piece is None:
             raise DataError(f"chunk {i} has no {what}, but others have; give all of them one, or none.")
@@ -70,10 +56,7 @@ def join(pieces: list[Any], rows: list[int], what: str) -> NDArray[np.float64] |
 
 
 def learn(
-    chunks: Sequence[ingest.Columns],
-    names: Sequence[str],
-    weight: NDArray[np.float64] | None,
-    reduce: Reduce | None = None,
+    chunks: Sequence[ingest.Columns], names: Sequence[str], weight: Floats | None, reduce: Reduce | None = None
 ) -> dict[int, Dictionary]:
     """The dictionaries of all columns that are of categories in some chunk, of any holder."""
     found: Any = {
@@ -104,16 +87,16 @@ def unseen(
 def cuts(
     device: Device,
     tables: Sequence[Any],
-    weight: NDArray[np.float64] | None,
+    weight: Floats | None,
     bins: tuple[int, int],
     n_threads: int,
     known: Mapping[int, Dictionary],
     holders: Mapping[str, Any],
-) -> list[NDArray[np.float64]]:
+) -> list[Floats]:
     """Cuts of the columns of numbers; none of the others. `holders`: reduce and positions of dealt rows."""
     if not known:
         return device.cuts(tables, weight, *bins, n_threads, **holders)
-    all_cuts: list[NDArray[np.float64]] = [np.empty(0)] * len(tables[0])
+    all_cuts: list[Floats] = [np.empty(0)] * len(tables[0])
     numeric = [j for j in range(len(all_cuts)) if j not in known]
     if numeric:
         found = device.cuts([[table[j] for j in numeric] for table in tables], weight, *bins, n_threads, **holders)

@@ -139,7 +139,8 @@ class Dataset:
     ) -> None:
         own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
         feature_names, bins, categorical = _arguments(Dataset, own, feature_names, reference, more)
-        chunks = chunked.read([data], ["data"], 1, categorical, feature_names, bins["zero_as_missing"])
+        how = {"names": feature_names, "zero_as_missing": bins["zero_as_missing"]}
+        chunks = chunked.read([data], ["data"], categorical, min_rows=1, **how)
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
         self._bin(chunks, feature_names, bins, reference, n_jobs, vectors)
 
@@ -183,7 +184,8 @@ class Dataset:
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
         tables, what = [part[0] for part in parts], [f"chunk {i}" for i in range(len(parts))]
-        columns = chunked.read(tables, what, 0, categorical, feature_names, bins["zero_as_missing"])
+        how = {"names": feature_names, "zero_as_missing": bins["zero_as_missing"]}
+        columns = chunked.read(tables, what, categorical, min_rows=0, **how)
         rows = [chunk.n_rows for chunk in columns]
         vectors = {
             "label": chunked.join([part[1] for part in parts], rows, "label"),

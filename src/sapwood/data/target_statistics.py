@@ -64,7 +64,11 @@ class Target:
         if not np.isfinite(live).all():
             raise DataError("some labels are NaN or infinite; target statistics need finite labels.")
         self.span = float(live.min()), float(live.max())
-        self.count, self._whole, self.count_unit = _counts(weight)
+        self.count: Codes | None = None  # what rows count for, as integers in a unit (NUMERICS 2); None is 1
+        self._whole, self.count_unit = True, 1.0
+        if weight is not None:
+            self.count, self._whole, shift = host.integer_weights(weight)
+            self.count_unit = float(np.ldexp(1.0, -shift))
 
     def n_masses(self, kind: str) -> int:
         """How many numbers a statistic of this kind counts for each category."""
@@ -185,11 +189,3 @@ def ordered(
                 for one in statistics
             ]
         )
-
-
-def _counts(weight: Floats | None) -> tuple[Codes | None, bool, float]:
-    """NUMERICS 2: what rows count for, as integers; whether that is repetition; and the unit of the integers."""
-    if weight is None:
-        return None, True, 1.0
-    counts, whole, shift = host.integer_weights(weight)
-    return counts, whole, float(np.ldexp(1.0, -shift))

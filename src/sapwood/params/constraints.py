@@ -5,7 +5,7 @@ In: resolved constraints, and the names of columns. Out: constraints by name, or
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sapwood.errors import ParameterError, suggest
 from sapwood.params.recipes import RECIPES
 
+N = TypeVar("N", int, float)
 Group = list[int]  # columns that may occur on the same path
 
 
@@ -47,14 +48,9 @@ def encodings(params: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     return [usual if word is None else word for word in words]
 
 
-def numbers(given: Mapping[str, float] | None, names: Sequence[str], default: float) -> list[float]:
+def numbers(given: Mapping[str, N] | None, names: Sequence[str], default: N) -> list[N]:
     """The number of every column, or an empty list if all have the default; `given` is by name."""
     return [given.get(name, default) for name in names] if given else []
-
-
-def directions(monotone: Mapping[str, int] | None, names: Sequence[str]) -> list[int]:
-    """The direction of every column, or an empty list if all are free; `monotone` is by name."""
-    return [monotone.get(name, 0) for name in names] if monotone else []
 
 
 def groups(interaction: str | Sequence[Sequence[str]] | None, names: Sequence[str]) -> list[Group]:

@@ -14,145 +14,123 @@ SEEDS = (
     "bagging_seed", "bagging_fraction_seed", "feature_fraction_seed", "drop_seed", "extra_seed", "objective_seed",
     "data_random_seed", "data_seed",
 )  # fmt: skip
-IMPLIED = (
-    "border=0.5",
-    "use_weights=true",
-    "type=classic",
-)  # of CatBoost's losses and metrics; always so here
+IMPLIED = ("border=0.5", "use_weights=true", "type=classic")  # of CatBoost's losses and metrics; always so here
 _SEED = "all draws use one seed, random_state."
 _GPU = "choose where training runs with device."
 _FILES = "params holds no files: make a Dataset of the table, and write the model with Booster.save."
 _PREDICT = "ask the model for it: Booster.predict."
 _GONE = "Sapwood does not have it; leave it out."
 
-
-def _all(names: str, values: str, hint: str = _GONE) -> dict[str, tuple[str, str]]:
-    """Several names with the same values and the same hint."""
-    return dict.fromkeys(names.split(), (values, hint))
-
-
-# Names of the peers and of scikit-learn: the values, in lower case, for which Sapwood behaves so anyway, and a hint for
+# Names of the peers and of scikit-learn, the values, in lower case, for which Sapwood behaves so anyway, and a hint for
 # any other value.
-ABSENT: dict[str, tuple[str, str]] = {
-    "alpha": (
+_ROWS = (
+    (
+        "alpha",
         "",
         "it is ambiguous, the L1 penalty in XGBoost and the level of a quantile or Huber loss elsewhere; use "
         "reg_alpha, quantile_alpha, expectile_alpha, huber_quantile or huber_delta.",
     ),
     # Ways of computing, which never change a model here.
-    **_all("force_col_wise force_row_wise deterministic feature_pre_filter two_round histogram_pool_size", ANY),
-    **_all("is_enable_sparse is_sparse enable_sparse sparse enable_bundle is_enable_bundle bundle", ANY),
-    **_all("use_quantized_grad max_cached_hist_node used_ram_limit pinned_memory_size single_precision_histogram", ANY),
-    **_all("allow_writing_files train_dir name validate_parameters allow_const_label", ANY),
-    **_all("saved_feature_importance_type refit_decay_rate gpu_ram_part gpu_use_dp use_label_encoder", ANY),
-    **_all(
+    ("force_col_wise force_row_wise deterministic feature_pre_filter two_round histogram_pool_size", ANY, _GONE),
+    ("is_enable_sparse is_sparse enable_sparse sparse enable_bundle is_enable_bundle bundle", ANY, _GONE),
+    ("use_quantized_grad max_cached_hist_node used_ram_limit pinned_memory_size", ANY, _GONE),
+    ("single_precision_histogram allow_writing_files train_dir name validate_parameters allow_const_label", ANY, _GONE),
+    ("saved_feature_importance_type refit_decay_rate gpu_ram_part gpu_use_dp use_label_encoder", ANY, _GONE),
+    (
         "leaf_estimation_backtracking",
         "anyimprovement none",
         "steps after the first (leaf_iterations) are halved until they reduce the loss; leave it out.",
     ),
     # Tasks, devices and output.
-    **_all("task", "train training", "train with sapwood.train, predict with Booster.predict."),
-    **_all("predictor", "auto cpu_predictor", _GPU),
-    **_all("gpu_id gpu_platform_id gpu_device_id", "-1 none", _GPU),
-    **_all("devices num_gpu gpu_cat_features_storage data_partition", "none", _GPU),
-    **_all("tree_learner tree tree_type tree_learner_type", "serial", "all rows are on this machine; leave it out."),
-    **_all("num_machines", "1", "all rows are on this machine; leave it out."),
-    **_all("updater process_type refresh_leaf", "none default 1 grow_quantile_histmaker", "tree_method says how."),
-    **_all("silent", "true 1 none", "print progress with verbose=1."),
-    **_all("logging_level", "silent none", "print progress with verbose=1."),
-    **_all("metric_freq output_freq", "1", "print progress every so many rounds with verbose."),
+    ("task", "train training", "train with sapwood.train, predict with Booster.predict."),
+    ("predictor", "auto cpu_predictor", _GPU),
+    ("gpu_id gpu_platform_id gpu_device_id", "-1 none", _GPU),
+    ("devices num_gpu gpu_cat_features_storage data_partition", "none", _GPU),
+    ("tree_learner tree tree_type tree_learner_type", "serial", "all rows are on this machine; leave it out."),
+    ("num_machines", "1", "all rows are on this machine; leave it out."),
+    ("updater process_type refresh_leaf", "none default 1 grow_quantile_histmaker", "tree_method says how."),
+    ("silent", "true 1 none", "print progress with verbose=1."),
+    ("logging_level", "silent none", "print progress with verbose=1."),
+    ("metric_freq output_freq", "1", "print progress every so many rounds with verbose."),
     # Seeds.
-    **_all(" ".join(SEEDS), "none", _SEED),
-    **_all("seed_per_iteration", "none false", _SEED),
+    (" ".join(SEEDS), "none", _SEED),
+    ("seed_per_iteration", "none false", _SEED),
     # Rows and columns.
-    **_all("bin_construct_sample_cnt subsample_for_bin", "200000", "cuts come from 200,000 rows, or all where fewer."),
-    **_all("use_missing", "true 1", "NaN is a missing value; put a number in its place first."),
-    "missing": ("nan none", "NaN is the missing value; put it in the place of yours first, or set zero_as_missing."),
-    **_all("nan_mode", "min none", "each split finds the better side for missing values; leave it out."),
-    **_all("feature_types", "none", "name columns of categories in categorical_features."),
-    **_all("ignored_features ignore_column", "none [] ()", "drop these columns from the table first."),
-    **_all("text_features embedding_features", "none [] ()", "convert these columns to numbers first."),
-    **_all(
+    ("bin_construct_sample_cnt subsample_for_bin", "200000", "cuts come from 200,000 rows, or all where fewer."),
+    ("use_missing", "true 1", "NaN is a missing value; put a number in its place first."),
+    ("missing", "nan none", "NaN is the missing value; put it in the place of yours first, or set zero_as_missing."),
+    ("nan_mode", "min none", "each split finds the better side for missing values; leave it out."),
+    ("feature_types", "none", "name columns of categories in categorical_features."),
+    ("ignored_features ignore_column", "none [] ()", "drop these columns from the table first."),
+    ("text_features embedding_features", "none [] ()", "convert these columns to numbers first."),
+    (
         "max_bin_by_feature per_float_feature_quantization input_borders",
         "none [] ()",
         "max_bins is the same for all columns.",
     ),
-    **_all(
-        "feature_border_type", "greedylogsum none", "there is one way to choose cuts; set their number with max_bins."
-    ),
-    **_all("header", "false 0", _FILES),
-    **_all("data train train_data valid test valid_data input_model output_model model_output model_input", "", _FILES),
-    **_all("snapshot_file snapshot_interval", "none", "keep a model with Booster.save; continue with init_model."),
-    **_all("save_snapshot", "false none", "keep a model with Booster.save; continue with init_model."),
+    ("feature_border_type", "greedylogsum none", "there is one way to choose cuts; set their number with max_bins."),
+    ("header", "false 0", _FILES),
+    ("data train train_data valid test valid_data input_model output_model model_output model_input", "", _FILES),
+    ("snapshot_file snapshot_interval", "none", "keep a model with Booster.save; continue with init_model."),
+    ("save_snapshot", "false none", "keep a model with Booster.save; continue with init_model."),
     # The model.
-    **_all(
-        "base_score", "none", "use start, which is a raw score: log-odds, not a probability; of counts the logarithm."
-    ),
-    **_all(
-        "boost_from_average",
-        "true 1 none",
-        "start='auto' is the constant that minimises the loss, start=0 begins at 0.",
-    ),
-    **_all("init", "none", "use start for a constant, init_score for a score of every row."),
-    **_all("base_margin baseline", "", "use init_score."),
-    **_all("warm_start", "false", "continue a model with init_model=model."),
-    **_all("sigmoid", "1 1.0", "raw scores are log-odds; leave it out."),
-    **_all("reg_sqrt", "false 0", "train on the root of the label, and square predictions."),
-    **_all("poisson_max_delta_step", "", "limit leaf values with max_delta_step."),
-    **_all("langevin posterior_sampling approx_on_full_history", "false none"),
-    **_all("model_shrink_rate", "0 0.0 none", "shrink trees with learning_rate."),
-    **_all(
+    ("base_score", "none", "use start, which is a raw score: log-odds, not a probability; of counts the logarithm."),
+    ("boost_from_average", "true 1 none", "start='auto' is the constant that minimises the loss, start=0 begins at 0."),
+    ("init", "none", "use start for a constant, init_score for a score of every row."),
+    ("base_margin baseline", "", "use init_score."),
+    ("warm_start", "false", "continue a model with init_model=model."),
+    ("sigmoid", "1 1.0", "raw scores are log-odds; leave it out."),
+    ("reg_sqrt", "false 0", "train on the root of the label, and square predictions."),
+    ("poisson_max_delta_step", "", "limit leaf values with max_delta_step."),
+    ("langevin posterior_sampling approx_on_full_history", "false none", _GONE),
+    ("model_shrink_rate", "0 0.0 none", "shrink trees with learning_rate."),
+    (
         "fold_len_multiplier",
         "2 2.0",
         "each model of ordered boosting has twice the rows of the one before; leave it out.",
     ),
-    **_all("fold_permutation_block", "1 none"),
-    **_all("random_score_type", "normalwithmodelsizedecrease", "the noise of random_strength fades; leave it out."),
-    **_all("class_names target_border", "none", "labels are class indices; SapwoodClassifier takes any classes."),
-    **_all(
+    ("fold_permutation_block", "1 none", _GONE),
+    ("random_score_type", "normalwithmodelsizedecrease", "the noise of random_strength fades; leave it out."),
+    ("class_names target_border", "none", "labels are class indices; SapwoodClassifier takes any classes."),
+    (
         "simple_ctr combinations_ctr per_feature_ctr",
         "none",
         "use statistics, for example {'city': [('borders', (0, 0.5, 1)), 'counter']}; values are cut at sixteenths.",
     ),
-    **_all("ctr_target_border_count", "none", "use statistics; classes use all borders, numbers their mean."),
-    **_all("ctr_leaf_count_limit", "none", "statistics keep every category; leave it out."),
-    **_all("counter_calc_method", "skiptest none", "counters count the training rows only (SkipTest); leave it out."),
-    **_all("store_all_simple_ctr", "false none"),
-    **_all("final_ctr_computation_mode", "default none"),
-    **_all("ctr_history_unit", "sample none"),
-    **_all("model_shrink_mode", "constant none", "shrink trees with learning_rate."),
-    **_all("metadata", "none {}", "a model file has no room for notes; keep them beside it."),
-    **_all("penalties_coefficient", "1 1.0", "multiply first_use_penalties by it."),
-    **_all("max_features", "1.0 none", "sample a fraction of the columns with colsample_bynode."),
-    **_all(
-        "criterion", "", "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient."
-    ),
-    **_all("min_samples_split", "2", "set the minimum number of rows in a leaf, min_samples_leaf."),
-    **_all("min_impurity_decrease", "0 0.0", "use min_split_gain."),
-    **_all("min_weight_fraction_leaf", "0 0.0", "set min_samples_leaf, which counts weights as rows."),
-    **_all("sampling_frequency", "pertree", "rows are drawn once a round (PerTree), or every subsample_freq rounds."),
+    ("ctr_target_border_count", "none", "use statistics; classes use all borders, numbers their mean."),
+    ("ctr_leaf_count_limit", "none", "statistics keep every category; leave it out."),
+    ("counter_calc_method", "skiptest none", "counters count the training rows only (SkipTest); leave it out."),
+    ("store_all_simple_ctr", "false none", _GONE),
+    ("final_ctr_computation_mode", "default none", _GONE),
+    ("ctr_history_unit", "sample none", _GONE),
+    ("model_shrink_mode", "constant none", "shrink trees with learning_rate."),
+    ("metadata", "none {}", "a model file has no room for notes; keep them beside it."),
+    ("penalties_coefficient", "1 1.0", "multiply first_use_penalties by it."),
+    ("max_features", "1.0 none", "sample a fraction of the columns with colsample_bynode."),
+    ("criterion", "", "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient."),
+    ("min_samples_split", "2", "set the minimum number of rows in a leaf, min_samples_leaf."),
+    ("min_impurity_decrease", "0 0.0", "use min_split_gain."),
+    ("min_weight_fraction_leaf", "0 0.0", "set min_samples_leaf, which counts weights as rows."),
+    ("sampling_frequency", "pertree", "rows are drawn once a round (PerTree), or every subsample_freq rounds."),
     # Early stopping and metrics.
-    **_all("od_type", "iter none", "early_stopping_rounds counts rounds (Iter)."),
-    **_all("od_pval", "0 0.0 none", "early_stopping_rounds counts rounds."),
-    **_all("best_model_min_trees", "1 none", "early stopping keeps the best round, whichever it is."),
-    **_all(
+    ("od_type", "iter none", "early_stopping_rounds counts rounds (Iter)."),
+    ("od_pval", "0 0.0 none", "early_stopping_rounds counts rounds."),
+    ("best_model_min_trees", "1 none", "early stopping keeps the best round, whichever it is."),
+    (
         "tol early_stopping_min_delta",
         "0 0.0",
         "use callbacks=[sapwood.callback.early_stopping(rounds, min_delta=tol)].",
     ),
-    **_all("use_best_model", "true false 1 0 none", "choose True or False."),
-    **_all("first_metric_only", "true 1", "early stopping uses the first metric."),
-    **_all("scoring", "loss none", "use eval_metric."),
-    **_all("disable_default_eval_metric", "false 0", "use eval_metric='none'."),
-    **_all(
-        "is_provide_training_metric training_metric",
-        "false 0",
-        "evaluate the training rows with valid={'train': data}.",
-    ),
-    **_all("importance_type", "", "ask the model for it: Booster.importance(kind)."),
-    **_all("predict_raw_score raw_score predict_leaf_index predict_contrib", "false 0", _PREDICT),
-    "callbacks": ("none", "give them to sapwood.train or fit: callbacks=[...]."),
-}
+    ("use_best_model", "true false 1 0 none", "choose True or False."),
+    ("first_metric_only", "true 1", "early stopping uses the first metric."),
+    ("scoring", "loss none", "use eval_metric."),
+    ("disable_default_eval_metric", "false 0", "use eval_metric='none'."),
+    ("is_provide_training_metric training_metric", "false 0", "evaluate the training rows with valid={'train': data}."),
+    ("importance_type", "", "ask the model for it: Booster.importance(kind)."),
+    ("predict_raw_score raw_score predict_leaf_index predict_contrib", "false 0", _PREDICT),
+    ("callbacks", "none", "give them to sapwood.train or fit: callbacks=[...]."),
+)
+ABSENT = {name: (values, hint) for names, values, hint in _ROWS for name in names.split()}
 
 # Arguments of the peers' functions, and what to use instead.
 ARGUMENTS = {

@@ -287,7 +287,7 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("extra_trees", types.flag, False,
         "Extremely randomised trees: each node tries one random cut of each column instead of all cuts.",
         ("extra_tree",)),
-    Parameter("category_encoding", types.ChoiceByColumn(("auto", "partition", "onehot", "ordered", "both")), None,
+    Parameter("category_encoding", types.encoding, None,
         "How categorical columns are used. 'partition': splits by sets of categories, chosen in each node. 'onehot': "
         "splits by one category against the rest. 'ordered': ordered target statistics, computed for each row from the "
         "rows before it in a random permutation. 'both': sets and statistics. 'auto': 'ordered' for columns with more "

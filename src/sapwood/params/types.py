@@ -117,6 +117,9 @@ class Choice:
         return word
 
 
+ENCODINGS = Choice(("auto", "partition", "onehot", "ordered", "both"))
+
+
 @dataclass(frozen=True)
 class ObjectiveType:
     """A loss: its name, a peer's name for it, or a user's own. `sapwood.objective` knows their names."""
@@ -307,19 +310,12 @@ def number_by_column(given: str, value: Any) -> Any:
     return _by_column(given, value, "number", lambda one: Number(0).check(given, one))
 
 
-@dataclass(frozen=True)
-class ChoiceByColumn:
-    """One of a few words for all columns, a dict of words for some columns, or None."""
-
-    words: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{Choice(self.words)}, dict or None"
-
-    def check(self, given: str, value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {column: Choice(self.words).check(given, value[column]) for column in _columns(given, value)}
-        return Choice(self.words, or_none=True).check(given, value)
+@described(f"{ENCODINGS}, dict or None", or_none=True)
+def encoding(given: str, value: Any) -> Any:
+    """How categories become numbers: a word for all columns, or a dict of words for some."""
+    if isinstance(value, Mapping):
+        return {column: ENCODINGS.check(given, value[column]) for column in _columns(given, value)}
+    return ENCODINGS.check(given, value)
 
 
 @described("sequence, dict or None", or_none=True)

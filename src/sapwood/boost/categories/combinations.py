@@ -18,7 +18,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.data.target_statistics import Codes
 from sapwood.device import Tree, elementary
 from sapwood.model.combinations import MAX_KEYS, Source, find, join, sizes_of
-from sapwood.params.constraints import directions, encodings
+from sapwood.params.constraints import encodings, numbers
 
 Sources = tuple[Source, ...]  # rising; one is a column as it is
 Live = slice | NDArray[np.bool_]  # rows that count
@@ -55,7 +55,7 @@ class CombinationPool:
         self._most, self._tried = params["max_combination"], set[Sources]()
         words = encodings(params, data.feature_names)
         apart = {j for j in data.categories if words[j] not in ("ordered", "both")}
-        bound = directions(params["monotone_constraints"], data.feature_names)
+        bound = numbers(params["monotone_constraints"], data.feature_names, 0)
         self._never = apart | {j for j, direction in enumerate(bound) if direction}
         self._credit: dict[Sources, float] = {}  # of what may be joined: gains of splits below the other part
         self._gain: dict[Sources, float] = {}  # of what there is

@@ -65,9 +65,7 @@ def by_validation(
     parent = np.zeros(len(left), np.int32)
     splits = np.flatnonzero(left)
     parent[left[splits]] = parent[left[splits] + 1] = splits
-    own = [0] * len(
-        left
-    )  # loss of each node's rows if it were a leaf: integers, whose sum does not depend on the order of rows
+    own = [0] * len(left)  # loss of each node's rows if it were a leaf; sums of integers do not depend on their order
     at, rows, unit = node.copy(), np.arange(len(node)), None
     n_rows = total(reduce, len(node))
     while total(reduce, len(rows)):

@@ -21,12 +21,9 @@ DRAW_RANGE = 2.0**64  # draws are below
 
 
 def boost(training: Training, rounds: range) -> Iterator[Step]:
-    """Add rounds to a model; the caller may stop after any of them.
+    """Add rounds to a model, as `plain.boost` does; they count from 0.
 
-    training: Training; training rows with their start scores, and evaluation rows, whose scores are kept up to date.
-    rounds: range; numbers of the rounds, from 0.
-    Yields trees, list of Tree: the trees of one round, not weighted.
-    Yields weights, (n_rounds so far) float64: the factors on the trees of each round.
+    Yields the trees of one round, not weighted, and the (n_rounds so far) factors on the trees of each round.
     """
     params, n_copies = training.params, training.params["n_parallel_trees"]
     own = [rows for rows in training.eval_rows if isinstance(rows, EvalSet)]  # the trainer has the held-out rows
@@ -71,7 +68,8 @@ def drop(params: Mapping[str, Any], index: int, weights: Floats) -> NDArray[np.i
     if n == 0 or skip < params["skip_drop"] * DRAW_RANGE:
         return np.empty(0, np.intp)
     max_drop = n if params["max_drop"] is None else params["max_drop"]
-    share = np.ones(n) if params["sample_type"] == "uniform" else n * weights / _total(weights)
+    total = np.cumsum(weights)[-1]  # in the order of rounds, which fixes its rounding
+    share = np.ones(n) if params["sample_type"] == "uniform" else n * weights / total
     limits = min(params["rate_drop"], max_drop / n) * share * DRAW_RANGE
     chosen = [i for i, at in enumerate(host.draw(seed, host.DROPS, index, 0, n).tolist()) if at < limits[i]]
     if not chosen and params["one_drop"]:
@@ -88,11 +86,6 @@ def factors(plan: str, n_dropped: int, rate: float) -> tuple[float, float]:
         return 1.0 / (1.0 + rate), 1.0 / (1.0 + rate)
     over = n_dropped + (rate if plan == "tree" else 1.0)
     return n_dropped / over, 1.0 / over
-
-
-def _total(weights: Floats) -> float:
-    """The sum in index order, which fixes its rounding."""
-    return float(np.cumsum(weights)[-1])
 
 
 class _Ledger:

@@ -11,12 +11,10 @@ from sapwood.boost.round.training import Step, Training
 
 
 def parallel(training: Training, rounds: range) -> Iterator[Step]:
-    """Boost with several trees a round: all on the gradients before it, each with its own draws.
+    """Boost as `plain.boost` does, with several trees a round: all on the gradients before it, each with its own draws.
 
-    training: Training; as in `plain.boost`; the values of each of the `n_parallel_trees` are divided by their number.
-    rounds: range; numbers of the rounds.
-    Yields trees, list of Tree: the trees of one round: one for each output, then one more for each, and so on.
-    Yields weights, None: no tree is changed later.
+    The values of each of the `n_parallel_trees` are divided by their number. The trees of a round are one for each
+    output, then one more for each, and so on.
     """
     n_copies = training.params["n_parallel_trees"]
     for index in rounds:
@@ -35,10 +33,8 @@ def parallel(training: Training, rounds: range) -> Iterator[Step]:
 def boost(training: Training, rounds: range) -> Iterator[Step]:
     """Grow a forest: every tree on the gradients of the start scores, unshrunk; predictions average the rounds.
 
-    training: Training; the scores of its trainer do not change; those of evaluation rows are the average.
-    rounds: range; numbers of the rounds, from 0.
-    Yields trees, list of Tree: as in `parallel`.
-    Yields weights, None: the trees are as they were grown; prediction divides their sum (NUMERICS, Ensembles).
+    The scores of the trainer do not change; those of evaluation rows are the average. Rounds count from 0. The trees,
+    in the order of `parallel`, are as they were grown; prediction divides their sum (NUMERICS, Ensembles).
     """
     n_copies = training.params["n_parallel_trees"]
     starts = [np.array(rows.scores()) for rows in training.eval_rows]

@@ -24,13 +24,9 @@ SMALL, MAX_FIRST, FIRST_SHARE = 500, 100, 50  # up to 500 rows the first body ha
 
 
 def boost(training: Training, rounds: range) -> Iterator[Step]:
-    """Add rounds to a model; the caller may stop after any of them.
+    """Add rounds to a model, as `plain.boost` does; they count from 0.
 
-    training: Training; as in `plain.boost`.
-    rounds: range; numbers of the rounds, from 0.
-    Yields trees, list of Tree: the trees of one round: splits by the prefix models of a permutation, values by the
-      model itself.
-    Yields weights, None: no tree is changed later.
+    The splits of trees come from the prefix models of a permutation, their values from the model itself.
     """
     orders = [PrefixModels(training, which) for which in range(training.params["n_permutations"])]
     for index in rounds:

@@ -55,7 +55,7 @@ def configure_splits(
     ``names`` and ``cuts`` are those of the columns. ``used``: columns that trees of the model have used already, for
     first_use_penalties. ``weights``: feature weights of further columns, which have no name and no constraint.
     """
-    directions = constraints.directions(params["monotone_constraints"], names)
+    directions = constraints.numbers(params["monotone_constraints"], names, 0)
     given = constraints.numbers(params["feature_weights"], names, 1.0)
     trainer.set_constraints(
         directions + [0] * len(weights) if directions else [],

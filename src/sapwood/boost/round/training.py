@@ -27,29 +27,17 @@ Step = tuple[list[Tree], Floats | None]  # the trees of a round; factors on the 
 
 @dataclass(frozen=True)
 class Training:
-    """One training.
+    """One training."""
 
-    trainer: Trainer; training rows with the scores of the model so far.
-    params: mapping; resolved parameters.
-    plan: Rule; the objective, and what happens to a tree after its growth.
-    rows: (label, weight); of the training rows, for what the core does not do itself.
-    eval_rows: sequence of EvalRows; validation rows; the loops keep their scores up to date.
-    values: (n_rows, n_columns) float32 or float64, or None; behind the bins of the training rows: leaves are linear
-      where they are given.
-    encoded: EncodedTraining or None; what trees grow on, if not on the columns of the data.
-    data: Dataset, optional; the training rows, where splits are chosen by models of some of them.
-    n_live: int; rows of positive weight, of all holders; random_strength depends on it.
-    """
-
-    trainer: Trainer
-    params: Mapping[str, Any]
-    leaf_plan: leaf.LeafPlan
-    rows: leaf.Rows
-    eval_rows: Sequence[EvalRows]
-    values: NDArray[Any] | None = None
-    encoded: EncodedTraining | None = None
-    data: Dataset | None = None
-    n_live: int = 1
+    trainer: Trainer  # training rows with the scores of the model so far
+    params: Mapping[str, Any]  # resolved
+    leaf_plan: leaf.LeafPlan  # the objective, and what happens to a tree after its growth
+    rows: leaf.Rows  # labels and weights of the training rows, for what the core does not do itself
+    eval_rows: Sequence[EvalRows]  # validation rows; the loops keep their scores up to date
+    values: NDArray[Any] | None = None  # (n_rows, n_columns) reals behind the bins; leaves are linear where given
+    encoded: EncodedTraining | None = None  # what trees grow on, if not on the columns of the data
+    data: Dataset | None = None  # the training rows, where splits are chosen by models of some of them
+    n_live: int = 1  # rows of positive weight, of all holders; random_strength depends on it
 
     @cached_property
     def _limits(self) -> tuple[str, dict[str, float]]:

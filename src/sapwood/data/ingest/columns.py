@@ -17,19 +17,12 @@ from sapwood.data import sparse
 class Columns:
     """A table that the core can read in place, but for its columns of categories.
 
-    Attributes
-    ----------
-    table : ndarray of shape (n_rows, n_columns), list of n_columns columns, or Sparse
-        float32, float64, integer or bool in native byte order, any strides; NaN is missing. It may share memory with
-        what was read. The columns of a list are ndarrays of shape (n_rows,), `SparseColumn` where they are sparse,
-        `Coded` where they are of categories.
-    names : tuple of str or None
-        Unique; None where the table has no names, or names that are not text.
-    n_rows, n_columns : int
+    Arrays are float32, float64, integer or bool in native byte order, with any strides; NaN is missing. They may share
+    memory with what was read. The columns of a list are arrays of shape (n_rows,), `SparseColumn` or `Coded`.
     """
 
-    table: NDArray[Any] | Sequence[Any] | sparse.Sparse
-    names: tuple[str, ...] | None
+    table: NDArray[Any] | Sequence[Any] | sparse.Sparse  # (n_rows, n_columns), or a list of columns
+    names: tuple[str, ...] | None  # unique; None where the table has no names, or names that are not text
     n_rows: int
     n_columns: int
 
