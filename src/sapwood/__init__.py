@@ -35,33 +35,28 @@ __all__ = [
     "train",
 ]
 
-_HOME = {
+_HOME = {  # the module of each name; some are modules themselves
     "Booster": "sapwood.model.booster",
     "Dataset": "sapwood.data.dataset",
     "OrderedTargetEncoder": "sapwood.interfaces.encoder",
     "SapwoodClassifier": "sapwood.interfaces.sklearn",
     "SapwoodRegressor": "sapwood.interfaces.sklearn",
-    "cv": "sapwood.boost.cv",
-    "load": "sapwood.model.io",
-    "train": "sapwood.boost.train",
-}
-_MODULES = {
     "callback": "sapwood.boost.round.callback",
+    "cv": "sapwood.boost.cv",
     "errors": "sapwood.errors",
+    "load": "sapwood.model.io",
     "math": "sapwood.math",
     "metric": "sapwood.metric",
+    "train": "sapwood.boost.train",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        value: Any = import_module(_MODULES[name])
-    elif name in _HOME:
-        value = getattr(import_module(_HOME[name]), name)
-    else:
+    if name not in _HOME:
         raise AttributeError(f"module 'sapwood' has no attribute {name!r}")
-    globals()[name] = value  # found directly from now on
-    return value
+    module = import_module(_HOME[name])
+    globals()[name] = getattr(module, name, module)  # found directly from now on
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

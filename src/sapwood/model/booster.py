@@ -358,9 +358,8 @@ class Booster:
         """The core's predictor of the trees."""
         link = "identity" if self.link == CUSTOM else self.link
         terms = () if self.trees.linear is None else self.trees.linear.terms
-        return self.device.Forest(
-            self.n_columns + len(self.combinations), *self.trees.structure, self.base, link, *terms
-        )
+        n_columns = self.n_columns + len(self.combinations)
+        return self.device.Forest(n_columns, *self.trees.structure, self.base, link, *terms)
 
     @cached_property
     def _labelled(self) -> dict[int, Labelled]:

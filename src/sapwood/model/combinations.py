@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,15 +161,6 @@ class Combinations:
             require(keys[1:] > keys[:-1], "the keys of a combination rise")
 
 
-class Labelled(Protocol):
-    """Codes that have a meaning."""
-
-    none: ClassVar[str]  # that of codes below 0
-
-    def label(self, code: int, write: Callable[[Any], str] = str) -> str:
-        """The text for a code."""
-
-
 @dataclass(frozen=True)
 class Labels:
     """The meaning of one combination's codes."""
@@ -177,7 +168,7 @@ class Labels:
     sources: Sequence[Source]
     known: Keys
     categories: Mapping[int, Dictionary]
-    none: ClassVar[str] = "new"
+    none: ClassVar[str] = "new"  # the meaning of codes below 0
 
     def label(self, code: int, write: Callable[[Any], str] = str) -> str:
         """The text for a code: ``('Bern', > 42.5)``."""
@@ -192,6 +183,9 @@ class Labels:
             else:
                 words.append(f"{('<=', '>')[state]} {threshold!r}")
         return f"({', '.join(reversed(words))})" if len(words) > 1 else words[0]
+
+
+Labelled = Dictionary | Labels  # codes that have a meaning
 
 
 def sizes_of(sources: Sequence[Source], categories: Mapping[int, Dictionary]) -> list[int]:

@@ -114,10 +114,8 @@ class Trees:
         nodes = {name: getattr(self, name)[start:end] for name in OF_NODES}
         n_sets = int(nodes["set"].max(initial=-1)) + 1
         nodes |= {"set_offset": self.set_offset[: n_sets + 1], "set_code": self.set_code[: self.set_offset[n_sets]]}
-        linear = self.linear and self.linear.slice(start, end)
-        return Trees(
-            offset=self.offset[first : last + 1] - start, output=self.output[first:last], linear=linear, **nodes
-        )
+        offset, linear = self.offset[first : last + 1] - start, self.linear and self.linear.slice(start, end)
+        return Trees(offset=offset, output=self.output[first:last], linear=linear, **nodes)
 
     def times(self, factor: NDArray[np.float64]) -> "Trees":
         """The same trees, the values and terms of each multiplied by its factor."""

@@ -39,10 +39,8 @@ def of_object(model: Any) -> Booster:
         return _histogram(model)
     if name.startswith("GradientBoosting"):
         return _friedman(model)
-    if kind in FORESTS:
-        return _average(model, model.estimators_)
-    if kind in TREES:
-        return _average(model, [model])
+    if kind in (*FORESTS, *TREES):
+        return _average(model, model.estimators_ if kind in FORESTS else [model])
     raise ModelFormatError(f"a {name} of scikit-learn is not read; only gradient boostings, forests and trees are.")
 
 
