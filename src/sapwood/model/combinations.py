@@ -116,12 +116,8 @@ class Combinations:
         return {n_columns + i: Labels(own, known, categories) for i, (own, known) in enumerate(pairs)}
 
     def shares(self, n_columns: int) -> NDArray[np.float64]:
-        """How what is said of all columns is divided among those of the table, (n_columns + n, n_columns).
-
-        A combination's part goes to its columns in equal shares, as CatBoost does.
-        """
-        shares = np.zeros((n_columns + len(self), n_columns))
-        shares[:n_columns] = np.eye(n_columns)
+        """The share of each column of the table in each internal column; sources share equally, as in CatBoost."""
+        shares = np.eye(n_columns + len(self), n_columns)
         for row, own in zip(shares[n_columns:], self.sources(), strict=True):
             columns = sorted({column for column, _ in own})
             row[columns] = 1 / len(columns)

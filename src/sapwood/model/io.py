@@ -64,10 +64,7 @@ def encode(booster: Booster) -> bytes:
 
 
 def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link | None = None) -> Booster:
-    """Make a booster of the content of a model file; the file does not hold `history` and `transform`.
-
-    ModelFormatError is raised if a byte has changed, or the content does not describe a model in every detail.
-    """
+    """The booster of a file's content, or an error; `history` and `transform` are not in the file."""
     arrays, fields = container.unpack(raw, KIND, VERSION, ModelFormatError)
     if set(fields) != set(FIELDS):
         raise ModelFormatError(f"The file has other fields than a model: {sorted(fields)}.")

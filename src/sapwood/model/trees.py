@@ -142,8 +142,7 @@ class Trees:
     @property
     def new_left(self) -> NDArray[np.bool_]:
         """By node: whether unseen categories go left."""
-        other: NDArray[np.bool_] = (self.missing_left & 1) != (self.missing_left >> 1)
-        return other
+        return np.asarray((self.missing_left & 1) != (self.missing_left >> 1))
 
     def depth(self) -> NDArray[np.int32]:
         """Depth of every node, 0 in the roots, level by level."""

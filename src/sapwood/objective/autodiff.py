@@ -64,10 +64,9 @@ def _understood(makers: Sequence[Callable[[Loss], Engine]], loss: Loss, y: Float
 
 def _compare(engine: Engine, y: Floats, score: Floats) -> None:
     """Raise unless finite differences agree with the gradient; a few rows at kinks may differ."""
-    if engine.value(y, score).shape != (len(y),):
-        raise ObjectiveError(
-            f"the loss has shape {engine.value(y, score).shape}; it needs one number per row: {(len(y),)}."
-        )
+    shape = engine.value(y, score).shape
+    if shape != (len(y),):
+        raise ObjectiveError(f"the loss has shape {shape}; it needs one number per row: {(len(y),)}.")
     g, _ = engine.derive(y, score)
     for k in range(1 if score.ndim == 1 else score.shape[1]):
         step = np.zeros_like(score)

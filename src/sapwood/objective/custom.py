@@ -147,19 +147,18 @@ class Custom:
 
     def _check(self, what: str, part: Any, scores: Floats) -> Floats:
         """Gradients or hessians as (n_outputs, n_rows), if they have the shape of the scores and are finite."""
+        returned = f"objective {self.name!r} returned a {what}"
         try:
             array = np.asarray(part)
             array = array.astype(np.float64, casting="same_kind" if array.dtype.kind in "fciub" else "unsafe")
         except (TypeError, ValueError) as cause:
-            raise ObjectiveError(f"objective {self.name!r} returned a {what} that is not numeric.") from cause
+            raise ObjectiveError(f"{returned} that is not numeric.") from cause
         wanted = _by_row(scores).shape
         if array.shape != wanted:
-            raise ObjectiveError(
-                f"objective {self.name!r} returned a {what} of shape {array.shape}; it needs {wanted}."
-            )
+            raise ObjectiveError(f"{returned} of shape {array.shape}; it needs {wanted}.")
         if not np.isfinite(array).all():
             row = int(np.argwhere(~np.isfinite(array))[0][0])
-            raise ObjectiveError(f"objective {self.name!r} returned a {what} of {array[row]} in row {row}.")
+            raise ObjectiveError(f"{returned} of {array[row]} in row {row}.")
         return np.ascontiguousarray(array.reshape(len(array), -1).T)
 
 

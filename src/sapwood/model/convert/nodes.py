@@ -97,10 +97,7 @@ def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.
 
 
 def frozen(grown: Sequence[tuple[Mapping[str, Any], int]], n_outputs: int) -> Trees:
-    """Trees of ours from those of `Nodes.trees` and the output of each: one for each output in turn.
-
-    The trees of an output stay in their order.
-    """
+    """Trees of ours from those of `Nodes.trees` and the output of each: by round, in the order of each output."""
     if n_outputs > max(1, len(grown)):
         raise ModelFormatError(f"{len(grown)} trees are too few for {n_outputs} outputs.")
     by_output: list[list[Any]] = [[] for _ in range(n_outputs)]

@@ -19,12 +19,10 @@ def described(library: str, objective: str, ours: str | Callable[..., Any]) -> d
     library, objective: str; whose it is, and its name there: the booster's where we have none of our own for it.
     ours: str or callable; an objective of ours, the name of a link, or the function from raw scores to predictions.
     """
-    known = host.objectives()
-    if not isinstance(ours, str):
-        return {"objective": f"{library}:{objective}", "fields": {}, "link": CUSTOM, "transform": ours}
-    if ours in known:
-        return {"objective": ours, "fields": {}, "link": known[ours]["link"]}
-    return {"objective": f"{library}:{objective}", "fields": {}, "link": ours}
+    if ours in host.objectives():
+        return {"objective": ours, "fields": {}, "link": host.objectives()[ours]["link"]}
+    link = {"link": ours} if isinstance(ours, str) else {"link": CUSTOM, "transform": ours}
+    return {"objective": f"{library}:{objective}", "fields": {}, **link}
 
 
 def with_classes(booster: Booster, classes: Any) -> Booster:

@@ -128,7 +128,7 @@ def interaction(ask: Ask) -> Floats:
 
 def shap(ask: Ask) -> Floats:
     """The mean absolute Shapley value of a column, over rows and outputs."""
-    values = ask.booster.explain(_need(ask.X, "X"), background=ask.background, n_jobs=ask.n_jobs).values
+    values = ask.booster.explain(ask.X, background=ask.background, n_jobs=ask.n_jobs).values
     if not len(values):
         raise DataError("importance kind 'shap' is a mean over rows, and X has none; give some.")
     values = values.reshape(*values.shape[:2], -1)
@@ -361,6 +361,9 @@ def importance(
     for name, default in Ask.__dataclass_fields__.items():
         if name not in reads and getattr(ask, name) is not default.default:
             raise ParameterError(f"importance kind {kind!r} does not look at {name}; leave it out.")
+    for name in ("X", "y"):
+        if name in reads and getattr(ask, name) is None:
+            raise ParameterError(f"this kind of importance looks at rows; give {name}=...")
     if ask.n_repeats < 1:
         raise ParameterError(f"n_repeats={ask.n_repeats} is too small; choose 1 or more.")
     result = of_splits(ask, kind) if kind in SPLITS else ANSWERS[kind](ask)
@@ -394,8 +397,8 @@ class _Judge:
         default = about["metric"] if about else ask.metric
         link = None if booster.link == "custom" else booster.link
         self.metric = metrics.resolve(ask.metric, default=default, link=link, fields=booster.fields)[0]
-        self.n_rows = booster._read(_need(ask.X, "X")).n_rows
-        self.y = shapley.labels_of(booster, _need(ask.y, "y"), self.n_rows)
+        self.n_rows = booster._read(ask.X).n_rows
+        self.y = shapley.labels_of(booster, ask.y, self.n_rows)
         self.weight = ingest.weight(ask.weight, self.n_rows)
 
     def badness(self, prediction: Floats) -> float:
@@ -438,17 +441,10 @@ def column_of(booster: "Booster", column: int | str) -> int:
 
 def _pair(ask: Ask) -> tuple[Floats, Floats, tuple[bool, bool]]:
     """Two rows, their scores, and which must rise to change their order: the lower one; both if they are equal."""
-    rows = shapley.table_of(ask.booster._read(_need(ask.X, "X")).dense())
+    rows = shapley.table_of(ask.booster._read(ask.X).dense())
     if len(rows) != 2 or ask.booster.n_outputs > 1:
         raise ParameterError(
             "a prediction difference is that of two rows, X of shape (2, n_columns), and of one score."
         )
     scores = ask.booster._predict_columns(rows.T, ask.n_jobs, raw=True)
     return rows, scores, (bool(scores[0] <= scores[1]), bool(scores[1] <= scores[0]))
-
-
-def _need(value: Any, name: str) -> Any:
-    """Return a required table or labels; raise if missing."""
-    if value is None:
-        raise ParameterError(f"this kind of importance looks at rows; give {name}=...")
-    return value
