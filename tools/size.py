@@ -17,15 +17,15 @@ MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 510,
+    "src/sapwood": 505,
     "src/sapwood/params": 1600,
     "src/sapwood/device": 215,
     "src/sapwood/data": 1690,
     "src/sapwood/data/ingest": 710,
     "src/sapwood/objective": 520,
     "src/sapwood/metric": 640,
-    "src/sapwood/model": 1670,
-    "src/sapwood/model/convert": 1900,
+    "src/sapwood/model": 1655,
+    "src/sapwood/model/convert": 1890,
     "src/sapwood/model/explain": 1230,
     "src/sapwood/boost": 1390,
     "src/sapwood/boost/loops": 330,
