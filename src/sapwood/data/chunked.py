@@ -59,14 +59,8 @@ def learn(
     chunks: Sequence[ingest.Columns], names: Sequence[str], weight: Floats | None, reduce: Reduce | None = None
 ) -> dict[int, Dictionary]:
     """The dictionaries of all columns that are of categories in some chunk, of any holder."""
-    found: Any = {
-        j
-        for chunk in chunks
-        if isinstance(chunk.table, list)
-        for j, one in enumerate(chunk.table)
-        if isinstance(one, Coded)
-    }
-    found = dealt.union(reduce, found)
+    tables = [chunk.table for chunk in chunks if isinstance(chunk.table, list)]
+    found = dealt.union(reduce, {j for table in tables for j, one in enumerate(table) if isinstance(one, Coded)})
     counts = host.integer_weights(weight, reduce)[0] if found and weight is not None else None
     learned = {}
     for j in found:

@@ -42,8 +42,7 @@ def _shape(operator: Any) -> None:
 def _regressor(scope: Any, operator: Any, container: Any) -> None:
     """A table to predictions."""
     graph = _Graph(scope, container)
-    found = graph.predictions(operator)
-    graph.add("Identity", [found], operator.outputs[0].full_name)
+    graph.add("Identity", [graph.predictions(operator)], operator.outputs[0].full_name)
 
 
 def _classifier(scope: Any, operator: Any, container: Any) -> None:

@@ -64,8 +64,7 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("n_permutations", Integer(1, 64), 1,
         "Number of random permutations of the rows for ordered boosting and ordered target statistics; each round "
         "draws one for its trees. CatBoost's permutation_count includes one more, which gives the leaf values.",
-        ("permutation_count",),
-        {"permutation_count": lambda n: max(1, n - 1) if is_integer(n) else n}),
+        ("permutation_count",), {"permutation_count": lambda n: max(1, n - 1) if is_integer(n) else n}),
     Parameter("has_time", types.flag, False,
         "Whether the rows are in order of time. Ordered boosting and ordered target statistics then use that order as "
         "the only permutation, and early stopping without a validation set holds out the last rows."),
@@ -83,14 +82,12 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("sample_type", Choice(("uniform", "weighted")), "uniform",
         "Dart: whether every earlier round is dropped with the same probability ('uniform') or in proportion to its "
         "weight ('weighted').",
-        ("uniform_drop",),
-        {"uniform_drop": switch("uniform", "weighted")}),
+        ("uniform_drop",), {"uniform_drop": switch("uniform", "weighted")}),
     Parameter("normalize_type", Choice(("tree", "forest", "paper")), "tree",
         "Dart: factors after a round that dropped k others, at learning rate r. 'tree' (XGBoost's default): 1 / (k + "
         "r) on the new trees, k / (k + r) on the dropped ones. 'forest' (XGBoost's too): 1 / (1 + r) on both. 'paper' "
         "(LightGBM's default): 1 / (k + 1) and k / (k + 1).",
-        ("xgboost_dart_mode",),
-        {"xgboost_dart_mode": switch("tree", "paper")}),
+        ("xgboost_dart_mode",), {"xgboost_dart_mode": switch("tree", "paper")}),
     Parameter("grow_policy", Choice(("leafwise", "depthwise", "symmetric"), aliases.POLICIES, more=True), "leafwise",
         "Order in which nodes are split: 'leafwise' (best gain first), 'depthwise' (level by level) or 'symmetric' "
         "(all nodes of a level take the same split).",
@@ -110,8 +107,7 @@ TABLE: tuple[Parameter, ...] = (
         "Maximum number of splits from the root to a leaf; None means no limit. 'auto' is 6 for depthwise and "
         "symmetric trees, and no limit for leafwise trees or where max_leaves is set. Symmetric trees need a depth of "
         "at most 16.",
-        ("depth",),
-        {"max_depth": no_limit, "depth": no_limit}),
+        ("depth",), {"max_depth": no_limit, "depth": no_limit}),
     Parameter("tree_method", Choice(("hist", "exact"), {"auto": "hist"}, absent=aliases.NO_METHODS), "hist",
         "Where a column may be split. 'hist': between its bins. 'exact': between any two of its values, however many "
         "there are; this is slower and gives the same model where every value has its own bin."),
@@ -229,8 +225,7 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("subsample_freq", Integer(1), 1,
         "Number of rounds that use the same sample of rows ('uniform' and 'bayesian'). LightGBM's 0 (no sampling) is "
         "allowed with subsample=1 only.",
-        ("bagging_freq",),
-        dict.fromkeys(("subsample_freq", "bagging_freq"), replacing((0,), 1))),
+        ("bagging_freq",), dict.fromkeys(("subsample_freq", "bagging_freq"), replacing((0,), 1))),
     Parameter("subsample_by_class", types.class_fractions, None,
         "Fraction of the rows of each class that is sampled ('uniform'); classes that are not given use subsample.",
         ("pos_bagging_fraction", "neg_bagging_fraction", "pos_bagging", "neg_bagging", "pos_sub_row", "neg_sub_row",
@@ -309,8 +304,7 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("max_cat_to_onehot", Integer(1), 4,
         "Columns with at most this many categories are split by one category against the rest, other columns by sets "
         "of categories.",
-        ("one_hot_max_size",),
-        {"one_hot_max_size": replacing((0,), 1)}),
+        ("one_hot_max_size",), {"one_hot_max_size": replacing((0,), 1)}),
     Parameter("max_cat_threshold", Integer(1), 32,
         "Maximum number of categories in the smaller of the two sets of a split."),
     Parameter("cat_smooth", NOT_NEGATIVE, 10.0,

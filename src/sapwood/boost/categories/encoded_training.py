@@ -192,11 +192,9 @@ class EncodedTraining:
         for which, order in enumerate(self._orders):
             values = list(self._ordered(new, order))
             if cuts is None:
-                by_rows = values and not self._classes
-                found = (
-                    self._given.device.cuts([values], self._weight, MAX_BINS, 1, self._n_threads) if by_rows else None
-                )
-                cuts = found or [SIXTEENTHS] * len(values)
+                cuts = [SIXTEENTHS] * len(values)
+                if values and not self._classes:
+                    cuts = self._given.device.cuts([values], self._weight, MAX_BINS, 1, self._n_threads)
             self._data[which] = self._data[which].with_columns(gone, values, cuts)
         self.growers = [
             one.device.Trainer(
