@@ -20,7 +20,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood": 505,
     "src/sapwood/params": 1600,
     "src/sapwood/device": 215,
-    "src/sapwood/data": 1690,
+    "src/sapwood/data": 1680,
     "src/sapwood/data/ingest": 710,
     "src/sapwood/objective": 520,
     "src/sapwood/metric": 640,
