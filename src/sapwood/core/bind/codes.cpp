@@ -82,12 +82,12 @@ nb::ndarray<nb::numpy, int32_t> py_combine(nb::handle x, Longs offset, Ints colu
 }  // namespace
 
 void bind_codes(nb::module_& m) {
-  m.def("distinct", py_distinct, nb::arg("values"), nb::arg("limit"));
-  m.def("hash_order", py_hash_order, nb::arg("seed"), nb::arg("which"), nb::arg("count").none(), nb::arg("n"));
-  m.def("encode", py_encode, nb::arg("codes"), nb::arg("n_codes"), nb::arg("mass"), nb::arg("count").none(),
-        nb::arg("order"), nb::arg("mass_unit"), nb::arg("count_unit"), nb::arg("priors"), nb::arg("n_threads"));
-  m.def("combine", py_combine, nb::arg("table"), nb::arg("offset"), nb::arg("column"), nb::arg("n_codes"),
-        nb::arg("threshold"), nb::arg("key_offset"), nb::arg("key"), nb::arg("n_threads"));
+  m.def("distinct", py_distinct, "values"_a, "limit"_a);
+  m.def("hash_order", py_hash_order, "seed"_a, "which"_a, "count"_a.none(), "n"_a);
+  m.def("encode", py_encode, "codes"_a, "n_codes"_a, "mass"_a, "count"_a.none(), "order"_a, "mass_unit"_a,
+        "count_unit"_a, "priors"_a, "n_threads"_a);
+  m.def("combine", py_combine, "table"_a, "offset"_a, "column"_a, "n_codes"_a, "threshold"_a, "key_offset"_a, "key"_a,
+        "n_threads"_a);
 }
 
 }  // namespace sapwood

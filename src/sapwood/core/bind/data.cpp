@@ -18,12 +18,10 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
               nb::object reduce, const std::vector<int64_t>& positions) {
   const std::shared_ptr<const Reduce> holders = reduce_of(reduce);
   const auto chunks = chunks_of(tables, holders != nullptr);
-  int64_t n = 0;
-  for (const Chunk& c : chunks) n += c.n_rows;
   if ((max_bins < 2 || max_bins > 65535) && max_bins != EVERY_VALUE) refuse("max_bins must be 2..65535");
   if (min_samples_bin < 1) refuse("min_samples_bin must be at least 1");
   check_dealt(holders, positions, chunks, max_bins == EVERY_VALUE);
-  const double* w = weights_of(weight, n);
+  const double* w = weights_of(weight, n_rows_of(chunks));
   threads_of(n_threads);
   auto found =
       without_gil([&] { return find_cuts(chunks, w, max_bins, min_samples_bin, n_threads, holders.get(), positions); });
@@ -48,9 +46,7 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
     if (!exact && all.back().size() > 65534) refuse("a column can have at most 65534 cuts");
   }
   if (all.size() != chunks[0].columns.size()) refuse("there must be one list of cuts a column");
-  int64_t n = 0;
-  for (const Chunk& c : chunks) n += c.n_rows;
-  if (exact && n > 0x7fffffff) refuse("exact trees take at most 2^31 - 1 rows");
+  if (exact && n_rows_of(chunks) > 0x7fffffff) refuse("exact trees take at most 2^31 - 1 rows");
   const std::vector<int> categories = n_categories.value_or(std::vector<int>(all.size(), 0));
   if (categories.size() != all.size()) refuse("n_categories has one number a column");
   for (size_t c = 0; c < all.size(); c++) {
@@ -126,12 +122,12 @@ void bind_data(nb::module_& m) {
   m.attr("SAMPLE_ROWS") = SAMPLE_ROWS;
   m.attr("MIN_BIN_BUDGET") = MIN_BIN_BUDGET;
   m.attr("MAX_LEAF_IDS") = MAX_LEAF_IDS;
-  m.def("cuts", cuts, nb::arg("chunks"), nb::arg("weight").none(), nb::arg("max_bins"), nb::arg("min_samples_bin"),
-        nb::arg("n_threads"), nb::arg("reduce").none() = nb::none(), nb::arg("positions") = std::vector<int64_t>());
+  m.def("cuts", cuts, "chunks"_a, "weight"_a.none(), "max_bins"_a, "min_samples_bin"_a, "n_threads"_a,
+        "reduce"_a.none() = nb::none(), "positions"_a = std::vector<int64_t>());
   nb::class_<Binned>(m, "Binned")
-      .def("__init__", new_binned, nb::arg("chunks"), nb::arg("cuts"), nb::arg("n_threads"), nb::arg("exact") = false,
-           nb::arg("n_categories").none() = nb::none(), nb::arg("fuse").none() = nb::none(),
-           nb::arg("reduce").none() = nb::none(), nb::arg("positions") = std::vector<int64_t>())
+      .def("__init__", new_binned, "chunks"_a, "cuts"_a, "n_threads"_a, "exact"_a = false,
+           "n_categories"_a.none() = nb::none(), "fuse"_a.none() = nb::none(), "reduce"_a.none() = nb::none(),
+           "positions"_a = std::vector<int64_t>())
       .def_ro("n_rows", &Binned::n_rows)
       .def_ro("n_total", &Binned::n_total)
       .def_ro("n_columns", &Binned::n_columns)
@@ -149,10 +145,10 @@ void bind_data(nb::module_& m) {
                      for (const Slot& s : b.layout.slots) slots.push_back(s.columns);
                      return slots;
                    })
-      .def("codes", codes, nb::arg("column"))
-      .def("listed", listed, nb::arg("n_threads"));
-  m.def("apply", py_apply, nb::arg("binned"), nb::arg("column"), nb::arg("bin"), nb::arg("missing_left"),
-        nb::arg("left"), nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("n_threads"));
+      .def("codes", codes, "column"_a)
+      .def("listed", listed, "n_threads"_a);
+  m.def("apply", py_apply, "binned"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a, "set_offset"_a,
+        "set_code"_a, "n_threads"_a);
 }
 
 }  // namespace sapwood

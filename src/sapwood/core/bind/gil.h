@@ -11,6 +11,7 @@
 
 namespace sapwood {
 namespace nb = nanobind;
+using namespace nb::literals;  // "name"_a
 
 // While Python shuts down, a daemon thread that takes the GIL is ended by an exception through our frames, which aborts
 // the process. So such a thread waits for the end of the process instead, and Python shuts down only when none of our

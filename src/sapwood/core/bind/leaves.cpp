@@ -82,31 +82,28 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
   trainer
       .def(
           "leaf_ids", [](PyTrainer& s, int output) { return array(s.trainer->leaf_ids(leaves_of(s, output))); },
-          nb::arg("output"))
+          "output"_a)
       .def(
           "leaf_loss_sums",
           [](PyTrainer& s, int output, Doubles step) {
             leaves_of(s, output, step);
             return loss_gradient_hessian(without_gil([&] { return s.trainer->leaf_loss_sums(output, step.data()); }));
           },
-          nb::arg("output"), nb::arg("step"))
-      .def("refit", refit, nb::arg("output"), nb::arg("method"), nb::arg("iterations"), nb::arg("reg_lambda"),
-           nb::arg("reg_alpha"), nb::arg("max_delta_step"))
+          "output"_a, "step"_a)
+      .def("refit", refit, "output"_a, "method"_a, "iterations"_a, "reg_lambda"_a, "reg_alpha"_a, "max_delta_step"_a)
       .def(
           "line_search",
           [](PyTrainer& s, int output, Doubles value) {
             leaves_of(s, output, value);
             return without_gil([&] { return s.trainer->line_search(output, list(value)); });
           },
-          nb::arg("output"), nb::arg("value"))
-      .def("set_leaf_ids", set_leaf_ids, nb::arg("output"), nb::arg("leaf_id"), nb::arg("n_leaves"))
-      .def("relabel_leaves", relabel_leaves, nb::arg("output"), nb::arg("new_id").none(), nb::arg("value"))
-      .def("set_table", set_table, nb::arg("table"))
-      .def("fit_linear", py_fit_linear, nb::arg("output"), nb::arg("offset"), nb::arg("column"), nb::arg("value"),
-           nb::arg("rate"), nb::arg("reg_lambda"), nb::arg("linear_lambda"), nb::arg("linear_smooth"))
-      .def(
-          "add_scores", [](PyTrainer& s, int output) { s.trainer->add_scores(output_of(s, output)); },
-          nb::arg("output"));
+          "output"_a, "value"_a)
+      .def("set_leaf_ids", set_leaf_ids, "output"_a, "leaf_id"_a, "n_leaves"_a)
+      .def("relabel_leaves", relabel_leaves, "output"_a, "new_id"_a.none(), "value"_a)
+      .def("set_table", set_table, "table"_a)
+      .def("fit_linear", py_fit_linear, "output"_a, "offset"_a, "column"_a, "value"_a, "rate"_a, "reg_lambda"_a,
+           "linear_lambda"_a, "linear_smooth"_a)
+      .def("add_scores", [](PyTrainer& s, int output) { s.trainer->add_scores(output_of(s, output)); }, "output"_a);
 }
 
 }  // namespace sapwood

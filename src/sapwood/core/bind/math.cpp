@@ -58,11 +58,9 @@ nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
 }  // namespace
 
 void bind_math(nb::module_& m) {
-  m.def("exact_sum", py_exact_sum, nb::arg("values"), nb::arg("weight").none(), nb::arg("n_threads") = 1,
-        nb::arg("reduce").none() = nb::none());
-  m.def("weight_sum", py_weight_sum, nb::arg("weight"), nb::arg("n_threads") = 1,
-        nb::arg("reduce").none() = nb::none());
-  m.def("integer_weights", py_integer_weights, nb::arg("weight"), nb::arg("reduce").none() = nb::none());
+  m.def("exact_sum", py_exact_sum, "values"_a, "weight"_a.none(), "n_threads"_a = 1, "reduce"_a.none() = nb::none());
+  m.def("weight_sum", py_weight_sum, "weight"_a, "n_threads"_a = 1, "reduce"_a.none() = nb::none());
+  m.def("integer_weights", py_integer_weights, "weight"_a, "reduce"_a.none() = nb::none());
   for (auto [name, purpose] : {std::pair{"HOLDOUT", HOLDOUT},
                                {"FOLDS", FOLDS},
                                {"DROPS", DROPS},
@@ -70,8 +68,8 @@ void bind_math(nb::module_& m) {
                                {"PERMUTE", PERMUTE},
                                {"SAGE", SAGE}})
     m.attr(name) = (uint64_t)purpose;
-  m.def("draw", py_draw, nb::arg("seed"), nb::arg("purpose"), nb::arg("a"), nb::arg("b"), nb::arg("n"));
-  m.def("math", py_math, nb::arg("name"), nb::arg("x"));
+  m.def("draw", py_draw, "seed"_a, "purpose"_a, "a"_a, "b"_a, "n"_a);
+  m.def("math", py_math, "name"_a, "x"_a);
 }
 
 }  // namespace sapwood

@@ -14,21 +14,13 @@ ForestArrays arrays_of(const Longs& offset, const Ints& output, const Ints& colu
   if (offset.shape(0) != t + 1 || column.shape(0) != n || threshold.shape(0) != n || missing_left.shape(0) != n ||
       value.shape(0) != n || set.shape(0) != n || set_offset.shape(0) < 1)
     refuse("the arrays of a forest must fit together");
-  return {(int64_t)t,
-          (int64_t)n,
-          offset.data(),
-          output.data(),
-          column.data(),
-          threshold.data(),
-          missing_left.data(),
-          left.data(),
-          value.data(),
-          set.data(),
-          (int64_t)set_offset.shape(0) - 1,
-          (int64_t)set_code.shape(0),
-          set_offset.data(),
-          set_code.data(),
-          {}};
+  ForestArrays a{};
+  a.n_trees = (int64_t)t, a.n_nodes = (int64_t)n, a.offset = offset.data(), a.output = output.data();
+  a.column = column.data(), a.threshold = threshold.data(), a.missing_left = missing_left.data();
+  a.left = left.data(), a.value = value.data(), a.set = set.data();
+  a.n_sets = (int64_t)set_offset.shape(0) - 1, a.n_codes = (int64_t)set_code.shape(0);
+  a.set_offset = set_offset.data(), a.set_code = set_code.data();
+  return a;
 }
 
 // The linear terms of n leaves or nodes; each begins with its intercept.
@@ -134,20 +126,18 @@ nb::ndarray<nb::numpy, double> explain(const Explainer& e, nb::handle x, std::op
 
 void bind_model(nb::module_& m) {
   nb::class_<Forest>(m, "Forest")
-      .def("__init__", new_forest, nb::arg("n_columns"), nb::arg("offset"), nb::arg("output"), nb::arg("column"),
-           nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"), nb::arg("set"),
-           nb::arg("set_offset"), nb::arg("set_code"), nb::arg("base"), nb::arg("link"),
-           nb::arg("linear_offset").none() = nb::none(), nb::arg("linear_column").none() = nb::none(),
-           nb::arg("linear_coef").none() = nb::none())
-      .def("predict", predict, nb::arg("table"), nb::arg("first") = 0, nb::arg("last") = -1, nb::arg("raw") = false,
-           nb::arg("init_score").none() = nb::none(), nb::arg("n_threads") = 1)
-      .def("leaves", leaves, nb::arg("table"), nb::arg("first"), nb::arg("last"), nb::arg("n_threads"));
-  m.def("linear_values", py_linear_values, nb::arg("table"), nb::arg("node"), nb::arg("value"), nb::arg("offset"),
-        nb::arg("column"), nb::arg("coef"), nb::arg("n_threads"));
+      .def("__init__", new_forest, "n_columns"_a, "offset"_a, "output"_a, "column"_a, "threshold"_a, "missing_left"_a,
+           "left"_a, "value"_a, "set"_a, "set_offset"_a, "set_code"_a, "base"_a, "link"_a,
+           "linear_offset"_a.none() = nb::none(), "linear_column"_a.none() = nb::none(),
+           "linear_coef"_a.none() = nb::none())
+      .def("predict", predict, "table"_a, "first"_a = 0, "last"_a = -1, "raw"_a = false,
+           "init_score"_a.none() = nb::none(), "n_threads"_a = 1)
+      .def("leaves", leaves, "table"_a, "first"_a, "last"_a, "n_threads"_a);
+  m.def("linear_values", py_linear_values, "table"_a, "node"_a, "value"_a, "offset"_a, "column"_a, "coef"_a,
+        "n_threads"_a);
   nb::class_<Explainer>(m, "Explainer")
-      .def("__init__", new_explainer, nb::arg("n_columns"), nb::arg("n_outputs"), nb::arg("offset"), nb::arg("output"),
-           nb::arg("column"), nb::arg("threshold"), nb::arg("missing_left"), nb::arg("left"), nb::arg("value"),
-           nb::arg("set"), nb::arg("set_offset"), nb::arg("set_code"), nb::arg("weight"))
+      .def("__init__", new_explainer, "n_columns"_a, "n_outputs"_a, "offset"_a, "output"_a, "column"_a, "threshold"_a,
+           "missing_left"_a, "left"_a, "value"_a, "set"_a, "set_offset"_a, "set_code"_a, "weight"_a)
       .def_prop_ro("max_path_columns", &Explainer::max_factors)
       .def("expected",
            [](const Explainer& e) {
@@ -155,8 +145,7 @@ void bind_model(nb::module_& m) {
              for (int64_t t = 0; t < e.n_trees(); t++) all.push_back(e.expected(t));
              return array(std::move(all));
            })
-      .def("explain", explain, nb::arg("table"), nb::arg("background").none(), nb::arg("pairs"), nb::arg("first"),
-           nb::arg("last"), nb::arg("n_threads"));
+      .def("explain", explain, "table"_a, "background"_a.none(), "pairs"_a, "first"_a, "last"_a, "n_threads"_a);
 }
 
 }  // namespace sapwood

@@ -44,6 +44,6 @@ NB_MODULE(_core, m) {
   bind_math(m);
   m.attr("UNSEEN") = UNSEEN;
   m.def("isa", [] { return kernels().name; });
-  m.def("set_isa", set_isa, nb::arg("name"));
+  m.def("set_isa", set_isa, "name"_a);
   m.def("n_workers", pool_workers);
 }

@@ -112,8 +112,8 @@ void bind_shelves(nb::module_& m) {
   m.def("objectives", objectives);
   m.def("growers", growers);
   m.def("samplers", samplers);
-  m.def("evaluate", py_evaluate, nb::arg("objective"), nb::arg("fields"), nb::arg("score"), nb::arg("label"));
-  m.def("link", py_link, nb::arg("name"), nb::arg("raw"), nb::arg("n_threads") = 1);
+  m.def("evaluate", py_evaluate, "objective"_a, "fields"_a, "score"_a, "label"_a);
+  m.def("link", py_link, "name"_a, "raw"_a, "n_threads"_a = 1);
 }
 
 }  // namespace sapwood

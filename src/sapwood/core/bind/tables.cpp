@@ -4,24 +4,9 @@
 namespace sapwood {
 
 DType kind_of(const AnyArray& a) {
-  const nb::dlpack::dtype t = a.dtype();
-  if (t.lanes == 1) {
-    if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 32) return DType::f32;
-    if (t.code == (uint8_t)nb::dlpack::dtype_code::Float && t.bits == 64) return DType::f64;
-    const bool is_signed = t.code == (uint8_t)nb::dlpack::dtype_code::Int;
-    if (is_signed || t.code == (uint8_t)nb::dlpack::dtype_code::UInt ||
-        (t.code == (uint8_t)nb::dlpack::dtype_code::Bool && t.bits == 8))
-      switch (t.bits) {
-        case 8:
-          return is_signed ? DType::i8 : DType::u8;
-        case 16:
-          return is_signed ? DType::i16 : DType::u16;
-        case 32:
-          return is_signed ? DType::i32 : DType::u32;
-        case 64:
-          return is_signed ? DType::i64 : DType::u64;
-      }
-  }
+  if (a.dtype() == nb::dtype<bool>()) return DType::u8;
+  for (int k = 0; k <= (int)DType::u64; k++)
+    if (by_type((DType)k, [&](auto zero) { return a.dtype() == nb::dtype<decltype(zero)>(); })) return (DType)k;
   refuse("a column must hold float32, float64, integers or booleans in native byte order");
 }
 

@@ -194,13 +194,12 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
 void bind_trainer(nb::module_& m) {
   nb::class_<PyTrainer> trainer(m, "Trainer");
   trainer
-      .def("__init__", new_trainer, nb::arg("binned"), nb::arg("label").noconvert(), nb::arg("weight").none(),
-           nb::arg("objective"), nb::arg("fields"), nb::arg("n_outputs"), nb::arg("n_threads"))
+      .def("__init__", new_trainer, "binned"_a, "label"_a.noconvert(), "weight"_a.none(), "objective"_a, "fields"_a,
+           "n_outputs"_a, "n_threads"_a)
       .def("start", [](PyTrainer& s) { return array(without_gil([&] { return s.trainer->start(); })); })
       .def(
           "fill_scores",
-          [](PyTrainer& s, Doubles start) { check_scores(s, start), s.trainer->fill_scores(start.data()); },
-          nb::arg("start"))
+          [](PyTrainer& s, Doubles start) { check_scores(s, start), s.trainer->fill_scores(start.data()); }, "start"_a)
       .def(
           "set_scores",
           [](PyTrainer& s, Doubles2 scores) {
@@ -208,18 +207,17 @@ void bind_trainer(nb::module_& m) {
               refuse("scores must be (n_outputs, n_rows)");
             s.trainer->set_scores(scores.data());
           },
-          nb::arg("scores"))
+          "scores"_a)
       .def("scores",
            [](PyTrainer& s) {
              const double* from = without_gil([&] { return s.trainer->scores(); });
              const size_t k = (size_t)s.trainer->n_outputs(), n = (size_t)s.trainer->n_rows();
              return array(std::vector<double>(from, from + k * n), {k, n});
            })
-      .def("gradients", py_gradients, nb::arg("precision"), nb::arg("unit_search") = false,
-           nb::arg("unit_leaf") = false, nb::arg("gradient").none() = nb::none(),
-           nb::arg("hessian").none() = nb::none())
-      .def("set_sampler", set_sampler, nb::arg("name"), nb::arg("fields"),
-           nb::arg("subsample_by_row").none() = nb::none(), nb::arg("group").none() = nb::none())
+      .def("gradients", py_gradients, "precision"_a, "unit_search"_a = false, "unit_leaf"_a = false,
+           "gradient"_a.none() = nb::none(), "hessian"_a.none() = nb::none())
+      .def("set_sampler", set_sampler, "name"_a, "fields"_a, "subsample_by_row"_a.none() = nb::none(),
+           "group"_a.none() = nb::none())
       .def(
           "sample",
           [](PyTrainer& s, uint64_t seed, uint64_t round, std::optional<double> subsample) {
@@ -227,17 +225,15 @@ void bind_trainer(nb::module_& m) {
               refuse("subsample must be above 0 and at most 1");
             return without_gil([&] { return s.trainer->sample(seed, round, subsample); });
           },
-          nb::arg("seed"), nb::arg("round"), nb::arg("subsample").none())
-      .def("set_constraints", set_constraints, nb::arg("monotone"), nb::arg("intermediate"), nb::arg("groups"),
-           nb::arg("extra_trees"), nb::arg("forced"), nb::arg("onehot"))
-      .def("set_split_preference", set_split_preference, nb::arg("cosine"), nb::arg("weight"), nb::arg("penalty"),
-           nb::arg("used"))
-      .def("grow", grow, nb::arg("policy"), nb::arg("limits"), nb::arg("seed"), nb::arg("tree"),
-           nb::arg("random_strength") = 0.0, nb::arg("multi_output") = false,
-           nb::arg("prefix_ends") = std::vector<int64_t>{})
+          "seed"_a, "round"_a, "subsample"_a.none())
+      .def("set_constraints", set_constraints, "monotone"_a, "intermediate"_a, "groups"_a, "extra_trees"_a, "forced"_a,
+           "onehot"_a)
+      .def("set_split_preference", set_split_preference, "cosine"_a, "weight"_a, "penalty"_a, "used"_a)
+      .def("grow", grow, "policy"_a, "limits"_a, "seed"_a, "tree"_a, "random_strength"_a = 0.0,
+           "multi_output"_a = false, "prefix_ends"_a = std::vector<int64_t>{})
       .def(
           "copy_settings", [](PyTrainer& s, const PyTrainer& other) { s.trainer->copy_settings(*other.trainer); },
-          nb::arg("other"));
+          "other"_a);
   bind_leaves(trainer);
 }
 

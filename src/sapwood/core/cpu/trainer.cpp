@@ -168,26 +168,20 @@ Limits Trainer::own_limits(Limits limits, int first, int end) const {
 
 GrowInput Trainer::input(int output, const Gradients& g, const Limits& limits, const GrowRequest& r, uint64_t tree,
                          int n_threads) const {
-  GrowInput in{binned_,
-               g,
-               rows_.weights,
-               sample_.all_rows ? nullptr : &sample_.rows,
-               limits,
-               grower_info(r.grower),
-               r.seed,
-               tree,
-               n_threads,
-               roots_.of(output),
-               sorted_.get(),
-               settings_.constraints,
-               settings_.preference,
-               0.0};
-  if (settings_.preference.random_strength >
-      0.0) {  // g^2 / h, from the units of all rows' wide numbers to those of the search
+  const auto* rows = sample_.all_rows ? nullptr : &sample_.rows;
+  const auto& [constraints, preference] = settings_;
+  GrowInput in{binned_,       g,
+               rows_.weights, rows,
+               limits,        grower_info(r.grower),
+               r.seed,        tree,
+               n_threads,     roots_.of(output),
+               sorted_.get(), constraints,
+               preference,    0.0};
+  if (preference.random_strength > 0.0) {  // g^2 / h, from the units of all rows' wide numbers to those of the search
     const Scale &from = gradients_.all.narrow[output], &to = g.scale;
     const int shift = (to.bits - 2 * to.g + to.h) - (WIDE - 2 * from.g + from.h);
-    in.noise_scale = settings_.preference.random_strength * noise_scale(rows_, gradients_, output) *
-                     __builtin_sqrt(power_of_two(shift));
+    in.noise_scale =
+        preference.random_strength * noise_scale(rows_, gradients_, output) * __builtin_sqrt(power_of_two(shift));
   }
   return in;
 }
@@ -272,18 +266,11 @@ std::vector<Tree> Trainer::grow_prefixes(const GrowRequest& r) {
 // ------------------------------------------------------------------------------------------- leaf values
 // Softmax along one score is the logistic loss of the margin to the other scores, all at the start of the round.
 LeafRows Trainer::leaf_rows(int output, bool all_rows, const double* score) {
-  LeafRows r{rows_.objective,
-             rows_.field_of(output),
-             score != nullptr ? score : rows_.score_of(output),
-             rows_.label_of(output),
-             rows_.weights,
-             all_rows ? rows_.weight_at() : sample_.weight(rows_),
-             all_rows ? nullptr : sample_.in_sample(rows_),
-             leaves_[output].ids,
-             rows_.n,
-             (int)n_leaves(output),
-             rows_.n_threads,
-             rows_.reduce};
+  const double* weight = all_rows ? rows_.weight_at() : sample_.weight(rows_);
+  const uint8_t* in_sample = all_rows ? nullptr : sample_.in_sample(rows_);
+  if (score == nullptr) score = rows_.score_of(output);
+  LeafRows r{rows_.objective, rows_.field_of(output), score,   rows_.label_of(output), rows_.weights,   weight,
+             in_sample,       leaves_[output].ids,    rows_.n, (int)n_leaves(output),  rows_.n_threads, rows_.reduce};
   if (rows_.info.pointwise) return r;
   margin_.resize(rows_.n), margin_label_.resize(rows_.n);
   rows_.each_task([&](int64_t at, int64_t n, int) {
@@ -328,9 +315,11 @@ void Trainer::relabel_leaves(int output, const std::vector<int32_t>& new_id, std
 
 const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
   if (sample_.gathered) scatter(rows_, sample_, output, gradients_);
+  const Pair* pairs = leaf_pairs_by_row(rows_, sample_, gradients_, output);
+  const Scale& scale = gradients_.of(sample_).wide[output];
   const LinearRows rows{table_,
-                        leaf_pairs_by_row(rows_, sample_, gradients_, output),
-                        gradients_.of(sample_).wide[output],
+                        pairs,
+                        scale,
                         rows_.weights,
                         sample_.in_sample(rows_),
                         leaves_[output].ids,

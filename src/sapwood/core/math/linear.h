@@ -4,9 +4,8 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-constexpr int LINEAR = 30;  // bits of a column's values: |q| <= 2^30
-constexpr double DEPENDENT =
-    0x1p-30;  // a column whose pivot is at most this fraction of its diagonal gets no coefficient
+constexpr int LINEAR = 30;             // bits of a column's values: |q| <= 2^30
+constexpr double DEPENDENT = 0x1p-30;  // a pivot of at most this fraction of its diagonal: no coefficient
 
 // coef (n) and column (n), the constant first; x(column) gives a value of the row. If a value is missing, infinite or
 // far too large, the sum is not finite and `otherwise`, the leaf's plain value, is returned.

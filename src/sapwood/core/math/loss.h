@@ -6,8 +6,7 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 struct Loss {
-  static constexpr bool pointwise =
-      true;  // a row's loss is a sum over its scores; false: the scores are coupled (softmax)
+  static constexpr bool pointwise = true;  // a row's loss is a sum over its scores; false: they are coupled (softmax)
   static constexpr const char* labels = "a number";  // what a label may be; objective/objective.py knows the phrases
   static constexpr const char* leaf = "newton";      // what leaf_estimation="auto" means: newton, exact, or friedman
                                                      // (exact if hessian="none", else newton)

@@ -10,8 +10,8 @@ struct Gradients {     // of one output, in fixed point
   int32_t* packed;     // (n) narrow words, or null where the search uses pairs; used up by the growth of a tree
   const Pair* search;  // (n) pairs of the search
   const Pair* leaf;    // (n) wide pairs
-  bool gathered,
-      leaf_gathered;  // packed, leaf: of the sampled rows only, in their order, from each shard's first row's place on
+  // packed, leaf: of the sampled rows only, in their order, from the place of each shard's first row on
+  bool gathered, leaf_gathered;
   bool constant_hessian;         // every row has the same hessian, and repeats are 1
   double max_hessian_per_count;  // the largest quantised hessian per unit of count: count >= H / max_hessian_per_count
 };

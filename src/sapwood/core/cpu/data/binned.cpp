@@ -318,9 +318,7 @@ template void Binned::codes(int, uint32_t*) const;
 
 // Exact trees sort the rows of all chunks together, so these become one shard.
 void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready, int n_threads) {
-  int64_t rows = 0;
-  for (const Chunk& chunk : chunks) rows += chunk.n_rows;
-  Shard shard = new_shard(rows);
+  Shard shard = new_shard(n_rows_of(chunks));
   run(n_threads, n_columns, [&](int64_t c, int) {
     uint32_t* code = (uint32_t*)plane(shard, (int)c);
     double x[BLOCK];

@@ -72,12 +72,6 @@ struct Drawn {
   bool operator<(const Drawn& o) const { return draw != o.draw ? draw < o.draw : row < o.row; }
 };
 
-int64_t n_rows_of(const std::vector<Chunk>& chunks) {
-  int64_t n = 0;
-  for (const Chunk& c : chunks) n += c.n_rows;
-  return n;
-}
-
 // The rows of the sample in their order: all of positive weight, or of these the `max_rows` with the smallest draws.
 // Among equal draws, lower rows come first.
 std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const RowWeights& weights, int64_t max_rows,

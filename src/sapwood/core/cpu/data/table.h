@@ -15,29 +15,16 @@ enum class DType : uint8_t { f32, f64, i8, i16, i32, i64, u8, u16, u32, u64 };
 // f(a zero of the C++ type of `kind`)
 template <class F>
 [[gnu::always_inline]] inline auto by_type(DType kind, F&& f) {
-  switch (kind) {
-    case DType::f32:
-      return f(float());
-    case DType::f64:
-      return f(double());
-    case DType::i8:
-      return f(int8_t());
-    case DType::i16:
-      return f(int16_t());
-    case DType::i32:
-      return f(int32_t());
-    case DType::i64:
-      return f(int64_t());
-    case DType::u8:
-      return f(uint8_t());
-    case DType::u16:
-      return f(uint16_t());
-    case DType::u32:
-      return f(uint32_t());
-    case DType::u64:
-      return f(uint64_t());
-  }
-  __builtin_unreachable();
+  if (kind == DType::f32) return f(float());
+  if (kind == DType::f64) return f(double());
+  if (kind == DType::i8) return f(int8_t());
+  if (kind == DType::i16) return f(int16_t());
+  if (kind == DType::i32) return f(int32_t());
+  if (kind == DType::i64) return f(int64_t());
+  if (kind == DType::u8) return f(uint8_t());
+  if (kind == DType::u16) return f(uint16_t());
+  if (kind == DType::u32) return f(uint32_t());
+  return f(uint64_t());
 }
 
 struct Column {
@@ -64,6 +51,12 @@ struct Chunk {
   std::vector<Column> columns;
   std::optional<RowLists> lists;  // for prediction only: then there are no columns
 };
+
+inline int64_t n_rows_of(const std::vector<Chunk>& chunks) {
+  int64_t n = 0;
+  for (const Chunk& c : chunks) n += c.n_rows;
+  return n;
+}
 
 template <class T, class Real>
 void load_as(const Column& c, int64_t first, int n, Real* out) {

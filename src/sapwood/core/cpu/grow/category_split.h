@@ -29,19 +29,11 @@ class Categories {
   };
 
   Categories(const Limits& limits, const SplitConstraints& constraints, const Scale& scale, const Penalty& plain)
-      : constraints_(constraints),
-        max_onehot_(limits.max_cat_to_onehot),
-        max_codes_(limits.max_cat_threshold),
-        smooth_(limits.cat_smooth),
-        min_group_(limits.min_data_per_group),
-        min_rows_(limits.min_samples_leaf > 1.0 ? limits.min_samples_leaf : 0.0),
-        smooth_h_(limits.cat_smooth * h_scale(scale)),
-        plain_(plain),
-        with_cat_l2_(plain) {
-    with_cat_l2_.lambda = plain.lambda + limits.cat_l2 * h_scale(scale);
+      : limits_(limits), constraints_(constraints), h_scale_(h_scale(scale)), plain_(plain), with_cat_l2_(plain) {
+    with_cat_l2_.lambda = plain.lambda + limits.cat_l2 * h_scale_;
   }
 
-  bool is_onehot(int c, int n_bins) const { return n_bins <= max_onehot_ || constraints_.is_onehot(c); }
+  bool is_onehot(int c, int n_bins) const { return n_bins <= limits_.max_cat_to_onehot || constraints_.is_onehot(c); }
   const Penalty& penalty(int c, int n_bins) const { return is_onehot(c, n_bins) ? plain_ : with_cat_l2_; }
 
   // The steps of column c. rows: the weight of the rows in `total`; random: a draw that picks one size of sets, or null
@@ -59,10 +51,11 @@ class Categories {
       if (random != nullptr && used > 0) all[pick(used)].is_candidate = true;
       return all;
     }
-    const double each = rows / (double)total.h;
+    const double each = rows / (double)total.h, min_group = limits_.min_data_per_group,
+                 min_rows = limits_.min_samples_leaf > 1.0 ? limits_.min_samples_leaf : 0.0;
     auto count = [each](int64_t h) { return (int64_t)((double)h * each + 0.5); };  // rows, estimated from hessians
-    const int used = codes_in_node(min_hessian(count, each, total.h)), max_codes = std::min(max_codes_, (used + 1) / 2),
-              only = pick(max_codes);
+    const int used = codes_in_node(min_hessian(count, each, total.h)),
+              max_codes = std::min(limits_.max_cat_threshold, (used + 1) / 2), only = pick(max_codes);
     const std::vector<RatioCode> order = ends(bins, codes, used, max_codes);
     for (const bool back : {false, true}) {
       Sums l;
@@ -72,10 +65,10 @@ class Categories {
         const Sums s = bins.at(code);
         l = l + s, left += count(s.h), group += count(s.h);
         all.push_back({code, i == 0, false});
-        if ((double)left < min_rows_ || (double)l.h < plain_.min_h) continue;
+        if ((double)left < min_rows || (double)l.h < plain_.min_h) continue;
         const double right = rows - (double)left;
-        if (right < min_rows_ || right < min_group_ || (double)(total.h - l.h) < plain_.min_h) break;
-        if ((double)group < min_group_) continue;
+        if (right < min_rows || right < min_group || (double)(total.h - l.h) < plain_.min_h) break;
+        if ((double)group < min_group) continue;
         group = 0;
         all.back().is_candidate = only < 0 || i == only;
       }
@@ -111,9 +104,10 @@ class Categories {
   // The smallest hessian that is estimated as cat_smooth rows: the search starts a little below.
   template <class Count>
   int64_t min_hessian(const Count& count, double each, int64_t total) const {
-    if ((double)count(total) < smooth_) return total + 1;
-    int64_t h = (int64_t)std::max(1.0, (std::ceil(smooth_) - 0.5) / each * (1.0 - 0x1p-40) - 2.0);
-    while ((double)count(h) < smooth_) h++;
+    const double smooth = limits_.cat_smooth;
+    if ((double)count(total) < smooth) return total + 1;
+    int64_t h = (int64_t)std::max(1.0, (std::ceil(smooth) - 0.5) / each * (1.0 - 0x1p-40) - 2.0);
+    while ((double)count(h) < smooth) h++;
     return h;
   }
 
@@ -142,9 +136,9 @@ class Categories {
 
   // The first and the last n codes in the order of ratios, or all codes where they are at most 4 n.
   std::vector<RatioCode> ends(const ColumnHistogram& bins, const int32_t* codes, int used, int n) const {
-    auto ratio_of = [&](int32_t code) {
+    auto ratio_of = [&, smooth = limits_.cat_smooth * h_scale_](int32_t code) {
       const Sums s = bins.at(code);
-      return RatioCode{(double)s.g / ((double)s.h + smooth_h_), code};
+      return RatioCode{(double)s.g / ((double)s.h + smooth), code};
     };
     if (used <= 4 * n) {
       std::vector<RatioCode> all;
@@ -163,9 +157,9 @@ class Categories {
     return front.best;
   }
 
+  const Limits& limits_;
   const SplitConstraints& constraints_;
-  const int max_onehot_, max_codes_;
-  const double smooth_, min_group_, min_rows_, smooth_h_;
+  const double h_scale_;
   const Penalty& plain_;
   Penalty with_cat_l2_;
 };

@@ -22,8 +22,7 @@ void grow_levels(SplitChooser& chooser, const Limits& limits) {
 
 void grow_nodes(SplitChooser& chooser, const GrowInput& in) {
   const Limits& limits = in.limits;
-  const bool rebound =
-      in.constraints.intermediate;  // a split moves the bounds of other nodes: levels are not split at once
+  const bool rebound = in.constraints.intermediate;  // a split moves other nodes' bounds: not a level at once
   Frontier frontier(in.grower, in.grower.whole_level && !rebound, limits.leaf_limit());
   auto offer = [&](int32_t id) {
     if (chooser.rank(id) > 0) frontier.open(chooser.rank(id), id);

@@ -233,8 +233,7 @@ class GrowthCore : public SplitChooser {
     const Node& n = nodes_[id];
     if (one_root_) finder_.inherit(n, id, n.set < 0 ? nullptr : sets_[n.set].right.data());
   }
-  int32_t set_number(int32_t set,
-                     Tree& t) {  // sets are numbered in the order of the first nodes that have them
+  int32_t set_number(int32_t set, Tree& t) {  // in the order of the first nodes that have them
     Set& s = sets_[set];
     if (s.number < 0) {
       s.number = (int32_t)t.set_offset.size() - 1;

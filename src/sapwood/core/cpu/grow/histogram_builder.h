@@ -39,8 +39,7 @@ class HistogramBuilder {
     for (const Slot& s : l_.slots) slot_codes_.push_back(s.n_codes);
     std::vector<uint8_t> wanted(n_slots(), 0);
     for (const int c : columns) wanted[l_.members[c].slot] = 1, total_codes += n_codes(c);
-    const bool every =
-        (int)columns.size() == b_.n_columns;  // else narrower tiles, so that some hold no column of the tree
+    const bool every = (int)columns.size() == b_.n_columns;  // else narrower tiles: some hold no column of the tree
     const int min_slice = std::max(4, std::min(GROUP, n_slots() / in.n_threads));  // a slice for every worker
     for (int g = 0; g < (int)l_.groups.size(); g++) {
       const Group& group = l_.groups[g];
@@ -206,17 +205,13 @@ class HistogramBuilder {
 
   WorkerHistogram& worker_histogram(int worker) {  // all zero when handed out, and handed back all zero
     WorkerHistogram& mine = w_.workers[worker];
-    const bool packs = q_.packed != nullptr;
-    if (packs && mine.packed.size() == 0) {
-      mine.packed = Memory(slot_words(true) * 8);
-      memset(mine.packed.as<char>(), 0, mine.packed.size());
-    }
-    if (!packs && mine.pairs.size() == 0) zero_pairs(mine);
+    allocate(q_.packed != nullptr ? mine.packed : mine.pairs, q_.packed != nullptr);
     return mine;
   }
-  void zero_pairs(WorkerHistogram& mine) const {
-    mine.pairs = Memory(slot_words(false) * 8);
-    memset(mine.pairs.as<char>(), 0, mine.pairs.size());
+  void allocate(Memory& sums, bool packed) const {  // once, all zero
+    if (sums.size() > 0) return;
+    sums = Memory(slot_words(packed) * 8);
+    memset(sums.as<char>(), 0, sums.size());
   }
 
   // The histogram of a node by all workers: strips of rows into their own histograms, which are then summed slot by
@@ -234,7 +229,7 @@ class HistogramBuilder {
       const Segment& s = strips_[k];
       mine.used = true;
       if (packs && mine.rows + s.end - s.begin > PACKED_ROWS) {
-        if (mine.pairs.size() == 0) zero_pairs(mine);
+        allocate(mine.pairs, false);
         for (const int c : active_slots_)
           k_.flush(mine.packed.as<int64_t>() + l_.slot_at[c], mine.pairs.as<int64_t>() + 2 * l_.slot_at[c],
                    n_slot_codes(c));

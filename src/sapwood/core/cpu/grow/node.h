@@ -38,8 +38,7 @@ struct ColumnHistogram {  // one column of a node's histogram: what a scan reads
   bool packed;  // words, else pairs
   int n;        // bins of values; the bin of missing ones follows, where there are some
   bool has_missing;
-  const uint32_t* codes =
-      nullptr;  // (n + 1) exact trees: code of each bin, then the column's last; null: the bin itself
+  const uint32_t* codes = nullptr;  // (n + 1) exact trees: code by bin, then the column's last; null: the bin itself
 
   int code(int b) const { return codes == nullptr ? b : (int)codes[b]; }
   Sums at(int b) const { return packed ? unpack(sums[b]) : Sums{sums[2 * b], sums[2 * b + 1]}; }

@@ -29,8 +29,7 @@ struct Fetch {  // rows of a table that will be wanted soon
   int width;
   const int32_t* rows;
   int64_t n;
-  void operator()(
-      int64_t i) const {  // into L2, since L1 is full of the histogram; both ends may lie in two cache lines
+  void operator()(int64_t i) const {  // into L2, since L1 is full; both ends may lie in two cache lines
     const uint8_t* row = codes + (size_t)(uint32_t)rows[i] * stride;
     __builtin_prefetch(row, 0, 2);
     __builtin_prefetch(row + width - 1, 0, 2);

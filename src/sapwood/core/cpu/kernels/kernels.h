@@ -254,16 +254,16 @@ struct PredictKernels {  // predict.h, shap.h
   void (*find_leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits,
                       uint64_t* reach, uint8_t* leaf);
   void (*sum_by_leaf)(const LeafSumArgs&);
-  void (*add_block_values)(const uint8_t* leaf, const double* value, int n_bits,
-                           double* score);  // (BLOCK) += value[leaf]
+  // score (BLOCK) += value[leaf]
+  void (*add_block_values)(const uint8_t* leaf, const double* value, int n_bits, double* score);
   // leaf (BLOCK) OUT: the leaf number of each row in a symmetric tree with one node a level
   void (*find_leaves_symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth, uint8_t* leaf);
   void (*goes_left)(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left);
   void (*match_patterns)(const PatternArgs&);
   void (*leaf_shap_values)(const LeafShapArgs&);
   void (*leaf_shap_interactions)(const LeafShapArgs&);
-  void (*add_pattern_values)(const uint16_t* pattern, const double* value, int n,
-                             double* sum);  // (n) += value[pattern]
+  // sum (n) += value[pattern]
+  void (*add_pattern_values)(const uint16_t* pattern, const double* value, int n, double* sum);
 };
 
 struct BinningKernels {  // binning.h

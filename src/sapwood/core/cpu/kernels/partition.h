@@ -235,8 +235,7 @@ static void move(const PartitionArgs& a) {
   }
 #endif
   auto id = [&](int64_t k) { return a.rows == nullptr ? a.first + (int32_t)k : a.rows[k]; };
-  for (; room_left > 0 && room_right > 0;
-       i++) {  // stored on both sides: no branch, and the next overwrites what was wrong
+  for (; room_left > 0 && room_right > 0; i++) {  // on both sides, no branch: the next overwrites what was wrong
     const int64_t bit = a.bits[i >> 6] >> (i & 63) & 1;
     *left = *right = id(i);
     left += 1 - bit, right += bit, room_left -= 1 - bit, room_right -= bit;

@@ -63,7 +63,7 @@ double line_search(const LeafRows& rows, const std::vector<double>& value);
 // knots.cpp: quantiles of knots (NUMERICS 8)
 std::vector<double> leaf_knots(const LeafRows& rows);      // by leaf: the minimum of a piecewise linear loss
 double knot_quantile(const LeafRows& rows, double level);  // quantile of |knot| over all rows
-double knot_line_search(const LeafRows& rows,
-                        const std::vector<double>& value);  // line_search of a piecewise linear loss
+// line_search of a piecewise linear loss
+double knot_line_search(const LeafRows& rows, const std::vector<double>& value);
 
 }  // namespace sapwood

@@ -10,10 +10,10 @@ namespace sapwood {
 
 struct Splits {  // the splits of a tree's nodes, over the codes of their slots
   Splits(const Binned& binned, const TreeView& tree);
-  Splits(Splits&&) = default;  // `of` points into `bits` and `fused`
-  std::vector<Split> of;       // (n_nodes)
-  std::vector<uint64_t> bits,
-      fused;  // bits: sets of column codes, one for each side of missing values; fused: sets of slot codes
+  Splits(Splits&&) = default;   // `of` points into `bits` and `fused`
+  std::vector<Split> of;        // (n_nodes)
+  std::vector<uint64_t> bits;   // sets of column codes, one for each side of missing values
+  std::vector<uint64_t> fused;  // sets of slot codes
 };
 // A split of a column as one of its slot's codes. bits (SET_WORDS) OUT: used if that takes a set.
 Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits);
