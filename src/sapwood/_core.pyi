@@ -130,7 +130,7 @@ class Trainer:
         forced: Sequence[Sequence[int]],  # (column, bin, place of what follows left, right); -1: nothing
         onehot: Sequence[int],  # columns that are split one category against the rest
     ) -> None:
-        """Which splits trees may have, beyond their limits (NUMERICS, rules)."""
+        """Which splits trees may have, beyond their limits (NUMERICS, constraints)."""
     def set_sampler(
         self,
         name: str,
@@ -144,7 +144,7 @@ class Trainer:
     def set_split_preference(
         self, cosine: bool, weight: Sequence[float], penalty: Sequence[float], used: Sequence[int]
     ) -> None:
-        """What splits are compared by (NUMERICS, Judging splits): weights and penalties of columns, or none, and the
+        """What splits are compared by (NUMERICS, Comparing splits): weights and penalties of columns, or none, and the
         columns that trees before the first have used."""
 
     def grow(

@@ -28,7 +28,7 @@ struct SamplerInfo {  // math/sample.h explains each member
   const char* const* fields;
   double (*max_norm)(int n_outputs, double times, const double* field);
   void (*prepare)(double* field, double unit, double mean2);
-  double (*target)(const double* field, double share);
+  double (*target)(const double* field, double subsample);
 };
 
 int n_objectives();

@@ -233,7 +233,7 @@ def best_split(
         under = guard.splits(left, total - left, ids, column, bins) if guard.ordered else None
         scores = score_of_splits(left, total, node_score, q, p, under)
         level = judge.level(left, total - left, scores) if judge.cosine else in_order(scores)
-        if forced is not None and column == forced["feature"]:  # NUMERICS, rules: before all others, worth it or not
+        if forced is not None and column == forced["feature"]:  # NUMERICS, constraints: before all others
             told = np.searchsorted(guard.cut[column], forced["threshold"])
             both = (left[0, :, 1] > 0) & (left[0, :, 1] < total[0, 0, 1])
             level, found = np.where((bins == told) & both, level, -np.inf), True

@@ -74,7 +74,7 @@ class Guard:
         return np.where(w < low, low, np.where(w > high, high, w))
 
     def scores(self, sums: Ints, w: Floats) -> Floats:
-        """NUMERICS, rules: what the value w takes off the loss, twice."""
+        """NUMERICS, constraints: what the value w takes off the loss, twice."""
         G, b = sums[..., 0].astype(np.float64), sums[..., 1] + self.p["reg_lambda"] * self.hs
         return -(2 * (G * w + self.p["reg_alpha"] * self.gs * np.abs(w)) + b * (w * w))
 
@@ -181,7 +181,7 @@ class Guard:
 
 
 def ordered(tree: dict[str, NDArray[Any]], v: Floats, direction: Sequence[int], cut: bool) -> Floats:
-    """NUMERICS, rules: values found after growth within bounds of their own; leaves without rows take a neighbour's."""
+    """NUMERICS, constraints: values found after growth within own bounds; leaves without rows take a neighbour's."""
     left, count, value = tree["left"], tree["count"], np.zeros(len(tree["left"]))
     value[left == 0] = v
 

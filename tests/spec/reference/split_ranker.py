@@ -1,4 +1,4 @@
-"""The executable specification of judging splits: docs/NUMERICS.md in plain NumPy.
+"""The executable specification of comparing splits: docs/NUMERICS.md in plain NumPy.
 
 Sums of sides and the scores of columns' best splits enter; cosine scores and what columns are compared by leave.
 """

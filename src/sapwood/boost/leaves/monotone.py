@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 def clip_to_monotone(tree: Tree, value: Floats, direction: Sequence[int], cut: bool) -> Floats:
-    """Clip the (n_leaves) values of leaves so that a tree is monotone (NUMERICS, rules).
+    """Clip the (n_leaves) values of leaves so that a tree is monotone (NUMERICS, constraints).
 
     ``direction`` is -1, 0 or 1 for every column; combinations, which follow, have none. Without ``cut`` only empty
     leaves get values, which the core has not bounded.

@@ -29,7 +29,7 @@ nb::tuple py_integer_weights(Doubles weight, nb::object reduce) {
   const double* given = weights_of(weight, n);
   const std::shared_ptr<const Reduce> holders = reduce_of(reduce);
   RowWeights w = without_gil([&] { return RowWeights(given, n, holders.get()); });
-  return nb::make_tuple(array(std::move(w.repeats)), w.whole, w.shift);
+  return nb::make_tuple(array(std::move(w.repeats)), w.integral, w.shift);
 }
 
 nb::ndarray<nb::numpy, uint64_t> py_draw(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b, int64_t n) {

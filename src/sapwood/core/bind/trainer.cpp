@@ -1,4 +1,4 @@
-// Training, up to the trees of a round: scores, gradients, sample, rules, growth.
+// Training, up to the trees of a round: scores, gradients, sample, constraints, growth.
 #include "bind/trainer.h"
 
 #include <algorithm>
@@ -165,9 +165,9 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
   if (grower_info(g).shared_split && (l.max_depth < 1 || l.max_depth > 16) && l.max_leaves == 0)
     refuse("symmetric trees need a depth of 1..16");
   if (multi_output && self.trainer->n_outputs() > 1 && !self.trainer->can_grow_multi_output(l))
-    refuse("trees with vector leaves cannot have these rules or columns");
+    refuse("trees with vector leaves cannot have these constraints or columns");
   if (!prefix_ends.empty()) {
-    if (!self.trainer->can_grow_ordered()) refuse("the rows of several models cannot have these rules or chunks");
+    if (!self.trainer->can_grow_ordered()) refuse("the rows of several models cannot have these constraints or chunks");
     if (prefix_ends.size() % 2 != 0 || prefix_ends.front() < 0 || prefix_ends.back() != self.trainer->n_rows() ||
         !std::is_sorted(prefix_ends.begin(), prefix_ends.end()))
       refuse("prefix_ends must be sorted, end with the number of rows, and have two entries for each prefix model");

@@ -29,8 +29,8 @@ Trainer::~Trainer() = default;
 std::vector<double> Trainer::start() {
   const RowWeights& w = rows_.weights;
   std::vector<double> repeats, out;
-  if (w.whole) repeats.assign(w.repeats.begin(), w.repeats.end());
-  const double* weight = w.whole ? repeats.data() : w.given ? rows_.weight_at() : nullptr;
+  if (w.integral) repeats.assign(w.repeats.begin(), w.repeats.end());
+  const double* weight = w.integral ? repeats.data() : w.given ? rows_.weight_at() : nullptr;
   const double total = w.given ? weight_sum(weight, rows_.n, rows_.n_threads, rows_.reduce) : (double)rows_.n_all;
   for (int k = 0; k < rows_.n_outputs; k++) out.push_back(start_score(k, weight, total));
   return out;
@@ -315,11 +315,9 @@ void Trainer::relabel_leaves(int output, const std::vector<int32_t>& new_id, std
 
 const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
   if (sample_.gathered) scatter(rows_, sample_, output, gradients_);
-  const Pair* pairs = leaf_pairs_by_row(rows_, sample_, gradients_, output);
-  const Scale& scale = gradients_.of(sample_).wide[output];
   const LinearRows rows{table_,
-                        pairs,
-                        scale,
+                        leaf_pairs_by_row(rows_, sample_, gradients_, output),
+                        gradients_.of(sample_).wide[output],
                         rows_.weights,
                         sample_.in_sample(rows_),
                         leaves_[output].ids,

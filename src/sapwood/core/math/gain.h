@@ -66,7 +66,7 @@ inline bool may_beat(Sums l, Sums r, const Penalty& p, double bar) {
   return (gl * gl) * br + (gr * gr) * bl >= (bl * br) * bar;
 }
 
-// Under bounds (NUMERICS, rules): a side's best value within them, and the score of any value.
+// Under bounds (NUMERICS, constraints): a side's best value within them, and the score of any value.
 inline double bounded_weight(Sums s, const Penalty& p, double low, double high) {
   double w = -soft((double)s.g, p.alpha) / ((double)s.h + p.lambda);
   if (p.step > 0.0) w = w > p.step ? p.step : w < -p.step ? -p.step : w;

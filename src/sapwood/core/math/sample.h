@@ -27,7 +27,7 @@ struct Sampler {
   // Converts fields to those units; mean2: the sum over outputs of the squared mean |gradient|.
   static void prepare(double*, double, double) {}
   // The fraction of rows that the threshold aims at.
-  static double target(const double*, double share) { return share; }
+  static double target(const double*, double subsample) { return subsample; }
 };
 
 inline bool bernoulli(uint64_t draw, double p) { return p >= 1.0 || draw < (uint64_t)(p * 0x1p64); }

@@ -1,4 +1,4 @@
-// SplitConstraints: which splits a tree may have, as the user asked for it, by column (NUMERICS, rules).
+// SplitConstraints: which splits a tree may have, as the user asked for it, by column (NUMERICS, constraints).
 #pragma once
 #include <stdint.h>
 

@@ -50,13 +50,13 @@ size_t sums_of(const Slot& s) {
   return n * 8 % 2048 == 0 ? n + 8 : n;  // as HIST_STRIDE: avoids aliases in the L1 cache
 }
 
-void add_groups(Layout& l, int first, int last, int max_width) {
-  const int n = last - first, n_groups = (n + max_width - 1) / max_width;
-  for (int k = 0; k < n_groups; k++) {
-    const int from = first + (int)((int64_t)n * k / n_groups), to = first + (int)((int64_t)n * (k + 1) / n_groups);
+void add_blocks(Layout& l, int first, int last, int max_width) {
+  const int n = last - first, n_blocks = (n + max_width - 1) / max_width;
+  for (int k = 0; k < n_blocks; k++) {
+    const int from = first + (int)((int64_t)n * k / n_blocks), to = first + (int)((int64_t)n * (k + 1) / n_blocks);
     const size_t bytes = l.slots[from].code_bytes, width = (size_t)(to - from),
                  stride = bytes == 1 ? (width + 3) / 4 * 4 : width;  // rows of bytes are copied in words
-    l.groups.push_back({from, to - from, bytes, stride, l.row_bytes});
+    l.blocks.push_back({from, to - from, bytes, stride, l.row_bytes});
     l.row_bytes += stride * bytes;
   }
 }
@@ -71,20 +71,19 @@ void Layout::by_slot(std::vector<int>& columns) const {
 bool may_fuse(int n_bins, int64_t n_rows) { return n_bins <= MAX_FUSED_CODES / 2 && pays(2, n_bins, n_rows); }
 
 Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing,
-               const std::vector<int>& default_code, const std::vector<BundlePlan>& shares, int64_t n_rows,
-               bool exact) {
+               const std::vector<int>& default_code, const std::vector<BundlePlan>& plans, int64_t n_rows, bool exact) {
   Layout l;
   const int n_columns = (int)n_bins.size();
-  std::vector<uint8_t> in_share(n_columns, 0);
-  for (const BundlePlan& share : shares) {
-    Slot slot{share.columns, share.lists ? 0 : 1, 0, true};  // code 0 of a bundle: all members have their default codes
-    for (const int c : share.columns) in_share[c] = 1, slot.n_codes += (int)codes_of(c, n_bins, missing);
-    if (!share.lists) slot.code_bytes = slot.n_codes <= 256 ? 1 : 2;
+  std::vector<uint8_t> in_bundle(n_columns, 0);
+  for (const BundlePlan& plan : plans) {
+    Slot slot{plan.columns, plan.lists ? 0 : 1, 0, true};  // code 0 of a bundle: all members have their default codes
+    for (const int c : plan.columns) in_bundle[c] = 1, slot.n_codes += (int)codes_of(c, n_bins, missing);
+    if (!plan.lists) slot.code_bytes = slot.n_codes <= 256 ? 1 : 2;
     l.slots.push_back(std::move(slot));
   }
   std::vector<int> few;
   for (int c = 0; c < n_columns; c++) {
-    if (in_share[c]) continue;
+    if (in_bundle[c]) continue;
     if (!exact && may_fuse(n_bins[c], n_rows)) few.push_back(c);
     else l.slots.push_back({{c}, n_bins[c] + 1, exact ? 4u : n_bins[c] <= 255 ? 1u : 2u});
   }
@@ -99,12 +98,12 @@ Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missi
   l.members.resize(n_columns), l.column_at.resize(n_columns);
   for (int s = 0; s < n_slots; s++) {
     uint32_t first = l.slots[s].lists() ? 0 : 1;
-    for (const int c : l.slots[s].shared ? l.slots[s].columns : std::vector<int>{}) {
+    for (const int c : l.slots[s].bundled ? l.slots[s].columns : std::vector<int>{}) {
       l.members[c] = {s, 1, codes_of(c, n_bins, missing), first, default_code[c]};
       first += l.members[c].n;
     }
     uint32_t step = 1;
-    for (auto c = l.slots[s].columns.rbegin(); !l.slots[s].shared && c != l.slots[s].columns.rend(); c++) {
+    for (auto c = l.slots[s].columns.rbegin(); !l.slots[s].bundled && c != l.slots[s].columns.rend(); c++) {
       const uint32_t n = l.slots[s].fused() ? codes_of(*c, n_bins, missing) : (uint32_t)n_bins[*c] + 1;
       l.members[*c] = {s, step, n};
       step *= n;
@@ -112,8 +111,8 @@ Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missi
   }
 
   l.wide = exact || n_slots > n_narrow;
-  if (!exact) add_groups(l, 0, n_narrow, GROUP), add_groups(l, n_narrow, l.first_list, TILE);
-  for (int s = l.first_list; s < n_slots; s++) add_groups(l, s, s + 1, 1);
+  if (!exact) add_blocks(l, 0, n_narrow, SLOT_BLOCK), add_blocks(l, n_narrow, l.first_list, TILE);
+  for (int s = l.first_list; s < n_slots; s++) add_blocks(l, s, s + 1, 1);
   for (const Slot& s : l.slots) {
     l.slot_at.push_back(l.n_slot_sums);
     l.n_slot_sums += sums_of(s);

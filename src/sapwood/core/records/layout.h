@@ -1,6 +1,6 @@
 // Layout: in which slot the codes of each column are stored, and where the slot's sums are in a histogram. Splits,
 // constraints and samples always name columns, never slots.
-// Enters: the number of codes of every column. Leaves: slots, groups of slots side by side, places in a histogram.
+// Enters: the number of codes of every column. Leaves: slots, blocks of slots side by side, places in a histogram.
 //
 //   column     | 0   | 1 | 2 | 3      | 4 |
 //   codes      | 256 | 2 | 3 | 20,000 | 4 |
@@ -31,25 +31,25 @@ struct BundlePlan {
 struct Slot {
   std::vector<int> columns;  // its members, by falling step; a single member's codes are the slot's codes
   int n_codes;
-  size_t code_bytes;    // 1 or 2; 4 in exact tables; 0: row lists, with any number of codes per row
-  bool shared = false;  // by sparse columns: their codes follow each other
-  bool fused() const { return columns.size() > 1 && !shared; }
+  size_t code_bytes;     // 1 or 2; 4 in exact tables; 0: row lists, with any number of codes per row
+  bool bundled = false;  // a bundle or row lists: the codes of its sparse columns follow each other
+  bool fused() const { return columns.size() > 1 && !bundled; }
   bool lists() const { return code_bytes == 0; }
 };
 
-struct Group {  // slots first .. first + width - 1 side by side, rows `stride` codes apart
+struct SlotBlock {  // slots first .. first + width - 1 side by side, rows `stride` codes apart
   int first, width;
-  size_t code_bytes, stride, offset;  // offset: bytes of a row before this group
+  size_t code_bytes, stride, offset;  // offset: bytes of a row before this block
 };
 
 struct Layout {
-  std::vector<Slot> slots;      // those of a byte first
-  std::vector<Member> members;  // (columns)
-  std::vector<Group> groups;    // of slots; empty in exact tables, which have no histograms
-  size_t row_bytes = 0;         // over all groups
-  bool wide = false;            // some slot takes more than a byte, or has row lists
-  int first_list = 0;           // slots from here on have row lists
-  bool in_order = true;         // slot k holds column k
+  std::vector<Slot> slots;        // those of a byte first
+  std::vector<Member> members;    // (columns)
+  std::vector<SlotBlock> blocks;  // of slots; empty in exact tables, which have no histograms
+  size_t row_bytes = 0;           // over all blocks
+  bool wide = false;              // some slot takes more than a byte, or has row lists
+  int first_list = 0;             // slots from here on have row lists
+  bool in_order = true;           // slot k holds column k
   // Places in a histogram, in sums:
   std::vector<size_t> slot_at;    // (slots)
   std::vector<size_t> column_at;  // (columns) that of its slot, or of its marginal sums
@@ -60,7 +60,7 @@ struct Layout {
   void each_code(int column, F&& f) const {  // f(slot code, column code) for every code of a column's slot
     const Member& m = members[column];
     const uint32_t end = (uint32_t)slots[m.slot].n_codes;
-    if (slots[m.slot].shared) {
+    if (slots[m.slot].bundled) {
       for (uint32_t k = 0; k < end; k++) f(k, k - m.first < m.n ? k - m.first : (uint32_t)m.default_code);
       return;
     }
@@ -77,6 +77,6 @@ bool may_fuse(int n_bins, int64_t n_rows);  // whether a column has few enough b
 // n_bins, missing, default_code (columns): bins of values, whether some are missing, and see sparse_columns.h. n_rows:
 // the more rows, the more slots are fused; 0: none. exact: a table for exact trees.
 Layout lay_out(const std::vector<int>& n_bins, const std::vector<uint8_t>& missing,
-               const std::vector<int>& default_code, const std::vector<BundlePlan>& shares, int64_t n_rows, bool exact);
+               const std::vector<int>& default_code, const std::vector<BundlePlan>& plans, int64_t n_rows, bool exact);
 
 }  // namespace sapwood

@@ -7,8 +7,8 @@ namespace sapwood {
 // skewed columns.
 constexpr int HIST_STRIDE = 264;
 static_assert(HIST_STRIDE * 8 % 2048 != 0);
-constexpr int TILE = 16;         // slots histogrammed together: their bins stay in L1
-constexpr int GROUP = 2 * TILE;  // slots stored side by side: a row of a group is half a cache line
+constexpr int TILE = 16;              // slots histogrammed together: their bins stay in L1
+constexpr int SLOT_BLOCK = 2 * TILE;  // slots stored side by side: a row of a block is half a cache line
 
 constexpr unsigned long MAX_LEAF_IDS = 65536;  // leaves of a tree whose rows can have leaf ids of 16 bits
 

@@ -178,7 +178,7 @@ def test_refuses(params: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("chunks", "ends", "message"),
     [(1, [4, 4, 10], "two entries"), (1, [4, 9], "two entries"), (1, [4, 2, 6, 10], "sorted"),
-     (2, [4, 10], "cannot have these rules or chunks")],
+     (2, [4, 10], "cannot have these constraints or chunks")],
 )  # fmt: skip
 def test_the_core_refuses(chunks: int, ends: list[int], message: str) -> None:
     y = np.arange(10.0)

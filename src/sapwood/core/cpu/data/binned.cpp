@@ -95,8 +95,8 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
     n_total = n_rows;
     return;
   }
-  std::vector<SparseColumns> thin = encode_sparse(chunks, ready, fuse, n_threads);
-  for (size_t k = 0; k < chunks.size(); k++) encode_shard(chunks[k], std::move(thin[k]), ready, n_threads);
+  std::vector<SparseColumns> sparse = encode_sparse(chunks, ready, fuse, n_threads);
+  for (size_t k = 0; k < chunks.size(); k++) encode_shard(chunks[k], std::move(sparse[k]), ready, n_threads);
   for (size_t k = 0; k < shards.size(); k++) shards[k].position = positions.empty() ? shards[k].first : positions[k];
   std::vector<uint64_t> missing(has_missing.begin(), has_missing.end());
   reduce_max(reduce.get(), missing.data(), missing.size());
@@ -105,31 +105,31 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
   reduce_sum(reduce.get(), &n_total, 1);
 }
 
-// Encodes the thin columns and lays out all of them. The layout of dealt rows must be the same for all holders, so it
+// Encodes the sparse columns and lays out all of them. The layout of dealt rows must be the same for all holders, so it
 // does not depend on the rows then: every column has a slot of its own.
 std::vector<SparseColumns> Binned::encode_sparse(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready,
                                                  std::optional<bool> fuse, int n_threads) {
   if (reduce == nullptr) default_code = default_codes(chunks, ready);
   for (int c = 0; c < n_columns; c++)
     if (is_category[c]) default_code[c] = -1;
-  std::vector<SparseColumns> thin;
+  std::vector<SparseColumns> sparse;
   std::vector<int64_t> first;
   int64_t n = 0;
   for (const Chunk& chunk : chunks) {
-    thin.emplace_back(chunk, default_code, ready, n_threads);
+    sparse.emplace_back(chunk, default_code, ready, n_threads);
     first.push_back(n);
     n += chunk.n_rows;
   }
   for (int c = 0; c < n_columns; c++)
-    for (size_t k = 0; k < thin.size() && default_code[c] >= 0; k++) {
-      const Entries e = thin[k].of(c);
+    for (size_t k = 0; k < sparse.size() && default_code[c] >= 0; k++) {
+      const Entries e = sparse[k].of(c);
       has_missing[c] |= default_code[c] == n_bins[c] || std::find(e.codes, e.codes + e.n, n_bins[c]) != e.codes + e.n;
     }
-  const std::vector<BundlePlan> shares = bundle_columns(thin, first, n, default_code, n_bins, has_missing);
+  const std::vector<BundlePlan> plans = bundle_columns(sparse, first, n, default_code, n_bins, has_missing);
   const int64_t rows = reduce != nullptr ? 0 : !fuse ? n : *fuse ? INT64_MAX : 0;
   find_missing(chunks, rows, n_threads);
-  layout = lay_out(n_bins, has_missing, default_code, shares, rows, false);
-  return thin;
+  layout = lay_out(n_bins, has_missing, default_code, plans, rows, false);
+  return sparse;
 }
 
 // A fused slot has a code for missing values only where a column has some. So the columns that may be fused are
@@ -167,7 +167,7 @@ Shard Binned::new_shard(int64_t rows) {
   Shard shard;
   shard.n_rows = rows, shard.first = n_rows;
   n_rows += rows;
-  shard.groups = Memory((size_t)rows * layout.row_bytes + 64);
+  shard.blocks = Memory((size_t)rows * layout.row_bytes + 64);
   size_t at = 0;
   for (const Slot& s : layout.slots) {
     shard.plane_at.push_back(at);
@@ -191,56 +191,57 @@ void Binned::add_shard(Shard shard) {
 // gone (columns) OUT: 1 where a column has missing values
 template <class Code, class TransposedStripe>
 void Binned::encode_slot(const Chunk& chunk, int s, int64_t at, int n, const std::vector<PaddedCuts>& ready,
-                         TransposedStripe& turned, Code* code, std::vector<uint8_t>& gone) const {
+                         TransposedStripe& stripe, Code* code, std::vector<uint8_t>& gone) const {
   const Slot& slot = layout.slots[s];
   if (!slot.fused()) {
     const int c = slot.columns[0];
-    encode_column(chunk, c, at, n, ready[c], turned.of(c), code);
+    encode_column(chunk, c, at, n, ready[c], stripe.of(c), code);
     if (std::find(code, code + n, (Code)n_bins[c]) != code + n) gone[c] = 1;
     return;
   }
   Code part[STRIPE_ROWS];
   memset(code, 0, n * sizeof(Code));
   for (const int c : slot.columns) {
-    encode_column(chunk, c, at, n, ready[c], turned.of(c), part);
+    encode_column(chunk, c, at, n, ready[c], stripe.of(c), part);
     const uint32_t step = layout.members[c].step;
     for (int i = 0; i < n; i++) code[i] = (Code)(code[i] + step * part[i]);
   }
 }
 
-void Binned::encode_shard(const Chunk& chunk, SparseColumns thin, const std::vector<PaddedCuts>& ready, int n_threads) {
+void Binned::encode_shard(const Chunk& chunk, SparseColumns sparse, const std::vector<PaddedCuts>& ready,
+                          int n_threads) {
   Shard shard = new_shard(chunk.n_rows);
-  encode_shares(shard, std::move(thin), n_threads);
+  encode_bundles(shard, std::move(sparse), n_threads);
   std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
   const std::vector<int> near = row_major_runs(chunk, std::vector<uint8_t>(n_columns, 1));
-  auto encode_stripe = [&](int64_t at, int n, TransposedStripe<STRIPE_ROWS>& turned, std::vector<uint8_t>& gone) {
-    turned.go(at, n);
-    for (const Group& g : layout.groups) {
-      if (g.code_bytes == 0) continue;
-      char* rows = (char*)group(shard, g) + (size_t)at * g.stride * g.code_bytes;
-      const uint8_t* bytes[GROUP];
-      for (int k = 0; k < g.width; k++) {
-        const int s = g.first + k;
-        void* own = (char*)plane(shard, s) + (size_t)at * g.code_bytes;
-        if (g.code_bytes == 1) {
-          if (!layout.slots[s].shared) encode_slot(chunk, s, at, n, ready, turned, (uint8_t*)own, gone);
+  auto encode_stripe = [&](int64_t at, int n, TransposedStripe<STRIPE_ROWS>& stripe, std::vector<uint8_t>& gone) {
+    stripe.go(at, n);
+    for (const SlotBlock& b : layout.blocks) {
+      if (b.code_bytes == 0) continue;
+      char* rows = (char*)block(shard, b) + (size_t)at * b.stride * b.code_bytes;
+      const uint8_t* bytes[SLOT_BLOCK];
+      for (int k = 0; k < b.width; k++) {
+        const int s = b.first + k;
+        void* own = (char*)plane(shard, s) + (size_t)at * b.code_bytes;
+        if (b.code_bytes == 1) {
+          if (!layout.slots[s].bundled) encode_slot(chunk, s, at, n, ready, stripe, (uint8_t*)own, gone);
           bytes[k] = (const uint8_t*)own;
           continue;
         }
-        if (!layout.slots[s].shared) encode_slot(chunk, s, at, n, ready, turned, (uint16_t*)own, gone);
-        for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * g.stride + k] = ((const uint16_t*)own)[i];
+        if (!layout.slots[s].bundled) encode_slot(chunk, s, at, n, ready, stripe, (uint16_t*)own, gone);
+        for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * b.stride + k] = ((const uint16_t*)own)[i];
       }
-      if (g.code_bytes == 1) kernels().interleave(bytes, g.width, n, (uint8_t*)rows, g.stride);
+      if (b.code_bytes == 1) kernels().interleave(bytes, b.width, n, (uint8_t*)rows, b.stride);
       // The padding is never read as a code, but it is written, so that bytes are defined.
-      for (int i = 0; i < n && g.stride > (size_t)g.width; i++)
-        memset(rows + (i * g.stride + g.width) * g.code_bytes, 0, (g.stride - g.width) * g.code_bytes);
+      for (int i = 0; i < n && b.stride > (size_t)b.width; i++)
+        memset(rows + (i * b.stride + b.width) * b.code_bytes, 0, (b.stride - b.width) * b.code_bytes);
     }
   };
   run(n_threads, (chunk.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
-    TransposedStripe<STRIPE_ROWS> turned(chunk, near);
+    TransposedStripe<STRIPE_ROWS> stripe(chunk, near);
     const int64_t end = std::min(chunk.n_rows, (b + 1) * BLOCK);
     for (int64_t at = b * BLOCK; at < end; at += STRIPE_ROWS)
-      encode_stripe(at, (int)std::min<int64_t>(STRIPE_ROWS, end - at), turned, missing[worker]);
+      encode_stripe(at, (int)std::min<int64_t>(STRIPE_ROWS, end - at), stripe, missing[worker]);
   });
   for (const auto& m : missing)
     for (int c = 0; c < n_columns; c++) has_missing[c] |= m[c];
@@ -248,15 +249,15 @@ void Binned::encode_shard(const Chunk& chunk, SparseColumns thin, const std::vec
 }
 
 // Fills the planes of bundles, and the lists.
-void Binned::encode_shares(Shard& shard, SparseColumns thin, int n_threads) {
+void Binned::encode_bundles(Shard& shard, SparseColumns sparse, int n_threads) {
   const int n_slots = (int)layout.slots.size(), n_lists = n_slots - layout.first_list;
   run(n_threads, layout.first_list, [&](int64_t s, int) {
     const Slot& slot = layout.slots[s];
-    if (!slot.shared) return;
+    if (!slot.bundled) return;
     void* codes = plane(shard, (int)s);
     memset(codes, 0, (size_t)shard.n_rows * slot.code_bytes);
     for (const int c : slot.columns) {
-      const Entries e = thin.of(c);
+      const Entries e = sparse.of(c);
       const uint32_t first = layout.members[c].first;
       if (slot.code_bytes == 1)
         for (int64_t i = 0; i < e.n; i++) ((uint8_t*)codes)[e.rows[i]] = (uint8_t)(first + e.codes[i]);
@@ -266,17 +267,17 @@ void Binned::encode_shares(Shard& shard, SparseColumns thin, int n_threads) {
   });
   std::vector<std::optional<RowCodes>> lists(n_lists);
   run(n_threads, n_lists,
-      [&](int64_t k, int) { lists[k].emplace(thin, layout, layout.slots[layout.first_list + k], shard.n_rows); });
+      [&](int64_t k, int) { lists[k].emplace(sparse, layout, layout.slots[layout.first_list + k], shard.n_rows); });
   for (auto& one : lists) shard.lists.push_back(std::move(*one));
   std::vector<uint8_t> wanted(n_columns, 0);
   for (int s = layout.first_list; s < n_slots; s++)
     for (const int c : layout.slots[s].columns) wanted[c] = 1;
-  thin.keep(wanted);
-  shard.thin = std::move(thin);
+  sparse.keep(wanted);
+  shard.sparse = std::move(sparse);
 }
 
 uint32_t Binned::listed_code(const Shard& s, int column, int64_t row) const {
-  const Entries e = s.thin.of(column);
+  const Entries e = s.sparse.of(column);
   const int32_t* at = std::lower_bound(e.rows, e.rows + e.n, row);
   return at < e.rows + e.n && *at == row ? e.codes[at - e.rows] : (uint32_t)default_code[column];
 }
@@ -286,7 +287,7 @@ uint32_t Binned::code(const Shard& s, int column, int64_t row) const {
   const Slot& slot = layout.slots[m.slot];
   if (slot.lists()) return listed_code(s, column, row);
   const uint32_t code = slot_code(s, m.slot, row);
-  if (slot.shared) return code - m.first < m.n ? code - m.first : (uint32_t)m.default_code;
+  if (slot.bundled) return code - m.first < m.n ? code - m.first : (uint32_t)m.default_code;
   return slot.fused() ? code / m.step % m.n : code;
 }
 
@@ -300,7 +301,7 @@ void Binned::codes(int column, Code* out) const {
     Code* to = out + s.first;
     if (slot.lists()) {
       std::fill(to, to + s.n_rows, (Code)default_code[column]);
-      const Entries e = s.thin.of(column);
+      const Entries e = s.sparse.of(column);
       for (int64_t i = 0; i < e.n; i++) to[e.rows[i]] = (Code)e.codes[i];
     } else if (own.empty() && slot.code_bytes == sizeof(Code)) {
       memcpy(to, plane(s, at), (size_t)s.n_rows * sizeof(Code));
@@ -337,7 +338,7 @@ void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<Pad
 size_t Binned::n_bytes() const {
   size_t n = 0;
   for (const Shard& s : shards) {
-    n += s.groups.size() + s.planes.size() + s.thin.n_bytes();
+    n += s.blocks.size() + s.planes.size() + s.sparse.n_bytes();
     for (const RowCodes& lists : s.lists) n += lists.offset.size() + lists.codes.size();
   }
   return n;

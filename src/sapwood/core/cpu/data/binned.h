@@ -16,19 +16,19 @@
 namespace sapwood {
 
 // The codes of some consecutive rows, twice:
-//   groups  row-major, up to 32 slots side by side: what histograms read
+//   blocks  row-major, up to 32 slots side by side: what histograms read
 //   planes  one slot after the other, padded: what partitions read
 // Slots that are lists have instead:
 //   lists   row by row: what histograms read
-//   thin    column by column: what partitions read
+//   sparse    column by column: what partitions read
 struct Shard {
   int64_t n_rows = 0;
   int64_t first = 0;     // where its rows begin in the arrays by row of this process
   int64_t position = 0;  // global position of its first row among the rows of all holders: what draws are made from
-  Memory groups, planes;
+  Memory blocks, planes;
   std::vector<size_t> plane_at;  // (slots) bytes
   std::vector<RowCodes> lists;   // (slots that are lists)
-  SparseColumns thin;            // their columns
+  SparseColumns sparse;          // their columns
 };
 
 class Binned {
@@ -49,11 +49,11 @@ class Binned {
   std::vector<int> n_bins;  // of values; the code n_bins means missing
   std::vector<uint8_t> has_missing, is_category;
   bool any_category = false;
-  std::vector<int> default_code;  // the default code of a thin column, or -1
+  std::vector<int> default_code;  // the default code of a sparse column, or -1
   Layout layout;
   std::vector<Shard> shards;
   size_t n_bytes() const;
-  void* group(const Shard& s, const Group& g) const { return s.groups.as<char>() + (size_t)s.n_rows * g.offset; }
+  void* block(const Shard& s, const SlotBlock& b) const { return s.blocks.as<char>() + (size_t)s.n_rows * b.offset; }
   void* plane(const Shard& s, int slot) const { return s.planes.as<char>() + s.plane_at[slot]; }
   uint32_t slot_code(const Shard& s, int slot, int64_t row) const {
     const void* codes = plane(s, slot);
@@ -82,9 +82,9 @@ class Binned {
                      Code* code) const;
   template <class Code, class TransposedStripe>
   void encode_slot(const Chunk& chunk, int slot, int64_t at, int n, const std::vector<PaddedCuts>& ready,
-                   TransposedStripe& turned, Code* code, std::vector<uint8_t>& gone) const;
-  void encode_shard(const Chunk& chunk, SparseColumns thin, const std::vector<PaddedCuts>& ready, int n_threads);
-  void encode_shares(Shard& shard, SparseColumns thin, int n_threads);
+                   TransposedStripe& stripe, Code* code, std::vector<uint8_t>& gone) const;
+  void encode_shard(const Chunk& chunk, SparseColumns sparse, const std::vector<PaddedCuts>& ready, int n_threads);
+  void encode_bundles(Shard& shard, SparseColumns sparse, int n_threads);
   uint32_t listed_code(const Shard& s, int column, int64_t row) const;
   void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready, int n_threads);
 };

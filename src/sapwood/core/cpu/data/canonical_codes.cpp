@@ -56,14 +56,14 @@ class Lister {
     std::vector<int> default_code(b_.n_columns, -1);
     if (b_.exact || b_.n_total > 0xffffffff) return default_code;
     const int64_t least = (n_sample_ * 7 + 7) / 8;
-    std::vector<int64_t> hits(b_.n_columns, 0);  // of thin columns: rows of the sample that are listed
+    std::vector<int64_t> hits(b_.n_columns, 0);  // of sparse columns: rows of the sample that are listed
     for (int s = 0; s < (int)l_.slots.size(); s++)
-      if (l_.slots[s].shared)
+      if (l_.slots[s].bundled)
         for (const Place& p : sample_) each_unusual(s, p, [&](int c, uint32_t) { hits[c]++; });
     for (int c = 0; c < b_.n_columns; c++) {
       if (b_.is_category[c]) continue;
-      const bool thin = l_.slot_of(c).shared;
-      default_code[c] = thin && (int64_t)sample_.size() - hits[c] >= least ? b_.default_code[c] : majority(c, least);
+      const bool sparse = l_.slot_of(c).bundled;
+      default_code[c] = sparse && (int64_t)sample_.size() - hits[c] >= least ? b_.default_code[c] : majority(c, least);
     }
     return default_code;
   }
@@ -77,7 +77,7 @@ class Lister {
     return std::count(codes.begin(), codes.end(), middle) >= least ? (int)middle : -1;
   }
 
-  // f(column, code) for every column of a shared slot that has another than its usual code in a row.
+  // f(column, code) for every column of a bundled slot that has another than its usual code in a row.
   template <class F>
   void each_unusual(int s, const Place& p, F&& f) const {
     const Slot& slot = l_.slots[s];
@@ -98,14 +98,14 @@ class Lister {
 
   void list_slot(int s, const std::vector<int>& default_code) {
     const Slot& slot = l_.slots[s];
-    auto by_layout = [&](int c) { return slot.shared && default_code[c] == b_.default_code[c]; };
+    auto by_layout = [&](int c) { return slot.bundled && default_code[c] == b_.default_code[c]; };
     std::vector<int> of;  // by code of a bundle: whose it is, or -1
     for (const int c : slot.columns) {
       if (default_code[c] < 0) continue;
       if (!by_layout(c)) list_codes_of(c, default_code[c]);
       else if (slot.lists())
         for (const Shard& shard : b_.shards) {
-          const Entries e = shard.thin.of(c);
+          const Entries e = shard.sparse.of(c);
           for (int64_t i = 0; i < e.n; i++) own_[c].add(shard.position + e.rows[i], e.codes[i]);
         }
       else {

@@ -68,89 +68,60 @@ struct Place {          // a row of the sample
 
 struct Drawn {
   uint64_t draw;
-  int64_t row;  // in this process, or its global position where rows are dealt
-  bool operator<(const Drawn& o) const { return draw != o.draw ? draw < o.draw : row < o.row; }
+  int64_t position;  // global position of the row
+  bool operator<(const Drawn& o) const { return draw != o.draw ? draw < o.draw : position < o.position; }
 };
 
-// The rows of the sample in their order: all of positive weight, or of these the `max_rows` with the smallest draws.
-// Among equal draws, lower rows come first.
+// This process's rows of the sample in their order: all of positive weight, or of these the `max_rows` with the smallest
+// draws over all holders. Among equal draws, lower positions come first.
 std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const RowWeights& weights, int64_t max_rows,
-                               int n_threads) {
-  const int64_t n = n_rows_of(chunks);
-  int64_t live = 0, first = 0;
+                               int n_threads, const Reduce* reduce, const std::vector<int64_t>& positions) {
+  struct Part {  // rows begin .. end - 1 of a chunk
+    int chunk;
+    int64_t begin, end, first, position;  // the chunk's first row, in the arrays of this process and globally
+    std::vector<Drawn> drawn;
+  };
+  std::vector<Part> parts;
+  int64_t n = 0, live = 0;
+  for (int c = 0; c < (int)chunks.size(); n += chunks[c++].n_rows)
+    for (int64_t at = 0; at < chunks[c].n_rows; at += TASK_ROWS)
+      parts.push_back({c, at, std::min(chunks[c].n_rows, at + TASK_ROWS), n, positions.empty() ? n : positions[c], {}});
   for (int64_t i = 0; i < n; i++) live += weights.of(i) > 0;
   std::vector<Place> places;
   places.reserve(std::min(live, max_rows));
-  auto take = [&, chunk = 0](int64_t row) mutable {
-    while (row >= first + chunks[chunk].n_rows) first += chunks[chunk++].n_rows;
-    places.push_back({chunk, row - first, row});
-  };
+  reduce_sum(reduce, &live, 1);
   if (live <= max_rows) {
-    for (int64_t i = 0; i < n; i++)
-      if (weights.of(i) > 0) take(i);
+    for (const Part& p : parts)
+      for (int64_t i = p.begin; i < p.end; i++)
+        if (weights.of(p.first + i) > 0) places.push_back({p.chunk, i, p.first + i});
     return places;
   }
   const uint64_t k = key(0, CUTS, 0, 0);
-  std::vector<std::vector<Drawn>> parts(task_count(n));
-  std::vector<uint64_t> draws;
-  int64_t n_below = 0;  // rows whose draws are below those in `draws`
+  std::vector<Drawn> near;  // of all holders: among them is the largest draw of the sample
+  int64_t n_below = 0;      // rows whose draws are below them
   auto draw_up_to = [&](uint64_t floor, uint64_t ceiling) {
-    run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
-      parts[t].clear();
-      for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++)
-        if (const uint64_t d = draw(k, i); d <= ceiling && weights.of(i) > 0) parts[t].push_back({d, i});
+    run(threads_for(n, n_threads), (int64_t)parts.size(), [&](int64_t t, int) {
+      Part& p = parts[t];
+      p.drawn.clear();
+      for (int64_t i = p.begin; i < p.end; i++)
+        if (const uint64_t d = draw(k, (uint64_t)(p.position + i)); d <= ceiling && weights.of(p.first + i) > 0)
+          p.drawn.push_back({d, p.position + i});
     });
-    draws.clear(), n_below = 0;
-    for (const auto& part : parts)
-      for (const Drawn& d : part)
+    near.clear(), n_below = 0;
+    for (const Part& p : parts)
+      for (const Drawn& d : p.drawn)
         if (d.draw < floor) n_below++;
-        else draws.push_back(d.draw);
+        else near.push_back(d);
+    near = gather_all(reduce, std::move(near)), reduce_sum(reduce, &n_below, 1);
   };
-  const double guess = (double)max_rows / (double)live * 0x1p64;  // of the largest draw in the sample
+  const double guess = (double)max_rows / (double)live * 0x1p64;  // of the largest draw
   draw_up_to((uint64_t)(0.95 * guess), 1.1 * guess < 0x1p64 ? (uint64_t)(1.1 * guess) : ~0ull);
-  if (n_below >= max_rows || n_below + (int64_t)draws.size() < max_rows) draw_up_to(0, ~0ull);
-  const auto last = draws.begin() + (max_rows - n_below - 1);
-  std::nth_element(draws.begin(), last, draws.end());
-  const uint64_t limit = *last;
-  int64_t at_limit = std::count(draws.begin(), last + 1, limit);  // rows to take of those that draw the limit itself
-  for (const auto& part : parts)
-    for (const Drawn& d : part)
-      if (d.draw < limit || (d.draw == limit && at_limit-- > 0)) take(d.row);
-  return places;
-}
-
-// This holder's rows of the same sample: holders exchange the draws that can be among the smallest.
-std::vector<Place> sample_rows(const std::vector<Chunk>& chunks, const RowWeights& weights, int64_t max_rows,
-                               const Reduce& reduce, const std::vector<int64_t>& positions) {
-  const uint64_t k = key(0, CUTS, 0, 0);
-  auto each_row = [&](auto&& f) {  // f(place, draw) for rows of positive weight
-    for (int64_t first = 0, c = 0; c < (int64_t)chunks.size(); first += chunks[c++].n_rows)
-      for (int64_t i = 0; i < chunks[c].n_rows; i++)
-        if (weights.of(first + i) > 0)
-          f(Place{(int)c, i, first + i}, Drawn{draw(k, (uint64_t)(positions[c] + i)), positions[c] + i});
-  };
-  int64_t live = 0;
-  each_row([&](const Place&, const Drawn&) { live++; });
-  reduce.sum(&live, 1);
-  Drawn limit{~0ull, INT64_MAX};
-  if (live > max_rows) {
-    const double guess = (double)max_rows / (double)live * 0x1p64;
-    std::vector<Drawn> drawn;
-    for (uint64_t ceiling = 1.1 * guess < 0x1p64 ? (uint64_t)(1.1 * guess) : ~0ull;; ceiling = ~0ull) {
-      drawn.clear();
-      each_row([&](const Place&, const Drawn& d) {
-        if (d.draw <= ceiling) drawn.push_back(d);
-      });
-      drawn = gather_all(&reduce, std::move(drawn));
-      if ((int64_t)drawn.size() >= max_rows) break;
-    }
-    std::nth_element(drawn.begin(), drawn.begin() + (max_rows - 1), drawn.end());
-    limit = drawn[max_rows - 1];
-  }
-  std::vector<Place> places;
-  each_row([&](const Place& p, const Drawn& d) {
-    if (!(limit < d)) places.push_back(p);
-  });
+  if (n_below >= max_rows || n_below + (int64_t)near.size() < max_rows) draw_up_to(0, ~0ull);
+  const auto last = near.begin() + (max_rows - n_below - 1);
+  std::nth_element(near.begin(), last, near.end());
+  for (const Part& p : parts)
+    for (const Drawn& d : p.drawn)
+      if (!(*last < d)) places.push_back({p.chunk, d.position - p.position, p.first + d.position - p.position});
   return places;
 }
 
@@ -426,8 +397,8 @@ struct Quantiles {
     for (size_t i = 0; i < n && (int)values.size() <= max_bins; i++)
       if (values.empty() || sorted.keys[i] != values.back()) values.push_back(sorted.keys[i]);
     if ((int)values.size() <= max_bins) return between(values);
-    int64_t rows = weights.whole ? 0 : n_rows;
-    for (size_t i = 0; weights.whole && i < n; i++) rows += sorted.weights[i];
+    int64_t rows = weights.integral ? 0 : n_rows;
+    for (size_t i = 0; weights.integral && i < n; i++) rows += sorted.weights[i];
     return walk(sorted, n, (int)std::min<int64_t>(max_bins, std::max<int64_t>(MIN_BIN_BUDGET, rows / min_samples_bin)));
   }
 };
@@ -480,9 +451,8 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
     if (!many[c]) cuts[c] = between(keys[c]);
     else (reduce != nullptr || some_sparse(chunks, c) ? stored : is_single(chunks, c) ? singles : doubles).push_back(c);
   if (singles.empty() && doubles.empty() && stored.empty()) return cuts;
-  const std::vector<Place> places = reduce != nullptr
-                                        ? sample_rows(chunks, weights, SAMPLE_ROWS, *reduce, positions)
-                                        : sample_rows(chunks, weights, every ? n : SAMPLE_ROWS, n_threads);
+  const int64_t max_rows = every ? n : SAMPLE_ROWS;
+  const std::vector<Place> places = sample_rows(chunks, weights, max_rows, n_threads, reduce, positions);
   const Quantiles quantiles{chunks, weights, places, max_bins, min_samples_bin, n_threads};
   quantiles.find<float, uint32_t>(singles, cuts);
   quantiles.find<double, uint64_t>(doubles, cuts);

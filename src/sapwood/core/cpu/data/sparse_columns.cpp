@@ -8,7 +8,7 @@
 namespace sapwood {
 namespace {
 
-constexpr int64_t THIN = 4;          // a sparse column is thin if at most one row in so many is stored
+constexpr int64_t MIN_SPARSITY = 4;  // a column stays sparse if at most one row in so many is stored
 constexpr int64_t LOOSE = 8;         // a bundle that fills fewer than one row in so many is not worth a plane
 constexpr int MAX_CODES = 4096;      // of a bundle: its sums stay in L1
 constexpr int LIST_CODES = 65536;    // of lists: codes of 16 bits, sums that stay in L2
@@ -21,7 +21,7 @@ uint16_t code_of(double x, const PaddedCuts& cuts) {
 }
 
 struct Bundle {
-  BundlePlan share;
+  BundlePlan plan;
   int n_codes = 1;  // 0: all members have their default codes
   int64_t n_rows = 0;
   std::vector<uint64_t> taken;  // a bit a row
@@ -33,14 +33,15 @@ std::vector<int> default_codes(const std::vector<Chunk>& chunks, const std::vect
   std::vector<int> default_code(cuts.size(), -1);
   for (size_t c = 0; c < cuts.size(); c++) {
     int64_t n_rows = 0, n_stored = 0;
-    bool thin = true;
+    bool sparse = true;
     for (const Chunk& chunk : chunks) {
       const Column& column = chunk.columns[c];
-      thin = thin && column.sparse() &&
-             code_of(column.fill_value, cuts[c]) == code_of(chunks[0].columns[c].fill_value, cuts[c]);
+      sparse = sparse && column.sparse() &&
+               code_of(column.fill_value, cuts[c]) == code_of(chunks[0].columns[c].fill_value, cuts[c]);
       n_rows += chunk.n_rows, n_stored += column.n_stored;
     }
-    if (thin && n_stored * THIN <= n_rows) default_code[c] = code_of(chunks[0].columns[c].fill_value, cuts[c]);
+    if (sparse && n_stored * MIN_SPARSITY <= n_rows)
+      default_code[c] = code_of(chunks[0].columns[c].fill_value, cuts[c]);
   }
   return default_code;
 }
@@ -89,18 +90,18 @@ void SparseColumns::keep(const std::vector<uint8_t>& wanted) {
   rows_ = std::move(rows), codes_ = std::move(codes);
 }
 
-RowCodes::RowCodes(const SparseColumns& thin, const Layout& layout, const Slot& slot, int64_t n_rows)
+RowCodes::RowCodes(const SparseColumns& sparse, const Layout& layout, const Slot& slot, int64_t n_rows)
     : offset((size_t)(n_rows + 1) * 4) {
   uint32_t* at = offset.as<uint32_t>();
   memset(at, 0, (size_t)(n_rows + 1) * 4);
   for (const int c : slot.columns) {
-    const Entries e = thin.of(c);
+    const Entries e = sparse.of(c);
     for (int64_t i = 0; i < e.n; i++) at[e.rows[i] + 1]++;
   }
   for (int64_t r = 0; r < n_rows; r++) at[r + 1] += at[r];
   codes = Memory((size_t)at[n_rows] * 2 + 64);
   for (const int c : slot.columns) {  // at[r] moves on to where row r + 1 began
-    const Entries e = thin.of(c);
+    const Entries e = sparse.of(c);
     const uint32_t first = layout.members[c].first;
     for (int64_t i = 0; i < e.n; i++) codes.as<uint16_t>()[at[e.rows[i]]++] = (uint16_t)(first + e.codes[i]);
   }
@@ -124,7 +125,7 @@ std::vector<BundlePlan> bundle_columns(const std::vector<SparseColumns>& shards,
     return true;
   };
   auto put = [&](int c, Bundle& b) {
-    b.share.columns.push_back(c), b.n_codes += n_bins[c] + has_missing[c];
+    b.plan.columns.push_back(c), b.n_codes += n_bins[c] + has_missing[c];
     each_row(c, [&](int64_t r) { return b.taken[r >> 6] |= 1ull << (r & 63), ++b.n_rows > 0; });
   };
   auto fits = [&](int c, const Bundle& b) {
@@ -155,24 +156,24 @@ std::vector<BundlePlan> bundle_columns(const std::vector<SparseColumns>& shards,
     }
     put(c, open.back());
   }
-  std::vector<BundlePlan> shares;
+  std::vector<BundlePlan> plans;
   for (auto* some : {&done, &open})
     for (Bundle& b : *some) {
-      std::sort(b.share.columns.begin(), b.share.columns.end());
-      if (b.n_rows * LOOSE >= n_rows && b.share.columns.size() > 1) shares.push_back(std::move(b.share));
-      else if (b.n_rows * LOOSE < n_rows) listed.insert(listed.end(), b.share.columns.begin(), b.share.columns.end());
+      std::sort(b.plan.columns.begin(), b.plan.columns.end());
+      if (b.n_rows * LOOSE >= n_rows && b.plan.columns.size() > 1) plans.push_back(std::move(b.plan));
+      else if (b.n_rows * LOOSE < n_rows) listed.insert(listed.end(), b.plan.columns.begin(), b.plan.columns.end());
     }  // what is neither is a column alone, and has a slot of its own
-  std::sort(shares.begin(), shares.end(),
+  std::sort(plans.begin(), plans.end(),
             [](const BundlePlan& a, const BundlePlan& b) { return a.columns[0] < b.columns[0]; });
   std::sort(listed.begin(), listed.end());
   int room = 0;
   for (const int c : listed) {
     const int n = n_bins[c] + has_missing[c];
-    if (room < n) shares.push_back({{}, true}), room = LIST_CODES;
-    shares.back().columns.push_back(c);
+    if (room < n) plans.push_back({{}, true}), room = LIST_CODES;
+    plans.back().columns.push_back(c);
     room -= n;
   }
-  return shares;
+  return plans;
 }
 
 }  // namespace sapwood

@@ -1,4 +1,4 @@
-// SparseColumns: most rows of a thin column have one code, its default code; only the other rows are listed.
+// SparseColumns: most rows of a sparse column have one code, its default code; only the other rows are listed.
 // Enters: sparse columns and their cuts. Leaves: the listed rows of each, and which columns share a slot.
 //
 //   columns     a  b  c       a bundle of a and b      lists of a, b and c
@@ -20,10 +20,10 @@ struct Entries {          // the listed rows of one column in a shard
   int64_t n;
 };
 
-class SparseColumns {  // the thin columns of a shard
+class SparseColumns {  // the sparse columns of a shard
  public:
   SparseColumns() = default;
-  // default_code (columns): -1 where a column is not thin
+  // default_code (columns): -1 where a column is not stored sparsely
   SparseColumns(const Chunk& chunk, const std::vector<int>& default_code, const std::vector<PaddedCuts>& cuts,
                 int n_threads);
   Entries of(int column) const {
@@ -40,13 +40,13 @@ class SparseColumns {  // the thin columns of a shard
 struct RowCodes {  // slot codes of lists, row by row
   Memory offset;   // (n_rows + 1) uint32
   Memory codes;    // (entries) uint16, rising within a row
-  RowCodes(const SparseColumns& thin, const Layout& layout, const Slot& slot, int64_t n_rows);
+  RowCodes(const SparseColumns& sparse, const Layout& layout, const Slot& slot, int64_t n_rows);
 };
 
 // The code of what sparse columns do not store, where at most a quarter of their rows is stored; else -1.
 std::vector<int> default_codes(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& cuts);
 
-// Which thin columns share a slot; n_codes (columns): of values, and the missing one where there are any.
+// Which sparse columns share a slot; n_codes (columns): of values, and the missing one where there are any.
 std::vector<BundlePlan> bundle_columns(const std::vector<SparseColumns>& shards, const std::vector<int64_t>& first,
                                        int64_t n_rows, const std::vector<int>& default_code,
                                        const std::vector<int>& n_bins, const std::vector<uint8_t>& has_missing);

@@ -12,36 +12,36 @@ namespace sapwood {
 
 // What a row counts for (NUMERICS 2): nothing given, integer repeats, or real weights in fixed point.
 struct RowWeights {
-  bool given = false, whole = false, unit = false;  // unit: every weight is 0 or 1
-  std::vector<int32_t> repeats;                     // whole: W; real: C
-  int shift = 0;                                    // counts read repeats / 2^shift
-  const double* real = nullptr;                     // (n) the weights themselves, where they are not whole
+  bool given = false, integral = false, zero_one = false;  // zero_one: every weight is 0 or 1
+  std::vector<int32_t> repeats;                            // integral: W; real: C
+  int shift = 0;                                           // counts read repeats / 2^shift
+  const double* real = nullptr;                            // (n) the weights themselves, where they are not integral
   // reduce: w are the rows of one holder
   RowWeights(const double* w, int64_t n, const Reduce* reduce) {
     if (w == nullptr) return;
-    given = true, whole = true;
+    given = true, integral = true;
     double top = 0.0, sum = 0.0;  // `sum` only decides whether integers are small enough; it is exact while it matters
     for (int64_t i = 0; i < n; i++) {
-      whole = whole && w[i] == std::floor(w[i]);
+      integral = integral && w[i] == std::floor(w[i]);
       top = w[i] > top ? w[i] : top;
       sum += w[i];
     }
-    whole = whole && top <= 0x1p20 && sum <= 0x1p31;
+    integral = integral && top <= 0x1p20 && sum <= 0x1p31;
     if (reduce != nullptr) {  // what decides the fixed point is the same on all holders
-      uint64_t most[2] = {!whole, bits_of(top)};
-      int64_t total = whole ? (int64_t)sum : 0;
+      uint64_t most[2] = {!integral, bits_of(top)};
+      int64_t total = integral ? (int64_t)sum : 0;
       reduce_max(reduce, most, 2), reduce_sum(reduce, &total, 1);
-      whole = most[0] == 0 && total <= (int64_t)1 << 31, top = of_bits(most[1]);
+      integral = most[0] == 0 && total <= (int64_t)1 << 31, top = of_bits(most[1]);
     }
-    unit = whole && top <= 1.0;
+    zero_one = integral && top <= 1.0;
     repeats.resize(n);
-    shift = whole ? 0 : 30 - exponent_of(top);
-    const double scale = whole ? 1.0 : power_of_two(shift);
+    shift = integral ? 0 : 30 - exponent_of(top);
+    const double scale = integral ? 1.0 : power_of_two(shift);
     for (int64_t i = 0; i < n; i++) {
       const int32_t m = (int32_t)rounded(w[i] * scale);
       repeats[i] = m == 0 && w[i] > 0.0 ? 1 : m;
     }
-    if (!whole) real = w;
+    if (!integral) real = w;
   }
   int64_t of(int64_t row) const { return given ? repeats[row] : 1; }
 };

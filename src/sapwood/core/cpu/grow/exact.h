@@ -215,7 +215,7 @@ class ExactGrowth : public GrowthCore {
     x.lead = n_values == 0 || s.codes[0] > 0;
     SortedSumsArgs a{};
     a.rows = s.rows, a.codes = s.codes, a.n = n_values;
-    a.packed = q_.packed, a.pairs = q_.search, a.repeats = in_.weights.whole ? in_.weights.repeats.data() : nullptr;
+    a.packed = q_.packed, a.pairs = q_.search, a.repeats = in_.weights.integral ? in_.weights.repeats.data() : nullptr;
     a.words = x.bins.packed, a.sums = sums + x.lead * (a.words ? 1 : 2), a.values = codes + x.lead;
     sums[0] = sums[1] = 0, codes[0] = 0;
     x.bins.n = x.lead + (int)k_.sorted_sums(a);
@@ -244,7 +244,7 @@ class ExactGrowth : public GrowthCore {
   }
   Sums row(int64_t r) const {
     if (q_.packed != nullptr) return unpack(q_.packed[r]);
-    const int64_t m = in_.weights.whole ? in_.weights.repeats[r] : 1;
+    const int64_t m = in_.weights.integral ? in_.weights.repeats[r] : 1;
     return {q_.search[r].g * m, q_.search[r].h * m};
   }
   Sums sum(const SortedRows& s, int64_t begin, int64_t end) const {

@@ -27,7 +27,7 @@ struct HistogramBuffers {  // what HistogramBuilder keeps from tree to tree
 };
 
 struct TileSpan {  // slots whose sums are accumulated together
-  int group, first, width;
+  int block, first, width;
 };
 
 class HistogramBuilder {
@@ -40,13 +40,13 @@ class HistogramBuilder {
     std::vector<uint8_t> wanted(n_slots(), 0);
     for (const int c : columns) wanted[l_.members[c].slot] = 1, total_codes += n_codes(c);
     const bool every = (int)columns.size() == b_.n_columns;  // else narrower tiles: some hold no column of the tree
-    const int min_slice = std::max(4, std::min(GROUP, n_slots() / in.n_threads));  // a slice for every worker
-    for (int g = 0; g < (int)l_.groups.size(); g++) {
-      const Group& group = l_.groups[g];
-      const int max_width = q_.packed == nullptr ? TILE / 2 : every ? GROUP : TILE;
-      const int n_tiles = (group.width + max_width - 1) / max_width;
+    const int min_slice = std::max(4, std::min(SLOT_BLOCK, n_slots() / in.n_threads));  // a slice for every worker
+    for (int g = 0; g < (int)l_.blocks.size(); g++) {
+      const SlotBlock& block = l_.blocks[g];
+      const int max_width = q_.packed == nullptr ? TILE / 2 : every ? SLOT_BLOCK : TILE;
+      const int n_tiles = (block.width + max_width - 1) / max_width;
       for (int t = 0; t < n_tiles; t++) {
-        const int first = group.first + group.width * t / n_tiles, last = group.first + group.width * (t + 1) / n_tiles;
+        const int first = block.first + block.width * t / n_tiles, last = block.first + block.width * (t + 1) / n_tiles;
         if (std::find(wanted.begin() + first, wanted.begin() + last, 1) == wanted.begin() + last) continue;
         tiles.push_back({g, first, last - first});
         for (int s = first; s < last; s++) active_slots_.push_back(s);
@@ -104,9 +104,9 @@ class HistogramBuilder {
     accumulate_tile(n, s, t, rows_.packed(n, s), hist);
   }
   void accumulate_tile(const Node& n, const Segment& s, const TileSpan& t, const int32_t* words, int64_t* hist) const {
-    const Group& g = l_.groups[t.group];
+    const SlotBlock& g = l_.blocks[t.block];
     const Shard& shard = b_.shards[s.shard];
-    const char* codes = (const char*)b_.group(shard, g) + (t.first - g.first) * g.code_bytes;
+    const char* codes = (const char*)b_.block(shard, g) + (t.first - g.first) * g.code_bytes;
     const size_t* at = &l_.slot_at[t.first];
     const int32_t* ids = rows_.rows(n, s);
     const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
@@ -114,7 +114,7 @@ class HistogramBuilder {
     codes += (size_t)begin * g.stride * g.code_bytes;
     if (words == nullptr)
       k_.histogram_pairs(codes, g.code_bytes == 2, g.stride, t.width, ids, n_rows, q_.search + shard.first + begin,
-                         weights_.whole ? weights_.repeats.data() + shard.first + begin : nullptr, at, hist);
+                         weights_.integral ? weights_.repeats.data() + shard.first + begin : nullptr, at, hist);
     else if (g.code_bytes == 2)
       k_.histogram_wide((const uint16_t*)codes, g.stride, t.width, ids, n_rows, words, at, hist);
     else k_.histogram((const uint8_t*)codes, g.stride, t.width, ids, n_rows, words, hist + at[0]);
@@ -130,13 +130,13 @@ class HistogramBuilder {
     if (words != nullptr) k_.histogram_lists(offset, codes, ids, n_rows, words, hist);
     else
       k_.histogram_lists_pairs(offset, codes, ids, n_rows, q_.search + shard.first + begin,
-                               weights_.whole ? weights_.repeats.data() + shard.first + begin : nullptr, hist);
+                               weights_.integral ? weights_.repeats.data() + shard.first + begin : nullptr, hist);
   }
 
   // Sums of the default codes of sparse columns, in slots first .. last - 1: the node's sum less the other codes' sums.
   void fill_default_bins(const Histogram& h, Sums total, int first, int last) const {
     each_active_slot(first, last, [&](int s) {
-      if (!l_.slots[s].shared) return;
+      if (!l_.slots[s].bundled) return;
       for (const int c : l_.slots[s].columns) {
         int64_t* sums = column(h, c);
         const Member& m = l_.members[c];
@@ -163,7 +163,7 @@ class HistogramBuilder {
           sum = sum + unpack(words[i]);
           continue;
         }
-        const int64_t r = first + (ids == nullptr ? s.begin + i : ids[i]), w = weights_.whole ? weights_.of(r) : 1;
+        const int64_t r = first + (ids == nullptr ? s.begin + i : ids[i]), w = weights_.integral ? weights_.of(r) : 1;
         sum.g += q_.search[r].g * w, sum.h += q_.search[r].h * w;
       }
     }

@@ -81,7 +81,7 @@ void sum_piece(const GrowInput& in, const int32_t* rows, Piece& p) {
   }
   const int32_t* weight = in.weights.repeats.data() + first;
   for (int64_t i = 0; i < n; i++) {
-    const int64_t r = rows == nullptr ? p.s.begin + i : rows[i], w = in.weights.whole ? weight[r] : 1;
+    const int64_t r = rows == nullptr ? p.s.begin + i : rows[i], w = in.weights.integral ? weight[r] : 1;
     p.sum.g += q[r].g * w, p.sum.h += q[r].h * w;
     p.count += weight[r];
   }

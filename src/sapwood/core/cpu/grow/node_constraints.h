@@ -1,6 +1,6 @@
 // NodeConstraints: what the user's constraints mean for each node: the bounds of its value (monotone constraints), the
 // columns it may use (interaction constraints), its forced split. Enters: one split after the other. Leaves: bounds of
-// leaf values (NUMERICS, rules).
+// leaf values (NUMERICS, constraints).
 #pragma once
 #include <algorithm>
 #include <iterator>

@@ -193,7 +193,7 @@ class NodeRows {
     const PartitionArgs a = args(t, n, splits);
     const int c = n.best.column, shard = n.segments[t.segment].shard;
     const bool sparse = b_.layout.slot_of(c).lists();
-    t.right = sparse ? mark_sparse(a, b_.shards[shard].thin.of(c), (uint32_t)b_.default_code[c]) : k_.mark(a);
+    t.right = sparse ? mark_sparse(a, b_.shards[shard].sparse.of(c), (uint32_t)b_.default_code[c]) : k_.mark(a);
     const uint64_t* live_rows = live(n, shard, t.begin);
     if (live_rows == nullptr) return;
     t.right = t.live = 0;

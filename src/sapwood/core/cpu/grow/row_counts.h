@@ -85,8 +85,8 @@ class RowCounts {
     const int slot = b_.layout.members[c].slot;
     Entry& e = entry(id);
     if (e.state[slot] != TAKEN) {
-      const Group& group = b_.layout.groups[group_of(slot)];
-      const int max_end = std::min({last, slot + MAX_ADJACENT_SLOTS, group.first + group.width});
+      const SlotBlock& block = b_.layout.blocks[block_of(slot)];
+      const int max_end = std::min({last, slot + MAX_ADJACENT_SLOTS, block.first + block.width});
       int end = slot + 1;
       while (end < max_end && e.state[end] == e.state[slot]) end++;
       if (e.state[slot] == PARENT) subtract(e, slot, end);
@@ -111,10 +111,10 @@ class RowCounts {
     b_.layout.each_code(c, [&](uint32_t k, uint32_t code) { count[code] += by_slot[k]; });
   }
 
-  int group_of(int slot) const {
-    const auto& groups = b_.layout.groups;
-    const auto behind = [](int s, const Group& g) { return s < g.first; };
-    return (int)(std::upper_bound(groups.begin(), groups.end(), slot, behind) - groups.begin()) - 1;
+  int block_of(int slot) const {
+    const auto& blocks = b_.layout.blocks;
+    const auto behind = [](int s, const SlotBlock& g) { return s < g.first; };
+    return (int)(std::upper_bound(blocks.begin(), blocks.end(), slot, behind) - blocks.begin()) - 1;
   }
 
   Entry& entry(int32_t id) {
@@ -168,7 +168,7 @@ class RowCounts {
         const uint64_t* bits = rows_.live(n, s.shard, at);
         if (bits != nullptr)
           for (int64_t i = 0; i < step.end - at; i++) live[i] = bits[i / 64] >> (i % 64) & 1;
-        builder_.accumulate_tile(n, step, {group_of(first), first, end - first}, bits != nullptr ? live : ones.data(),
+        builder_.accumulate_tile(n, step, {block_of(first), first, end - first}, bits != nullptr ? live : ones.data(),
                                  h.data);
       }
   }

@@ -1,4 +1,4 @@
-// SplitRanker: how the best splits of columns are compared, where it is not by the loss alone (NUMERICS, judging
+// SplitRanker: how the best splits of columns are compared, where it is not by the loss alone (NUMERICS, comparing
 // splits): feature weights, penalties for a column's first use, the noise of random_strength, cosine scores.
 #pragma once
 #include <stdint.h>

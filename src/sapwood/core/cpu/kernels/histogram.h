@@ -1,6 +1,6 @@
 // Histograms: for every slot of a tile, the sum of (g, h) per code over a node's rows.
 //
-//   a row of a group (uint8)     | s0 s1 s2 ... s15 | s16 ... s31 |      stride bytes
+//   a row of a block (uint8)     | s0 s1 s2 ... s15 | s16 ... s31 |      stride bytes
 //   histogram (int64)            | slot 0: 264 words | slot 1: 264 words | ...   8 slots at a time: one add a row
 //
 // A packed word holds g in its upper and h in its lower 32 bits, so one add serves both; words are flushed into 64-bit
@@ -100,8 +100,8 @@ constexpr auto gather_of(int words, std::integer_sequence<int, WORDS...>) {
 static void histogram(const uint8_t* codes, size_t stride, int width, const int32_t* rows, int64_t n,
                       const int32_t* packed, int64_t* hist) {
   if (rows != nullptr)
-    return gather_of((width + 3) / 4, std::make_integer_sequence<int, GROUP / 4>())(codes, stride, width, rows, n,
-                                                                                    packed, hist);
+    return gather_of((width + 3) / 4, std::make_integer_sequence<int, SLOT_BLOCK / 4>())(codes, stride, width, rows, n,
+                                                                                         packed, hist);
   for (int64_t at = 0; at < n; at += IN_ORDER)
     accumulate_strip(codes + at * stride, stride, width, min_of(IN_ORDER, n - at), packed + at, hist, {});
 }

@@ -142,7 +142,7 @@ struct LeafSum {
 std::vector<LeafSum> sum_by_leaf(const LeafRows& r, double* const* derived, bool losses, const double* scale) {
   const int n_threads = threads_for(r.n, r.n_threads), first = losses ? LOSS : GRADIENT;
   std::vector<std::vector<LeafSum>> local(n_threads);
-  const bool repeated = r.weights.whole && r.weights.given;
+  const bool repeated = r.weights.integral;
   run(n_threads, task_count(r.n), [&](int64_t t, int worker) {
     if (local[worker].empty()) local[worker].assign(r.n_leaves, LeafSum{});
     int64_t q[N_SUMS][BLOCK];

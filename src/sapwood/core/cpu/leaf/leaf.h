@@ -23,7 +23,7 @@ struct LeafRows {  // the rows of one output, with the leaf of each
     return (in_sample == nullptr || in_sample[row]) && (!weights.given || weights.repeats[row] > 0);
   }
   bool takes_all() const { return in_sample == nullptr && !weights.given; }
-  int64_t repeats(int64_t row) const { return weights.whole && weights.given ? weights.repeats[row] : 1; }
+  int64_t repeats(int64_t row) const { return weights.integral ? weights.repeats[row] : 1; }
   double weight_of(int64_t row) const { return weight == nullptr ? 1.0 : weight[row]; }
   int leaf_of(int64_t row) const {
     return leaf.data == nullptr ? 0 : leaf.wide ? ((const uint16_t*)leaf.data)[row] : ((const uint8_t*)leaf.data)[row];

@@ -105,7 +105,7 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
     for (int64_t i = at; i < std::min(n, at + BLOCK_ROWS); i++) {
       prefetch_row<Real>(r, rows, i, n, leaf.column);
       const Real* x = row_of<Real>(r.table, rows[i]);
-      const int64_t repeats = r.weights.whole ? r.weights.of(rows[i]) : 1;
+      const int64_t repeats = r.weights.integral ? r.weights.of(rows[i]) : 1;
       g[m] = repeats * r.leaf_pairs[rows[i]].g, h[m] = repeats * r.leaf_pairs[rows[i]].h;
       leaf.all.g += g[m], leaf.all.h += h[m];
       bool complete = true;

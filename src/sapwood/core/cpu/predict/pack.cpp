@@ -183,17 +183,10 @@ PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
     const int64_t at = a.offset[t];
     const int n = (int)(a.offset[t + 1] - at);
     for (int u = 0; u < n; u++) nodes.push_back(row_node(a, at, u));
-    const auto first_mask = (int64_t)masks.size(), first_value = (int64_t)leaf_value.size();
-    PackedTree tree{at,
-                    n,
-                    a.output[t],
-                    symmetric_depth(a, at, n),
-                    first_mask,
-                    first_value,
-                    bits_for((n + 1) / 2),
-                    bytes && n <= 511,
-                    (int)wide.size(),
-                    0};
+    PackedTree tree{};
+    tree.first_node = at, tree.n_nodes = n, tree.output = a.output[t], tree.symmetric_depth = symmetric_depth(a, at, n);
+    tree.first_mask = (int64_t)masks.size(), tree.first_value = (int64_t)leaf_value.size();
+    tree.n_bits = bits_for((n + 1) / 2), tree.masked = bytes && n <= 511, tree.first_wide = (int)wide.size();
     if (tree.masked) pack_masks(a, tree);
     trees.push_back(tree);
   }

@@ -9,7 +9,7 @@ namespace sapwood {
 
 Split in_slot(const Layout& layout, int column, const Split& split, uint64_t* bits) {
   const Slot& slot = layout.slot_of(column);
-  if (slot.shared && !slot.lists()) {
+  if (slot.bundled && !slot.lists()) {
     // Columns of a bundle have no missing values beside their default code: the codes on one side are a range.
     const Member& m = layout.members[column];
     if (goes_right(split, (uint32_t)m.default_code))
@@ -38,12 +38,12 @@ Splits::Splits(const Binned& b, const TreeView& t) : of(t.n_nodes) {
   }
   for (int u = 0; u < t.n_nodes && !places.empty(); u++)
     if (t.left[u] != 0 && t.set[u] >= 0) of[u].set = &bits[places[{t.set[u], (t.missing_left[u] & 1) != 0}]];
-  auto shares = [&](int u) { return t.left[u] != 0 && b.layout.slot_of(t.column[u]).columns.size() > 1; };
+  auto is_joint = [&](int u) { return t.left[u] != 0 && b.layout.slot_of(t.column[u]).columns.size() > 1; };
   size_t n_fused = 0;
-  for (int u = 0; u < t.n_nodes; u++) n_fused += shares(u);
+  for (int u = 0; u < t.n_nodes; u++) n_fused += is_joint(u);
   fused.resize(n_fused * SET_WORDS);
   for (int u = 0, k = 0; u < t.n_nodes && n_fused > 0; u++)
-    if (shares(u)) of[u] = in_slot(b.layout, t.column[u], of[u], &fused[SET_WORDS * k++]);
+    if (is_joint(u)) of[u] = in_slot(b.layout, t.column[u], of[u], &fused[SET_WORDS * k++]);
 }
 
 MaskTree mask_tree(const Binned& b, const TreeView& t) {

@@ -35,7 +35,7 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
     each_block(t, [&](const double* v, int m, int64_t at) {
       int64_t q[BLOCK];
       kernels().to_fixed(v, scale, q, m);
-      for (int i = 0; i < m; i++) sum += w.whole ? (__int128)q[i] * w.repeats[at + i] : (__int128)q[i];
+      for (int i = 0; i < m; i++) sum += w.integral ? (__int128)q[i] * w.repeats[at + i] : (__int128)q[i];
     });
     parts[t] = sum;
   });
@@ -47,7 +47,7 @@ double exact_sum(const double* x, const double* weight, int64_t n, int n_threads
 
 double weight_sum(const double* weight, int64_t n, int n_threads, const Reduce* reduce) {
   const RowWeights w(weight, n, reduce);
-  if (!w.whole) return exact_sum(weight, nullptr, n, n_threads, reduce);
+  if (!w.integral) return exact_sum(weight, nullptr, n, n_threads, reduce);
   int64_t sum = 0;
   for (const int32_t m : w.repeats) sum += m;
   reduce_sum(reduce, &sum, 1);

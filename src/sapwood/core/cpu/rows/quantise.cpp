@@ -206,7 +206,7 @@ double max_hessian_per_count(const RowState& s, const RowSample& sample, const i
     const int32_t m = s.weights.given ? s.weights.repeats[row] : 1;
     if (m == 0) return;
     const double h = packed != nullptr ? (double)(packed[place] & 0xffff) : (double)pairs[row].h;
-    most = std::max(most, s.weights.whole ? h : h / m);
+    most = std::max(most, s.weights.integral ? h : h / m);
   };
   for (const SampleTask& t : sample.tasks)
     for (int64_t i = 0; i < t.count && sample.reweighted; i++) {
@@ -225,7 +225,7 @@ Gradients search_gradients(const RowState& s, const RowSample& sample, const Qua
                            bool leaf_gathered, double min_samples_leaf) {
   Gradients g{};
   const int64_t at = output * s.n;
-  const bool narrow = q.is_narrow[output], integral = !s.weights.given || s.weights.whole;
+  const bool narrow = q.is_narrow[output], integral = !s.weights.given || s.weights.integral;
   const WidePairs& from = q.of(sample);
   const Scale& low = from.narrow[output];
   g.scale = narrow ? low : Scale{WIDE, low.g, low.h}, g.leaf_scale = from.wide[output];
@@ -247,7 +247,7 @@ double noise_scale(const RowState& s, const Quantised& q, int output) {
   const Pair* wide = (q.own_search_hessians() ? q.all.search_pairs : q.all.leaf_pairs).as<Pair>() + output * s.n;
   __int128 sums[2] = {0, 0};
   for (int64_t i = 0; i < s.n; i++) {
-    const int64_t w = s.weights.given ? (s.weights.whole ? s.weights.repeats[i] : s.weights.repeats[i] > 0) : 1;
+    const int64_t w = s.weights.given ? (s.weights.integral ? s.weights.repeats[i] : s.weights.repeats[i] > 0) : 1;
     sums[0] += (__int128)((int64_t)wide[i].g * wide[i].g) * w, sums[1] += (__int128)wide[i].h * w;
   }
   reduce_sum(s.reduce, sums, 2);

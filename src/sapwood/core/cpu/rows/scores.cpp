@@ -32,12 +32,12 @@ void RowState::set_weights(const double* given) {
   int64_t counts[3] = {n, n, n};  // all rows, those of positive weight, repeats
   if (weights.given) {
     counts[1] = counts[2] = 0;
-    for (const int32_t m : weights.repeats) counts[1] += m > 0, counts[2] += weights.whole ? m : m > 0;
+    for (const int32_t m : weights.repeats) counts[1] += m > 0, counts[2] += weights.integral ? m : m > 0;
   }
   const bool zeros_here = counts[1] < n;
   reduce_sum(reduce, counts, 3);
   n_all = counts[0], n_live = counts[1], n_repeats = counts[2];
-  if (weights.given && !weights.whole) weight.assign(given, given + n);
+  if (weights.given && !weights.integral) weight.assign(given, given + n);
   else if (zeros_here) {
     weight.resize(n);
     for (int64_t i = 0; i < n; i++) weight[i] = weights.repeats[i] > 0;

@@ -17,8 +17,10 @@ struct RowState {
   void set_scores(const double* scores);  // scores (n_outputs, n)
   void flush(int output, LeafState& leaf);
 
-  bool repeated() const { return weights.whole && !weights.unit; }  // some row of some holder counts more than once
-  bool has_zeros() const { return n_live < n_all; }                 // some row of some holder has weight 0
+  bool repeated() const {
+    return weights.integral && !weights.zero_one;
+  }  // some row of some holder counts more than once
+  bool has_zeros() const { return n_live < n_all; }  // some row of some holder has weight 0
   const double* label_of(int output) const { return label + (label_planes ? output * n : 0); }
   const double* field_of(int output) const { return field.data() + output * n_fields; }
   double* score_of(int output) const { return score.as<double>() + output * n; }
