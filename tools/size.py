@@ -12,7 +12,7 @@ from pathlib import Path
 
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
-MAX_SOURCES = 31_330  # lines of src/ in all; the seam for dealt rows added about 900, and 30,150 is the aim
+MAX_SOURCES = 30_150  # lines of src/ in all
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.

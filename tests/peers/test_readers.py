@@ -1,6 +1,7 @@
 """Models that the real libraries trained, read and asked the same rows: raw scores, predictions, importances."""
 
 import json
+import pickle
 import warnings
 from typing import Any
 
@@ -237,7 +238,9 @@ def test_zeros_missing_here_and_there_are_refused():
 @pytest.mark.parametrize("more", [{"reg_sqrt": True}, {"sigmoid": 2.0}, {"sigmoid": 0.7}], ids=str)
 def test_lightgbm_bends_its_link(more):
     model = lightgbm_model(*(("regression", "number") if "reg_sqrt" in more else ("binary", "two")), **more)
-    close(sw.load(model).predict(ROWS), model.predict(ROWS), 1e-15)
+    booster = sw.load(model)
+    close(booster.predict(ROWS), model.predict(ROWS), 1e-15)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(booster)).predict(ROWS), booster.predict(ROWS))
 
 
 def test_lightgbm_file_and_names(tmp_path):

@@ -5,6 +5,7 @@ In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since 
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,23 @@ from sapwood.model.convert.objective import described, with_classes
 CATEGORY, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two above them say what is missing
 NOTHING, ZERO = 0, 1  # 2: NaN
 MAX_WORDS = 2**24  # words of bit sets in a tree
+
+
+def _softplus(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The prediction of cross_entropy_lambda. Links have names, so that models which have them can be pickled."""
+    return np.log1p(np.exp(raw))
+
+
+def _squared(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The prediction of a model that was trained on square roots."""
+    return np.sign(raw) * raw * raw
+
+
+def _steep(steep: float, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The prediction of a logistic model whose scores are multiplied first."""
+    return 1.0 / (1.0 + np.exp(-steep * raw))
+
+
 OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     **dict.fromkeys(["regression", "regression_l2"], "squared_error"),
     "regression_l1": "absolute_error",
@@ -30,7 +48,7 @@ OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     "tweedie": "exp",
     "binary": "logistic",
     "cross_entropy": "cross_entropy",
-    "cross_entropy_lambda": lambda raw: np.log1p(np.exp(raw)),
+    "cross_entropy_lambda": _softplus,
     "multiclass": "softmax",
     "multiclassova": "sigmoid",
 }
@@ -232,7 +250,7 @@ def _objective(words: str) -> dict[str, Any]:
         raise ModelFormatError(f"objective {name!r} of LightGBM is not known here.")
     ours = OBJECTIVES[name]
     if "sqrt" in settings:
-        ours = lambda raw: np.sign(raw) * raw * raw  # noqa: E731
+        ours = _squared
     given = next((one[8:] for one in settings if one.startswith("sigmoid:")), "1")
     try:
         steep = float(given)
@@ -241,5 +259,5 @@ def _objective(words: str) -> dict[str, Any]:
     if not math.isfinite(steep) or steep <= 0:
         raise ModelFormatError(f"sigmoid {given[:60]!r} of the objective is not a positive number.")
     if steep != 1.0:
-        ours = "sigmoid2" if steep == 2.0 and name == "binary" else lambda raw: 1.0 / (1.0 + np.exp(-steep * raw))
+        ours = "sigmoid2" if steep == 2.0 and name == "binary" else partial(_steep, steep)
     return described("lightgbm", name, ours)
