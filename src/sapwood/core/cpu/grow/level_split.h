@@ -180,11 +180,67 @@ class LevelSearch {
     return best_cut(right, left, c, bar, first, last);
   }
 
-  // Category columns (category_split.cpp).
-  LevelSplit find_sets(const std::vector<Node>& nodes, const NodeIds& level, int c, double bar);
+  // Category columns: category_split.h
+  // The best set of a category column for all nodes of a level. Rows are counted only where they may be too few.
+  LevelSplit find_sets(const std::vector<Node>& nodes, const NodeIds& level, int c, double bar) {
+    const Steps steps = finder_.level_steps(nodes, level, c);
+    const LevelSplit best = score_sets(nodes, level, c, bar, steps, false);
+    if (best.column < 0 || !finder_.counts_rows()) return best;
+    const std::vector<int32_t> codes = Categories::set(steps, best.bin);
+    for (const int32_t id : level) {
+      const Sums l = sum_of(nodes[id], c, codes);
+      if (l.h > 0 && l.h < nodes[id].sum.h && !finder_.count_bound_holds(l.h, nodes[id].sum.h))
+        return score_sets(nodes, level, c, bar, steps, true);
+    }
+    return best;
+  }
   LevelSplit score_sets(const std::vector<Node>& nodes, const NodeIds& level, int c, double bar, const Steps& steps,
-                        bool count_rows);
-  Sums sum_of(const Node& n, int c, const std::vector<int32_t>& codes) const;
+                        bool count_rows) {
+    const bool cosine = finder_.ranker().cosine();
+    const Penalty& p = finder_.penalty(c);
+    std::vector<double> score(steps.size(), 0.0), norm2(cosine ? steps.size() : 0, 0.0);
+    std::vector<int64_t> room;
+    for (const int32_t id : level) {
+      const Node& n = nodes[id];
+      if (n.n_rows == 0 || n.sum.h == 0) continue;
+      const ColumnHistogram bins = finder_.histogram(n, c);
+      const ScoreRule rule = finder_.score_rule(id, c);
+      const std::span<const int64_t> count = count_rows ? counts_.of(id, c, 0, room) : std::span<const int64_t>{};
+      int64_t total = 0, rows = 0;
+      for (const int64_t x : count) total += x;
+      Sums l;
+      for (size_t k = 0; k < steps.size(); k++) {
+        if (steps[k].starts) l = {}, rows = 0;
+        l = l + bins.at(steps[k].code), rows += count_rows ? count[steps[k].code] : 0;
+        const Sums r = n.sum - l;
+        const bool empty = l.h == 0 || r.h == 0;
+        if (!empty && (!admits(l, r, finder_.penalty()) || (count_rows && finder_.too_few_rows(rows, total)))) {
+          score[k] = -INF;
+        } else if (cosine) {
+          const CosineParts both =
+              empty ? cosine_parts(n.sum, finder_.penalty()) : cosine_parts(l, p) + cosine_parts(r, p);
+          score[k] = score[k] + both.dot, norm2[k] = norm2[k] + both.norm2;
+        } else {
+          score[k] = score[k] + (empty ? n.score : score_split(l, r, (int)k, rule));
+        }
+      }
+    }
+    for (size_t k = 0; k < norm2.size(); k++) score[k] = cosine_score({score[k], norm2[k]});
+    LevelSplit best;
+    best.score = bar;
+    bool missing = false;
+    for (int k = 0; k < (int)steps.size(); k++) {
+      missing = (missing && !steps[k].starts) || steps[k].code == b_.n_bins[c];
+      if (steps[k].is_candidate && score[k] > best.score) best = {score[k], c, k, missing};
+    }
+    return best;
+  }
+  Sums sum_of(const Node& n, int c, const std::vector<int32_t>& codes) const {
+    Sums sum;
+    if (n.n_rows > 0)
+      for (const int32_t code : codes) sum = sum + finder_.histogram(n, c).at(code);
+    return sum;
+  }
 
   const GrowInput& in_;
   const Binned& b_ = in_.binned;

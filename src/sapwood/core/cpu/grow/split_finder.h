@@ -187,10 +187,38 @@ class SplitFinder {
     return k < cuts ? first + k : n_bins - 1;
   }
 
-  // Category columns (category_split.cpp).
-  Steps steps(int32_t id, int c, const ColumnHistogram& bins, Sums total, int64_t count) const;
-  Steps level_steps(const std::vector<Node>& nodes, const NodeIds& level, int c) const;
-  std::vector<int32_t> set_of(const Node& n, int32_t id) const;
+  // Category columns: category_split.h
+  // With extra_trees a draw for each column of a node or a level picks the one candidate that is considered.
+  Steps steps(int32_t id, int c, const ColumnHistogram& bins, Sums total, int64_t count) const {
+    const double rows = (double)count * power_of_two(-in_.weights.shift);
+    const bool extra = in_.constraints.extra_trees;
+    const uint64_t random = extra ? draw(key(in_.seed, RANDOM_CUT, in_.tree, id), c) : 0;
+    return categories_->steps(c, bins, total, rows, extra ? &random : nullptr);
+  }
+  // The steps of a level: those of the sums over its nodes.
+  Steps level_steps(const std::vector<Node>& nodes, const NodeIds& level, int c) const {
+    std::vector<int64_t> pairs(2 * (size_t)builder_.n_codes(c), 0);
+    Sums total;
+    int64_t count = 0;
+    for (const int32_t id : level) {
+      const Node& n = nodes[id];
+      if (n.n_rows == 0) continue;
+      const ColumnHistogram bins = histogram(n, c);
+      for (int code = 0; code < bins.n_codes(); code++) {
+        const Sums s = bins.at(code);
+        pairs[2 * code] += s.g, pairs[2 * code + 1] += s.h;
+      }
+      total = total + n.sum, count += n.count;
+    }
+    return steps(level[0], c, {pairs.data(), false, b_.n_bins[c], b_.has_missing[c] != 0}, total, count);
+  }
+  // The codes that a node's best split sends left, if it is one of categories; without the missing code.
+  std::vector<int32_t> set_of(const Node& n, int32_t id) const {
+    const int c = n.best.column;
+    std::vector<int32_t> codes = Categories::set(steps(id, c, histogram(n, c), n.sum, n.count), n.best.bin);
+    if (!codes.empty() && codes.back() == b_.n_bins[c]) codes.pop_back();
+    return codes;
+  }
 
  private:
   bool samples_columns() const {  // levels or nodes have columns of their own
@@ -283,8 +311,25 @@ class SplitFinder {
     return best;
   }
 
+  // The best set of a category column, as a step. count: rows by code; empty: they are not counted
   Candidate scan_sets(const Node& n, int32_t id, int c, const ColumnHistogram& bins, Candidate best,
-                      std::span<const int64_t> count) const;
+                      std::span<const int64_t> count) const {
+    const Steps all = steps(id, c, bins, n.sum, n.count);
+    const ScoreRule rule = score_rule(id, c);
+    int64_t total = 0, rows = 0;
+    for (const int64_t x : count) total += x;
+    Sums l;
+    bool missing = false;
+    for (int k = 0; k < (int)all.size(); k++) {
+      if (all[k].starts) l = {}, rows = 0, missing = false;
+      l = l + bins.at(all[k].code), rows += count.empty() ? 0 : count[all[k].code], missing |= all[k].code == bins.n;
+      const Sums r = n.sum - l;
+      if (!all[k].is_candidate || !admits(l, r, penalty_) || (!count.empty() && too_few_rows(rows, total))) continue;
+      const double s = score_split(l, r, k, rule);
+      if (s > best.score) best = {s, c, k, missing, l};
+    }
+    return best;
+  }
 
   const GrowInput& in_;
   const Binned& b_ = in_.binned;

@@ -1,17 +1,11 @@
 #include "cpu/predict/pack.h"
 
-#include <stdexcept>
-
 #include "math/real.h"
 
 namespace sapwood {
 namespace {
 
 constexpr int SMALL_SET = 512;  // sets of smaller codes get bits; others only if the bits take no more words than codes
-
-void check(bool fine, const char* what) {
-  if (!fine) throw std::invalid_argument(what);
-}
 
 void check_trees(int n_columns, int n_outputs, const ForestArrays& a) {
   check(n_columns >= 1 && n_outputs >= 1, "a forest needs columns and base scores");

@@ -1,6 +1,7 @@
 // PackedForest: a model laid out for prediction. Enters: ForestArrays. Leaves: nodes for single rows, masks for blocks.
 #pragma once
 #include <array>
+#include <stdexcept>
 
 #include "cpu/data/table.h"
 #include "cpu/kernels/kernels.h"
@@ -11,6 +12,10 @@ namespace sapwood {
 constexpr int MAX_CODES = 65534;     // codes of a column of categories, as bins have them
 constexpr int MAX_BYTE_LIMIT = 253;  // so that the two codes after it, of missing and unseen categories, are bytes too
 constexpr int LEAF_VALUES = 256;     // values a tree has in PackedForest::leaf_value
+
+inline void check(bool fine, const char* what) {
+  if (!fine) throw std::invalid_argument(what);
+}
 
 struct UsedColumns {             // the columns that a model reads
   std::vector<int> used;         // rising

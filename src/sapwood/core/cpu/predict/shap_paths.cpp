@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <stdexcept>
 
 #include "math/real.h"
 
@@ -13,10 +12,6 @@ namespace {
 // 0.24 s of CPU time on trees of depth 6, and 1.5, 1.4, 1.3 s on trees of 63 leaves (benchmarks/explain.py).
 constexpr size_t GROUP_BITS = 8;
 constexpr int NEVER = 31;  // a bit that no mask has: a factor that wants it is never on the path
-
-void check(bool fine, const char* what) {
-  if (!fine) throw std::invalid_argument(what);
-}
 
 template <class T>
 int index_of(std::vector<T>& all, const T& one) {  // its index; appends it if it is new
