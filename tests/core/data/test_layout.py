@@ -133,3 +133,18 @@ def test_any_table(X: Floats, policy: str, precision: str, least: int) -> None:
         trees, _, scores = core_train(X, y.astype(np.float64), params | {"fuse": way})
         grown.append([scores.tobytes(), *(np.asarray(values).tobytes() for tree in trees for values in tree.values())])
     assert grown[0] == grown[1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("absent", [0.0, np.nan])
+def test_fused_slots_of_columns_that_came_sparse(dtype: type, absent: float) -> None:
+    """Columns with few codes, too full to stay sparse: the search for missing values sees what is not stored."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 3, (20_000, 4)).astype(dtype)
+    x[rng.random(x.shape) < 0.4] = absent
+    y = np.nan_to_num(x.astype(float)).sum(1) + 2.0 * np.isnan(x[:, 0])
+    dense = pd.DataFrame(x)
+    sparse = dense.astype(pd.SparseDtype(dtype, absent))
+    models = [sapwood.train({"n_estimators": 3}, sapwood.Dataset(t, y)) for t in (dense, sparse)]
+    assert np.array_equal(*(m.predict(dense) for m in models))

@@ -14,13 +14,14 @@ namespace sapwood {
 namespace {
 
 bool any_missing(const Column& column, int64_t first, int n, bool category) {
-  if (column.kind != DType::f32 && column.kind != DType::f64 && !category) return false;
+  const bool real = column.kind == DType::f32 || column.kind == DType::f64 || column.sparse();  // absent may be NaN
+  if (!real && !category) return false;
   bool any = false;
   if (category) {
     int32_t x[BLOCK];
     load_as<int32_t>(column, first, n, x);
     for (int i = 0; i < n; i++) any |= x[i] < 0;
-  } else if (column.kind == DType::f32) {
+  } else if (column.kind == DType::f32 && !column.sparse()) {
     float x[BLOCK];
     load_as<float>(column, first, n, x);
     for (int i = 0; i < n; i++) any |= x[i] != x[i];
