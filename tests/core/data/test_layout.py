@@ -141,10 +141,10 @@ def test_fused_slots_of_columns_that_came_sparse(dtype: type, absent: float) -> 
     """Columns with few codes, too full to stay sparse: the search for missing values sees what is not stored."""
     pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
-    x = rng.integers(0, 3, (20_000, 4)).astype(dtype)
+    x: NDArray[np.floating] = rng.integers(0, 3, (20_000, 4)).astype(dtype)
     x[rng.random(x.shape) < 0.4] = absent
     y = np.nan_to_num(x.astype(float)).sum(1) + 2.0 * np.isnan(x[:, 0])
     dense = pd.DataFrame(x)
     sparse = dense.astype(pd.SparseDtype(dtype, absent))
-    models = [sapwood.train({"n_estimators": 3}, sapwood.Dataset(t, y)) for t in (dense, sparse)]
-    assert np.array_equal(*(m.predict(dense) for m in models))
+    one, other = (sapwood.train({"n_estimators": 3}, sapwood.Dataset(t, y)) for t in (dense, sparse))
+    assert np.array_equal(one.predict(dense), other.predict(dense))
