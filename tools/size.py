@@ -12,22 +12,22 @@ from pathlib import Path
 
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
-MAX_SOURCES = 30_150  # lines of src/ in all
+MAX_SOURCES = 30_500  # lines of src/ in all: 30,150, and 350 for crosses, which took 540
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 505,
+    "src/sapwood": 515,
     "src/sapwood/params": 1600,
     "src/sapwood/device": 215,
-    "src/sapwood/data": 1680,
+    "src/sapwood/data": 2000,
     "src/sapwood/data/ingest": 710,
     "src/sapwood/objective": 520,
     "src/sapwood/metric": 640,
-    "src/sapwood/model": 1655,
-    "src/sapwood/model/convert": 1890,
+    "src/sapwood/model": 1695,
+    "src/sapwood/model/convert": 1940,
     "src/sapwood/model/explain": 1230,
-    "src/sapwood/boost": 1390,
+    "src/sapwood/boost": 1405,
     "src/sapwood/boost/loops": 330,
     "src/sapwood/boost/round": 750,
     "src/sapwood/boost/leaves": 480,
@@ -42,13 +42,13 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/host": 340,
     "src/sapwood/core/cpu": 460,
     "src/sapwood/core/cpu/kernels": 2200,
-    "src/sapwood/core/cpu/data": 1880,
+    "src/sapwood/core/cpu/data": 1960,
     "src/sapwood/core/cpu/rows": 1105,
     "src/sapwood/core/cpu/grow": 3850,
     "src/sapwood/core/cpu/leaf": 880,
     "src/sapwood/core/cpu/predict": 1250,
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1340,
+    "src/sapwood/core/bind": 1360,
     "tools": 730,
     "benchmarks": 1530,  # one script a claim
     "examples": 70,

@@ -342,6 +342,17 @@ def combine(
 ) -> Ints:
     """The code of every combination and row, (n, n_rows); -1 where its key is none of those given."""
 
+def cross(
+    table: Table,
+    kind: Bytes,  # (n) 0 difference, 1 product, 2 ratio, 3 centred
+    left: Ints,
+    right: Ints,
+    offset: Longs,  # (n + 1) first mean of each cross, and the end
+    mean: Floats,  # of a centred one: by code, then that of missing and that of unseen categories
+    n_threads: int,
+) -> NDArray[np.float32]:
+    """The number of every cross and row, (n, n_rows); NaN where it is not finite."""
+
 def math(name: str, x: Floats) -> Floats: ...  # exp, expm1, log, log1p, sigmoid, softplus or tanh, elementwise
 def isa() -> str: ...  # the path in use: portable, avx2 or avx512
 def set_isa(name: str) -> None: ...  # take "auto" or a path this machine has; SAPWOOD_ISA does the same at import

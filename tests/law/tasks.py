@@ -28,6 +28,7 @@ class Task:
     params: Mapping[str, Any]
     data: Mapping[str, Any] = field(default_factory=dict)
     daily: bool = True  # at each commit; the others only in `make test-all`
+    crosses: Sequence[tuple[str, int, int]] = ()  # of its columns
 
 
 TASKS: dict[str, Task] = {}
@@ -56,6 +57,7 @@ def train(name: str, n_jobs: int = 2, ends: Sequence[int] = ()) -> Booster:
     data = Dataset.from_chunks(parts, **given) if ends else Dataset(*parts[0], **given)
     exact = task.data.get("tree_method") == "exact"  # sorts all rows as one
     assert exact or data.binned.n_chunks == len(parts)
+    data = data.with_crosses(task.crosses) if task.crosses else data
     return sapwood.train({**task.params, "n_jobs": n_jobs}, data)
 
 
@@ -103,11 +105,12 @@ def add(
     params: Mapping[str, Any],
     data: Mapping[str, Any] | None = None,
     by_day: bool = True,
+    crosses: Sequence[tuple[str, int, int]] = (),
 ) -> None:
     """One more task; `max_bins` goes to the data set."""
     bins = {"max_bins": params["max_bins"]} if "max_bins" in params else {}
     assert name not in TASKS
-    TASKS[name] = Task(rows, {**SHAPE, **params}, {**bins, **(data or {})}, by_day)
+    TASKS[name] = Task(rows, {**SHAPE, **params}, {**bins, **(data or {})}, by_day, crosses)
 
 
 def add_plain(axes: Iterable[tuple[tuple[Any, ...], bool]]) -> None:
@@ -262,3 +265,9 @@ for index, (by_day, args, more) in enumerate(FUSED):
 LEVELS = {"objective": "quantile", "quantile_alpha": [0.1, 0.5, 0.9], "colsample_bytree": 0.7}
 add("levels", partial(numbers, "quantile", 1500), LEVELS)
 add("class-weight", partial(numbers, "logistic", 1500), {"objective": "logistic", "class_weight": "balanced"})
+
+CROSSES = [("difference", 0, 4), ("product", 0, 4), ("ratio", 4, 0), ("centred", 0, 1), ("centred", 4, 5)]
+KEPT = {**DECLARED, "linear_leaves": True}
+for policy, weights in (("leafwise", "none"), ("symmetric", "real")):
+    given = {"objective": "logistic", "grow_policy": policy, "category_encoding": "partition"}
+    add(f"crosses-{policy}", partial(codes, "logistic", 6_000, weights, BYTES), given, KEPT, crosses=CROSSES)

@@ -1,6 +1,6 @@
 """Rows dealt to several holders give the bytes of one holder: every task of the registry, or a refusal in words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -37,12 +37,16 @@ def hold(holder: Holder, rows: Rows, mine: list[slice], **arguments: Any) -> Dat
     return Dataset.dealt(parts, holder, [one.start for one in mine], **arguments)
 
 
-def dealt(rows: Rows, params: dict[str, Any], data: dict[str, Any], n: int, deal: Deal) -> bytes:
+def dealt(
+    rows: Rows, params: dict[str, Any], data: dict[str, Any], n: int, deal: Deal, crosses: Sequence[Any] = ()
+) -> bytes:
     """The bytes of the model that n holders train; all of them have the same."""
     chunks = deal(len(rows[1]), n)
 
     def train(holder: Holder) -> bytes:
-        return sapwood.train({**params, "n_jobs": 1}, hold(holder, rows, chunks[holder.rank], **data)).to_bytes()
+        mine = hold(holder, rows, chunks[holder.rank], **data)
+        mine = mine.with_crosses(crosses) if crosses else mine
+        return sapwood.train({**params, "n_jobs": 1}, mine).to_bytes()
 
     found = run(n, train)
     assert len(set(found)) == 1
@@ -54,10 +58,11 @@ ORDER_OF_ROWS = ("ordered", "both")  # encodings that need one order of all rows
 
 
 def refused(name: str) -> bool:
-    """Whether a task needs one order of all rows, or sorts them."""
+    """Whether a task needs one order of all rows, or sorts them, or has crosses."""
     params, data = TASKS[name].params, TASKS[name].data
     statistics = params.get("category_encoding") in ORDER_OF_ROWS or name.startswith("auto-")
-    return params.get("boosting") == "ordered" or data.get("tree_method") == "exact" or statistics
+    one_place = data.get("tree_method") == "exact" or bool(TASKS[name].crosses)
+    return params.get("boosting") == "ordered" or one_place or statistics
 
 
 def every_deal() -> pytest.MarkDecorator:
@@ -76,7 +81,7 @@ def test_holders(name: str, n: int, deal: Deal) -> None:
     task, rows = TASKS[name], rows_of(name)
     if refused(name):
         with pytest.raises(ParameterError, match="dealt to several holders"):
-            dealt(rows, {**task.params}, {**task.data}, n, deal)
+            dealt(rows, {**task.params}, {**task.data}, n, deal, task.crosses)
     else:
         assert dealt(rows, {**task.params}, {**task.data}, n, deal) == train(name, 1).to_bytes()
 

@@ -54,7 +54,8 @@ LABELS: dict[str, Any] = {  # by what an objective asks of them: from numbers
 
 
 VALUE_ERRORS = (  # about a value or the data, not about what goes with what
-    "which is unknown; choose one of a, b, c.", "forced_splits separates no rows", "leaves none to train on",
+    "which is unknown; choose one of a, b, c.", "which is unknown; choose one of a, a / b, b, b * c, c.",
+    "forced_splits separates no rows", "leaves none to train on",
     "no class has two rows", "needs a depth", "subsample_by_class has a class", "which has no bins",
     "tree_method='exact' knows no categories",
 )  # fmt: skip
@@ -104,6 +105,9 @@ def test_whatever_is_drawn(seed: int) -> None:
     X, y, weight = rows(draw, params["objective"])
     try:
         data = sw.Dataset(X, y, weight=weight, **{name: params[name] for name in OF_DATA if name in params})
+        if data.values is not None and data.tree_method == "hist" and seed % 2:
+            by = ["k0"] if 3 in data.categories else []
+            data = data.with_crosses([("ratio", "a", "b"), ("product", "b", "c"), *(("centred", "a", k) for k in by)])
         model = sw.train(params | {"n_jobs": 1}, data)
     except SapwoodError as error:
         assert any(one.fullmatch(str(error)) for one in REFUSALS) or any(one in str(error) for one in VALUE_ERRORS)

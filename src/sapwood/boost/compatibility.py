@@ -62,6 +62,13 @@ class Facts:
         return [self.data.feature_names[column] for column in self.data.categories]
 
     @cached_property
+    def crossed(self) -> set[str]:
+        """Names of crosses, and of the columns that they are made of."""
+        names, crosses = self.data.feature_names, self.data.crosses
+        sources = {names[column] for _, *columns in crosses.sources() for column in columns}
+        return sources.union(names[len(names) - len(crosses) :])
+
+    @cached_property
     def leaf_method(self) -> str:
         """How leaf values are found."""
         return leaf.method(self.objective, self.params)
@@ -289,6 +296,7 @@ SOFTMAX = Condition("objective='softmax' with multi_strategy='multi_output_tree'
                     lambda f: (f.objective.name, f.params["multi_strategy"]) == ("softmax", "multi_output_tree"))
 BY_GRADIENT = Condition("sampling=" + " or ".join(repr(name) for name, of in SAMPLERS.items() if of["by_gradient"]),
                         lambda f: SAMPLERS[f.params["sampling"]]["by_gradient"])
+CROSSES = Condition("crosses of columns", lambda f: sorted(f.crossed))
 DEALT = Condition("rows dealt to several holders", lambda f: f.data.reduce is not None)
 SMOOTH = Condition("path_smooth", lambda f: f.params["path_smooth"] not in ("auto", 0), "path_smooth")
 NOT_SMOOTH = ("path_smooth={p[path_smooth]:g} needs leaves of one Newton step, plain boosting, no pruning and no "
@@ -371,6 +379,12 @@ TABLE: list[Row] = [
         "numbers."),
     *no(CATEGORIES, named_category("forced_splits", lambda given: [path[-1] for path in constraints.paths(given)]),
         "forced_splits has a threshold for {found[0]!r}, which is categorical; leave it out."),
+    *no(CROSSES, Condition("monotone_constraints of such columns",
+                           lambda f: sorted(f.crossed.intersection(f.params["monotone_constraints"] or ()))),
+        "monotone_constraints names {found[0]!r}, and crosses of columns could break its order; leave one of both "
+        "out."),
+    *no(CROSSES, "interaction_constraints",
+        "interaction_constraints keeps columns apart that crosses of the data join; leave one of them out."),
     *no(EXACT, "extra_trees forced_splits random_strength feature_weights first_use_penalties",
         "{name} is not for tree_method='exact'; use tree_method='hist', if need be with max_bins=65535."),
     *no(Condition("classes that share probabilities", lambda f: f.objective.link in COUPLED),

@@ -241,7 +241,7 @@ def _check_categorical(wanted: Any, data: Dataset) -> None:
 
 def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_outputs: int) -> None:
     """Raise unless training can go on from a model."""
-    mine = (goal.name, dict(goal.fields), n_outputs, tuple(data.feature_names))
+    mine = (goal.name, dict(goal.fields), n_outputs, data.feature_names[: data.n_columns - len(data.crosses)])
     theirs = (model.objective, dict(model.fields), model.n_outputs, tuple(model.feature_names))
     for what, wanted, has in zip(("objective", "fields", "number of outputs", "columns"), mine, theirs, strict=True):
         if wanted != has:
@@ -250,6 +250,11 @@ def _check_model(model: Booster, data: Dataset, goal: objective.Objective, n_out
         raise DataError(
             "init_model knows other categories than the data, or has them in another order; make the data with "
             "Dataset(..., reference=the data the model was trained on)."
+        )
+    if model.crosses != data.crosses:
+        raise DataError(
+            "init_model has other crosses of columns than the data; make the data with Dataset(..., reference=the data "
+            "the model was trained on)."
         )
     if len(model.combinations):
         raise DataError("init_model has combinations of columns, which a training cannot go on from; train it anew.")

@@ -109,9 +109,10 @@ def _booster(session: Session, trees: Trees, best_round: int | None, fingerprint
         fields=spec.objective.fields,
         link=spec.objective.link,
         transform=None if spec.objective.custom is None else spec.objective.custom.transform,
-        feature_names=data.feature_names,
+        feature_names=data.feature_names[: data.n_columns - len(data.crosses)],
         named=data.named,
         categories=data.categories,
+        crosses=data.crosses,
         combinations=Combinations.of([] if encoded is None else encoded.combinations[:n_used]),
         params=model_params(spec.params),
         classes=None if model is None else model.classes,
@@ -164,6 +165,7 @@ def _check_sets(sets: Mapping[str, Dataset], data: Dataset, spec: TrainSpec) -> 
         if one.label is None:
             raise DataError(f"validation set {name!r} has no label; make it with Dataset(X, label=y, reference=data).")
         same = len(one.cuts) == len(data.cuts) and all(map(np.array_equal, one.cuts, data.cuts))
+        same = same and one.crosses == data.crosses
         if not same or one.categories != data.categories or one.feature_names != data.feature_names:
             raise DataError(
                 f"validation set {name!r} has other columns, cuts or categories; make it with "

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from sapwood.data import categories, dealt, ingest
 from sapwood.data.categories import Coded, Dictionary
+from sapwood.data.crosses import Crosses
 from sapwood.device import Device, host
-from sapwood.errors import DataError
+from sapwood.errors import DataError, ParameterError
 from sapwood.reduce import Reduce
 
 Floats = NDArray[np.float64]
@@ -76,6 +77,30 @@ def unseen(
     """The rows whose value is not in the dictionary, by column; columns that have such rows at any holder."""
     found = {j: np.flatnonzero(np.concatenate([table[j] for table in tables]) == categories.UNSEEN) for j in known}
     return {j: found[j] for j in dealt.union(reduce, (j for j, rows in found.items() if len(rows)))} if known else {}
+
+
+def tables(
+    chunks: Sequence[ingest.Columns], known: Mapping[int, Dictionary], crosses: Crosses, n_columns: int, n_threads: int
+) -> list[Any]:
+    """The tables of all chunks as the core reads them, with all columns; a chunk may lack those of crosses."""
+    coded = [ingest.encode(chunk, known, "data") for chunk in chunks]
+    whole = [one.n_columns == n_columns or ingest.is_sparse(one.table) for one in coded]
+    return [
+        one.table if all_there else crosses.added(one, n_threads).table
+        for one, all_there in zip(coded, whole, strict=True)
+    ]
+
+
+def check_kept(tables: Sequence[Any], exact: bool, linear_leaves: bool, categories: Sequence[str]) -> None:
+    """Raise where every value of every row is to be kept, and the tables do not allow that."""
+    if exact and categories:
+        name = categories[0]
+        raise ParameterError(f"tree_method='exact' knows no categories, and {name!r} has some; use 'hist'.")
+    if (exact or linear_leaves) and any(map(ingest.is_sparse, tables)):
+        what, instead = ("tree_method='exact'", " (max_bins=65535)") if exact else ("linear_leaves=True", "")
+        raise ParameterError(
+            f"{what} keeps every value of every row, and data is sparse; leave it out{instead}, or pass data.toarray()."
+        )
 
 
 def cuts(

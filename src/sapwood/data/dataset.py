@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from sapwood import params
 from sapwood.data import categories, chunked, container, dataset_file, dealt, fingerprint, ingest
+from sapwood.data import crosses as crossing
 from sapwood.data.categories import Coded, Dictionary
+from sapwood.data.crosses import Crosses
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
 from sapwood.device import Binned, get, host
 from sapwood.device.threads import threads
@@ -66,8 +68,8 @@ class Dataset:
         Columns of categories: "auto" is those of text and of categorical types; else those named, counted or marked,
         which may also hold integers. Values are matched, never codes: see docs/categories.md.
     reference : Dataset, optional
-        Take cuts, categories, names, tree_method, linear_leaves, zero_as_missing, device and the numbers of bins from
-        this one; columns are matched by name where both have names.
+        Take cuts, categories, crosses, names, tree_method, linear_leaves, zero_as_missing, device and the numbers of
+        bins from this one; columns are matched by name where both have names.
     n_jobs : int, optional
         Threads; None means every available CPU. It changes no result.
     **more
@@ -97,6 +99,8 @@ class Dataset:
         None for categories.
     categories : dict of int to Dictionary
         By position, the values of every column of categories, the most frequent first; ranks are codes.
+    crosses : Crosses
+        What makes the last columns of the others, in the order of the columns; see `with_crosses`.
     unseen : dict of int to (n) int64
         By position of a column of categories, rows whose value the reference has not met; in bins it is missing.
     n_bins : list of int
@@ -243,7 +247,7 @@ class Dataset:
         """The dataset that `_pack` made bytes of."""
         arrays, fields = container.unpack(raw, dataset_file.KIND, dataset_file.VERSION, DataError)
         fields = {"tree_method": "hist", **dict.fromkeys(ADDED_LATER, False), **fields}  # older files have none
-        table, cuts, known, unseen = dataset_file.read(arrays, fields)
+        table, cuts, known, unseen, crosses = dataset_file.read(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
             [table],
@@ -254,6 +258,7 @@ class Dataset:
             n_jobs,
             arrays,
             unseen,
+            crosses=crosses,
         )
         return self
 
@@ -282,6 +287,7 @@ class Dataset:
             **self._vectors(),
             **categories.pack(self.categories),
             **{f"unseen.{j}": rows for j, rows in self.unseen.items()},
+            **crossing.encode(self.crosses),
         }
         fields = {
             "n_rows": self.n_rows,
@@ -290,7 +296,7 @@ class Dataset:
             **{name: getattr(self, name) for name in BIN_PARAMS if name not in ADDED_LATER or getattr(self, name)},
         }
         version = 2 if self.categories or "listed.column" in arrays or set(ADDED_LATER) & set(fields) else 1
-        version = dataset_file.VERSION if self.unseen else version
+        version = dataset_file.VERSION if len(self.crosses) else 3 if self.unseen else version
         return container.pack(dataset_file.KIND, version, arrays, fields)
 
     def with_columns(
@@ -318,6 +324,42 @@ class Dataset:
             None,
             {},
             {place: self.unseen[j] for place, j in enumerate(kept) if j in self.unseen},
+        )
+        return other
+
+    def with_crosses(
+        self, crosses: Crosses | Sequence[tuple[str, int | str, int | str]], *, linear_leaves: bool = True
+    ) -> "Dataset":
+        """The same rows with columns made of others, which the model will make itself of tables to predict.
+
+        Parameters
+        ----------
+        crosses : list of (kind, left, right), or Crosses of other data
+            Columns by name or position. ``difference``: left - right, ``product``, ``ratio``; ``centred``: a number
+            less its mean in the category that the row has in the right column.
+        linear_leaves : bool
+            Whether trees will have linear leaves. The data must have been made with linear_leaves=True in any case.
+
+        Returns
+        -------
+        Dataset
+        """
+        made, columns, new = crossing.make(crosses, self, self._n_threads)
+        bins = {name: getattr(self, name) for name in BIN_PARAMS} | {"device": self.device.name}
+        limits = self.max_bins, self.min_samples_bin
+        cuts = self.device.cuts([list(new)], self.weight, *limits, self._n_threads) if len(new) else []
+        values = np.concatenate([self.values, new.T], axis=1) if linear_leaves and self.values is not None else None
+        other = Dataset.__new__(Dataset)
+        other._fill(
+            [columns],
+            ([*self.cuts, *cuts], self.categories),
+            (*self.feature_names, *made.names(self.feature_names)),
+            self.named,
+            bins | {"linear_leaves": linear_leaves},
+            self._n_threads,
+            self._vectors() | {"values": values},
+            self.unseen,
+            crosses=made,
         )
         return other
 
@@ -397,7 +439,7 @@ class Dataset:
             vectors = {name: order.whole(values) for name, values in vectors.items()}
         sizes = np.array([len(cuts) for cuts in self.cuts], np.int64)
         rest = {"cuts": np.concatenate(self.cuts), "sizes": sizes, **listed, **categories.pack(self.categories)}
-        rest |= vectors
+        rest |= vectors | crossing.encode(self.crosses)
         work = [self.n_rows] * len(parts) + [values.nbytes for values in rest.values()]
         parts += [partial(np.asarray, values) for values in rest.values()]
         n_threads = self._n_threads if self.n_rows * self.n_columns >= LARGE and self.reduce is None else 1
@@ -408,6 +450,8 @@ class Dataset:
         size = f"{self.n_rows:,} rows and {self.n_columns:,} columns of {bins}"
         if self.categories:
             size += f" ({len(self.categories):,} of categories)"
+        if len(self.crosses):
+            size += f" ({len(self.crosses):,} crosses)"
         return f"<sapwood.Dataset of {size}, with {', '.join(self._vectors()) or 'no label'}>"
 
     def _bin(
@@ -425,13 +469,15 @@ class Dataset:
             chunks = [ingest.rename(chunk, feature_names) for chunk in chunks]
         if reference is None:
             names, n_columns = dealt.gather(holders and holders[0], (chunks[0].names, chunks[0].n_columns))[0]
-            names, known = names and tuple(names), None
+            names, known, crosses = names and tuple(names), None, crossing.NONE
         else:
-            names = reference.feature_names if reference.named else None
-            n_columns, known = reference.n_columns, (reference.cuts, reference.categories)
+            crosses, n_columns = reference.crosses, reference.n_columns - len(reference.crosses)
+            names = reference.feature_names[:n_columns] if reference.named else None
+            known = reference.cuts, reference.categories
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
-        spare = tuple(f"f{j}" for j in range(n_columns))
-        self._fill(chunks, known, names or spare, names is not None, bins, n_jobs, vectors, None, holders)
+        all_names = names or tuple(f"f{j}" for j in range(n_columns))
+        all_names += crosses.names(all_names)
+        self._fill(chunks, known, all_names, names is not None, bins, n_jobs, vectors, None, holders, crosses)
 
     def _fill(
         self,
@@ -444,8 +490,9 @@ class Dataset:
         vectors: Mapping[str, Any],
         unseen: dict[int, NDArray[np.int64]] | None = None,
         holders: tuple[Reduce, Sequence[int]] | None = None,
+        crosses: Crosses = crossing.NONE,
     ) -> None:
-        """Set every attribute; cuts and categories that are not known are found, and so are unseen ones."""
+        """Set every attribute; what is not known is found. ``feature_names`` has crosses too, which chunks may lack."""
         self.n_rows, self.n_columns = sum(chunk.n_rows for chunk in chunks), len(feature_names)
         self.reduce = reduce = holders[0] if holders else None
         self.n_total = dealt.total(reduce, self.n_rows)
@@ -455,7 +502,7 @@ class Dataset:
         chunks = [chunks[k] for k in kept]
         self.positions = tuple(int(holders[1][k]) for k in kept) if holders else ()
         if reduce is not None:
-            dealt.agree(reduce, _facts(bins, vectors, self.n_columns))
+            dealt.agree(reduce, dealt.facts(bins, vectors, self.n_columns))
         self.feature_names, self.named = feature_names, named
         self.max_bins, self.min_samples_bin = bins["max_bins"], bins["min_samples_bin"]
         self.tree_method, self.linear_leaves = bins["tree_method"], bins["linear_leaves"]
@@ -468,19 +515,12 @@ class Dataset:
         self.device = get(bins["device"])
         n_threads = self._n_threads = threads(n_jobs)
         self.categories = chunked.learn(chunks, feature_names, self.weight, reduce) if known is None else dict(known[1])
-        tables = [ingest.encode(chunk, self.categories, "data").table for chunk in chunks]
+        self.crosses = crosses
+        tables = chunked.tables(chunks, self.categories, crosses, self.n_columns, n_threads)
         self.unseen = chunked.unseen(tables, self.categories, reduce) if unseen is None else unseen
         exact = self.tree_method == "exact"
         dealt_to: dict[str, Any] = {} if reduce is None else {"reduce": reduce, "positions": self.positions}
-        if exact and self.categories:
-            name = feature_names[min(self.categories)]
-            raise ParameterError(f"tree_method='exact' knows no categories, and {name!r} has some; use 'hist'.")
-        if (exact or self.linear_leaves) and any(map(ingest.is_sparse, tables)):
-            what, instead = ("tree_method='exact'", " (max_bins=65535)") if exact else ("linear_leaves=True", "")
-            raise ParameterError(
-                f"{what} keeps every value of every row, and data is sparse; leave it out{instead}, or pass "
-                "data.toarray()."
-            )
+        chunked.check_kept(tables, exact, self.linear_leaves, [feature_names[j] for j in self.categories])
         if known is None:
             most = host.EVERY_VALUE if exact else self.max_bins
             self.cuts = chunked.cuts(
@@ -557,13 +597,3 @@ def _arguments(
     of_training = {name: value for name, value in whole.items() if known.get(name) in taken}
     settings = params.resolve({**of_training, **peers_names, **given})
     return names, {name: settings[name] for name in (*BIN_PARAMS, "device")}, settings["categorical_features"]
-
-
-def _facts(bins: Mapping[str, Any], vectors: Mapping[str, Any], n_columns: int) -> dict[str, Any]:
-    """What all holders of rows must have in common; what cannot be dealt raises."""
-    if bins["tree_method"] == "exact":
-        raise ParameterError("tree_method='exact' sorts all rows, and rows are dealt to several holders; use 'hist'.")
-    if vectors.get("group") is not None:
-        raise DataError("group cannot be dealt to several holders of rows; leave it out.")
-    given = {name: np.shape(values)[1:] for name, values in vectors.items() if values is not None}
-    return {"columns": n_columns, "parameters": dict(bins), "shapes of vectors": {k: list(v) for k, v in given.items()}}

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, ingest, sparse
+from sapwood.data import categories, crosses, ingest, sparse
 from sapwood.data.categories import Coded, Dictionary
+from sapwood.data.crosses import Crosses
 from sapwood.errors import DataError
 
-# 1: without categories, values and lists, 2: without unseen ones, as data that has none is still written
-KIND, VERSION = "dataset", 3
+# 1: without categories, values and lists, 2: without unseen ones, 3: without crosses, as data that has none is still
+# written
+KIND, VERSION = "dataset", 4
 LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
 LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
 NO_LISTS: tuple[NDArray[Any], ...] = tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
@@ -26,12 +28,13 @@ ADDED_LATER = ("linear_leaves", "zero_as_missing")  # of these: written only whe
 
 def read(
     arrays: dict[str, NDArray[Any]], fields: Mapping[str, Any]
-) -> tuple[ingest.Columns, list[NDArray[np.float64]], dict[int, Dictionary], dict[int, NDArray[np.int64]]]:
-    """The table, cuts, categories and rows of unseen ones of a loaded file; `DataError` where its parts do not fit.
+) -> tuple[ingest.Columns, list[NDArray[np.float64]], dict[int, Dictionary], dict[int, NDArray[np.int64]], Crosses]:
+    """The table, cuts, categories, rows of unseen ones and crosses of a loaded file; `DataError` if parts do not fit.
 
-    The arrays of categories are taken out of ``arrays``.
+    The arrays of categories and crosses are taken out of ``arrays``.
     """
     names = fields.get("feature_names")
+    derived = crosses.decode(arrays)
     known = categories.unpack(arrays, len(names) if isinstance(names, list) else 0, DataError)
     unseen = {j: rows for j in known if (rows := arrays.pop(f"unseen.{j}", None)) is not None}
     cuts, codes, listed = _checked(arrays, fields, known)
@@ -40,7 +43,13 @@ def read(
         inside = rises and j in codes and rows[0] >= 0 and rows[-1] < len(codes[j])
         if not inside or (codes[j][rows] != known[j].n_bins).any():
             raise DataError("the file is not a valid dataset: rows of unseen categories are not missing ones.")
-    return columns(cuts, codes, listed, fields["n_rows"], known), cuts, known, unseen
+    names = fields["feature_names"]
+    n_columns = len(names) - len(derived)
+    if (flaw := derived.flaw(n_columns, known)) is None and (*names[n_columns:],) != derived.names(names[:n_columns]):
+        flaw = "crosses have their own names"
+    if flaw is not None:
+        raise DataError(f"the file is not a valid dataset: it breaks the rule '{flaw}'.")
+    return columns(cuts, codes, listed, fields["n_rows"], known), cuts, known, unseen, derived
 
 
 def columns(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.errors import DataError
+from sapwood.errors import DataError, ParameterError
 from sapwood.reduce import Reduce
 
 
@@ -32,6 +32,16 @@ def agree(reduce: Reduce | None, facts: Mapping[str, Any]) -> None:
                     f"holders of rows differ in {name}: holder 0 has {first[name]!r}, holder {rank} {other[name]!r}; "
                     "give all of them the same."
                 )
+
+
+def facts(bins: Mapping[str, Any], vectors: Mapping[str, Any], n_columns: int) -> dict[str, Any]:
+    """What all holders of rows must have in common; what cannot be dealt raises."""
+    if bins["tree_method"] == "exact":
+        raise ParameterError("tree_method='exact' sorts all rows, and rows are dealt to several holders; use 'hist'.")
+    if vectors.get("group") is not None:
+        raise DataError("group cannot be dealt to several holders of rows; leave it out.")
+    given = {name: np.shape(values)[1:] for name, values in vectors.items() if values is not None}
+    return {"columns": n_columns, "parameters": dict(bins), "shapes of vectors": {k: list(v) for k, v in given.items()}}
 
 
 def total(reduce: Reduce | None, n: int) -> int:

@@ -16,6 +16,7 @@ from sapwood._core import (
     TURN,
     UNSEEN,
     combine,
+    cross,
     cuts,
     distinct,
     draw,
@@ -38,7 +39,7 @@ from sapwood._core import (
 
 __all__ = [
     "DROPS", "EVERY_VALUE", "FOLDS", "HOLDOUT", "MAX_LEAF_IDS", "MIN_BIN_BUDGET", "PERMUTE", "SAGE", "SAMPLE_ROWS",
-    "TURN", "UNSEEN", "combine", "cuts", "distinct", "draw", "encode", "evaluate", "exact_sum", "growers", "hash_order",
-    "integer_weights", "isa", "linear_values", "link", "math", "n_workers", "objectives", "samplers", "set_isa",
-    "weight_sum",
+    "TURN", "UNSEEN", "combine", "cross", "cuts", "distinct", "draw", "encode", "evaluate", "exact_sum", "growers",
+    "hash_order", "integer_weights", "isa", "linear_values", "link", "math", "n_workers", "objectives", "samplers",
+    "set_isa", "weight_sum",
 ]  # fmt: skip

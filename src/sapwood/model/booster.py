@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import container, ingest
 from sapwood.data.categories import Dictionary, known
+from sapwood.data.crosses import NONE, Crosses
 from sapwood.data.sparse import no_zeros
 from sapwood.device import Device, Explainer, Forest, get, host
 from sapwood.device.threads import threads
@@ -66,8 +67,10 @@ class Booster:
         The training parameters that can change predictions.
     categories : mapping of int to Dictionary
         The values of every column of categories, by its position.
+    crosses : Crosses
+        Columns of numbers that are computed from others before the trees are evaluated; they follow those of a table.
     combinations : Combinations
-        Columns that are computed from others before the trees are evaluated.
+        Columns of categories that are computed from these; they come last.
     classes : ndarray or None
         The classes of a classifier: two for one output, else one per output.
     best_round : int or None
@@ -93,6 +96,7 @@ class Booster:
     named: bool
     params: Mapping[str, Any]
     categories: Mapping[int, Dictionary] = field(default_factory=dict)
+    crosses: Crosses = field(default_factory=lambda: NONE)
     combinations: Combinations = field(default_factory=lambda: Combinations.of([]))
     classes: NDArray[Any] | None = None
     best_round: int | None = None
@@ -123,8 +127,28 @@ class Booster:
 
     @property
     def internal_names(self) -> tuple[str, ...]:
-        """Names of all columns that trees split: those of a table, and combinations of them."""
-        return (*self.feature_names, *self.combinations.names(self.feature_names, self.categories))
+        """Names of all columns that trees split: those of a table, crosses, and combinations of these."""
+        names = (*self.feature_names, *self.crosses.names(self.feature_names))
+        return (*names, *self.combinations.names(names, self.categories))
+
+    @property
+    def n_numbered(self) -> int:
+        """Columns of a table and crosses; those of combinations follow."""
+        return self.n_columns + len(self.crosses)
+
+    @property
+    def n_internal(self) -> int:
+        """All columns that trees split."""
+        return self.n_numbered + len(self.combinations)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """How what is said of all columns that trees split is divided among those of a table.
+
+        (n_internal, n_columns): the part of a cross or of a combination goes to its columns in equal shares.
+        """
+        shares = self.combinations.shares(self.n_numbered)
+        return shares @ self.crosses.shares(self.n_columns) if len(self.crosses) else shares
 
     @property
     def n_outputs(self) -> int:
@@ -216,6 +240,8 @@ class Booster:
             and self._direct
             and (n_jobs is None or threads(n_jobs))  # an invalid n_jobs raises here too
         ):
+            if len(self.crosses):
+                X = np.concatenate([X, self.crosses.values(X).T], axis=1)
             return self._forest.predict(X, 0, -1, raw)
         n_threads = threads(n_jobs)
         columns = self._whole(self._read(X, by_rows=True, min_rows=0), n_threads)
@@ -358,13 +384,12 @@ class Booster:
         """The core's predictor of the trees."""
         link = "identity" if self.link == CUSTOM else self.link
         terms = () if self.trees.linear is None else self.trees.linear.terms
-        n_columns = self.n_columns + len(self.combinations)
-        return self.device.Forest(n_columns, *self.trees.structure, self.base, link, *terms)
+        return self.device.Forest(self.n_internal, *self.trees.structure, self.base, link, *terms)
 
     @cached_property
     def _labelled(self) -> dict[int, Labelled]:
         """The meaning of codes, by internal column."""
-        return {**self.categories, **self.combinations.labelled(self.n_columns, self.categories)}
+        return {**self.categories, **self.combinations.labelled(self.n_numbered, self.categories)}
 
     @cached_property
     def _explainer(self) -> Explainer:
@@ -411,7 +436,7 @@ class Booster:
 
     def _whole(self, columns: ingest.Columns, n_threads: int = 1) -> ingest.Columns:
         """All columns that trees split."""
-        return self.combinations.added(columns, self.categories, n_threads)
+        return self.combinations.added(self.crosses.added(columns, n_threads), self.categories, n_threads)
 
     def _trees_of(self, rounds: Rounds) -> tuple[int, int]:
         """First tree and end of a range of rounds."""
@@ -468,9 +493,11 @@ def _validate(booster: Booster) -> None:
     if not all(0 <= column < booster.n_columns for column in booster.categories):
         raise ModelFormatError(f"categories are of columns {list(booster.categories)}, of {booster.n_columns} in all.")
     n_bins = {column: dictionary.n_bins for column, dictionary in booster.categories.items()}
-    booster.combinations.validate(booster.n_columns, booster.categories)
-    n_bins |= booster.combinations.n_bins(booster.n_columns)
-    booster.trees.validate(booster.n_columns + len(booster.combinations), booster.n_outputs, n_bins)
+    if (flaw := booster.crosses.flaw(booster.n_columns, booster.categories)) is not None:
+        raise ModelFormatError(f"The crosses of the model break the rule '{flaw}'.")
+    booster.combinations.validate(booster.n_numbered, booster.categories)
+    n_bins |= booster.combinations.n_bins(booster.n_numbered)
+    booster.trees.validate(booster.n_internal, booster.n_outputs, n_bins)
     if booster.trees.n_trees % (booster.n_outputs * n_parallel):
         raise ModelFormatError(f"{booster.trees.n_trees} trees are not a whole number of rounds of {n_parallel} trees.")
     if booster.best_round is not None and not 0 <= booster.best_round <= booster.n_rounds:

@@ -86,11 +86,13 @@ def _monotone(booster: "Booster", column: int, sign: int) -> Verdict:
         return Verdict(None, "categories have no order")
     if any(column == own for sources in booster.combinations.sources() for own, _ in sources):
         return Verdict(None, "it is part of a combination, whose codes have no order")
+    if any(column in sources for _, *sources in booster.crosses.sources()):
+        return Verdict(None, "it is part of a cross, which varies with it")
     crooked = 0
-    whole: list[Side] = [(-np.inf, np.inf, True)] * booster.n_columns
+    whole: list[Side] = [(-np.inf, np.inf, True)] * booster.n_numbered
     for place, dictionary in booster.categories.items():
         whole[place] = (frozenset([UNSEEN, *range(dictionary.n_bins)]), True)
-    whole += [(frozenset(range(n)), True) for n in booster.combinations.n_bins(booster.n_columns).values()]
+    whole += [(frozenset(range(n)), True) for n in booster.combinations.n_bins(booster.n_numbered).values()]
     for index in range(booster.trees.n_trees):
         pair = _crossing(booster.trees.slice(index, index + 1), column, sign, whole)
         if pair is None:
@@ -173,7 +175,7 @@ def _children(tree: Trees, node: int, side: Side) -> Iterator[tuple[int, Side]]:
 
 
 def _row(box: Box, booster: "Booster") -> list[Any]:
-    """A row inside a box, but for combinations; None is a missing category."""
+    """A row inside a box, but for crosses and combinations; None is a missing category."""
     row: list[Any] = [None if column in booster.categories else 0.0 for column in range(booster.n_columns)]
     for column, side in box.items():
         if column >= booster.n_columns:
@@ -200,8 +202,7 @@ def _above(cut: float) -> float:
 
 def _interaction(booster: "Booster", groups: Sequence[Sequence[int]]) -> Verdict:
     """Whether the columns of every path are in one group."""
-    own = [{column} for column in range(booster.n_columns)]  # the table columns of each internal column
-    own += [{column for column, _ in sources} for sources in booster.combinations.sources()]
+    own = [set(np.flatnonzero(share).tolist()) for share in booster.shares]  # the table columns of each internal one
     of = [{g for g, group in enumerate(groups) if columns <= set(group)} for columns in own]
     trees = booster.trees
     for index in range(trees.n_trees):

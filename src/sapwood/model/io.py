@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, container
+from sapwood.data import categories, container, crosses
 from sapwood.errors import DataError, ModelFormatError
 from sapwood.model import combinations, convert, linear, sets
 from sapwood.model.booster import Booster, Link
@@ -20,8 +20,8 @@ from sapwood.model.trees import DTYPES, SETS, Trees
 
 KIND = "model"
 # 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
-# missing ones and without sets as bits; as models that have none are still written
-VERSION = 4
+# missing ones and without sets as bits, 4: without crosses; as models that have none are still written
+VERSION = 5
 
 # Everything of a booster that is not an array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -57,10 +57,12 @@ def encode(booster: Booster) -> bytes:
     arrays = {name: getattr(trees, name) for name in DTYPES} | {"base": booster.base} | by_code
     extra = linear.encode(booster.trees.linear) | categories.pack(booster.categories)
     joined = combinations.encode(booster.combinations)
-    latest = "set_bits" in by_code or (trees.missing_left > 1).any()
-    version = VERSION if latest else 3 if joined else 2 if extra else 1
+    crossed = crosses.encode(booster.crosses)
+    late = "set_bits" in by_code or (trees.missing_left > 1).any()
+    version = VERSION if crossed else 4 if late else 3 if joined else 2 if extra else 1
     kept = {**DTYPES, **by_code} if booster.categories else [name for name in DTYPES if name not in SETS]
-    return container.pack(KIND, version, {name: arrays[name] for name in (*kept, "base")} | extra | joined, fields)
+    plain = {name: arrays[name] for name in (*kept, "base")}
+    return container.pack(KIND, version, plain | extra | joined | crossed, fields)
 
 
 def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link | None = None) -> Booster:
@@ -79,7 +81,7 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
     if fields["classes"] is not None:
         fields["classes"] = _decode_classes(fields["classes"])
     known = categories.unpack(arrays, len(fields["feature_names"]), ModelFormatError)
-    terms, joined = linear.decode(arrays), combinations.decode(arrays)
+    terms, joined, crossed = linear.decode(arrays), combinations.decode(arrays), crosses.decode(arrays)
     sets.decode(arrays)
     if set(arrays) != (ARRAYS | {*SETS} if known else ARRAYS):
         raise ModelFormatError(f"The file has other arrays than a model: {sorted(arrays)}.")
@@ -87,9 +89,8 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
     if base.dtype != np.float64:
         raise ModelFormatError(f"'base' is an array of {base.dtype}; expected float64.")
     trees = Trees(**arrays, linear=terms)
-    return Booster(
-        trees, base=base, categories=known, combinations=joined, history=history or {}, transform=transform, **fields
-    )
+    fields |= {"categories": known, "crosses": crossed, "combinations": joined}
+    return Booster(trees, base=base, history=history or {}, transform=transform, **fields)
 
 
 def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Any) -> Booster:

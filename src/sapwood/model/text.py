@@ -27,10 +27,18 @@ def to_text(booster: "Booster", tree: int | None = None) -> str:
         raise ParameterError(f"tree={tree} does not exist; choose 0..{n_trees - 1}, or None for all.")
     which = range(n_trees) if tree is None else [tree]
     names, known = booster.internal_names, booster._labelled
-    return "\n".join(_tree(booster.trees, index, booster._per_round, names, known) for index in which)
+    terms = _factors(booster)
+    return "\n".join(_tree(booster.trees, index, booster._per_round, names, known, terms) for index in which)
 
 
-def _tree(trees: Trees, tree: int, per_round: int, names: Sequence[str], categories: Mapping[int, Labelled]) -> str:
+def _tree(
+    trees: Trees,
+    tree: int,
+    per_round: int,
+    names: Sequence[str],
+    categories: Mapping[int, Labelled],
+    terms: Sequence[str],
+) -> str:
     """Write one tree as indented text.
 
     ::
@@ -48,7 +56,7 @@ def _tree(trees: Trees, tree: int, per_round: int, names: Sequence[str], categor
         cover, count = f"cover {float(one.cover[node])!r}", f"count {float(one.count[node])!r}"
         left = int(one.left[node])
         if left == 0:
-            content = f"{_formula(one, node, names)}value {float(one.value[node])!r}  [{cover}, {count}]"
+            content = f"{_formula(one, node, terms)}value {float(one.value[node])!r}  [{cover}, {count}]"
         else:
             content = f"{_condition(one, node, names, categories)}  [gain {float(one.gain[node])!r}, {cover}, {count}]"
             stack += [(left + 1, indent + 1), (left, indent + 1)]
@@ -90,7 +98,8 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
     by_set = (trees.set >= 0).tolist()
     lists = [_labels(trees, node, categories) if inside else None for node, inside in enumerate(by_set)]
     told = [side if inside else None for side, inside in zip(new, by_set, strict=True)]
-    formulas = [_formula(trees, node, names, "") or None for node in range(trees.n_nodes)] if trees.linear else []
+    terms = _factors(booster)
+    formulas = [_formula(trees, node, terms, "") or None for node in range(trees.n_nodes)] if trees.linear else []
     return library.DataFrame(
         {
             "tree": tree,
@@ -112,6 +121,11 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
             **({"linear": formulas} if trees.linear else {}),
         }
     )
+
+
+def _factors(booster: "Booster") -> list[str]:
+    """What coefficients are multiplied by: columns of a table, and crosses of them in parentheses."""
+    return [name if j < booster.n_columns else f"({name})" for j, name in enumerate(booster.internal_names)]
 
 
 def _formula(trees: Trees, node: int, names: Sequence[str], then: str = ", or where a value is missing ") -> str:

@@ -1,6 +1,7 @@
-// Categories: values to codes, codes to statistics of labels, several columns to one.
+// Categories: values to codes, codes to statistics of labels, several columns to one. Crosses of columns.
 #include "bind/tables.h"
 #include "cpu/data/combinations.h"
+#include "cpu/data/crosses.h"
 #include "cpu/data/distinct.h"
 #include "cpu/data/target_statistics.h"
 
@@ -79,6 +80,25 @@ nb::ndarray<nb::numpy, int32_t> py_combine(nb::handle x, Longs offset, Ints colu
   return array(std::move(code), {n, (size_t)table.n_rows});
 }
 
+nb::ndarray<nb::numpy, float> py_cross(nb::handle x, Bytes kind, Ints left, Ints right, Longs offset, Doubles mean,
+                                       int n_threads) {
+  const Chunk table = chunk_of(x);
+  threads_of(n_threads);
+  const size_t n = kind.shape(0);
+  if (left.shape(0) != n || right.shape(0) != n || offset.shape(0) != n + 1) refuse("every cross needs all its parts");
+  if (offset.data()[0] != 0 || offset.data()[n] != (int64_t)mean.shape(0)) refuse("means go from 0 to the end");
+  const int64_t n_columns = (int64_t)table.columns.size();
+  for (size_t i = 0; i < n; i++) {
+    const int64_t a = left.data()[i], b = right.data()[i], n_means = offset.data()[i + 1] - offset.data()[i];
+    if (a < 0 || a >= n_columns || b < 0 || b >= n_columns) refuse("no such source of a cross");
+    if (kind.data()[i] >= N_CROSS_KINDS || n_means < (kind.data()[i] == CENTRED ? 2 : 0)) refuse("no such cross");
+  }
+  std::vector<float> value(n * (size_t)table.n_rows);
+  const Crosses c{(int64_t)n, kind.data(), left.data(), right.data(), offset.data(), mean.data()};
+  without_gil([&] { cross(c, table, value.data(), n_threads); });
+  return array(std::move(value), {n, (size_t)table.n_rows});
+}
+
 }  // namespace
 
 void bind_codes(nb::module_& m) {
@@ -88,6 +108,7 @@ void bind_codes(nb::module_& m) {
         "count_unit"_a, "priors"_a, "n_threads"_a);
   m.def("combine", py_combine, "table"_a, "offset"_a, "column"_a, "n_codes"_a, "threshold"_a, "key_offset"_a, "key"_a,
         "n_threads"_a);
+  m.def("cross", py_cross, "table"_a, "kind"_a, "left"_a, "right"_a, "offset"_a, "mean"_a, "n_threads"_a);
 }
 
 }  // namespace sapwood

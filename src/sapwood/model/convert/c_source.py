@@ -26,7 +26,7 @@ enum {{ {NAME}_COLUMNS = {n_columns}, {NAME}_OUTPUTS = {n_outputs}, {NAME}_TREES
 
 const char* const {name}_features[{n_columns}] = {{{features}}};
 {categories}
-{tables}{sets}{combined}
+{tables}{sets}{crossed}{combined}
 /* scores ({NAME}_OUTPUTS): before the link */
 void {name}_raw(const double* row, double* s) {{
 {whole}  for (int k = 0; k < {n_outputs}; k++) s[k] = {start};
@@ -61,6 +61,20 @@ static int goes_right(int32_t u, double x) {
   return 1;
 }
 """
+CROSSED = """
+/* columns that are made of two others: 0 difference, 1 product, 2 ratio, 3 a number less its mean in a category */
+{tables}
+static void cross(double* all) {{
+  for (int i = 0; i < {n}; i++) {{
+    const double a = all[cross_left[i]], b = all[cross_right[i]];
+    const int kind = cross_kind[i], codes = cross_first[i + 1] - cross_first[i] - 2;
+    const int code = b >= 0.0 && b < (double)codes ? (int)b : isnan(b) || b == -1.0 ? codes : codes + 1;
+    const double other = kind == 3 ? cross_mean[cross_first[i] + code] : b;
+    const float x = (float)(kind == 1 ? a * b : kind == 2 ? a / b : a - other);
+    all[{n_columns} + i] = x - x == 0.0f ? (double)x : NAN;
+  }}
+}}
+"""
 COMBINED = """
 /* columns that are made of others: the place of the states of their sources, read as one number, among those known */
 {tables}
@@ -71,12 +85,11 @@ static int64_t state(double x, int32_t j) {{
   return x == -1.0 ? last : x >= 0.0 && x < (double)last ? (int64_t)x : -1;
 }}
 
-static void combine(const double* row, double* all) {{
-  for (int c = 0; c < {n_columns}; c++) all[c] = row[c];
+static void combine(double* all) {{
   for (int i = 0; i < {n_combined}; i++) {{
     int64_t key = 0;
     for (int32_t j = source_first[i]; j < source_first[i + 1]; j++) {{
-      const int64_t own = state(row[source_column[j]], j);
+      const int64_t own = state(all[source_column[j]], j);
       key = key < 0 || own < 0 ? -1 : key * source_states[j] + own;
     }}
     int32_t low = key_first[i], high = key_first[i + 1]; /* the first key that is not below it */
@@ -85,14 +98,14 @@ static void combine(const double* row, double* all) {{
       if (keys[middle] < key) low = middle + 1;
       else high = middle;
     }}
-    all[{n_columns} + i] = low < key_first[i + 1] && keys[low] == key ? (double)(low - key_first[i]) : -1.0;
+    all[{first} + i] = low < key_first[i + 1] && keys[low] == key ? (double)(low - key_first[i]) : -1.0;
   }}
 }}
 """
 WHOLE = """\
   double all[{n}];
-  combine(row, all);
-  row = all;
+  for (int c = 0; c < {n_columns}; c++) all[c] = row[c];
+{calls}  row = all;
 """
 BY_SET = """if (node_set[u] >= 0) right = goes_right(u, x);
       else """
@@ -147,8 +160,9 @@ def write(booster: Booster, name: str = "model") -> str:
         categories="".join(_category(f"{name}_category_{j}", own.values) for j, own in booster.categories.items()),
         tables="".join(tables),
         sets=_sets(booster) if booster.categories else "",
+        crossed=_crossed(booster) if len(booster.crosses) else "",
         combined=_combined(booster) if len(booster.combinations) else "",
-        whole=WHOLE.format(n=len(booster.internal_names)) if len(booster.combinations) else "",
+        whole=_whole(booster) if booster.n_internal > booster.n_columns else "",
         n_columns=booster.n_columns,
         n_outputs=n,
         n_trees=trees.n_trees,
@@ -169,8 +183,8 @@ def _category(name: str, values: Sequence[Any]) -> str:
 
 def _sets(booster: Booster) -> str:
     trees = booster.trees
-    n_bins = [booster.categories[j].n_bins if j in booster.categories else 0 for j in range(booster.n_columns)]
-    n_bins += booster.combinations.n_bins(booster.n_columns).values()
+    n_bins = [booster.categories[j].n_bins if j in booster.categories else 0 for j in range(booster.n_numbered)]
+    n_bins += booster.combinations.n_bins(booster.n_numbered).values()
     tables = [
         _table("int32_t node_set", trees.set, "-1: by the threshold"),
         _table("int32_t set_first", trees.set_offset),
@@ -178,6 +192,24 @@ def _sets(booster: Booster) -> str:
         _table("int32_t n_bins", n_bins, "of columns of categories"),
     ]
     return "".join(tables) + GOES_RIGHT
+
+
+def _crossed(booster: Booster) -> str:
+    own = booster.crosses
+    tables = [
+        _table("uint8_t cross_kind", own.cross_kind),
+        _table("int32_t cross_left", own.cross_left),
+        _table("int32_t cross_right", own.cross_right),
+        _table("int32_t cross_first", own.cross_offset),
+        _table("double cross_mean", map(_number, own.cross_mean), "by category; the last two: missing, unseen"),
+    ]
+    return CROSSED.format(tables="".join(tables), n=len(own), n_columns=booster.n_columns)
+
+
+def _whole(booster: Booster) -> str:
+    made = {"cross": len(booster.crosses), "combine": len(booster.combinations)}
+    calls = "".join(f"  {name}(all);\n" for name, n in made.items() if n)
+    return WHOLE.format(n=booster.n_internal, n_columns=booster.n_columns, calls=calls)
 
 
 def _combined(booster: Booster) -> str:
@@ -191,7 +223,7 @@ def _combined(booster: Booster) -> str:
         _table("int32_t key_first", own.combination_key_offset),
         _table("int64_t keys", own.combination_key),
     ]
-    return COMBINED.format(tables="".join(tables), n_columns=booster.n_columns, n_combined=len(own))
+    return COMBINED.format(tables="".join(tables), first=booster.n_numbered, n_combined=len(own))
 
 
 def _table(name: str, values: Iterable[Any], about: str = "") -> str:

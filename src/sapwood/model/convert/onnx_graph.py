@@ -89,6 +89,8 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
             "the model splits combinations of columns, which ONNX does not have; train with max_combination=1, or "
             "export to C."
         )
+    if len(booster.crosses):
+        raise ParameterError("the model splits crosses of columns, which are not written as ONNX; export to C.")
     if not trees.n_trees:
         raise ParameterError("the model has no trees; an ensemble of ONNX needs one at least.")
     sizes = np.diff(trees.offset)

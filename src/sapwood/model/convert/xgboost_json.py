@@ -35,6 +35,8 @@ def write(booster: Booster) -> str:
         )
     if booster.categories:
         raise ParameterError("a model with categories cannot be written for XGBoost, which would match them by number.")
+    if len(booster.crosses):
+        raise ParameterError("a model with crosses of columns cannot be written for XGBoost, which has none.")
     name, more, base = OBJECTIVES[booster.objective]
     trees, n_outputs = booster.trees, booster.n_outputs
     more = {key: {**own, "num_class": str(n_outputs)} if "softmax" in key else own for key, own in more.items()}

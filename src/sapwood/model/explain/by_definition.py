@@ -29,7 +29,7 @@ def enumerated(
     Returns (n_rows, n_outputs, n_columns) and (n_rows, n_outputs) float64: values and base values.
     """
     split = np.unique(booster.trees.column[booster.trees.column >= 0])
-    players = np.flatnonzero(booster.combinations.shares(booster.n_columns)[split].any(axis=0)).tolist()
+    players = np.flatnonzero(booster.shares[split].any(axis=0)).tolist()
     n, n_rows, n_other = len(players), rows.n_rows, background.n_rows
     if n > MAX_PLAYERS:
         raise ParameterError(

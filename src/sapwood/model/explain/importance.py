@@ -81,7 +81,7 @@ def internal(ask: Ask) -> Floats:
     """CatBoost's: the sum over pairs of branches of c1 (v1 - m)^2 + c2 (v2 - m)^2, m their mean by the weights c.
 
     In a symmetric tree the pairs are leaves that one level parts; in others the two sides of each split, each with its
-    mean value. A combination of columns is one of its own.
+    mean value. A cross or combination of columns is one of its own, in the order of `Booster.internal_names`.
     """
     trees, result = ask.booster.trees, np.zeros(len(ask.booster.internal_names))
     shapley.refuse_linear(trees)
@@ -262,7 +262,9 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
 
 
 ANSWERS: dict[str, Callable[[Ask], Floats]] = {
-    "prediction_values_change": lambda ask: _shared(ask, internal(ask)),  # the columns of a combination share its part
+    "prediction_values_change": lambda ask: _shared(
+        ask, internal(ask)
+    ),  # columns share the parts of what is made of them
     "internal": internal,
     "interaction": interaction,
     "shap": shap,
@@ -416,8 +418,8 @@ def _spread(values: Floats, weights: Floats) -> tuple[float, float]:
 
 def _shared(ask: Ask, values: Floats) -> Floats:
     """Map values by internal column (first axis) to the columns of the table."""
-    own = ask.booster.combinations
-    return np.asarray(own.shares(ask.booster.n_columns).T @ values) if len(own) else values
+    booster = ask.booster
+    return np.asarray(booster.shares.T @ values) if booster.n_internal > booster.n_columns else values
 
 
 def _groups(ask: Ask) -> list[set[int]]:
@@ -441,6 +443,8 @@ def column_of(booster: "Booster", column: int | str) -> int:
 
 def _pair(ask: Ask) -> tuple[Floats, Floats, tuple[bool, bool]]:
     """Two rows, their scores, and which must rise to change their order: the lower one; both if they are equal."""
+    if len(ask.booster.crosses):
+        raise ParameterError("a prediction difference is for models without crosses; take 'shap' or 'permutation'.")
     rows = shapley.table_of(ask.booster._read(ask.X).dense())
     if len(rows) != 2 or ask.booster.n_outputs > 1:
         raise ParameterError(

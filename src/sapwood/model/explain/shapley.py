@@ -94,8 +94,8 @@ def explain(
 ) -> Explanation:
     """Say what each column adds to the score of each row: exact Shapley values (TreeSHAP).
 
-    What a combination of columns adds is divided among them in equal shares, as in CatBoost; with ``exact=True``
-    and a background it, too, is by the definition.
+    What a cross or a combination of columns adds is divided among them in equal shares, as in CatBoost; with
+    ``exact=True`` and a background it, too, is by the definition.
 
     Parameters
     ----------
@@ -115,8 +115,8 @@ def explain(
         What nodes weigh without a background: their rows, as in LightGBM and CatBoost, or their hessians, as in
         XGBoost. Rows by default, if the model has counted them.
     exact : bool
-        Predictions, losses and combinations of columns by all sets of columns, for models of 12 columns at most,
-        instead of along chords or in equal shares.
+        Predictions, losses, crosses and combinations of columns by all sets of columns, for models of 12 columns at
+        most, instead of along chords or in equal shares.
     n_jobs : int, optional
         Threads; all available ones by default. Their number changes no bit.
 
@@ -174,7 +174,7 @@ def _check_arguments(
         raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
     if exact and (interactions or background is None):
         raise ParameterError("exact=True is for values, not for interactions, against a background; give one.")
-    if exact and space == "raw" and not len(booster.combinations):
+    if exact and space == "raw" and booster.n_internal == booster.n_columns:
         raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
 
 
@@ -186,8 +186,7 @@ def explainer(booster: "Booster", by: str | None = None) -> Explainer:
         by = "count" if trees.count.any() or not trees.cover.any() else "cover"
     if by not in WEIGHTS:
         raise ParameterError(f"by={by!r} is unknown; {suggest(str(by), WEIGHTS)}")
-    n_columns = booster.n_columns + len(booster.combinations)
-    return booster.device.Explainer(n_columns, booster.n_outputs, *trees.structure, getattr(trees, by))
+    return booster.device.Explainer(booster.n_internal, booster.n_outputs, *trees.structure, getattr(trees, by))
 
 
 def refuse_linear(trees: Trees) -> None:
@@ -205,6 +204,8 @@ def to_shap(booster: "Booster") -> dict[str, Any]:
     refuse_linear(t)
     if (t.set >= 0).any() or booster.zero_as_missing:
         raise ParameterError("the shap package knows no categories and no zeros as missing; booster.explain does.")
+    if len(booster.crosses):
+        raise ParameterError("the shap package cannot compute the crosses of the model; booster.explain does.")
     trees = []
     for first, last, output in zip(t.offset[:-1], t.offset[1:], t.output, strict=True):
         part = slice(first, last)
@@ -332,8 +333,8 @@ class _Ask:
             diagonal = np.arange(values.shape[-1])
             pairs[..., diagonal, diagonal] = values - pairs.sum(axis=-1)
             values = pairs
-        if len(self.booster.combinations):
-            shares = self.booster.combinations.shares(self.booster.n_columns)
+        if self.booster.n_internal > self.booster.n_columns:
+            shares = self.booster.shares
             values = shares.T @ values @ shares if self.interactions else values @ shares
         return values / self.booster._divisor
 
