@@ -169,8 +169,9 @@ def _learn(given: "Crosses | Sequence[Given]", data: "Dataset", table: Sequence[
     """Crosses with their means over the rows of a table."""
     if not isinstance(given, Crosses):
         wanted = [_checked(one, data) for one in given]
+        limbs = {left: _limbs(table[left]) for left in {left for _, left, right in wanted if right in data.categories}}
         means = [
-            _means(table[left], table[right], data.n_bins[right]) if right in data.categories else np.empty(0)
+            _means(*limbs[left], table[right], data.n_bins[right]) if right in data.categories else np.empty(0)
             for _, left, right in wanted
         ]
         given = Crosses.of([(*one, mean) for one, mean in zip(wanted, means, strict=True)])
@@ -227,19 +228,22 @@ def _checked(one: Any, data: "Dataset") -> tuple[int, int, int]:
     return list(KINDS).index(kind), places[0], places[1]
 
 
-def _means(x: NDArray[Any], code: NDArray[np.int32], n_codes: int) -> Floats:
-    """The mean of the finite numbers in each category, (n_codes + 2); where there are none, that of all rows.
-
-    Numbers are integers of 60 bits in a unit of the largest one, and added in limbs that float64 sums exactly: the
-    order of the rows does not matter.
-    """
+def _limbs(x: NDArray[Any]) -> tuple[list[NDArray[Any]], int]:
+    """Which numbers are finite, the limbs of these as integers of 60 bits, highest first, and their exponent."""
     finite = np.isfinite(x)
     x = np.where(finite, x, 0.0).astype(np.float64)
-    _, exponent = np.frexp(np.abs(x).max())
+    exponent = int(np.frexp(np.abs(x).max())[1])
     whole = np.rint(np.ldexp(x, BITS - exponent)).astype(np.int64)
-    group = np.where(code >= 0, code, n_codes - 1 - code)  # missing: n_codes, unseen: n_codes + 1
     low = (1 << LIMB) - 1
-    parts = finite, whole >> 2 * LIMB, whole >> LIMB & low, whole & low
+    return [finite, whole >> 2 * LIMB, whole >> LIMB & low, whole & low], exponent
+
+
+def _means(parts: Sequence[NDArray[Any]], exponent: int, code: NDArray[np.int32], n_codes: int) -> Floats:
+    """The mean of the finite numbers in each category, (n_codes + 2); where there are none, that of all rows.
+
+    Their limbs are summed exactly in float64, so the order of the rows does not matter.
+    """
+    group = np.where(code >= 0, code, n_codes - 1 - code)  # missing: n_codes, unseen: n_codes + 1
     sums = np.array([np.bincount(group, part, n_codes + 2) for part in parts])
     sums[:, -1] = sums.sum(axis=1)
     count, *limbs = sums
