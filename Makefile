@@ -65,7 +65,7 @@ RUNTIME = $(shell $(or $(CXX),c++) -print-file-name=$(1))
 coverage: $(VENV)/dev ## which C++ lines the suite runs (a build of its own, not optimised)
 	$(call build,coverage,Debug,--coverage -O1 -fprofile-update=atomic)
 	find build/coverage/cmake -name '*.gcda' -delete
-	PYTHONPATH=build/coverage/site $(PYTEST) $(ARGS)
+	PYTHONPATH=build/coverage/site $(PY) -m pytest -q $(ARGS)  # one process: workers leave without their counts
 	$(BIN)/gcovr --gcov-suspicious-hits-threshold=0 --merge-lines --filter src/sapwood/core/ --exclude-directories '.*/CMakeFiles/[0-9.]+$$' \
 		--gcov-ignore-errors=source_not_found --gcov-ignore-errors=no_working_dir_found build/coverage/cmake
 

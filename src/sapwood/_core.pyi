@@ -167,6 +167,22 @@ class Trainer:
         """Copy constraints, split preference and sampler of a trainer with the same columns, except what is by row."""
     def leaf_ids(self, output: int) -> Ints:
         """Leaf of every row (n_rows) in the tree last grown; ids count the leaves in the order of nodes."""
+    def replay(
+        self,
+        output: int,
+        column: Ints,
+        bin: Ints,
+        missing_left: Bytes,
+        left: Ints,
+        set: Ints,
+        set_offset: Longs,
+        set_code: Ints,
+        limits: Mapping[str, float],
+    ) -> tuple[Floats, Floats, Floats]:
+        """The value, cover and count that growth would give each node of a tree at the gradients of all rows.
+
+        Call `gradients` first. The tree is then the output's, as if it had just grown.
+        """
     def leaf_loss_sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
         """Loss, gradient and hessian of each leaf at score + step[leaf] (NUMERICS 8)."""
     def refit(

@@ -65,16 +65,20 @@ class Session:
 
     def rounds(self) -> Iterator[Step]:
         """Train, round after round."""
+        params, training = self.spec.params, self.training()
+        loops = {"plain": plain.boost, "ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}
+        several = params["boosting"] == "plain" and params["n_parallel_trees"] > 1
+        return (forest.parallel if several else loops[params["boosting"]])(training, self.spec.rounds)
+
+    def training(self) -> Training:
+        """What a loop trains."""
         params, rows = self.spec.params, (self.spec.label, self._weight)
         eval_rows = list(self.eval_rows.values())
         data, weight = self.data, self._weight
         n_live = total(data.reduce, data.n_rows if weight is None else int(np.count_nonzero(weight)))
-        training = Training(
+        return Training(
             self.trainer, params, self.spec.leaf_plan, rows, eval_rows, data.values, self.encoded, data, n_live
         )  # fmt: skip
-        loops = {"plain": plain.boost, "ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}
-        several = params["boosting"] == "plain" and params["n_parallel_trees"] > 1
-        return (forest.parallel if several else loops[params["boosting"]])(training, self.spec.rounds)
 
     def measure(self) -> dict[str, dict[str, float]]:
         """Every metric of all evaluation rows, by name."""

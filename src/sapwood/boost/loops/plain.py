@@ -19,8 +19,5 @@ def boost(training: Training, rounds: range) -> Iterator[Step]:
     """
     for index in rounds:
         trees = training.grow_round(index)
-        for output, tree in enumerate(trees):
-            training.trainer.add_scores(output)
-            for rows in training.eval_rows:
-                rows.add(tree, output)
+        training.add_scores(trees)
         yield trees, None

@@ -3,7 +3,7 @@
 In: the trees of a round. Out: the metrics of those rows after it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from sapwood.data.dealt import total
 from sapwood.device import Trainer
 from sapwood.errors import DataError, DivergedError
 from sapwood.metric import Metric
-from sapwood.model.trees import Trees
+from sapwood.model.trees import OF_NODES, Trees
 from sapwood.objective import Objective
 from sapwood.reduce import Reduce
 
@@ -140,16 +140,21 @@ def start_scores(data: Dataset, base: Floats, trees: Trees | None, n_threads: in
     else:
         scores = np.repeat(base[:, None], data.n_rows, axis=1)
     if trees is not None:
-        bins = _bins(trees, data.cuts)
-        for tree in range(trees.n_trees):
-            nodes = slice(trees.offset[tree], trees.offset[tree + 1])
-            names = ("column", "missing_left", "left", "value", "set")
-            arrays = {"bin": bins[nodes], **{name: getattr(trees, name)[nodes] for name in names}}
-            arrays |= {"set_offset": trees.set_offset, "set_code": trees.set_code}
-            if trees.linear is not None:
-                arrays["linear"] = trees.linear.slice(nodes.start, nodes.stop).terms
-            scores[trees.output[tree]] += tree_output(data, arrays, n_threads)
+        for tree, output in zip(as_grown(trees, data.cuts), trees.output.tolist(), strict=True):
+            scores[output] += tree_output(data, tree, n_threads)
     return scores
+
+
+def as_grown(trees: Trees, cuts: Sequence[Floats]) -> Iterator[Any]:
+    """The trees of a model one by one as the core grew them, over the bins of these cuts."""
+    bins = _bins(trees, cuts)
+    for tree in range(trees.n_trees):
+        nodes = slice(trees.offset[tree], trees.offset[tree + 1])
+        arrays = {"bin": bins[nodes], **{name: getattr(trees, name)[nodes] for name in OF_NODES}}
+        arrays |= {"set_offset": trees.set_offset, "set_code": trees.set_code}
+        if trees.linear is not None:
+            arrays["linear"] = trees.linear.slice(nodes.start, nodes.stop).terms
+        yield arrays
 
 
 def tree_output(data: Dataset, tree: Mapping[str, Any], n_threads: int) -> Floats:

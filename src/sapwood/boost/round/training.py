@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sapwood import objective
 from sapwood.boost.categories.encoded_training import EncodedTraining
 from sapwood.boost.leaves import leaf, linear
+from sapwood.boost.leaves.monotone import clip_to_monotone
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.evaluation import EvalRows, apply
 from sapwood.data.dataset import Dataset
@@ -21,6 +22,7 @@ from sapwood.device import Trainer, Tree, host
 from sapwood.device.threads import threads
 
 Floats = NDArray[np.float64]
+SPLITS = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")  # arrays of a tree
 Models = tuple[Trainer, list[int]]  # the bodies and tails of several models one after the other, and their ends
 Step = tuple[list[Tree], Floats | None]  # the trees of a round; factors on the trees of all rounds so far, or 1
 
@@ -92,6 +94,40 @@ class Training:
         if models is not None:
             for output, tree in enumerate(trees):
                 self._node_statistics(tree, output)
+        return self._finished(trees, index, rate)
+
+    def replay_round(self, index: int, trees: Sequence[Tree]) -> list[Tree]:
+        """The trees of a round with the values of the training's rows at this place in the model; splits stay.
+
+        On the rows that they have grown on, all of them in every round, they get the same bits again.
+        """
+        (_, limits), plan, rate = self._limits, self.leaf_plan, self.leaf_plan.rate(index)
+        objective.gradients(plan.objective, self.trainer, self.params, index, *self.rows)
+        self.trainer.sample(self.params["random_state"], index, None)
+        limits = {**limits, "learning_rate": 1.0 if plan.refits else rate}
+        found: list[Tree] = []
+        for output, tree in enumerate(trees):
+            splits: Any = [dict(tree)[name] for name in SPLITS]
+            value, cover, count = self.trainer.replay(output, *splits, limits)
+            is_leaf = tree["left"] == 0
+            if plan.direction:
+                value[is_leaf] = clip_to_monotone(tree, value[is_leaf], plan.direction, cut=True)
+                self.trainer.relabel_leaves(output, None, value[is_leaf])
+            one: Tree = {**tree, "value": np.where(is_leaf, value, 0.0), "cover": cover, "count": count}
+            one.pop("linear", None)
+            found.append(one)
+        return self._finished(found, index, rate)
+
+    def add_scores(self, trees: Sequence[Tree]) -> None:
+        """Add the trees of a round to the scores of all rows."""
+        for output, tree in enumerate(trees):
+            self.trainer.add_scores(output)
+            for rows in self.eval_rows:
+                rows.add(tree, output)
+
+    def _finished(self, trees: list[Tree], index: int, rate: float) -> list[Tree]:
+        """Trees with their final values, and with linear terms where leaves are linear."""
+        plan = self.leaf_plan
         if plan.refits:
             judge = self.eval_rows[-1] if self.eval_rows else None
             trees = [

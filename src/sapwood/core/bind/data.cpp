@@ -6,6 +6,31 @@
 #include "cpu/rows/apply.h"
 
 namespace sapwood {
+
+TreeView tree_over(const Binned& b, const Ints& column, const Ints& bin, const Bytes& missing_left, const Ints& left,
+                   const Ints& set, const Longs& set_offset, const Ints& set_code) {
+  const size_t n = left.shape(0);
+  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n || set.shape(0) != n ||
+      set_offset.shape(0) < 1)
+    refuse("the arrays of a tree must have one length");
+  for (size_t u = 0; u < n; u++) {
+    const int32_t l = left.data()[u], c = column.data()[u], s = set.data()[u];
+    if (l == 0) continue;
+    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns) refuse("not a tree over these bins");
+    if (s >= 0) {
+      const int64_t *at = set_offset.data() + s, n_codes = (int64_t)set_code.shape(0);
+      if ((size_t)s + 1 >= set_offset.shape(0) || at[0] < 0 || at[0] > at[1] || at[1] > n_codes) refuse("no such set");
+      for (int64_t i = at[0]; i < at[1]; i++)
+        if (set_code.data()[i] < 0 || set_code.data()[i] >= b.n_bins[c]) refuse("a set holds codes of its column");
+      continue;
+    }
+    if (bin.data()[u] < 0 || bin.data()[u] >= b.n_bins[c]) refuse("not a tree over these bins");
+    if (bin.data()[u] == b.n_bins[c] - 1 && missing_left.data()[u]) refuse("a split sends nothing to the right");
+  }
+  return {column.data(), bin.data(), missing_left.data(), left.data(),
+          (int)n,        set.data(), set_offset.data(),   set_code.data()};
+}
+
 namespace {
 
 void check_dealt(const std::shared_ptr<const Reduce>& reduce, const std::vector<int64_t>& positions,
@@ -89,28 +114,9 @@ nb::tuple listed(const Binned& b, int n_threads) {
 
 nb::ndarray<nb::numpy, int32_t> py_apply(const Binned& b, Ints column, Ints bin, Bytes missing_left, Ints left,
                                          Ints set, Longs set_offset, Ints set_code, int n_threads) {
-  const size_t n = left.shape(0);
-  if (n < 1 || column.shape(0) != n || bin.shape(0) != n || missing_left.shape(0) != n || set.shape(0) != n ||
-      set_offset.shape(0) < 1)
-    refuse("the arrays of a tree must have one length");
-  for (size_t u = 0; u < n; u++) {
-    const int32_t l = left.data()[u], c = column.data()[u], s = set.data()[u];
-    if (l == 0) continue;
-    if (l <= (int64_t)u || (size_t)l + 1 >= n || c < 0 || c >= b.n_columns) refuse("not a tree over these bins");
-    if (s >= 0) {
-      const int64_t *at = set_offset.data() + s, n_codes = (int64_t)set_code.shape(0);
-      if ((size_t)s + 1 >= set_offset.shape(0) || at[0] < 0 || at[0] > at[1] || at[1] > n_codes) refuse("no such set");
-      for (int64_t i = at[0]; i < at[1]; i++)
-        if (set_code.data()[i] < 0 || set_code.data()[i] >= b.n_bins[c]) refuse("a set holds codes of its column");
-      continue;
-    }
-    if (bin.data()[u] < 0 || bin.data()[u] >= b.n_bins[c]) refuse("not a tree over these bins");
-    if (bin.data()[u] == b.n_bins[c] - 1 && missing_left.data()[u]) refuse("a split sends nothing to the right");
-  }
+  const TreeView tree = tree_over(b, column, bin, missing_left, left, set, set_offset, set_code);
   threads_of(n_threads);
   std::vector<int32_t> leaf(b.n_rows);
-  const TreeView tree{column.data(), bin.data(), missing_left.data(), left.data(),
-                      (int)n,        set.data(), set_offset.data(),   set_code.data()};
   without_gil([&] { apply(b, tree, leaf.data(), n_threads); });
   return array(std::move(leaf));
 }

@@ -76,6 +76,16 @@ nb::tuple py_fit_linear(PyTrainer& s, int output, Longs offset, Ints column, Dou
   return nb::make_tuple(array(std::move(part.offset)), array(std::move(part.column)), array(std::move(part.coef)));
 }
 
+nb::tuple py_replay(PyTrainer& s, int output, Ints column, Ints bin, Bytes missing_left, Ints left, Ints set,
+                    Longs set_offset, Ints set_code, nb::dict limits) {
+  const Binned& b = nb::cast<const Binned&>(s.binned);
+  const TreeView tree = tree_over(b, column, bin, missing_left, left, set, set_offset, set_code);
+  if (tree.n_leaves() > (int)MAX_LEAF_IDS) refuse("trees of at most 65,536 leaves can be replayed");
+  const Limits own = limits_of(limits);
+  ReplayedTree found = without_gil([&] { return s.trainer->replay(output_of(s, output), tree, own); });
+  return nb::make_tuple(array(std::move(found.value)), array(std::move(found.cover)), array(std::move(found.count)));
+}
+
 }  // namespace
 
 void bind_leaves(nb::class_<PyTrainer>& trainer) {
@@ -90,6 +100,8 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
             return loss_gradient_hessian(without_gil([&] { return s.trainer->leaf_loss_sums(output, step.data()); }));
           },
           "output"_a, "step"_a)
+      .def("replay", py_replay, "output"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a, "set_offset"_a,
+           "set_code"_a, "limits"_a)
       .def("refit", refit, "output"_a, "method"_a, "iterations"_a, "reg_lambda"_a, "reg_alpha"_a, "max_delta_step"_a)
       .def(
           "line_search",

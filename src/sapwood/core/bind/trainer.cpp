@@ -6,6 +6,30 @@
 #include "bind/shelves.h"
 
 namespace sapwood {
+
+Limits limits_of(nb::dict d) {
+  Limits l;
+  auto take = [&](const char* name, auto& into) {
+    if (!d.contains(name)) refuse(std::string("limits lack ") + name);
+    into = nb::cast<std::remove_reference_t<decltype(into)>>(d[name]);
+  };
+  take("max_depth", l.max_depth), take("max_leaves", l.max_leaves), take("min_child_weight", l.min_child_weight);
+  take("min_samples_leaf", l.min_samples_leaf), take("reg_lambda", l.reg_lambda), take("reg_alpha", l.reg_alpha);
+  take("min_split_gain", l.min_split_gain), take("max_delta_step", l.max_delta_step),
+      take("path_smooth", l.path_smooth), take("learning_rate", l.learning_rate);
+  take("colsample_bytree", l.colsample_bytree), take("colsample_bylevel", l.colsample_bylevel),
+      take("colsample_bynode", l.colsample_bynode);
+  take("max_cat_to_onehot", l.max_cat_to_onehot), take("max_cat_threshold", l.max_cat_threshold),
+      take("cat_smooth", l.cat_smooth), take("cat_l2", l.cat_l2), take("min_data_per_group", l.min_data_per_group);
+  if (d.size() != 18) refuse("limits hold an unknown name");
+  for (const double x : {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step,
+                         l.path_smooth, l.cat_smooth, l.cat_l2, l.min_data_per_group})
+    if (!(x >= 0.0 && x < INF)) refuse("limits must be finite and not negative");
+  if (l.max_depth < 0 || l.max_leaves < 0 || l.max_cat_to_onehot < 0 || l.max_cat_threshold < 1)
+    refuse("limits must not be negative");
+  return l;
+}
+
 namespace {
 
 void new_trainer(PyTrainer* self, nb::object binned, Doubles2 label, std::optional<Doubles> weight,
@@ -120,29 +144,6 @@ void set_split_preference(PyTrainer& self, bool cosine, std::vector<double> weig
     if (!so_far.empty()) so_far[c] = 1;
   }
   self.trainer->settings().preference = {cosine, std::move(weight), std::move(penalty), std::move(so_far), 0.0};
-}
-
-Limits limits_of(nb::dict d) {
-  Limits l;
-  auto take = [&](const char* name, auto& into) {
-    if (!d.contains(name)) refuse(std::string("limits lack ") + name);
-    into = nb::cast<std::remove_reference_t<decltype(into)>>(d[name]);
-  };
-  take("max_depth", l.max_depth), take("max_leaves", l.max_leaves), take("min_child_weight", l.min_child_weight);
-  take("min_samples_leaf", l.min_samples_leaf), take("reg_lambda", l.reg_lambda), take("reg_alpha", l.reg_alpha);
-  take("min_split_gain", l.min_split_gain), take("max_delta_step", l.max_delta_step),
-      take("path_smooth", l.path_smooth), take("learning_rate", l.learning_rate);
-  take("colsample_bytree", l.colsample_bytree), take("colsample_bylevel", l.colsample_bylevel),
-      take("colsample_bynode", l.colsample_bynode);
-  take("max_cat_to_onehot", l.max_cat_to_onehot), take("max_cat_threshold", l.max_cat_threshold),
-      take("cat_smooth", l.cat_smooth), take("cat_l2", l.cat_l2), take("min_data_per_group", l.min_data_per_group);
-  if (d.size() != 18) refuse("limits hold an unknown name");
-  for (const double x : {l.min_child_weight, l.min_samples_leaf, l.reg_lambda, l.reg_alpha, l.max_delta_step,
-                         l.path_smooth, l.cat_smooth, l.cat_l2, l.min_data_per_group})
-    if (!(x >= 0.0 && x < INF)) refuse("limits must be finite and not negative");
-  if (l.max_depth < 0 || l.max_leaves < 0 || l.max_cat_to_onehot < 0 || l.max_cat_threshold < 1)
-    refuse("limits must not be negative");
-  return l;
 }
 
 // One array for all parts of a type, with a row for each name: an array of its own would cost 1 us, and 5 us right after

@@ -19,6 +19,7 @@ inline int output_of(PyTrainer& self, int output) {
   return output;
 }
 
+Limits limits_of(nb::dict d);
 void bind_leaves(nb::class_<PyTrainer>& trainer);
 
 }  // namespace sapwood

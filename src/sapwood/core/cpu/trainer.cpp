@@ -281,6 +281,19 @@ LeafRows Trainer::leaf_rows(int output, bool all_rows, const double* score) {
   return r;
 }
 
+ReplayedTree Trainer::replay(int output, const TreeView& tree, const Limits& limits) {
+  LeafState& l = leaves_[output];
+  rows_.flush(output, l);
+  apply(binned_, tree, l.buffer(rows_.n, (size_t)tree.n_leaves()), rows_.n_threads);
+  const Pair* gradients = gradients_.all.leaf_pairs.as<Pair>() + (int64_t)output * rows_.n;
+  const ReplayRows rows{binned_, gradients, gradients_.all.wide[output], rows_.weights, l.ids, rows_.n_threads};
+  ReplayedTree found = sapwood::replay(rows, tree, limits, settings_.constraints);
+  l.value.clear(), l.linear = {};
+  for (int u = 0; u < tree.n_nodes; u++)
+    if (tree.left[u] == 0) l.value.push_back(found.value[u]);
+  return found;
+}
+
 LeafLossSums Trainer::leaf_loss_sums(int output, const double* step) {
   Memory space;
   return sapwood::leaf_loss_sums(leaf_rows(output, false), step, space);

@@ -8,6 +8,7 @@
 #include "cpu/grow/root_histograms.h"
 #include "cpu/leaf/leaf.h"
 #include "cpu/leaf/linear.h"
+#include "cpu/leaf/replay.h"
 #include "cpu/rows/quantise.h"
 #include "records/constraints.h"
 #include "records/limits.h"
@@ -67,6 +68,9 @@ class Trainer {
   std::vector<int32_t> leaf_ids(int output) const { return leaves_[output].list_ids(rows_.n); }
   void set_leaf_ids(int output, const int32_t* id, size_t n_leaves);  // (n) leaves of a tree grown elsewhere, values 0
   void relabel_leaves(int output, const std::vector<int32_t>& new_id, std::vector<double> value);
+  // The values that growth would give the leaves of a tree at the present gradients of all rows; it is then the output's
+  // tree, as if it had just grown.
+  ReplayedTree replay(int output, const TreeView& tree, const Limits& limits);
   LeafLossSums leaf_loss_sums(int output, const double* step);
   std::vector<double> refit(int output, const LeafRule& rule);
   double line_search(int output, const std::vector<double>& value);

@@ -23,6 +23,8 @@ struct TreeView {  // a tree whose splits are over codes
   const int32_t* set;
   const int64_t* set_offset;
   const int32_t* set_code;
+
+  int n_leaves() const { return (n_nodes + 1) / 2; }
 };
 inline TreeView view(const Tree& t) {
   return {t.column.data(),    t.bin.data(), t.missing_left.data(), t.left.data(),

@@ -7,6 +7,7 @@
 #include "cpu/grow/level_split.h"
 #include "cpu/grow/split_chooser.h"
 #include "cpu/rows/apply.h"
+#include "cpu/rows/leaf_steps.h"
 
 namespace sapwood {
 
@@ -121,7 +122,11 @@ class GrowthCore : public SplitChooser {
       t.cover[i] = (double)total.sums[i].h / hs;
       t.count[i] = (double)total.counts[i] * unit;
     }
-    const std::vector<double> step = steps(total.sums, t.count);
+    const std::vector<double> step =
+        node_steps(t.left.data(), total.sums, t.count, in_.gradients.leaf_scale, lim_, [&](size_t i) {
+          const int c = t.column[i];
+          return t.set[i] >= 0 && b_.n_bins[c] > lim_.max_cat_to_onehot && !in_.constraints.is_onehot(c);
+        });
     finder_.constraints().finalise_bounds(leaves);
     value.assign(leaves.size(), 0.0);
     for (size_t k = 0; k < leaves.size(); k++)
@@ -241,23 +246,6 @@ class GrowthCore : public SplitChooser {
       t.set_offset.push_back((int64_t)t.set_code.size());
     }
     return s.number;
-  }
-  // The step of every node before shrinkage. path_smooth draws it towards its parent's, the more, the fewer rows it has.
-  std::vector<double> steps(const std::vector<Sums>& sums, const std::vector<double>& count) const {
-    std::vector<double> step(nodes_.size()), lambda(nodes_.size(), lim_.reg_lambda);
-    const double smooth = lim_.path_smooth;
-    for (size_t i = 0; i < nodes_.size(); i++) {  // parents come first and leave their step with their children
-      const double own = leaf_value(sums[i], in_.gradients.leaf_scale, lambda[i], lim_.reg_alpha, lim_.max_delta_step),
-                   above = step[i];
-      step[i] = i == 0 || smooth == 0.0 ? own : (own * count[i] + above * smooth) / (count[i] + smooth);
-      const int32_t left = nodes_[i].left;
-      if (left == 0) continue;
-      step[left] = step[left + 1] = step[i];
-      const int c = nodes_[i].best.column;
-      if (nodes_[i].set >= 0 && b_.n_bins[c] > lim_.max_cat_to_onehot && !in_.constraints.is_onehot(c))
-        lambda[left] = lambda[left + 1] = lim_.reg_lambda + lim_.cat_l2;
-    }
-    return step;
   }
 
   const bool masks_ = leaves_by_masks(b_, in_.weights, lim_);  // leaf ids are found by masks
