@@ -108,7 +108,7 @@ class Training:
         found: list[Tree] = []
         for output, tree in enumerate(trees):
             splits: Any = [dict(tree)[name] for name in SPLITS]
-            value, cover, count = self.trainer.replay(output, *splits, limits)
+            value, cover, count = self.trainer.replay(output, *splits, limits=limits)
             is_leaf = tree["left"] == 0
             if plan.direction:
                 value[is_leaf] = clip_to_monotone(tree, value[is_leaf], plan.direction, cut=True)
