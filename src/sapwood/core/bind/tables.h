@@ -12,5 +12,8 @@ Chunk chunk_of(nb::handle table, bool by_rows = false);
 // At least one, all with the same columns and with rows; a holder of dealt rows may have one chunk of no rows.
 std::vector<Chunk> chunks_of(nb::sequence tables, bool dealt = false);
 RawTable table_of(const AnyArray& a);
+// The linear terms of n leaves or nodes; each begins with its intercept. bounds: empty in raw units.
+LinearView terms_of(const Longs& offset, const Ints& column, const Doubles& coef, const Doubles& bounds, size_t n,
+                    int n_columns);
 
 }  // namespace sapwood
