@@ -86,7 +86,7 @@ def train(
 
     def build(best_round: int | None = None) -> Booster:
         trees = store.trees(store.n_rounds if best_round is None else best_round - spec.rounds.start)
-        return _booster(session, trees, best_round, fingerprint(), history)
+        return make_booster(session, trees, best_round, fingerprint(), history)
 
     booster = build(run(spec, session.rounds(), evaluate, history, build, data.reduce))
     if data.n_total > 1:
@@ -94,7 +94,7 @@ def train(
     return booster
 
 
-def _booster(session: Session, trees: Trees, best_round: int | None, fingerprint: str, history: History) -> Booster:
+def make_booster(session: Session, trees: Trees, best_round: int | None, fingerprint: str, history: History) -> Booster:
     """The model of new trees, after those of the model that the training continues."""
     spec, data, encoded, model = session.spec, session.data, session.encoded, session.spec.init_model
     trees = trees if encoded is None else trees.with_shared_sets()

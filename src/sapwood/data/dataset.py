@@ -418,6 +418,12 @@ class Dataset:
         other._vectors()["weight"].flags.writeable = False
         return other
 
+    def without_values(self) -> "Dataset":
+        """The same rows in the same bins, for trees with constant leaves; everything else is shared."""
+        other = Dataset.__new__(Dataset)
+        vars(other).update(vars(self), values=None, linear_leaves=False)
+        return other
+
     def fingerprint(self) -> str:
         """Digest of what training sees.
 

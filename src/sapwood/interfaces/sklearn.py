@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from sapwood import objective
-from sapwood.boost import train
+from sapwood.boost import auto, train
 from sapwood.boost.round.callback import Callback
 from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
@@ -45,12 +45,18 @@ def _fields() -> Iterator[Parameter]:
 
 
 FIELDS = {row.name for row in _fields()}  # parameters of objectives; None is the objective's default
+ESTIMATOR_DEFAULTS = {"quality": "balanced"}  # where they are not those of `sapwood.train`
 PARAMETERS = {row.name: row for row in (*TABLE, *_fields()) if row.estimator}
 ALIASES = {alias: row.name for row in PARAMETERS.values() for alias in row.aliases}
 VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
 OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of objectives for two classes
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
 MAX_CLASSES = 65_535
+# An estimator with one of these trains once, as it says, unless quality is set too.
+PLAIN = (
+    "recipe", "n_estimators", "early_stopping_rounds", "boosting", "tree_method", "n_parallel_trees", "forced_splits",
+    "eval_metric", "prune_by_validation",
+)  # fmt: skip
 
 ATTRIBUTES = """\
     n_features_in_ : int
@@ -153,6 +159,9 @@ class _Estimator(BaseEstimator):
         settings = resolve({**self._given(), **columns}, fields=objective.field_aliases())
         holdouts = _holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
         bins = {name: settings[name] for name in (*BIN_PARAMS, "n_jobs", "categorical_features", "device")}
+        told = bool(holdouts or callbacks) or init_model is not None or init_score is not None
+        quality = self._automatic(settings, told)
+        bins["linear_leaves"] |= quality is not None and _values_fit(X)
         try:
             target = _target(type(self), y)
             label = self._learn_target(target, settings, known)
@@ -168,7 +177,11 @@ class _Estimator(BaseEstimator):
                     raise DataError(f"A validation target has the shape {held.shape}, but y has {target.shape}.")
                 valid.append(_EstimatorDataset(X_held, self._encode_target(held), *vectors, reference=data, **bins))
             watched = valid if len(valid) != 1 else valid[0]
-            booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)
+            if quality is None:
+                booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)
+            else:
+                own = {name: settings[name] for name in (*self._given(), "objective", "n_classes") if name in settings}
+                booster = auto.fit(own, data, quality, settings["time_limit"])
             self.booster_ = self._finish(booster)
         except BaseException:
             self._forget()
@@ -195,6 +208,13 @@ class _Estimator(BaseEstimator):
         if self.booster_.best_round is None:
             raise AttributeError("best_iteration_ exists after early stopping only; set early_stopping_rounds.")
         return self.booster_.best_round
+
+    @property
+    def chosen_(self) -> Any:
+        """What an automatic fit has tried and decided, in words and figures; absent after a plain fit."""
+        if self.booster_.chosen is None:
+            raise AttributeError("chosen_ exists after an automatic fit only, one with a quality.")
+        return self.booster_.chosen
 
     @property
     def evals_result_(self) -> Mapping[str, Any]:
@@ -224,6 +244,19 @@ class _Estimator(BaseEstimator):
         """The parameters that the user has set; a recipe may set the others."""
         own = {name: value for name, value in vars(self).items() if name in PARAMETERS}
         return {name: value for name, value in own.items() if value is not None or name not in FIELDS}
+
+    def _automatic(self, settings: Mapping[str, Any], told: bool) -> str | None:
+        """The quality of an automatic fit; None where parameters or arguments (`told`) say how to train."""
+        given, quality = self._given(), str(settings["quality"] or self.quality)
+        if "quality" not in given:
+            custom = not isinstance(settings["objective"], str)
+            return None if told or custom or any(name in given for name in PLAIN) else quality
+        if settings["quality"] is not None and told:
+            raise ParameterError(
+                f"quality={settings['quality']!r} holds out rows of its own. Leave it out, or leave out validation "
+                "rows, callbacks, init_model and init_score."
+            )
+        return None if settings["quality"] is None else quality
 
     def _forget(self) -> None:
         """Delete what a fit has set, so that a fit that fails leaves an estimator that is not fitted."""
@@ -259,8 +292,9 @@ def _documented(estimator: type[_E]) -> type[_E]:
     """Set the table's defaults as attributes of an estimator, and write the table into its docstring."""
     lines = []
     for row in PARAMETERS.values():
-        setattr(estimator, row.name, row.default)
-        lines.append(f"    {row.name} : {row.type}, default={row.default!r}")
+        default = ESTIMATOR_DEFAULTS.get(row.name, row.default)
+        setattr(estimator, row.name, default)
+        lines.append(f"    {row.name} : {row.type}, default={default!r}")
         lines.append(textwrap.fill(row.doc, 112, initial_indent=" " * 8, subsequent_indent=" " * 8))
     for place, text in (("{parameters}", "\n".join(lines)), ("{attributes}", ATTRIBUTES)):
         estimator.__doc__ = (estimator.__doc__ or "").replace(f"    {place}", text)
@@ -466,6 +500,12 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
 
     def _finish(self, booster: Booster) -> Booster:
         return booster if self.outputs_2d_ or self.n_classes_ == 1 else replace(booster, classes=self.classes_)
+
+
+def _values_fit(X: Any) -> bool:
+    """Whether the values of a table can be kept beside its bins: it is not sparse, and not large."""
+    shape = getattr(X, "shape", (0, 0))
+    return not hasattr(X, "tocsc") and len(shape) == 2 and shape[0] * shape[1] < auto.LARGE
 
 
 def _check_parameters(estimator: type, params: Mapping[str, Any]) -> None:

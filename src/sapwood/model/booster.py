@@ -79,6 +79,8 @@ class Booster:
         Digest of the training data.
     history : mapping
         Metrics by round, for information: not part of the model file.
+    chosen : Chosen or None
+        What an automatic fit has tried and decided, for information: not part of the model file.
     device : Device
         Where predictions and explanations are computed. Not part of the model file.
     transform : callable or None
@@ -102,6 +104,7 @@ class Booster:
     best_round: int | None = None
     data_fingerprint: str = ""
     history: Mapping[str, Any] = field(default_factory=dict)
+    chosen: Any = None
     device: Device = field(default_factory=get)
     transform: Link | None = None
 

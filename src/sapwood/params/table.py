@@ -337,6 +337,13 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("validation_fraction", Number(0, 1, low_open=True, high_open=True), 0.1,
         "Fraction of the rows held out for early stopping where no validation set is given.",
         ("eval_fraction", "validation_ratio")),
+    Parameter("quality", Choice(("fast", "balanced", "best"), or_none=True), None,
+        "An automatic fit: candidates are trained, compared on held-out rows, blended, and trained again on all rows. "
+        "'fast', 'balanced' and 'best' say how much time that may take (docs/defaults.md). Parameters that you set go "
+        "before those of the candidates. None trains once, with the parameters as they are. The estimators have "
+        "'balanced', unless you set parameters that say how long or on what to train.", model=False),
+    Parameter("time_limit", Number(0, low_open=True, or_one_of=(None,)), None,
+        "Seconds that an automatic fit may take. The model then depends on the speed of the machine.", model=False),
     Parameter("eval_metric", types.metrics, None,
         "Metrics of the validation rows; early stopping uses the first. None is the objective's own metric, 'none' "
         "means no metric. A callable takes (y, prediction, weight) and returns a float; lower is better, unless given "

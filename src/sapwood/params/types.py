@@ -63,13 +63,13 @@ class Number:
     high: float = inf
     low_open: bool = False
     high_open: bool = False
-    or_one_of: tuple[str, ...] = ()
+    or_one_of: tuple[str | None, ...] = ()
 
     def __str__(self) -> str:
         return either("float", self.or_one_of)
 
     def check(self, given: str, value: Any) -> Any:
-        if isinstance(value, str) and value in self.or_one_of:
+        if (value is None or isinstance(value, str)) and value in self.or_one_of:
             return value
         choose = f"choose a number {'above' if self.low_open else 'of at least'} {self.low:g}"
         if self.high < inf:

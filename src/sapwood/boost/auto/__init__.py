@@ -1,0 +1,9 @@
+"""An automatic fit: several candidates side by side, the best of them blended and trained again on all rows.
+
+In: what the user set, and a `Dataset`. Out: one `Booster`, which knows what was tried.
+"""
+
+from sapwood.boost.auto.candidates import LARGE
+from sapwood.boost.auto.fit import fit
+
+__all__ = ["LARGE", "fit"]

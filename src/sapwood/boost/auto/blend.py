@@ -1,0 +1,55 @@
+"""A blend of models as one model.
+
+In: models of the same data and objective. Out: how much each counts, and one model whose scores are their mean.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+
+from sapwood.boost.auto.contender import Contender
+from sapwood.model.booster import Booster
+from sapwood.model.combinations import Combinations, Keys, Source
+from sapwood.model.trees import Trees
+
+DRAWS = 8  # a power of two, so that parts of a whole are exact
+
+
+def draw(contenders: Sequence[Contender]) -> list[int]:
+    """How often each is drawn: every draw is the one that lowers the held-out loss of the mean most.
+
+    Caruana, Niculescu-Mizil, Crew and Ksikes (2004), with replacement. Scores are raw: the mean of log-odds.
+    """
+    counts, total = [0] * len(contenders), np.zeros_like(contenders[0].scores)
+    for n in range(1, DRAWS + 1):
+        best, found = inf, 0
+        for at, one in enumerate(contenders):
+            loss = one.loss_of((total + one.scores) / n)
+            if loss < best:
+                best, found = loss, at
+        counts[found] += 1
+        total = total + contenders[found].scores
+    return counts
+
+
+def merge(boosters: Sequence[Booster], parts: Sequence[float]) -> Booster:
+    """One model whose raw scores are the sum of those of several, each times its part; the parts sum to 1."""
+    if len(boosters) == 1:
+        return boosters[0]
+    whole = max(boosters, key=lambda one: len(one.crosses))  # crosses are the same where there are any
+    trees: list[Trees] = []
+    made: list[tuple[list[Source], Keys]] = []
+    for booster, part in zip(boosters, parts, strict=True):
+        shift = whole.n_numbered + len(made) - booster.n_numbered
+        column = np.where(
+            booster.trees.column >= booster.n_numbered, booster.trees.column + shift, booster.trees.column
+        )
+        linear = booster.trees.linear
+        if linear is not None and whole.trees.linear is not None:
+            linear = replace(linear, linear_bounds=whole.trees.linear.linear_bounds)
+        own = replace(booster.trees, column=column.astype(np.int32), linear=linear)
+        trees.append(own.times(np.full(own.n_trees, part)))
+        made += zip(booster.combinations.sources(), booster.combinations.keys(), strict=True)
+    return replace(whole, trees=Trees.concat(trees), combinations=Combinations.of(made), best_round=None)

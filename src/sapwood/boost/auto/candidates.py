@@ -1,0 +1,140 @@
+"""The candidates of an automatic fit: parameters that suit the data, before anything is trained.
+
+In: facts about the training rows. Out: sets of parameters, each with a name for people.
+
+Every number here was chosen on one half of the benchmark's tables and confirmed on the other; docs/defaults.md has the
+figures.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sapwood.data.dataset import Dataset
+
+MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
+MIN_CROSS_ROWS = 2000  # and from which crosses are tried
+RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
+MANY_CLASSES = 10  # from here on a tree for each class costs too much
+LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
+HELD = 0.2  # the fraction of the rows that is held out,
+MAX_HELD = 50_000  # and the most rows
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the choice of candidates depends on."""
+
+    n_rows: int  # rows that are trained on, without those held out
+    n_cells: int
+    n_outputs: int
+    n_numbers: int  # columns of numbers
+    many_values: bool  # some column has so many categories that statistics encode it
+    values: bool  # the values of the table are kept
+
+    @classmethod
+    def of(cls, data: Dataset, n_rows: int, n_outputs: int) -> "Facts":
+        """The facts of a dataset of which `n_rows` are trained on."""
+        sizes = [dictionary.n_bins for dictionary in data.categories.values()]
+        many = any(n > 255 or (n > 32 and n_rows < 100 * n) for n in sizes)
+        n_numbers = data.n_columns - len(data.categories)
+        return cls(n_rows, n_rows * data.n_columns, n_outputs, n_numbers, many, data.values is not None)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Parameters that are tried."""
+
+    name: str
+    params: Mapping[str, Any]
+    optional: tuple[str, ...] = ()  # parameters that it can do without, the first to go first
+
+    def plainer(self) -> "Candidate":
+        """The same without the first of what it can do without."""
+        gone, *rest = self.optional
+        params = {name: value for name, value in self.params.items() if name != gone}
+        if gone == "linear_leaves":
+            params.pop("linear_units", None)
+        return replace(self, name=self.name.replace(", linear leaves", ""), params=params, optional=tuple(rest))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is tried, and how the model is made of it."""
+
+    candidates: tuple[Candidate, ...]
+    crosses: bool
+    refit: bool
+
+
+def plan(facts: Facts, quality: str) -> Plan:
+    """What a quality means for data of this kind."""
+    linear = facts.values and facts.n_rows >= MIN_LINEAR_ROWS and not facts.many_values
+    if facts.n_cells >= LARGE * (1 if quality != "best" else 10):
+        return Plan((large(facts),), crosses=False, refit=False)
+    crosses = facts.values and facts.n_rows >= MIN_CROSS_ROWS and facts.n_numbers > 0
+    if quality == "fast":
+        return Plan((symmetric(facts, linear),), crosses=False, refit=True)
+    both = [symmetric(facts, linear), leaf_wise(facts, linear and facts.n_outputs == 1)]
+    if facts.n_outputs >= MANY_CLASSES:
+        both = both[:1]
+    if quality == "best":
+        deep = symmetric(facts, linear)
+        both.append(replace(deep, name=f"deep {deep.name}", params={**deep.params, "max_depth": 8}))
+    return Plan(tuple(both), crosses, refit=True)
+
+
+def fraction(n_rows: int) -> float:
+    """The fraction of the rows that is held out."""
+    return min(HELD, MAX_HELD / n_rows)
+
+
+def rate(n_rows: int, small: float, large: float) -> float:
+    """A learning rate that rises linearly with the rows, from `small` to `large`."""
+    at = (n_rows - RATE_ROWS[0]) / (RATE_ROWS[1] - RATE_ROWS[0])
+    return round(small + (large - small) * min(1.0, max(0.0, at)), 6)
+
+
+def leaf_wise(facts: Facts, linear: bool) -> Candidate:
+    """Trees that grow at the best leaf, from samples of rows and columns."""
+    params = {
+        "grow_policy": "leafwise",
+        "learning_rate": rate(facts.n_rows, 0.03, 0.05),
+        "n_estimators": 4000,
+        "early_stopping_rounds": 100,
+        "subsample": 0.8,
+        "colsample_bynode": 0.6,
+    }
+    if facts.n_outputs > 1:
+        params |= {"min_child_weight": 1e-3}
+    return _candidate("leaf-wise trees", params, linear, ("subsample", "colsample_bynode"))
+
+
+def symmetric(facts: Facts, linear: bool) -> Candidate:
+    """Trees with one split a level, from all rows and columns."""
+    params: dict[str, Any] = {
+        "grow_policy": "symmetric",
+        "max_depth": 6,
+        "learning_rate": rate(facts.n_rows, 0.07, 0.1),
+        "n_estimators": 4000,
+        "early_stopping_rounds": 50,
+    }
+    if facts.n_outputs > 1:
+        weight = min(1.0, max(0.0, (2000 - facts.n_rows) / 1500))
+        params |= {"multi_strategy": "multi_output_tree", "min_child_weight": weight, "n_estimators": 2000}
+    return _candidate("symmetric trees", params, linear, ("multi_strategy",))
+
+
+def large(facts: Facts) -> Candidate:
+    """What is trained on data so large that it is trained once."""
+    params = {"grow_policy": "leafwise", "learning_rate": 0.1, "n_estimators": 300, "early_stopping_rounds": 30}
+    params |= {"max_leaves": 63, "colsample_bynode": 0.6}
+    return _candidate("leaf-wise trees", params, False, ("colsample_bynode",))
+
+
+def _candidate(name: str, params: dict[str, Any], linear: bool, optional: tuple[str, ...]) -> Candidate:
+    """A candidate, with linear leaves or without."""
+    if not linear:
+        return Candidate(name, params, optional)
+    params = params | {"linear_leaves": True, "linear_units": "standard"}
+    return Candidate(f"{name}, linear leaves", params, ("linear_leaves", *optional))

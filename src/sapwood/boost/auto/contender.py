@@ -1,0 +1,88 @@
+"""A candidate in training: its rounds so far, and its loss on the held-out rows after each.
+
+In: parameters, data, and which rows are held out. Out: the best round, its trees, and its scores of the held-out rows.
+"""
+
+import time
+from collections.abc import Mapping
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.boost import class_weight
+from sapwood.boost.auto.candidates import Candidate
+from sapwood.boost.round.tree_store import TreeStore
+from sapwood.boost.session import Session
+from sapwood.boost.spec import make_spec
+from sapwood.boost.train import make_booster
+from sapwood.data.dataset import Dataset
+from sapwood.model.booster import Booster
+from sapwood.model.trees import Trees
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class Contender:
+    """One training that can be continued, compared, and stopped.
+
+    candidate: Candidate; what is tried.
+    given: mapping; the user's parameters, which go before the candidate's.
+    data: Dataset; all rows, in the columns of this candidate.
+    held: (n_rows) bool; rows of weight 0 in training.
+    """
+
+    def __init__(self, candidate: Candidate, given: Mapping[str, Any], data: Dataset, held: Mask) -> None:
+        self.candidate, self.data = candidate, data
+        spec = make_spec({**candidate.params, **given}, data, None, watched=False)
+        self.session = Session(spec, class_weight.with_class_weight(data, spec.factor), held, held)
+        self.spec, self.metric = spec, spec.metrics[0]
+        self.rows = self.session.eval_rows["holdout"]
+        self.best_round, self.seconds, self.stopped = 0, 0.0, False
+        self.losses: list[float] = []  # after each round
+        self.loss = self.loss_of(self.rows.scores())  # of the best round
+        self.scores = self.rows.scores()  # of the best round, (n_outputs, n_held)
+        self._store, self._rounds = TreeStore(spec.n_outputs), self.session.rounds()
+
+    def advance(self, n_rounds: int | None = None, deadline: float = inf) -> None:
+        """Train until so many rounds are done, or until the loss has not fallen for `early_stopping_rounds`."""
+        start, most = time.monotonic(), self.spec.params["n_estimators"]
+        end = most if n_rounds is None else min(n_rounds, most)
+        patience = self.spec.params["early_stopping_rounds"]
+        while len(self.losses) < end and not self.stopped:
+            self._store.add(next(self._rounds))
+            self.losses.append(self.loss_of(scores := self.rows.scores()))
+            if self.losses[-1] < self.loss:
+                self.loss, self.best_round, self.scores = self.losses[-1], len(self.losses), scores
+            self.stopped = len(self.losses) - self.best_round >= patience or time.monotonic() >= deadline
+        self.stopped |= len(self.losses) >= most
+        self.seconds += time.monotonic() - start
+
+    @property
+    def value(self) -> float:
+        """The metric after the best round."""
+        return -self.loss if self.metric.higher_is_better else self.loss
+
+    def loss_after(self, n_rounds: int) -> float:
+        """The lowest loss of the first so many rounds."""
+        return min(self.losses[:n_rounds], default=inf)
+
+    def seconds_on_all_rows(self, fraction: float) -> float:
+        """How long the same training takes on all rows, if every round takes as long a row."""
+        return self.seconds * self.best_round / max(1, len(self.losses)) / (1 - fraction) ** 2
+
+    def loss_of(self, scores: Floats) -> float:
+        """The loss of raw scores of the held-out rows, (n_outputs, n_held); lower is better for every metric."""
+        prediction = self.spec.objective.predict(np.ascontiguousarray(scores.T), self.spec.n_threads)
+        value = self.metric(self.rows.label, prediction, self.rows.weight, self.rows.reduce)
+        return -value if self.metric.higher_is_better else value
+
+    def trees(self) -> Trees:
+        """The trees of the best rounds."""
+        return self._store.trees(self.best_round)
+
+    def booster(self, fingerprint: str) -> Booster:
+        """The model of the best rounds, which was not trained on the held-out rows."""
+        return make_booster(self.session, self.trees(), None, fingerprint, {})

@@ -1,0 +1,125 @@
+"""The order of an automatic fit: hold rows out, train candidates, blend the best, train them again on all rows.
+
+In: what the user set, and a `Dataset`. Out: one `Booster`, which knows what was tried.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+from sapwood.boost import splits
+from sapwood.boost.auto import blend, candidates, crosses, refit
+from sapwood.boost.auto.candidates import Candidate, Facts
+from sapwood.boost.auto.contender import Contender, Mask
+from sapwood.boost.auto.report import Chosen, Tried
+from sapwood.boost.spec import make_spec
+from sapwood.data.dataset import Dataset
+from sapwood.errors import ParameterError
+from sapwood.model.booster import Booster
+
+CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
+RACE_ROUNDS = 100  # after so many a candidate with crosses that is behind is stopped
+
+
+class _Fit:
+    """One automatic fit."""
+
+    def __init__(self, given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None) -> None:
+        self.start = time.monotonic()
+        self.limit = inf if limit is None else limit
+        self.given = {name: value for name, value in given.items() if name not in ("quality", "time_limit", "verbose")}
+        self.data, self.verbose = data, bool(given.get("verbose"))
+        watched = {"early_stopping_rounds": 1, "validation_fraction": candidates.fraction(data.n_rows)}
+        self.spec = spec = make_spec({**watched, **self.given}, data.without_values(), None, watched=False)
+        self.fraction: float = spec.params["validation_fraction"]
+        self.held: Mask = splits.holdout_of(spec.params, data, spec.classes)
+        self.facts = Facts.of(data, int((~self.held).sum()), spec.n_outputs)
+        self.plan = candidates.plan(self.facts, quality)
+        self.tried: list[Contender] = []
+
+    def candidates(self) -> None:
+        """Train the candidates of the plan, then those with crosses where they are worth it."""
+        for at, one in enumerate(self.plan.candidates, 1):
+            self.enter(one, self.data).advance(deadline=self.deadline(at / (len(self.plan.candidates) + 1)))
+            self.say(self.tried[-1])
+        if self.plan.crosses:
+            self.crosses()
+
+    def crosses(self) -> None:
+        """Train the candidates again with crosses: the best one first, the next only if they helped it."""
+        ranked = sorted(self.tried, key=lambda one: one.loss)
+        found = crosses.propose(ranked[0].trees(), self.data)
+        if not found:
+            return
+        try:
+            crossed = self.data.with_crosses(found)
+            for plain in ranked:
+                if time.monotonic() >= self.deadline(1):
+                    return
+                one = self.enter(replace(plain.candidate, name=f"{plain.candidate.name}, crosses"), crossed)
+                one.advance(RACE_ROUNDS, self.deadline(1))
+                if one.loss < plain.loss_after(RACE_ROUNDS):
+                    one.advance(deadline=self.deadline(1))
+                self.say(one)
+                if one.loss >= plain.loss:
+                    return
+        except ParameterError:
+            return  # the user's constraints do not go with crosses
+
+    def enter(self, candidate: Candidate, data: Dataset) -> Contender:
+        """Make a contender of a candidate, without what the user's parameters do not go with."""
+        for _ in candidate.optional:
+            try:
+                self.tried.append(self._contender(candidate, data))
+                return self.tried[-1]
+            except ParameterError:
+                candidate = candidate.plainer()
+        self.tried.append(self._contender(candidate, data))
+        return self.tried[-1]
+
+    def _contender(self, candidate: Candidate, data: Dataset) -> Contender:
+        linear = {**candidate.params, **self.given}.get("linear_leaves", False)
+        return Contender(candidate, self.given, data if linear else data.without_values(), self.held)
+
+    def deadline(self, part: float) -> float:
+        """When a part of the time for candidates is over."""
+        return self.start + part * CANDIDATE_TIME * self.limit
+
+    def say(self, one: Contender) -> None:
+        """Print how a candidate has done, where `verbose` asks for it."""
+        if self.verbose:
+            loss = f"{one.metric.name} {one.value:.6g}"
+            print(f"{one.candidate.name}: {loss} after {one.best_round} rounds, {one.seconds:.1f} s", flush=True)
+
+    def model(self) -> tuple[Booster, list[int], bool]:
+        """The blend, how often each candidate was drawn for it, and whether it was trained on all rows."""
+        counts, fingerprint = blend.draw(self.tried), self.data.fingerprint()
+        chosen = [(one, n) for one, n in zip(self.tried, counts, strict=True) if n]
+        parts = [n / blend.DRAWS for _, n in chosen]
+        left = self.start + self.limit - time.monotonic()
+        if not self.plan.refit or sum(one.seconds_on_all_rows(self.fraction) for one, _ in chosen) > left:
+            return blend.merge([one.booster(fingerprint) for one, _ in chosen], parts), counts, False
+        models = [refit.on_all_rows(one, self.fraction, fingerprint) for one, _ in chosen]
+        return blend.merge(models, parts), counts, True
+
+
+def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None = None) -> Booster:
+    """Train the candidates that suit the data, and make one model of the best.
+
+    given: mapping; the user's parameters, which go before those of every candidate.
+    data: Dataset; with the values of its table where leaves may be linear.
+    quality: str; 'fast', 'balanced' or 'best'.
+    limit: float, optional; seconds that the fit may take.
+    """
+    one = _Fit(given, data, quality, limit)
+    one.candidates()
+    booster, counts, refitted = one.model()
+    tried = tuple(
+        Tried(each.candidate.name, each.best_round, each.value, each.seconds, n / blend.DRAWS)
+        for each, n in zip(one.tried, counts, strict=True)
+    )
+    seconds, metric = time.monotonic() - one.start, one.tried[0].metric.name
+    chosen = Chosen(quality, metric, data.n_rows, int(one.held.sum()), refitted, tried, seconds)
+    return replace(booster, chosen=chosen)

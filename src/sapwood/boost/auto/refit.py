@@ -1,0 +1,42 @@
+"""The second training of a candidate: on all rows, for as many more rounds as there are more rows.
+
+In: a contender whose best round is known. Out: a model of all rows.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import chain
+
+from sapwood.boost.auto.contender import Contender
+from sapwood.boost.class_weight import with_class_weight
+from sapwood.boost.loops import plain
+from sapwood.boost.loops.replay import replay
+from sapwood.boost.round.training import Step
+from sapwood.boost.round.tree_store import TreeStore
+from sapwood.boost.session import Session
+from sapwood.boost.train import make_booster
+from sapwood.model.booster import Booster
+
+
+def on_all_rows(contender: Contender, fraction: float, fingerprint: str) -> Booster:
+    """Train a contender's model on all rows; `fraction` of them was held out.
+
+    Where trees split the table's own columns, the splits stay and leaves get new values; only the additional rounds are
+    grown. Trees that split statistics of categories are grown anew, since the statistics of more rows are others.
+    """
+    spec, n_rounds = contender.spec, contender.best_round
+    session = Session(spec, with_class_weight(contender.data, spec.factor))
+    end = math.ceil(n_rounds / (1 - fraction))
+    steps: Iterator[Step] = _grown(session, range(end))
+    if contender.session.encoded is None:
+        training = session.training()
+        steps = chain(replay(training, contender.trees()), plain.boost(training, range(n_rounds, end)))
+    store = TreeStore(spec.n_outputs)
+    for step in steps:
+        store.add(step)
+    return make_booster(session, store.trees(end), None, fingerprint, {})
+
+
+def _grown(session: Session, rounds: range) -> Iterator[Step]:
+    """The rounds of a training from the first on."""
+    return plain.boost(session.training(), rounds)

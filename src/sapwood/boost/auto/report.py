@@ -1,0 +1,48 @@
+"""What an automatic fit has tried and decided, for people.
+
+In: facts of the fit. Out: a few plain sentences, and the same figures as values.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate that was trained."""
+
+    name: str
+    rounds: int  # up to the best one
+    loss: float  # of the held-out rows, after the best round
+    seconds: float
+    part: float  # of the blend; 0: not in the model
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What an automatic fit has tried and decided; `str` says it in words."""
+
+    quality: str
+    metric: str
+    n_rows: int
+    n_held: int
+    refitted: bool
+    tried: tuple[Tried, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        lines = [
+            f"quality={self.quality!r}: {self.n_held:,} of {self.n_rows:,} rows were held out to compare candidates."
+        ]
+        for one in self.tried:
+            use = f"{one.part:.0%} of the model" if one.part else "not used"
+            lines.append(
+                f"  {one.name}: {self.metric} {one.loss:.6g} after {one.rounds} rounds, {one.seconds:.2f} s; {use}."
+            )
+        if self.refitted:
+            lines.append(
+                "What was chosen was then trained on all rows, for as many more rounds as there are more rows."
+            )
+        lines.append(f"All took {self.seconds:.2f} s.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
