@@ -28,6 +28,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/model/convert": 1940,
     "src/sapwood/model/explain": 1230,
     "src/sapwood/boost": 1405,
+    "src/sapwood/boost/auto": 480,
     "src/sapwood/boost/loops": 350,
     "src/sapwood/boost/round": 790,
     "src/sapwood/boost/leaves": 480,

@@ -45,8 +45,8 @@ def _fields() -> Iterator[Parameter]:
 
 
 FIELDS = {row.name for row in _fields()}  # parameters of objectives; None is the objective's default
-ESTIMATOR_DEFAULTS = {"quality": "balanced"}  # where they are not those of `sapwood.train`
 PARAMETERS = {row.name: row for row in (*TABLE, *_fields()) if row.estimator}
+PARAMETERS["quality"] = replace(PARAMETERS["quality"], default="balanced")  # `sapwood.train` has None
 ALIASES = {alias: row.name for row in PARAMETERS.values() for alias in row.aliases}
 VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
 OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of objectives for two classes
@@ -177,11 +177,13 @@ class _Estimator(BaseEstimator):
                     raise DataError(f"A validation target has the shape {held.shape}, but y has {target.shape}.")
                 valid.append(_EstimatorDataset(X_held, self._encode_target(held), *vectors, reference=data, **bins))
             watched = valid if len(valid) != 1 else valid[0]
-            if quality is None:
+            if quality is None or data.n_rows < auto.MIN_ROWS:
+                data = data if settings["linear_leaves"] else data.without_values()
                 booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)
             else:
-                own = {name: settings[name] for name in (*self._given(), "objective", "n_classes") if name in settings}
-                booster = auto.fit(own, data, quality, settings["time_limit"])
+                own = [name for name, value in self._given().items() if value is not PARAMETERS[name].default]
+                given = {name: settings[name] for name in (*own, "objective", "n_classes") if name in settings}
+                booster = auto.fit(given, data, quality, settings["time_limit"])
             self.booster_ = self._finish(booster)
         except BaseException:
             self._forget()
@@ -247,16 +249,16 @@ class _Estimator(BaseEstimator):
 
     def _automatic(self, settings: Mapping[str, Any], told: bool) -> str | None:
         """The quality of an automatic fit; None where parameters or arguments (`told`) say how to train."""
-        given, quality = self._given(), str(settings["quality"] or self.quality)
-        if "quality" not in given:
-            custom = not isinstance(settings["objective"], str)
-            return None if told or custom or any(name in given for name in PLAIN) else quality
-        if settings["quality"] is not None and told:
+        quality: str | None = settings["quality"] if "quality" in vars(self) else self.quality
+        if quality == type(self).quality:  # nobody has asked for it
+            plain = told or not isinstance(settings["objective"], str)
+            return None if plain or any(getattr(self, name) != getattr(type(self), name) for name in PLAIN) else quality
+        if quality is not None and told:
             raise ParameterError(
-                f"quality={settings['quality']!r} holds out rows of its own. Leave it out, or leave out validation "
-                "rows, callbacks, init_model and init_score."
+                f"quality={quality!r} holds out rows of its own. Leave it out, or leave out validation rows, "
+                "callbacks, init_model and init_score."
             )
-        return None if settings["quality"] is None else quality
+        return quality
 
     def _forget(self) -> None:
         """Delete what a fit has set, so that a fit that fails leaves an estimator that is not fitted."""
@@ -292,9 +294,8 @@ def _documented(estimator: type[_E]) -> type[_E]:
     """Set the table's defaults as attributes of an estimator, and write the table into its docstring."""
     lines = []
     for row in PARAMETERS.values():
-        default = ESTIMATOR_DEFAULTS.get(row.name, row.default)
-        setattr(estimator, row.name, default)
-        lines.append(f"    {row.name} : {row.type}, default={default!r}")
+        setattr(estimator, row.name, row.default)
+        lines.append(f"    {row.name} : {row.type}, default={row.default!r}")
         lines.append(textwrap.fill(row.doc, 112, initial_indent=" " * 8, subsequent_indent=" " * 8))
     for place, text in (("{parameters}", "\n".join(lines)), ("{attributes}", ATTRIBUTES)):
         estimator.__doc__ = (estimator.__doc__ or "").replace(f"    {place}", text)

@@ -12,6 +12,7 @@ from typing import Any
 
 from sapwood.data.dataset import Dataset
 
+MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
 MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
 MIN_CROSS_ROWS = 2000  # and from which crosses are tried
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
