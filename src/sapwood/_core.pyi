@@ -13,8 +13,9 @@ type Ints = NDArray[np.int32]
 type Longs = NDArray[np.int64]
 type Bytes = NDArray[np.uint8]
 
-# Of linear leaves, by leaf or node: offsets (n + 1), columns (-1: the constant, which comes first), coefficients.
-type Terms = tuple[Longs, Ints, Floats]
+# Of linear leaves, by leaf or node: offsets (n + 1), columns (-1: the constant, which comes first), coefficients, and
+# of every column its lowest and highest value in a line and that of missing ones (empty in raw units).
+type Terms = tuple[Longs, Ints, Floats, Floats]
 
 # A 2-D array (any strides) or a list of 1-D columns; float32/64, any integer, bool; native byte order. Never copied.
 # Or sparse: a sapwood.data.sparse.Sparse, or SparseColumn columns among the others.
@@ -199,7 +200,11 @@ class Trainer:
     def relabel_leaves(self, output: int, new_id: Ints | None, value: Floats) -> None:
         """Set new leaf values; with `new_id` (by old leaf id) leaves are merged first."""
     def set_table(self, table: NDArray[Any]) -> None:
-        """The values behind the bins, (n_rows, n_columns) float32 or float64, row by row: linear leaves need them."""
+        """The values that lines read, (n_rows, n_columns) float32 or float64, row by row: linear leaves need them."""
+    def standardise(self, bounds: Floats | None) -> Floats:
+        """Give linear leaves standard units: bounds (3 * n_columns) found, or those of a model to continue."""
+    def set_linear(self, output: int, offset: Longs, column: Ints, coef: Floats, bounds: Floats) -> None:
+        """Set terms of its leaves that another trainer has found; `add_scores` adds by them."""
     def fit_linear(
         self,
         output: int,
@@ -210,7 +215,7 @@ class Trainer:
         reg_lambda: float,
         linear_lambda: float,
         linear_smooth: float,
-    ) -> Terms:
+    ) -> tuple[Longs, Ints, Floats]:
         """Terms for each of its leaves, shrunk (NUMERICS, Linear leaves); `add_scores` adds by them."""
     def add_scores(self, output: int) -> None: ...  # add the leaf values of the tree just grown
 
@@ -232,8 +237,18 @@ def apply(
 ) -> Ints:
     """The leaf (node id) of every row of a binned table in one tree."""
 
+def branches(left: Ints, column: Ints, set: Ints) -> tuple[Longs, Ints]:
+    """The columns of the splits by thresholds above each leaf of a tree, rising: offsets (n_leaves + 1), columns."""
+
 def linear_values(
-    table: NDArray[Any], node: Ints, value: Floats, offset: Longs, column: Ints, coef: Floats, n_threads: int
+    table: NDArray[Any],
+    node: Ints,
+    value: Floats,
+    offset: Longs,
+    column: Ints,
+    coef: Floats,
+    bounds: Floats,  # (3 * n_columns), or empty
+    n_threads: int,
 ) -> Floats:
     """What each row (n_rows) gets from its node in one tree: values and terms are of nodes."""
 
@@ -258,6 +273,7 @@ class Forest:
         linear_offset: Longs | None = None,  # (n_nodes + 1) terms of nodes
         linear_column: Ints | None = None,
         linear_coef: Floats | None = None,
+        linear_bounds: Floats | None = None,  # (3 * n_columns), or empty
     ) -> None: ...
     def predict(
         self,

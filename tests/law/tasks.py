@@ -186,6 +186,12 @@ for by_day, kind, objective, weights in (
     (False, "dart", "squared_error", "whole"),
     (False, "forest", "logistic", "none"),
     (False, "parallel", "squared_error", "none"),
+    (True, "standard", "squared_error", "none"),
+    (True, "standard", "logistic", "whole"),
+    (True, "standard_goss", "logistic", "real"),
+    (False, "standard_free", "softmax", "none"),
+    (False, "standard_dart", "squared_error", "whole"),
+    (False, "standard_forest", "logistic", "none"),
 ):
     given = {"objective": objective, **LINEAR[kind]}
     rows = partial(numbers, objective, 40_000, weights)

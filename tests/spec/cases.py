@@ -122,6 +122,11 @@ LINEAR: dict[str, dict[str, Any]] = {
     "dart": {"boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0, "n_estimators": 6},
     "forest": {"boosting": "forest", "learning_rate": 1.0, "subsample": 0.7, "n_estimators": 3},
     "parallel": {"n_parallel_trees": 2, "subsample": 0.6, "n_estimators": 3},
+    "standard": {"linear_units": "standard"},
+    "standard_free": {"linear_units": "standard", "linear_lambda": 0.0, "linear_smooth": 0.0, "reg_lambda": 0.0},
+    "standard_goss": {"linear_units": "standard", "sampling": "goss", "learning_rate": 0.5, "n_estimators": 5},
+    "standard_dart": {"linear_units": "standard", "boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0},
+    "standard_forest": {"linear_units": "standard", "boosting": "forest", "learning_rate": 1.0, "subsample": 0.7},
 }
 
 PREFERENCES: list[dict[str, Any]] = [

@@ -33,11 +33,11 @@ def assert_specified(X: Any, y: Any, params: dict[str, Any], weight: Any = None)
 
 
 def terms_of(trees: Any) -> tuple[Any, Any, Any]:
-    return arrays({}, trees.n_nodes) if trees.linear is None else trees.linear.terms
+    return arrays({}, trees.n_nodes) if trees.linear is None else trees.linear.terms[:3]
 
 
 def arrays(terms: Terms, n_nodes: int) -> tuple[Any, Any, Any]:
-    """Terms by leaf as flat arrays over the nodes."""
+    """Terms by leaf as flat arrays over the nodes, without bounds."""
     counts = [len(terms[node][0]) if node in terms else 0 for node in range(n_nodes)]
     columns = [column for node in sorted(terms) for column in terms[node][0]]
     coefs = [coef for node in sorted(terms) for coef in terms[node][1]]
@@ -61,7 +61,7 @@ def test_growers_and_weights(policy: str, weights: str) -> None:
     rng = np.random.default_rng(12)
     X = table(rng, 150)
     y, w = labels(rng, X, "logistic"), weight_of(rng, weights, 150)
-    for kind in ("plain", "lightgbm", "goss"):
+    for kind in ("plain", "lightgbm", "goss", "standard", "standard_free", "standard_goss"):
         assert assert_specified(X, y, LINEAR[kind] | {"grow_policy": policy, "objective": "logistic"}, w).linear
 
 
@@ -74,7 +74,8 @@ def test_columns_of_every_size() -> None:
         np.sign(x) * 5e-324, rng.integers(0, 2, 200) * 1.7e308 * np.sign(x),
     ])  # fmt: skip
     y = x + X[:, 2] - 1e9 + rng.normal(size=200)
-    for params in ({}, {"linear_smooth": 0.0}, {"linear_smooth": 0.0, "linear_lambda": 1e-3}):
+    raw = ({}, {"linear_smooth": 0.0}, {"linear_smooth": 0.0, "linear_lambda": 1e-3})
+    for params in (*raw, *(one | {"linear_units": "standard"} for one in raw)):
         booster = assert_specified(X, y, {"max_depth": 5, "n_estimators": 6, **params})
         assert booster.linear
         assert np.isfinite(booster.predict(X)).all()

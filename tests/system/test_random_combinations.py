@@ -24,7 +24,7 @@ VALUES: dict[str, list[Any]] = {
     "min_child_weight": [0.0, 5.0], "min_samples_leaf": [1, 30], "reg_lambda": [0.0, 10.0], "reg_alpha": [0.5],
     "min_split_gain": [0.05], "random_strength": [1.0], "feature_weights": [{0: 2.0}],
     "first_use_penalties": [{1: 1.0}], "max_delta_step": [0.5], "path_smooth": [0.0, 5.0],
-    "linear_lambda": [1.0], "linear_smooth": [0.0], "start": [0.5],
+    "linear_lambda": [1.0], "linear_smooth": [0.0], "linear_units": ["standard"], "start": [0.5],
     "leaf_iterations": [3], "ccp_alpha": [1e-3], "subsample": [0.5], "subsample_freq": [2], "top_rate": [0.4],
     "other_rate": [0.3], "mvs_reg": [0.1], "bagging_temperature": [2.0], "colsample_bytree": [0.5],
     "colsample_bylevel": [0.5], "colsample_bynode": [0.5], "monotone_constraints": [{0: 1}, {0: -1, 1: 1}],
@@ -39,7 +39,7 @@ ELSEWHERE = {"n_estimators", "categorical_features", "eval_metric", "n_jobs", "r
              "n_classes"}  # fmt: skip
 NEEDS = {  # a name and its value, without which others are refused
     ("boosting", "dart"): {"rate_drop", "skip_drop", "max_drop", "one_drop", "sample_type", "normalize_type"},
-    ("linear_leaves", True): {"linear_lambda", "linear_smooth"},
+    ("linear_leaves", True): {"linear_lambda", "linear_smooth", "linear_units"},
     ("max_combination", 3): {"model_size_reg"},
     ("category_encoding", "ordered"): {"max_combination", "statistics", "model_size_reg"},
     ("sampling", "goss"): {"top_rate", "other_rate"},

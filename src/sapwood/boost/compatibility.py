@@ -412,8 +412,8 @@ TABLE: list[Row] = [
         "objective {f.objective.name!r} has a leaf function: leave leaf_estimation and max_delta_step out."),
     *no(SMOOTH, Condition("leaf values that are found after growth",
                           lambda f: f.leaf_method in leaf.DIRECT or after_growth(f)), NOT_SMOOTH),
-    *need("linear_lambda linear_smooth", LINEAR,
-          "{name}={value:g} is for linear_leaves=True; set that too, or leave it out."),
+    *need("linear_lambda linear_smooth linear_units", LINEAR,
+          "{name}={value} is for linear_leaves=True; set that too, or leave it out."),
     *need(LINEAR, Condition("leaves of one Newton step", lambda f: f.leaf_method in ("newton", "gradient")),
           "linear_leaves=True needs leaves of one Newton step; those of objective={p[objective]!r} are "
           "{f.leaf_method!r} here. Choose another objective, or leaf_estimation='newton'."),
@@ -431,7 +431,7 @@ TABLE: list[Row] = [
           "model_size_reg is for combinations; set max_combination to 2 or more, or leave it out."),
     *no(equals("has_time", True), Condition("n_permutations", lambda f: f.params["n_permutations"] > 1),
         "has_time leaves one order; n_permutations={p[n_permutations]} asks for more."),
-    *no(STATISTICS, "linear_leaves interaction_constraints first_use_penalties n_parallel_trees line_search pruning "
+    *no(STATISTICS, "interaction_constraints first_use_penalties n_parallel_trees line_search pruning "
                     "ccp_alpha prune_by_validation",
         "{name} is not for category_encoding={p[category_encoding]!r}; leave it out, or choose "
         "category_encoding='partition'."),

@@ -51,6 +51,7 @@ class Session:
         self.spec, self.data = spec, data
         self._weight = _weight_without(held, data)
         self.trainer, self.base = self._make_trainer()
+        self.bounds = self._standardise()
         self.encoded: EncodedTraining | None = None
         if encoded_columns(spec.params, data):
             rows = spec.label, spec.classes, self._weight
@@ -77,7 +78,8 @@ class Session:
         data, weight = self.data, self._weight
         n_live = total(data.reduce, data.n_rows if weight is None else int(np.count_nonzero(weight)))
         return Training(
-            self.trainer, params, self.spec.leaf_plan, rows, eval_rows, data.values, self.encoded, data, n_live
+            self.trainer, params, self.spec.leaf_plan, rows, eval_rows, data.values, self.bounds, self.encoded, data,
+            n_live,
         )  # fmt: skip
 
     def measure(self) -> dict[str, dict[str, float]]:
@@ -109,6 +111,13 @@ class Session:
         else:
             trainer.set_scores(start_scores(data, base, None if model is None else model.trees, spec.n_threads))
         return trainer, base
+
+    def _standardise(self) -> Floats:
+        """The bounds of the columns in linear leaves of standard units; empty in raw units."""
+        if self.data.values is None or self.spec.params["linear_units"] == "raw":
+            return np.empty(0)
+        before = None if self.spec.init_model is None else self.spec.init_model.trees.linear
+        return self.trainer.standardise(None if before is None else before.linear_bounds)
 
 
 def run(

@@ -167,6 +167,10 @@ def check_data(
         )
     if init_model is not None:
         _check_model(init_model, data, goal, n_outputs)
+        theirs = init_model.trees.linear
+        if theirs is not None and (len(theirs.linear_bounds) > 0) != (params["linear_units"] == "standard"):
+            units = "standard" if len(theirs.linear_bounds) else "raw"
+            raise ParameterError(f"the leaves of init_model have linear_units={units!r}; set the same.")
     return n_outputs
 
 

@@ -20,7 +20,8 @@ from sapwood.model.trees import DTYPES, SETS, Trees
 
 KIND = "model"
 # 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
-# missing ones and without sets as bits, 4: without crosses; as models that have none are still written
+# missing ones and without sets as bits, 4: without crosses and linear leaves in standard units; as models that have
+# none are still written
 VERSION = 5
 
 # Everything of a booster that is not an array, with the JSON types it may have. `history` cannot change a prediction.
@@ -59,7 +60,7 @@ def encode(booster: Booster) -> bytes:
     joined = combinations.encode(booster.combinations)
     crossed = crosses.encode(booster.crosses)
     late = "set_bits" in by_code or (trees.missing_left > 1).any()
-    version = VERSION if crossed else 4 if late else 3 if joined else 2 if extra else 1
+    version = VERSION if crossed or linear.BOUNDS in extra else 4 if late else 3 if joined else 2 if extra else 1
     kept = {**DTYPES, **by_code} if booster.categories else [name for name in DTYPES if name not in SETS]
     plain = {name: arrays[name] for name in (*kept, "base")}
     return container.pack(KIND, version, plain | extra | joined | crossed, fields)

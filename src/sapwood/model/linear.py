@@ -4,12 +4,13 @@ In: terms of grown trees, or arrays from a file. Out: read-only arrays over the 
 """
 
 from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.errors import ParameterError
 from sapwood.model.validate import check_types, freeze, require
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "linear_column": np.dtype(np.int32),
     "linear_coef": np.dtype(np.float64),
 }
+BOUNDS = "linear_bounds"  # in the file of a model whose leaves have standard units
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,31 +39,37 @@ class Linear:
     linear_offset: NDArray[np.int64]  # (n_nodes + 1) where the terms of each node begin, and the end
     linear_column: NDArray[np.int32]  # (n_terms)
     linear_coef: NDArray[np.float64]  # (n_terms)
+    # Of every column: the lowest and the highest value of a line, and what a missing one counts as. Empty in raw units:
+    # nothing is bounded, and a row with a missing value has the leaf's value.
+    linear_bounds: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # (3 * n_columns)
 
     def __post_init__(self) -> None:
-        freeze(self, DTYPES)
+        freeze(self, [*DTYPES, BOUNDS])
 
     @property
     def terms(self) -> "Terms":
-        """The three arrays, as the core takes them."""
-        return self.linear_offset, self.linear_column, self.linear_coef
+        """The four arrays, as the core takes them."""
+        return self.linear_offset, self.linear_column, self.linear_coef, self.linear_bounds
 
     @classmethod
     def of(cls, parts: Sequence["tuple[Terms | None, int]"]) -> "Linear | None":
         """Join the terms of trees, each with its number of nodes; None if no tree has any."""
-        if all(terms is None or not len(terms[2]) for terms, _ in parts):
+        bounds = [terms[3] for terms, _ in parts if terms is not None and len(terms[2])]
+        if not bounds:
             return None
+        if not all(np.array_equal(one, bounds[0]) for one in bounds):
+            raise ParameterError("the linear leaves of these trees have different units or bounds; train them anew.")
         empty = np.empty(0, np.int32), np.empty(0)
         counts = [np.zeros(n, np.int64) if terms is None else np.diff(terms[0]) for terms, n in parts]
-        column, coef = zip(*(empty if terms is None else terms[1:] for terms, _ in parts), strict=True)
+        column, coef = zip(*(empty if terms is None else terms[1:3] for terms, _ in parts), strict=True)
         offset = np.cumsum(np.concatenate([[0], *counts]), dtype=np.int64)
-        return cls(offset, np.concatenate(column), np.concatenate(coef))
+        return cls(offset, np.concatenate(column), np.concatenate(coef), bounds[0])
 
     def slice(self, first: int, last: int) -> "Linear":
         """The terms of the nodes ``first .. last - 1``."""
         offset = self.linear_offset[first : last + 1]
         inside = slice(offset[0], offset[-1])
-        return Linear(offset - offset[0], self.linear_column[inside], self.linear_coef[inside])
+        return Linear(offset - offset[0], self.linear_column[inside], self.linear_coef[inside], self.linear_bounds)
 
     def times(self, factor: NDArray[np.float64]) -> "Linear":
         """The terms of each node multiplied by its factor."""
@@ -70,7 +78,7 @@ class Linear:
     def validate(self, leaf: NDArray[np.bool_], n_columns: int, categories: Sequence[int] = ()) -> None:
         """Check that the arrays are terms, whatever wrote them; leaves alone have terms, and categories are in none."""
         check_types(self, DTYPES)
-        offset, column, coef = self.terms
+        offset, column, coef, bounds = self.terms
         rises = len(offset) == len(leaf) + 1 and offset[0] == 0 and bool((offset[1:] >= offset[:-1]).all())
         require(rises and len(column) == len(coef) == offset[-1], "offsets rise from 0 to the number of terms")
         require(len(coef) > 0, "some leaf has terms")
@@ -82,13 +90,25 @@ class Linear:
         require(not np.isin(column, categories).any(), "columns of categories have no coefficient")
         require((np.diff(column) > 0) | first[1:], "the columns of a leaf rise")
         require(bool(np.isfinite(coef).all()), "every coefficient is finite")
+        require(bounds.dtype == np.float64 and bounds.ndim == 1, "bounds are float64")
+        if len(bounds):
+            require(len(bounds) % 3 == 0 and int(column.max()) < len(bounds) // 3, "every column of a line has bounds")
+            require(bool(np.isfinite(bounds).all()), "every bound is finite")
+            low, high, mean = bounds.reshape(-1, 3).T
+            require((low <= mean) & (mean <= high), "the mean of a column lies between its bounds")
 
 
 def encode(linear: Linear | None) -> dict[str, NDArray[Any]]:
     """The terms as arrays of a file; empty if there are none."""
-    return {} if linear is None else {name: getattr(linear, name) for name in DTYPES}
+    if linear is None:
+        return {}
+    names = [*DTYPES, BOUNDS] if len(linear.linear_bounds) else [*DTYPES]
+    return {name: getattr(linear, name) for name in names}
 
 
 def decode(arrays: MutableMapping[str, NDArray[Any]]) -> Linear | None:
     """The terms among the arrays of a file, if it has any, taken out of them."""
-    return Linear(*(arrays.pop(name) for name in DTYPES)) if DTYPES.keys() <= arrays.keys() else None
+    if not DTYPES.keys() <= arrays.keys():
+        return None
+    offset, column, coef = (arrays.pop(name) for name in DTYPES)
+    return Linear(offset, column, coef, arrays.pop(BOUNDS, np.empty(0)))

@@ -80,8 +80,8 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
         children -1; splits have no value (NaN). With columns of categories one column more, ``categories``: lists
         of those that go left, as text, where a split is by them and has no threshold (NaN); else None. Where some
         splits send unseen categories elsewhere than missing ones, one more, ``new``: their side. With
-        linear leaves one more, ``linear``: their formulas, in place of which rows with a missing or infinite value in
-        them take the value; else None.
+        linear leaves one more, ``linear``: their formulas; else None. In raw units, rows with a missing or infinite
+        value in a formula take the value instead.
     """
     if backend not in BACKENDS:
         raise ParameterError(f"backend {backend!r} is unknown; {suggest(str(backend), BACKENDS)}")
@@ -132,11 +132,18 @@ def _formula(trees: Trees, node: int, names: Sequence[str], then: str = ", or wh
     """The terms of a leaf as a sum, and `then`; empty if it has none."""
     if trees.linear is None:
         return ""
-    _, columns, coefs = (array.tolist() for array in trees.linear.slice(node, node + 1).terms)
+    _, columns, coefs, bounds = (array.tolist() for array in trees.linear.slice(node, node + 1).terms)
+
+    def value(column: int) -> str:
+        if not bounds:
+            return names[column]
+        low, high, mean = bounds[3 * column : 3 * column + 3]
+        return f"clip({names[column]}, {low!r}, {high!r}, missing={mean!r})"
+
     terms = [
-        repr(coef) if column < 0 else f"{coef!r} * {names[column]}" for column, coef in zip(columns, coefs, strict=True)
+        repr(coef) if column < 0 else f"{coef!r} * {value(column)}" for column, coef in zip(columns, coefs, strict=True)
     ]
-    return " + ".join(terms) + then if terms else ""
+    return " + ".join(terms) + ((then and ", at the mean row ") if bounds else then) if terms else ""
 
 
 def _labels(

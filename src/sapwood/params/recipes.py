@@ -62,6 +62,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "reg_lambda": 0.0,
         "path_smooth": 0.0,
         "linear_smooth": 0.0,
+        "linear_units": "raw",
         "max_cat_to_onehot": 3,  # its 4 counts missing values as a category
         "max_cat_threshold": 32,
         "cat_smooth": 10.0,

@@ -178,11 +178,16 @@ TABLE: tuple[Parameter, ...] = (
         "logistic loss and 0 for others."),
     Parameter("linear_leaves", types.flag, False,
         "Whether leaves are linear functions of the columns of their branch, fitted by ridge regression from the "
-        "second round on. Rows with a missing or infinite value there get the leaf's constant value. The values of the "
-        "table are kept beside the bins, 4 or 8 bytes each.",
+        "second round on. The values of the table are kept beside the bins, 4 or 8 bytes each.",
         ("linear_tree", "linear_trees")),
-    Parameter("linear_lambda", NOT_NEGATIVE, 0.0,
-        "L2 penalty on the coefficients of linear leaves, in the units of their columns."),
+    Parameter("linear_lambda", Number(0, or_one_of=("auto",)), "auto",
+        "L2 penalty on the coefficients of linear leaves, in the units of `linear_units`. 'auto' is 1 in standard "
+        "units, 0 in raw ones."),
+    Parameter("linear_units", Choice(("raw", "standard")), "raw",
+        "Units of the columns in linear leaves. 'standard': that of a column is its standard deviation, values are "
+        "clipped to the means of the outer bins, and a missing value counts as the mean. So no row gets a value far "
+        "from those of its leaf. 'raw': the column's own, as in LightGBM; lines do not end, and rows with a missing or "
+        "infinite value get the leaf's constant value."),
     Parameter("linear_smooth", NOT_NEGATIVE, 20.0,
         "Shrinks the coefficients of linear leaves towards 0, independently of their units: by half where the hessians "
         "of a leaf sum to this."),
@@ -368,7 +373,7 @@ BY_ALIAS = {alias: row for row in TABLE for alias in (row.name, *row.aliases)}
 # that its bytes stay the same.
 ADDED_LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
-    "linear_leaves", "linear_lambda", "linear_smooth", "zero_as_missing", "category_encoding",
+    "linear_leaves", "linear_lambda", "linear_smooth", "linear_units", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
     "max_combination", "model_size_reg", "statistics", "class_weight", "multi_strategy",
 )  # fmt: skip

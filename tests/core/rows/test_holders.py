@@ -183,10 +183,11 @@ def test_a_holder_without_sampled_rows(sampler: str, why: str) -> None:
     assert_same(facts(slice(0, task.n), None), dealt)
 
 
+@pytest.mark.parametrize("standard", [False, True])
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("sampler", ["all", "uniform", "goss"])
 @pytest.mark.parametrize("weight", ["none", "whole", "real"])
-def test_linear_leaves(weight: str, sampler: str, wide: bool) -> None:
+def test_linear_leaves(weight: str, sampler: str, wide: bool, standard: bool) -> None:
     task = Task("logistic", weight)
     task.leaf[task.n // 2 :] = np.minimum(task.leaf[task.n // 2 :], 3)  # leaves 4.. have no rows in the last holder
     table = np.ascontiguousarray(task.X, np.float64 if wide else np.float32)
@@ -201,10 +202,11 @@ def test_linear_leaves(weight: str, sampler: str, wide: bool) -> None:
         trainer.gradients("auto")
         trainer.sample(7, 0, subsample)
         trainer.set_table(table[rows])
+        bounds = trainer.standardise(None) if standard else np.empty(0)
         trainer.set_leaf_ids(0, np.ascontiguousarray(task.leaf[rows]), N_LEAVES)
         parts = trainer.fit_linear(0, offset, column, np.zeros(N_LEAVES), 0.3, 1.0, 0.1, 0.1)
         trainer.add_scores(0)
-        return {"offset": parts[0], "column": parts[1], "coef": parts[2], "scores": trainer.scores()}
+        return {"offset": parts[0], "column": parts[1], "coef": parts[2], "bounds": bounds, "scores": trainer.scores()}
 
     one = terms(slice(0, task.n), None)
     assert len(one["coef"]) > N_LEAVES

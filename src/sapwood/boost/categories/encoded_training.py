@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sapwood import objective
 from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.categories.combinations import CombinationPool, CombinedColumn, Found, Sources, single, size_weight
-from sapwood.boost.leaves import leaf
+from sapwood.boost.leaves import leaf, linear
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.evaluation import apply
 from sapwood.data import target_statistics
@@ -133,13 +133,15 @@ class EncodedTraining:
                 self._pool.add_tree(tree, self._sources_of(tree))
         return [self.to_category_splits(tree) for tree in trees]
 
-    def update_scores(self, plan: leaf.LeafPlan, rate: float) -> None:
-        """Add the trees to the scores of every permutation, whose own rows give the leaf values."""
+    def update_scores(self, plan: leaf.LeafPlan, rate: float, trees: Sequence[Tree]) -> None:
+        """Add the trees to the scores of every permutation, whose own rows give the leaf values, but not the slopes."""
         for grower in self.growers:
             grower.sample(0, 0, None)  # all rows
             values = [leaf.refit(grower, output, plan) for output in range(plan.n_outputs)]  # at the scores before
             for output, value in enumerate(values):
                 grower.relabel_leaves(output, None, rate * value)
+                if "linear" in trees[output]:
+                    grower.set_linear(output, *linear.with_values(trees[output], rate * value))
                 grower.add_scores(output)
 
     def to_category_splits(self, tree: Tree) -> Tree:
@@ -205,6 +207,8 @@ class EncodedTraining:
         ]  # fmt: skip
         for grower, own in zip(self.growers, scores, strict=True):
             grower.set_scores(own)
+            if self._given.values is not None:
+                grower.set_table(self._given.values)
         self._configure()
 
     def _kinds(self, one: CombinedColumn, which: int) -> tuple[Statistic, ...]:

@@ -11,35 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.device import Trainer, Tree, host
+from sapwood.device import Terms, Trainer, Tree, host
 
 Floats = NDArray[np.float64]
 
 
-def fit(trainer: Trainer, output: int, tree: Tree, rate: float, params: Mapping[str, Any]) -> None:
+def fit(trainer: Trainer, output: int, tree: Tree, rate: float, params: Mapping[str, Any], bounds: Floats) -> None:
     """Fit the linear terms of the leaves of a tree, whose values are shrunk already.
 
     The trainer has the leaf of every row and the values behind its bins. ``linear`` is set where a leaf has terms.
+    ``bounds``: those of the columns, where the trainer has standard units, else empty.
     """
     leaf = tree["left"] == 0
-    offset, column = branches(tree)
-    penalty = [params[name] for name in ("reg_lambda", "linear_lambda", "linear_smooth")]
+    offset, column = host.branches(tree["left"], tree["column"], tree["set"])
+    ridge = params["linear_lambda"]
+    ridge = float(params["linear_units"] == "standard") if ridge == "auto" else ridge
+    penalty = params["reg_lambda"], ridge, params["linear_smooth"]
     terms = trainer.fit_linear(output, offset, column, tree["value"][leaf], rate, *penalty)
     if len(terms[2]):
         counts = np.zeros(len(leaf), np.int64)
         counts[leaf] = np.diff(terms[0])
-        tree["linear"] = np.cumsum(np.append(0, counts)), *terms[1:]
-
-
-def branches(tree: Tree) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The numeric columns split above each leaf, ascending: (n_leaves + 1) offsets, and the columns."""
-    left = tree["left"]
-    above: list[frozenset[int]] = [frozenset()] * len(left)
-    for node in np.flatnonzero(left).tolist():  # children come after their parents
-        own = [] if tree["set"][node] >= 0 else [int(tree["column"][node])]  # categories are not numbers
-        above[left[node]] = above[left[node] + 1] = above[node].union(own)
-    found = [sorted(above[node]) for node in np.flatnonzero(left == 0).tolist()]
-    return np.cumsum([0, *map(len, found)], dtype=np.int64), np.array([c for one in found for c in one], np.int32)
+        tree["linear"] = np.cumsum(np.append(0, counts)), *terms[1:], bounds
 
 
 def tree_output(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any] | None, n_threads: int) -> Floats:
@@ -51,14 +43,24 @@ def tree_output(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any]
         value: Floats = tree["value"][node]
         return value
     assert table is not None
-    offset, column, coef = tree["linear"]
-    return host.linear_values(table, node.astype(np.int32), tree["value"], offset, column, coef, n_threads)
+    offset, column, coef, bounds = tree["linear"]
+    return host.linear_values(table, node.astype(np.int32), tree["value"], offset, column, coef, bounds, n_threads)
+
+
+def with_values(tree: Tree, value: Floats) -> Terms:
+    """The terms of the leaves of a tree, moved so that its leaves have other values (n_leaves)."""
+    leaf = tree["left"] == 0
+    offset, column, coef, bounds = tree["linear"]
+    offset, moved = np.append(offset[:-1][leaf], offset[-1]), coef.copy()
+    several = np.diff(offset) > 0
+    moved[offset[:-1][several]] += (value - tree["value"][leaf])[several]
+    return offset, column, moved, bounds
 
 
 def scaled(tree: Mapping[str, Any], by: float) -> dict[str, Any]:
     """A tree whose values, and terms if it has any, are multiplied."""
     other = {**tree, "value": by * tree["value"]}
     if "linear" in tree:
-        offset, column, coef = tree["linear"]
-        other["linear"] = offset, column, by * coef
+        offset, column, coef, bounds = tree["linear"]
+        other["linear"] = offset, column, by * coef, bounds
     return other

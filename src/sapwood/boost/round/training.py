@@ -4,7 +4,7 @@ In: a trainer whose scores are set, parameters, evaluation rows. Out: trees that
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +37,8 @@ class Training:
     rows: leaf.Rows  # labels and weights of the training rows, for what the core does not do itself
     eval_rows: Sequence[EvalRows]  # validation rows; the loops keep their scores up to date
     values: NDArray[Any] | None = None  # (n_rows, n_columns) reals behind the bins; leaves are linear where given
+    # (3 * n_columns) of columns in linear leaves of standard units, empty in raw units
+    bounds: Floats = field(default_factory=lambda: np.empty(0))
     encoded: EncodedTraining | None = None  # what trees grow on, if not on the columns of the data
     data: Dataset | None = None  # the training rows, where splits are chosen by models of some of them
     n_live: int = 1  # rows of positive weight, of all holders; random_strength depends on it
@@ -90,7 +92,6 @@ class Training:
             self._set_thresholds(trees, self.tables[self.permutation_of(index)])
         if self.encoded is not None:
             trees = self.encoded.assign_rows(trees, grower, self.trainer)
-            self.encoded.update_scores(plan, rate)
         if models is not None:
             for output, tree in enumerate(trees):
                 self._node_statistics(tree, output)
@@ -135,8 +136,13 @@ class Training:
                 for output, tree in enumerate(trees)
             ]
         if self.values is not None and index >= plan.first_linear:
+            if self.encoded is not None:  # the trees have grown on other gradients than those of the model
+                objective.gradients(plan.objective, self.trainer, self.params, index, *self.rows)
+                self.trainer.sample(0, 0, None)
             for output, tree in enumerate(trees):
-                linear.fit(self.trainer, output, tree, rate, self.params)
+                linear.fit(self.trainer, output, tree, rate, self.params, self.bounds)
+        if self.encoded is not None:
+            self.encoded.update_scores(plan, rate, trees)
         return trees
 
     def _set_thresholds(self, trees: Sequence[Tree], table: Dataset) -> None:

@@ -52,17 +52,39 @@ void relabel_leaves(PyTrainer& s, int output, std::optional<Ints> new_id, Double
 void set_table(PyTrainer& s, nb::object table) {
   const AnyArray a = nb::cast<AnyArray>(table);
   const RawTable raw = table_of(a);
-  if ((int64_t)a.shape(0) != s.trainer->n_rows() || raw.n_columns != nb::cast<const Binned&>(s.binned).n_columns)
-    refuse("the table of values must have the shape of the binned one");
+  if ((int64_t)a.shape(0) != s.trainer->n_rows()) refuse("the table of values must have the rows of the binned one");
   s.table = table;
   s.trainer->set_table(raw);
+}
+
+// The table of values must have the columns of the binned one, except for `set_linear`.
+void own_table(PyTrainer& s) {
+  if (!s.table.is_valid() || s.trainer->table().n_columns != nb::cast<const Binned&>(s.binned).n_columns)
+    refuse("linear leaves need a table of values, with the columns of the binned one");
+}
+
+nb::ndarray<nb::numpy, double> standardise(PyTrainer& s, std::optional<Doubles> bounds) {
+  own_table(s);
+  if (bounds && bounds->shape(0) != 3 * (size_t)nb::cast<const Binned&>(s.binned).n_columns)
+    refuse("every column needs three bounds");
+  return array(
+      std::vector<double>(without_gil([&] { return s.trainer->standardise(bounds ? bounds->data() : nullptr); })));
+}
+
+void set_linear(PyTrainer& s, int output, Longs offset, Ints column, Doubles coef, Doubles bounds) {
+  const size_t n = s.trainer->n_leaves(leaves_of(s, output));
+  if (!s.table.is_valid()) refuse("linear leaves need a table of values");
+  const LinearView v = terms_of(offset, column, coef, bounds, n, s.trainer->table().n_columns);
+  const int64_t n_terms = v.offset[n];
+  s.trainer->set_linear(
+      output, {{v.offset, v.offset + n + 1}, {v.column, v.column + n_terms}, {v.coef, v.coef + n_terms}}, list(bounds));
 }
 
 nb::tuple py_fit_linear(PyTrainer& s, int output, Longs offset, Ints column, Doubles value, double rate,
                         double reg_lambda, double linear_lambda, double linear_smooth) {
   const size_t n = s.trainer->n_leaves(leaves_of(s, output, value));
   const int64_t* at = offset.data();
-  if (!s.table.is_valid()) refuse("linear leaves need a table of values");
+  own_table(s);
   if (offset.shape(0) != n + 1 || at[0] != 0 || at[n] != (int64_t)column.shape(0))
     refuse("every leaf needs its columns");
   for (size_t i = 0; i < n; i++)
@@ -113,6 +135,8 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
       .def("set_leaf_ids", set_leaf_ids, "output"_a, "leaf_id"_a, "n_leaves"_a)
       .def("relabel_leaves", relabel_leaves, "output"_a, "new_id"_a.none(), "value"_a)
       .def("set_table", set_table, "table"_a)
+      .def("standardise", standardise, "bounds"_a.none())
+      .def("set_linear", set_linear, "output"_a, "offset"_a, "column"_a, "coef"_a, "bounds"_a)
       .def("fit_linear", py_fit_linear, "output"_a, "offset"_a, "column"_a, "value"_a, "rate"_a, "reg_lambda"_a,
            "linear_lambda"_a, "linear_smooth"_a)
       .def("add_scores", [](PyTrainer& s, int output) { s.trainer->add_scores(output_of(s, output)); }, "output"_a);

@@ -23,28 +23,16 @@ ForestArrays arrays_of(const Longs& offset, const Ints& output, const Ints& colu
   return a;
 }
 
-// The linear terms of n leaves or nodes; each begins with its intercept.
-LinearView terms_of(const Longs& offset, const Ints& column, const Doubles& coef, size_t n, int n_columns) {
-  const int64_t* at = offset.data();
-  if (offset.shape(0) != n + 1 || at[0] != 0 || at[n] != (int64_t)column.shape(0) || column.shape(0) != coef.shape(0))
-    refuse("the terms of leaves must fit together");
-  for (size_t i = 0; i < n; i++) {
-    if (at[i] > at[i + 1]) refuse("the terms of leaves must follow each other");
-    for (int64_t j = at[i]; j < at[i + 1]; j++)
-      if (j == at[i] ? column.data()[j] != -1 : column.data()[j] < 0 || column.data()[j] >= n_columns)
-        refuse("a leaf has a constant and then coefficients of columns");
-  }
-  return {at, column.data(), coef.data()};
-}
-
 void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold,
                 Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset, Ints set_code, Doubles base,
                 const std::string& link, std::optional<Longs> linear_offset, std::optional<Ints> linear_column,
-                std::optional<Doubles> linear_coef) {
+                std::optional<Doubles> linear_coef, std::optional<Doubles> linear_bounds) {
   ForestArrays a = arrays_of(offset, output, column, threshold, missing_left, left, value, set, set_offset, set_code);
-  if (linear_offset.has_value() != linear_column.has_value() || linear_offset.has_value() != linear_coef.has_value())
+  const bool terms = linear_offset.has_value();
+  if (linear_column.has_value() != terms || linear_coef.has_value() != terms || linear_bounds.has_value() != terms)
     refuse("the terms of leaves come together");
-  if (linear_offset) a.linear = terms_of(*linear_offset, *linear_column, *linear_coef, left.shape(0), n_columns);
+  if (terms)
+    a.linear = terms_of(*linear_offset, *linear_column, *linear_coef, *linear_bounds, left.shape(0), n_columns);
   new (self) Forest(n_columns, a, std::vector<double>(base.data(), base.data() + base.shape(0)), link_of(link));
 }
 
@@ -81,11 +69,21 @@ nb::ndarray<nb::numpy, int32_t> leaves(const Forest& f, nb::handle x, int64_t fi
   return array(std::move(out), {(size_t)table.n_rows, (size_t)(last - first)});
 }
 
+nb::tuple py_branches(Ints left, Ints column, Ints set) {
+  const int64_t n = (int64_t)left.shape(0);
+  if ((int64_t)column.shape(0) != n || (int64_t)set.shape(0) != n) refuse("the arrays of a tree must fit together");
+  for (int64_t u = 0; u < n; u++)
+    if (left.data()[u] != 0 && (left.data()[u] <= u || left.data()[u] + 1 >= n))
+      refuse("children follow their parents");
+  Branches found = branches(left.data(), column.data(), set.data(), n);
+  return nb::make_tuple(array(std::move(found.offset)), array(std::move(found.column)));
+}
+
 nb::ndarray<nb::numpy, double> py_linear_values(AnyArray table, Ints node, Doubles value, Longs offset, Ints column,
-                                                Doubles coef, int n_threads) {
+                                                Doubles coef, Doubles bounds, int n_threads) {
   const RawTable raw = table_of(table);
   const size_t n = table.shape(0), n_nodes = value.shape(0);
-  const LinearView terms = terms_of(offset, column, coef, n_nodes, raw.n_columns);
+  const LinearView terms = terms_of(offset, column, coef, bounds, n_nodes, raw.n_columns);
   if (node.shape(0) != n) refuse("every row needs its node");
   for (size_t i = 0; i < n; i++)
     if (node.data()[i] < 0 || (size_t)node.data()[i] >= n_nodes) refuse("no such node");
@@ -129,11 +127,12 @@ void bind_model(nb::module_& m) {
       .def("__init__", new_forest, "n_columns"_a, "offset"_a, "output"_a, "column"_a, "threshold"_a, "missing_left"_a,
            "left"_a, "value"_a, "set"_a, "set_offset"_a, "set_code"_a, "base"_a, "link"_a,
            "linear_offset"_a.none() = nb::none(), "linear_column"_a.none() = nb::none(),
-           "linear_coef"_a.none() = nb::none())
+           "linear_coef"_a.none() = nb::none(), "linear_bounds"_a.none() = nb::none())
       .def("predict", predict, "table"_a, "first"_a = 0, "last"_a = -1, "raw"_a = false,
            "init_score"_a.none() = nb::none(), "n_threads"_a = 1)
       .def("leaves", leaves, "table"_a, "first"_a, "last"_a, "n_threads"_a);
-  m.def("linear_values", py_linear_values, "table"_a, "node"_a, "value"_a, "offset"_a, "column"_a, "coef"_a,
+  m.def("branches", py_branches, "left"_a, "column"_a, "set"_a);
+  m.def("linear_values", py_linear_values, "table"_a, "node"_a, "value"_a, "offset"_a, "column"_a, "coef"_a, "bounds"_a,
         "n_threads"_a);
   nb::class_<Explainer>(m, "Explainer")
       .def("__init__", new_explainer, "n_columns"_a, "n_outputs"_a, "offset"_a, "output"_a, "column"_a, "threshold"_a,

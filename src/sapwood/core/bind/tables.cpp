@@ -120,4 +120,20 @@ RawTable table_of(const AnyArray& a) {
   return {a.data(), kind == DType::f64, (int)a.shape(1)};
 }
 
+LinearView terms_of(const Longs& offset, const Ints& column, const Doubles& coef, const Doubles& bounds, size_t n,
+                    int n_columns) {
+  const int64_t* at = offset.data();
+  if (offset.shape(0) != n + 1 || at[0] != 0 || at[n] != (int64_t)column.shape(0) || column.shape(0) != coef.shape(0))
+    refuse("the terms of leaves must fit together");
+  const bool bounded = bounds.shape(0) > 0;
+  if (bounded) n_columns = std::min(n_columns, (int)std::min<size_t>(bounds.shape(0) / 3, INT32_MAX));
+  for (size_t i = 0; i < n; i++) {
+    if (at[i] > at[i + 1]) refuse("the terms of leaves must follow each other");
+    for (int64_t j = at[i]; j < at[i + 1]; j++)
+      if (j == at[i] ? column.data()[j] != -1 : column.data()[j] < 0 || column.data()[j] >= n_columns)
+        refuse("a leaf has a constant and then coefficients of columns");
+  }
+  return {at, column.data(), coef.data(), bounded ? bounds.data() : nullptr};
+}
+
 }  // namespace sapwood

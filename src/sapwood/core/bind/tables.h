@@ -17,5 +17,8 @@ RawTable table_of(const AnyArray& a);
 // A tree whose splits are over the codes of a binned table, checked.
 TreeView tree_over(const Binned& b, const Ints& column, const Ints& bin, const Bytes& missing_left, const Ints& left,
                    const Ints& set, const Longs& set_offset, const Ints& set_code);
+// The linear terms of n leaves or nodes; each begins with its intercept. bounds: empty in raw units.
+LinearView terms_of(const Longs& offset, const Ints& column, const Doubles& coef, const Doubles& bounds, size_t n,
+                    int n_columns);
 
 }  // namespace sapwood

@@ -329,6 +329,7 @@ void Trainer::relabel_leaves(int output, const std::vector<int32_t>& new_id, std
 const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
   if (sample_.gathered) scatter(rows_, sample_, output, gradients_);
   const LinearRows rows{table_,
+                        units_.get(),
                         leaf_pairs_by_row(rows_, sample_, gradients_, output),
                         gradients_.of(sample_).wide[output],
                         rows_.weights,
@@ -337,15 +338,26 @@ const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
                         rows_.n,
                         (int)n_leaves(output),
                         rows_.n_threads,
-                        rows_.reduce};
+                        rows_.reduce,
+                        &linear_space_};
   return leaves_[output].linear = sapwood::fit_linear(rows, rule);
+}
+
+const std::vector<double>& Trainer::standardise(const double* bounds) {
+  units_ = std::make_unique<LinearUnits>(table_, binned_, rows_.weights, bounds, rows_.n_threads);
+  return bounds_ = units_->bounds;
+}
+
+void Trainer::set_linear(int output, LinearPart part, std::vector<double> bounds) {
+  leaves_[output].linear = std::move(part), bounds_ = std::move(bounds);
 }
 
 void Trainer::add_scores(int output) {
   LeafState& l = leaves_[output];
   double* score = rows_.score_of(output);
   if (!l.linear.coef.empty())
-    return add_linear(table_, view(l.linear), l.value.data(), l.ids, rows_.n, score, rows_.n_threads);
+    return add_linear(table_, view(l.linear, bounds_.empty() ? nullptr : bounds_.data()), l.value, l.ids, rows_.n,
+                      score, rows_.n_threads);
   l.pending = l.large_id.empty();
   for (size_t i = 0; i < l.large_id.size(); i++) score[i] = score[i] + l.large_value[l.large_id[i]];
   l.large_id.clear();

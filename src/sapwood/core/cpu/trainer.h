@@ -74,8 +74,12 @@ class Trainer {
   LeafLossSums leaf_loss_sums(int output, const double* step);
   std::vector<double> refit(int output, const LeafRule& rule);
   double line_search(int output, const std::vector<double>& value);
+  const RawTable& table() const { return table_; }
   void set_table(RawTable table) { table_ = table; }  // the values behind the bins, which linear leaves need
   const LinearPart& fit_linear(int output, const LinearRule& rule);
+  // Standard units for linear leaves; bounds (n_columns, 3): those of a model to continue, or null. Returns the bounds.
+  const std::vector<double>& standardise(const double* bounds);
+  void set_linear(int output, LinearPart part, std::vector<double> bounds);  // terms that another trainer has found
   void add_scores(int output);
 
  private:
@@ -101,6 +105,9 @@ class Trainer {
   RowSample sample_;
   GrowSettings settings_;
   RawTable table_;
+  std::unique_ptr<LinearUnits> units_;  // null: raw units
+  std::vector<double> bounds_;          // (n_columns, 3) of the table, empty in raw units
+  Memory linear_space_;
   std::vector<double> margin_, margin_label_;         // (n) softmax along one score, of the last output used
   std::vector<double> joint_;                         // (n_outputs, n_leaves) values found with the first output
   std::unique_ptr<Workspace[]> work_;                 // by worker

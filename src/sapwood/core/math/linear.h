@@ -4,8 +4,16 @@
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-constexpr int LINEAR = 30;             // bits of a column's values: |q| <= 2^30
+constexpr int LINEAR = 30;             // bits of a column's values in raw units: |q| <= 2^30
+constexpr int STANDARD = 13;           // in standard units: sums of 64 products of two values and a hessian fit 64 bits
 constexpr double DEPENDENT = 0x1p-30;  // a pivot of at most this fraction of its diagonal: no coefficient
+
+// A value as it enters a line; bounds (n_columns, 3): lowest and highest value, and what a missing one counts as.
+inline double bounded(const double* bounds, int32_t column, double x) {
+  const double *b = bounds + 3 * (int64_t)column, low = b[0], high = b[1];
+  const double above = x < low ? low : x, inside = above > high ? high : above;
+  return x != x ? b[2] : inside;
+}
 
 // coef (n) and column (n), the constant first; x(column) gives a value of the row. If a value is missing, infinite or
 // far too large, the sum is not finite and `otherwise`, the leaf's plain value, is returned.

@@ -19,10 +19,13 @@ struct LinearPart {             // the terms by leaf, or by node
 };
 
 struct LinearView {  // a LinearPart in another's memory
-  const int64_t* offset;
-  const int32_t* column;
-  const double* coef;
+  const int64_t* offset = nullptr;
+  const int32_t* column = nullptr;
+  const double* coef = nullptr;
+  const double* bounds = nullptr;  // (n_columns, 3) of standard units: LinearUnits; null in raw units
 };
-inline LinearView view(const LinearPart& p) { return {p.offset.data(), p.column.data(), p.coef.data()}; }
+inline LinearView view(const LinearPart& p, const double* bounds) {
+  return {p.offset.data(), p.column.data(), p.coef.data(), bounds};
+}
 
 }  // namespace sapwood

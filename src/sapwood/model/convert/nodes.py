@@ -65,12 +65,13 @@ class Nodes:
             "set_code": np.concatenate([np.empty(0, np.int32), *codes]),
         }
 
-    def _linear(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats]:
+    def _linear(self, order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int32], Floats, Floats]:
         """The terms of linear leaves, for nodes in this order."""
         nothing: Terms = np.empty(0, np.int32), np.empty(0)
         own = [self.terms.get(node, nothing) for node in order.tolist()]
         ends = np.cumsum([0, *(len(columns) for columns, _ in own)])
-        return ends, np.concatenate([columns for columns, _ in own]), np.concatenate([factors for _, factors in own])
+        columns, factors = (np.concatenate([one[k] for one in own]) for k in (0, 1))
+        return ends, columns, factors, np.empty(0)
 
 
 def _breadth_first(left: NDArray[Any], right: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -138,7 +138,6 @@ def test_time_is_an_order() -> None:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "linear": ({"linear_leaves": True}, "linear_leaves is not for category_encoding='ordered'"),
     "groups": ({"interaction_constraints": [[0, 1]]}, "interaction_constraints is not for"),
     "penalties": ({"first_use_penalties": {1: 1.0}}, "first_use_penalties is not for"),
     "copies": ({"n_parallel_trees": 2}, "n_parallel_trees is not for"),
@@ -155,7 +154,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals(name: str) -> None:
     (params, text), (X, y) = REFUSED[name], rows("logistic")
-    data = Dataset(X, y, categorical_features=[1, 2, 3], linear_leaves=name == "linear")
+    data = Dataset(X, y, categorical_features=[1, 2, 3])
     with pytest.raises(ParameterError, match=text):
         sapwood.train(SMALL | params, data)
 

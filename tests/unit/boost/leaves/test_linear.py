@@ -1,5 +1,6 @@
 """Linear leaves in training: what they fit, what goes with them, and what is refused."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import sapwood
 from law.rows import numbers
 from law.tasks import SHAPE
 from sapwood import Dataset
-from sapwood.boost.leaves import linear
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 from sapwood.model import Booster
 
@@ -180,14 +181,15 @@ def test_what_needs_linear_leaves_is_refused_without() -> None:
 
 def test_branches() -> None:
     """The columns above each leaf, once each, rising; a tree without a split has none."""
-    tree: Any = {"left": np.array([1, 3, 0, 0, 5, 0, 0], np.int32), "column": np.array([2, 0, -1, -1, 2, -1, -1])}
-    tree["set"] = np.full(7, -1, np.int32)
-    offset, column = linear.branches(tree)
-    assert offset.tolist() == [0, 1, 3, 5, 7] and column.tolist() == [2, 0, 2, 0, 2, 0, 2]
-    tree["set"][1] = 0  # column 0 is one of categories
-    assert linear.branches(tree)[1].tolist() == [2, 2, 2, 2]
-    root: Any = {"left": np.zeros(1, np.int32), "column": np.array([-1]), "set": np.array([-1])}
-    assert linear.branches(root)[0].tolist() == [0, 0]
+    left, column = np.array([1, 3, 0, 0, 5, 0, 0], np.int32), np.array([2, 0, -1, -1, 2, -1, -1], np.int32)
+    by_set = np.full(7, -1, np.int32)
+    offset, found = host.branches(left, column, by_set)
+    assert offset.tolist() == [0, 1, 3, 5, 7] and found.tolist() == [2, 0, 2, 0, 2, 0, 2]
+    by_set[1] = 0  # column 0 is one of categories
+    assert host.branches(left, column, by_set)[1].tolist() == [2, 2, 2, 2]
+    assert host.branches(left[2:3], column[2:3], by_set[2:3])[0].tolist() == [0, 0]
+    with pytest.raises(ValueError, match="children follow"):
+        host.branches(left[:5], column[:5], by_set[:5])
 
 
 def test_categories_split_but_have_no_coefficient(tmp_path: Path) -> None:
@@ -224,3 +226,157 @@ def test_a_weight_of_two_is_a_row_twice() -> None:
     assert weighted.linear and weighted.trees.linear is not None and repeated.trees.linear is not None
     for mine, other in zip(weighted.trees.linear.terms, repeated.trees.linear.terms, strict=True):
         np.testing.assert_array_equal(mine, other)
+
+
+STANDARD = {"linear_units": "standard"}
+POLICIES = ("leafwise", "depthwise", "symmetric")
+
+
+def skewed(n: int, seed: int, spread: float = 1.5) -> tuple[Any, Any]:
+    """Columns with long tails, some values missing, and a label that grows like a logarithm."""
+    rng = np.random.default_rng(seed)
+    X = rng.lognormal(0.0, spread, (n, 5))
+    y = 2 * np.log(X[:, 0]) + np.sin(X[:, 1]) + np.sqrt(X[:, 2]) + 0.2 * rng.normal(size=n)
+    X[rng.random((n, 5)) < 0.02] = np.nan
+    return X, y
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_raw_units_explode_where_standard_units_do_not(policy: str) -> None:
+    X, y = skewed(4000, 0)
+    new, label = skewed(2000, 1, spread=3.0)
+    given = {"grow_policy": policy, "n_estimators": 60, "max_depth": 6}
+    raw, bounded = fitted(X, y, **given), fitted(X, y, **given, **STANDARD)
+    plain = sapwood.train(given, Dataset(X, y))
+    error = [float(np.sqrt(np.nanmean((one.predict(new) - label) ** 2))) for one in (plain, raw, bounded)]
+    assert error[1] > 3 * error[0]
+    assert error[2] < 1.05 * error[0]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_rows_far_outside_are_rows_at_the_bounds(policy: str) -> None:
+    """Beyond every threshold and bound, more makes no difference, and predictions are bounded by those of a box."""
+    X, y = skewed(3000, 2)
+    booster = fitted(X, y, grow_policy=policy, n_estimators=30, **STANDARD)
+    assert booster.trees.linear is not None
+    low, high, mean = booster.trees.linear.linear_bounds.reshape(-1, 3).T
+    assert (np.nanmin(X, axis=0) <= low).all() and (high <= np.nanmax(X, axis=0)).all()
+    assert (low < mean).all() and (mean < high).all()
+    rng = np.random.default_rng(3)
+    far = np.where(rng.random((500, 5)) < 0.5, -1e300, 1e300)
+    for factor in (np.inf, 1e-200):
+        np.testing.assert_array_equal(booster.predict(far * factor), booster.predict(far))
+    ends = np.where(far > 0, np.nanmax(X, axis=0), np.nanmin(X, axis=0))
+    np.testing.assert_array_equal(booster.predict(ends), booster.predict(far))
+    bound = abs(booster.base[0]) + sum(largest(booster, tree) for tree in range(booster.trees.n_trees))
+    assert np.abs(booster.predict(far)).max() <= bound
+    assert bound < 100 * np.abs(y).max()
+
+
+def largest(booster: Booster, tree: int) -> float:
+    """The largest absolute value that a leaf of a tree can have."""
+    one = booster.trees.slice(tree, tree + 1)
+    assert one.linear is not None
+    offset, column, coef, bounds = one.linear.terms
+    ends = np.abs(bounds.reshape(-1, 3)).max(axis=1)[column] * (column >= 0) + (column < 0)
+    terms = [float((np.abs(coef) * ends)[a:b].sum()) for a, b in pairwise(offset)]
+    return max(float(np.abs(one.value).max()), *terms)
+
+
+def test_a_missing_value_is_the_mean() -> None:
+    X, y = rows()
+    booster = fitted(X, y, **STANDARD)
+    assert booster.trees.linear is not None
+    offset, column, coef, bounds = booster.trees.linear.terms
+    mean = bounds.reshape(-1, 3)[:, 2]
+    leaf = next(node for node in np.flatnonzero(np.diff(offset)) if 2 in column[offset[node] : offset[node + 1]])
+    terms = slice(offset[leaf] + 1, offset[leaf + 1])
+    row = np.full((1, 4), np.nan)
+    value = coef[offset[leaf]]
+    for c, b in zip(column[terms], coef[terms], strict=True):
+        value = value + b * mean[c]
+    own = booster.trees.linear.slice(leaf, leaf + 1)
+    got = sapwood._core.linear_values(row, np.zeros(1, np.int32), np.zeros(1), *own.terms, 1)
+    assert got[0] == value
+
+
+def test_standard_units_do_not_depend_on_the_unit() -> None:
+    """A column times a power of two gives the same predictions; raw units with a penalty do not."""
+    X, y = rows()
+    wide = X * [8.0, 0.25, 1.0, 1024.0]
+    a, b = (fitted(one, y, **STANDARD).predict(one) for one in (X, wide))
+    np.testing.assert_array_equal(a, b)
+    c, d = (fitted(one, y, linear_lambda=1.0).predict(one) for one in (X, wide))
+    assert (c != d).any()
+
+
+def test_standard_units_continue_stop_and_come_back(tmp_path: Path) -> None:
+    """10 and 10 rounds are 20; held-out rows do not count; files, blocks and single rows predict the same bits."""
+    X, y = rows(1500)
+    data = Dataset(X, y, linear_leaves=True)
+    given = {"max_depth": 4, **STANDARD}
+    whole = sapwood.train({**given, "n_estimators": 20}, data)
+    half = sapwood.train({**given, "n_estimators": 10}, data)
+    assert sapwood.train({**given, "n_estimators": 10}, data, init_model=half).to_bytes() == whole.to_bytes()
+    with pytest.raises(ParameterError, match="linear_units='standard'; set the same"):
+        sapwood.train({"max_depth": 4}, data, init_model=half)
+    other = sapwood.train({"n_estimators": 3}, Dataset(X + 1.0, y, reference=data), init_model=None)
+    with pytest.raises(ParameterError, match="linear_units='raw'; set the same"):
+        sapwood.train(given, data, init_model=other)
+    weight = np.repeat([1.0, 0.0], [1200, 300])
+    moved = np.where(weight[:, None] > 0, X, 1e6 * X)
+    kept, odd = (sapwood.train({**given, "n_estimators": 5}, Dataset(one, y, weight=weight, linear_leaves=True))
+                 for one in (X, moved))  # fmt: skip
+    assert kept.trees.linear is not None and odd.trees.linear is not None
+    np.testing.assert_array_equal(kept.trees.linear.linear_bounds, odd.trees.linear.linear_bounds)
+    whole.save(tmp_path / "model")
+    again, wanted = sapwood.load(tmp_path / "model"), whole.predict(X)
+    np.testing.assert_array_equal(again.predict(X), wanted)
+    np.testing.assert_array_equal([again.predict(X[i : i + 1])[0] for i in range(40)], wanted[:40])
+    with pytest.raises(ParameterError, match="linear_leaves=True"):
+        sapwood.train(STANDARD, Dataset(X, y))
+
+
+def test_vector_leaves_have_standard_units() -> None:
+    X, y = rows(1200)
+    label = np.digitize(y, [-1.0, 1.0])
+    given = {"objective": "softmax", "multi_strategy": "multi_output_tree", "leaf_estimation": "newton", **STANDARD}
+    for policy in POLICIES:
+        booster = fitted(X, label, grow_policy=policy, **given)
+        assert booster.linear
+        far = booster.predict(np.full((1, 4), 1e300))
+        np.testing.assert_array_equal(far, booster.predict(np.full((1, 4), np.nanmax(X, axis=0))))
+
+
+def test_a_weight_of_two_is_a_row_twice_in_standard_units() -> None:
+    X, y = rows()
+    weight = np.random.default_rng(4).integers(1, 4, len(y)).astype(np.float64)
+    many = np.repeat(np.arange(len(y)), weight.astype(int))
+    weighted = sapwood.train({"n_estimators": 5, **STANDARD}, Dataset(X, y, weight=weight, linear_leaves=True))
+    repeated = sapwood.train({"n_estimators": 5, **STANDARD}, Dataset(X[many], y[many], linear_leaves=True))
+    np.testing.assert_array_equal(weighted.predict(X), repeated.predict(X))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("encoding", ["ordered", "both"])
+def test_linear_leaves_beside_statistics_of_categories(encoding: str, policy: str) -> None:
+    """Numbers have slopes, statistics split; the scores of validation rows are predictions."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({"x": rng.normal(size=1500), "city": rng.integers(0, 200, 1500).astype(str)})
+    effect = rng.normal(size=200)
+    y = np.sin(2 * frame["x"]) * 3 + effect[frame["city"].astype(int)] + 0.1 * rng.normal(size=1500)
+    given = {
+        "category_encoding": encoding, "grow_policy": policy, "n_permutations": 2, "n_estimators": 40, "max_depth": 4,
+    }  # fmt: skip
+    loss = {}
+    for linear in (False, True):
+        data = Dataset(frame[:1000], y[:1000], linear_leaves=linear, categorical_features=["city"])
+        new = Dataset(frame[1000:], y[1000:], reference=data)
+        booster = sapwood.train(given | (STANDARD if linear else {}), data, valid=new)
+        assert booster.linear == linear and (booster.trees.set >= 0).any()
+        loss[linear] = booster.history["valid"]["rmse"][-1]
+        wanted = np.sqrt(np.mean((booster.predict(frame[1000:]) - y[1000:]) ** 2))
+        np.testing.assert_allclose(loss[linear], wanted, rtol=1e-12)
+        again = sapwood.load(booster.to_bytes())
+        np.testing.assert_array_equal(again.predict(frame), booster.predict(frame))
+    assert loss[True] < loss[False]

@@ -21,7 +21,7 @@ def tree(seed: int) -> Tree:
     }  # fmt: skip
     arrays = {name: np.array(values, DTYPES[name]) for name, values in grown.items()}
     if seed > 9 and seed % 4 == 0:
-        arrays["linear"] = np.array([0, 0, 2, 2]), np.array([-1, 0], np.int32), rng.normal(size=2)  # type: ignore[assignment]
+        arrays["linear"] = np.array([0, 0, 2, 2]), np.array([-1, 0], np.int32), rng.normal(size=2), np.empty(0)  # type: ignore[assignment]
     return arrays  # type: ignore[return-value]
 
 

@@ -4,6 +4,7 @@
 #include "cpu/kernels/binning.h"
 #include "cpu/kernels/gradient_pass.h"
 #include "cpu/kernels/histogram.h"
+#include "cpu/kernels/linear_sums.h"
 #include "cpu/kernels/partition.h"
 #include "cpu/kernels/predict.h"
 #include "cpu/kernels/row_sample.h"
@@ -25,8 +26,8 @@ const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
       {histogram, histogram_outputs, histogram_wide, histogram_pairs, histogram_lists, histogram_lists_pairs, flush,
        add, subtract, subtract_packed, pack, marginalise, sorted_sums},
       {scan_column, may_split, scan_level, scan_level_cosine, scan_tails, codes_in_node, mark, move},
-      {find_leaves, sum_by_leaf, add_block_values, find_leaves_symmetric, goes_left, match_patterns, leaf_shap_values,
-       leaf_shap_interactions, add_pattern_values},
+      {find_leaves, sum_by_leaf, linear_sums, add_block_values, find_leaves_symmetric, goes_left, match_patterns,
+       leaf_shap_values, leaf_shap_interactions, add_pattern_values},
       {transpose16, interleave, bin32<uint16_t>, bin64<uint16_t>, bin32<uint8_t>, bin64<uint8_t>, rank},
       SAPWOOD_TEXT(SAPWOOD_ISA),
   };

@@ -148,6 +148,16 @@ struct LeafSumArgs {    // sums of gradients by leaf
   int64_t (*sums)[4];  // (2, MASK_LEAVES) += g, h, 1, 0; two copies: neighbours in one leaf need not wait for a store
 };
 
+constexpr int LINEAR_ROWS = 64;  // rows whose sums of products fit 64 bits: 2^(2 * 13 + 30) * 64 <= 2^62
+
+struct LinearSumArgs {  // the sums of a ridge over n <= LINEAR_ROWS rows of a leaf, in standard units
+  const int32_t* q;  // (k, LINEAR_ROWS) IN, values; what follows the n rows in each array is 0 up to a multiple of 16
+  const int32_t *g, *h;  // (LINEAR_ROWS) IN
+  int n, k;
+  int64_t* sum;         // (k * (k + 5) / 2) OUT, by column a: g*q, h*q, then h*q*q with the columns up to a
+  int32_t *low, *high;  // (k) IN OUT, the range of the values of these and the rows before
+};
+
 struct Literal {  // a condition on a path, and the side on which the path continues
   int32_t condition;
   bool left;
@@ -254,6 +264,7 @@ struct PredictKernels {  // predict.h, shap.h
   void (*find_leaves)(const uint8_t* const* planes, size_t offset, const MaskNode*, int n_nodes, int n_bits,
                       uint64_t* reach, uint8_t* leaf);
   void (*sum_by_leaf)(const LeafSumArgs&);
+  void (*linear_sums)(const LinearSumArgs&);
   // score (BLOCK) += value[leaf]
   void (*add_block_values)(const uint8_t* leaf, const double* value, int n_bits, double* score);
   // leaf (BLOCK) OUT: the leaf number of each row in a symmetric tree with one node a level

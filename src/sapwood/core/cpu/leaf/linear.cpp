@@ -15,7 +15,7 @@ constexpr int BLOCK_ROWS = 128;  // rows whose fixed-point values are adjacent: 
 bool finite(double x) { return x - x == 0.0; }
 
 struct RowsByLeaf {  // the rows in use, leaf by leaf
-  Memory rows;
+  const int32_t* rows;
   std::vector<int64_t> start;  // (n_leaves + 1)
 };
 
@@ -38,23 +38,35 @@ RowsByLeaf group_rows(const LinearRows& r) {
     place[k] = total, total += count;
   }
   g.start.push_back(total);
-  g.rows = Memory((size_t)total * 4);
-  run(n_threads, n_tasks,
-      [&](int64_t t, int) { each(t, [&](int64_t i, int64_t& at) { g.rows.as<int32_t>()[at++] = (int32_t)i; }); });
+  if (r.space->size() < (size_t)total * 4) *r.space = Memory((size_t)total * 4);
+  int32_t* rows = r.space->as<int32_t>();
+  g.rows = rows;
+  run(n_threads, n_tasks, [&](int64_t t, int) { each(t, [&](int64_t i, int64_t& at) { rows[at++] = (int32_t)i; }); });
   return g;
 }
 
-struct Fixed {  // a column in a leaf: q = rint((x - centre) * scale); quantum = 1 / scale
-  double centre, scale, quantum;
+struct Fixed {  // a column in a leaf: q = rint((x - centre) * scale); quantum = 1 / scale, also in units of the penalty
+  double centre, scale, quantum, in_units;
 };
 
 struct Leaf {
-  std::vector<int32_t> column;    // (k) the columns of its branch; after `fix`, those with more than one value
-  std::vector<double> low, high;  // (k)
+  std::vector<int32_t> column;    // (k) the columns of its branch; in the end those with more than one value
+  std::vector<double> low, high;  // (k) the range of values, in standard units that of q
   std::vector<Fixed> fixed;       // (k)
   int64_t count = 0;              // complete rows: those whose values of these columns are all finite
   Sums all, complete;             // gradients of all rows, of the complete rows
   std::vector<__int128> sum;      // over complete rows, by column a: g*q, h*q, then h*q*q with the columns up to a
+
+  void add_columns(const int32_t* first, const int32_t* last, const LinearUnits* units) {
+    for (; first < last; first++) {
+      const int32_t c = *first;
+      if (units != nullptr && units->unit[c] == 0.0) continue;
+      column.push_back(c);
+      if (units == nullptr) continue;
+      const double quantum = power_of_two(units->exponent[c] - STANDARD);
+      fixed.push_back({units->bounds[3 * c + 2], 1.0 / quantum, quantum, quantum / units->unit[c]});
+    }
+  }
 };
 
 struct LeafTask {  // some rows of a leaf
@@ -134,6 +146,77 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   }
 }
 
+// The same in standard units: all rows are complete, and their values are in fixed point.
+void add_up_standard(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
+  const int k = (int)leaf.column.size();
+  const size_t n_columns = r.table.n_columns, n_sums = (size_t)k * (k + 5) / 2;
+  const int16_t* table = r.units->values.as<int16_t>();
+  leaf.sum.assign(n_sums, 0);
+  std::vector<int32_t> q((size_t)k * LINEAR_ROWS), low(k, INT32_MAX), high(k, INT32_MIN);
+  std::vector<int64_t> sum(n_sums);
+  int32_t g[LINEAR_ROWS], h[LINEAR_ROWS];
+  for (int64_t at = 0; at < n; at += LINEAR_ROWS) {
+    const int m = (int)std::min<int64_t>(LINEAR_ROWS, n - at);
+    for (int i = 0; i < m; i++) {
+      if (at + i + AHEAD < n) {
+        const int32_t next = rows[at + i + AHEAD];
+        __builtin_prefetch(r.leaf_pairs + next);
+        for (const int32_t c : leaf.column) __builtin_prefetch(table + next * n_columns + c);
+      }
+      const int64_t row = rows[at + i];
+      const int16_t* x = table + row * n_columns;
+      g[i] = r.leaf_pairs[row].g, h[i] = r.leaf_pairs[row].h;
+      for (int a = 0; a < k; a++) q[a * LINEAR_ROWS + i] = x[leaf.column[a]];
+      leaf.all.g += g[i], leaf.all.h += h[i], leaf.count += r.weights.of(row);
+    }
+    for (int i = m; i < LINEAR_ROWS && m < LINEAR_ROWS; i++) {
+      g[i] = h[i] = 0;
+      for (int a = 0; a < k; a++) q[a * LINEAR_ROWS + i] = 0;
+    }
+    kernels().linear_sums({q.data(), g, h, m, k, sum.data(), low.data(), high.data()});
+    for (size_t s = 0; s < n_sums; s++) leaf.sum[s] += sum[s];
+  }
+  leaf.complete = leaf.all;
+  leaf.low.assign(low.begin(), low.end()), leaf.high.assign(high.begin(), high.end());
+}
+
+// The same for rows that count several times, whose products do not fit 64 bits.
+void add_up_repeated(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
+  const int k = (int)leaf.column.size();
+  leaf.sum.assign((size_t)k * (k + 5) / 2, 0);
+  leaf.low.assign(k, INF), leaf.high.assign(k, -INF);
+  for (int64_t i = 0; i < n; i++) {
+    const int16_t* x = r.units->values.as<int16_t>() + (size_t)rows[i] * r.table.n_columns;
+    const int64_t repeats = r.weights.of(rows[i]), g = repeats * r.leaf_pairs[rows[i]].g,
+                  h = repeats * r.leaf_pairs[rows[i]].h;
+    leaf.all.g += g, leaf.all.h += h, leaf.count += repeats;
+    __int128* sum = leaf.sum.data();
+    for (int a = 0; a < k; a++) {
+      const int64_t q = x[leaf.column[a]];
+      *sum++ += (__int128)q * g, *sum++ += (__int128)q * h;
+      for (int b = 0; b <= a; b++) *sum++ += (__int128)(q * x[leaf.column[b]]) * h;
+      leaf.low[a] = std::min(leaf.low[a], (double)q), leaf.high[a] = std::max(leaf.high[a], (double)q);
+    }
+  }
+  leaf.complete = leaf.all;
+}
+
+// Removes the columns of one value, and their sums.
+void drop_constant(Leaf& leaf) {
+  Leaf kept;
+  const __int128* sum = leaf.sum.data();
+  leaf.low.resize(leaf.column.size(), INF), leaf.high.resize(leaf.column.size(), -INF);  // no rows: no column varies
+  auto varies = [&](size_t a) { return leaf.low[a] < leaf.high[a]; };
+  for (size_t a = 0; a < leaf.column.size(); a++, sum += a + 2) {
+    if (!varies(a)) continue;
+    kept.column.push_back(leaf.column[a]), kept.fixed.push_back(leaf.fixed[a]);
+    kept.sum.insert(kept.sum.end(), sum, sum + 2);
+    for (size_t b = 0; b <= a; b++)
+      if (varies(b)) kept.sum.push_back(sum[2 + b]);
+  }
+  leaf.column.swap(kept.column), leaf.fixed.swap(kept.fixed), leaf.sum.swap(kept.sum);
+}
+
 // Appends the intercept and the coefficients of a leaf to `part`; nothing where no column can have a coefficient.
 void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double value, LinearPart& part) {
   const int k = (int)leaf.column.size();
@@ -151,7 +234,8 @@ void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double
   }
   for (int i = 0; i < k; i++) {
     const double quantum = leaf.fixed[i].quantum, variance = a[i * k + i];
-    a[i * k + i] = variance + (((rule.linear_lambda * hs) / quantum) / quantum + (smooth * variance) / h);
+    const double step = leaf.fixed[i].in_units;
+    a[i * k + i] = variance + (((rule.linear_lambda * hs) / step) / step + (smooth * variance) / h);
     mean[i] = leaf.fixed[i].centre + (mean[i] / h) * quantum;
   }
   solve_ridge(a.data(), d.data(), b.data(), k);
@@ -209,7 +293,7 @@ void fix(Leaf& leaf) {
     const double centre = 0.5 * leaf.low[a] + 0.5 * leaf.high[a];
     const int e = exponent_of(std::max(leaf.high[a] - centre, centre - leaf.low[a]));
     several.push_back(leaf.column[a]);
-    leaf.fixed.push_back({centre, power_of_two(LINEAR - e), power_of_two(e - LINEAR)});
+    leaf.fixed.push_back({centre, power_of_two(LINEAR - e), power_of_two(e - LINEAR), power_of_two(e - LINEAR)});
   }
   leaf.column = several;
 }
@@ -221,7 +305,7 @@ LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
   std::vector<Leaf> leaves(r.n_leaves);
   std::vector<LeafTask> tasks;
   for (int l = 0; l < r.n_leaves; l++) {
-    leaves[l].column.assign(rule.column + rule.offset[l], rule.column + rule.offset[l + 1]);
+    leaves[l].add_columns(rule.column + rule.offset[l], rule.column + rule.offset[l + 1], r.units);
     for (int64_t at = rows.start[l]; at < rows.start[l + 1]; at += TASK_ROWS)
       tasks.push_back({l, at, std::min(rows.start[l + 1], at + TASK_ROWS)});
   }
@@ -230,26 +314,35 @@ LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
     run(n_threads, (int64_t)tasks.size(), [&](int64_t t, int) {
       const LeafTask& s = tasks[t];
       parts[t].column = leaves[s.leaf].column, parts[t].fixed = leaves[s.leaf].fixed;
-      if (!parts[t].column.empty()) visit(r, rows.rows.as<int32_t>() + s.begin, s.end - s.begin, parts[t]);
+      if (!parts[t].column.empty()) visit(r, rows.rows + s.begin, s.end - s.begin, parts[t]);
     });
     for (size_t t = 0; t < parts.size(); t++)
       if (!parts[t].column.empty()) join(leaves[tasks[t].leaf], parts[t]);
   };
-  each(find_range<Real>, [](Leaf& to, const Leaf& from) {
+  auto join_ranges = [](Leaf& to, const Leaf& from) {
     to.low.resize(from.low.size(), INF), to.high.resize(from.high.size(), -INF);
     for (size_t a = 0; a < from.low.size(); a++)
       to.low[a] = std::min(to.low[a], from.low[a]), to.high[a] = std::max(to.high[a], from.high[a]);
-  });
-  if (r.reduce != nullptr) reduce_ranges(r.reduce, leaves);
-  for (Leaf& l : leaves) fix(l);
-  each(add_up<Real>, [](Leaf& to, const Leaf& from) {
+  };
+  auto join_sums = [](Leaf& to, const Leaf& from) {
     to.count += from.count;
     to.all.g += from.all.g, to.all.h += from.all.h;
     to.complete.g += from.complete.g, to.complete.h += from.complete.h;
     to.sum.resize(from.sum.size(), 0);
     for (size_t i = 0; i < from.sum.size(); i++) to.sum[i] += from.sum[i];
-  });
-  if (r.reduce != nullptr) reduce_leaves(r.reduce, leaves);
+  };
+  if (r.units != nullptr) {
+    each(r.weights.integral && !r.weights.zero_one ? add_up_repeated : add_up_standard,
+         [&](Leaf& to, const Leaf& from) { join_ranges(to, from), join_sums(to, from); });
+    if (r.reduce != nullptr) reduce_ranges(r.reduce, leaves), reduce_leaves(r.reduce, leaves);
+    for (Leaf& l : leaves) drop_constant(l);
+  } else {
+    each(find_range<Real>, join_ranges);
+    if (r.reduce != nullptr) reduce_ranges(r.reduce, leaves);
+    for (Leaf& l : leaves) fix(l);
+    each(add_up<Real>, join_sums);
+    if (r.reduce != nullptr) reduce_leaves(r.reduce, leaves);
+  }
   LinearPart part;
   for (int l = 0; l < r.n_leaves; l++) {
     part.offset.push_back((int64_t)part.coef.size());
@@ -267,13 +360,67 @@ void each_value(const RawTable& table, const LinearView& p, const double* value,
       const int64_t l = by_row(i), first = p.offset[l], m = p.offset[l + 1] - first;
       const Real* x = row_of<Real>(table, i);
       visit(i, m == 0 ? value[l] : linear_value(p.coef + first, p.column + first, m, value[l], [&](int32_t c) {
-              return (double)x[c];
+              return p.bounds == nullptr ? (double)x[c] : bounded(p.bounds, c, (double)x[c]);
             }));
     }
   });
 }
 
+struct Term {
+  double coef, low, high, missing;
+  int64_t column;
+};
+
+// Adds the values of rows in standard units. Every leaf has as many terms here, so that no branch depends on the leaf:
+// what is missing is -0.0 * 1, which changes no sum.
+template <class Real>
+void add_standard(const RawTable& table, const LinearView& p, const std::vector<double>& value, const LeafIds& leaf,
+                  int64_t n, double* score, int n_threads) {
+  const int64_t n_leaves = (int64_t)value.size();
+  int64_t k = 1;
+  for (int64_t l = 0; l < n_leaves; l++) k = std::max(k, p.offset[l + 1] - p.offset[l] - 1);
+  std::vector<Term> terms(n_leaves * k, {-0.0, 1.0, 1.0, 1.0, 0});
+  std::vector<double> constant(value);
+  for (int64_t l = 0; l < n_leaves; l++) {
+    const int64_t first = p.offset[l], last = p.offset[l + 1];
+    if (first < last) constant[l] = p.coef[first];
+    for (int64_t j = first + 1; j < last; j++) {
+      const double* b = p.bounds + 3 * (int64_t)p.column[j];
+      terms[l * k + (j - first - 1)] = {p.coef[j], b[0], b[1], b[2], p.column[j]};
+    }
+  }
+  run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
+    for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++) {
+      const int l = leaf_of(leaf, i);
+      const Real* x = row_of<Real>(table, i);
+      double sum = constant[l];
+      for (const Term *a = &terms[l * k], *end = a + k; a < end; a++) {
+        const double v = (double)x[a->column], above = v < a->low ? a->low : v, z = above > a->high ? a->high : above;
+        sum = sum + a->coef * (v != v ? a->missing : z);
+      }
+      score[i] = score[i] + (finite(sum) ? sum : value[l]);
+    }
+  });
+}
+
 }  // namespace
+
+Branches branches(const int32_t* left, const int32_t* column, const int32_t* set, int64_t n) {
+  Branches found;
+  std::vector<std::vector<int32_t>> above(n);
+  for (int64_t u = 0; u < n; u++) {
+    std::vector<int32_t>& own = above[u];
+    if (left[u] == 0) {
+      found.column.insert(found.column.end(), own.begin(), own.end());
+      found.offset.push_back((int64_t)found.column.size());
+      continue;
+    }
+    const auto at = std::lower_bound(own.begin(), own.end(), column[u]);
+    if (set[u] < 0 && (at == own.end() || *at != column[u])) own.insert(at, column[u]);  // categories are not numbers
+    above[left[u]] = own, above[left[u] + 1] = std::move(own);
+  }
+  return found;
+}
 
 LinearPart fit_linear(const LinearRows& rows, const LinearRule& rule) {
   return rows.table.wide ? fit_as<double>(rows, rule) : fit_as<float>(rows, rule);
@@ -287,12 +434,16 @@ void linear_values(const RawTable& table, const LinearView& part, const double* 
   else each_value<float>(table, part, value, n, n_threads, by_row, visit);
 }
 
-void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafIds& leaf, int64_t n,
-                double* score, int n_threads) {
+void add_linear(const RawTable& table, const LinearView& part, const std::vector<double>& value, const LeafIds& leaf,
+                int64_t n, double* score, int n_threads) {
+  if (part.bounds != nullptr) {
+    if (table.wide) return add_standard<double>(table, part, value, leaf, n, score, n_threads);
+    return add_standard<float>(table, part, value, leaf, n, score, n_threads);
+  }
   auto by_row = [=](int64_t i) { return leaf_of(leaf, i); };
   auto visit = [=](int64_t i, double v) { score[i] = score[i] + v; };
-  if (table.wide) each_value<double>(table, part, value, n, n_threads, by_row, visit);
-  else each_value<float>(table, part, value, n, n_threads, by_row, visit);
+  if (table.wide) each_value<double>(table, part, value.data(), n, n_threads, by_row, visit);
+  else each_value<float>(table, part, value.data(), n, n_threads, by_row, visit);
 }
 
 }  // namespace sapwood

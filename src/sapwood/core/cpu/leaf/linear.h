@@ -3,13 +3,14 @@
 #include <vector>
 
 #include "cpu/data/binned.h"
-#include "records/linear.h"
+#include "cpu/leaf/linear_units.h"
 
 namespace sapwood {
 
 struct LinearRows {  // the rows of one output, with the leaf of each
   RawTable table;
-  const Pair* leaf_pairs;  // (n) wide gradients, those of the leaf values
+  const LinearUnits* units;  // null: raw units
+  const Pair* leaf_pairs;    // (n) wide gradients, those of the leaf values
   Scale scale;
   const RowWeights& weights;
   const uint8_t* in_sample;  // (n) 1: the row is in the sample; null: all rows are
@@ -17,6 +18,7 @@ struct LinearRows {  // the rows of one output, with the leaf of each
   int64_t n;
   int n_leaves, n_threads;
   const Reduce* reduce;  // over the holders of rows, or null
+  Memory* space;         // scratch that the caller keeps from tree to tree
 };
 
 struct LinearRule {
@@ -28,11 +30,19 @@ struct LinearRule {
 
 LinearPart fit_linear(const LinearRows& rows, const LinearRule& rule);
 
+// The columns of the splits by thresholds above each leaf, rising, as LinearRule has them. Nodes (n): left child, 0 in
+// leaves, whose sibling follows it; column; set, -1 where a threshold decides.
+struct Branches {
+  std::vector<int64_t> offset{0};
+  std::vector<int32_t> column;
+};
+Branches branches(const int32_t* left, const int32_t* column, const int32_t* set, int64_t n);
+
 // out (n) OUT: the value of every row, given its node (n); value by node.
 void linear_values(const RawTable& table, const LinearView& part, const double* value, const int32_t* node, int64_t n,
                    double* out, int n_threads);
 // score (n) IN OUT: adds the value of every row, given its leaf; value by leaf.
-void add_linear(const RawTable& table, const LinearView& part, const double* value, const LeafIds& leaf, int64_t n,
-                double* score, int n_threads);
+void add_linear(const RawTable& table, const LinearView& part, const std::vector<double>& value, const LeafIds& leaf,
+                int64_t n, double* score, int n_threads);
 
 }  // namespace sapwood

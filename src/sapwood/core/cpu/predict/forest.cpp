@@ -61,7 +61,12 @@ void Forest::load_row(const Chunk& table, int64_t row, double* x) const {
     if (const int p = f_.plane_of[lists.column[i]]; p >= 0) load(lists.values, i, 1, x + p);
 }
 
-// The value of a leaf in a forest with linear leaves; x (used) IN.
+// z (used) OUT: values as they enter lines
+void Forest::bound_row(const double* x, double* z) const {
+  for (size_t p = 0; p < f_.used.size(); p++) z[p] = f_.bounds.empty() ? x[p] : bounded(f_.bounds.data(), (int)p, x[p]);
+}
+
+// The value of a leaf in a forest with linear leaves; x (used) IN: as they enter lines.
 double Forest::leaf_output(int64_t node, const double* x) const {
   const LinearPart& l = f_.linear;
   const int64_t first = l.offset[node], n = l.offset[node + 1] - first;
@@ -94,9 +99,11 @@ void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int6
   std::vector<double> values(f_.used.size() + 1, 0.0);
   double* x = values.data() + 1;
   const bool linear = f_.has_linear();
+  std::vector<double> z(linear ? f_.used.size() : 0);
   int32_t leaf[INTERLEAVE];
   for (int i = 0; i < n; i++) {
     load_row(table, row + i, x);
+    if (linear) bound_row(x, z.data());
     double* s = out + (row + i) * n_outputs();
     for (int64_t t = first; t < last; t += INTERLEAVE) {
       const int m = (int)std::min<int64_t>(INTERLEAVE, last - t);
@@ -104,7 +111,7 @@ void Forest::by_rows(const Chunk& table, int64_t row, int n, int64_t first, int6
       for (int j = 0; j < m; j++) {
         const PackedTree& one = f_.trees[t + j];
         const int64_t u = one.first_node + leaf[j];
-        s[one.output] = s[one.output] + (linear ? leaf_output(u, x) : f_.value[u]);
+        s[one.output] = s[one.output] + (linear ? leaf_output(u, z.data()) : f_.value[u]);
       }
     }
   }
@@ -121,6 +128,8 @@ void Forest::by_trees(const Chunk& table, int64_t row, int n, int64_t first, int
   for (int i = 0; i < n; i++) load_row(table, row + i, x.data() + 1 + i * stride);
   bool missing = false;
   for (const double value : x) missing |= value != value;
+  std::vector<double> z(linear ? x.size() : 0);
+  for (int i = 0; i < n && linear; i++) bound_row(rows + i * stride, z.data() + i * stride);
   for (int64_t t = first; t < last; t++) {
     const PackedTree& tree = f_.trees[t];
     const RowNode* same[INTERLEAVE];
@@ -134,7 +143,7 @@ void Forest::by_trees(const Chunk& table, int64_t row, int n, int64_t first, int
     for (int i = 0; i < n; i++) {
       const int64_t u = tree.first_node + leaf[i];
       double* s = out + (row + i) * k + tree.output;
-      *s = *s + (linear ? leaf_output(u, rows + i * stride) : f_.value[u]);
+      *s = *s + (linear ? leaf_output(u, z.data() + i * stride) : f_.value[u]);
     }
   }
 }
@@ -146,7 +155,7 @@ struct alignas(64) Forest::Block {
   std::vector<uint64_t> right;         // one bit a 16-bit code: goes right
   std::vector<uint64_t> reach;         // (max_nodes, BLOCK / 64)
   std::vector<double> score;           // (n_outputs, BLOCK)
-  std::vector<double> rows;            // (BLOCK, n_planes) values, if there are linear leaves
+  std::vector<double> rows;            // (BLOCK, n_planes) values as they enter lines, if there are linear leaves
 
   void allocate(const PackedForest& f, int n_outputs) {
     const size_t n_planes = f.used.size(), n = n_planes + f.max_wide;
@@ -192,7 +201,9 @@ void Forest::encode_stripe(const Chunk& table, int plane, int64_t row, int m, co
   else encode(column, row, m, cuts, codes);
   if (!f_.has_linear()) return;
   load(column, row, m, x);
-  for (int i = 0; i < m; i++) block.rows[(size_t)(first + i) * f_.used.size() + plane] = x[i];
+  for (int i = 0; i < m; i++)
+    block.rows[(size_t)(first + i) * f_.used.size() + plane] =
+        f_.bounds.empty() ? x[i] : bounded(f_.bounds.data(), plane, x[i]);
 }
 
 // Codes of rows [at, at + n): bytes in block.codes, 16 bits in block.wide.

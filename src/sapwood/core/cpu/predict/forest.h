@@ -24,6 +24,7 @@ class Forest {
   void descend_trees(const double* x, int64_t first, int m, int32_t* leaf) const;
   double leaf_output(int64_t node, const double* x) const;
   void load_row(const Chunk& table, int64_t row, double* x) const;
+  void bound_row(const double* x, double* z) const;
   void begin_scores(int64_t row, int n, const double* start, double* out) const;
   void by_rows(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, double* out) const;
   void by_trees(const Chunk& table, int64_t row, int n, int64_t first, int64_t last, double* out) const;

@@ -164,6 +164,11 @@ void PackedForest::pack_linear(const ForestArrays& a) {
   linear.coef.assign(a.linear.coef, a.linear.coef + n_terms);
   for (int64_t j = 0; j < n_terms; j++)
     linear.column.push_back(a.linear.column[j] < 0 ? -1 : plane_of[a.linear.column[j]]);
+  if (a.linear.bounds == nullptr) return;
+  bounds.resize(3 * used.size(), 0.0);
+  for (int64_t j = 0; j < n_terms; j++)
+    if (const int c = a.linear.column[j]; c >= 0)
+      std::copy_n(a.linear.bounds + 3 * (size_t)c, 3, &bounds[3 * (size_t)plane_of[c]]);
 }
 
 PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)

@@ -82,6 +82,7 @@ struct PackedForest : UsedColumns {
   std::vector<WideNode> wide;
   std::vector<double> leaf_value;   // by leaf number, LEAF_VALUES a tree
   LinearPart linear;                // terms by node, or empty; columns as indices in `used`
+  std::vector<double> bounds;       // (used, 3) of linear leaves in standard units, or empty
   std::vector<int64_t> leaf_node;   // node by leaf number, as leaf_value; empty if no leaf is linear
   int max_nodes = 1, max_wide = 0;  // largest number of nodes, of wide nodes, in a masked tree
   PackedForest(int n_columns, int n_outputs, const ForestArrays& a);  // throws std::invalid_argument

@@ -48,7 +48,7 @@ struct LeafState {
   }
   void set_ids(const int32_t* id, int64_t n, size_t n_leaves, int n_threads) {
     write_ids(buffer(n, n_leaves), n, n_threads, [=](int64_t i) { return id[i]; });
-    value.assign(n_leaves, 0.0);
+    value.assign(n_leaves, 0.0), linear = {};
   }
   void relabel(const std::vector<int32_t>& new_id, std::vector<double> new_value, int64_t n, int n_threads) {
     if (!new_id.empty()) write_ids(ids, n, n_threads, [&](int64_t i) { return new_id[leaf_of(ids, i)]; });
