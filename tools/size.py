@@ -12,28 +12,29 @@ from pathlib import Path
 
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
-MAX_SOURCES = 30_700  # lines of src/ in all: 30,150, and what capabilities since then took (crosses, replay)
+MAX_SOURCES = 31_900  # lines of src/ in all: 30,150, and what capabilities since then took (crosses, replay, linear
+# leaves in standard units, the automatic fit)
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 530,
+    "src/sapwood": 540,
     "src/sapwood/params": 1600,
     "src/sapwood/device": 215,
     "src/sapwood/data": 2000,
     "src/sapwood/data/ingest": 710,
     "src/sapwood/objective": 520,
     "src/sapwood/metric": 640,
-    "src/sapwood/model": 1695,
+    "src/sapwood/model": 1720,
     "src/sapwood/model/convert": 1940,
     "src/sapwood/model/explain": 1230,
-    "src/sapwood/boost": 1405,
-    "src/sapwood/boost/auto": 480,
+    "src/sapwood/boost": 1420,
+    "src/sapwood/boost/auto": 550,
     "src/sapwood/boost/loops": 350,
     "src/sapwood/boost/round": 790,
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 500,
-    "src/sapwood/interfaces": 900,
+    "src/sapwood/interfaces": 940,
     "src/sapwood/core": 85,
     "src/sapwood/core/math": 635,
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
@@ -41,15 +42,15 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/grower": 55,
     "src/sapwood/core/records": 460,
     "src/sapwood/core/host": 340,
-    "src/sapwood/core/cpu": 475,
-    "src/sapwood/core/cpu/kernels": 2200,
+    "src/sapwood/core/cpu": 490,
+    "src/sapwood/core/cpu/kernels": 2240,
     "src/sapwood/core/cpu/data": 1960,
     "src/sapwood/core/cpu/rows": 1130,
     "src/sapwood/core/cpu/grow": 3850,
-    "src/sapwood/core/cpu/leaf": 980,
-    "src/sapwood/core/cpu/predict": 1250,
+    "src/sapwood/core/cpu/leaf": 1310,
+    "src/sapwood/core/cpu/predict": 1260,
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1390,
+    "src/sapwood/core/bind": 1420,
     "tools": 730,
     "benchmarks": 1530,  # one script a claim
     "examples": 70,

@@ -108,8 +108,8 @@ class Training:
         limits = {**limits, "learning_rate": 1.0 if plan.refits else rate}
         found: list[Tree] = []
         for output, tree in enumerate(trees):
-            splits: tuple[Any, Any, Any, Any, Any, Any, Any] = tuple(dict(tree)[name] for name in SPLITS)  # type: ignore[assignment]
-            value, cover, count = self.trainer.replay(output, *splits, limits)
+            splits: dict[str, Any] = {name: dict(tree)[name] for name in SPLITS}
+            value, cover, count = self.trainer.replay(output, **splits, limits=limits)
             is_leaf = tree["left"] == 0
             if plan.direction:
                 value[is_leaf] = clip_to_monotone(tree, value[is_leaf], plan.direction, cut=True)

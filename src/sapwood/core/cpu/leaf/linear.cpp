@@ -151,6 +151,7 @@ void add_up_standard(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& 
   const int k = (int)leaf.column.size();
   const size_t n_columns = r.table.n_columns, n_sums = (size_t)k * (k + 5) / 2;
   const int16_t* table = r.units->values.as<int16_t>();
+  const bool whole_rows = n_columns <= 32 * (size_t)k;  // a cache line has 32 values
   leaf.sum.assign(n_sums, 0);
   std::vector<int32_t> q((size_t)k * LINEAR_ROWS), low(k, INT32_MAX), high(k, INT32_MIN);
   std::vector<int64_t> sum(n_sums);
@@ -161,7 +162,10 @@ void add_up_standard(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& 
       if (at + i + AHEAD < n) {
         const int32_t next = rows[at + i + AHEAD];
         __builtin_prefetch(r.leaf_pairs + next);
-        for (const int32_t c : leaf.column) __builtin_prefetch(table + next * n_columns + c);
+        const int16_t* x = table + next * n_columns;
+        if (whole_rows)
+          for (size_t c = 0; c < n_columns; c += 32) __builtin_prefetch(x + c);
+        for (size_t a = 0; a < leaf.column.size() && !whole_rows; a++) __builtin_prefetch(x + leaf.column[a]);
       }
       const int64_t row = rows[at + i];
       const int16_t* x = table + row * n_columns;
@@ -371,30 +375,22 @@ struct Term {
   int64_t column;
 };
 
-// Adds the values of rows in standard units. Every leaf has as many terms here, so that no branch depends on the leaf:
-// what is missing is -0.0 * 1, which changes no sum.
+// Adds the values of rows in standard units. Each term has its bounds beside it.
 template <class Real>
 void add_standard(const RawTable& table, const LinearView& p, const std::vector<double>& value, const LeafIds& leaf,
                   int64_t n, double* score, int n_threads) {
-  const int64_t n_leaves = (int64_t)value.size();
-  int64_t k = 1;
-  for (int64_t l = 0; l < n_leaves; l++) k = std::max(k, p.offset[l + 1] - p.offset[l] - 1);
-  std::vector<Term> terms(n_leaves * k, {-0.0, 1.0, 1.0, 1.0, 0});
-  std::vector<double> constant(value);
-  for (int64_t l = 0; l < n_leaves; l++) {
-    const int64_t first = p.offset[l], last = p.offset[l + 1];
-    if (first < last) constant[l] = p.coef[first];
-    for (int64_t j = first + 1; j < last; j++) {
-      const double* b = p.bounds + 3 * (int64_t)p.column[j];
-      terms[l * k + (j - first - 1)] = {p.coef[j], b[0], b[1], b[2], p.column[j]};
-    }
+  std::vector<Term> terms;
+  for (int64_t j = 0; j < p.offset[value.size()]; j++) {
+    const double* b = p.bounds + 3 * (int64_t)std::max(p.column[j], 0);  // a constant, of column -1, does not use them
+    terms.push_back({p.coef[j], b[0], b[1], b[2], p.column[j]});
   }
   run(threads_for(n, n_threads), task_count(n), [&](int64_t t, int) {
     for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++) {
       const int l = leaf_of(leaf, i);
       const Real* x = row_of<Real>(table, i);
-      double sum = constant[l];
-      for (const Term *a = &terms[l * k], *end = a + k; a < end; a++) {
+      const Term *a = terms.data() + p.offset[l], *end = terms.data() + p.offset[l + 1];
+      double sum = a < end ? a->coef : value[l];
+      for (a += a < end; a < end; a++) {
         const double v = (double)x[a->column], above = v < a->low ? a->low : v, z = above > a->high ? a->high : above;
         sum = sum + a->coef * (v != v ? a->missing : z);
       }
