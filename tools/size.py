@@ -21,7 +21,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood": 540,
     "src/sapwood/params": 1600,
     "src/sapwood/device": 215,
-    "src/sapwood/data": 2000,
+    "src/sapwood/data": 2010,
     "src/sapwood/data/ingest": 710,
     "src/sapwood/objective": 520,
     "src/sapwood/metric": 640,

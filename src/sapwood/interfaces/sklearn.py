@@ -165,7 +165,7 @@ class _Estimator(BaseEstimator):
         try:
             target = _target(type(self), y)
             label = self._learn_target(target, settings, known)
-            data = _EstimatorDataset(X, label, sample_weight, init_score, group=group, **bins)
+            data: Dataset = _EstimatorDataset(X, label, sample_weight, init_score, group=group, **bins)
             self.n_features_in_ = data.n_columns
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names, object)

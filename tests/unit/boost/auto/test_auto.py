@@ -1,0 +1,149 @@
+"""The automatic fit: same bytes on any thread count, nothing leaks from held-out rows, parameters by hand win."""
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+import sapwood as sw
+from sapwood.boost.auto import MIN_ROWS, blend, candidates, fit
+from sapwood.boost.auto.contender import Contender
+from sapwood.errors import ParameterError
+
+RNG = np.random.default_rng(3)
+N = 2600
+X = RNG.normal(size=(N, 5))
+X[RNG.random(N) < 0.05, 1] = np.nan
+SCORE = np.sin(2 * X[:, 0]) + X[:, 2] * X[:, 3] + 0.3 * RNG.normal(size=N)
+LABELS = {
+    "squared_error": SCORE,
+    "logistic": (SCORE > 0).astype(float),
+    "softmax": np.digitize(SCORE, [-0.5, 0.6]).astype(float),
+}
+SHORT = {"learning_rate": 0.3}  # rounds are few, so that tests take a second
+
+
+def data_of(objective, n=N):
+    return sw.Dataset(X[:n], LABELS[objective][:n], linear_leaves=True, n_jobs=1)
+
+
+@pytest.mark.parametrize("quality", ["fast", "balanced", "best"])
+@pytest.mark.parametrize("objective", LABELS)
+def test_same_bytes_on_any_number_of_threads(objective, quality):
+    models = [
+        fit({"objective": objective, "n_jobs": n_jobs, **SHORT}, data_of(objective, 1500), quality)
+        for n_jobs in (1, 2, 3, 7)
+    ]
+    assert len({model.to_bytes() for model in models}) == 1
+    assert models[0].trees.n_trees > 0
+
+
+@pytest.mark.parametrize("objective", LABELS)
+def test_a_model_with_crosses_is_saved_and_explained(objective, tmp_path):
+    model = fit({"objective": objective, "n_jobs": 1, **SHORT}, data_of(objective), "balanced")
+    assert any("crosses" in one.name for one in model.chosen.tried)
+    model.save(tmp_path / "model.sapwood")
+    again = sw.load(tmp_path / "model.sapwood")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.fingerprint() == model.fingerprint()
+    assert np.isfinite(model.importance("total_gain")).all()
+
+
+def test_the_blend_is_the_mean_of_its_members():
+    """Leaf values are multiplied by eighths, which is exact; the sums of scores differ by rounding only."""
+    data = data_of("squared_error").without_values()
+    params = {"objective": "squared_error", "n_jobs": 1, "n_estimators": 20}
+    members = [
+        sw.train({**params, "grow_policy": policy, "max_depth": 4}, data) for policy in ("leafwise", "symmetric")
+    ]
+    whole = blend.merge(members, [0.375, 0.625])
+    wanted = 0.375 * members[0].predict(X) + 0.625 * members[1].predict(X)
+    np.testing.assert_allclose(whole.predict(X), wanted, rtol=0, atol=1e-12)
+    assert whole.n_rounds == 40
+
+
+def test_labels_of_held_out_rows_do_not_reach_the_trees():
+    facts = candidates.Facts(N, N, 1, 5, False, True)
+    held = np.arange(N) % 5 == 0
+    changed = np.where(held, 1 - LABELS["logistic"], LABELS["logistic"])
+    trees = []
+    for label in (LABELS["logistic"], changed):
+        data = sw.Dataset(X, label, linear_leaves=True, n_jobs=1)
+        one = Contender(candidates.symmetric(facts, linear=True), {"objective": "logistic", "n_jobs": 1}, data, held)
+        one.advance(10)
+        trees.append(one._store.trees(10))
+    np.testing.assert_array_equal(trees[0].value, trees[1].value)
+    np.testing.assert_array_equal(trees[0].linear.linear_coef, trees[1].linear.linear_coef)
+
+
+def test_whole_groups_are_held_out():
+    group = RNG.integers(0, 40, 800)
+    model = sw.SapwoodRegressor(**SHORT, n_jobs=1).fit(X[:800], SCORE[:800], group=group)
+    sizes = np.bincount(group)
+    n_held = model.chosen_.n_held
+    reachable = {0}
+    for size in sizes.tolist():
+        reachable |= {total + size for total in reachable}
+    assert n_held in reachable
+    assert abs(n_held - 160) <= sizes.max()
+
+
+def test_parameters_by_hand_win():
+    model = sw.SapwoodRegressor(grow_policy="depthwise", max_depth=3, n_jobs=1, **SHORT).fit(X[:1200], SCORE[:1200])
+    assert model.booster_.trees.depth().max() == 3
+    assert model.booster_.params["learning_rate"] == 0.3
+    plain = sw.SapwoodRegressor(n_estimators=7, n_jobs=1).fit(X[:1200], SCORE[:1200])
+    assert plain.n_iter_ == 7
+    assert not hasattr(plain, "chosen_")
+    capped = sw.SapwoodRegressor(quality="fast", n_estimators=7, n_jobs=1).fit(X[:1200], SCORE[:1200])
+    assert capped.chosen_.tried[0].rounds <= 7
+
+
+def test_recipes_stay_the_methods_they_name():
+    model = sw.SapwoodRegressor(recipe="lightgbm", n_jobs=1).fit(X[:500], SCORE[:500])
+    assert not hasattr(model, "chosen_")
+    assert model.n_iter_ == 100
+
+
+def test_few_rows_are_trained_plainly():
+    model = sw.SapwoodRegressor(n_jobs=1).fit(X[: MIN_ROWS - 1], SCORE[: MIN_ROWS - 1])
+    assert not hasattr(model, "chosen_")
+
+
+def test_validation_rows_go_with_a_plain_fit_only():
+    model = sw.SapwoodRegressor(n_jobs=1).fit(X[:500], SCORE[:500], eval_set=[(X[500:700], SCORE[500:700])])
+    assert not hasattr(model, "chosen_")
+    with pytest.raises(ParameterError, match="quality='best' holds out rows of its own"):
+        sw.SapwoodRegressor(quality="best").fit(X[:500], SCORE[:500], eval_set=[(X[500:700], SCORE[500:700])])
+
+
+def test_constraints_hold_in_every_candidate():
+    model = sw.SapwoodRegressor(monotone_constraints=[1, 0, 0, 0, 0], n_jobs=1, **SHORT).fit(X, X[:, 0] + SCORE)
+    table = np.repeat(np.nan_to_num(X[:20]), 30, axis=0)
+    table[:, 0] = np.tile(np.linspace(-3, 3, 30), 20)
+    steps = np.diff(model.predict(table).reshape(20, 30), axis=1)
+    assert steps.min() >= -1e-9
+
+
+def test_chosen_says_what_was_tried(capsys):
+    model = sw.SapwoodClassifier(n_jobs=1, verbose=1, **SHORT).fit(X, LABELS["logistic"] > 0)
+    words = str(model.chosen_)
+    assert "520 of 2,600 rows were held out" in words
+    assert "of the model" in words
+    assert abs(sum(one.part for one in model.chosen_.tried) - 1) < 1e-12
+    assert "symmetric trees" in capsys.readouterr().out
+    assert dataclasses.asdict(model.chosen_)["metric"] == "logloss"
+
+
+def test_time_limit_is_kept():
+    """A limit far below what the fit takes; a slow machine gets a second more for what is not training."""
+    start = time.monotonic()
+    model = sw.SapwoodClassifier(time_limit=1.0, n_jobs=1, learning_rate=0.001).fit(X, LABELS["softmax"])
+    assert time.monotonic() - start < 2.2
+    assert model.n_iter_ > 0
+
+
+def test_quality_is_checked():
+    with pytest.raises(ParameterError, match="quality='good' is unknown"):
+        sw.SapwoodRegressor(quality="good").fit(X[:200], SCORE[:200])
