@@ -20,6 +20,7 @@ struct alignas(16) uint4 {
 inline dim3 threadIdx, blockIdx, blockDim, gridDim;
 #define __shared__ static
 #define SAPWOOD_KERNEL extern "C"
+#define SAPWOOD_BOUNDED(threads, blocks) extern "C"
 inline unsigned char* dynamic_bytes;
 #define DYNAMIC_SHARED(T, name) T* name = (T*)dynamic_bytes
 

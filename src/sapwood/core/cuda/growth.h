@@ -50,6 +50,7 @@ inline void begin_tree(const Job& j, int k) {
   int bits = o.is_narrow ? NARROW : WIDE;
   for (int64_t w = j.max_repeats; w > 1; w = (w + 1) / 2) bits += j.repeated != 0;
   t.n_parts = t.fast ? 1 : (bits + PART_BITS - 1) / PART_BITS;
+  t.count_parts = !t.counts_rows ? 0 : j.repeats == nullptr ? 1 : 3;  // counts are below 2^31
   t.n_nodes = t.n_leaves = 1, t.n_batch = 0, t.n_jobs = 1, t.n_slots = 1, t.first_child = 0, t.more = 1;
   t.job_rows = n_rows;
   j.jobs[0] = 0, j.job_at[0] = 0, j.job_at[1] = n_rows;
@@ -59,25 +60,38 @@ inline void begin_tree(const Job& j, int k) {
   j.nodes[0] = root;
 }
 
-inline void clear_sums(Sums* sums, int64_t n) {
+// Clears the histograms of some slots.
+inline void clear_slots(const Job& j, int64_t slot, int64_t n, bool counts) {
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
-  for (int64_t i = first; i < n; i += step) sums[i] = Sums{};
+  for (int64_t i = slot * j.histogram_size + first; i < (slot + n) * j.histogram_size; i += step) {
+    j.histograms[i] = Sums{};
+    if (counts) j.counts[i] = 0;
+  }
 }
 
 SAPWOOD_KERNEL void begin(const Job* job, int k, int) {
-  const Job& j = *job;
+  const Job j = *job;  // a copy: stores cannot change it
   if (blockIdx.x == 0 && threadIdx.x == 0) begin_tree(j, k);
-  clear_sums(j.histograms, j.histogram_size);
+  clear_slots(j, 0, 1, j.counts != nullptr);
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t i = first; i < 3 * j.max_nodes; i += step) j.leaf_sums[i] = 0;
 }
 
 // ------------------------------------------------------------------------------------------------------- rows
-inline Listed entry(const Job& j, const Node& n, int k, int64_t place) {
-  if (n.buffer >= 0) return j.lists[n.buffer * j.n + place];
-  const uint32_t row = n.buffer == -1 ? (uint32_t)place : j.sample[place];
-  return {row, j.packed[k * j.n + row]};
-}
+struct RowSource {  // where the rows of a node are listed
+  const Listed* list;      // a row list, or null
+  const uint32_t* sample;  // the root's rows, or null: all rows in order
+  const int32_t* packed;
+  RowSource(const Job& j, int buffer, int k)
+      : list(buffer >= 0 ? j.lists + buffer * j.n : nullptr),
+        sample(buffer == -2 ? j.sample : nullptr),
+        packed(j.packed + k * j.n) {}
+  Listed at(int64_t place) const {
+    if (list != nullptr) return list[place];
+    const uint32_t row = sample != nullptr ? sample[place] : (uint32_t)place;
+    return {row, packed[row]};
+  }
+};
 inline uint32_t code_of(const Job& j, int64_t place, int64_t row) {
   return j.codes[((place / LANES) * j.n + row) * LANES + place % LANES];
 }
@@ -110,17 +124,19 @@ inline void send_rows(const Job& j, int k, const Node& n, int at, int64_t first,
   __shared__ int count[2][ROWS_EACH * MAX_WARPS], base[2], total[2];
   const int tid = threadIdx.x, lane = tid % LANES, warp = tid / LANES, n_warps = blockDim.x / LANES;
   const Split split = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
+  const RowSource source(j, n.buffer, k);
+  const uint8_t* codes = j.codes + ((int64_t)(n.place / LANES) * j.n) * LANES + n.place % LANES;
   Listed own[ROWS_EACH];
   unsigned right[ROWS_EACH], valid[ROWS_EACH];
 #pragma unroll
   for (int e = 0; e < ROWS_EACH; e++) {
     const int i = e * blockDim.x + tid;
-    if (i < rows) own[e] = entry(j, n, k, first + i);
+    if (i < rows) own[e] = source.at(first + i);
   }
 #pragma unroll
   for (int e = 0; e < ROWS_EACH; e++) {
     const bool in = (int)(e * blockDim.x) + tid < rows;
-    const bool goes = in && goes_right(split, code_of(j, n.place, own[e].row));
+    const bool goes = in && codes[(int64_t)own[e].row * LANES] - split.low < split.length;
     right[e] = __ballot_sync(ALL_LANES, goes), valid[e] = __ballot_sync(ALL_LANES, in);
     if (lane == 0) {
       count[1][e * n_warps + warp] = __popc(right[e]);
@@ -190,17 +206,17 @@ inline void list_jobs(const Job& j) {
   if (lane == 0) j.job_at[t.n_batch] = sum, t.job_rows = sum, t.n_jobs = t.n_batch;
 }
 
-SAPWOOD_KERNEL void partition(const Job* job, int k, int min_rows) {
-  const Job& j = *job;
-  const Growth& t = *j.growth;
+SAPWOOD_BOUNDED(512, 2) void partition(const Job* job, int k, int min_rows) {
+  const Job j = *job;  // a copy: stores cannot change it
+  const Growth t = *j.growth;
   if (!t.more) return;
-  clear_sums(j.histograms + t.first_slot * j.histogram_size, t.n_batch * j.histogram_size);
+  clear_slots(j, t.first_slot, t.n_batch, t.count_parts > 0);
   const Span span(t.batch_rows, min_rows);
   if (span.low < span.high) {
     int at = find_span(j.batch_at, t.n_batch, span.low);
     for (int64_t low = span.low; low < span.high;) {
       while (j.batch_at[at + 1] <= low) at++;
-      const Node& n = j.nodes[j.batch[at]];
+      const Node n = j.nodes[j.batch[at]];
       const int64_t end = j.batch_at[at + 1] < span.high ? j.batch_at[at + 1] : span.high,
                     most = (int64_t)ROWS_EACH * blockDim.x, rows = end - low < most ? end - low : most;
       send_rows(j, k, n, at, n.begin + low - j.batch_at[at], (int)rows);

@@ -9,18 +9,25 @@ struct RowWord {
   int32_t g, h;
 };
 
+// Some bits of a number; those of the last part have its sign.
+inline int32_t bits_of_part(int64_t x, int part, bool last) {
+  const int64_t shifted = x >> (part * PART_BITS);
+  return (int32_t)(last ? shifted : shifted & (((int64_t)1 << PART_BITS) - 1));
+}
+
 // What a row adds in one part: the narrow word as it is, or some bits of each number.
 inline RowWord part_of(const Job& j, const Growth& t, int k, Listed row, int part) {
-  if (t.fast) return {row.word >> 16, row.word & 0xffff};
+  if (part >= t.n_parts) {  // what it counts for
+    const int64_t count = j.repeats == nullptr ? 1 : j.repeats[row.row];
+    return {bits_of_part(count, part - t.n_parts, part == t.n_parts + t.count_parts - 1), 0};
+  }
   const Pair* wide = (j.search_pairs != nullptr ? j.search_pairs : j.leaf_pairs) + k * j.n;
   Sums s;
   if (j.output[k].is_narrow) s = unpack(row.word);
   else s = {wide[row.row].g, wide[row.row].h};
   if (j.repeated) s = {s.g * j.repeats[row.row], s.h * j.repeats[row.row]};
-  const int shift = part * PART_BITS;
-  const bool top = part == t.n_parts - 1;
-  const int64_t mask = ((int64_t)1 << PART_BITS) - 1, g = s.g >> shift, h = s.h >> shift;
-  return {(int32_t)(top ? g : g & mask), (int32_t)(top ? h : h & mask)};
+  const bool last = part == t.n_parts - 1;
+  return {bits_of_part(s.g, part, last), bits_of_part(s.h, part, last)};
 }
 
 // Adds a row's 32 codes; sums: [bin][32 gradients, 32 hessians]
@@ -51,36 +58,56 @@ inline void add_row(const uint8_t* codes, RowWord q, int lane, uint32_t places, 
 }
 
 // Adds the block's sums of one part to a histogram, and clears them.
-inline void flush(int* sums, Sums* out, int n_columns, int shift) {
+inline void flush(int* sums, Sums* out, int64_t* counts, int n_columns, int shift) {
   for (int i = threadIdx.x; i < (int)TILE_SUMS; i += blockDim.x) {
     const int at = (i + (int)((blockIdx.x * 37u) % TILE_BINS) * LANES) % (int)TILE_SUMS;  // blocks start apart
     const int place = at / LANES * 2 * LANES + at % LANES;
     const int64_t g = sums[place], h = sums[place + LANES];
     if ((g | h) != 0 && at % LANES < n_columns) {
-      add_to(&out[at].g, g * ((int64_t)1 << shift));
-      add_to(&out[at].h, h * ((int64_t)1 << shift));
+      add_to(counts != nullptr ? counts + at : &out[at].g, g * ((int64_t)1 << shift));
+      if (counts == nullptr) add_to(&out[at].h, h * ((int64_t)1 << shift));
     }
     sums[place] = sums[place + LANES] = 0;
   }
 }
 
-SAPWOOD_KERNEL void histogram(const Job* job, int k, int min_rows) {
-  const Job& j = *job;
-  const Growth& t = *j.growth;
+struct LaneColumns {  // which column each step of a lane is at
+  uint32_t select[4], places = 0;
+  explicit LaneColumns(int lane) {
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      select[e] = (uint32_t)((4 + e) | (e ^ (lane & 3)) << 4 | (12 + e) << 8 | (12 + e) << 12);
+      places |= (uint32_t)((lane ^ e) << 2) << (8 * e);
+    }
+  }
+};
+
+// Some rows of a node; the next row is read while one is added.
+template <bool FAST>
+inline void add_rows(const Job& j, const Growth& t, int k, const RowSource& source, int64_t first, int rows, int part,
+                     const uint8_t* codes, const LaneColumns& columns, int* sums) {
+  const int lane = threadIdx.x % LANES;
+  Listed next{};
+  if ((int)threadIdx.x < rows) next = source.at(first + threadIdx.x);
+  for (int i = threadIdx.x; i < rows; i += blockDim.x) {
+    const Listed own = next;
+    if (i + (int)blockDim.x < rows) next = source.at(first + i + blockDim.x);
+    const RowWord q = FAST ? RowWord{own.word >> 16, own.word & 0xffff} : part_of(j, t, k, own, part);
+    add_row(codes + (int64_t)own.row * LANES, q, lane, columns.places, columns.select, sums);
+  }
+}
+
+SAPWOOD_BOUNDED(512, 3) void histogram(const Job* job, int k, int min_rows) {
+  const Job j = *job;  // a copy: stores cannot change it
+  const Growth t = *j.growth;
   if (t.n_jobs == 0) return;
   Span span(t.job_rows, min_rows);
   if (span.low >= span.high) return;
   DYNAMIC_SHARED(int, sums);
-  const int tid = threadIdx.x, lane = tid % LANES, tile = blockIdx.y;
-  const int rest = (int)j.n_columns - tile * LANES, n_columns = rest < LANES ? rest : LANES;
+  const int tile = blockIdx.y, rest = (int)j.n_columns - tile * LANES, n_columns = rest < LANES ? rest : LANES;
   const uint8_t* codes = j.codes + (int64_t)tile * j.n * LANES;
-  uint32_t select[4], places = 0;
-#pragma unroll
-  for (int e = 0; e < 4; e++) {
-    select[e] = (uint32_t)((4 + e) | (e ^ (lane & 3)) << 4 | (12 + e) << 8 | (12 + e) << 12);
-    places |= (uint32_t)((lane ^ e) << 2) << (8 * e);
-  }
-  for (int i = tid; i < 2 * (int)TILE_SUMS; i += blockDim.x) sums[i] = 0;
+  const LaneColumns columns(threadIdx.x % LANES);
+  for (int i = threadIdx.x; i < 2 * (int)TILE_SUMS; i += blockDim.x) sums[i] = 0;
   __syncthreads();
   int at = find_span(j.job_at, t.n_jobs, span.low);
   for (int64_t low = span.low; low < span.high;) {
@@ -88,18 +115,15 @@ SAPWOOD_KERNEL void histogram(const Job* job, int k, int min_rows) {
     int64_t end = j.job_at[at + 1] < span.high ? j.job_at[at + 1] : span.high;
     end = end - low > MAX_SPAN ? low + MAX_SPAN : end;
     const Node& n = j.nodes[j.jobs[at]];
-    const int64_t first = n.begin + low - j.job_at[at];
-    const int rows = (int)(end - low);
-    for (int part = 0; part < t.n_parts; part++) {
-      Listed next{};
-      if (tid < rows) next = entry(j, n, k, first + tid);
-      for (int i = tid; i < rows; i += blockDim.x) {
-        const Listed own = next;
-        if (i + (int)blockDim.x < rows) next = entry(j, n, k, first + i + blockDim.x);
-        add_row(codes + (int64_t)own.row * LANES, part_of(j, t, k, own, part), lane, places, select, sums);
-      }
+    const RowSource source(j, n.buffer, k);
+    const int64_t first = n.begin + low - j.job_at[at], place = n.slot * j.histogram_size + tile * TILE_SUMS;
+    for (int part = 0; part < t.n_parts + t.count_parts; part++) {
+      const bool counts = part >= t.n_parts;
+      if (t.fast && !counts) add_rows<true>(j, t, k, source, first, (int)(end - low), part, codes, columns, sums);
+      else add_rows<false>(j, t, k, source, first, (int)(end - low), part, codes, columns, sums);
       __syncthreads();
-      flush(sums, j.histograms + n.slot * j.histogram_size + tile * TILE_SUMS, n_columns, part * PART_BITS);
+      flush(sums, j.histograms + place, counts ? j.counts + place : nullptr, n_columns,
+            (counts ? part - t.n_parts : part) * PART_BITS);
       __syncthreads();
     }
     low = end;

@@ -64,7 +64,7 @@ struct Growth {  // the tree that grows
   int32_t fast, more;             // fast: words are added as they are; more: children may be split again
   int32_t counts_rows, n_rows;    // counts_rows: besides hessians; n_rows: of the sample
   int32_t first_slot, first_child; // histogram of the first job's smaller child; first child of the batch
-  int32_t n_finished, reserved;    // trees so far
+  int32_t n_finished, count_parts; // trees so far; parts of what a row counts for, 0 where that does not matter
   int64_t batch_rows, job_rows;   // rows of the batch, of the smaller children
 };
 

@@ -6,11 +6,12 @@
 namespace sapwood {
 
 SAPWOOD_KERNEL void gradient_pass(const Job* job, int pass, int pending) {
-  pass_rows<SAPWOOD_OBJECTIVE>(*job, pass, pending != 0);
+  const Job j = *job;  // a copy: stores cannot change it
+  pass_rows<SAPWOOD_OBJECTIVE>(j, pass, pending != 0);
 }
 
 SAPWOOD_KERNEL void add_values(const Job* job, int k, int) {
-  const Job& j = *job;
+  const Job j = *job;  // a copy: stores cannot change it
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t row = first; row < j.n; row += step) {
     double& score = j.score[k * j.n + row];
@@ -19,6 +20,9 @@ SAPWOOD_KERNEL void add_values(const Job* job, int k, int) {
 }
 
 SAPWOOD_KERNEL void forget_sample(const Job* job, int, int) { job->growth->n_rows = 0; }
-SAPWOOD_KERNEL void draw_rows(const Job* job, int, int) { sample_rows<sampler_uniform>(*job); }
+SAPWOOD_KERNEL void draw_rows(const Job* job, int, int) {
+  const Job j = *job;
+  sample_rows<sampler_uniform>(j);
+}
 
 }  // namespace sapwood

@@ -8,31 +8,40 @@ namespace sapwood {
 struct TileSearch {  // shared by the threads of a block
   Sums group[SEARCH_WARPS][LANES];  // sums of the bins of each thread
   Sums missing[LANES];
+  int64_t rows[SEARCH_WARPS][LANES], missing_rows[LANES];  // the same of counts
   double score[SEARCH_WARPS];
   uint64_t order[SEARCH_WARPS];
   int winner;
 };
 
-// Own bins of a column; of a larger child they are what the smaller one leaves of the parent's, and are stored.
-inline Sums load_bins(const Job& j, const Node& n, int id, int tile, int first, Sums* own) {
-  const int lane = threadIdx.x % LANES;
-  const int64_t at = tile * TILE_SUMS + first * LANES + lane;
-  Sums* mine = j.histograms + n.slot * j.histogram_size + at;
-  const bool rest = id != 0 && n.slot < j.growth->first_slot;
-  const Sums* small = rest ? j.histograms + j.nodes[sibling(id)].slot * j.histogram_size + at : nullptr;
-  Sums sum;
+// Sums and counts of a thread's bins in a histogram; of a larger child they are what the smaller one leaves of the
+// parent's, and are stored first.
+template <bool COUNTS>
+struct OwnBins {
+  Sums* sums;
+  int64_t* counts;
+  Sums all;
+  int64_t rows = 0;
+
+  OwnBins(const Job& j, const Node& n, int id, int tile, int first) {
+    const int64_t at = tile * TILE_SUMS + first * LANES + threadIdx.x % LANES, mine = n.slot * j.histogram_size + at;
+    sums = j.histograms + mine, counts = COUNTS ? j.counts + mine : nullptr;
+    const bool rest = id != 0 && n.slot < j.growth->first_slot;
+    const int64_t other = rest ? j.nodes[sibling(id)].slot * j.histogram_size + at : mine;
+    const Sums* small = j.histograms + other;
 #pragma unroll
-  for (int b = 0; b < OWN_BINS; b++) {
-    own[b] = mine[b * LANES];
-    if (rest) own[b] = own[b] - small[b * LANES];
+    for (int b = 0; b < OWN_BINS; b++) {
+      Sums own = sums[b * LANES];
+      if (rest) own = own - small[b * LANES], sums[b * LANES] = own;
+      all = all + own;
+      if constexpr (COUNTS) {
+        int64_t count = counts[b * LANES];
+        if (rest) count -= j.counts[other + b * LANES], counts[b * LANES] = count;
+        rows += count;
+      }
+    }
   }
-#pragma unroll
-  for (int b = 0; b < OWN_BINS; b++) {
-    sum = sum + own[b];
-    if (rest) mine[b * LANES] = own[b];
-  }
-  return sum;
-}
+};
 
 template <bool PLAIN>
 inline double score_candidate(Sums l, Sums r, int bin, const ScoreRule& rule) {
@@ -49,23 +58,37 @@ struct Best {
   Sums left;
 };
 
-// The candidates of a thread's bins. before: sums of the bins below them
-template <bool PLAIN>
-inline void scan_bins(const Sums* own, Sums before, int first, int n_bins, Sums missing, Sums total, int column,
+struct Column {  // of a node: what its threads have in common
+  Sums missing, total;
+  int64_t missing_rows, all_rows;
+  int column, n_bins;
+  double min_count;
+};
+
+// The candidates of a thread's bins. before, rows: sums and counts of the bins below them
+template <bool PLAIN, bool COUNTS>
+inline void scan_bins(const OwnBins<COUNTS>& own, Sums before, int64_t rows, int first, const Column& c,
                       const ScoreRule& rule, Best& best) {
+  const Sums missing = c.missing, total = c.total;
+  const int n_bins = c.n_bins, column = c.column;
   const bool any_missing = missing.h > 0;
   auto consider = [&](Sums l, int b, bool missing_left) {
     const Sums r = total - l;
     if (!admits(l, r, rule.penalty)) return;
+    if constexpr (COUNTS) {
+      const int64_t left = rows + (missing_left ? c.missing_rows : 0);
+      if ((double)left < c.min_count || (double)(c.all_rows - left) < c.min_count) return;
+    }
     const double s = score_candidate<PLAIN>(l, r, b, rule);
     const uint64_t order = (uint64_t)column << 32 | (uint64_t)(2 * b + !missing_left);
     if (s > best.score) best = {s, order, l};
   };
   Sums l = before;
-#pragma unroll
+#pragma unroll 2
   for (int i = 0; i < OWN_BINS; i++) {
     const int b = first + i;
-    l = l + own[i];
+    l = l + own.sums[i * LANES];
+    if constexpr (COUNTS) rows += own.counts[i * LANES];
     if (b >= n_bins || (b == n_bins - 1 && !any_missing)) continue;
     if (any_missing && b < n_bins - 1) consider(l + missing, b, true);
     consider(l, b, false);
@@ -93,19 +116,24 @@ inline void write_best(const Best& best, double bar, int place, bool seen_missin
   }
 }
 
-template <bool PLAIN>
-inline void search_tile(const Job& j, int x) {
-  __shared__ TileSearch s;
+template <bool PLAIN, bool COUNTS>
+inline void search_tile(const Job& j, int x, TileSearch& s) {
   const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, tile = blockIdx.y, first = warp * OWN_BINS;
   const int id = x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2];
   Node& n = j.nodes[id];
   const int place = tile * LANES + lane, column = j.column_of[place], n_bins = j.n_bins[place];
-  Sums own[OWN_BINS];
-  s.group[warp][lane] = load_bins(j, n, id, tile, first, own);
-#pragma unroll
-  for (int b = 0; b < OWN_BINS; b++)
-    if (first + b == n_bins) s.missing[lane] = own[b];
+  const OwnBins<COUNTS> own(j, n, id, tile, first);
+  s.group[warp][lane] = own.all;
+  int64_t rows = 0, all_rows = 0;
+  if (n_bins / OWN_BINS == warp) {
+    s.missing[lane] = own.sums[n_bins % OWN_BINS * LANES];
+    if constexpr (COUNTS) s.missing_rows[lane] = own.counts[n_bins % OWN_BINS * LANES];
+  }
+  if constexpr (COUNTS) s.rows[warp][lane] = own.rows;
   __syncthreads();
+  if constexpr (COUNTS) {
+    for (int w = 0; w < SEARCH_WARPS; w++) all_rows += s.rows[w][lane], rows += w < warp ? s.rows[w][lane] : 0;
+  }
   Sums before, total;
   for (int w = 0; w < SEARCH_WARPS; w++) {
     if (w == warp) before = total;
@@ -127,19 +155,24 @@ inline void search_tile(const Job& j, int x) {
   Best best{bar, ~0ull, {}};
   const int64_t words = (j.n_tiles * LANES + LANES - 1) / LANES;
   const bool allowed = column >= 0 && (j.allowed == nullptr || (j.allowed[x * words + tile] >> lane & 1));
-  if (allowed) scan_bins<PLAIN>(own, before, first, n_bins, s.missing[lane], total, column, rule, best);
+  const Column c{s.missing[lane], total, s.missing_rows[lane], all_rows, column, n_bins, j.growth->min_count};
+  if (allowed) scan_bins<PLAIN, COUNTS>(own, before, rows, first, c, rule, best);
   write_best(best, bar, place, s.missing[lane].h > 0, s, j.found + x * (j.n_tiles + j.n_wide) + tile);
 }
 
-SAPWOOD_KERNEL void search(const Job* job, int, int) {
-  const Job& j = *job;
+SAPWOOD_BOUNDED(1024, 1) void search(const Job* job, int, int) {
+  const Job j = *job;  // a copy: stores cannot change it
   const Growth& t = *j.growth;
+  __shared__ TileSearch s;
   if (t.n_jobs == 0) return;
   const bool root = t.n_batch == 0;
   const int x = blockIdx.x, n = root ? 1 : 2 * t.n_jobs;
   if (x < n) {
-    if (is_plain(t.penalty) && j.direction == nullptr) search_tile<true>(j, x);
-    else search_tile<false>(j, x);
+    const bool plain = is_plain(t.penalty) && j.direction == nullptr;
+    if (plain && !t.counts_rows) search_tile<true, false>(j, x, s);
+    else if (plain) search_tile<true, true>(j, x, s);
+    else if (!t.counts_rows) search_tile<false, false>(j, x, s);
+    else search_tile<false, true>(j, x, s);
   }
   if (!last_block(j.arrived + 1, gridDim.x * gridDim.y)) return;
   for (int i = threadIdx.x; i < n; i += blockDim.x)

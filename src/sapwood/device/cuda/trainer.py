@@ -111,7 +111,6 @@ class Trainer:
         self._make_records("growth", 1, "Growth")
         self._make_records("turn", 1, "Turn")
         self._make("arrived", 8, np.uint32)
-        self._keep("job", run.zeros(record("Job").itemsize, np.uint8)) if False else None
         self._arrays["job"] = run.zeros(record("Job").itemsize, np.uint8)
 
     def _set_weights(self, weight: Floats) -> None:
@@ -320,13 +319,12 @@ class Trainer:
         for name in ("min_child_weight", "min_samples_leaf", "reg_lambda", "reg_alpha", "min_split_gain",
                      "max_delta_step", "path_smooth"):  # fmt: skip
             self._job[name] = limits[name]
-        if limits["min_samples_leaf"] > 1:
-            self._last["rows_matter"] = True
+        self._last["counts"] = limits["min_samples_leaf"] != 1  # 0: the objective's own
         for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode"):
             if limits[name] < 1.0:
                 self._refuse(f"{name}={limits[name]:g}")
             self._job[name] = limits[name]
-        shape = (policy, depth, leaves)
+        shape = (policy, depth, leaves, self._last["counts"])
         if shape == self._shape:
             return
         most = leaves if leaves else self._n
@@ -345,7 +343,7 @@ class Trainer:
         job, k = self._job, self._n_outputs
         nodes = job["max_nodes"] = max(2, 2 * leaves)
         batch = 1 if leafwise else max(1, leaves // 2)
-        slots = leaves if leafwise else max(1, leaves // 2)
+        slots = max(1, leaves // 2) if depth and not leafwise and leaves == 1 << depth else leaves
         self._graphs.clear()
         self._finished = Finished(self, int(nodes), max(64, 4 * k))
         self._make("node_value", (k, nodes), np.float64)
@@ -356,6 +354,8 @@ class Trainer:
             self._make(name, batch + 1, kind)
         self._make_records("lists", 2 * self._n, "Listed")
         self._make_records("histograms", slots * int(job["histogram_size"]), "Sums")
+        if self._last["counts"]:
+            self._make("counts", slots * int(job["histogram_size"]), np.int64)
         self._make_records("found", 2 * (batch + 1) * int(job["n_tiles"] + job["n_wide"]), "Found")
         self._last["steps"] = self._plan(leaves, depth, leafwise)
 
