@@ -21,6 +21,7 @@ inline dim3 threadIdx, blockIdx, blockDim, gridDim;
 #define __shared__ static
 #define SAPWOOD_KERNEL extern "C"
 #define SAPWOOD_BOUNDED(threads, blocks) extern "C"
+#define SAPWOOD_APART inline
 inline unsigned char* dynamic_bytes;
 #define DYNAMIC_SHARED(T, name) T* name = (T*)dynamic_bytes
 
@@ -101,6 +102,18 @@ inline void run_block(unsigned n_threads, bool backwards) {
 inline void __syncthreads() { emulation::wait(emulation::block_barrier); }
 inline void __syncwarp(unsigned) { emulation::wait(emulation::warp_barrier[threadIdx.x / 32]); }
 inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline int __syncthreads_or(int x) {
+  static int any[2], turn;
+  const int mine = turn;
+  any[mine] |= x;
+  __syncthreads();
+  const int found = any[mine];
+  turn = 1 - mine;
+  __syncthreads();
+  any[mine] = 0;
+  return found;
+}
 template <class T>
 inline T __shfl_up_sync(unsigned, T x, int by) {
   return emulation::exchange(x, (int)(threadIdx.x % 32) - by);

@@ -32,11 +32,12 @@ inline void bind_children(const Job& j, const Node& n, const Penalty& p, Node& l
 }
 
 // Splits a node of the frontier: its children become nodes. `at`: the first child's id
-inline void make_children(const Job& j, Node& n, int at) {
+inline void make_children(const Job& j, int id, int at) {
+  Node& n = j.nodes[id];
   const Penalty& p = j.growth->penalty;
   Node l{}, r{};
   l.g = n.left_g, l.h = n.left_h, r.g = n.g - n.left_g, r.h = n.h - n.left_h;
-  l.depth = r.depth = n.depth + 1, l.column = r.column = -1;
+  l.depth = r.depth = n.depth + 1, l.column = r.column = -1, l.parent = r.parent = id;
   l.groups = r.groups = j.groups_of == nullptr ? ~0ull : n.groups & j.groups_of[n.place];
   bind_children(j, n, p, l, r);
   l.score = score_of(l, j, p), r.score = score_of(r, j, p);
@@ -48,9 +49,10 @@ inline void make_children(const Job& j, Node& n, int at) {
 inline void take_best(const Job& j, int x, int id) {
   Node& n = j.nodes[id];
   const Growth& t = *j.growth;
-  const int64_t width = j.n_tiles + j.n_wide;
+  const int64_t width = j.n_found;
   const Found* found = j.found + x * width;
-  n.column = -1, n.gain = 0.0, n.searched = 1;
+  n.column = -1, n.gain = 0.0;
+  if (id != 0 && n.slot < t.first_slot) n.packed = 0;  // what was left of the parent's is stored as pairs
   Found best = found[0];
   for (int64_t k = 1; k < width; k++)
     if (beats(found[k].score, found[k].order, best.score, best.order)) best = found[k];
@@ -85,7 +87,7 @@ inline void next_level(const Job& j) {
     if (in) {
       j.batch[rank] = id, j.batch_at[rank] = rows + before - own;
       j.n_left[rank] = j.n_right[rank] = 0;
-      make_children(j, j.nodes[id], t.n_nodes + 2 * rank);
+      make_children(j, id, t.n_nodes + 2 * rank);
     }
     taken += __popc(__ballot_sync(ALL_LANES, in));
     rows += all;
@@ -125,7 +127,7 @@ inline void next_best(const Job& j) {
       again = 0, t.n_batch = 0, t.more = 0;
       if (best > 0.0 && (j.max_leaves == 0 || t.n_leaves < j.max_leaves)) {
         Node& n = j.nodes[id];
-        make_children(j, n, t.n_nodes);
+        make_children(j, id, t.n_nodes);
         j.batch[0] = id, j.batch_at[0] = 0, j.batch_at[1] = n.end - n.begin, j.n_left[0] = j.n_right[0] = 0;
         t.first_child = t.n_nodes, t.n_nodes += 2, t.n_leaves++, t.n_batch = 1, t.batch_rows = n.end - n.begin;
         t.first_slot = t.n_slots;

@@ -104,7 +104,8 @@ inline void row_total(const Job& j, int64_t row, double& top, double& total) {
 template <class Objective>
 inline void pass_rows(const Job& j, int pass, bool pending) {
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
-  if (pass == 0 && pending)
+  const bool adds = pass == 0 && pending, at_once = adds && j.n_outputs == 1;
+  if (adds && !at_once)
     for (int k = 0; k < j.n_outputs; k++)
       for (int64_t row = first; row < j.n; row += step) {
         const int64_t at = k * j.n + row;
@@ -117,6 +118,7 @@ inline void pass_rows(const Job& j, int pass, bool pending) {
     PassTotals totals;
     for (int64_t row = first; row < j.n; row += step) {
       double top, total;
+      if (at_once) j.score[row] = j.score[row] + j.node_value[j.leaf[row]];
       row_total<Objective>(j, row, top, total);
       const RowGradient r = row_gradient<Objective>(j, row, k, top, total);
       if (pass == 0) totals.raise(r);

@@ -10,12 +10,15 @@ constexpr int TILE_BINS = 256;                     // codes of a narrow column
 constexpr int64_t TILE_SUMS = TILE_BINS * LANES;   // sums of a tile of 32 columns: [bin][column]
 constexpr int64_t MAX_SPAN = 32768;                // rows whose parts fit 32-bit sums: 2^15 * 2^15 < 2^31
 constexpr int ROWS_EACH = 4;                       // rows of a thread in one step of the partition
+constexpr int SEARCH_COLUMNS = 8;                  // columns of a block in the search
 #ifdef SAPWOOD_EMULATED
-constexpr int SEARCH_WARPS = 4;
+constexpr int SEARCH_GROUPS = 8;  // threads that share a column
 #else
-constexpr int SEARCH_WARPS = 32;
+constexpr int SEARCH_GROUPS = 32;
 #endif
-constexpr int OWN_BINS = TILE_BINS / SEARCH_WARPS;  // bins of a thread in the search
+constexpr int OWN_BINS = TILE_BINS / SEARCH_GROUPS;                // bins of a thread
+constexpr int SEARCH_WARPS = SEARCH_COLUMNS * SEARCH_GROUPS / LANES;
+constexpr int MAX_PACKED_ROWS = 131071;                            // rows whose narrow sums fit one word
 constexpr int PART_BITS = 15;                       // of a number whose parts are added apart
 constexpr int MAX_WARPS = 32;
 
@@ -56,7 +59,7 @@ inline void begin_tree(const Job& j, int k) {
   j.jobs[0] = 0, j.job_at[0] = 0, j.job_at[1] = n_rows;
   Node root{};
   root.column = -1, root.end = n_rows, root.buffer = j.all_rows ? -1 : -2, root.low = -INF, root.high = INF;
-  root.groups = ~0ull;
+  root.groups = ~0ull, root.parent = -1, root.packed = t.fast && n_rows <= MAX_PACKED_ROWS;
   j.nodes[0] = root;
 }
 
@@ -193,6 +196,7 @@ inline void list_jobs(const Job& j) {
       const bool left_small = j.n_left[i] <= r.end - r.begin;
       (left_small ? l : r).slot = t.first_slot + i, (left_small ? r : l).slot = n.slot;
       own = left_small ? l.end - l.begin : r.end - r.begin;
+      (left_small ? l : r).packed = t.fast && own <= MAX_PACKED_ROWS, (left_small ? r : l).packed = n.packed;
       j.jobs[i] = left_small ? n.left : n.left + 1;
     }
     int64_t up = own;

@@ -58,14 +58,18 @@ inline void add_row(const uint8_t* codes, RowWord q, int lane, uint32_t places, 
 }
 
 // Adds the block's sums of one part to a histogram, and clears them.
-inline void flush(int* sums, Sums* out, int64_t* counts, int n_columns, int shift) {
+inline void flush(int* sums, Sums* out, int64_t* counts, int n_columns, int shift, bool packed) {
   for (int i = threadIdx.x; i < (int)TILE_SUMS; i += blockDim.x) {
     const int at = (i + (int)((blockIdx.x * 37u) % TILE_BINS) * LANES) % (int)TILE_SUMS;  // blocks start apart
     const int place = at / LANES * 2 * LANES + at % LANES;
     const int64_t g = sums[place], h = sums[place + LANES];
     if ((g | h) != 0 && at % LANES < n_columns) {
-      add_to(counts != nullptr ? counts + at : &out[at].g, g * ((int64_t)1 << shift));
-      if (counts == nullptr) add_to(&out[at].h, h * ((int64_t)1 << shift));
+      if (packed) {
+        add_to(&out[at].g, pack({g, h}));
+      } else {
+        add_to(counts != nullptr ? counts + at : &out[at].g, g * ((int64_t)1 << shift));
+        if (counts == nullptr) add_to(&out[at].h, h * ((int64_t)1 << shift));
+      }
     }
     sums[place] = sums[place + LANES] = 0;
   }
@@ -97,7 +101,14 @@ inline void add_rows(const Job& j, const Growth& t, int k, const RowSource& sour
   }
 }
 
-SAPWOOD_BOUNDED(512, 3) void histogram(const Job* job, int k, int min_rows) {
+// The same for numbers in parts: a function of its own, which leaves the registers of the kernel to narrow words.
+SAPWOOD_APART void add_parts_of_rows(const Job* job, int k, int buffer, int64_t first, int rows, int part, int* sums) {
+  const RowSource source(*job, buffer, k);
+  const uint8_t* codes = job->codes + (int64_t)blockIdx.y * job->n * LANES;
+  add_rows<false>(*job, *job->growth, k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES), sums);
+}
+
+SAPWOOD_BOUNDED(1024, 1) void histogram(const Job* job, int k, int min_rows) {
   const Job j = *job;  // a copy: stores cannot change it
   const Growth t = *j.growth;
   if (t.n_jobs == 0) return;
@@ -120,10 +131,10 @@ SAPWOOD_BOUNDED(512, 3) void histogram(const Job* job, int k, int min_rows) {
     for (int part = 0; part < t.n_parts + t.count_parts; part++) {
       const bool counts = part >= t.n_parts;
       if (t.fast && !counts) add_rows<true>(j, t, k, source, first, (int)(end - low), part, codes, columns, sums);
-      else add_rows<false>(j, t, k, source, first, (int)(end - low), part, codes, columns, sums);
+      else add_parts_of_rows(job, k, n.buffer, first, (int)(end - low), part, sums);
       __syncthreads();
       flush(sums, j.histograms + place, counts ? j.counts + place : nullptr, n_columns,
-            (counts ? part - t.n_parts : part) * PART_BITS);
+            (counts ? part - t.n_parts : part) * PART_BITS, n.packed != 0 && !counts);
       __syncthreads();
     }
     low = end;

@@ -18,6 +18,7 @@ struct Node {  // of the tree that grows
   int32_t buffer;           // which row list; -1: all rows in order, -2: the sample
   int32_t depth, slot;      // slot: its place among the histograms
   int32_t place, searched;  // place: where its best column's codes are
+  int32_t parent, packed;   // packed: the sums in its slot are words, g << 32 | h
 };
 
 struct TreeNode {  // of a finished tree
@@ -81,6 +82,7 @@ struct Job {
   int64_t n_tiles;              // tiles of 32 narrow columns
   int64_t n_wide;               // columns with two-byte codes, which come after the tiles
   int64_t n_columns;            // columns of the table
+  int64_t n_found;              // blocks of the search of a node
   const double* label;          // (n), or (n_outputs, n)
   int64_t label_plane;          // 0, or n
   const double* weight;         // (n) real weights, or 0 and 1; null: all are 1
@@ -137,7 +139,7 @@ struct Job {
   Listed* lists;                // (2, n) row lists
   Sums* histograms;             // (n_slots, histogram_size)
   int64_t* counts;              // (n_slots, histogram_size) rows by bin; null: not counted
-  Found* found;                 // (2 * max_batch, n_tiles + n_wide)
+  Found* found;                 // (2 * max_batch, n_parts) what each block of the search found
   uint32_t* allowed;            // (2 * max_batch, n_places / 32) columns that a node may use; null: all
   uint32_t* tree_columns;       // (n_places / 32) columns of this tree
   int64_t* leaf_sums;           // (max_nodes, 3) wide sums of g, h and counts

@@ -99,12 +99,10 @@ SAPWOOD_KERNEL void finish_tree(const Job* job, int k, int) {
   TreeNode* out = j.trees + (int64_t)tree * j.max_nodes;
   double* value = j.node_value + k * j.max_nodes;
   const double hs = h_scale(scale), unit = power_of_two(-(int)j.weight_shift);
-  if (threadIdx.x == 0) {
-    for (int i = t.n_nodes - 1; i >= 0; i--)
-      if (const int left = j.nodes[i].left; left != 0)
-        for (int e = 0; e < 3; e++)
-          j.leaf_sums[3 * i + e] = j.leaf_sums[3 * left + e] + j.leaf_sums[3 * left + 3 + e];
-  }
+  for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x)  // every leaf adds to the nodes above it
+    for (int above = j.nodes[i].parent; j.nodes[i].left == 0 && above >= 0; above = j.nodes[above].parent)
+      for (int e = 0; e < 3; e++) add_to(j.leaf_sums + 3 * above + e, j.leaf_sums[3 * i + e]);
+  __threadfence_block();
   __syncthreads();
   for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {
     const Node& n = j.nodes[i];
@@ -121,10 +119,16 @@ SAPWOOD_KERNEL void finish_tree(const Job* job, int k, int) {
     out[i] = o;
   }
   __syncthreads();
-  if (threadIdx.x == 0 && j.path_smooth != 0.0)  // parents come first
-    for (int i = 0; i < t.n_nodes; i++)
-      for (int c = out[i].left; c != 0 && c < out[i].left + 2; c++)
-        out[c].value = (out[c].value * out[c].count + out[i].value * j.path_smooth) / (out[c].count + j.path_smooth);
+  for (int depth = 1, more = j.path_smooth != 0.0; more; depth++) {  // parents first
+    int deeper = 0;
+    for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {
+      deeper |= j.nodes[i].depth > depth;
+      if (j.nodes[i].depth != depth) continue;
+      const double own = out[i].value, above = out[j.nodes[i].parent].value, count = out[i].count;
+      out[i].value = (own * count + above * j.path_smooth) / (count + j.path_smooth);
+    }
+    more = __syncthreads_or(deeper);
+  }
   __syncthreads();
   const double real = h_scale(t.scale) / g_scale(t.scale);
   for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {

@@ -5,7 +5,7 @@
 
 namespace sapwood {
 
-SAPWOOD_KERNEL void gradient_pass(const Job* job, int pass, int pending) {
+SAPWOOD_BOUNDED(256, 4) void gradient_pass(const Job* job, int pass, int pending) {
   const Job j = *job;  // a copy: stores cannot change it
   pass_rows<SAPWOOD_OBJECTIVE>(j, pass, pending != 0);
 }

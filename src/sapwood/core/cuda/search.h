@@ -5,10 +5,13 @@
 
 namespace sapwood {
 
+// Far below what a score may lose by rounding: a quotient that misses a bar by this factor cannot exceed it.
+constexpr double MARGIN = 1.0 - 0x1p-40;
+
 struct TileSearch {  // shared by the threads of a block
-  Sums group[SEARCH_WARPS][LANES];  // sums of the bins of each thread
-  Sums missing[LANES];
-  int64_t rows[SEARCH_WARPS][LANES], missing_rows[LANES];  // the same of counts
+  Sums group[SEARCH_GROUPS][SEARCH_COLUMNS];  // sums of the bins of each thread
+  Sums missing[SEARCH_COLUMNS];
+  int64_t rows[SEARCH_GROUPS][SEARCH_COLUMNS], missing_rows[SEARCH_COLUMNS];  // the same of counts
   double score[SEARCH_WARPS];
   uint64_t order[SEARCH_WARPS];
   int winner;
@@ -22,17 +25,23 @@ struct OwnBins {
   int64_t* counts;
   Sums all;
   int64_t rows = 0;
+  bool is_packed;
 
-  OwnBins(const Job& j, const Node& n, int id, int tile, int first) {
-    const int64_t at = tile * TILE_SUMS + first * LANES + threadIdx.x % LANES, mine = n.slot * j.histogram_size + at;
+  static Sums of(Sums stored, bool packed) { return packed ? unpack(stored.g) : stored; }
+  Sums at(int b) const { return of(sums[b * LANES], is_packed); }
+  OwnBins(const Job& j, const Node& n, int id, int place, int first) {
+    const int64_t at = place / LANES * TILE_SUMS + first * LANES + place % LANES,
+                  mine = n.slot * j.histogram_size + at;
     sums = j.histograms + mine, counts = COUNTS ? j.counts + mine : nullptr;
     const bool rest = id != 0 && n.slot < j.growth->first_slot;
     const int64_t other = rest ? j.nodes[sibling(id)].slot * j.histogram_size + at : mine;
     const Sums* small = j.histograms + other;
+    const bool packed = n.packed != 0, small_packed = rest && j.nodes[sibling(id)].packed != 0;
+    is_packed = packed && !rest;
 #pragma unroll
     for (int b = 0; b < OWN_BINS; b++) {
-      Sums own = sums[b * LANES];
-      if (rest) own = own - small[b * LANES], sums[b * LANES] = own;
+      Sums own = of(sums[b * LANES], packed);
+      if (rest) own = own - of(small[b * LANES], small_packed), sums[b * LANES] = own;
       all = all + own;
       if constexpr (COUNTS) {
         int64_t count = counts[b * LANES];
@@ -43,13 +52,14 @@ struct OwnBins {
   }
 };
 
+// A plain score is not divided out where it cannot exceed `bar`.
 template <bool PLAIN>
-inline double score_candidate(Sums l, Sums r, int bin, const ScoreRule& rule) {
+inline double score_candidate(Sums l, Sums r, int bin, const ScoreRule& rule, double bar) {
   if constexpr (!PLAIN) return score_split(l, r, bin, rule);
   const Penalty& p = rule.penalty;  // soft(g, 0) is g
   const double gl = (double)l.g, hl = (double)l.h, gr = (double)r.g, hr = (double)r.h, bl = hl + p.lambda,
-               br = hr + p.lambda;
-  return ((gl * gl) * br + (gr * gr) * bl) / (bl * br);
+               br = hr + p.lambda, top = (gl * gl) * br + (gr * gr) * bl, below = bl * br;
+  return top < below * (bar * MARGIN) ? -INF : top / below;
 }
 
 struct Best {
@@ -79,7 +89,7 @@ inline void scan_bins(const OwnBins<COUNTS>& own, Sums before, int64_t rows, int
       const int64_t left = rows + (missing_left ? c.missing_rows : 0);
       if ((double)left < c.min_count || (double)(c.all_rows - left) < c.min_count) return;
     }
-    const double s = score_candidate<PLAIN>(l, r, b, rule);
+    const double s = score_candidate<PLAIN>(l, r, b, rule, best.score);
     const uint64_t order = (uint64_t)column << 32 | (uint64_t)(2 * b + !missing_left);
     if (s > best.score) best = {s, order, l};
   };
@@ -87,7 +97,7 @@ inline void scan_bins(const OwnBins<COUNTS>& own, Sums before, int64_t rows, int
 #pragma unroll 2
   for (int i = 0; i < OWN_BINS; i++) {
     const int b = first + i;
-    l = l + own.sums[i * LANES];
+    l = l + own.at(i);
     if constexpr (COUNTS) rows += own.counts[i * LANES];
     if (b >= n_bins || (b == n_bins - 1 && !any_missing)) continue;
     if (any_missing && b < n_bins - 1) consider(l + missing, b, true);
@@ -118,49 +128,44 @@ inline void write_best(const Best& best, double bar, int place, bool seen_missin
 
 template <bool PLAIN, bool COUNTS>
 inline void search_tile(const Job& j, int x, TileSearch& s) {
-  const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, tile = blockIdx.y, first = warp * OWN_BINS;
+  const int own_column = threadIdx.x % SEARCH_COLUMNS, group = threadIdx.x / SEARCH_COLUMNS, first = group * OWN_BINS;
   const int id = x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2];
   Node& n = j.nodes[id];
-  const int place = tile * LANES + lane, column = j.column_of[place], n_bins = j.n_bins[place];
-  const OwnBins<COUNTS> own(j, n, id, tile, first);
-  s.group[warp][lane] = own.all;
+  const int place = blockIdx.y * SEARCH_COLUMNS + own_column, column = j.column_of[place], n_bins = j.n_bins[place];
+  const OwnBins<COUNTS> own(j, n, id, place, first);
+  s.group[group][own_column] = own.all;
   int64_t rows = 0, all_rows = 0;
-  if (n_bins / OWN_BINS == warp) {
-    s.missing[lane] = own.sums[n_bins % OWN_BINS * LANES];
-    if constexpr (COUNTS) s.missing_rows[lane] = own.counts[n_bins % OWN_BINS * LANES];
+  if (n_bins / OWN_BINS == group) {
+    s.missing[own_column] = own.at(n_bins % OWN_BINS);
+    if constexpr (COUNTS) s.missing_rows[own_column] = own.counts[n_bins % OWN_BINS * LANES];
   }
-  if constexpr (COUNTS) s.rows[warp][lane] = own.rows;
+  if constexpr (COUNTS) s.rows[group][own_column] = own.rows;
   __syncthreads();
-  if constexpr (COUNTS) {
-    for (int w = 0; w < SEARCH_WARPS; w++) all_rows += s.rows[w][lane], rows += w < warp ? s.rows[w][lane] : 0;
-  }
   Sums before, total;
-  for (int w = 0; w < SEARCH_WARPS; w++) {
-    if (w == warp) before = total;
-    total = total + s.group[w][id == 0 ? 0 : lane];
-  }
-  if (id == 0 && lane != 0) {
-    before = Sums{};
-    for (int w = 0; w < warp; w++) before = before + s.group[w][lane];
+  for (int g = 0; g < SEARCH_GROUPS; g++) {
+    if (g < group) before = before + s.group[g][own_column];
+    if (id == 0) total = total + s.group[g][0];
+    if constexpr (COUNTS) all_rows += s.rows[g][own_column], rows += g < group ? s.rows[g][own_column] : 0;
   }
   if (id != 0) total = {n.g, n.h};
   ScoreRule rule{j.growth->penalty};
   Node whole{};
   whole.g = total.g, whole.h = total.h, whole.low = n.low, whole.high = n.high;
   const double own_score = id == 0 ? score_of(whole, j, rule.penalty) : n.score, bar = must_exceed(own_score);
-  if (id == 0 && tile == 0 && threadIdx.x == 0) n.g = total.g, n.h = total.h, n.score = own_score;
+  if (id == 0 && blockIdx.y == 0 && threadIdx.x == 0) n.g = total.g, n.h = total.h, n.score = own_score;
   if (j.direction != nullptr)
     rule.bounded = true, rule.low = n.low, rule.high = n.high, rule.direction = j.direction[place],
     rule.free_bin = n_bins - 1;
   Best best{bar, ~0ull, {}};
-  const int64_t words = (j.n_tiles * LANES + LANES - 1) / LANES;
-  const bool allowed = column >= 0 && (j.allowed == nullptr || (j.allowed[x * words + tile] >> lane & 1));
-  const Column c{s.missing[lane], total, s.missing_rows[lane], all_rows, column, n_bins, j.growth->min_count};
-  if (allowed) scan_bins<PLAIN, COUNTS>(own, before, rows, first, c, rule, best);
-  write_best(best, bar, place, s.missing[lane].h > 0, s, j.found + x * (j.n_tiles + j.n_wide) + tile);
+  const uint32_t* allowed = j.allowed == nullptr ? nullptr : j.allowed + x * j.n_tiles + place / LANES;
+  const Sums missing = s.missing[own_column];
+  const Column c{missing, total, s.missing_rows[own_column], all_rows, column, n_bins, j.growth->min_count};
+  if (column >= 0 && (allowed == nullptr || (*allowed >> place % LANES & 1)))
+    scan_bins<PLAIN, COUNTS>(own, before, rows, first, c, rule, best);
+  write_best(best, bar, place, missing.h > 0, s, j.found + x * j.n_found + blockIdx.y);
 }
 
-SAPWOOD_BOUNDED(1024, 1) void search(const Job* job, int, int) {
+SAPWOOD_BOUNDED(256, 2) void search(const Job* job, int, int) {
   const Job j = *job;  // a copy: stores cannot change it
   const Growth& t = *j.growth;
   __shared__ TileSearch s;

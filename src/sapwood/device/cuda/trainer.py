@@ -22,6 +22,7 @@ MAX_NODES = 65_536  # node ids of rows have 16 bits
 PRECISIONS = ("auto", "narrow", "wide")
 ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, RANDOM_CUT = 2, 3, 4, 5, 20
 TILE_SUMS = 256 * LANES
+SEARCH_COLUMNS = 8  # of a block of the search
 HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
 STEP_BYTES, PART_BYTES = 16, 20  # of a node in find_leaves: what rows walk through, what they add
 
@@ -30,6 +31,7 @@ class Trainer:
     """Labels, scores and gradients of one training set; `_core.pyi` says what each method takes and returns."""
 
     runtime: Runtime
+    min_rows = 1024  # rows of a block, where there are few
 
     def __init__(
         self,
@@ -87,6 +89,7 @@ class Trainer:
         self._keep("n_bins", run.array(bins))
         self._keep("column_of", run.array(places))
         job["n_tiles"] = len(places) // LANES
+        job["n_found"] = len(places) // SEARCH_COLUMNS
         job["histogram_size"] = job["n_tiles"] * TILE_SUMS
         self._keep("label", run.array(np.ascontiguousarray(label, np.float64)))
         job["label_plane"] = n if len(label) > 1 else 0
@@ -208,7 +211,7 @@ class Trainer:
 
         def work() -> None:
             self._launch("gradient_pass", 0, pending)
-            self._launch("gradient_pass", 1)
+            self._launch("gradient_pass", 1, grid=(2 * self.runtime.n_processors, 1))
 
         self._repeat(("gradients", pending), work)
         return []
@@ -356,7 +359,7 @@ class Trainer:
         self._make_records("histograms", slots * int(job["histogram_size"]), "Sums")
         if self._last["counts"]:
             self._make("counts", slots * int(job["histogram_size"]), np.int64)
-        self._make_records("found", 2 * (batch + 1) * int(job["n_tiles"] + job["n_wide"]), "Found")
+        self._make_records("found", 2 * (batch + 1) * int(job["n_found"]), "Found")
         self._last["steps"] = self._plan(leaves, depth, leafwise)
 
     def _plan(self, leaves: int, depth: int, leafwise: bool) -> list[int]:
@@ -371,7 +374,7 @@ class Trainer:
 
     def _grow_one(self, k: int) -> None:
         run, job = self.runtime, self._job
-        tiles, least = int(job["n_tiles"]), 1024
+        tiles, least = int(job["n_tiles"]), self.min_rows
         self._launch("begin", k, grid=(max(1, min(run.n_processors, tiles * 8)), 1))
         blocks = max(1, run.n_processors * run.settings["histogram"][1] // tiles)
         blocks = min(blocks, -(-self._n // least))
@@ -379,7 +382,7 @@ class Trainer:
             if n_nodes:
                 self._launch("partition", k, least)
             self._launch("histogram", k, least, (blocks, tiles), HISTOGRAM_BYTES)
-            self._launch("search", k, 0, (max(1, 2 * n_nodes), tiles))
+            self._launch("search", k, 0, (max(1, 2 * n_nodes), int(job["n_found"])))
         nodes = int(job["max_nodes"])
         room = (run.max_shared - 16384) // 2 - nodes * STEP_BYTES
         copies = 32
