@@ -149,6 +149,16 @@ inline T atomicMax(T* at, std::type_identity_t<T> x) {
   *at = x > old ? x : old;
   return old;
 }
+inline unsigned atomicOr(unsigned* at, unsigned x) {
+  const unsigned old = *at;
+  *at = old | x;
+  return old;
+}
+inline unsigned atomicAnd(unsigned* at, unsigned x) {
+  const unsigned old = *at;
+  *at = old & x;
+  return old;
+}
 inline uint32_t emulated_prmt(uint32_t a, uint32_t b, uint32_t select) {
   const uint64_t bytes = (uint64_t)b << 32 | a;
   uint32_t out = 0;

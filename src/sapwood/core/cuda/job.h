@@ -41,7 +41,7 @@ struct Listed {  // a row in a row list, with its narrow word
 struct Turn {  // what changes from round to round
   double learning_rate;
   uint64_t sample_key, tie_key;
-  uint64_t tree_key[4];  // of the draws of columns: tree, level, node, random cut: key(seed, purpose, tree, .) without its last part
+  uint64_t column_keys[3];  // of the draws of columns, key(seed, purpose, ., .): for a tree, a level, a node
   int64_t tree;
 };
 
@@ -118,6 +118,7 @@ struct Job {
   int64_t max_depth;            // 0: none
   int64_t max_leaves;           // 0: none
   int64_t leafwise;             // 1: the node that gains most is split next
+  int64_t symmetric;            // 1: one split for all nodes of a level
   double min_child_weight;      // limits, as in records/limits.h
   double min_samples_leaf;      //
   double reg_lambda;            //
@@ -140,8 +141,9 @@ struct Job {
   Sums* histograms;             // (n_slots, histogram_size)
   int64_t* counts;              // (n_slots, histogram_size) rows by bin; null: not counted
   Found* found;                 // (2 * max_batch, n_parts) what each block of the search found
-  uint32_t* allowed;            // (2 * max_batch, n_places / 32) columns that a node may use; null: all
-  uint32_t* tree_columns;       // (n_places / 32) columns of this tree
+  uint32_t* allowed;            // (2 * max_batch, n_tiles) a bit a column: columns that a node may use; null: all
+  double* level_scores;         // (nodes of a level, n_places, 2, 256) scores of candidates: missing right, left
+  int32_t* level_missing;       // (n_places) 1: a node of the level has missing values
   int64_t* leaf_sums;           // (max_nodes, 3) wide sums of g, h and counts
   uint32_t* arrived;            // counters of blocks
   TreeNode* trees;              // (n_store, max_nodes) finished trees

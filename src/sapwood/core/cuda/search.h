@@ -12,8 +12,8 @@ struct TileSearch {  // shared by the threads of a block
   Sums group[SEARCH_GROUPS][SEARCH_COLUMNS];  // sums of the bins of each thread
   Sums missing[SEARCH_COLUMNS];
   int64_t rows[SEARCH_GROUPS][SEARCH_COLUMNS], missing_rows[SEARCH_COLUMNS];  // the same of counts
-  double score[SEARCH_WARPS];
-  uint64_t order[SEARCH_WARPS];
+  double score[TILE_BINS / LANES];
+  uint64_t order[TILE_BINS / LANES];
   int winner;
 };
 
@@ -106,6 +106,7 @@ inline void scan_bins(const OwnBins<COUNTS>& own, Sums before, int64_t rows, int
 }
 
 // The thread with the best candidate of the block writes it.
+template <int WARPS>
 inline void write_best(const Best& best, double bar, int place, bool seen_missing, TileSearch& s, Found* out) {
   const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
   double score = best.score;
@@ -117,7 +118,7 @@ inline void write_best(const Best& best, double bar, int place, bool seen_missin
   }
   if (lane == 0) s.score[warp] = score, s.order[warp] = order;
   __syncthreads();
-  for (int w = 0; w < SEARCH_WARPS; w++)
+  for (int w = 0; w < WARPS; w++)
     if (beats(s.score[w], s.order[w], score, order)) score = s.score[w], order = s.order[w];
   if (!(score > bar)) {
     if (threadIdx.x == 0) *out = {-INF, 0, 0, ~0ull, -1, 0};
@@ -126,43 +127,64 @@ inline void write_best(const Best& best, double bar, int place, bool seen_missin
   }
 }
 
+// One column of a node, as one of its threads sees it. All threads of a block make theirs together.
+template <bool COUNTS>
+struct TileColumn {
+  int id, place, column, n_bins, first;
+  OwnBins<COUNTS> own;
+  Sums before, total, missing;
+  int64_t rows = 0, all_rows = 0, missing_rows = 0;  // rows: before the own bins
+  double own_score;
+  ScoreRule rule;
+
+  TileColumn(const Job& j, int x, TileSearch& s)
+      : id(x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2]),
+        place(blockIdx.y * SEARCH_COLUMNS + threadIdx.x % SEARCH_COLUMNS),
+        column(j.column_of[place]),
+        n_bins(j.n_bins[place]),
+        first(threadIdx.x / SEARCH_COLUMNS * OWN_BINS),
+        own(j, j.nodes[id], id, place, first) {
+    Node& n = j.nodes[id];
+    const int mine = threadIdx.x % SEARCH_COLUMNS, group = threadIdx.x / SEARCH_COLUMNS;
+    s.group[group][mine] = own.all;
+    if (n_bins / OWN_BINS == group) {
+      s.missing[mine] = own.at(n_bins % OWN_BINS);
+      if constexpr (COUNTS) s.missing_rows[mine] = own.counts[n_bins % OWN_BINS * LANES];
+    }
+    if constexpr (COUNTS) s.rows[group][mine] = own.rows;
+    __syncthreads();
+    for (int g = 0; g < SEARCH_GROUPS; g++) {
+      if (g < group) before = before + s.group[g][mine];
+      if (id == 0) total = total + s.group[g][0];
+      if constexpr (COUNTS) all_rows += s.rows[g][mine], rows += g < group ? s.rows[g][mine] : 0;
+    }
+    missing = s.missing[mine];
+    if constexpr (COUNTS) missing_rows = s.missing_rows[mine];
+    rule.penalty = j.growth->penalty;
+    if (id != 0) {
+      total = {n.g, n.h}, own_score = n.score;
+    } else {
+      Node whole{};
+      whole.g = total.g, whole.h = total.h, whole.low = -INF, whole.high = INF;
+      own_score = score_of(whole, j, rule.penalty);
+      if (blockIdx.y == 0 && threadIdx.x == 0) n.g = total.g, n.h = total.h, n.score = own_score;
+    }
+    if (j.direction != nullptr)
+      rule.bounded = true, rule.low = n.low, rule.high = n.high, rule.direction = j.direction[place],
+      rule.free_bin = n_bins - 1;
+  }
+};
+
 template <bool PLAIN, bool COUNTS>
 inline void search_tile(const Job& j, int x, TileSearch& s) {
-  const int own_column = threadIdx.x % SEARCH_COLUMNS, group = threadIdx.x / SEARCH_COLUMNS, first = group * OWN_BINS;
-  const int id = x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2];
-  Node& n = j.nodes[id];
-  const int place = blockIdx.y * SEARCH_COLUMNS + own_column, column = j.column_of[place], n_bins = j.n_bins[place];
-  const OwnBins<COUNTS> own(j, n, id, place, first);
-  s.group[group][own_column] = own.all;
-  int64_t rows = 0, all_rows = 0;
-  if (n_bins / OWN_BINS == group) {
-    s.missing[own_column] = own.at(n_bins % OWN_BINS);
-    if constexpr (COUNTS) s.missing_rows[own_column] = own.counts[n_bins % OWN_BINS * LANES];
-  }
-  if constexpr (COUNTS) s.rows[group][own_column] = own.rows;
-  __syncthreads();
-  Sums before, total;
-  for (int g = 0; g < SEARCH_GROUPS; g++) {
-    if (g < group) before = before + s.group[g][own_column];
-    if (id == 0) total = total + s.group[g][0];
-    if constexpr (COUNTS) all_rows += s.rows[g][own_column], rows += g < group ? s.rows[g][own_column] : 0;
-  }
-  if (id != 0) total = {n.g, n.h};
-  ScoreRule rule{j.growth->penalty};
-  Node whole{};
-  whole.g = total.g, whole.h = total.h, whole.low = n.low, whole.high = n.high;
-  const double own_score = id == 0 ? score_of(whole, j, rule.penalty) : n.score, bar = must_exceed(own_score);
-  if (id == 0 && blockIdx.y == 0 && threadIdx.x == 0) n.g = total.g, n.h = total.h, n.score = own_score;
-  if (j.direction != nullptr)
-    rule.bounded = true, rule.low = n.low, rule.high = n.high, rule.direction = j.direction[place],
-    rule.free_bin = n_bins - 1;
+  const TileColumn<COUNTS> c(j, x, s);
+  const double bar = must_exceed(c.own_score);
   Best best{bar, ~0ull, {}};
-  const uint32_t* allowed = j.allowed == nullptr ? nullptr : j.allowed + x * j.n_tiles + place / LANES;
-  const Sums missing = s.missing[own_column];
-  const Column c{missing, total, s.missing_rows[own_column], all_rows, column, n_bins, j.growth->min_count};
-  if (column >= 0 && (allowed == nullptr || (*allowed >> place % LANES & 1)))
-    scan_bins<PLAIN, COUNTS>(own, before, rows, first, c, rule, best);
-  write_best(best, bar, place, missing.h > 0, s, j.found + x * j.n_found + blockIdx.y);
+  const uint32_t* allowed = j.allowed == nullptr ? nullptr : j.allowed + x * j.n_tiles + c.place / LANES;
+  const Column column{c.missing, c.total, c.missing_rows, c.all_rows, c.column, c.n_bins, j.growth->min_count};
+  if (c.column >= 0 && (allowed == nullptr || (*allowed >> c.place % LANES & 1)))
+    scan_bins<PLAIN, COUNTS>(c.own, c.before, c.rows, c.first, column, c.rule, best);
+  write_best<SEARCH_WARPS>(best, bar, c.place, c.missing.h > 0, s, j.found + x * j.n_found + blockIdx.y);
 }
 
 SAPWOOD_BOUNDED(256, 2) void search(const Job* job, int, int) {

@@ -20,7 +20,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 MAX_NODES = 65_536  # node ids of rows have 16 bits
 PRECISIONS = ("auto", "narrow", "wide")
-ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, RANDOM_CUT = 2, 3, 4, 5, 20
+ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS = 2, 3, 4, 5  # purposes of core/math/hash.h
+MAX_GROUPS = 64  # of interaction constraints: a node has a bit for each
 TILE_SUMS = 256 * LANES
 SEARCH_COLUMNS = 8  # of a block of the search
 HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
@@ -268,9 +269,13 @@ class Trainer:
             self._refuse("extra_trees=True")
         if forced:
             self._refuse("forced_splits")
-        if groups:
-            self._refuse("interaction_constraints")
+        if len(groups) > MAX_GROUPS:
+            self._refuse(f"interaction_constraints with more than {MAX_GROUPS} groups")
         n = len(self._binned.places)
+        groups_of = np.zeros(n, np.uint64)
+        for at, columns in enumerate(groups):
+            groups_of[list(columns)] |= np.uint64(1 << at)
+        self._keep("groups_of", self.runtime.array(groups_of) if len(groups) else None)
         direction = np.zeros(n, np.int8)
         direction[: len(monotone)] = monotone
         self._keep("direction", self.runtime.array(direction) if len(monotone) else None)
@@ -295,13 +300,13 @@ class Trainer:
     ) -> list[Any]:
         """Grow a tree for every output; the trees are read from the device once someone looks at them."""
         for what, given in (("random_strength", random_strength), ("ordered boosting", prefix_ends),
-                            ("multi_strategy='multi_output_tree'", multi_output and self._n_outputs > 1),
-                            ("grow_policy='symmetric'", policy == "symmetric")):  # fmt: skip
+                            ("multi_strategy='multi_output_tree'", multi_output and self._n_outputs > 1)):  # fmt: skip
             if given:
                 self._refuse(what)
         self._set_limits(policy, limits)
         self._flush()
         self._turn["learning_rate"], self._turn["tree"] = limits["learning_rate"], tree
+        self._turn["column_keys"] = [key(seed, one) for one in (TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS)]
         assert self._finished is not None
         self._finished.make_room(self._n_outputs)
 
@@ -323,11 +328,10 @@ class Trainer:
                      "max_delta_step", "path_smooth"):  # fmt: skip
             self._job[name] = limits[name]
         self._last["counts"] = limits["min_samples_leaf"] != 1  # 0: the objective's own
-        for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode"):
-            if limits[name] < 1.0:
-                self._refuse(f"{name}={limits[name]:g}")
-            self._job[name] = limits[name]
-        shape = (policy, depth, leaves, self._last["counts"])
+        shares = [limits[name] for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode")]
+        self._job["colsample_bytree"], self._job["colsample_bylevel"], self._job["colsample_bynode"] = shares
+        self._last["columns"] = min(shares) < 1.0 or self._arrays.get("groups_of") is not None
+        shape = (policy, depth, leaves, self._last["counts"], self._last["columns"])
         if shape == self._shape:
             return
         most = leaves if leaves else self._n
@@ -339,7 +343,8 @@ class Trainer:
                 f"max_depth so that there are at most {MAX_NODES // 2}, or use device='cpu'."
             )
         self._shape, job = shape, self._job
-        job["max_depth"], job["max_leaves"], job["leafwise"] = depth, leaves, policy == "leafwise"
+        job["max_depth"], job["max_leaves"] = depth, leaves
+        job["leafwise"], job["symmetric"] = policy == "leafwise", policy == "symmetric"
         self._make_tree_memory(most, depth, policy == "leafwise")
 
     def _make_tree_memory(self, leaves: int, depth: int, leafwise: bool) -> None:
@@ -359,7 +364,13 @@ class Trainer:
         self._make_records("histograms", slots * int(job["histogram_size"]), "Sums")
         if self._last["counts"]:
             self._make("counts", slots * int(job["histogram_size"]), np.int64)
-        self._make_records("found", 2 * (batch + 1) * int(job["n_found"]), "Found")
+        self._make_records("found", max(2 * (batch + 1) * int(job["n_found"]), len(self._binned.places)), "Found")
+        self._keep("allowed", None)
+        if self._last["columns"]:
+            self._make("allowed", (2 * (batch + 1), int(job["n_tiles"])), np.uint32)
+        if job["symmetric"]:
+            self._make("level_scores", (max(1, leaves // 2), len(self._binned.places), 2, 256), np.float64)
+            self._make("level_missing", len(self._binned.places), np.int32)
         self._last["steps"] = self._plan(leaves, depth, leafwise)
 
     def _plan(self, leaves: int, depth: int, leafwise: bool) -> list[int]:
@@ -382,7 +393,14 @@ class Trainer:
             if n_nodes:
                 self._launch("partition", k, least)
             self._launch("histogram", k, least, (blocks, tiles), HISTOGRAM_BYTES)
-            self._launch("search", k, 0, (max(1, 2 * n_nodes), int(job["n_found"])))
+            children = max(1, 2 * n_nodes)
+            if self._last["columns"]:
+                self._launch("choose_columns", k, 0, (children, 1), 8 * tiles)
+            if job["symmetric"]:
+                self._launch("score_level", k, 0, (children, int(job["n_found"])))
+                self._launch("choose_level", k, 0, (len(self._binned.places), 1))
+            else:
+                self._launch("search", k, 0, (children, int(job["n_found"])))
         nodes = int(job["max_nodes"])
         room = (run.max_shared - 16384) // 2 - nodes * STEP_BYTES
         copies = 32
@@ -455,10 +473,10 @@ class Trainer:
         self._refuse("linear_leaves=True")
 
 
-def key(seed: int, purpose: int, a: int, b: int) -> int:
-    """core/math/hash.h's key."""
+def key(*coordinates: int) -> int:
+    """core/math/hash.h's key, or its beginning."""
     mask, h = (1 << 64) - 1, 0
-    for value in (seed, purpose, a, b):
+    for value in coordinates:
         x = (h + 0x9E3779B97F4A7C15 * (value + 1)) & mask
         x ^= x >> 30
         x = x * 0xBF58476D1CE4E5B9 & mask
