@@ -23,7 +23,7 @@ from sapwood.device.cuda.job import CORE
 from sapwood.device.cuda.runtime import SETTINGS, digest
 
 HERE = Path(__file__).resolve().parent
-SMALL = {"partition": (64, 3), "histogram": (64, 3), "search": (64, 0), "score_level": (64, 0), "choose_columns": (64, 0), "find_leaves": (64, 2), "finish_tree": (32, 0),
+SMALL = {"partition": (64, 3), "histogram": (64, 3), "search": (64, 0), "score_level": (64, 0), "choose_level": (64, 0), "choose_columns": (64, 0), "find_leaves": (64, 2), "finish_tree": (32, 0),
          "gradient_pass": (32, 2), "add_values": (32, 2), "draw_rows": (64, 2), "begin": (64, 1)}  # fmt: skip
 
 

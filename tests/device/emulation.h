@@ -22,6 +22,7 @@ inline dim3 threadIdx, blockIdx, blockDim, gridDim;
 #define SAPWOOD_KERNEL extern "C"
 #define SAPWOOD_BOUNDED(threads, blocks) extern "C"
 #define SAPWOOD_APART inline
+#define SAPWOOD_INLINE inline
 inline unsigned char* dynamic_bytes;
 #define DYNAMIC_SHARED(T, name) T* name = (T*)dynamic_bytes
 

@@ -45,23 +45,37 @@ inline void make_children(const Job& j, int id, int at) {
   j.nodes[at] = l, j.nodes[at + 1] = r;
 }
 
-// The best of what the tiles found for one node.
+// The best of what was found for the columns of one node. All lanes of a warp; every lane gets it.
+inline Found best_found(const Found* found, int n) {
+  const int lane = threadIdx.x % LANES;
+  double score = -INF;
+  uint64_t order = ~0ull;
+  int at = 0;
+  for (int k = lane; k < n; k += LANES)
+    if (beats(found[k].score, found[k].order, score, order)) score = found[k].score, order = found[k].order, at = k;
+  for (int step = LANES / 2; step > 0; step /= 2) {
+    const double other = __shfl_xor_sync(ALL_LANES, score, step);
+    const uint64_t its = __shfl_xor_sync(ALL_LANES, (unsigned long long)order, step);
+    const int place = __shfl_xor_sync(ALL_LANES, at, step);
+    if (beats(other, its, score, order)) score = other, order = its, at = place;
+  }
+  return found[at];
+}
+
+// The best split of one node. All lanes of a warp.
 inline void take_best(const Job& j, int x, int id) {
+  const Found best = best_found(j.found + x * j.n_found, (int)j.n_found);
+  if (threadIdx.x % LANES != 0) return;
   Node& n = j.nodes[id];
   const Growth& t = *j.growth;
-  const int64_t width = j.n_found;
-  const Found* found = j.found + x * width;
   n.column = -1, n.gain = 0.0;
   if (id != 0 && n.slot < t.first_slot) n.packed = 0;  // what was left of the parent's is stored as pairs
-  Found best = found[0];
-  for (int64_t k = 1; k < width; k++)
-    if (beats(found[k].score, found[k].order, best.score, best.order)) best = found[k];
   if (best.place < 0) return;
   n.place = best.place, n.column = (int32_t)(best.order >> 32), n.bin = (int32_t)((best.order & 0xffffffffu) >> 1);
   n.left_g = best.g, n.left_h = best.h;
   n.missing_left = best.seen_missing ? (best.order & 1) == 0 : best.h >= n.h - best.h;
-  n.gain = 0.5 * (best.score - n.score) * t.unit;
-  if (!(n.gain > j.min_split_gain)) n.gain = 0.0;
+  const double gain = 0.5 * (best.score - n.score) * t.unit;
+  n.gain = gain > j.min_split_gain ? gain : 0.0;
 }
 
 // A whole level, in the order of ids, while leaves are left. One warp.

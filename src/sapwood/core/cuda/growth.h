@@ -9,15 +9,7 @@ namespace sapwood {
 constexpr int TILE_BINS = 256;                     // codes of a narrow column
 constexpr int64_t TILE_SUMS = TILE_BINS * LANES;   // sums of a tile of 32 columns: [bin][column]
 constexpr int64_t MAX_SPAN = 32768;                // rows whose parts fit 32-bit sums: 2^15 * 2^15 < 2^31
-constexpr int ROWS_EACH = 4;                       // rows of a thread in one step of the partition
-constexpr int SEARCH_COLUMNS = 8;                  // columns of a block in the search
-#ifdef SAPWOOD_EMULATED
-constexpr int SEARCH_GROUPS = 8;  // threads that share a column
-#else
-constexpr int SEARCH_GROUPS = 32;
-#endif
-constexpr int OWN_BINS = TILE_BINS / SEARCH_GROUPS;                // bins of a thread
-constexpr int SEARCH_WARPS = SEARCH_COLUMNS * SEARCH_GROUPS / LANES;
+constexpr int ROWS_EACH = 8;                       // rows of a thread in one step of the partition
 constexpr int MAX_PACKED_ROWS = 131071;                            // rows whose narrow sums fit one word
 constexpr int PART_BITS = 15;                       // of a number whose parts are added apart
 constexpr int MAX_WARPS = 32;
@@ -95,10 +87,6 @@ struct RowSource {  // where the rows of a node are listed
     return {row, packed[row]};
   }
 };
-inline uint32_t code_of(const Job& j, int64_t place, int64_t row) {
-  return j.codes[((place / LANES) * j.n + row) * LANES + place % LANES];
-}
-
 // The last i with at[i] <= x; at (n + 1) rises. All lanes of a warp together.
 inline int find_span(const int64_t* at, int n, int64_t x) {
   const int lane = threadIdx.x % LANES;
@@ -128,7 +116,7 @@ inline void send_rows(const Job& j, int k, const Node& n, int at, int64_t first,
   const int tid = threadIdx.x, lane = tid % LANES, warp = tid / LANES, n_warps = blockDim.x / LANES;
   const Split split = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
   const RowSource source(j, n.buffer, k);
-  const uint8_t* codes = j.codes + ((int64_t)(n.place / LANES) * j.n) * LANES + n.place % LANES;
+  const uint8_t* codes = j.planes + (int64_t)n.place * j.n;
   Listed own[ROWS_EACH];
   unsigned right[ROWS_EACH], valid[ROWS_EACH];
 #pragma unroll
@@ -139,7 +127,7 @@ inline void send_rows(const Job& j, int k, const Node& n, int at, int64_t first,
 #pragma unroll
   for (int e = 0; e < ROWS_EACH; e++) {
     const bool in = (int)(e * blockDim.x) + tid < rows;
-    const bool goes = in && codes[(int64_t)own[e].row * LANES] - split.low < split.length;
+    const bool goes = in && codes[own[e].row] - split.low < split.length;
     right[e] = __ballot_sync(ALL_LANES, goes), valid[e] = __ballot_sync(ALL_LANES, in);
     if (lane == 0) {
       count[1][e * n_warps + warp] = __popc(right[e]);

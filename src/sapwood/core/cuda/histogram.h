@@ -30,11 +30,17 @@ inline RowWord part_of(const Job& j, const Growth& t, int k, Listed row, int par
   return {bits_of_part(s.g, part, last), bits_of_part(s.h, part, last)};
 }
 
+struct RowCodes {  // 32 codes of a row, the half of the lane first
+  uint4 a, b;
+  void load(const uint8_t* codes, int lane) {
+    const uint4* row = (const uint4*)codes;
+    a = row[lane >> 4], b = row[(lane >> 4) ^ 1];
+  }
+};
+
 // Adds a row's 32 codes; sums: [bin][32 gradients, 32 hessians]
-inline void add_row(const uint8_t* codes, RowWord q, int lane, uint32_t places, const uint32_t* select, int* sums) {
-  const uint4* row = (const uint4*)codes;
-  const uint4 a = row[lane >> 4], b = row[(lane >> 4) ^ 1];
-  uint32_t w[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+inline void add_row(const RowCodes& row, RowWord q, int lane, uint32_t places, const uint32_t* select, int* sums) {
+  uint32_t w[8] = {row.a.x, row.a.y, row.a.z, row.a.w, row.b.x, row.b.y, row.b.z, row.b.w};
 #pragma unroll
   for (int bit = 0; bit < 2; bit++) {  // word i becomes word i XOR (lane / 4)
     const bool swap = lane >> (2 + bit) & 1;
@@ -86,18 +92,24 @@ struct LaneColumns {  // which column each step of a lane is at
   }
 };
 
-// Some rows of a node; the next row is read while one is added.
+// Some rows of a node. While a row is added, the codes of the next are on their way, and the place of the one after it.
 template <bool FAST>
 inline void add_rows(const Job& j, const Growth& t, int k, const RowSource& source, int64_t first, int rows, int part,
                      const uint8_t* codes, const LaneColumns& columns, int* sums) {
-  const int lane = threadIdx.x % LANES;
-  Listed next{};
-  if ((int)threadIdx.x < rows) next = source.at(first + threadIdx.x);
-  for (int i = threadIdx.x; i < rows; i += blockDim.x) {
-    const Listed own = next;
-    if (i + (int)blockDim.x < rows) next = source.at(first + i + blockDim.x);
+  const int lane = threadIdx.x % LANES, step = blockDim.x;
+  int i = threadIdx.x;
+  if (i >= rows) return;
+  Listed own = source.at(first + i), next{};
+  RowCodes row, next_row{};
+  if (i + step < rows) next = source.at(first + i + step);
+  row.load(codes + (int64_t)own.row * LANES, lane);
+  for (; i < rows; i += step) {
+    Listed after{};
+    if (i + step < rows) next_row.load(codes + (int64_t)next.row * LANES, lane);
+    if (i + 2 * step < rows) after = source.at(first + i + 2 * step);
     const RowWord q = FAST ? RowWord{own.word >> 16, own.word & 0xffff} : part_of(j, t, k, own, part);
-    add_row(codes + (int64_t)own.row * LANES, q, lane, columns.places, columns.select, sums);
+    add_row(row, q, lane, columns.places, columns.select, sums);
+    own = next, next = after, row = next_row;
   }
 }
 

@@ -72,6 +72,7 @@ struct Growth {  // the tree that grows
 struct Job {
   int64_t n;                    // rows
   const uint8_t* codes;         // (n_tiles, n, 32) byte codes
+  const uint8_t* planes;        // (n_places, n) the same, column by column
   const uint16_t* wide_codes;   // (n_wide, n) codes of columns with more than 255 bins
   const int32_t* n_bins;        // (n_places) bins of values
   const int32_t* column_of;     // (n_places) the column of a place; -1: none
@@ -82,7 +83,7 @@ struct Job {
   int64_t n_tiles;              // tiles of 32 narrow columns
   int64_t n_wide;               // columns with two-byte codes, which come after the tiles
   int64_t n_columns;            // columns of the table
-  int64_t n_found;              // blocks of the search of a node
+  int64_t n_found;              // places whose best candidates are kept for a node
   const double* label;          // (n), or (n_outputs, n)
   int64_t label_plane;          // 0, or n
   const double* weight;         // (n) real weights, or 0 and 1; null: all are 1

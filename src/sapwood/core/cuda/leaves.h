@@ -8,22 +8,22 @@ constexpr int LEAF_PARTS = 5;          // 32-bit sums of a leaf: low and high pa
 constexpr int MAX_TREE_SHARED = 2048;  // nodes of a tree that is walked in shared memory
 
 struct Step {  // a node as a row walks through it
-  int32_t place, left;
-  uint32_t low, length;  // codes that go right
+  const uint8_t* codes;  // of its column, 32 bytes a row; null: a leaf
+  int32_t left;
+  uint16_t low, length;  // codes that go right
 };
 
 inline Step step_of(const Job& j, const Node& n) {
-  if (n.left == 0) return {-1, 0, 0, 0};
+  if (n.left == 0) return {nullptr, 0, 0, 0};
   const Split s = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
-  return {n.place, n.left, s.low, s.length};
+  return {j.codes + (int64_t)(n.place / LANES) * j.n * LANES + n.place % LANES, n.left, (uint16_t)s.low,
+          (uint16_t)s.length};
 }
 
-inline int walk(const Job& j, const Step* steps, int64_t row) {
+inline int walk(const Step* steps, int64_t row) {
   int at = 0;
-  while (steps[at].left != 0) {
-    const Step& s = steps[at];
-    at = s.left + (code_of(j, s.place, row) - s.low < s.length);
-  }
+  for (Step s = steps[0]; s.left != 0; s = steps[at])
+    at = s.left + ((uint32_t)s.codes[row * LANES] - s.low < s.length);
   return at;
 }
 
@@ -72,7 +72,7 @@ SAPWOOD_KERNEL void find_leaves(const Job* job, int k, int n_copies) {
   for (int64_t first = low; first < high; first += MAX_SPAN) {
     const int64_t end = first + MAX_SPAN < high ? first + MAX_SPAN : high;
     for (int64_t row = first + threadIdx.x; row < end; row += blockDim.x) {
-      const int node = walk(j, steps, row);
+      const int node = walk(steps, row);
       leaf[row] = (uint16_t)node;
       if (!j.all_rows && !j.in_sample[row]) continue;
       const Pair q = pairs[row];

@@ -19,8 +19,9 @@ inline double node_part(const Node& n, Sums l, int bin, const ScoreRule& rule, i
 }
 
 template <bool COUNTS>
-inline void score_tile(const Job& j, int x, TileSearch& s) {
-  const TileColumn<COUNTS> c(j, x, s);
+SAPWOOD_INLINE void score_column(const Job& j, int x) {
+  if (is_padding(j)) return;
+  const WarpColumn<COUNTS> c(j, x);
   Node n = j.nodes[c.id];
   n.g = c.total.g, n.h = c.total.h, n.score = c.own_score;
   if (c.missing.h > 0) j.level_missing[c.place] = 1;
@@ -29,11 +30,12 @@ inline void score_tile(const Job& j, int x, TileSearch& s) {
   Sums l = c.before;
   int64_t rows = c.rows;
   const double least = j.growth->min_count;
+#pragma unroll
   for (int i = 0; i < OWN_BINS; i++) {
     const int b = c.first + i;
-    l = l + c.own.at(i);
-    if constexpr (COUNTS) rows += c.own.counts[i * LANES];
-    if (b >= c.n_bins) break;
+    l = l + c.bins[i];
+    if constexpr (COUNTS) rows += c.counts[i];
+    if (b >= c.n_bins) continue;
     right[b] = n.h == 0 ? 0.0 : node_part<COUNTS>(n, l, b, c.rule, rows, c.all_rows, least);
     left[b] = n.h == 0 ? 0.0
                        : node_part<COUNTS>(n, l + c.missing, b, c.rule, rows + c.missing_rows, c.all_rows, least);
@@ -43,10 +45,9 @@ inline void score_tile(const Job& j, int x, TileSearch& s) {
 SAPWOOD_BOUNDED(256, 2) void score_level(const Job* job, int, int) {
   const Job j = *job;  // a copy: stores cannot change it
   const Growth& t = *j.growth;
-  __shared__ TileSearch s;
   if (t.n_jobs == 0 || (int)blockIdx.x >= level_size(t)) return;
-  if (t.counts_rows) score_tile<true>(j, blockIdx.x, s);
-  else score_tile<false>(j, blockIdx.x, s);
+  if (t.counts_rows) score_column<true>(j, blockIdx.x);
+  else score_column<false>(j, blockIdx.x);
 }
 
 // Sums of what a cut sends left in one node, without missing values, and of those. One warp.
@@ -108,47 +109,52 @@ inline void split_level(const Job& j, const Found& best) {
   if (t.more) t.n_slots += n_nodes;
 }
 
-// The best candidate of one column, by the sum over the nodes.
-inline void sum_column(const Job& j, int n_nodes, int first, int place, TileSearch& s, double& level_score) {
-  const int b = threadIdx.x, column = j.column_of[place], n_bins = j.n_bins[place];
+// The best candidate of 32 bins of one column, by the sum over the nodes. A warp.
+inline void sum_column(const Job& j, int n_nodes, int first, int part) {
+  const int place = part / (TILE_BINS / LANES);
+  if (place >= (int)j.n_columns) return write_none(j.found + part);
+  const int b = part % (TILE_BINS / LANES) * LANES + (int)threadIdx.x % LANES;
+  const int column = j.column_of[place], n_bins = j.n_bins[place];
   const bool any_missing = j.level_missing[place] != 0;
-  const uint32_t* allowed = j.allowed == nullptr ? nullptr : j.allowed + place / LANES;
-  const bool in = column >= 0 && (allowed == nullptr || (*allowed >> place % LANES & 1)) &&
-                  (b < n_bins - 1 || (any_missing && b == n_bins - 1));
+  const bool in = may_use(j, 0, column, place) && (b < n_bins - 1 || (any_missing && b == n_bins - 1));
   double right = 0.0, left = 0.0, own = 0.0;
+#pragma unroll 4
   for (int i = 0; i < n_nodes; i++) {
     own = own + j.nodes[first + i].score;
     if (in) right = right + level_scores(j, i, place, 0)[b], left = left + level_scores(j, i, place, 1)[b];
   }
-  level_score = own;
   Best best{must_exceed(own), ~0ull, {}};
   const uint64_t order = (uint64_t)column << 32 | (uint64_t)(2 * b);
   if (in && any_missing && b < n_bins - 1 && left > best.score) best = {left, order, {}};
   if (in && right > best.score) best = {right, order + 1, {}};
-  write_best<TILE_BINS / LANES>(best, must_exceed(own), place, any_missing, s, j.found + place);
+  write_best(best, must_exceed(own), place, any_missing, j.found + part);
 }
 
 SAPWOOD_BOUNDED(256, 2) void choose_level(const Job* job, int, int) {
   const Job j = *job;  // a copy: stores cannot change it
   Growth& t = *j.growth;
-  __shared__ TileSearch s;
   if (t.n_jobs == 0) return;
-  const int n_places = (int)j.n_tiles * LANES, n_nodes = level_size(t);
+  const int n_parts = (int)j.n_tiles * (int)TILE_SUMS / LANES, n_nodes = level_size(t), n_warps = blockDim.x / LANES;
   for (int i = threadIdx.x; i < n_nodes && blockIdx.x == 0; i += blockDim.x) {
     Node& n = j.nodes[t.first_child + i];
     if (t.first_child + i != 0 && n.slot < t.first_slot) n.packed = 0;
   }
-  double own;
-  sum_column(j, n_nodes, t.first_child, blockIdx.x, s, own);
+  const int part = blockIdx.x * n_warps + threadIdx.x / LANES;
+  if (part < n_parts) sum_column(j, n_nodes, t.first_child, part);
   if (!last_block(j.arrived + 1, gridDim.x)) return;
-  Found best = j.found[0];
-  for (int k = 1; k < n_places; k++)
-    if (beats(j.found[k].score, j.found[k].order, best.score, best.order)) best = j.found[k];
-  const bool worth = best.place >= 0 && 0.5 * (best.score - own) * t.unit - j.min_split_gain > 0.0;
+  __shared__ Found best;
+  __shared__ int worth;
+  if (threadIdx.x < LANES) {
+    const Found found = best_found(j.found, n_parts);
+    double all = 0.0;
+    for (int i = 0; i < n_nodes; i++) all = all + j.nodes[t.first_child + i].score;
+    if (threadIdx.x == 0)
+      best = found, worth = found.place >= 0 && 0.5 * (found.score - all) * t.unit - j.min_split_gain > 0.0;
+  }
   __syncthreads();
   if (worth) split_level(j, best);
   __syncthreads();
-  for (int k = threadIdx.x; k < n_places; k += blockDim.x) j.level_missing[k] = 0;
+  for (int k = threadIdx.x; k < (int)j.n_tiles * LANES; k += blockDim.x) j.level_missing[k] = 0;
   if (threadIdx.x != 0) return;
   t.n_jobs = 0;
   if (!worth) t.n_batch = 0, t.more = 0;

@@ -6,6 +6,7 @@
 #define SAPWOOD_KERNEL extern "C" __global__
 #define SAPWOOD_BOUNDED(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)
 #define SAPWOOD_APART __noinline__
+#define SAPWOOD_INLINE __forceinline__
 #define DYNAMIC_SHARED(T, name)                                  \
   extern __shared__ __align__(16) unsigned char dynamic_bytes[]; \
   T* name = (T*)dynamic_bytes

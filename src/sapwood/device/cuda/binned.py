@@ -59,5 +59,13 @@ class Binned:
         n_rows, n_tiles = self.host.n_rows, len(self.places) // LANES
         tiles = self.runtime.zeros((n_tiles, n_rows, LANES), np.uint8)
         for column in range(len(self.cuts)):
-            tiles[column // LANES, :, column % LANES] = self.runtime.array(self.host.codes(column).astype(np.uint8))
+            tiles[column // LANES, :, column % LANES] = self.planes[column]
         return tiles
+
+    @cached_property
+    def planes(self) -> Any:
+        """(n_places, n_rows) the same, column by column."""
+        planes = self.runtime.zeros((len(self.places), self.host.n_rows), np.uint8)
+        for column in range(len(self.cuts)):
+            self.runtime.put(planes[column], self.host.codes(column).astype(np.uint8))
+        return planes

@@ -23,7 +23,6 @@ PRECISIONS = ("auto", "narrow", "wide")
 ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS = 2, 3, 4, 5  # purposes of core/math/hash.h
 MAX_GROUPS = 64  # of interaction constraints: a node has a bit for each
 TILE_SUMS = 256 * LANES
-SEARCH_COLUMNS = 8  # of a block of the search
 HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
 STEP_BYTES, PART_BYTES = 16, 20  # of a node in find_leaves: what rows walk through, what they add
 
@@ -85,12 +84,13 @@ class Trainer:
         run, job, n, k = self.runtime, self._job, self._n, self._n_outputs
         job["n"], job["n_outputs"], job["n_columns"] = n, k, len(self._binned.cuts)
         self._keep("codes", self._binned.tiles)
+        self._keep("planes", self._binned.planes)
         places = self._binned.places
         bins = np.array([0 if column < 0 else self._binned.n_bins[column] for column in places], np.int32)
         self._keep("n_bins", run.array(bins))
         self._keep("column_of", run.array(places))
         job["n_tiles"] = len(places) // LANES
-        job["n_found"] = len(places) // SEARCH_COLUMNS
+        job["n_found"] = len(places)
         job["histogram_size"] = job["n_tiles"] * TILE_SUMS
         self._keep("label", run.array(np.ascontiguousarray(label, np.float64)))
         job["label_plane"] = n if len(label) > 1 else 0
@@ -364,7 +364,7 @@ class Trainer:
         self._make_records("histograms", slots * int(job["histogram_size"]), "Sums")
         if self._last["counts"]:
             self._make("counts", slots * int(job["histogram_size"]), np.int64)
-        self._make_records("found", max(2 * (batch + 1) * int(job["n_found"]), len(self._binned.places)), "Found")
+        self._make_records("found", max(2 * (batch + 1), 8) * int(job["n_found"]), "Found")
         self._keep("allowed", None)
         if self._last["columns"]:
             self._make("allowed", (2 * (batch + 1), int(job["n_tiles"])), np.uint32)
@@ -388,6 +388,8 @@ class Trainer:
         tiles, least = int(job["n_tiles"]), self.min_rows
         self._launch("begin", k, grid=(max(1, min(run.n_processors, tiles * 8)), 1))
         blocks = max(1, run.n_processors * run.settings["histogram"][1] // tiles)
+        warps = run.settings["search"][0] // LANES
+        columns = len(self._binned.places) // warps
         blocks = min(blocks, -(-self._n // least))
         for n_nodes in (0, *self._last["steps"]):
             if n_nodes:
@@ -397,10 +399,10 @@ class Trainer:
             if self._last["columns"]:
                 self._launch("choose_columns", k, 0, (children, 1), 8 * tiles)
             if job["symmetric"]:
-                self._launch("score_level", k, 0, (children, int(job["n_found"])))
-                self._launch("choose_level", k, 0, (len(self._binned.places), 1))
+                self._launch("score_level", k, 0, (children, columns))
+                self._launch("choose_level", k, 0, (8 * len(self._binned.places) // warps, 1))
             else:
-                self._launch("search", k, 0, (children, int(job["n_found"])))
+                self._launch("search", k, 0, (children, columns))
         nodes = int(job["max_nodes"])
         room = (run.max_shared - 16384) // 2 - nodes * STEP_BYTES
         copies = 32
