@@ -13,9 +13,8 @@ inline bool beats(double score, uint64_t order, double other, uint64_t other_ord
   return score > other || (score == other && order < other_order);
 }
 
-inline double score_of(const Node& n, const Job& j, const Penalty& p) {
-  if (n.h <= 0) return 0.0;
-  const Sums s{n.g, n.h};
+inline double score_of(Sums s, const Node& n, const Job& j, const Penalty& p) {
+  if (s.h <= 0) return 0.0;
   if (j.direction != nullptr) return score_at(s, p, bounded_weight(s, p, n.low, n.high));
   return node_score(s, p);
 }
@@ -40,7 +39,6 @@ inline void make_children(const Job& j, int id, int at) {
   l.depth = r.depth = n.depth + 1, l.column = r.column = -1, l.parent = r.parent = id;
   l.groups = r.groups = j.groups_of == nullptr ? ~0ull : n.groups & j.groups_of[n.place];
   bind_children(j, n, p, l, r);
-  l.score = score_of(l, j, p), r.score = score_of(r, j, p);
   n.left = at;
   j.nodes[at] = l, j.nodes[at + 1] = r;
 }
@@ -51,8 +49,10 @@ inline Found best_found(const Found* found, int n) {
   double score = -INF;
   uint64_t order = ~0ull;
   int at = 0;
+#pragma unroll 1
   for (int k = lane; k < n; k += LANES)
     if (beats(found[k].score, found[k].order, score, order)) score = found[k].score, order = found[k].order, at = k;
+#pragma unroll 1
   for (int step = LANES / 2; step > 0; step /= 2) {
     const double other = __shfl_xor_sync(ALL_LANES, score, step);
     const uint64_t its = __shfl_xor_sync(ALL_LANES, (unsigned long long)order, step);
@@ -85,6 +85,7 @@ inline void next_level(const Job& j) {
   const int room = j.max_leaves > 0 ? (int)j.max_leaves - t.n_leaves : 0x7fffffff;
   int taken = 0, depth = 0;
   int64_t rows = 0;
+#pragma unroll 1
   for (int at = 0; at < n; at += LANES) {
     const int id = first + at + lane;
     const bool open = at + lane < n && j.nodes[id].gain > 0.0;
@@ -93,6 +94,7 @@ inline void next_level(const Job& j) {
     const bool in = open && rank < room;
     const int64_t own = in ? j.nodes[id].end - j.nodes[id].begin : 0;
     int64_t before = own;
+#pragma unroll 1
     for (int step = 1; step < LANES; step *= 2) {
       const int64_t other = __shfl_up_sync(ALL_LANES, (long long)before, step);
       if (lane >= step) before += other;

@@ -147,6 +147,7 @@ struct Job {
   int32_t* level_missing;       // (n_places) 1: a node of the level has missing values
   int64_t* leaf_sums;           // (max_nodes, 3) wide sums of g, h and counts
   uint32_t* arrived;            // counters of blocks
+  uint32_t* found_arrived;      // (2 * max_batch) the same for each node of the search
   TreeNode* trees;              // (n_store, max_nodes) finished trees
   int32_t* tree_sizes;          // (n_store) nodes of each
   Turn* turn;                   // this round

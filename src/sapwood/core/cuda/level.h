@@ -27,19 +27,17 @@ SAPWOOD_INLINE void score_column(const Job& j, int x) {
   if (c.missing.h > 0) j.level_missing[c.place] = 1;
   double *right = level_scores(j, c.id - j.growth->first_child, c.place, 0),
          *left = level_scores(j, c.id - j.growth->first_child, c.place, 1);
-  Sums l = c.before;
-  int64_t rows = c.rows;
   const double least = j.growth->min_count;
-#pragma unroll
-  for (int i = 0; i < OWN_BINS; i++) {
-    const int b = c.first + i;
-    l = l + c.bins[i];
-    if constexpr (COUNTS) rows += c.counts[i];
-    if (b >= c.n_bins) continue;
-    right[b] = n.h == 0 ? 0.0 : node_part<COUNTS>(n, l, b, c.rule, rows, c.all_rows, least);
-    left[b] = n.h == 0 ? 0.0
-                       : node_part<COUNTS>(n, l + c.missing, b, c.rule, rows + c.missing_rows, c.all_rows, least);
-  }
+  c.each_bin([&](int b, Sums l, int64_t rows) {
+    if (b >= c.n_bins) return;
+#pragma unroll 1
+    for (int side = 0; side < 2; side++) {
+      double s = 0.0;
+      if (n.h != 0) s = node_part<COUNTS>(n, l, b, c.rule, rows, c.all_rows, least);
+      (side ? left : right)[b] = s;
+      l = l + c.missing, rows += c.missing_rows;
+    }
+  });
 }
 
 SAPWOOD_BOUNDED(256, 2) void score_level(const Job* job, int, int) {

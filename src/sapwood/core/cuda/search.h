@@ -5,8 +5,6 @@
 
 namespace sapwood {
 
-constexpr int OWN_BINS = TILE_BINS / LANES;  // bins of a lane
-
 // Far more than a score may lose by rounding: a quotient that misses a bar by this factor cannot exceed it.
 constexpr double MARGIN = 1.0 - 0x1p-40;
 
@@ -14,100 +12,107 @@ constexpr double MARGIN = 1.0 - 0x1p-40;
 inline int own_place() { return (int)(blockIdx.y * (blockDim.x / LANES) + threadIdx.x / LANES); }
 inline bool is_padding(const Job& j) { return own_place() >= (int)j.n_columns; }
 
-// The sum of the lanes before this one. All lanes of a warp together.
-inline int64_t before_lane(int64_t x) {
+// The sum of this lane and those before it. All lanes of a warp together.
+SAPWOOD_INLINE int64_t up_to_lane(int64_t x) {
   const int lane = threadIdx.x % LANES;
-  int64_t up = x;
+#pragma unroll 1
   for (int step = 1; step < LANES; step *= 2) {
-    const int64_t other = __shfl_up_sync(ALL_LANES, (long long)up, step);
-    if (lane >= step) up += other;
+    const int64_t other = __shfl_up_sync(ALL_LANES, (long long)x, step);
+    if (lane >= step) x += other;
   }
-  return up - x;
+  return x;
+}
+SAPWOOD_INLINE Sums from_lane(Sums x, int lane) {
+  return {__shfl_sync(ALL_LANES, (long long)x.g, lane), __shfl_sync(ALL_LANES, (long long)x.h, lane)};
 }
 
-// One column of a node, as one lane sees it. Of a larger child the bins are what the smaller one leaves of the parent's,
-// and are stored.
+// One column of a node, for the lanes of a warp. Of a larger child its bins are what the smaller one leaves of the
+// parent's, and are stored as they are read. Loops are not unrolled: each kernel runs its code once, so that fetching
+// the instructions takes most of the time.
 template <bool COUNTS>
 struct WarpColumn {
-  int id, place, column, n_bins, first;
-  Sums bins[OWN_BINS], before, total, missing;
-  int64_t counts[COUNTS ? OWN_BINS : 1], rows = 0, all_rows = 0, missing_rows = 0;  // rows: before the own bins
+  int id, place, column, n_bins;
+  Sums total, missing;
+  int64_t all_rows = 0, missing_rows = 0;
   double own_score;
   ScoreRule rule;
-
-  static SAPWOOD_INLINE Sums of(Sums stored, bool packed) { return packed ? unpack(stored.g) : stored; }
-  static SAPWOOD_INLINE Sums from_lane(Sums x, int lane) {
-    return {__shfl_sync(ALL_LANES, (long long)x.g, lane), __shfl_sync(ALL_LANES, (long long)x.h, lane)};
-  }
 
   SAPWOOD_INLINE WarpColumn(const Job& j, int x)
       : id(x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2]),
         place(own_place()),
         column(j.column_of[place]),
-        n_bins(j.n_bins[place]),
-        first((int)(threadIdx.x % LANES) * OWN_BINS) {
-    load(j, j.nodes[id]);
-    Sums sum;
-#pragma unroll
-    for (int b = 0; b < OWN_BINS; b++) sum = sum + bins[b];
-    before = {before_lane(sum.g), before_lane(sum.h)};
-    Sums last;  // the lane that has the bin of missing values
-    int64_t last_rows = 0;
-#pragma unroll
-    for (int b = 0; b < OWN_BINS; b++) {
-      if (b == n_bins % OWN_BINS) last = bins[b];
-      if (COUNTS && b == n_bins % OWN_BINS) last_rows = counts[b];
+        n_bins(j.n_bins[place]) {
+    Node& n = j.nodes[id];
+    const int64_t at = place / LANES * TILE_SUMS + place % LANES;
+    rest_ = id != 0 && n.slot < j.growth->first_slot, packed_ = n.packed != 0;
+    sums_ = j.histograms + n.slot * j.histogram_size + at, small_ = sums_;
+    if (COUNTS) counts_ = j.counts + n.slot * j.histogram_size + at, small_counts_ = counts_;
+    if (rest_) {
+      const Node& small = j.nodes[sibling(id)];
+      small_ = j.histograms + small.slot * j.histogram_size + at, small_packed_ = small.packed != 0;
+      if (COUNTS) small_counts_ = j.counts + small.slot * j.histogram_size + at;
     }
-    missing = from_lane(last, n_bins / OWN_BINS);
-    if constexpr (COUNTS) {
-      int64_t own = 0;
-#pragma unroll
-      for (int b = 0; b < OWN_BINS; b++) own += counts[b];
-      rows = before_lane(own), all_rows = __shfl_sync(ALL_LANES, (long long)(rows + own), LANES - 1);
-      missing_rows = __shfl_sync(ALL_LANES, (long long)last_rows, n_bins / OWN_BINS);
-    }
-    set_rule(j, j.nodes[id], from_lane(before + sum, LANES - 1));
-  }
-
-  SAPWOOD_INLINE void load(const Job& j, const Node& n) {
-    const int64_t at = place / LANES * TILE_SUMS + first * LANES + place % LANES, mine = n.slot * j.histogram_size + at;
-    const bool rest = id != 0 && n.slot < j.growth->first_slot, packed = n.packed != 0;
-    Sums* sums = j.histograms + mine;
-#pragma unroll
-    for (int b = 0; b < OWN_BINS; b++) {
-      bins[b] = of(sums[b * LANES], packed);
-      if constexpr (COUNTS) counts[b] = j.counts[mine + b * LANES];
-    }
-    if (!rest) return;
-    const Node& small = j.nodes[sibling(id)];
-    const int64_t other = small.slot * j.histogram_size + at;
-    const bool small_packed = small.packed != 0;
-#pragma unroll
-    for (int b = 0; b < OWN_BINS; b++) {
-      bins[b] = bins[b] - of(j.histograms[other + b * LANES], small_packed);
-      if constexpr (COUNTS) counts[b] -= j.counts[other + b * LANES];
-    }
-#pragma unroll
-    for (int b = 0; b < OWN_BINS; b++) {
-      sums[b * LANES] = bins[b];
-      if constexpr (COUNTS) j.counts[mine + b * LANES] = counts[b];
-    }
-  }
-
-  SAPWOOD_INLINE void set_rule(const Job& j, Node& n, Sums all) {
+    missing = bin(n_bins), total = {n.g, n.h};
+    if (COUNTS) missing_rows = count(n_bins);
+    if (id == 0 || COUNTS) add_all();
     rule.penalty = j.growth->penalty;
-    if (id != 0) {
-      total = {n.g, n.h}, own_score = n.score;
-    } else {  // the root has its sums from here
-      Node root{};
-      root.g = all.g, root.h = all.h, root.low = -INF, root.high = INF;
-      total = all, own_score = score_of(root, j, rule.penalty);
-      if (place == 0 && threadIdx.x % LANES == 0) n.g = all.g, n.h = all.h, n.score = own_score;
-    }
     if (j.direction != nullptr)
       rule.bounded = true, rule.low = n.low, rule.high = n.high, rule.direction = j.direction[place],
       rule.free_bin = n_bins - 1;
+    own_score = score_of(total, n, j, rule.penalty);
+    if (place == 0 && threadIdx.x % LANES == 0) n.g = total.g, n.h = total.h, n.score = own_score;
   }
+
+  SAPWOOD_INLINE Sums bin(int b) const {
+    const Sums own = of(sums_[b * LANES], packed_);
+    return rest_ ? own - of(small_[b * LANES], small_packed_) : own;
+  }
+  SAPWOOD_INLINE int64_t count(int b) const {
+    return rest_ ? counts_[b * LANES] - small_counts_[b * LANES] : counts_[b * LANES];
+  }
+
+  // f(bin, sums up to it, rows up to it) for every bin of values; 32 bins at a time
+  template <class F>
+  SAPWOOD_INLINE void each_bin(F&& f) const {
+    const int lane = threadIdx.x % LANES;
+    Sums before, next = bin(lane);
+    int64_t rows_before = 0, next_rows = COUNTS ? count(lane) : 0;
+#pragma unroll 1
+    for (int first = 0; first < TILE_BINS; first += LANES) {
+      const int b = first + lane;
+      const Sums own = next;
+      const int64_t rows = next_rows;
+      if (first + LANES < TILE_BINS) {
+        next = bin(b + LANES);
+        if (COUNTS) next_rows = count(b + LANES);
+      }
+      if (rest_) sums_[b * LANES] = own;
+      if (COUNTS && rest_) counts_[b * LANES] = rows;
+      const Sums l = before + Sums{up_to_lane(own.g), up_to_lane(own.h)};
+      const int64_t rows_left = COUNTS ? rows_before + up_to_lane(rows) : 0;
+      f(b, l, rows_left);
+      before = from_lane(l, LANES - 1);
+      if (COUNTS) rows_before = __shfl_sync(ALL_LANES, (long long)rows_left, LANES - 1);
+    }
+  }
+
+ private:
+  SAPWOOD_INLINE static Sums of(Sums stored, bool packed) { return packed ? unpack(stored.g) : stored; }
+  SAPWOOD_INLINE void add_all() {  // the root has its sums from here
+    Sums sum;
+#pragma unroll 1
+    for (int b = threadIdx.x % LANES; b < TILE_BINS; b += LANES) {
+      if (id == 0) sum = sum + bin(b);
+      if (COUNTS) all_rows += count(b);
+    }
+    if (id == 0) total = {warp_sum(sum.g), warp_sum(sum.h)};
+    if (COUNTS) all_rows = warp_sum(all_rows);
+  }
+
+  Sums* sums_;
+  const Sums* small_;
+  int64_t *counts_ = nullptr, *small_counts_ = nullptr;
+  bool rest_, packed_, small_packed_ = false;
 };
 
 // A plain score is not divided out where it cannot exceed `bar`.
@@ -126,32 +131,25 @@ struct Best {
   Sums left;
 };
 
-// The candidates of a lane's bins.
+// The candidates of a column, as far as a lane has them.
 template <bool PLAIN, bool COUNTS>
-SAPWOOD_INLINE void scan_bins(const WarpColumn<COUNTS>& c, double least, Best& best) {
+SAPWOOD_INLINE void scan_bins(const WarpColumn<COUNTS>& c, bool allowed, double least, Best& best) {
   const bool any_missing = c.missing.h > 0;
-  int64_t rows = c.rows;
-  auto consider = [&](Sums l, int b, bool missing_left) {
-    const Sums r = c.total - l;
-    if (!admits(l, r, c.rule.penalty)) return;
-    if constexpr (COUNTS) {
-      const int64_t left = rows + (missing_left ? c.missing_rows : 0);
-      if ((double)left < least || (double)(c.all_rows - left) < least) return;
+  const int last = any_missing ? c.n_bins - 1 : c.n_bins - 2;
+  c.each_bin([&](int b, Sums values, int64_t rows) {
+#pragma unroll 1
+    for (int side = any_missing && b < c.n_bins - 1; side >= 0; side--) {  // missing left, then right
+      const Sums l = side ? values + c.missing : values, r = c.total - l;
+      bool in = allowed && b <= last && admits(l, r, c.rule.penalty);
+      if constexpr (COUNTS) {
+        const int64_t left = rows + (side ? c.missing_rows : 0);
+        in = in && (double)left >= least && (double)(c.all_rows - left) >= least;
+      }
+      if (!in) continue;
+      const double s = score_candidate<PLAIN>(l, r, b, c.rule, best.score);
+      if (s > best.score) best = {s, (uint64_t)c.column << 32 | (uint64_t)(2 * b + !side), l};
     }
-    const double s = score_candidate<PLAIN>(l, r, b, c.rule, best.score);
-    const uint64_t order = (uint64_t)c.column << 32 | (uint64_t)(2 * b + !missing_left);
-    if (s > best.score) best = {s, order, l};
-  };
-  Sums l = c.before;
-#pragma unroll
-  for (int i = 0; i < OWN_BINS; i++) {
-    const int b = c.first + i;
-    l = l + c.bins[i];
-    if constexpr (COUNTS) rows += c.counts[i];
-    if (b >= c.n_bins || (b == c.n_bins - 1 && !any_missing)) continue;
-    if (any_missing && b < c.n_bins - 1) consider(l + c.missing, b, true);
-    consider(l, b, false);
-  }
+  });
 }
 
 inline void write_none(Found* out) {
@@ -181,7 +179,7 @@ SAPWOOD_INLINE void search_column(const Job& j, int x) {
   const WarpColumn<COUNTS> c(j, x);
   const double bar = must_exceed(c.own_score);
   Best best{bar, ~0ull, {}};
-  if (may_use(j, x, c.column, c.place)) scan_bins<PLAIN, COUNTS>(c, j.growth->min_count, best);
+  scan_bins<PLAIN, COUNTS>(c, may_use(j, x, c.column, c.place), j.growth->min_count, best);
   write_best(best, bar, c.place, c.missing.h > 0, j.found + x * j.n_found + c.place);
 }
 
@@ -198,10 +196,9 @@ SAPWOOD_BOUNDED(256, 2) void search(const Job* job, int, int) {
     else if (!t.counts_rows) search_column<false, false>(j, x);
     else search_column<false, true>(j, x);
   }
+  if (x < n && last_block(j.found_arrived + x, gridDim.y) && threadIdx.x < LANES)
+    take_best(j, x, x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2]);
   if (!last_block(j.arrived + 1, gridDim.x * gridDim.y)) return;
-  for (int i = threadIdx.x / LANES; i < n; i += blockDim.x / LANES)
-    take_best(j, i, i & 1 ? sibling(j.jobs[i / 2]) : j.jobs[i / 2]);
-  __syncthreads();
   advance(j);
   __syncthreads();
   if (threadIdx.x == 0) j.growth->n_jobs = 0;

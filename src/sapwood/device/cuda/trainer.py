@@ -365,6 +365,7 @@ class Trainer:
         if self._last["counts"]:
             self._make("counts", slots * int(job["histogram_size"]), np.int64)
         self._make_records("found", max(2 * (batch + 1), 8) * int(job["n_found"]), "Found")
+        self._make("found_arrived", 2 * (batch + 1), np.uint32)
         self._keep("allowed", None)
         if self._last["columns"]:
             self._make("allowed", (2 * (batch + 1), int(job["n_tiles"])), np.uint32)
