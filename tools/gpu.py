@@ -17,7 +17,6 @@ KEPT = HOUSE / "tests" / "device" / "hashes.txt"
 def main() -> int:
     """Train every task on both devices and print the table."""
     from device import tasks  # type: ignore[import-not-found]
-
     from sapwood.errors import ParameterError
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -46,7 +45,9 @@ def main() -> int:
         found[verdict] += 1
         kept.append(f"{wanted.fingerprint()} {name}")
         if verdict in ("same", "differs"):
-            print(f"{name:30} {verdict:8} {middle - start:7.2f} {(time.perf_counter() - middle) / 2:7.2f} s", flush=True)
+            print(
+                f"{name:30} {verdict:8} {middle - start:7.2f} {(time.perf_counter() - middle) / 2:7.2f} s", flush=True
+            )
     print(found)
     if given.write:
         KEPT.write_text("\n".join(kept) + "\n")

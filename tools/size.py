@@ -11,15 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HOUSE = Path(__file__).resolve().parent.parent
-SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
-MAX_SOURCES = 31_200  # lines of src/ in all: 30,150, and what crosses, replay and standard linear leaves took
+SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
+MAX_SOURCES = 33_850  # lines of src/ in all: 30,150; since: crosses, replay, standard linear leaves; the GPU (2,600)
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
+
+WIDE_CLASSES = {"Job"}  # the arguments of all CUDA kernels, as one record in device memory
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
     "src/sapwood": 540,
     "src/sapwood/params": 1600,
     "src/sapwood/device": 215,
+    "src/sapwood/device/cuda": 930,
     "src/sapwood/data": 2000,
     "src/sapwood/data/ingest": 710,
     "src/sapwood/objective": 520,
@@ -32,7 +35,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/boost/round": 790,
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 500,
-    "src/sapwood/interfaces": 900,
+    "src/sapwood/interfaces": 935,
     "src/sapwood/core": 85,
     "src/sapwood/core/math": 635,
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
@@ -212,7 +215,7 @@ def excesses(path: Path) -> Iterator[str]:
         if n > MAX_FUNCTION:
             yield f"{name}:{line}: {what} has {n} lines, a function has at most {MAX_FUNCTION}"
     for line, what, n in python_members(tree) if tree else native_members(text):
-        if n > MAX_MEMBERS:
+        if n > MAX_MEMBERS and what not in WIDE_CLASSES:
             yield f"{name}:{line}: {what} has {n} data members, a class has at most {MAX_MEMBERS}"
 
 

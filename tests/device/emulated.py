@@ -4,6 +4,8 @@ In: the sources. Out: a runtime, and a device "emulated" made of it.
 """
 
 import ctypes
+import fcntl
+import hashlib
 import os
 import subprocess
 import sys
@@ -23,8 +25,15 @@ from sapwood.device.cuda.job import CORE
 from sapwood.device.cuda.runtime import SETTINGS, digest
 
 HERE = Path(__file__).resolve().parent
-SMALL = {"partition": (64, 3), "histogram": (64, 3), "search": (64, 0), "score_level": (64, 0), "choose_level": (64, 0), "choose_columns": (64, 0), "find_leaves": (64, 2), "finish_tree": (32, 0),
-         "gradient_pass": (32, 2), "add_values": (32, 2), "draw_rows": (64, 2), "begin": (64, 1)}  # fmt: skip
+SMALL = {  # threads and blocks, few of both
+    **dict.fromkeys(("partition", "histogram"), (64, 3)),
+    **dict.fromkeys(("search", "score_level", "choose_level", "choose_columns"), (64, 0)),
+    **dict.fromkeys(("gradient_pass", "add_values"), (32, 2)),
+    "draw_rows": (64, 2),
+    "begin": (64, 1),
+    "find_leaves": (64, 2),
+    "finish_tree": (32, 0),
+}
 
 
 @cache
@@ -33,24 +42,28 @@ def library(objective: str) -> ctypes.CDLL:
     folder = Path(tempfile.gettempdir()) / f"sapwood-emulated-{os.getuid()}"
     folder.mkdir(exist_ok=True)
     made = folder / f"{objective}-{digest()[:16]}-{hash_of_emulation()}.so"
-    if not made.exists():
-        with tempfile.TemporaryDirectory(dir=folder) as room:
-            source, target = Path(room) / "kernels.cpp", Path(room) / "kernels.so"
-            source.write_text('#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n')
-            flags = ["-std=c++20", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared"]
-            flags += ["-fPIC", "-w", "-DSAPWOOD_EMULATED", "-DSAPWOOD_ISA=emulated", f"-I{CORE}", f"-I{HERE}"]
-            flags += [f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{objective}.h"']
-            flags += [f"-DSAPWOOD_OBJECTIVE=objective_{objective}"]
-            subprocess.run([os.environ.get("CXX", "c++"), *flags, str(source), "-o", str(target)], check=True)
-            target.rename(made)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of a test run want the same kernels
+        if not made.exists():
+            compile_kernels(objective, made)
     return ctypes.CDLL(str(made))
+
+
+def compile_kernels(objective: str, made: Path) -> None:
+    """Compile them with the C++ compiler of this machine."""
+    with tempfile.TemporaryDirectory(dir=made.parent) as room:
+        source, target = Path(room) / "kernels.cpp", Path(room) / "kernels.so"
+        source.write_text('#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n')
+        flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
+        flags += ["-w", "-DSAPWOOD_ISA=emulated", f"-I{CORE}", f'-DSAPWOOD_EMULATED="{HERE / "emulation.h"}"']
+        flags += [f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{objective}.h"', f"-DSAPWOOD_OBJECTIVE=objective_{objective}"]
+        subprocess.run([os.environ.get("CXX", "c++"), *flags, str(source), "-o", str(target)], check=True)
+        target.rename(made)
 
 
 @cache
 def hash_of_emulation() -> str:
     """So that a change of the emulation builds anew."""
-    import hashlib
-
     return hashlib.sha256((HERE / "emulation.h").read_bytes()).hexdigest()[:8]
 
 

@@ -77,8 +77,7 @@ inline T exchange(T value, int from) {
 
 inline void run_block(unsigned n_threads, bool backwards) {
   block_barrier = {0, 0, (int)n_threads};
-  for (unsigned w = 0; w < 32; w++)
-    warp_barrier[w] = {0, 0, std::max(0, std::min(32, (int)n_threads - 32 * (int)w))};
+  for (unsigned w = 0; w < 32; w++) warp_barrier[w] = {0, 0, std::max(0, std::min(32, (int)n_threads - 32 * (int)w))};
   for (unsigned t = 0; t < n_threads; t++) {
     Fibre& f = fibres[t];
     f.done = false;

@@ -28,9 +28,7 @@ struct PassScales {  // of one output in one pass
 inline Scale narrow_of(const Output& o) {
   return {NARROW, exponent_of(of_bits(o.max_g)), exponent_of(of_bits(o.max_search))};
 }
-inline Scale wide_of(const Output& o) {
-  return {WIDE, exponent_of(of_bits(o.max_g)), exponent_of(of_bits(o.max_h))};
-}
+inline Scale wide_of(const Output& o) { return {WIDE, exponent_of(of_bits(o.max_g)), exponent_of(of_bits(o.max_h))}; }
 inline bool same(const Scale& a, const Scale& b) { return a.g == b.g && a.h == b.h; }
 inline bool scales_hold(const Output& o) { return same(o.narrow, narrow_of(o)) && same(o.wide, wide_of(o)); }
 inline bool is_finite(const Output& o) { return o.max_g <= MAX_FINITE && o.max_h <= MAX_FINITE; }

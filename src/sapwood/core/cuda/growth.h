@@ -6,12 +6,12 @@
 
 namespace sapwood {
 
-constexpr int TILE_BINS = 256;                     // codes of a narrow column
-constexpr int64_t TILE_SUMS = TILE_BINS * LANES;   // sums of a tile of 32 columns: [bin][column]
-constexpr int64_t MAX_SPAN = 32768;                // rows whose parts fit 32-bit sums: 2^15 * 2^15 < 2^31
-constexpr int ROWS_EACH = 8;                       // rows of a thread in one step of the partition
-constexpr int MAX_PACKED_ROWS = 131071;                            // rows whose narrow sums fit one word
-constexpr int PART_BITS = 15;                       // of a number whose parts are added apart
+constexpr int TILE_BINS = 256;                    // codes of a narrow column
+constexpr int64_t TILE_SUMS = TILE_BINS * LANES;  // sums of a tile of 32 columns: [bin][column]
+constexpr int64_t MAX_SPAN = 32768;               // rows whose parts fit 32-bit sums: 2^15 * 2^15 < 2^31
+constexpr int ROWS_EACH = 8;                      // rows of a thread in one step of the partition
+constexpr int MAX_PACKED_ROWS = 131071;           // rows whose narrow sums fit one word
+constexpr int PART_BITS = 15;                     // of a number whose parts are added apart
 constexpr int MAX_WARPS = 32;
 
 // ---------------------------------------------------------------------------------------------------- the root
@@ -36,7 +36,8 @@ inline void begin_tree(const Job& j, int k) {
   const double min_rows = j.min_samples_leaf == 0.0 ? o.own_min_samples : j.min_samples_leaf;
   t.min_count = min_rows * power_of_two((int)j.weight_shift);
   t.counts_rows = min_rows > 1.0;
-  if (t.counts_rows && j.counts_by_hessian && (o.constant_hessian || j.unit_search || j.unit_leaf)) {  // then the hessian counts rows
+  if (t.counts_rows && j.counts_by_hessian &&
+      (o.constant_hessian || j.unit_search || j.unit_leaf)) {  // then the hessian counts rows
     const double rows = t.min_count * (double)quantise_h(of_bits(o.kept_max_search), hs);
     t.penalty.min_h = rows > t.penalty.min_h ? rows : t.penalty.min_h;
     t.counts_rows = 0;
@@ -73,7 +74,7 @@ SAPWOOD_KERNEL void begin(const Job* job, int k, int) {
 }
 
 // ------------------------------------------------------------------------------------------------------- rows
-struct RowSource {  // where the rows of a node are listed
+struct RowSource {         // where the rows of a node are listed
   const Listed* list;      // a row list, or null
   const uint32_t* sample;  // the root's rows, or null: all rows in order
   const int32_t* packed;

@@ -5,7 +5,7 @@
 
 namespace sapwood {
 
-struct Node {  // of the tree that grows
+struct Node {              // of the tree that grows
   int64_t g, h;            // sums of the search
   int64_t left_g, left_h;  // of its best split, what goes left
   double score, gain;
@@ -45,28 +45,28 @@ struct Turn {  // what changes from round to round
   int64_t tree;
 };
 
-struct Output {  // of one score: fixed point, and the search of this round
-  uint64_t max_g, max_h, max_search;         // bits of the largest |g|, hessian, search hessian of this pass
-  int64_t sum_g[2], sum_h[2];                // sums of repeats * narrow |g| and h, of the first and second pass
-  uint64_t kept_max_search;                  // max_search of the last pass
-  Scale narrow, wide;                        // of the split search, of the leaf values
-  double own_min_samples;                    // what min_samples_leaf="auto" means
-  int32_t is_narrow, failed;                 // precision of the search; 1: gradients are not finite
-  int32_t constant_hessian, n_passes;        // 1: every row has the same hessian
+struct Output {                        // of one score: fixed point, and the search of this round
+  uint64_t max_g, max_h, max_search;   // bits of the largest |g|, hessian, search hessian of this pass
+  int64_t sum_g[2], sum_h[2];          // sums of repeats * narrow |g| and h, of the first and second pass
+  uint64_t kept_max_search;            // max_search of the last pass
+  Scale narrow, wide;                  // of the split search, of the leaf values
+  double own_min_samples;              // what min_samples_leaf="auto" means
+  int32_t is_narrow, failed;           // precision of the search; 1: gradients are not finite
+  int32_t constant_hessian, n_passes;  // 1: every row has the same hessian
 };
 
 struct Growth {  // the tree that grows
   Penalty penalty;
-  Scale scale;                    // of the search
-  double unit, min_count;         // what a unit of scores is worth; minimum count of a side, in fixed point
+  Scale scale;             // of the search
+  double unit, min_count;  // what a unit of scores is worth; minimum count of a side, in fixed point
   int32_t n_nodes, n_leaves;
-  int32_t n_batch, n_jobs;        // nodes to split now; of them, those whose children are searched
-  int32_t n_slots, n_parts;       // histograms in use; parts of a number that are added apart
-  int32_t fast, more;             // fast: words are added as they are; more: children may be split again
-  int32_t counts_rows, n_rows;    // counts_rows: besides hessians; n_rows: of the sample
-  int32_t first_slot, first_child; // histogram of the first job's smaller child; first child of the batch
-  int32_t n_finished, count_parts; // trees so far; parts of what a row counts for, 0 where that does not matter
-  int64_t batch_rows, job_rows;   // rows of the batch, of the smaller children
+  int32_t n_batch, n_jobs;          // nodes to split now; of them, those whose children are searched
+  int32_t n_slots, n_parts;         // histograms in use; parts of a number that are added apart
+  int32_t fast, more;               // fast: words are added as they are; more: children may be split again
+  int32_t counts_rows, n_rows;      // counts_rows: besides hessians; n_rows: of the sample
+  int32_t first_slot, first_child;  // histogram of the first job's smaller child; first child of the batch
+  int32_t n_finished, count_parts;  // trees so far; parts of what a row counts for, 0 where that does not matter
+  int64_t batch_rows, job_rows;     // rows of the batch, of the smaller children
 };
 
 struct Job {

@@ -7,7 +7,7 @@ namespace sapwood {
 constexpr int LEAF_PARTS = 5;          // 32-bit sums of a leaf: low and high parts of g and h, and rows
 constexpr int MAX_TREE_SHARED = 2048;  // nodes of a tree that is walked in shared memory
 
-struct Step {  // a node as a row walks through it
+struct Step {            // a node as a row walks through it
   const uint8_t* codes;  // of its column, 32 bytes a row; null: a leaf
   int32_t left;
   uint16_t low, length;  // codes that go right
@@ -22,8 +22,7 @@ inline Step step_of(const Job& j, const Node& n) {
 
 inline int walk(const Step* steps, int64_t row) {
   int at = 0;
-  for (Step s = steps[0]; s.left != 0; s = steps[at])
-    at = s.left + ((uint32_t)s.codes[row * LANES] - s.low < s.length);
+  for (Step s = steps[0]; s.left != 0; s = steps[at]) at = s.left + ((uint32_t)s.codes[row * LANES] - s.low < s.length);
   return at;
 }
 

@@ -12,7 +12,8 @@ inline double* level_scores(const Job& j, int64_t node, int place, int side) {
 
 // A node's part of the score of a candidate that sends `l` left, `rows` of `all`.
 template <bool COUNTS>
-inline double node_part(const Node& n, Sums l, int bin, const ScoreRule& rule, int64_t rows, int64_t all, double least) {
+inline double node_part(const Node& n, Sums l, int bin, const ScoreRule& rule, int64_t rows, int64_t all,
+                        double least) {
   const Sums r = Sums{n.g, n.h} - l;
   if (COUNTS && rows > 0 && all - rows > 0 && ((double)rows < least || (double)(all - rows) < least)) return -INF;
   return l.h == 0 || r.h == 0 ? n.score : admits(l, r, rule.penalty) ? score_split(l, r, bin, rule) : -INF;
@@ -63,8 +64,8 @@ inline void left_of(const Job& j, const Node& n, int place, int bin, Sums& value
 inline void split_level(const Job& j, const Found& best) {
   Growth& t = *j.growth;
   __shared__ int64_t all_left, all, all_missing;
-  const int n_nodes = level_size(t), first = t.first_child, warp = threadIdx.x / LANES,
-            n_warps = blockDim.x / LANES, bin = (int)((best.order & 0xffffffffu) >> 1);
+  const int n_nodes = level_size(t), first = t.first_child, warp = threadIdx.x / LANES, n_warps = blockDim.x / LANES,
+            bin = (int)((best.order & 0xffffffffu) >> 1);
   if (threadIdx.x == 0) all_left = all = all_missing = 0;
   __syncthreads();
   for (int i = warp; i < n_nodes; i += n_warps) {

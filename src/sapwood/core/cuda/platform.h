@@ -1,7 +1,7 @@
 // What the kernels need of CUDA beyond the language: NVRTC has it built in, the emulation on the host defines it.
 #pragma once
 #ifdef SAPWOOD_EMULATED
-#include "emulation.h"
+#include SAPWOOD_EMULATED  // the header of the emulation
 #else
 #define SAPWOOD_KERNEL extern "C" __global__
 #define SAPWOOD_BOUNDED(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)

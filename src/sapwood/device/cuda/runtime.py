@@ -47,7 +47,7 @@ class Cuda:
 
     def __init__(self) -> None:
         try:
-            import cupy  # type: ignore[import-not-found]
+            import cupy
         except ImportError as cause:
             raise ParameterError(
                 "device='cuda' needs CuPy, which is not installed; install sapwood[cuda], or use device='cpu'."

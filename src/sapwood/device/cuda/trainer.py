@@ -3,6 +3,7 @@
 In: codes, labels, weights, parameters. Out: trees, which stay in device memory until they are read.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from sapwood import _core
 from sapwood.device.cuda.binned import LANES, Binned
 from sapwood.device.cuda.job import record
 from sapwood.device.cuda.runtime import Runtime
-from sapwood.device.cuda.trees import DeviceTree, Finished
+from sapwood.device.cuda.trees import Finished
 from sapwood.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -56,7 +57,7 @@ class Trainer:
         self._turn = np.zeros((), record("Turn"))
         self._numbers: list[Ints | None] = [None] * n_outputs  # node of each leaf, where leaves are not nodes
         self._pending = [False] * n_outputs
-        self._last: dict[str, Any] = {"sampler": ("uniform", {}, None, None)}
+        self._last: dict[Any, Any] = {"sampler": ("uniform", {}, None, None)}
         self._graphs: dict[Any, Any] = {}
         self._finished: Finished | None = None
         self._shape: tuple[Any, ...] = ()
@@ -143,7 +144,9 @@ class Trainer:
 
     # ---- Launches ---------------------------------------------------------------------------------------------------
 
-    def _launch(self, kernel: str, a: int = 0, b: int = 0, grid: tuple[int, int] | None = None, shared: int = 0) -> None:
+    def _launch(
+        self, kernel: str, a: int = 0, b: int = 0, grid: tuple[int, int] | None = None, shared: int = 0
+    ) -> None:
         run = self.runtime
         threads, each = run.settings[kernel]
         if grid is None:
@@ -238,7 +241,7 @@ class Trainer:
         zeros = self._last.get("zeros", False)
         job["all_rows"], job["draws"] = takes_all and not zeros, not takes_all
         if job["all_rows"]:
-            return self._n
+            return int(self._n)
         job["subsample"] = 1.0 if subsample is None else subsample
         turn["sample_key"], turn["tie_key"] = key(seed, ROWS, round, 0), key(seed, ROWS, round, 1)
         if "in_sample" not in self._arrays:
@@ -250,7 +253,7 @@ class Trainer:
             self._launch("draw_rows")
 
         self._repeat("sample", work)
-        return self._n
+        return int(self._n)
 
     # ---- Growth -----------------------------------------------------------------------------------------------------
 
@@ -378,7 +381,8 @@ class Trainer:
         """The largest number of nodes that each step after the root may split."""
         if leafwise:
             return [1] * (leaves - 2)
-        most, steps = 1, []
+        most = 1
+        steps: list[int] = []
         while most < leaves and (not depth or len(steps) < depth - 1):
             steps.append(most)
             most *= 2
@@ -451,13 +455,23 @@ class Trainer:
 
     def _on_host(self, output: int, n_leaves: int) -> _core.Trainer:
         """The core's trainer with these scores, this sample and these leaves, for leaf values beyond one step."""
-        host = self._host = self._host or _core.Trainer(*self._host_arguments)
+        if self._host is None:
+            self._host = _core.Trainer(*self._host_arguments)
+            warnings.warn(
+                f"on device={self.runtime.name!r} leaf values beyond one Newton step are found by the CPU: scores and "
+                "leaf ids are copied in every round. leaf_estimation='newton' with leaf_iterations=1 avoids it.",
+                UserWarning,
+                stacklevel=2,
+            )
+        host = self._host
         host.set_scores(self.scores())
         host.set_sampler(*self._last["sampler"])
         host.gradients(*self._last["gradients"])
         host.sample(*self._last["sample"])
         for k in range(self._n_outputs):
-            host.set_leaf_ids(k, self.leaf_ids(k), n_leaves if k == output else int(self.leaf_ids(k).max(initial=0)) + 1)
+            host.set_leaf_ids(
+                k, self.leaf_ids(k), n_leaves if k == output else int(self.leaf_ids(k).max(initial=0)) + 1
+            )
         return host
 
     def leaf_loss_sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
@@ -474,6 +488,9 @@ class Trainer:
 
     def set_table(self, table: NDArray[Any]) -> None:
         self._refuse("linear_leaves=True")
+
+    def replay(self, *_: Any, **__: Any) -> None:
+        self._refuse("Booster.replay")
 
 
 def key(*coordinates: int) -> int:

@@ -3,7 +3,7 @@
 In: the store of a trainer. Out: trees that are copied once someone looks at them, all that wait at once.
 """
 
-from collections.abc import Iterator, KeysView
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ class DeviceTree(dict[str, Any]):
         self._look()
         return super().__iter__()
 
-    def keys(self) -> KeysView[str]:
+    def keys(self) -> Any:
         self._look()
         return super().keys()
 
