@@ -50,10 +50,11 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/grow": 3850,
     "src/sapwood/core/cpu/leaf": 1310,
     "src/sapwood/core/cpu/predict": 1260,
+    "src/sapwood/core/cuda": 1550,
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1420,
-    "tools": 730,
-    "benchmarks": 1530,  # one script a claim
+    "tools": 790,
+    "benchmarks": 1640,  # one script a claim
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first

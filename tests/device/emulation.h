@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <type_traits>
@@ -26,18 +25,59 @@ inline dim3 threadIdx, blockIdx, blockDim, gridDim;
 inline unsigned char* dynamic_bytes;
 #define DYNAMIC_SHARED(T, name) T* name = (T*)dynamic_bytes
 
+// A switch of stacks: a few instructions where they are known, else that of the system, which calls the kernel.
+#if defined(__x86_64__)
+asm(R"(
+.text
+.local switch_stacks
+switch_stacks:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq (%rsi), %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+)");
+using Context = void*;
+extern "C" void switch_stacks(Context* from, Context* to);
+inline void begin_context(Context& c, std::vector<char>& stack, void (*run)()) {
+  uint64_t* top = (uint64_t*)((uintptr_t)(stack.data() + stack.size()) & ~(uintptr_t)15);
+  *--top = 0, *--top = (uint64_t)run;
+  for (int i = 0; i < 6; i++) *--top = 0;
+  c = top;
+}
+#else
+#include <ucontext.h>
+using Context = ucontext_t;
+inline void switch_stacks(Context* from, Context* to) { swapcontext(from, to); }
+inline void begin_context(Context& c, std::vector<char>& stack, void (*run)()) {
+  getcontext(&c);
+  c.uc_stack.ss_sp = stack.data(), c.uc_stack.ss_size = stack.size(), c.uc_link = nullptr;
+  makecontext(&c, run, 0);
+}
+#endif
+
 namespace emulation {
 
 struct Barrier {
   int waiting = 0, turn = 0, alive = 0;
 };
 struct Fibre {
-  ucontext_t context;
+  Context context;
   bool done;
   std::vector<char> stack;
 };
 inline std::vector<Fibre> fibres;
-inline ucontext_t scheduler;
+inline Context scheduler;
 inline unsigned current;
 inline Barrier block_barrier, warp_barrier[32];
 inline uint64_t slots[32][32];
@@ -53,7 +93,7 @@ inline void wait(Barrier& b) {
   const int turn = b.turn;
   b.waiting++;
   release(b);
-  while (b.turn == turn) swapcontext(&fibres[current].context, &scheduler);
+  while (b.turn == turn) switch_stacks(&fibres[current].context, &scheduler);
 }
 inline void run_fibre() {
   kernel(job, first, second);
@@ -61,7 +101,7 @@ inline void run_fibre() {
   block_barrier.alive--, release(block_barrier);
   Barrier& own = warp_barrier[current / 32];
   own.alive--, release(own);
-  swapcontext(&fibres[current].context, &scheduler);
+  switch_stacks(&fibres[current].context, &scheduler);
 }
 template <class T>
 inline T exchange(T value, int from) {
@@ -81,10 +121,7 @@ inline void run_block(unsigned n_threads, bool backwards) {
   for (unsigned t = 0; t < n_threads; t++) {
     Fibre& f = fibres[t];
     f.done = false;
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = f.stack.data(), f.context.uc_stack.ss_size = f.stack.size();
-    f.context.uc_link = &scheduler;
-    makecontext(&f.context, run_fibre, 0);
+    begin_context(f.context, f.stack, run_fibre);
   }
   for (bool any = true; any; backwards = !backwards) {
     any = false;
@@ -92,7 +129,7 @@ inline void run_block(unsigned n_threads, bool backwards) {
       const unsigned t = backwards ? n_threads - 1 - k : k;
       if (fibres[t].done) continue;
       any = true, current = t, threadIdx = {t, 0, 0};
-      swapcontext(&scheduler, &fibres[t].context);
+      switch_stacks(&scheduler, &fibres[t].context);
     }
   }
 }
