@@ -19,7 +19,7 @@ WIDE_CLASSES = {"Job"}  # the arguments of all CUDA kernels, as one record in de
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 540,
+    "src/sapwood": 550,
     "src/sapwood/params": 1600,
     "src/sapwood/device": 215,
     "src/sapwood/device/cuda": 930,
