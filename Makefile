@@ -5,8 +5,8 @@ BIN     := $(VENV)/bin
 PY      := $(BIN)/python
 PIP     := $(PY) -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --no-compile  # modules that are imported are compiled then
-SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.h' -o -name '*.cpp')
-NATIVE  := $(filter %.h %.cpp,$(SOURCES))
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name '*.pyi' -o -name '*.h' -o -name '*.cpp' -o -name '*.cu')
+NATIVE  := $(filter %.h %.cpp %.cu,$(SOURCES))
 SMOKE   := tests/smoke/test_smoke.py
 ARGS    ?=
 # A worker a core, at most four, as many tests use threads; neighbours stay together for as long as every worker has some.
@@ -15,7 +15,7 @@ WHEEL_LIMIT := 3000000
 
 unexport PYTHONPATH
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
+.PHONY: gpu help demo test test-all lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -61,6 +61,9 @@ bench: $(VENV)/bench ## kernels, then speed and accuracy against the peers; ARGS
 build = $(PIP) install --quiet --no-deps --upgrade --target build/$(1)/site \
 	--config-settings=build-dir=build/$(1)/cmake --config-settings=cmake.build-type=$(2) --config-settings=cmake.define.CMAKE_CXX_FLAGS="$(3)" .
 RUNTIME = $(shell $(or $(CXX),c++) -print-file-name=$(1))
+
+gpu: $(VENV)/dev ## parity with a GPU (needs one, and CuPy): every task of tests/device/tasks.py, on both devices
+	$(PY) tools/gpu.py $(ARGS)
 
 coverage: $(VENV)/dev ## which C++ lines the suite runs (a build of its own, not optimised)
 	$(call build,coverage,Debug,--coverage -O1 -fprofile-update=atomic)

@@ -74,7 +74,7 @@ def inputs() -> tuple[NDArray[np.float64], ...]:
 
 def main() -> int:
     """Compare every function and print the table."""
-    import cupy  # type: ignore[import-not-found]
+    import cupy
 
     arrays = inputs()
     on_device = [cupy.asarray(one) for one in arrays]

@@ -11,16 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 HOUSE = Path(__file__).resolve().parent.parent
-SUFFIXES = {".py", ".pyi", ".h", ".cpp"}
-MAX_SOURCES = 31_900  # lines of src/ in all: 30,150, and what capabilities since then took (crosses, replay, linear
-# leaves in standard units, the automatic fit)
+SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
+MAX_SOURCES = 34_500  # lines of src/ in all: 30,150; since: crosses, replay, standard linear leaves, the automatic
+# fit (600), the GPU (2,600)
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
+
+WIDE_CLASSES = {"Job"}  # the arguments of all CUDA kernels, as one record in device memory
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 540,
+    "src/sapwood": 550,
     "src/sapwood/params": 1600,
     "src/sapwood/device": 215,
+    "src/sapwood/device/cuda": 930,
     "src/sapwood/data": 2010,
     "src/sapwood/data/ingest": 710,
     "src/sapwood/objective": 520,
@@ -34,7 +37,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/boost/round": 790,
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 500,
-    "src/sapwood/interfaces": 940,
+    "src/sapwood/interfaces": 970,
     "src/sapwood/core": 85,
     "src/sapwood/core/math": 635,
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
@@ -49,10 +52,11 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/grow": 3850,
     "src/sapwood/core/cpu/leaf": 1310,
     "src/sapwood/core/cpu/predict": 1260,
+    "src/sapwood/core/cuda": 1550,
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1420,
-    "tools": 730,
-    "benchmarks": 1530,  # one script a claim
+    "tools": 790,
+    "benchmarks": 1640,  # one script a claim
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first
@@ -214,7 +218,7 @@ def excesses(path: Path) -> Iterator[str]:
         if n > MAX_FUNCTION:
             yield f"{name}:{line}: {what} has {n} lines, a function has at most {MAX_FUNCTION}"
     for line, what, n in python_members(tree) if tree else native_members(text):
-        if n > MAX_MEMBERS:
+        if n > MAX_MEMBERS and what not in WIDE_CLASSES:
             yield f"{name}:{line}: {what} has {n} data members, a class has at most {MAX_MEMBERS}"
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sapwood.boost.round import callback
     from sapwood.boost.train import train
     from sapwood.data.dataset import Dataset
+    from sapwood.interfaces.doctor import doctor
     from sapwood.interfaces.encoder import OrderedTargetEncoder
     from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
     from sapwood.model.booster import Booster
@@ -28,6 +29,7 @@ __all__ = [
     "__version__",
     "callback",
     "cv",
+    "doctor",
     "errors",
     "load",
     "math",
@@ -43,6 +45,7 @@ _HOME = {  # the module of each name; some are modules themselves
     "SapwoodRegressor": "sapwood.interfaces.sklearn",
     "callback": "sapwood.boost.round.callback",
     "cv": "sapwood.boost.cv",
+    "doctor": "sapwood.interfaces.doctor",
     "errors": "sapwood.errors",
     "load": "sapwood.model.io",
     "math": "sapwood.math",

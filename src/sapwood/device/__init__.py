@@ -38,5 +38,10 @@ class Device(Protocol):
 
 
 def get(name: str = types.DEVICES[0]) -> Device:
-    """Get the device of a name in `sapwood.params.types.DEVICES`; any other name raises `ParameterError`."""
-    return cast(Device, import_module(f"{__name__}.{types.device.check(f'device={name!r}', name)}"))
+    """Get the device of a name in `sapwood.params.types.DEVICES`.
+
+    Any other name raises `ParameterError`, and so does a device that this machine does not have.
+    """
+    found = cast(Device, import_module(f"{__name__}.{types.device.check(f'device={name!r}', name)}"))
+    assert found.Trainer  # a device that is not there raises here
+    return found

@@ -1,0 +1,76 @@
+"""Milliseconds per tree and seconds of a whole fit on a GPU.
+
+In: a GPU with CuPy. Out: a table; the settings are those of benchmarks/gpu.md, whose figures of XGBoost are printed
+beside ours.
+"""
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sapwood
+
+XGBOOST = {  # 3.4.1 on an H200, depth-wise, ms per tree: (rows, columns, depth)
+    (100_000, 28, 6): 1.45, (100_000, 28, 8): 2.94, (1_000_000, 28, 6): 2.42, (1_000_000, 28, 8): 4.87,
+    (10_000_000, 28, 6): 8.92, (10_000_000, 28, 8): 13.8, (1_000_000, 200, 6): 5.22, (1_000_000, 200, 8): 8.45,
+}  # fmt: skip
+PARAMS = {"objective": "logistic", "learning_rate": 0.1, "reg_lambda": 1.0, "min_child_weight": 1.0, "start": 0.0}
+PARAMS |= {"min_samples_leaf": 1, "path_smooth": 0.0}
+
+
+def table(n_rows: int, n_columns: int) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """The table of the measurements: normal columns, ten of which matter."""
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((n_rows, n_columns), dtype=np.float32)
+    z = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + 0.5 * X[:, 3] ** 2 - 0.5 + (X[:, 4] > 0.3) * X[:, 5]
+    z += 0.3 * X[:, 6] * X[:, 7] * X[:, 8] + 0.4 * X[:, 9]
+    return X, (z + draws.logistic(size=n_rows) > 0).astype(np.float64)
+
+
+def per_tree(data: sapwood.Dataset, params: dict[str, Any], rounds: int) -> float:
+    """Milliseconds per tree after 8 rounds of warm-up, with all that Python does in a round."""
+    stamps: list[float] = []
+    runtime: Any = data.device.Trainer.runtime  # type: ignore[attr-defined]
+
+    def stamp(view: Any) -> bool:
+        if view.index in (7, rounds + 7):
+            runtime.stream.synchronize()
+            stamps.append(time.perf_counter())
+        return False
+
+    sapwood.train({**PARAMS, **params, "n_estimators": rounds + 8}, data, callbacks=[stamp])
+    return (stamps[1] - stamps[0]) / rounds * 1e3
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tables", default="100000x28,1000000x28,10000000x28,1000000x200")
+    parser.add_argument("--rounds", type=int, default=100)
+    given = parser.parse_args()
+    for size in given.tables.split(","):
+        n_rows, n_columns = map(int, size.split("x"))
+        X, y = table(n_rows, n_columns)
+        fits = []
+        for _ in range(2):
+            start = time.perf_counter()
+            data = sapwood.Dataset(X, label=y, device="cuda", max_bins=255)
+            sapwood.train({**PARAMS, "max_depth": 6, "n_estimators": 100}, data)
+            fits.append(time.perf_counter() - start)
+        print(f"{size}: whole fit of depth 6, 100 rounds: {fits[0]:.2f} s, again {fits[1]:.2f} s", flush=True)
+        tasks: list[dict[str, Any]] = [{"grow_policy": "depthwise", "max_depth": depth} for depth in (6, 8)]
+        tasks += [{"grow_policy": "symmetric", "max_depth": depth} for depth in (6, 8)]
+        tasks += [{"grow_policy": "leafwise", "max_leaves": leaves} for leaves in (63, 255)]
+        for params in tasks:
+            ms = per_tree(data, params, given.rounds)
+            depth = params.get("max_depth", 0) if params["grow_policy"] == "depthwise" else 0
+            theirs = XGBOOST.get((n_rows, n_columns, depth))
+            beside = "" if theirs is None else f"  XGBoost {theirs:5.2f} ms, {theirs / ms:4.1f} times ours"
+            print(f"  {params!s:45} {ms:7.3f} ms per tree{beside}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

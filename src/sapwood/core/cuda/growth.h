@@ -1,0 +1,222 @@
+// One step of growth on the device: the rows of a batch of nodes go to their children, the smaller children's histograms
+// are built, the others are what remains of their parents', and both are searched.
+#pragma once
+#include "cuda/frontier.h"
+#include "cuda/gradient_pass.h"
+
+namespace sapwood {
+
+constexpr int TILE_BINS = 256;                    // codes of a narrow column
+constexpr int64_t TILE_SUMS = TILE_BINS * LANES;  // sums of a tile of 32 columns: [bin][column]
+constexpr int64_t MAX_SPAN = 32768;               // rows whose parts fit 32-bit sums: 2^15 * 2^15 < 2^31
+constexpr int ROWS_EACH = 8;                      // rows of a thread in one step of the partition
+constexpr int MAX_PACKED_ROWS = 131071;           // rows whose narrow sums fit one word
+constexpr int PART_BITS = 15;                     // of a number whose parts are added apart
+constexpr int MAX_WARPS = 32;
+
+// ---------------------------------------------------------------------------------------------------- the root
+// Fixes the scales of an output, and what the search of its tree needs; its first node.
+inline void begin_tree(const Job& j, int k) {
+  Output& o = j.output[k];
+  Growth& t = *j.growth;
+  if (o.n_passes > 0) {  // a new round; the copies of a round share its gradients
+    const int pass = scales_hold(o) ? 0 : 1;
+    o.failed |= !is_finite(o);
+    o.narrow = narrow_of(o), o.wide = wide_of(o), o.kept_max_search = o.max_search;
+    const int64_t enough = 64 * j.total_repeats;
+    o.is_narrow = j.precision == 1 || (j.precision == 0 && o.sum_g[pass] >= enough && o.sum_h[pass] >= enough);
+  }
+  o.n_passes = 0, o.max_g = o.max_h = o.max_search = 0;
+  o.sum_g[0] = o.sum_g[1] = o.sum_h[0] = o.sum_h[1] = 0;
+  const int32_t n_rows = j.all_rows ? (int32_t)j.n : t.n_rows;
+  t.scale = o.is_narrow ? o.narrow : Scale{WIDE, o.narrow.g, o.narrow.h};
+  const double gs = g_scale(t.scale), hs = h_scale(t.scale);
+  t.unit = hs / (gs * gs);
+  t.penalty = {j.reg_lambda * hs, j.reg_alpha * gs, j.max_delta_step * gs / hs, j.min_child_weight * hs};
+  const double min_rows = j.min_samples_leaf == 0.0 ? o.own_min_samples : j.min_samples_leaf;
+  t.min_count = min_rows * power_of_two((int)j.weight_shift);
+  t.counts_rows = min_rows > 1.0;
+  if (t.counts_rows && j.counts_by_hessian &&
+      (o.constant_hessian || j.unit_search || j.unit_leaf)) {  // then the hessian counts rows
+    const double rows = t.min_count * (double)quantise_h(of_bits(o.kept_max_search), hs);
+    t.penalty.min_h = rows > t.penalty.min_h ? rows : t.penalty.min_h;
+    t.counts_rows = 0;
+  }
+  t.fast = o.is_narrow && !j.repeated;
+  int bits = o.is_narrow ? NARROW : WIDE;
+  for (int64_t w = j.max_repeats; w > 1; w = (w + 1) / 2) bits += j.repeated != 0;
+  t.n_parts = t.fast ? 1 : (bits + PART_BITS - 1) / PART_BITS;
+  t.count_parts = !t.counts_rows ? 0 : j.repeats == nullptr ? 1 : 3;  // counts are below 2^31
+  t.n_nodes = t.n_leaves = 1, t.n_batch = 0, t.n_jobs = 1, t.n_slots = 1, t.first_child = 0, t.more = 1;
+  t.job_rows = n_rows;
+  j.jobs[0] = 0, j.job_at[0] = 0, j.job_at[1] = n_rows;
+  Node root{};
+  root.column = -1, root.end = n_rows, root.buffer = j.all_rows ? -1 : -2, root.low = -INF, root.high = INF;
+  root.groups = ~0ull, root.parent = -1, root.packed = t.fast && n_rows <= MAX_PACKED_ROWS;
+  j.nodes[0] = root;
+}
+
+// Clears the histograms of some slots.
+inline void clear_slots(const Job& j, int64_t slot, int64_t n, bool counts) {
+  const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t i = slot * j.histogram_size + first; i < (slot + n) * j.histogram_size; i += step) {
+    j.histograms[i] = Sums{};
+    if (counts) j.counts[i] = 0;
+  }
+}
+
+SAPWOOD_KERNEL void begin(const Job* job, int k, int) {
+  const Job j = *job;  // a copy: stores cannot change it
+  if (blockIdx.x == 0 && threadIdx.x == 0) begin_tree(j, k);
+  clear_slots(j, 0, 1, j.counts != nullptr);
+  const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
+  for (int64_t i = first; i < 3 * j.max_nodes; i += step) j.leaf_sums[i] = 0;
+}
+
+// ------------------------------------------------------------------------------------------------------- rows
+struct RowSource {         // where the rows of a node are listed
+  const Listed* list;      // a row list, or null
+  const uint32_t* sample;  // the root's rows, or null: all rows in order
+  const int32_t* packed;
+  RowSource(const Job& j, int buffer, int k)
+      : list(buffer >= 0 ? j.lists + buffer * j.n : nullptr),
+        sample(buffer == -2 ? j.sample : nullptr),
+        packed(j.packed + k * j.n) {}
+  Listed at(int64_t place) const {
+    if (list != nullptr) return list[place];
+    const uint32_t row = sample != nullptr ? sample[place] : (uint32_t)place;
+    return {row, packed[row]};
+  }
+};
+// The last i with at[i] <= x; at (n + 1) rises. All lanes of a warp together.
+inline int find_span(const int64_t* at, int n, int64_t x) {
+  const int lane = threadIdx.x % LANES;
+  int low = 0, size = n;  // the answer is in low .. low + size - 1
+  while (size > 1) {
+    const int step = (size + LANES - 1) / LANES, probe = low + lane * step;
+    const unsigned votes = __ballot_sync(ALL_LANES, probe < low + size && at[probe] <= x);
+    const int next = low + (__popc(votes) - 1) * step;
+    size = low + size - next < step ? low + size - next : step;
+    low = next;
+  }
+  return low;
+}
+
+struct Span {  // of the concatenated rows of several nodes, what a block has
+  int64_t low, high;
+  Span(int64_t total, int64_t min_rows) {
+    int64_t each = (total + gridDim.x - 1) / gridDim.x;
+    each = each < min_rows ? min_rows : each;
+    low = blockIdx.x * each, high = low + each < total ? low + each : total;
+  }
+};
+
+// Sends rows `first .. first + n - 1` of a node's list to its children; at most ROWS_EACH rows a thread.
+inline void send_rows(const Job& j, int k, const Node& n, int at, int64_t first, int rows) {
+  __shared__ int count[2][ROWS_EACH * MAX_WARPS], base[2], total[2];
+  const int tid = threadIdx.x, lane = tid % LANES, warp = tid / LANES, n_warps = blockDim.x / LANES;
+  const Split split = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
+  const RowSource source(j, n.buffer, k);
+  const uint8_t* codes = j.planes + (int64_t)n.place * j.n;
+  Listed own[ROWS_EACH];
+  unsigned right[ROWS_EACH], valid[ROWS_EACH];
+#pragma unroll
+  for (int e = 0; e < ROWS_EACH; e++) {
+    const int i = e * blockDim.x + tid;
+    if (i < rows) own[e] = source.at(first + i);
+  }
+#pragma unroll
+  for (int e = 0; e < ROWS_EACH; e++) {
+    const bool in = (int)(e * blockDim.x) + tid < rows;
+    const bool goes = in && codes[own[e].row] - split.low < split.length;
+    right[e] = __ballot_sync(ALL_LANES, goes), valid[e] = __ballot_sync(ALL_LANES, in);
+    if (lane == 0) {
+      count[1][e * n_warps + warp] = __popc(right[e]);
+      count[0][e * n_warps + warp] = __popc(valid[e]) - __popc(right[e]);
+    }
+  }
+  __syncthreads();
+  if (warp < 2) {  // warp 0 the left side, warp 1 the right one
+    int sum = 0;
+    for (int from = 0; from < ROWS_EACH * n_warps; from += LANES) {
+      const int i = from + lane, mine = i < ROWS_EACH * n_warps ? count[warp][i] : 0;
+      int up = mine;
+      for (int step = 1; step < LANES; step *= 2) {
+        const int other = __shfl_up_sync(ALL_LANES, up, step);
+        if (lane >= step) up += other;
+      }
+      if (i < ROWS_EACH * n_warps) count[warp][i] = sum + up - mine;
+      sum += __shfl_sync(ALL_LANES, up, LANES - 1);
+    }
+    if (lane == 0) {
+      total[warp] = sum;
+      base[warp] = sum == 0 ? 0 : atomicAdd((warp == 0 ? j.n_left : j.n_right) + at, sum);
+    }
+  }
+  __syncthreads();
+  Listed* out = j.lists + (n.buffer == 0 ? 1 : 0) * j.n;
+  const int64_t left_at = n.begin + base[0], right_at = n.end - base[1] - total[1];
+  const unsigned before = (1u << lane) - 1;
+#pragma unroll
+  for (int e = 0; e < ROWS_EACH; e++) {
+    if ((int)(e * blockDim.x) + tid >= rows) continue;
+    const unsigned left = valid[e] & ~right[e];
+    const bool goes = right[e] >> lane & 1;
+    const int64_t to = goes ? right_at + count[1][e * n_warps + warp] + __popc(right[e] & before)
+                            : left_at + count[0][e * n_warps + warp] + __popc(left & before);
+    out[to] = own[e];
+  }
+  __syncthreads();
+}
+
+// Once all rows are sent: where the children's rows are, and which children are built. One warp.
+inline void list_jobs(const Job& j) {
+  Growth& t = *j.growth;
+  const int lane = threadIdx.x % LANES;
+  int64_t sum = 0;
+  for (int at = 0; at < t.n_batch; at += LANES) {
+    const int i = at + lane;
+    int64_t own = 0;
+    if (i < t.n_batch) {
+      const Node& n = j.nodes[j.batch[i]];
+      Node &l = j.nodes[n.left], &r = j.nodes[n.left + 1];
+      l.begin = n.begin, l.end = r.begin = n.begin + j.n_left[i], r.end = n.end;
+      l.buffer = r.buffer = n.buffer == 0 ? 1 : 0;
+      const bool left_small = j.n_left[i] <= r.end - r.begin;
+      (left_small ? l : r).slot = t.first_slot + i, (left_small ? r : l).slot = n.slot;
+      own = left_small ? l.end - l.begin : r.end - r.begin;
+      (left_small ? l : r).packed = t.fast && own <= MAX_PACKED_ROWS, (left_small ? r : l).packed = n.packed;
+      j.jobs[i] = left_small ? n.left : n.left + 1;
+    }
+    int64_t up = own;
+    for (int step = 1; step < LANES; step *= 2) {
+      const int64_t other = __shfl_up_sync(ALL_LANES, (long long)up, step);
+      if (lane >= step) up += other;
+    }
+    if (i < t.n_batch) j.job_at[i] = sum + up - own;
+    sum += __shfl_sync(ALL_LANES, (long long)up, LANES - 1);
+  }
+  if (lane == 0) j.job_at[t.n_batch] = sum, t.job_rows = sum, t.n_jobs = t.n_batch;
+}
+
+SAPWOOD_BOUNDED(512, 2) void partition(const Job* job, int k, int min_rows) {
+  const Job j = *job;  // a copy: stores cannot change it
+  const Growth t = *j.growth;
+  if (!t.more) return;
+  clear_slots(j, t.first_slot, t.n_batch, t.count_parts > 0);
+  const Span span(t.batch_rows, min_rows);
+  if (span.low < span.high) {
+    int at = find_span(j.batch_at, t.n_batch, span.low);
+    for (int64_t low = span.low; low < span.high;) {
+      while (j.batch_at[at + 1] <= low) at++;
+      const Node n = j.nodes[j.batch[at]];
+      const int64_t end = j.batch_at[at + 1] < span.high ? j.batch_at[at + 1] : span.high,
+                    most = (int64_t)ROWS_EACH * blockDim.x, rows = end - low < most ? end - low : most;
+      send_rows(j, k, n, at, n.begin + low - j.batch_at[at], (int)rows);
+      low += rows;
+    }
+  }
+  if (last_block(j.arrived, gridDim.x) && threadIdx.x < LANES) list_jobs(j);
+}
+
+}  // namespace sapwood

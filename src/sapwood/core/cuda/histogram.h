@@ -1,0 +1,156 @@
+// Histograms of byte codes on the device. A lane has a row of 32 columns and updates column (step XOR lane): the lanes
+// of a warp are at different columns, which are different banks of shared memory, so no two of them ever collide.
+#pragma once
+#include "cuda/growth.h"
+
+namespace sapwood {
+
+struct RowWord {
+  int32_t g, h;
+};
+
+// Some bits of a number; those of the last part have its sign.
+inline int32_t bits_of_part(int64_t x, int part, bool last) {
+  const int64_t shifted = x >> (part * PART_BITS);
+  return (int32_t)(last ? shifted : shifted & (((int64_t)1 << PART_BITS) - 1));
+}
+
+// What a row adds in one part: the narrow word as it is, or some bits of each number.
+inline RowWord part_of(const Job& j, const Growth& t, int k, Listed row, int part) {
+  if (part >= t.n_parts) {  // what it counts for
+    const int64_t count = j.repeats == nullptr ? 1 : j.repeats[row.row];
+    return {bits_of_part(count, part - t.n_parts, part == t.n_parts + t.count_parts - 1), 0};
+  }
+  const Pair* wide = (j.search_pairs != nullptr ? j.search_pairs : j.leaf_pairs) + k * j.n;
+  Sums s;
+  if (j.output[k].is_narrow) s = unpack(row.word);
+  else s = {wide[row.row].g, wide[row.row].h};
+  if (j.repeated) s = {s.g * j.repeats[row.row], s.h * j.repeats[row.row]};
+  const bool last = part == t.n_parts - 1;
+  return {bits_of_part(s.g, part, last), bits_of_part(s.h, part, last)};
+}
+
+struct RowCodes {  // 32 codes of a row, the half of the lane first
+  uint4 a, b;
+  void load(const uint8_t* codes, int lane) {
+    const uint4* row = (const uint4*)codes;
+    a = row[lane >> 4], b = row[(lane >> 4) ^ 1];
+  }
+};
+
+// Adds a row's 32 codes; sums: [bin][32 gradients, 32 hessians]
+inline void add_row(const RowCodes& row, RowWord q, int lane, uint32_t places, const uint32_t* select, int* sums) {
+  uint32_t w[8] = {row.a.x, row.a.y, row.a.z, row.a.w, row.b.x, row.b.y, row.b.z, row.b.w};
+#pragma unroll
+  for (int bit = 0; bit < 2; bit++) {  // word i becomes word i XOR (lane / 4)
+    const bool swap = lane >> (2 + bit) & 1;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+      if (!(i & (1 << bit))) {
+        const uint32_t x = w[i], y = w[i | (1 << bit)];
+        w[i] = swap ? y : x, w[i | (1 << bit)] = swap ? x : y;
+      }
+  }
+#pragma unroll
+  for (int i = 0; i < 8; i++) {
+    const uint32_t columns = places ^ (0x10101010u * (uint32_t)i);
+#pragma unroll
+    for (int e = 0; e < 4; e++) {  // code * 256 + column * 4, in bytes
+      int* at = (int*)((char*)sums + permute_bytes(w[i], columns, select[e]));
+      atomicAdd(at, q.g);
+      atomicAdd(at + LANES, q.h);
+    }
+  }
+}
+
+// Adds the block's sums of one part to a histogram, and clears them.
+inline void flush(int* sums, Sums* out, int64_t* counts, int n_columns, int shift, bool packed) {
+  for (int i = threadIdx.x; i < (int)TILE_SUMS; i += blockDim.x) {
+    const int at = (i + (int)((blockIdx.x * 37u) % TILE_BINS) * LANES) % (int)TILE_SUMS;  // blocks start apart
+    const int place = at / LANES * 2 * LANES + at % LANES;
+    const int64_t g = sums[place], h = sums[place + LANES];
+    if ((g | h) != 0 && at % LANES < n_columns) {
+      if (packed) {
+        add_to(&out[at].g, pack({g, h}));
+      } else {
+        add_to(counts != nullptr ? counts + at : &out[at].g, g * ((int64_t)1 << shift));
+        if (counts == nullptr) add_to(&out[at].h, h * ((int64_t)1 << shift));
+      }
+    }
+    sums[place] = sums[place + LANES] = 0;
+  }
+}
+
+struct LaneColumns {  // which column each step of a lane is at
+  uint32_t select[4], places = 0;
+  explicit LaneColumns(int lane) {
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      select[e] = (uint32_t)((4 + e) | (e ^ (lane & 3)) << 4 | (12 + e) << 8 | (12 + e) << 12);
+      places |= (uint32_t)((lane ^ e) << 2) << (8 * e);
+    }
+  }
+};
+
+// Some rows of a node. While a row is added, the codes of the next are on their way, and the place of the one after it.
+template <bool FAST>
+inline void add_rows(const Job& j, const Growth& t, int k, const RowSource& source, int64_t first, int rows, int part,
+                     const uint8_t* codes, const LaneColumns& columns, int* sums) {
+  const int lane = threadIdx.x % LANES, step = blockDim.x;
+  int i = threadIdx.x;
+  if (i >= rows) return;
+  Listed own = source.at(first + i), next{};
+  RowCodes row, next_row{};
+  if (i + step < rows) next = source.at(first + i + step);
+  row.load(codes + (int64_t)own.row * LANES, lane);
+  for (; i < rows; i += step) {
+    Listed after{};
+    if (i + step < rows) next_row.load(codes + (int64_t)next.row * LANES, lane);
+    if (i + 2 * step < rows) after = source.at(first + i + 2 * step);
+    const RowWord q = FAST ? RowWord{own.word >> 16, own.word & 0xffff} : part_of(j, t, k, own, part);
+    add_row(row, q, lane, columns.places, columns.select, sums);
+    own = next, next = after, row = next_row;
+  }
+}
+
+// The same for numbers in parts: a function of its own, which leaves the registers of the kernel to narrow words.
+SAPWOOD_APART void add_parts_of_rows(const Job* job, int k, int buffer, int64_t first, int rows, int part, int* sums) {
+  const RowSource source(*job, buffer, k);
+  const uint8_t* codes = job->codes + (int64_t)blockIdx.y * job->n * LANES;
+  add_rows<false>(*job, *job->growth, k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES), sums);
+}
+
+SAPWOOD_BOUNDED(1024, 1) void histogram(const Job* job, int k, int min_rows) {
+  const Job j = *job;  // a copy: stores cannot change it
+  const Growth t = *j.growth;
+  if (t.n_jobs == 0) return;
+  Span span(t.job_rows, min_rows);
+  if (span.low >= span.high) return;
+  DYNAMIC_SHARED(int, sums);
+  const int tile = blockIdx.y, rest = (int)j.n_columns - tile * LANES, n_columns = rest < LANES ? rest : LANES;
+  const uint8_t* codes = j.codes + (int64_t)tile * j.n * LANES;
+  const LaneColumns columns(threadIdx.x % LANES);
+  for (int i = threadIdx.x; i < 2 * (int)TILE_SUMS; i += blockDim.x) sums[i] = 0;
+  __syncthreads();
+  int at = find_span(j.job_at, t.n_jobs, span.low);
+  for (int64_t low = span.low; low < span.high;) {
+    while (j.job_at[at + 1] <= low) at++;
+    int64_t end = j.job_at[at + 1] < span.high ? j.job_at[at + 1] : span.high;
+    end = end - low > MAX_SPAN ? low + MAX_SPAN : end;
+    const Node& n = j.nodes[j.jobs[at]];
+    const RowSource source(j, n.buffer, k);
+    const int64_t first = n.begin + low - j.job_at[at], place = n.slot * j.histogram_size + tile * TILE_SUMS;
+    for (int part = 0; part < t.n_parts + t.count_parts; part++) {
+      const bool counts = part >= t.n_parts;
+      if (t.fast && !counts) add_rows<true>(j, t, k, source, first, (int)(end - low), part, codes, columns, sums);
+      else add_parts_of_rows(job, k, n.buffer, first, (int)(end - low), part, sums);
+      __syncthreads();
+      flush(sums, j.histograms + place, counts ? j.counts + place : nullptr, n_columns,
+            (counts ? part - t.n_parts : part) * PART_BITS, n.packed != 0 && !counts);
+      __syncthreads();
+    }
+    low = end;
+  }
+}
+
+}  // namespace sapwood

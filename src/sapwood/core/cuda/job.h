@@ -1,0 +1,157 @@
+// Job: all that the kernels of one training read and write, as one record in device memory; every kernel takes a pointer
+// to it. device/cuda/job.py reads the fields from this file: one field a line, the type, the name, then a comment.
+#pragma once
+#include "math/types.h"
+
+namespace sapwood {
+
+struct Node {              // of the tree that grows
+  int64_t g, h;            // sums of the search
+  int64_t left_g, left_h;  // of its best split, what goes left
+  double score, gain;
+  double low, high;         // monotone bounds of its value
+  uint64_t groups;          // interaction groups that hold its whole path
+  int32_t column, bin;      // of its best split; column < 0: none
+  int32_t missing_left;     // 1: missing values go left
+  int32_t left;             // first child once it is split; 0: a leaf
+  int32_t begin, end;       // its rows in the row list
+  int32_t buffer;           // which row list; -1: all rows in order, -2: the sample
+  int32_t depth, slot;      // slot: its place among the histograms
+  int32_t place, searched;  // place: where its best column's codes are
+  int32_t parent, packed;   // packed: the sums in its slot are words, g << 32 | h
+};
+
+struct TreeNode {  // of a finished tree
+  double value, gain, cover, count;
+  int32_t column, bin, left, missing_left;
+};
+
+struct Found {  // the best candidate of a tile of columns
+  double score;
+  int64_t g, h;
+  uint64_t order;  // column, then 2 * bin + (missing right)
+  int32_t place, seen_missing;
+};
+
+struct Listed {  // a row in a row list, with its narrow word
+  uint32_t row;
+  int32_t word;
+};
+
+struct Turn {  // what changes from round to round
+  double learning_rate;
+  uint64_t sample_key, tie_key;
+  uint64_t column_keys[3];  // of the draws of columns, key(seed, purpose, ., .): for a tree, a level, a node
+  int64_t tree;
+};
+
+struct Output {                        // of one score: fixed point, and the search of this round
+  uint64_t max_g, max_h, max_search;   // bits of the largest |g|, hessian, search hessian of this pass
+  int64_t sum_g[2], sum_h[2];          // sums of repeats * narrow |g| and h, of the first and second pass
+  uint64_t kept_max_search;            // max_search of the last pass
+  Scale narrow, wide;                  // of the split search, of the leaf values
+  double own_min_samples;              // what min_samples_leaf="auto" means
+  int32_t is_narrow, failed;           // precision of the search; 1: gradients are not finite
+  int32_t constant_hessian, n_passes;  // 1: every row has the same hessian
+};
+
+struct Growth {  // the tree that grows
+  Penalty penalty;
+  Scale scale;             // of the search
+  double unit, min_count;  // what a unit of scores is worth; minimum count of a side, in fixed point
+  int32_t n_nodes, n_leaves;
+  int32_t n_batch, n_jobs;          // nodes to split now; of them, those whose children are searched
+  int32_t n_slots, n_parts;         // histograms in use; parts of a number that are added apart
+  int32_t fast, more;               // fast: words are added as they are; more: children may be split again
+  int32_t counts_rows, n_rows;      // counts_rows: besides hessians; n_rows: of the sample
+  int32_t first_slot, first_child;  // histogram of the first job's smaller child; first child of the batch
+  int32_t n_finished, count_parts;  // trees so far; parts of what a row counts for, 0 where that does not matter
+  int64_t batch_rows, job_rows;     // rows of the batch, of the smaller children
+};
+
+struct Job {
+  int64_t n;                    // rows
+  const uint8_t* codes;         // (n_tiles, n, 32) byte codes
+  const uint8_t* planes;        // (n_places, n) the same, column by column
+  const uint16_t* wide_codes;   // (n_wide, n) codes of columns with more than 255 bins
+  const int32_t* n_bins;        // (n_places) bins of values
+  const int32_t* column_of;     // (n_places) the column of a place; -1: none
+  const uint64_t* groups_of;    // (n_places) interaction groups of a column; null: no constraints
+  const int8_t* direction;      // (n_places) monotone constraints; null: none
+  const int64_t* wide_at;       // (n_wide) where the sums of a wide column are in a histogram
+  int64_t histogram_size;       // sums of a histogram
+  int64_t n_tiles;              // tiles of 32 narrow columns
+  int64_t n_wide;               // columns with two-byte codes, which come after the tiles
+  int64_t n_columns;            // columns of the table
+  int64_t n_found;              // places whose best candidates are kept for a node
+  const double* label;          // (n), or (n_outputs, n)
+  int64_t label_plane;          // 0, or n
+  const double* weight;         // (n) real weights, or 0 and 1; null: all are 1
+  const int32_t* repeats;       // (n) integer weights; null: none are given
+  int64_t repeated;             // 1: a row counts `repeats` times in sums
+  int64_t weight_shift;         // counts read count / 2^shift
+  const double* field;          // (n_outputs, n_fields) parameters of the objective
+  int64_t n_fields;             // by output
+  int64_t n_outputs;            // scores of a row
+  const double* given_g;        // (n_outputs, n) gradients of a custom objective; null: none
+  const double* given_h;        // (n_outputs, n)
+  int64_t unit_search;          // 1: hessians of 1 in the split search
+  int64_t unit_leaf;            // 1: hessians of 1 in the leaf values
+  int64_t counts_by_hessian;    // 1: where hessians are constant they count rows
+  int64_t precision;            // 0: auto, 1: narrow, 2: wide
+  int64_t total_repeats;        // sum of repeats, or rows of positive weight
+  int64_t max_repeats;          // the largest
+  double* score;                // (n_outputs, n)
+  Output* output;               // (n_outputs)
+  int32_t* packed;              // (n_outputs, n) narrow words
+  Pair* leaf_pairs;             // (n_outputs, n) wide pairs of the leaf values
+  Pair* search_pairs;           // (n_outputs, n) wide pairs of the search, where it has its own; null: leaf_pairs
+  uint16_t* leaf;               // (n_outputs, n) node that each row is in
+  double* node_value;           // (n_outputs, max_nodes) values by node
+  uint8_t* in_sample;           // (n) 1: the row is in the sample; null: all rows are
+  int64_t all_rows;             // 1: no row is left out of trees
+  int64_t draws;                // 1: the sampler draws, 0: it takes all rows of positive weight
+  uint32_t* sample;             // (n) rows of the sample, where it is not all rows
+  double subsample;             // probability of a row
+  const double* row_subsample;  // (n) instead of it, or null
+  const int32_t* row_group;     // (n) number of the group that is drawn as one, or null
+  int64_t max_nodes;            // of a tree
+  int64_t max_depth;            // 0: none
+  int64_t max_leaves;           // 0: none
+  int64_t leafwise;             // 1: the node that gains most is split next
+  int64_t symmetric;            // 1: one split for all nodes of a level
+  double min_child_weight;      // limits, as in records/limits.h
+  double min_samples_leaf;      //
+  double reg_lambda;            //
+  double reg_alpha;             //
+  double min_split_gain;        //
+  double max_delta_step;        //
+  double path_smooth;           //
+  double colsample_bytree;      //
+  double colsample_bylevel;     //
+  double colsample_bynode;      //
+  Growth* growth;               // the tree that grows
+  Node* nodes;                  // (max_nodes)
+  int32_t* batch;               // (max_batch) nodes that are split now
+  int64_t* batch_at;            // (max_batch + 1) first row of each in the batch
+  int32_t* jobs;                // (max_batch) nodes whose children are searched
+  int64_t* job_at;              // (max_batch + 1) first row of each one's smaller child among those of the jobs
+  int32_t* n_left;              // (max_batch) rows gone left
+  int32_t* n_right;             // (max_batch) rows gone right
+  Listed* lists;                // (2, n) row lists
+  Sums* histograms;             // (n_slots, histogram_size)
+  int64_t* counts;              // (n_slots, histogram_size) rows by bin; null: not counted
+  Found* found;                 // (2 * max_batch, n_parts) what each block of the search found
+  uint32_t* allowed;            // (2 * max_batch, n_tiles) a bit a column: columns that a node may use; null: all
+  double* level_scores;         // (nodes of a level, n_places, 2, 256) scores of candidates: missing right, left
+  int32_t* level_missing;       // (n_places) 1: a node of the level has missing values
+  int64_t* leaf_sums;           // (max_nodes, 3) wide sums of g, h and counts
+  uint32_t* arrived;            // counters of blocks
+  uint32_t* found_arrived;      // (2 * max_batch) the same for each node of the search
+  TreeNode* trees;              // (n_store, max_nodes) finished trees
+  int32_t* tree_sizes;          // (n_store) nodes of each
+  Turn* turn;                   // this round
+  int64_t n_store;              // trees that can wait for the host
+};
+
+}  // namespace sapwood

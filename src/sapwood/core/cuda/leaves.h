@@ -1,0 +1,145 @@
+// Leaves on the device: the leaf of every row, the wide sums of the sampled rows of each leaf, the leaf values.
+#pragma once
+#include "cuda/growth.h"
+
+namespace sapwood {
+
+constexpr int LEAF_PARTS = 5;          // 32-bit sums of a leaf: low and high parts of g and h, and rows
+constexpr int MAX_TREE_SHARED = 2048;  // nodes of a tree that is walked in shared memory
+
+struct Step {            // a node as a row walks through it
+  const uint8_t* codes;  // of its column, 32 bytes a row; null: a leaf
+  int32_t left;
+  uint16_t low, length;  // codes that go right
+};
+
+inline Step step_of(const Job& j, const Node& n) {
+  if (n.left == 0) return {nullptr, 0, 0, 0};
+  const Split s = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
+  return {j.codes + (int64_t)(n.place / LANES) * j.n * LANES + n.place % LANES, n.left, (uint16_t)s.low,
+          (uint16_t)s.length};
+}
+
+inline int walk(const Step* steps, int64_t row) {
+  int at = 0;
+  for (Step s = steps[0]; s.left != 0; s = steps[at]) at = s.left + ((uint32_t)s.codes[row * LANES] - s.low < s.length);
+  return at;
+}
+
+// Sums of plain rows in 32-bit parts; a lane has its copy, as far as shared memory goes.
+inline void add_parts(int* sums, int n_copies, int node, Pair q) {
+  int* at = sums + node * LEAF_PARTS * n_copies + threadIdx.x % n_copies;
+  const int mask = (1 << PART_BITS) - 1;
+  atomicAdd(at, q.g & mask);
+  atomicAdd(at + n_copies, q.g >> PART_BITS);
+  atomicAdd(at + 2 * n_copies, q.h & mask);
+  atomicAdd(at + 3 * n_copies, q.h >> PART_BITS);
+  atomicAdd(at + 4 * n_copies, 1);
+}
+
+inline void flush_parts(int* sums, int n_copies, int n_nodes, int64_t* out) {
+  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
+    int64_t part[LEAF_PARTS];
+    for (int p = 0; p < LEAF_PARTS; p++) {
+      part[p] = 0;
+      for (int c = 0; c < n_copies; c++) {
+        int* at = sums + (i * LEAF_PARTS + p) * n_copies + (c + i) % n_copies;
+        part[p] += *at;
+        *at = 0;
+      }
+    }
+    if (part[4] == 0) continue;
+    add_to(out + 3 * i, part[0] + part[1] * (1 << PART_BITS));
+    add_to(out + 3 * i + 1, part[2] + part[3] * (1 << PART_BITS));
+    add_to(out + 3 * i + 2, part[4]);
+  }
+}
+
+// n_copies: of the sums in shared memory; 0: none, sums are added in global memory
+SAPWOOD_KERNEL void find_leaves(const Job* job, int k, int n_copies) {
+  const Job j = *job;  // a copy: stores cannot change it
+  DYNAMIC_SHARED(Step, steps);
+  const int n_nodes = j.growth->n_nodes;
+  int* sums = (int*)(steps + j.max_nodes);
+  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) steps[i] = step_of(j, j.nodes[i]);
+  for (int i = threadIdx.x; i < n_nodes * LEAF_PARTS * n_copies; i += blockDim.x) sums[i] = 0;
+  __syncthreads();
+  const int64_t each = (j.n + gridDim.x - 1) / gridDim.x, low = blockIdx.x * each,
+                high = low + each < j.n ? low + each : j.n;
+  const Pair* pairs = j.leaf_pairs + k * j.n;
+  uint16_t* leaf = j.leaf + k * j.n;
+  for (int64_t first = low; first < high; first += MAX_SPAN) {
+    const int64_t end = first + MAX_SPAN < high ? first + MAX_SPAN : high;
+    for (int64_t row = first + threadIdx.x; row < end; row += blockDim.x) {
+      const int node = walk(steps, row);
+      leaf[row] = (uint16_t)node;
+      if (!j.all_rows && !j.in_sample[row]) continue;
+      const Pair q = pairs[row];
+      if (n_copies > 0) {
+        add_parts(sums, n_copies, node, q);
+        continue;
+      }
+      const int64_t w = j.repeated ? j.repeats[row] : 1;
+      add_to(j.leaf_sums + 3 * node, q.g * w), add_to(j.leaf_sums + 3 * node + 1, q.h * w);
+      add_to(j.leaf_sums + 3 * node + 2, j.repeats != nullptr ? j.repeats[row] : 1);
+    }
+    __syncthreads();
+    if (n_copies > 0) flush_parts(sums, n_copies, n_nodes, j.leaf_sums);
+    __syncthreads();
+  }
+}
+
+// Sums of all nodes from those of the leaves, steps, values; the finished tree. One block.
+SAPWOOD_KERNEL void finish_tree(const Job* job, int k, int) {
+  const Job j = *job;  // a copy: stores cannot change it
+  const Growth& t = *j.growth;
+  const int tree = t.n_finished % (int)j.n_store;
+  const Scale& scale = j.output[k].wide;
+  TreeNode* out = j.trees + (int64_t)tree * j.max_nodes;
+  double* value = j.node_value + k * j.max_nodes;
+  const double hs = h_scale(scale), unit = power_of_two(-(int)j.weight_shift);
+  for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x)  // every leaf adds to the nodes above it
+    for (int above = j.nodes[i].parent; j.nodes[i].left == 0 && above >= 0; above = j.nodes[above].parent)
+      for (int e = 0; e < 3; e++) add_to(j.leaf_sums + 3 * above + e, j.leaf_sums[3 * i + e]);
+  __threadfence_block();
+  __syncthreads();
+  for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {
+    const Node& n = j.nodes[i];
+    const bool split = n.left != 0;
+    const Sums sums{j.leaf_sums[3 * i], j.leaf_sums[3 * i + 1]};
+    TreeNode o{leaf_value(sums, scale, j.reg_lambda, j.reg_alpha, j.max_delta_step),
+               split ? n.gain : 0.0,
+               (double)sums.h / hs,
+               (double)j.leaf_sums[3 * i + 2] * unit,
+               split ? n.column : -1,
+               split ? n.bin : -1,
+               n.left,
+               split ? n.missing_left : 0};
+    out[i] = o;
+  }
+  __syncthreads();
+  for (int depth = 1, more = j.path_smooth != 0.0; more; depth++) {  // parents first
+    int deeper = 0;
+    for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {
+      deeper |= j.nodes[i].depth > depth;
+      if (j.nodes[i].depth != depth) continue;
+      const double own = out[i].value, above = out[j.nodes[i].parent].value, count = out[i].count;
+      out[i].value = (own * count + above * j.path_smooth) / (count + j.path_smooth);
+    }
+    more = __syncthreads_or(deeper);
+  }
+  __syncthreads();
+  const double real = h_scale(t.scale) / g_scale(t.scale);
+  for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {
+    double v = out[i].left != 0 ? 0.0 : out[i].value;
+    if (j.direction != nullptr && out[i].left == 0) {
+      const double low = j.nodes[i].low * real, high = j.nodes[i].high * real;
+      v = v < low ? low : v > high ? high : v;
+    }
+    value[i] = out[i].value = out[i].left != 0 ? 0.0 : j.turn->learning_rate * v;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) j.tree_sizes[tree] = t.n_nodes, j.growth->n_finished++;
+}
+
+}  // namespace sapwood

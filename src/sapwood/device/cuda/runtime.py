@@ -1,0 +1,144 @@
+"""The GPU through CuPy: memory, kernels compiled by NVRTC, graphs of launches.
+
+In: arrays of this process, names of kernels. Out: arrays in device memory. The only module that imports CuPy.
+"""
+
+import hashlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device.cuda.job import CORE
+from sapwood.errors import ParameterError
+
+OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{CORE}/cuda/nvrtc", "-DSAPWOOD_ISA=cuda")
+SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
+    "gradient_pass": (256, 8), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0),
+    "begin": (256, 1), "partition": (512, 2), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
+    "choose_level": (256, 0), "choose_columns": (256, 0), "find_leaves": (512, 2),
+    "finish_tree": (512, 0),
+}  # fmt: skip
+
+
+class Runtime(Protocol):
+    """Where kernels run: a GPU, or their emulation in tests."""
+
+    name: str
+    n_processors: int
+    max_shared: int  # bytes of shared memory that a block may have
+    settings: dict[str, tuple[int, int]]
+
+    def array(self, values: NDArray[Any]) -> Any: ...
+    def zeros(self, shape: Any, kind: Any) -> Any: ...
+    def get(self, values: Any) -> NDArray[Any]: ...
+    def put(self, into: Any, values: NDArray[Any]) -> None: ...
+    def address(self, values: Any) -> int: ...
+    def launch(self, kernel: str, objective: str, grid: tuple[int, int], shared: int, *arguments: int) -> None: ...
+    def capture(self, work: Callable[[], None]) -> Callable[[], None] | None: ...
+
+
+class Cuda:
+    """A GPU."""
+
+    name = "cuda"
+
+    def __init__(self) -> None:
+        try:
+            import cupy
+        except ImportError as cause:
+            raise ParameterError(
+                "device='cuda' needs CuPy, which is not installed; install sapwood[cuda], or use device='cpu'."
+            ) from cause
+        try:
+            n_devices = cupy.cuda.runtime.getDeviceCount()
+        except cupy.cuda.runtime.CUDARuntimeError:
+            n_devices = 0
+        if n_devices == 0:
+            raise ParameterError("device='cuda' needs an NVIDIA GPU with its driver; none was found. Use device='cpu'.")
+        self.cupy = cupy
+        facts = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+        self.n_processors = int(facts["multiProcessorCount"])
+        self.max_shared = int(facts["sharedMemPerBlockOptin"])
+        self.gpu = facts["name"].decode()
+        self.settings = SETTINGS
+        self.stream = cupy.cuda.Stream(non_blocking=True)
+        self.kernel = cache(self._kernel)
+
+    def array(self, values: NDArray[Any]) -> Any:
+        """Copy an array to the device."""
+        with self.stream:
+            return self.cupy.asarray(values)
+
+    def zeros(self, shape: Any, kind: Any) -> Any:
+        """A new array of zeros."""
+        with self.stream:
+            return self.cupy.zeros(shape, kind)
+
+    def get(self, values: Any) -> NDArray[Any]:
+        """Copy an array to this process, once all work so far is done."""
+        return np.asarray(values.get(stream=self.stream))
+
+    def put(self, into: Any, values: NDArray[Any]) -> None:
+        """Overwrite an array on the device."""
+        into.set(values, stream=self.stream)
+
+    def address(self, values: Any) -> int:
+        """The address of an array."""
+        return int(values.data.ptr)
+
+    def _kernel(self, name: str, objective: str) -> Any:
+        """A compiled kernel; those of rows know their objective."""
+        module = self._module(objective if name in ROW_KERNELS else "")
+        kernel = module.get_function(name)
+        if name in ("histogram", "find_leaves"):
+            kernel.max_dynamic_shared_size_bytes = self.max_shared - 8192
+        return kernel
+
+    @cache  # noqa: B019 one runtime lives as long as the process
+    def _module(self, objective: str) -> Any:
+        defines: tuple[str, ...] = ()
+        if objective:
+            defines = (
+                f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{objective}.h"',
+                f"-DSAPWOOD_OBJECTIVE=objective_{objective}",
+            )
+        source = f'// {digest()}\n#include "cuda/{"rows" if objective else "grow"}.cu"\n'
+        return self.cupy.RawModule(code=source, options=(*OPTIONS, *defines), backend="nvrtc")
+
+    def launch(self, kernel: str, objective: str, grid: tuple[int, int], shared: int, *arguments: int) -> None:
+        """Run a kernel: its job, then two integers."""
+        job, *numbers = arguments
+        threads = self.settings[kernel][0]
+        with self.stream:
+            self.kernel(kernel, objective)(
+                grid, (threads,), (np.uint64(job), *map(np.int32, numbers)), shared_mem=shared
+            )
+
+    def capture(self, work: Callable[[], None]) -> Callable[[], None] | None:
+        """Record launches as a graph; calling it repeats them."""
+        self.stream.synchronize()
+        with self.stream:
+            self.stream.begin_capture()
+            work()
+            graph = self.stream.end_capture()
+        return lambda: graph.launch(self.stream)
+
+
+ROOMS = ("math", "objective", "sampler", "cuda")
+ROW_KERNELS = ("gradient_pass", "add_values", "draw_rows", "forget_sample")
+
+
+@cache
+def digest() -> str:
+    """A hash of the kernels' sources: CuPy keeps compiled kernels by the text that it is given."""
+    found = sorted(path for room in ROOMS for path in (CORE / room).rglob("*.*"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in found)).hexdigest()
+
+
+@cache
+def cuda() -> Cuda:
+    """The GPU of this process; raises in one sentence where there is none."""
+    return Cuda()

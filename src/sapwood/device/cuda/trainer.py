@@ -1,0 +1,506 @@
+"""The trainer of the device: the rows of one training set and the trees grown on them.
+
+In: codes, labels, weights, parameters. Out: trees, which stay in device memory until they are read.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import _core
+from sapwood.device.cuda.binned import LANES, Binned
+from sapwood.device.cuda.job import record
+from sapwood.device.cuda.runtime import Runtime
+from sapwood.device.cuda.trees import Finished
+from sapwood.errors import ParameterError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+MAX_NODES = 65_536  # node ids of rows have 16 bits
+PRECISIONS = ("auto", "narrow", "wide")
+ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS = 2, 3, 4, 5  # purposes of core/math/hash.h
+MAX_GROUPS = 64  # of interaction constraints: a node has a bit for each
+TILE_SUMS = 256 * LANES
+HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
+STEP_BYTES, PART_BYTES = 16, 20  # of a node in find_leaves: what rows walk through, what they add
+
+
+class Trainer:
+    """Labels, scores and gradients of one training set; `_core.pyi` says what each method takes and returns."""
+
+    runtime: Runtime
+    min_rows = 1024  # rows of a block, where there are few
+
+    def __init__(
+        self,
+        binned: Binned,
+        label: Floats,
+        weight: Floats | None,
+        objective: str,
+        fields: Mapping[str, float | list[float]],
+        n_outputs: int,
+        n_threads: int,
+    ) -> None:
+        facts = _core.objectives()[objective]
+        if facts["adaptive"]:
+            self._refuse(f"objective={objective!r}")
+        if any(binned.is_category):
+            self._refuse("a column of categories (partition or onehot)")
+        self._binned, self._objective, self._n_outputs, self._n = binned, objective, n_outputs, binned.n_rows
+        self._host_arguments = (binned.host, label, weight, objective, fields, n_outputs, n_threads)
+        self._host: _core.Trainer | None = None
+        self._arrays: dict[str, Any] = {}
+        self._job = np.zeros((), record("Job"))
+        self._turn = np.zeros((), record("Turn"))
+        self._numbers: list[Ints | None] = [None] * n_outputs  # node of each leaf, where leaves are not nodes
+        self._pending = [False] * n_outputs
+        self._last: dict[Any, Any] = {"sampler": ("uniform", {}, None, None)}
+        self._graphs: dict[Any, Any] = {}
+        self._finished: Finished | None = None
+        self._shape: tuple[Any, ...] = ()
+        self._set_rows(label, weight, facts, fields)
+
+    def _refuse(self, what: str) -> None:
+        raise ParameterError(f"{what} does not run on device={self.runtime.name!r} yet; use device='cpu'.")
+
+    # ---- Memory -----------------------------------------------------------------------------------------------------
+
+    def _keep(self, name: str, values: Any) -> None:
+        """Keep an array alive, and its address in the job."""
+        self._arrays[name] = values
+        self._job[name] = 0 if values is None else self.runtime.address(values)
+
+    def _make(self, name: str, shape: Any, kind: Any) -> None:
+        self._keep(name, self.runtime.zeros(shape, kind))
+
+    def _make_records(self, name: str, n: int, kind: str) -> None:
+        self._make(name, n * record(kind).itemsize, np.uint8)
+
+    def _set_rows(
+        self, label: Floats, weight: Floats | None, facts: Mapping[str, Any], fields: Mapping[str, Any]
+    ) -> None:
+        run, job, n, k = self.runtime, self._job, self._n, self._n_outputs
+        job["n"], job["n_outputs"], job["n_columns"] = n, k, len(self._binned.cuts)
+        self._keep("codes", self._binned.tiles)
+        self._keep("planes", self._binned.planes)
+        places = self._binned.places
+        bins = np.array([0 if column < 0 else self._binned.n_bins[column] for column in places], np.int32)
+        self._keep("n_bins", run.array(bins))
+        self._keep("column_of", run.array(places))
+        job["n_tiles"] = len(places) // LANES
+        job["n_found"] = len(places)
+        job["histogram_size"] = job["n_tiles"] * TILE_SUMS
+        self._keep("label", run.array(np.ascontiguousarray(label, np.float64)))
+        job["label_plane"] = n if len(label) > 1 else 0
+        job["total_repeats"], job["max_repeats"], job["counts_by_hessian"] = n, 1, 1
+        job["all_rows"] = 1
+        if weight is not None:
+            self._set_weights(weight)
+        names = list(facts["fields"])
+        values = np.zeros((k, len(names) + 1))
+        for at, name in enumerate(names):
+            values[:, at] = fields[name]
+        job["n_fields"] = len(names) + 1
+        self._keep("field", run.array(values))
+        self._make("score", (k, n), np.float64)
+        self._make("packed", (k, n), np.int32)
+        self._make("leaf_pairs", (k, n, 2), np.int32)
+        self._make("leaf", (k, n), np.uint16)
+        self._make_records("output", k, "Output")
+        output = np.zeros(k, record("Output"))
+        output["narrow"]["bits"], output["wide"]["bits"] = 14, 30
+        run.put(self._arrays["output"], output.view(np.uint8))
+        self._make_records("growth", 1, "Growth")
+        self._make_records("turn", 1, "Turn")
+        self._make("arrived", 8, np.uint32)
+        self._arrays["job"] = run.zeros(record("Job").itemsize, np.uint8)
+
+    def _set_weights(self, weight: Floats) -> None:
+        run, job = self.runtime, self._job
+        count, whole, shift = _core.integer_weights(weight)
+        self._keep("repeats", run.array(count))
+        unit = whole and count.max(initial=0) <= 1
+        live = int(np.count_nonzero(count))
+        job["repeated"], job["weight_shift"] = whole and not unit, shift
+        job["total_repeats"] = int(count.sum(dtype=np.int64)) if whole else live
+        job["max_repeats"] = int(count.max(initial=1)) if job["repeated"] else 1
+        job["counts_by_hessian"] = whole
+        if not whole:
+            self._keep("weight", run.array(weight))
+        elif live < self._n:
+            self._keep("weight", run.array((count > 0).astype(np.float64)))
+        self._last["zeros"] = live < self._n
+
+    def _upload(self) -> None:
+        """Send the job and the turn, where they have changed."""
+        for name, value in (("job", self._job), ("turn", self._turn)):
+            raw = value.tobytes()
+            if self._last.get(name) != raw:
+                self.runtime.put(self._arrays[name], np.frombuffer(raw, np.uint8))
+                self._last[name] = raw
+
+    # ---- Launches ---------------------------------------------------------------------------------------------------
+
+    def _launch(
+        self, kernel: str, a: int = 0, b: int = 0, grid: tuple[int, int] | None = None, shared: int = 0
+    ) -> None:
+        run = self.runtime
+        threads, each = run.settings[kernel]
+        if grid is None:
+            most = max(1, run.n_processors * each)
+            grid = (max(1, min(most, -(-self._n // threads))) if each else 1, 1)
+        run.launch(kernel, self._objective, grid, shared, run.address(self._arrays["job"]), a, b)
+
+    def _repeat(self, key: Any, work: Callable[[], None]) -> None:
+        """Do some launches: as they are the first time, then captured as a graph, which is replayed."""
+        self._upload()
+        found = self._graphs.get(key, 0)
+        if callable(found):
+            found()
+        elif found == 0:
+            work()
+            self._graphs[key] = 1
+        else:
+            graph = self.runtime.capture(work)
+            self._graphs[key] = graph or work
+            (graph or work)()
+
+    # ---- Scores and gradients ---------------------------------------------------------------------------------------
+
+    def start(self) -> Floats:
+        """The constant scores (n_outputs) that minimise the loss, from the core on the host."""
+        return _core.Trainer(*self._host_arguments).start()
+
+    def fill_scores(self, start: Floats) -> None:
+        self.set_scores(np.repeat(np.asarray(start, np.float64)[:, None], self._n, axis=1))
+
+    def set_scores(self, scores: Floats) -> None:
+        self._pending = [False] * self._n_outputs
+        self.runtime.put(self._arrays["score"], np.ascontiguousarray(scores, np.float64))
+
+    def scores(self) -> Floats:
+        self._flush()
+        return self.runtime.get(self._arrays["score"])
+
+    def _flush(self) -> None:
+        for k, pending in enumerate(self._pending):
+            if pending:
+                self._upload()
+                self._launch("add_values", k)
+        self._pending = [False] * self._n_outputs
+
+    def gradients(
+        self,
+        precision: str,
+        unit_search: bool = False,
+        unit_leaf: bool = False,
+        gradient: Floats | None = None,
+        hessian: Floats | None = None,
+    ) -> list[str]:
+        """As the core's; the precision stays on the device, so the list is empty."""
+        job = self._job
+        self._last["gradients"] = (precision, unit_search, unit_leaf, gradient, hessian)
+        job["precision"], job["unit_search"], job["unit_leaf"] = PRECISIONS.index(precision), unit_search, unit_leaf
+        if unit_search and not unit_leaf and "search_pairs" not in self._arrays:
+            self._make("search_pairs", (self._n_outputs, self._n, 2), np.int32)
+        for name, values in (("given_g", gradient), ("given_h", hessian)):
+            self._keep(name, None if values is None else self.runtime.array(np.ascontiguousarray(values, np.float64)))
+        pending = all(self._pending)
+        if not pending:
+            self._flush()
+        self._pending = [False] * self._n_outputs
+
+        def work() -> None:
+            self._launch("gradient_pass", 0, pending)
+            self._launch("gradient_pass", 1, grid=(2 * self.runtime.n_processors, 1))
+
+        self._repeat(("gradients", pending), work)
+        return []
+
+    def set_sampler(
+        self,
+        name: str,
+        fields: Mapping[str, float],
+        subsample_by_row: Floats | None = None,
+        group: Ints | None = None,
+    ) -> None:
+        if name != "uniform":
+            self._refuse(f"sampling={name!r}")
+        self._last["sampler"] = (name, fields, subsample_by_row, group)
+        for field, values in (("row_subsample", subsample_by_row), ("row_group", group)):
+            self._keep(field, None if values is None else self.runtime.array(values))
+
+    def sample(self, seed: int, round: int, subsample: float | None) -> int:
+        """As the core's; the number of rows stays on the device, so that of all rows is returned."""
+        self._last["sample"] = (seed, round, subsample)
+        job, turn = self._job, self._turn
+        takes_all = subsample is None or (subsample >= 1.0 and self._last["sampler"][2] is None)
+        zeros = self._last.get("zeros", False)
+        job["all_rows"], job["draws"] = takes_all and not zeros, not takes_all
+        if job["all_rows"]:
+            return int(self._n)
+        job["subsample"] = 1.0 if subsample is None else subsample
+        turn["sample_key"], turn["tie_key"] = key(seed, ROWS, round, 0), key(seed, ROWS, round, 1)
+        if "in_sample" not in self._arrays:
+            self._make("in_sample", self._n, np.uint8)
+            self._make("sample", self._n, np.uint32)
+
+        def work() -> None:
+            self._launch("forget_sample")
+            self._launch("draw_rows")
+
+        self._repeat("sample", work)
+        return int(self._n)
+
+    # ---- Growth -----------------------------------------------------------------------------------------------------
+
+    def set_constraints(
+        self,
+        monotone: Sequence[int],
+        intermediate: bool,
+        groups: Sequence[Sequence[int]],
+        extra_trees: bool,
+        forced: Sequence[Sequence[int]],
+        onehot: Sequence[int],
+    ) -> None:
+        if any(monotone) and intermediate:
+            self._refuse("monotone_constraints_method='intermediate'")
+        if extra_trees:
+            self._refuse("extra_trees=True")
+        if forced:
+            self._refuse("forced_splits")
+        if len(groups) > MAX_GROUPS:
+            self._refuse(f"interaction_constraints with more than {MAX_GROUPS} groups")
+        n = len(self._binned.places)
+        groups_of = np.zeros(n, np.uint64)
+        for at, columns in enumerate(groups):
+            groups_of[list(columns)] |= np.uint64(1 << at)
+        self._keep("groups_of", self.runtime.array(groups_of) if len(groups) else None)
+        direction = np.zeros(n, np.int8)
+        direction[: len(monotone)] = monotone
+        self._keep("direction", self.runtime.array(direction) if len(monotone) else None)
+
+    def set_split_preference(
+        self, cosine: bool, weight: Sequence[float], penalty: Sequence[float], used: Sequence[int]
+    ) -> None:
+        for what, given in (("score_function='cosine'", cosine), ("feature_weights", weight),
+                            ("first_use_penalties", penalty)):  # fmt: skip
+            if given:
+                self._refuse(what)
+
+    def grow(
+        self,
+        policy: str,
+        limits: Mapping[str, float],
+        seed: int,
+        tree: int,
+        random_strength: float = 0.0,
+        multi_output: bool = False,
+        prefix_ends: Sequence[int] = (),
+    ) -> list[Any]:
+        """Grow a tree for every output; the trees are read from the device once someone looks at them."""
+        for what, given in (("random_strength", random_strength), ("ordered boosting", prefix_ends),
+                            ("multi_strategy='multi_output_tree'", multi_output and self._n_outputs > 1)):  # fmt: skip
+            if given:
+                self._refuse(what)
+        self._set_limits(policy, limits)
+        self._flush()
+        self._turn["learning_rate"], self._turn["tree"] = limits["learning_rate"], tree
+        self._turn["column_keys"] = [key(seed, one) for one in (TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS)]
+        assert self._finished is not None
+        self._finished.make_room(self._n_outputs)
+
+        def work() -> None:
+            for k in range(self._n_outputs):
+                self._grow_one(k)
+
+        self._repeat(("grow", bool(self._job["all_rows"]), *self._shape), work)
+        self._numbers = [None] * self._n_outputs
+        trees = []
+        for k in range(self._n_outputs):
+            trees.append(self._finished.take())
+            self._last["tree", k] = trees[-1]
+        return trees
+
+    def _set_limits(self, policy: str, limits: Mapping[str, float]) -> None:
+        depth, leaves = int(limits["max_depth"]), int(limits["max_leaves"])
+        for name in ("min_child_weight", "min_samples_leaf", "reg_lambda", "reg_alpha", "min_split_gain",
+                     "max_delta_step", "path_smooth"):  # fmt: skip
+            self._job[name] = limits[name]
+        self._last["counts"] = limits["min_samples_leaf"] != 1  # 0: the objective's own
+        shares = [limits[name] for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode")]
+        self._job["colsample_bytree"], self._job["colsample_bylevel"], self._job["colsample_bynode"] = shares
+        self._last["columns"] = min(shares) < 1.0 or self._arrays.get("groups_of") is not None
+        shape = (policy, depth, leaves, self._last["counts"], self._last["columns"])
+        if shape == self._shape:
+            return
+        most = leaves if leaves else self._n
+        if depth and depth < 17:
+            most = min(most, 1 << depth)
+        if 2 * most > MAX_NODES:
+            raise ParameterError(
+                f"trees of up to {most} leaves do not grow on device={self.runtime.name!r}; set max_leaves or "
+                f"max_depth so that there are at most {MAX_NODES // 2}, or use device='cpu'."
+            )
+        self._shape, job = shape, self._job
+        job["max_depth"], job["max_leaves"] = depth, leaves
+        job["leafwise"], job["symmetric"] = policy == "leafwise", policy == "symmetric"
+        self._make_tree_memory(most, depth, policy == "leafwise")
+
+    def _make_tree_memory(self, leaves: int, depth: int, leafwise: bool) -> None:
+        job, k = self._job, self._n_outputs
+        nodes = job["max_nodes"] = max(2, 2 * leaves)
+        batch = 1 if leafwise else max(1, leaves // 2)
+        slots = max(1, leaves // 2) if depth and not leafwise and leaves == 1 << depth else leaves
+        self._graphs.clear()
+        self._finished = Finished(self, int(nodes), max(64, 4 * k))
+        self._make("node_value", (k, nodes), np.float64)
+        self._make_records("nodes", int(nodes), "Node")
+        self._make("leaf_sums", (nodes, 3), np.int64)
+        for name, kind in (("batch", np.int32), ("jobs", np.int32), ("n_left", np.int32), ("n_right", np.int32),
+                           ("batch_at", np.int64), ("job_at", np.int64)):  # fmt: skip
+            self._make(name, batch + 1, kind)
+        self._make_records("lists", 2 * self._n, "Listed")
+        self._make_records("histograms", slots * int(job["histogram_size"]), "Sums")
+        if self._last["counts"]:
+            self._make("counts", slots * int(job["histogram_size"]), np.int64)
+        self._make_records("found", max(2 * (batch + 1), 8) * int(job["n_found"]), "Found")
+        self._make("found_arrived", 2 * (batch + 1), np.uint32)
+        self._keep("allowed", None)
+        if self._last["columns"]:
+            self._make("allowed", (2 * (batch + 1), int(job["n_tiles"])), np.uint32)
+        if job["symmetric"]:
+            self._make("level_scores", (max(1, leaves // 2), len(self._binned.places), 2, 256), np.float64)
+            self._make("level_missing", len(self._binned.places), np.int32)
+        self._last["steps"] = self._plan(leaves, depth, leafwise)
+
+    def _plan(self, leaves: int, depth: int, leafwise: bool) -> list[int]:
+        """The largest number of nodes that each step after the root may split."""
+        if leafwise:
+            return [1] * (leaves - 2)
+        most = 1
+        steps: list[int] = []
+        while most < leaves and (not depth or len(steps) < depth - 1):
+            steps.append(most)
+            most *= 2
+        return steps if depth else steps + [leaves // 2] * leaves  # without a depth a level may have one node
+
+    def _grow_one(self, k: int) -> None:
+        run, job = self.runtime, self._job
+        tiles, least = int(job["n_tiles"]), self.min_rows
+        self._launch("begin", k, grid=(max(1, min(run.n_processors, tiles * 8)), 1))
+        blocks = max(1, run.n_processors * run.settings["histogram"][1] // tiles)
+        warps = run.settings["search"][0] // LANES
+        columns = len(self._binned.places) // warps
+        blocks = min(blocks, -(-self._n // least))
+        for n_nodes in (0, *self._last["steps"]):
+            if n_nodes:
+                self._launch("partition", k, least)
+            self._launch("histogram", k, least, (blocks, tiles), HISTOGRAM_BYTES)
+            children = max(1, 2 * n_nodes)
+            if self._last["columns"]:
+                self._launch("choose_columns", k, 0, (children, 1), 8 * tiles)
+            if job["symmetric"]:
+                self._launch("score_level", k, 0, (children, columns))
+                self._launch("choose_level", k, 0, (8 * len(self._binned.places) // warps, 1))
+            else:
+                self._launch("search", k, 0, (children, columns))
+        nodes = int(job["max_nodes"])
+        room = (run.max_shared - 16384) // 2 - nodes * STEP_BYTES
+        copies = 32
+        while copies and (copies * nodes * PART_BYTES > room or job["repeats"]):
+            copies //= 2
+        self._launch("find_leaves", k, copies, None, nodes * (STEP_BYTES + copies * PART_BYTES))
+        self._launch("finish_tree", k)
+
+    def copy_settings(self, other: "Trainer") -> None:
+        self._keep("direction", other._arrays.get("direction"))
+        self.set_sampler(*other._last["sampler"][:2])
+
+    # ---- The tree last grown ----------------------------------------------------------------------------------------
+
+    def _leaf_nodes(self, output: int) -> Ints | None:
+        """The node of each leaf, or None where rows have leaf ids themselves."""
+        if self._numbers[output] is not None:
+            return None
+        return np.flatnonzero(self._last["tree", output]["left"] == 0).astype(np.int32)
+
+    def leaf_ids(self, output: int) -> Ints:
+        ids = self.runtime.get(self._arrays["leaf"][output]).astype(np.int32)
+        nodes = self._leaf_nodes(output)
+        if nodes is None:
+            return ids
+        number = np.zeros(int(self._job["max_nodes"]), np.int32)
+        number[nodes] = np.arange(len(nodes), dtype=np.int32)
+        return number[ids]
+
+    def set_leaf_ids(self, output: int, leaf_id: Ints, n_leaves: int) -> None:
+        self._flush()
+        self.runtime.put(self._arrays["leaf"][output], leaf_id.astype(np.uint16))
+        self._numbers[output] = np.arange(n_leaves, dtype=np.int32)
+
+    def relabel_leaves(self, output: int, new_id: Ints | None, value: Floats) -> None:
+        if new_id is not None:
+            self.set_leaf_ids(output, new_id[self.leaf_ids(output)], len(value))
+        nodes = self._leaf_nodes(output)
+        values = np.zeros(int(self._job["max_nodes"]))
+        values[np.arange(len(value)) if nodes is None else nodes] = value
+        self.runtime.put(self._arrays["node_value"][output], values)
+
+    def add_scores(self, output: int) -> None:
+        self._pending[output] = True
+
+    def _on_host(self, output: int, n_leaves: int) -> _core.Trainer:
+        """The core's trainer with these scores, this sample and these leaves, for leaf values beyond one step."""
+        if self._host is None:
+            self._host = _core.Trainer(*self._host_arguments)
+            warnings.warn(
+                f"on device={self.runtime.name!r} leaf values beyond one Newton step are found by the CPU: scores and "
+                "leaf ids are copied in every round. leaf_estimation='newton' with leaf_iterations=1 avoids it.",
+                UserWarning,
+                stacklevel=2,
+            )
+        host = self._host
+        host.set_scores(self.scores())
+        host.set_sampler(*self._last["sampler"])
+        host.gradients(*self._last["gradients"])
+        host.sample(*self._last["sample"])
+        for k in range(self._n_outputs):
+            host.set_leaf_ids(
+                k, self.leaf_ids(k), n_leaves if k == output else int(self.leaf_ids(k).max(initial=0)) + 1
+            )
+        return host
+
+    def leaf_loss_sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
+        return self._on_host(output, len(step)).leaf_loss_sums(output, step)
+
+    def refit(self, output: int, method: str, iterations: int, *penalty: float) -> Floats:
+        nodes = self._leaf_nodes(output)
+        numbers = self._numbers[output] if nodes is None else nodes
+        assert numbers is not None
+        return self._on_host(output, len(numbers)).refit(output, method, iterations, *penalty)
+
+    def line_search(self, output: int, value: Floats) -> float:
+        return self._on_host(output, len(value)).line_search(output, value)
+
+    def set_table(self, table: NDArray[Any]) -> None:
+        self._refuse("linear_leaves=True")
+
+    def replay(self, *_: Any, **__: Any) -> None:
+        self._refuse("Booster.replay")
+
+
+def key(*coordinates: int) -> int:
+    """core/math/hash.h's key, or its beginning."""
+    mask, h = (1 << 64) - 1, 0
+    for value in coordinates:
+        x = (h + 0x9E3779B97F4A7C15 * (value + 1)) & mask
+        x ^= x >> 30
+        x = x * 0xBF58476D1CE4E5B9 & mask
+        x ^= x >> 27
+        x = x * 0x94D049BB133111EB & mask
+        h = x ^ x >> 31
+    return h

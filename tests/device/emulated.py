@@ -1,0 +1,110 @@
+"""The kernels of core/cuda on the host: compiled as C++ and run through an emulation of blocks and threads.
+
+In: the sources. Out: a runtime, and a device "emulated" made of it.
+"""
+
+import ctypes
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood._core import Explainer, Forest, cuts
+from sapwood.device import cuda
+from sapwood.device.cuda.job import CORE
+from sapwood.device.cuda.runtime import SETTINGS, digest
+
+HERE = Path(__file__).resolve().parent
+SMALL = {  # threads and blocks, few of both
+    **dict.fromkeys(("partition", "histogram"), (64, 3)),
+    **dict.fromkeys(("search", "score_level", "choose_level", "choose_columns"), (64, 0)),
+    **dict.fromkeys(("gradient_pass", "add_values"), (32, 2)),
+    "draw_rows": (64, 2),
+    "begin": (64, 1),
+    "find_leaves": (64, 2),
+    "finish_tree": (32, 0),
+}
+
+
+@cache
+def library(objective: str) -> ctypes.CDLL:
+    """All kernels for one objective."""
+    folder = Path(tempfile.gettempdir()) / f"sapwood-emulated-{os.getuid()}"
+    folder.mkdir(exist_ok=True)
+    made = folder / f"{objective}-{digest()[:16]}-{hash_of_emulation()}.so"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of a test run want the same kernels
+        if not made.exists():
+            compile_kernels(objective, made)
+    return ctypes.CDLL(str(made))
+
+
+def compile_kernels(objective: str, made: Path) -> None:
+    """Compile them with the C++ compiler of this machine."""
+    with tempfile.TemporaryDirectory(dir=made.parent) as room:
+        source, target = Path(room) / "kernels.cpp", Path(room) / "kernels.so"
+        source.write_text('#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n')
+        flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
+        flags += ["-w", "-DSAPWOOD_ISA=emulated", f"-I{CORE}", f'-DSAPWOOD_EMULATED="{HERE / "emulation.h"}"']
+        flags += [f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{objective}.h"', f"-DSAPWOOD_OBJECTIVE=objective_{objective}"]
+        subprocess.run([os.environ.get("CXX", "c++"), *flags, str(source), "-o", str(target)], check=True)
+        target.rename(made)
+
+
+@cache
+def hash_of_emulation() -> str:
+    """So that a change of the emulation builds anew."""
+    return hashlib.sha256((HERE / "emulation.h").read_bytes()).hexdigest()[:8]
+
+
+class Emulated:
+    """Device memory is that of this process."""
+
+    name, n_processors, max_shared = "emulated", 2, 200_000
+    settings = SETTINGS | SMALL
+
+    def array(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.array(values, order="C")
+
+    def zeros(self, shape: Any, kind: Any) -> NDArray[Any]:
+        return np.zeros(shape, kind)
+
+    def get(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values.copy()
+
+    def put(self, into: NDArray[Any], values: NDArray[Any]) -> None:
+        into[...] = values.reshape(into.shape)
+
+    def address(self, values: NDArray[Any]) -> int:
+        return int(values.ctypes.data)
+
+    def launch(self, kernel: str, objective: str, grid: tuple[int, int], shared: int, *arguments: int) -> None:
+        job, a, b = arguments
+        found = library(objective)
+        threads = self.settings[kernel][0]
+        found.emulate(
+            getattr(found, kernel), *grid, threads, ctypes.c_uint64(shared), ctypes.c_void_p(int(job)), int(a), int(b)
+        )
+
+    def capture(self, work: Callable[[], None]) -> None:
+        return None
+
+
+def device() -> SimpleNamespace:
+    """The device "emulated"."""
+    binned, trainer = cuda.make(Emulated())
+    found = SimpleNamespace(
+        name="emulated", cuts=cuts, Binned=binned, Trainer=trainer, apply=cuda.apply, Forest=Forest, Explainer=Explainer
+    )
+    sys.modules["sapwood.device.emulated"] = found  # type: ignore[assignment]
+    return found

@@ -1,0 +1,122 @@
+"""The tasks of parity: trainings whose model has the same bytes on every device.
+
+In: nothing. Out: TASKS, by name: rows, columns, what the table has, parameters. The tables are made of the core's own
+draws with + - * and comparisons, so they are the same on every machine.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import sapwood
+from sapwood.device import host
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One training."""
+
+    params: dict[str, Any]
+    n_rows: int = 1000
+    n_columns: int = 6
+    missing: float = 0.0
+    weight: str = ""  # whole | real | zeros
+    data: dict[str, Any] = field(default_factory=dict)
+    rounds: int = 5
+
+
+def uniform(n: int, stream: int) -> Floats:
+    """(n) numbers in [0, 1) with 20 bits."""
+    return (host.draw(0, 99, stream, 0, n) >> np.uint64(44)).astype(np.float64) / 2**20
+
+
+def rows(task: Task) -> tuple[Floats, Floats, Floats | None]:
+    """Table, label and weight of a task."""
+    n = task.n_rows
+    X = np.empty((n, task.n_columns), np.float64)
+    for j in range(task.n_columns):
+        X[:, j] = uniform(n, j)
+    X[:, -1] = np.floor(4 * X[:, -1])
+    z = (X[:, 0] - 0.4) * (X[:, 1] - 0.6) * 8 + X[:, 2] + (X[:, -1] > 1) * X[:, 3] + uniform(n, 1000)
+    if task.missing:
+        for j in range(0, task.n_columns, 2):
+            X[uniform(n, 2000 + j) < task.missing, j] = np.nan
+    labels = host.objectives()[task.params.get("objective", "squared_error")]["labels"]
+    y = {
+        "a number": z,
+        "a number of at least 0": np.floor(2 * np.abs(z)),
+        "a number above 0": 0.1 + np.abs(z),
+        "a number from 0 to 1": (z > 1) * 0.75 + 0.125,
+        "0 or 1": (z > 1.2).astype(np.float64),
+        "a class index": np.clip(np.floor(2 * z), 0, 3) - 0.0,
+    }[labels]
+    if task.params.get("objective") == "multilabel":
+        y = np.stack([y, (z > 0.5).astype(np.float64)], axis=1)
+    if labels == "a class index":
+        y[:4] = np.arange(4)
+    w = {
+        "": None,
+        "whole": np.floor(4 * uniform(n, 3000)) + 1,
+        "real": uniform(n, 3000) + 0.5,
+        "zeros": np.floor(3 * uniform(n, 3000)),
+    }[task.weight]
+    return X, y, w
+
+
+def train(task: Task, device: str = "cpu") -> sapwood.Booster:
+    """The model of a task."""
+    X, y, w = rows(task)
+    data = sapwood.Dataset(X, label=y, weight=w, device=device, **task.data)
+    return sapwood.train({**task.params, "n_estimators": task.rounds}, data)
+
+
+GROWERS: dict[str, dict[str, Any]] = {
+    "depthwise": {"grow_policy": "depthwise", "max_depth": 4},
+    "leafwise": {"grow_policy": "leafwise", "max_leaves": 10},
+    "symmetric": {"grow_policy": "symmetric", "max_depth": 4},
+}
+PARTS: dict[str, dict[str, Any]] = {  # each beside every grower
+    "subsample": {"subsample": 0.6},
+    "penalties": {"reg_lambda": 2.5, "reg_alpha": 0.5, "min_child_weight": 3.0, "min_split_gain": 0.1},
+    "step": {"max_delta_step": 0.3},
+    "rows": {"min_samples_leaf": 40},
+    "wide": {"precision": "wide"},
+    "columns": {"colsample_bytree": 0.8, "colsample_bylevel": 0.8, "colsample_bynode": 0.8},
+    "monotone": {"monotone_constraints": {0: 1, 3: -1}, "monotone_constraints_method": "basic"},
+    "groups": {"interaction_constraints": [[0, 1], [2, 3, 5]]},
+    "goss": {"sampling": "goss", "learning_rate": 0.5},
+    "mvs": {"sampling": "mvs", "subsample": 0.5},
+    "bayesian": {"sampling": "bayesian"},
+    "extra": {"extra_trees": True},
+    "hessian": {"hessian": "none"},
+    "dart": {"boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0},
+    "forest": {"boosting": "forest", "subsample": 0.6},
+    "parallel": {"n_parallel_trees": 3, "subsample": 0.5},
+    "steps": {"leaf_iterations": 5},
+    "smooth": {"path_smooth": 10.0},
+}
+TASKS: dict[str, Task] = {}
+for grower, limits in GROWERS.items():
+    for objective in sorted(set(host.objectives()) - {"adaptive_huber"}):
+        TASKS[f"{grower}/{objective}"] = Task({"objective": objective, **limits})
+    for part, params in PARTS.items():
+        TASKS[f"{grower}/{part}"] = Task({"objective": "logistic", **limits, **params}, missing=0.1)
+    for weight in ("whole", "real", "zeros"):
+        TASKS[f"{grower}/{weight}"] = Task({"objective": "logistic", **limits}, weight=weight, missing=0.1)
+    TASKS[f"{grower}/many columns"] = Task({"objective": "logistic", **limits}, n_columns=70, missing=0.05)
+    TASKS[f"{grower}/100k rows"] = Task({"objective": "logistic", **limits}, n_rows=100_000, n_columns=28, missing=0.02)
+    TASKS[f"{grower}/100k classes"] = Task({"objective": "softmax", **limits}, n_rows=100_000)
+TASKS["depthwise/deep"] = Task({"grow_policy": "depthwise", "max_depth": 9}, n_rows=20_000)
+TASKS["depthwise/leaves"] = Task({"grow_policy": "depthwise", "max_leaves": 13, "max_depth": 5})
+TASKS["leafwise/large"] = Task({"grow_policy": "leafwise", "max_leaves": 255}, n_rows=50_000, n_columns=12)
+TASKS["leafwise/depth"] = Task({"grow_policy": "leafwise", "max_leaves": 20, "max_depth": 4})
+TASKS["depthwise/1M rows"] = Task(
+    {"objective": "logistic", "grow_policy": "depthwise", "max_depth": 6}, n_rows=1_000_000, n_columns=28, rounds=3
+)
+TASKS["leafwise/1M rows"] = Task(
+    {"objective": "squared_error", "grow_policy": "leafwise", "max_leaves": 63}, n_rows=1_000_000, rounds=3
+)

@@ -1,0 +1,111 @@
+"""The kernels of core/cuda give the bytes of the CPU: here through the emulation, on a GPU by `make gpu`."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sapwood as sw
+from device import emulated, tasks
+from sapwood.device.cuda import runtime
+from sapwood.device.cuda.job import CORE, record
+from sapwood.errors import ParameterError
+from sapwood.params import types
+
+HASHES = Path(__file__).parent / "hashes.txt"
+SHOWN = [  # all growers, rules and kinds of rows, at the price of two objectives
+    "depthwise/softmax", "symmetric/logistic", "leafwise/penalties", "depthwise/rows", "symmetric/rows",
+    "leafwise/wide", "depthwise/columns", "symmetric/columns", "leafwise/monotone", "depthwise/groups",
+    "depthwise/whole", "leafwise/zeros", "depthwise/parallel", "leafwise/steps",
+]  # fmt: skip
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device "emulated"."""
+    if shutil.which("c++") is None:
+        pytest.skip("the emulation needs a C++ compiler")
+    emulated.device()
+    monkeypatch.setattr(types, "DEVICES", ("cpu", "cuda", "emulated"))
+
+
+def small(name: str) -> tasks.Task:
+    """A task with few rows, for the emulation."""
+    task = tasks.TASKS[name]
+    shallow = {"max_depth": 3} if "max_depth" in task.params else {"max_leaves": 6}
+    return tasks.Task({**task.params, **shallow}, 300, task.n_columns, task.missing, task.weight, {"max_bins": 32}, 2)
+
+
+@pytest.mark.filterwarnings("ignore:on device:UserWarning")
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_emulated_device_gives_the_bytes_of_the_cpu(name: str, device: None) -> None:
+    assert tasks.train(small(name), "emulated").to_bytes() == tasks.train(small(name)).to_bytes()
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:on device:UserWarning")
+@pytest.mark.parametrize("name", sorted(set(tasks.TASKS) - set(SHOWN)))
+def test_every_task_on_the_emulated_device(name: str, device: None) -> None:
+    wanted = tasks.train(small(name)).to_bytes()
+    try:
+        found = tasks.train(small(name), "emulated").to_bytes()
+    except ParameterError as refusal:
+        assert re.search("does not run on device='emulated' yet; use device='cpu'", str(refusal))
+        return
+    assert found == wanted
+
+
+def test_validation_rows_and_early_stopping(device: None) -> None:
+    task = small("depthwise/logistic")
+    X, y, _ = tasks.rows(task)
+    found = []
+    for name in ("cpu", "emulated"):
+        data = sw.Dataset(X[:200], label=y[:200], device=name, max_bins=32)
+        valid = sw.Dataset(X[200:], label=y[200:], reference=data)
+        booster = sw.train({**task.params, "n_estimators": 6, "early_stopping_rounds": 2}, data, valid=valid)
+        found.append((booster.to_bytes(), repr(booster.history), booster.predict(X).tobytes()))
+    assert found[0] == found[1]
+
+
+def test_the_cpu_has_the_hashes_that_a_gpu_gave() -> None:
+    kept = dict(reversed(line.split(" ", 1)) for line in HASHES.read_text().splitlines())
+    assert set(kept) == set(tasks.TASKS)
+    for name in ("depthwise/logistic", "leafwise/poisson", "symmetric/softmax", "depthwise/columns", "leafwise/real"):
+        assert tasks.train(tasks.TASKS[name]).fingerprint() == kept[name], name
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", tasks.TASKS)
+def test_every_hash_that_a_gpu_gave(name: str) -> None:
+    kept = dict(reversed(line.split(" ", 1)) for line in HASHES.read_text().splitlines())
+    assert tasks.train(tasks.TASKS[name]).fingerprint() == kept[name]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"sampling": "goss"}, {"extra_trees": True}, {"random_strength": 1.0}, {"score_function": "cosine"}],
+)
+def test_what_is_not_there_is_refused_in_words(params: dict[str, object], device: None) -> None:
+    data = sw.Dataset(np.arange(40.0).reshape(20, 2), label=np.arange(20.0), device="emulated")
+    with pytest.raises(ParameterError, match="does not run on device='emulated' yet; use device='cpu'"):
+        sw.train(params, data, 20)
+
+
+def test_a_machine_without_a_gpu_gets_one_sentence() -> None:
+    try:
+        runtime.cuda()
+    except ParameterError:
+        with pytest.raises(ParameterError, match=r"device='cuda' needs .*device='cpu'"):
+            sw.Dataset(np.ones((3, 1)), device="cuda")
+        assert "cuda: device='cuda' needs" in sw.doctor()
+    else:
+        assert "the same bytes" in sw.doctor()
+
+
+def test_records_have_the_fields_of_the_header() -> None:
+    text = (CORE / "cuda" / "job.h").read_text()
+    for name in re.findall(r"struct (\w+) \{", text):
+        assert record(name).itemsize % 8 == 0 or name == "Listed"
+    assert record("Job").itemsize == 8 * len(record("Job").names or ())
