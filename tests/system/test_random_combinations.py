@@ -36,7 +36,7 @@ VALUES: dict[str, list[Any]] = {
     "statistics": [["mean", ("counter", [0.5])], {"k0": [("buckets", [0.5])]}],
 }  # fmt: skip
 ELSEWHERE = {"n_estimators", "categorical_features", "eval_metric", "n_jobs", "random_state", "verbose", "device",
-             "n_classes"}  # fmt: skip
+             "n_classes", "quality", "time_limit"}  # fmt: skip
 NEEDS = {  # a name and its value, without which others are refused
     ("boosting", "dart"): {"rate_drop", "skip_drop", "max_drop", "one_drop", "sample_type", "normalize_type"},
     ("linear_leaves", True): {"linear_lambda", "linear_smooth", "linear_units"},

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,13 +263,7 @@ class Dataset:
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the dataset to a file, whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path-like
-            An existing file is replaced.
-        """
+        """Write the dataset to a file, whole or not at all; an existing file is replaced."""
         container.write(path, self._pack())
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -403,8 +397,7 @@ class Dataset:
         """A vector over the rows of all holders, given its values for the rows of this one; None stays None."""
         if mine is None or self.reduce is None:
             return mine
-        whole: Any = dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes).whole(mine)
-        return whole  # type: ignore[no-any-return]
+        return cast(Vector, dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes).whole(mine))
 
     def of_this_holder(self, whole: NDArray[Any]) -> NDArray[Any]:
         """The values for the rows of this holder, of a vector over the rows of all holders."""
@@ -412,16 +405,18 @@ class Dataset:
 
     def with_weight(self, weight: NDArray[np.float64]) -> "Dataset":
         """The same rows in the same bins under other weights; everything else is shared."""
-        other = Dataset.__new__(Dataset)
-        vars(other).update(vars(self))
-        other.weight = ingest.weight(weight, self.n_rows, reduce=self.reduce)
+        other = self._with(weight=ingest.weight(weight, self.n_rows, reduce=self.reduce))
         other._vectors()["weight"].flags.writeable = False
         return other
 
     def without_values(self) -> "Dataset":
         """The same rows in the same bins, for trees with constant leaves; everything else is shared."""
+        return self._with(values=None, linear_leaves=False)
+
+    def _with(self, **changed: Any) -> "Dataset":
+        """The same dataset with other attributes; nothing is copied."""
         other = Dataset.__new__(Dataset)
-        vars(other).update(vars(self), values=None, linear_leaves=False)
+        vars(other).update(vars(self), **changed)
         return other
 
     def fingerprint(self) -> str:
@@ -454,10 +449,8 @@ class Dataset:
     def __repr__(self) -> str:
         bins = "every value" if self.tree_method == "exact" else f"at most {self.max_bins:,} bins"
         size = f"{self.n_rows:,} rows and {self.n_columns:,} columns of {bins}"
-        if self.categories:
-            size += f" ({len(self.categories):,} of categories)"
-        if len(self.crosses):
-            size += f" ({len(self.crosses):,} crosses)"
+        size += f" ({len(self.categories):,} of categories)" if self.categories else ""
+        size += f" ({len(self.crosses):,} crosses)" if len(self.crosses) else ""
         return f"<sapwood.Dataset of {size}, with {', '.join(self._vectors()) or 'no label'}>"
 
     def _bin(
@@ -586,20 +579,19 @@ def _arguments(
     whole = more.pop("params", None) or {}
     if not isinstance(whole, Mapping):
         raise ParameterError(f"params is a {type(whole).__name__}; give a dict of names and values.")
-    if names is None:
-        names = more.pop("feature_name", None)
-        names = None if isinstance(names, str) and names == "auto" else names
+    names = more.pop("feature_name", None) if names is None else names
+    names = None if isinstance(names, str) and names == "auto" else names
     taken = (*FIXED_BY_DATASET, "recipe", "device")
     peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in taken}
     peers.refuse_arguments(function, more, known, "the params of sapwood.train")
     if reference is not None:
         if not isinstance(reference, Dataset):
             raise DataError(
-                f"reference is a {type(reference).__name__}; give the Dataset whose bins these rows shall have."
+                f"reference is a {type(reference).__name__}; give the Dataset with the bins for these rows."
             )
-        known_columns = categories.known(reference.categories, reference.feature_names if reference.named else None)
         bins = {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}
-        return names, bins, known_columns
+        own_names = reference.feature_names if reference.named else None
+        return names, bins, categories.known(reference.categories, own_names)
     of_training = {name: value for name, value in whole.items() if known.get(name) in taken}
     settings = params.resolve({**of_training, **peers_names, **given})
     return names, {name: settings[name] for name in (*BIN_PARAMS, "device")}, settings["categorical_features"]
