@@ -587,7 +587,7 @@ def _arguments(
     if reference is not None:
         if not isinstance(reference, Dataset):
             raise DataError(
-                f"reference is a {type(reference).__name__}; give the Dataset with the bins for these rows."
+                f"reference is a {type(reference).__name__}; give the Dataset with these rows' bins."
             )
         bins = {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}
         own_names = reference.feature_names if reference.named else None
