@@ -88,13 +88,12 @@ class Emulated:
     def address(self, values: NDArray[Any]) -> int:
         return int(values.ctypes.data)
 
-    def launch(self, kernel: str, objective: str, grid: tuple[int, int], shared: int, *arguments: int) -> None:
-        job, a, b = arguments
+    def launch(
+        self, kernel: str, objective: str, grid: tuple[int, int], shared: int, job: NDArray[Any], a: int, b: int
+    ) -> None:
         found = library(objective)
-        threads = self.settings[kernel][0]
-        found.emulate(
-            getattr(found, kernel), *grid, threads, ctypes.c_uint64(shared), ctypes.c_void_p(int(job)), int(a), int(b)
-        )
+        threads, address = self.settings[kernel][0], ctypes.c_void_p(job.ctypes.data)
+        found.emulate(getattr(found, kernel), *grid, threads, ctypes.c_uint64(shared), address, int(a), int(b))
 
     def capture(self, work: Callable[[], None]) -> None:
         return None

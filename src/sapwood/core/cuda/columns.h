@@ -28,8 +28,8 @@ inline void take_columns(const uint32_t* set, int n_columns, double fraction, ui
 }
 
 // A block has a node that is searched; of a symmetric tree the first of the level stands for all.
-SAPWOOD_KERNEL void choose_columns(const Job* job, int k, int) {
-  const Job j = *job;  // a copy: stores cannot change it
+SAPWOOD_KERNEL void choose_columns(SAPWOOD_JOB, int k, int) {
+  const Job& j = job;
   const Growth& t = *j.growth;
   DYNAMIC_SHARED(uint32_t, first);
   const bool root = t.n_batch == 0;

@@ -21,8 +21,6 @@ inline double score_of(Sums s, const Node& n, const Job& j, const Penalty& p) {
 
 // Monotone bounds of the children of a node that was just split: the middle of their values lies between the two.
 inline void bind_children(const Job& j, const Node& n, const Penalty& p, Node& l, Node& r) {
-  l.low = r.low = n.low, l.high = r.high = n.high;
-  if (j.direction == nullptr) return;
   const int d = j.direction[n.place];
   if (d == 0 || l.h <= 0 || r.h <= 0 || n.bin == j.n_bins[n.place] - 1) return;
   const double wl = bounded_weight({l.g, l.h}, p, n.low, n.high), wr = bounded_weight({r.g, r.h}, p, n.low, n.high),
@@ -31,15 +29,14 @@ inline void bind_children(const Job& j, const Node& n, const Penalty& p, Node& l
 }
 
 // Splits a node of the frontier: its children become nodes. `at`: the first child's id
-inline void make_children(const Job& j, int id, int at) {
-  Node& n = j.nodes[id];
-  const Penalty& p = j.growth->penalty;
+inline void make_children(const Job& j, const Node& n, int id, int at) {
   Node l{}, r{};
   l.g = n.left_g, l.h = n.left_h, r.g = n.g - n.left_g, r.h = n.h - n.left_h;
   l.depth = r.depth = n.depth + 1, l.column = r.column = -1, l.parent = r.parent = id;
   l.groups = r.groups = j.groups_of == nullptr ? ~0ull : n.groups & j.groups_of[n.place];
-  bind_children(j, n, p, l, r);
-  n.left = at;
+  l.low = r.low = n.low, l.high = r.high = n.high;
+  if (j.direction != nullptr) bind_children(j, n, j.growth->penalty, l, r);
+  j.nodes[id].left = at;
   j.nodes[at] = l, j.nodes[at + 1] = r;
 }
 
@@ -64,59 +61,61 @@ inline Found best_found(const Found* found, int n) {
 
 // The best split of one node. All lanes of a warp.
 inline void take_best(const Job& j, int x, int id) {
+  const Node old = j.nodes[id];
+  const double unit = j.growth->unit;
+  const int first_slot = j.growth->first_slot;
   const Found best = best_found(j.found + x * j.n_found, (int)j.n_found);
   if (threadIdx.x % LANES != 0) return;
   Node& n = j.nodes[id];
-  const Growth& t = *j.growth;
   n.column = -1, n.gain = 0.0;
-  if (id != 0 && n.slot < t.first_slot) n.packed = 0;  // what was left of the parent's is stored as pairs
+  if (id != 0 && old.slot < first_slot) n.packed = 0;  // what was left of the parent's is stored as pairs
   if (best.place < 0) return;
   n.place = best.place, n.column = (int32_t)(best.order >> 32), n.bin = (int32_t)((best.order & 0xffffffffu) >> 1);
   n.left_g = best.g, n.left_h = best.h;
-  n.missing_left = best.seen_missing ? (best.order & 1) == 0 : best.h >= n.h - best.h;
-  const double gain = 0.5 * (best.score - n.score) * t.unit;
+  n.missing_left = best.seen_missing ? (best.order & 1) == 0 : best.h >= old.h - best.h;
+  const double gain = 0.5 * (best.score - old.score) * unit;
   n.gain = gain > j.min_split_gain ? gain : 0.0;
 }
 
 // A whole level, in the order of ids, while leaves are left. One warp.
 inline void next_level(const Job& j) {
-  Growth& t = *j.growth;
-  const int lane = threadIdx.x % LANES, n = t.n_batch == 0 ? 1 : 2 * t.n_batch, first = t.first_child;
-  const int room = j.max_leaves > 0 ? (int)j.max_leaves - t.n_leaves : 0x7fffffff;
+  const Growth old = *j.growth;
+  const int lane = threadIdx.x % LANES, n = old.n_batch == 0 ? 1 : 2 * old.n_batch, first = old.first_child;
+  const int room = j.max_leaves > 0 ? (int)j.max_leaves - old.n_leaves : 0x7fffffff;
   int taken = 0, depth = 0;
   int64_t rows = 0;
 #pragma unroll 1
   for (int at = 0; at < n; at += LANES) {
     const int id = first + at + lane;
-    const bool open = at + lane < n && j.nodes[id].gain > 0.0;
+    const Node node = j.nodes[at + lane < n ? id : first];
+    const bool open = at + lane < n && node.gain > 0.0;
     const unsigned votes = __ballot_sync(ALL_LANES, open);
     const int rank = taken + __popc(votes & ((1u << lane) - 1));
     const bool in = open && rank < room;
-    const int64_t own = in ? j.nodes[id].end - j.nodes[id].begin : 0;
+    const int64_t own = in ? node.end - node.begin : 0;
     int64_t before = own;
 #pragma unroll 1
     for (int step = 1; step < LANES; step *= 2) {
       const int64_t other = __shfl_up_sync(ALL_LANES, (long long)before, step);
       if (lane >= step) before += other;
     }
-    const int64_t all = __shfl_sync(ALL_LANES, (long long)before, LANES - 1);
     if (in) {
       j.batch[rank] = id, j.batch_at[rank] = rows + before - own;
       j.n_left[rank] = j.n_right[rank] = 0;
-      make_children(j, id, t.n_nodes + 2 * rank);
+      make_children(j, node, id, old.n_nodes + 2 * rank);
     }
     taken += __popc(__ballot_sync(ALL_LANES, in));
-    rows += all;
+    rows += __shfl_sync(ALL_LANES, (long long)before, LANES - 1);
+    depth = node.depth;
   }
-  depth = j.nodes[first].depth;
-  __syncwarp(ALL_LANES);
   if (lane != 0) return;
+  Growth& t = *j.growth;
+  const int n_leaves = old.n_leaves + taken;
+  const bool leaves_left = j.max_leaves == 0 || n_leaves < j.max_leaves;
+  const bool more = taken > 0 && leaves_left && !(j.max_depth > 0 && depth + 1 >= j.max_depth);
   j.batch_at[taken] = rows;
-  t.first_child = t.n_nodes, t.n_nodes += 2 * taken, t.n_leaves += taken, t.n_batch = taken, t.batch_rows = rows;
-  t.first_slot = t.n_slots;
-  const bool leaves_left = j.max_leaves == 0 || t.n_leaves < j.max_leaves;
-  t.more = taken > 0 && leaves_left && !(j.max_depth > 0 && depth + 1 >= j.max_depth);
-  if (t.more) t.n_slots += taken;
+  t.first_child = old.n_nodes, t.n_nodes = old.n_nodes + 2 * taken, t.n_leaves = n_leaves, t.n_batch = taken;
+  t.batch_rows = rows, t.first_slot = old.n_slots, t.more = more, t.n_slots = old.n_slots + (more ? taken : 0);
 }
 
 // The node that gains most. All threads of a block; nodes whose children cannot be split are split at once.
@@ -142,8 +141,8 @@ inline void next_best(const Job& j) {
         if (gain[w] > best || (gain[w] == best && node[w] < id)) best = gain[w], id = node[w];
       again = 0, t.n_batch = 0, t.more = 0;
       if (best > 0.0 && (j.max_leaves == 0 || t.n_leaves < j.max_leaves)) {
-        Node& n = j.nodes[id];
-        make_children(j, id, t.n_nodes);
+        const Node n = j.nodes[id];
+        make_children(j, n, id, t.n_nodes);
         j.batch[0] = id, j.batch_at[0] = 0, j.batch_at[1] = n.end - n.begin, j.n_left[0] = j.n_right[0] = 0;
         t.first_child = t.n_nodes, t.n_nodes += 2, t.n_leaves++, t.n_batch = 1, t.batch_rows = n.end - n.begin;
         t.first_slot = t.n_slots;

@@ -65,8 +65,8 @@ inline void clear_slots(const Job& j, int64_t slot, int64_t n, bool counts) {
   }
 }
 
-SAPWOOD_KERNEL void begin(const Job* job, int k, int) {
-  const Job j = *job;  // a copy: stores cannot change it
+SAPWOOD_KERNEL void begin(SAPWOOD_JOB, int k, int) {
+  const Job& j = job;
   if (blockIdx.x == 0 && threadIdx.x == 0) begin_tree(j, k);
   clear_slots(j, 0, 1, j.counts != nullptr);
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
@@ -199,8 +199,8 @@ inline void list_jobs(const Job& j) {
   if (lane == 0) j.job_at[t.n_batch] = sum, t.job_rows = sum, t.n_jobs = t.n_batch;
 }
 
-SAPWOOD_BOUNDED(512, 2) void partition(const Job* job, int k, int min_rows) {
-  const Job j = *job;  // a copy: stores cannot change it
+SAPWOOD_BOUNDED(512, 2) void partition(SAPWOOD_JOB, int k, int min_rows) {
+  const Job& j = job;
   const Growth t = *j.growth;
   if (!t.more) return;
   clear_slots(j, t.first_slot, t.n_batch, t.count_parts > 0);

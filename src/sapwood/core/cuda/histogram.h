@@ -114,14 +114,14 @@ inline void add_rows(const Job& j, const Growth& t, int k, const RowSource& sour
 }
 
 // The same for numbers in parts: a function of its own, which leaves the registers of the kernel to narrow words.
-SAPWOOD_APART void add_parts_of_rows(const Job* job, int k, int buffer, int64_t first, int rows, int part, int* sums) {
-  const RowSource source(*job, buffer, k);
-  const uint8_t* codes = job->codes + (int64_t)blockIdx.y * job->n * LANES;
-  add_rows<false>(*job, *job->growth, k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES), sums);
+SAPWOOD_APART void add_parts_of_rows(const Job& job, int k, int buffer, int64_t first, int rows, int part, int* sums) {
+  const RowSource source(job, buffer, k);
+  const uint8_t* codes = job.codes + (int64_t)blockIdx.y * job.n * LANES;
+  add_rows<false>(job, *job.growth, k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES), sums);
 }
 
-SAPWOOD_BOUNDED(1024, 1) void histogram(const Job* job, int k, int min_rows) {
-  const Job j = *job;  // a copy: stores cannot change it
+SAPWOOD_BOUNDED(1024, 1) void histogram(SAPWOOD_JOB, int k, int min_rows) {
+  const Job& j = job;
   const Growth t = *j.growth;
   if (t.n_jobs == 0) return;
   Span span(t.job_rows, min_rows);

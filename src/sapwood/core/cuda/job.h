@@ -1,5 +1,5 @@
-// Job: all that the kernels of one training read and write, as one record in device memory; every kernel takes a pointer
-// to it. device/cuda/job.py reads the fields from this file: one field a line, the type, the name, then a comment.
+// Job: all that the kernels of one training read and write, as one record, which every kernel takes by value: its fields
+// are constants then. device/cuda/job.py reads the fields from this file: one field a line, the type, the name, then a comment.
 #pragma once
 #include "math/types.h"
 

@@ -56,8 +56,8 @@ inline void flush_parts(int* sums, int n_copies, int n_nodes, int64_t* out) {
 }
 
 // n_copies: of the sums in shared memory; 0: none, sums are added in global memory
-SAPWOOD_KERNEL void find_leaves(const Job* job, int k, int n_copies) {
-  const Job j = *job;  // a copy: stores cannot change it
+SAPWOOD_KERNEL void find_leaves(SAPWOOD_JOB, int k, int n_copies) {
+  const Job& j = job;
   DYNAMIC_SHARED(Step, steps);
   const int n_nodes = j.growth->n_nodes;
   int* sums = (int*)(steps + j.max_nodes);
@@ -90,8 +90,8 @@ SAPWOOD_KERNEL void find_leaves(const Job* job, int k, int n_copies) {
 }
 
 // Sums of all nodes from those of the leaves, steps, values; the finished tree. One block.
-SAPWOOD_KERNEL void finish_tree(const Job* job, int k, int) {
-  const Job j = *job;  // a copy: stores cannot change it
+SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int) {
+  const Job& j = job;
   const Growth& t = *j.growth;
   const int tree = t.n_finished % (int)j.n_store;
   const Scale& scale = j.output[k].wide;

@@ -41,8 +41,8 @@ SAPWOOD_INLINE void score_column(const Job& j, int x) {
   });
 }
 
-SAPWOOD_BOUNDED(256, 2) void score_level(const Job* job, int, int) {
-  const Job j = *job;  // a copy: stores cannot change it
+SAPWOOD_BOUNDED(256, 2) void score_level(SAPWOOD_JOB, int, int) {
+  const Job& j = job;
   const Growth& t = *j.growth;
   if (t.n_jobs == 0 || (int)blockIdx.x >= level_size(t)) return;
   if (t.counts_rows) score_column<true>(j, blockIdx.x);
@@ -95,7 +95,7 @@ inline void split_level(const Job& j, const Found& best) {
       n.gain = 0.5 * (score_split(l, Sums{n.g, n.h} - l, bin, rule) - n.score) * t.unit;
     }
     j.batch[i] = first + i, j.n_left[i] = j.n_right[i] = 0;
-    make_children(j, first + i, t.n_nodes + 2 * i);
+    make_children(j, n, first + i, t.n_nodes + 2 * i);
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
@@ -129,8 +129,8 @@ inline void sum_column(const Job& j, int n_nodes, int first, int part) {
   write_best(best, must_exceed(own), place, any_missing, j.found + part);
 }
 
-SAPWOOD_BOUNDED(256, 2) void choose_level(const Job* job, int, int) {
-  const Job j = *job;  // a copy: stores cannot change it
+SAPWOOD_BOUNDED(256, 2) void choose_level(SAPWOOD_JOB, int, int) {
+  const Job& j = job;
   Growth& t = *j.growth;
   if (t.n_jobs == 0) return;
   const int n_parts = (int)j.n_tiles * (int)TILE_SUMS / LANES, n_nodes = level_size(t), n_warps = blockDim.x / LANES;

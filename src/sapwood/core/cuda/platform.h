@@ -5,6 +5,7 @@
 #else
 #define SAPWOOD_KERNEL extern "C" __global__
 #define SAPWOOD_BOUNDED(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)
+#define SAPWOOD_JOB const __grid_constant__ Job job
 #define SAPWOOD_APART __noinline__
 #define SAPWOOD_INLINE __forceinline__
 #define DYNAMIC_SHARED(T, name)                                  \

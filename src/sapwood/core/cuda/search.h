@@ -183,8 +183,8 @@ SAPWOOD_INLINE void search_column(const Job& j, int x) {
   write_best(best, bar, c.place, c.missing.h > 0, j.found + x * j.n_found + c.place);
 }
 
-SAPWOOD_BOUNDED(256, 2) void search(const Job* job, int, int) {
-  const Job j = *job;  // a copy: stores cannot change it
+SAPWOOD_BOUNDED(256, 2) void search(SAPWOOD_JOB, int, int) {
+  const Job& j = job;
   const Growth& t = *j.growth;
   if (t.n_jobs == 0) return;
   const bool root = t.n_batch == 0;

@@ -18,7 +18,7 @@ OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{C
 SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
     "gradient_pass": (256, 8), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0),
     "begin": (256, 1), "partition": (512, 2), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
-    "choose_level": (256, 0), "choose_columns": (256, 0), "find_leaves": (512, 2),
+    "choose_level": (256, 0), "choose_columns": (256, 0), "find_leaves": (512, 4),
     "finish_tree": (512, 0),
 }  # fmt: skip
 
@@ -36,7 +36,9 @@ class Runtime(Protocol):
     def get(self, values: Any) -> NDArray[Any]: ...
     def put(self, into: Any, values: NDArray[Any]) -> None: ...
     def address(self, values: Any) -> int: ...
-    def launch(self, kernel: str, objective: str, grid: tuple[int, int], shared: int, *arguments: int) -> None: ...
+    def launch(
+        self, kernel: str, objective: str, grid: tuple[int, int], shared: int, job: Any, a: int, b: int
+    ) -> None: ...
     def capture(self, work: Callable[[], None]) -> Callable[[], None] | None: ...
 
 
@@ -108,14 +110,11 @@ class Cuda:
         source = f'// {digest()}\n#include "cuda/{"rows" if objective else "grow"}.cu"\n'
         return self.cupy.RawModule(code=source, options=(*OPTIONS, *defines), backend="nvrtc")
 
-    def launch(self, kernel: str, objective: str, grid: tuple[int, int], shared: int, *arguments: int) -> None:
-        """Run a kernel: its job, then two integers."""
-        job, *numbers = arguments
+    def launch(self, kernel: str, objective: str, grid: tuple[int, int], shared: int, job: Any, a: int, b: int) -> None:
+        """Run a kernel: its job by value, then two integers."""
         threads = self.settings[kernel][0]
         with self.stream:
-            self.kernel(kernel, objective)(
-                grid, (threads,), (np.uint64(job), *map(np.int32, numbers)), shared_mem=shared
-            )
+            self.kernel(kernel, objective)(grid, (threads,), (job, np.int32(a), np.int32(b)), shared_mem=shared)
 
     def capture(self, work: Callable[[], None]) -> Callable[[], None] | None:
         """Record launches as a graph; calling it repeats them."""

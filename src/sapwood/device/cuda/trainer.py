@@ -116,7 +116,6 @@ class Trainer:
         self._make_records("growth", 1, "Growth")
         self._make_records("turn", 1, "Turn")
         self._make("arrived", 8, np.uint32)
-        self._arrays["job"] = run.zeros(record("Job").itemsize, np.uint8)
 
     def _set_weights(self, weight: Floats) -> None:
         run, job = self.runtime, self._job
@@ -135,12 +134,11 @@ class Trainer:
         self._last["zeros"] = live < self._n
 
     def _upload(self) -> None:
-        """Send the job and the turn, where they have changed."""
-        for name, value in (("job", self._job), ("turn", self._turn)):
-            raw = value.tobytes()
-            if self._last.get(name) != raw:
-                self.runtime.put(self._arrays[name], np.frombuffer(raw, np.uint8))
-                self._last[name] = raw
+        """Send the turn, where it has changed."""
+        raw = self._turn.tobytes()
+        if self._last.get("turn") != raw:
+            self.runtime.put(self._arrays["turn"], np.frombuffer(raw, np.uint8))
+            self._last["turn"] = raw
 
     # ---- Launches ---------------------------------------------------------------------------------------------------
 
@@ -152,11 +150,12 @@ class Trainer:
         if grid is None:
             most = max(1, run.n_processors * each)
             grid = (max(1, min(most, -(-self._n // threads))) if each else 1, 1)
-        run.launch(kernel, self._objective, grid, shared, run.address(self._arrays["job"]), a, b)
+        run.launch(kernel, self._objective, grid, shared, self._job, a, b)
 
     def _repeat(self, key: Any, work: Callable[[], None]) -> None:
         """Do some launches: as they are the first time, then captured as a graph, which is replayed."""
         self._upload()
+        key = key, self._job.tobytes()  # a graph has the job in it
         found = self._graphs.get(key, 0)
         if callable(found):
             found()
@@ -207,7 +206,13 @@ class Trainer:
         if unit_search and not unit_leaf and "search_pairs" not in self._arrays:
             self._make("search_pairs", (self._n_outputs, self._n, 2), np.int32)
         for name, values in (("given_g", gradient), ("given_h", hessian)):
-            self._keep(name, None if values is None else self.runtime.array(np.ascontiguousarray(values, np.float64)))
+            if values is None:
+                self._job[name] = 0
+                continue
+            if self._arrays.get(name) is None:
+                self._make(name, (self._n_outputs, self._n), np.float64)
+            self._job[name] = self.runtime.address(self._arrays[name])
+            self.runtime.put(self._arrays[name], np.ascontiguousarray(values, np.float64))
         pending = all(self._pending)
         if not pending:
             self._flush()
@@ -409,7 +414,7 @@ class Trainer:
             else:
                 self._launch("search", k, 0, (children, columns))
         nodes = int(job["max_nodes"])
-        room = (run.max_shared - 16384) // 2 - nodes * STEP_BYTES
+        room = (run.max_shared - 16384) // 4 - nodes * STEP_BYTES  # four blocks share a multiprocessor
         copies = 32
         while copies and (copies * nodes * PART_BYTES > room or job["repeats"]):
             copies //= 2
