@@ -77,13 +77,24 @@ inline void quantise_row(const Job& j, int64_t row, int k, const RowGradient& r,
   t.sum_g += w * (g < 0 ? -(int64_t)g : g), t.sum_h += w * h;
 }
 
+// A block adds its totals at once: atomics on one address wait for each other.
 inline void add_totals(const PassTotals& t, Output& o, int pass) {
+  __shared__ int64_t sums[2];
+  __shared__ uint64_t most[3];
   const bool first = threadIdx.x % LANES == 0;
+  if (threadIdx.x < 2) sums[threadIdx.x] = 0;
+  if (threadIdx.x < 3) most[threadIdx.x] = 0;
+  __syncthreads();
   const int64_t sum_g = warp_sum(t.sum_g), sum_h = warp_sum(t.sum_h);
-  if (first) add_to(&o.sum_g[pass], sum_g), add_to(&o.sum_h[pass], sum_h);
-  if (pass != 0) return;
   const uint64_t g = warp_max(t.max_g), h = warp_max(t.max_h), s = warp_max(t.max_search);
-  if (first) raise_to(&o.max_g, g), raise_to(&o.max_h, h), raise_to(&o.max_search, s);
+  if (first) add_to(&sums[0], sum_g), add_to(&sums[1], sum_h);
+  if (first) raise_to(&most[0], g), raise_to(&most[1], h), raise_to(&most[2], s);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    add_to(&o.sum_g[pass], sums[0]), add_to(&o.sum_h[pass], sums[1]);
+    if (pass == 0) raise_to(&o.max_g, most[0]), raise_to(&o.max_h, most[1]), raise_to(&o.max_search, most[2]);
+  }
+  __syncthreads();
 }
 
 // The largest score of a row and the sum of exponentials, for coupled scores.

@@ -70,7 +70,7 @@ SAPWOOD_KERNEL void begin(SAPWOOD_JOB, int k, int) {
   if (blockIdx.x == 0 && threadIdx.x == 0) begin_tree(j, k);
   clear_slots(j, 0, 1, j.counts != nullptr);
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
-  for (int64_t i = first; i < 3 * j.max_nodes; i += step) j.leaf_sums[i] = 0;
+  for (int64_t i = first; i < 16 * j.max_nodes; i += step) j.leaf_sums[i] = 0;
 }
 
 // ------------------------------------------------------------------------------------------------------- rows

@@ -145,7 +145,7 @@ struct Job {
   uint32_t* allowed;            // (2 * max_batch, n_tiles) a bit a column: columns that a node may use; null: all
   double* level_scores;         // (nodes of a level, n_places, 2, 256) scores of candidates: missing right, left
   int32_t* level_missing;       // (n_places) 1: a node of the level has missing values
-  int64_t* leaf_sums;           // (max_nodes, 3) wide sums of g, h and counts
+  int64_t* leaf_sums;           // (max_nodes, 16) wide sums of g, h and counts
   uint32_t* arrived;            // counters of blocks
   uint32_t* found_arrived;      // (2 * max_batch) the same for each node of the search
   TreeNode* trees;              // (n_store, max_nodes) finished trees

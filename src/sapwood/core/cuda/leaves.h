@@ -4,6 +4,7 @@
 
 namespace sapwood {
 
+constexpr int LEAF_STRIDE = 16;        // of a node's sums, a cache line: atomics on one line wait for each other
 constexpr int LEAF_PARTS = 5;          // 32-bit sums of a leaf: low and high parts of g and h, and rows
 constexpr int MAX_TREE_SHARED = 2048;  // nodes of a tree that is walked in shared memory
 
@@ -49,9 +50,9 @@ inline void flush_parts(int* sums, int n_copies, int n_nodes, int64_t* out) {
       }
     }
     if (part[4] == 0) continue;
-    add_to(out + 3 * i, part[0] + part[1] * (1 << PART_BITS));
-    add_to(out + 3 * i + 1, part[2] + part[3] * (1 << PART_BITS));
-    add_to(out + 3 * i + 2, part[4]);
+    add_to(out + LEAF_STRIDE * i, part[0] + part[1] * (1 << PART_BITS));
+    add_to(out + LEAF_STRIDE * i + 1, part[2] + part[3] * (1 << PART_BITS));
+    add_to(out + LEAF_STRIDE * i + 2, part[4]);
   }
 }
 
@@ -80,8 +81,8 @@ SAPWOOD_KERNEL void find_leaves(SAPWOOD_JOB, int k, int n_copies) {
         continue;
       }
       const int64_t w = j.repeated ? j.repeats[row] : 1;
-      add_to(j.leaf_sums + 3 * node, q.g * w), add_to(j.leaf_sums + 3 * node + 1, q.h * w);
-      add_to(j.leaf_sums + 3 * node + 2, j.repeats != nullptr ? j.repeats[row] : 1);
+      add_to(j.leaf_sums + LEAF_STRIDE * node, q.g * w), add_to(j.leaf_sums + LEAF_STRIDE * node + 1, q.h * w);
+      add_to(j.leaf_sums + LEAF_STRIDE * node + 2, j.repeats != nullptr ? j.repeats[row] : 1);
     }
     __syncthreads();
     if (n_copies > 0) flush_parts(sums, n_copies, n_nodes, j.leaf_sums);
@@ -100,17 +101,17 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int) {
   const double hs = h_scale(scale), unit = power_of_two(-(int)j.weight_shift);
   for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x)  // every leaf adds to the nodes above it
     for (int above = j.nodes[i].parent; j.nodes[i].left == 0 && above >= 0; above = j.nodes[above].parent)
-      for (int e = 0; e < 3; e++) add_to(j.leaf_sums + 3 * above + e, j.leaf_sums[3 * i + e]);
+      for (int e = 0; e < 3; e++) add_to(j.leaf_sums + LEAF_STRIDE * above + e, j.leaf_sums[LEAF_STRIDE * i + e]);
   __threadfence_block();
   __syncthreads();
   for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {
     const Node& n = j.nodes[i];
     const bool split = n.left != 0;
-    const Sums sums{j.leaf_sums[3 * i], j.leaf_sums[3 * i + 1]};
+    const Sums sums{j.leaf_sums[LEAF_STRIDE * i], j.leaf_sums[LEAF_STRIDE * i + 1]};
     TreeNode o{leaf_value(sums, scale, j.reg_lambda, j.reg_alpha, j.max_delta_step),
                split ? n.gain : 0.0,
                (double)sums.h / hs,
-               (double)j.leaf_sums[3 * i + 2] * unit,
+               (double)j.leaf_sums[LEAF_STRIDE * i + 2] * unit,
                split ? n.column : -1,
                split ? n.bin : -1,
                n.left,

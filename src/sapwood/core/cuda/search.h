@@ -13,12 +13,12 @@ inline int own_place() { return (int)(blockIdx.y * (blockDim.x / LANES) + thread
 inline bool is_padding(const Job& j) { return own_place() >= (int)j.n_columns; }
 
 // The sum of this lane and those before it. All lanes of a warp together.
-SAPWOOD_INLINE int64_t up_to_lane(int64_t x) {
+SAPWOOD_INLINE Sums up_to_lane(Sums x) {
   const int lane = threadIdx.x % LANES;
-#pragma unroll 1
+#pragma unroll
   for (int step = 1; step < LANES; step *= 2) {
-    const int64_t other = __shfl_up_sync(ALL_LANES, (long long)x, step);
-    if (lane >= step) x += other;
+    const Sums other{__shfl_up_sync(ALL_LANES, (long long)x.g, step), __shfl_up_sync(ALL_LANES, (long long)x.h, step)};
+    if (lane >= step) x = x + other;
   }
   return x;
 }
@@ -55,6 +55,7 @@ struct WarpColumn {
     missing = bin(n_bins), total = {n.g, n.h};
     if (COUNTS) missing_rows = count(n_bins);
     if (id == 0 || COUNTS) add_all();
+    __syncwarp(ALL_LANES);  // all lanes have read the missing bin before one of them stores it
     rule.penalty = j.growth->penalty;
     if (j.direction != nullptr)
       rule.bounded = true, rule.low = n.low, rule.high = n.high, rule.direction = j.direction[place],
@@ -71,28 +72,31 @@ struct WarpColumn {
     return rest_ ? counts_[b * LANES] - small_counts_[b * LANES] : counts_[b * LANES];
   }
 
-  // f(bin, sums up to it, rows up to it) for every bin of values; 32 bins at a time
+  // f(bin, sums up to it, rows up to it) for every bin of values; 64 bins at a time, two of them a lane's
   template <class F>
   SAPWOOD_INLINE void each_bin(F&& f) const {
     const int lane = threadIdx.x % LANES;
-    Sums before, next = bin(lane);
-    int64_t rows_before = 0, next_rows = COUNTS ? count(lane) : 0;
+    Sums before, next[2] = {bin(2 * lane), bin(2 * lane + 1)};
+    int64_t rows_before = 0, next_rows[2] = {0, 0};
+    if (COUNTS) next_rows[0] = count(2 * lane), next_rows[1] = count(2 * lane + 1);
 #pragma unroll 1
-    for (int first = 0; first < TILE_BINS; first += LANES) {
-      const int b = first + lane;
-      const Sums own = next;
-      const int64_t rows = next_rows;
-      if (first + LANES < TILE_BINS) {
-        next = bin(b + LANES);
-        if (COUNTS) next_rows = count(b + LANES);
+    for (int first = 0; first < TILE_BINS; first += 2 * LANES) {
+      const int b = first + 2 * lane, ahead = b + 2 * LANES;
+      const Sums one = next[0], two = next[1];
+      const int64_t rows_one = next_rows[0], rows_two = next_rows[1];
+      if (first + 2 * LANES < TILE_BINS) {
+        next[0] = bin(ahead), next[1] = bin(ahead + 1);
+        if (COUNTS) next_rows[0] = count(ahead), next_rows[1] = count(ahead + 1);
       }
-      if (rest_) sums_[b * LANES] = own;
-      if (COUNTS && rest_) counts_[b * LANES] = rows;
-      const Sums l = before + Sums{up_to_lane(own.g), up_to_lane(own.h)};
-      const int64_t rows_left = COUNTS ? rows_before + up_to_lane(rows) : 0;
-      f(b, l, rows_left);
+      if (rest_) sums_[b * LANES] = one, sums_[(b + 1) * LANES] = two;
+      if (COUNTS && rest_) counts_[b * LANES] = rows_one, counts_[(b + 1) * LANES] = rows_two;
+      const Sums l = before + up_to_lane(one + two);
+      int64_t rows = 0;
+      if (COUNTS) rows = rows_before + up_to_lane(Sums{rows_one + rows_two, 0}).g;
+#pragma unroll 1
+      for (int i = 0; i < 2; i++) f(b + i, i ? l : l - two, i ? rows : rows - rows_two);
       before = from_lane(l, LANES - 1);
-      if (COUNTS) rows_before = __shfl_sync(ALL_LANES, (long long)rows_left, LANES - 1);
+      if (COUNTS) rows_before = __shfl_sync(ALL_LANES, (long long)rows, LANES - 1);
     }
   }
 

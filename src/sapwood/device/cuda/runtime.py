@@ -16,9 +16,9 @@ from sapwood.errors import ParameterError
 
 OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{CORE}/cuda/nvrtc", "-DSAPWOOD_ISA=cuda")
 SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
-    "gradient_pass": (256, 8), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0),
+    "gradient_pass": (256, 4), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0),
     "begin": (256, 1), "partition": (512, 2), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
-    "choose_level": (256, 0), "choose_columns": (256, 0), "find_leaves": (512, 4),
+    "choose_level": (256, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2),
     "finish_tree": (512, 0),
 }  # fmt: skip
 

@@ -364,7 +364,7 @@ class Trainer:
         self._finished = Finished(self, int(nodes), max(64, 4 * k))
         self._make("node_value", (k, nodes), np.float64)
         self._make_records("nodes", int(nodes), "Node")
-        self._make("leaf_sums", (nodes, 3), np.int64)
+        self._make("leaf_sums", (nodes, 16), np.int64)
         for name, kind in (("batch", np.int32), ("jobs", np.int32), ("n_left", np.int32), ("n_right", np.int32),
                            ("batch_at", np.int64), ("job_at", np.int64)):  # fmt: skip
             self._make(name, batch + 1, kind)
@@ -414,7 +414,7 @@ class Trainer:
             else:
                 self._launch("search", k, 0, (children, columns))
         nodes = int(job["max_nodes"])
-        room = (run.max_shared - 16384) // 4 - nodes * STEP_BYTES  # four blocks share a multiprocessor
+        room = (run.max_shared - 16384) // 2 - nodes * STEP_BYTES  # two blocks share a multiprocessor
         copies = 32
         while copies and (copies * nodes * PART_BYTES > room or job["repeats"]):
             copies //= 2
