@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sapwood._core import Explainer, Forest, cuts
 from sapwood.device import cuda
 from sapwood.device.cuda.job import CORE
-from sapwood.device.cuda.runtime import SETTINGS, digest
+from sapwood.device.cuda.runtime import ROW_KERNELS, SETTINGS, digest
 
 HERE = Path(__file__).resolve().parent
 SMALL = {  # threads and blocks, few of both
@@ -72,6 +72,7 @@ class Emulated:
 
     name, n_processors, max_shared = "emulated", 2, 200_000
     settings = SETTINGS | SMALL
+    objective = "logistic"
 
     def array(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.array(values, order="C")
@@ -89,9 +90,10 @@ class Emulated:
         return int(values.ctypes.data)
 
     def launch(
-        self, kernel: str, objective: str, grid: tuple[int, int], shared: int, job: NDArray[Any], a: int, b: int
+        self, kernel: str, variant: str, grid: tuple[int, int], shared: int, job: NDArray[Any], a: int, b: int
     ) -> None:
-        found = library(objective)
+        self.objective = variant if kernel in ROW_KERNELS else self.objective
+        found = library(self.objective)  # growth is compiled for all rules at once
         threads, address = self.settings[kernel][0], ctypes.c_void_p(job.ctypes.data)
         found.emulate(getattr(found, kernel), *grid, threads, ctypes.c_uint64(shared), address, int(a), int(b))
 

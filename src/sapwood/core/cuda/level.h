@@ -28,7 +28,7 @@ SAPWOOD_INLINE void score_column(const Job& j, int x) {
   if (c.missing.h > 0) j.level_missing[c.place] = 1;
   double *right = level_scores(j, c.id - j.growth->first_child, c.place, 0),
          *left = level_scores(j, c.id - j.growth->first_child, c.place, 1);
-  const double least = j.growth->min_count;
+  const double least = least_rows(j);
   c.each_bin([&](int b, Sums l, int64_t rows) {
     if (b >= c.n_bins) return;
 #pragma unroll 1
@@ -45,8 +45,12 @@ SAPWOOD_BOUNDED(256, 2) void score_level(SAPWOOD_JOB, int, int) {
   const Job& j = job;
   const Growth& t = *j.growth;
   if (t.n_jobs == 0 || (int)blockIdx.x >= level_size(t)) return;
+#ifdef SAPWOOD_PLAIN
+  score_column<SAPWOOD_COUNTS>(j, blockIdx.x);
+#else
   if (t.counts_rows) score_column<true>(j, blockIdx.x);
   else score_column<false>(j, blockIdx.x);
+#endif
 }
 
 // Sums of what a cut sends left in one node, without missing values, and of those. One warp.

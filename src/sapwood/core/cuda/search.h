@@ -5,6 +5,12 @@
 
 namespace sapwood {
 
+#if defined(SAPWOOD_PLAIN) && SAPWOOD_PLAIN == 1 && SAPWOOD_COUNTS == 0
+constexpr int SEARCH_BLOCKS = 3;  // of a multiprocessor: the plain search takes few registers
+#else
+constexpr int SEARCH_BLOCKS = 2;
+#endif
+
 // Far more than a score may lose by rounding: a quotient that misses a bar by this factor cannot exceed it.
 constexpr double MARGIN = 1.0 - 0x1p-40;
 
@@ -173,6 +179,9 @@ inline void write_best(const Best& best, double bar, int place, bool seen_missin
   else if (best.order == order) *out = {score, best.left.g, best.left.h, order, place, seen_missing};
 }
 
+// The minimum count of a side; rows are not counted where hessians do.
+inline double least_rows(const Job& j) { return j.growth->counts_rows ? j.growth->min_count : -1.0; }
+
 inline bool may_use(const Job& j, int x, int column, int place) {
   return column >= 0 && (j.allowed == nullptr || (j.allowed[x * j.n_tiles + place / LANES] >> place % LANES & 1));
 }
@@ -183,22 +192,26 @@ SAPWOOD_INLINE void search_column(const Job& j, int x) {
   const WarpColumn<COUNTS> c(j, x);
   const double bar = must_exceed(c.own_score);
   Best best{bar, ~0ull, {}};
-  scan_bins<PLAIN, COUNTS>(c, may_use(j, x, c.column, c.place), j.growth->min_count, best);
+  scan_bins<PLAIN, COUNTS>(c, may_use(j, x, c.column, c.place), least_rows(j), best);
   write_best(best, bar, c.place, c.missing.h > 0, j.found + x * j.n_found + c.place);
 }
 
-SAPWOOD_BOUNDED(256, 2) void search(SAPWOOD_JOB, int, int) {
+SAPWOOD_BOUNDED(256, SEARCH_BLOCKS) void search(SAPWOOD_JOB, int, int) {
   const Job& j = job;
   const Growth& t = *j.growth;
   if (t.n_jobs == 0) return;
   const bool root = t.n_batch == 0;
   const int x = blockIdx.x, n = root ? 1 : 2 * t.n_jobs;
   if (x < n) {
+#ifdef SAPWOOD_PLAIN  // compiled for these rules alone
+    search_column<SAPWOOD_PLAIN, SAPWOOD_COUNTS>(j, x);
+#else
     const bool plain = is_plain(t.penalty) && j.direction == nullptr;
     if (plain && !t.counts_rows) search_column<true, false>(j, x);
     else if (plain) search_column<true, true>(j, x);
     else if (!t.counts_rows) search_column<false, false>(j, x);
     else search_column<false, true>(j, x);
+#endif
   }
   if (x < n && last_block(j.found_arrived + x, gridDim.y) && threadIdx.x < LANES)
     take_best(j, x, x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2]);

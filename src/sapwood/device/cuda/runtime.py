@@ -37,7 +37,7 @@ class Runtime(Protocol):
     def put(self, into: Any, values: NDArray[Any]) -> None: ...
     def address(self, values: Any) -> int: ...
     def launch(
-        self, kernel: str, objective: str, grid: tuple[int, int], shared: int, job: Any, a: int, b: int
+        self, kernel: str, variant: str, grid: tuple[int, int], shared: int, job: Any, a: int, b: int
     ) -> None: ...
     def capture(self, work: Callable[[], None]) -> Callable[[], None] | None: ...
 
@@ -91,30 +91,29 @@ class Cuda:
         """The address of an array."""
         return int(values.data.ptr)
 
-    def _kernel(self, name: str, objective: str) -> Any:
-        """A compiled kernel; those of rows know their objective."""
-        module = self._module(objective if name in ROW_KERNELS else "")
+    def _kernel(self, name: str, variant: str) -> Any:
+        """A compiled kernel; those of rows know their objective, those of growth what the search must look at."""
+        module = self._module(name in ROW_KERNELS, variant)
         kernel = module.get_function(name)
         if name in ("histogram", "find_leaves"):
             kernel.max_dynamic_shared_size_bytes = self.max_shared - 8192
         return kernel
 
     @cache  # noqa: B019 one runtime lives as long as the process
-    def _module(self, objective: str) -> Any:
-        defines: tuple[str, ...] = ()
-        if objective:
-            defines = (
-                f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{objective}.h"',
-                f"-DSAPWOOD_OBJECTIVE=objective_{objective}",
-            )
-        source = f'// {digest()}\n#include "cuda/{"rows" if objective else "grow"}.cu"\n'
+    def _module(self, rows: bool, variant: str) -> Any:
+        defines: tuple[str, ...] = (f"-DSAPWOOD_PLAIN={int('plain' in variant)}",)
+        defines += (f"-DSAPWOOD_COUNTS={int('counts' in variant)}",)
+        if rows:
+            header = f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{variant}.h"'
+            defines = (header, f"-DSAPWOOD_OBJECTIVE=objective_{variant}")
+        source = f'// {digest()}\n#include "cuda/{"rows" if rows else "grow"}.cu"\n'
         return self.cupy.RawModule(code=source, options=(*OPTIONS, *defines), backend="nvrtc")
 
-    def launch(self, kernel: str, objective: str, grid: tuple[int, int], shared: int, job: Any, a: int, b: int) -> None:
+    def launch(self, kernel: str, variant: str, grid: tuple[int, int], shared: int, job: Any, a: int, b: int) -> None:
         """Run a kernel: its job by value, then two integers."""
         threads = self.settings[kernel][0]
         with self.stream:
-            self.kernel(kernel, objective)(grid, (threads,), (job, np.int32(a), np.int32(b)), shared_mem=shared)
+            self.kernel(kernel, variant)(grid, (threads,), (job, np.int32(a), np.int32(b)), shared_mem=shared)
 
     def capture(self, work: Callable[[], None]) -> Callable[[], None] | None:
         """Record launches as a graph; calling it repeats them."""

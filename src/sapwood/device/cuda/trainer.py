@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sapwood import _core
 from sapwood.device.cuda.binned import LANES, Binned
 from sapwood.device.cuda.job import record
-from sapwood.device.cuda.runtime import Runtime
+from sapwood.device.cuda.runtime import ROW_KERNELS, Runtime
 from sapwood.device.cuda.trees import Finished
 from sapwood.errors import ParameterError
 
@@ -61,6 +61,7 @@ class Trainer:
         self._graphs: dict[Any, Any] = {}
         self._finished: Finished | None = None
         self._shape: tuple[Any, ...] = ()
+        self._rules = "plain"  # what the search must look at
         self._set_rows(label, weight, facts, fields)
 
     def _refuse(self, what: str) -> None:
@@ -150,7 +151,7 @@ class Trainer:
         if grid is None:
             most = max(1, run.n_processors * each)
             grid = (max(1, min(most, -(-self._n // threads))) if each else 1, 1)
-        run.launch(kernel, self._objective, grid, shared, self._job, a, b)
+        run.launch(kernel, self._objective if kernel in ROW_KERNELS else self._rules, grid, shared, self._job, a, b)
 
     def _repeat(self, key: Any, work: Callable[[], None]) -> None:
         """Do some launches: as they are the first time, then captured as a graph, which is replayed."""
@@ -335,11 +336,13 @@ class Trainer:
         for name in ("min_child_weight", "min_samples_leaf", "reg_lambda", "reg_alpha", "min_split_gain",
                      "max_delta_step", "path_smooth"):  # fmt: skip
             self._job[name] = limits[name]
-        self._last["counts"] = limits["min_samples_leaf"] != 1  # 0: the objective's own
+        self._last["counts"] = self._min_samples(limits["min_samples_leaf"]) > 1
+        rules = limits["reg_alpha"] or limits["max_delta_step"] or self._job["direction"]
+        self._rules = ("rules" if rules else "plain") + (" counts" if self._last["counts"] else "")
         shares = [limits[name] for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode")]
         self._job["colsample_bytree"], self._job["colsample_bylevel"], self._job["colsample_bynode"] = shares
         self._last["columns"] = min(shares) < 1.0 or self._arrays.get("groups_of") is not None
-        shape = (policy, depth, leaves, self._last["counts"], self._last["columns"])
+        shape = (policy, depth, leaves, self._rules, self._last["columns"])
         if shape == self._shape:
             return
         most = leaves if leaves else self._n
@@ -354,6 +357,15 @@ class Trainer:
         job["max_depth"], job["max_leaves"] = depth, leaves
         job["leafwise"], job["symmetric"] = policy == "leafwise", policy == "symmetric"
         self._make_tree_memory(most, depth, policy == "leafwise")
+
+    def _min_samples(self, given: float) -> float:
+        """The minimum rows of a leaf; 0 stands for the objective's own, which the gradients leave on the device."""
+        if given:
+            return given
+        if "own" not in self._last:
+            found = self.runtime.get(self._arrays["output"]).view(record("Output"))
+            self._last["own"] = float(found["own_min_samples"].max())
+        return float(self._last["own"])
 
     def _make_tree_memory(self, leaves: int, depth: int, leafwise: bool) -> None:
         job, k = self._job, self._n_outputs
