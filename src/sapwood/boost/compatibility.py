@@ -422,8 +422,10 @@ TABLE: list[Row] = [
         "{name}={value!r} cannot be kept by linear_leaves=True, whose values vary inside a leaf; leave one of them "
         "out."),
     # Ordered statistics of categories
-    *need("has_time n_permutations", ORDERED | ENCODED,
+    *need("n_permutations", ORDERED | ENCODED,
           "{name} is for boosting='ordered' and category_encoding='ordered' or 'both'; leave it out."),
+    *need("has_time", ORDERED | ENCODED | STOPPING,
+          "{name} is for boosting='ordered', category_encoding='ordered' or 'both', and early stopping; leave it out."),
     *need("max_combination statistics", ENCODED,
           "{called} is for category_encoding='ordered' or 'both', and no column has it; set that (a dict for some "
           "columns; 'auto' has 'ordered' for those of many categories), or leave it out."),

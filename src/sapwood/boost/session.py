@@ -4,6 +4,7 @@ In: a `TrainSpec`, training rows, which of them are held out. Out: rounds of tre
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import deepcopy
 from types import MappingProxyType
 from typing import Any
 
@@ -22,8 +23,11 @@ from sapwood.boost.spec import TrainSpec
 from sapwood.data.dataset import Dataset
 from sapwood.data.dealt import total
 from sapwood.device import Trainer
-from sapwood.errors import DataError
+from sapwood.errors import DataError, DivergedError
 from sapwood.model.booster import Booster
+from sapwood.model.combinations import Combinations
+from sapwood.model.trees import Trees
+from sapwood.params import model_params
 from sapwood.reduce import Reduce
 
 History = dict[str, dict[str, list[float]]]  # validation set -> metric -> a value for each round
@@ -141,6 +145,35 @@ def run(
             break
     best = [getattr(callback, "best_round", None) for callback in spec.callbacks]
     return min((rounds for rounds in best if rounds is not None), default=None)
+
+
+def make_booster(session: Session, trees: Trees, best_round: int | None, fingerprint: str, history: History) -> Booster:
+    """The model of new trees, after those of the model that the training continues."""
+    spec, data, encoded, model = session.spec, session.data, session.encoded, session.spec.init_model
+    trees = trees if encoded is None else trees.with_shared_sets()
+    for what, numbers in {"the gains of splits": trees.gain, "the values of leaves": trees.value}.items():
+        if not np.isfinite(numbers).all():
+            raise DivergedError(f"{what} are")
+    n_used = max(0, int(trees.column.max(initial=-1)) + 1 - data.n_columns)  # combinations come by first use
+    return Booster(
+        trees if model is None else Trees.concat([model.trees, trees]),
+        base=session.base,
+        objective=spec.objective.name,
+        fields=spec.objective.fields,
+        link=spec.objective.link,
+        transform=None if spec.objective.custom is None else spec.objective.custom.transform,
+        feature_names=data.feature_names[: data.n_columns - len(data.crosses)],
+        named=data.named,
+        categories=data.categories,
+        crosses=data.crosses,
+        combinations=Combinations.of([] if encoded is None else encoded.combinations[:n_used]),
+        params=model_params(spec.params),
+        classes=None if model is None else model.classes,
+        best_round=best_round,
+        data_fingerprint=fingerprint,
+        device=data.device,
+        history=deepcopy(history),
+    )
 
 
 def _weight_without(held: Mask | None, data: Dataset) -> Floats | None:

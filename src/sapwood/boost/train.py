@@ -5,25 +5,22 @@ In: parameters, a `Dataset`, and rows to evaluate. Out: a `Booster`.
 
 import warnings
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from sapwood import objective
-from sapwood.boost import class_weight, splits
+from sapwood.boost import auto, class_weight, splits
 from sapwood.boost.round.callback import Callback
 from sapwood.boost.round.training import Floats, Step
 from sapwood.boost.round.tree_store import TreeStore
-from sapwood.boost.session import History, Session, run
-from sapwood.boost.spec import TrainSpec, make_spec, merge_arguments
+from sapwood.boost.session import History, Session, make_booster, run
+from sapwood.boost.spec import TrainSpec, make_spec, merge_arguments, resolve_params
 from sapwood.data.dataset import Dataset
-from sapwood.errors import DataError, DivergedError
+from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import Booster
-from sapwood.model.combinations import Combinations
-from sapwood.model.trees import Trees
-from sapwood.params import model_params
+from sapwood.params import given_names
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
 
@@ -65,10 +62,15 @@ def train(
     Booster
         With ``early_stopping_rounds``, only the rounds up to the best one. If there is no validation set then,
         ``validation_fraction`` of the rows, and of every class, is held out: they weigh nothing in training. Where the
-        data has groups, whole ones are; with ``has_time`` the last rows, or groups, are.
+        data has groups, whole ones are; with ``has_time`` the last rows, or groups, are. With ``quality``, the model of
+        an automatic fit (docs/defaults.md).
     """
     params = merge_arguments(train, params, n_estimators, more)
     sets = _valid_sets(valid)
+    if params.get("quality") is not None:
+        return _automatic(params, data, bool(sets or callbacks or init_model or data.init_score is not None))
+    if params.get("time_limit") is not None:
+        raise ParameterError("time_limit is for an automatic fit; set quality too, or leave it out.")
     spec = make_spec(params, data, callbacks, init_model, watched=bool(sets))
     _check_sets(sets, data, spec)
     fingerprint = cache(data.fingerprint)  # that of the rows as they were given, without weights of classes
@@ -94,33 +96,13 @@ def train(
     return booster
 
 
-def make_booster(session: Session, trees: Trees, best_round: int | None, fingerprint: str, history: History) -> Booster:
-    """The model of new trees, after those of the model that the training continues."""
-    spec, data, encoded, model = session.spec, session.data, session.encoded, session.spec.init_model
-    trees = trees if encoded is None else trees.with_shared_sets()
-    for what, numbers in {"the gains of splits": trees.gain, "the values of leaves": trees.value}.items():
-        if not np.isfinite(numbers).all():
-            raise DivergedError(f"{what} are")
-    n_used = max(0, int(trees.column.max(initial=-1)) + 1 - data.n_columns)  # combinations come by first use
-    return Booster(
-        trees if model is None else Trees.concat([model.trees, trees]),
-        base=session.base,
-        objective=spec.objective.name,
-        fields=spec.objective.fields,
-        link=spec.objective.link,
-        transform=None if spec.objective.custom is None else spec.objective.custom.transform,
-        feature_names=data.feature_names[: data.n_columns - len(data.crosses)],
-        named=data.named,
-        categories=data.categories,
-        crosses=data.crosses,
-        combinations=Combinations.of([] if encoded is None else encoded.combinations[:n_used]),
-        params=model_params(spec.params),
-        classes=None if model is None else model.classes,
-        best_round=best_round,
-        data_fingerprint=fingerprint,
-        device=data.device,
-        history=deepcopy(history),
-    )
+def _automatic(params: Mapping[str, Any], data: Dataset, told: bool) -> Booster:
+    """The model of an automatic fit, which takes neither validation rows nor a start (`told`)."""
+    known = resolve_params(params, None)
+    auto.check(known["quality"], told)
+    own = given_names(params).union(objective.field_aliases().values())
+    given = {name: value for name, value in known.items() if name in own}
+    return auto.fit(given, data, known["quality"], known["time_limit"])
 
 
 def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None) -> None:

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sapwood import objective
 from sapwood.boost import auto, train
 from sapwood.boost.round.callback import Callback
-from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
+from sapwood.interfaces import target as targets
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
 from sapwood.params import TABLE, Parameter, moved, names, peers, resolve
@@ -51,8 +51,7 @@ ALIASES = {alias: row.name for row in PARAMETERS.values() for alias in row.alias
 VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
 OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of objectives for two classes
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
-MAX_CLASSES = 65_535
-# An estimator with one of these trains once, as it says, unless quality is set too.
+# An estimator with one of these trains once, as it says, unless quality is set by hand too.
 PLAIN = (
     "recipe", "n_estimators", "early_stopping_rounds", "boosting", "tree_method", "n_parallel_trees", "forced_splits",
     "eval_metric", "prune_by_validation",
@@ -157,33 +156,26 @@ class _Estimator(BaseEstimator):
             init_model = init_model.booster_
         self._forget()  # not earlier: the model to continue from may be this one
         settings = resolve({**self._given(), **columns}, fields=objective.field_aliases())
-        holdouts = _holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
+        holdouts = targets.holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
         bins = {name: settings[name] for name in (*BIN_PARAMS, "n_jobs", "categorical_features", "device")}
         told = bool(holdouts or callbacks) or init_model is not None or init_score is not None
         quality = self._automatic(settings, told)
         bins["linear_leaves"] |= quality is not None and _values_fit(X)
         try:
-            target = _target(type(self), y)
+            target = targets.target(type(self), y)
             label = self._learn_target(target, settings, known)
             data: Dataset = _EstimatorDataset(X, label, sample_weight, init_score, group=group, **bins)
             self.n_features_in_ = data.n_columns
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names, object)
-            valid = []
-            for X_held, y_held, *vectors in holdouts:
-                self._check_names(X_held)
-                held = _target(type(self), y_held)
-                if held.shape[1:] != target.shape[1:]:
-                    raise DataError(f"A validation target has the shape {held.shape}, but y has {target.shape}.")
-                valid.append(_EstimatorDataset(X_held, self._encode_target(held), *vectors, reference=data, **bins))
+            valid = [self._validation_set(one, target, data, bins) for one in holdouts]
             watched = valid if len(valid) != 1 else valid[0]
             if quality is None or data.n_rows < auto.MIN_ROWS:
                 data = data if settings["linear_leaves"] else data.without_values()
+                settings |= {"quality": None, "time_limit": None}
                 booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)
             else:
-                own = [name for name, value in self._given().items() if value is not PARAMETERS[name].default]
-                given = {name: settings[name] for name in (*own, "objective", "n_classes") if name in settings}
-                booster = auto.fit(given, data, quality, settings["time_limit"])
+                booster = self._fit_automatically(settings, data, quality)
             self.booster_ = self._finish(booster)
         except BaseException:
             self._forget()
@@ -243,22 +235,45 @@ class _Estimator(BaseEstimator):
         )
 
     def _given(self) -> dict[str, Any]:
-        """The parameters that the user has set; a recipe may set the others."""
+        """The parameters that the user has set; a recipe or an automatic fit may set the others.
+
+        Where all parameters are set, they come from `get_params`: the defaults among them were not set by hand.
+        """
         own = {name: value for name, value in vars(self).items() if name in PARAMETERS}
+        if len(own) == len(PARAMETERS):
+            own = {name: value for name, value in own.items() if not _is_default(name, value)}
         return {name: value for name, value in own.items() if value is not None or name not in FIELDS}
 
     def _automatic(self, settings: Mapping[str, Any], told: bool) -> str | None:
         """The quality of an automatic fit; None where parameters or arguments (`told`) say how to train."""
-        quality: str | None = settings["quality"] if "quality" in vars(self) else self.quality
-        if quality == type(self).quality:  # nobody has asked for it
-            plain = told or not isinstance(settings["objective"], str)
-            return None if plain or any(getattr(self, name) != getattr(type(self), name) for name in PLAIN) else quality
-        if quality is not None and told:
-            raise ParameterError(
-                f"quality={quality!r} holds out rows of its own. Leave it out, or leave out validation rows, "
-                "callbacks, init_model and init_score."
-            )
-        return quality
+        asked = "quality" in self._given()
+        quality: str | None = settings["quality"] if asked else self.quality
+        if asked and quality is not None:
+            auto.check(quality, told)
+            return quality
+        why = ["quality=None"] if asked else ["an argument of fit"] if told else []
+        why += [f"{name} without quality" for name in PLAIN if not _is_default(name, getattr(self, name))]
+        why += [] if isinstance(settings["objective"], str) else ["an objective of your own"]
+        if why and self.time_limit is not None:
+            raise ParameterError(f"time_limit is for an automatic fit, but {why[0]} means a plain one; leave one out.")
+        return None if why else quality
+
+    def _validation_set(
+        self, given: tuple[Any, ...], target: NDArray[Any], data: Dataset, bins: Mapping[str, Any]
+    ) -> Dataset:
+        """A validation set (X, y, weight, init_score) in the bins of the training data."""
+        X, y, *vectors = given
+        self._check_names(X)
+        held = targets.target(type(self), y)
+        if held.shape[1:] != target.shape[1:]:
+            raise DataError(f"A validation target has the shape {held.shape}, but y has {target.shape}.")
+        return _EstimatorDataset(X, self._encode_target(held), *vectors, reference=data, **bins)
+
+    def _fit_automatically(self, settings: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
+        """The model of an automatic fit; `settings` has the objective that suits the target."""
+        own = (*self._given(), "objective", "n_classes")
+        given = {name: settings[name] for name in own if name in settings}
+        return auto.fit(given, data, quality, settings["time_limit"])
 
     def _forget(self) -> None:
         """Delete what a fit has set, so that a fit that fails leaves an estimator that is not fitted."""
@@ -461,7 +476,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
 
     def _learn_target(self, y: NDArray[Any], settings: dict[str, Any], known: NDArray[Any] | None) -> NDArray[Any]:
         self.outputs_2d_ = y.ndim == 2
-        self.classes_, codes = (np.arange(y.shape[1]), y) if self.outputs_2d_ else _classes(y)
+        self.classes_, codes = (np.arange(y.shape[1]), y) if self.outputs_2d_ else targets.classes(y)
         encode_classes(self.classes_)  # raises on classes that cannot be saved
         if known is not None:  # y need not have all of them
             if not set(self.classes_.tolist()) <= set(known.tolist()):
@@ -491,7 +506,7 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     def _encode_target(self, y: NDArray[Any]) -> NDArray[Any]:
         if self.outputs_2d_:
             return y
-        found, codes = _classes(y)
+        found, codes = targets.classes(y)
         place = {known: index for index, known in enumerate(self.classes_.tolist())}
         if unseen := [one for one in found.tolist() if one not in place]:
             raise DataError(
@@ -501,6 +516,12 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
 
     def _finish(self, booster: Booster) -> Booster:
         return booster if self.outputs_2d_ or self.n_classes_ == 1 else replace(booster, classes=self.classes_)
+
+
+def _is_default(name: str, value: Any) -> bool:
+    """Whether a parameter has its default; arrays and the like are no default."""
+    default = PARAMETERS[name].default
+    return value is default or (type(value) is type(default) and bool(value == default))
 
 
 def _values_fit(X: Any) -> bool:
@@ -538,68 +559,3 @@ def _choose_objective(
         auto = "" if by_recipe else "'auto' or "  # the recipe would set the same again
         raise ParameterError(f"{which} does not suit this target{binary}; choose {auto}one of {choices}.")
     return goal
-
-
-def _holdouts(X: Any, y: Any, weight: Any, init_score: Any, eval_set: Any) -> list[tuple[Any, Any, Any, Any]]:
-    """The validation sets as (X, y, weight, init_score), from either way of giving them."""
-    if (X is None) != (y is None):
-        raise DataError("X_val and y_val belong together; give both or neither.")
-    for name, value in (("sample_weight_val", weight), ("init_score_val", init_score)):
-        if value is not None and X is None:
-            raise DataError(f"{name} belongs to X_val, which was not given.")
-    if eval_set is None:
-        return [] if X is None else [(X, y, weight, init_score)]
-    if X is not None:
-        raise DataError("X_val and eval_set are two ways to give validation rows; choose one.")
-    pairs = eval_set
-    if isinstance(eval_set, tuple) and len(eval_set) == 2 and not isinstance(eval_set[0], tuple):
-        pairs = [eval_set]
-    if not isinstance(pairs, tuple | list) or not all(isinstance(one, tuple | list) and len(one) == 2 for one in pairs):
-        raise DataError("eval_set is neither a pair (X, y) nor a list of such pairs.")
-    return [(held, target, None, None) for held, target in pairs]
-
-
-def _target(estimator: type, y: Any) -> NDArray[Any]:
-    """The target as an array: 1-D (with scikit-learn's warning for a single column), or 2-D with several columns."""
-    if y is None:
-        raise DataError(f"{estimator.__name__} requires y to be passed, but the target y is None.")
-    if np.ma.is_masked(y):  # np.asarray would drop the mask
-        raise DataError("Input y contains masked values; drop those rows.")
-    y = y if hasattr(y, "shape") else np.asarray(y)
-    several = (len(y.shape) == 2 and y.shape[1] > 1) or np.iscomplexobj(y)  # ingest.floats refuses complex numbers
-    array: NDArray[Any] = ingest.floats(y, "y") if several else column_or_1d(y, warn=True)
-    return array
-
-
-def _classes(y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Sorted distinct classes, and every row's index among them."""
-    if y.dtype.kind in "biuf":
-        native = np.float64 if y.dtype.kind == "f" and y.dtype.itemsize not in (4, 8) else y.dtype.newbyteorder("=")
-        found = host.distinct(y.astype(native, copy=False), MAX_CLASSES)
-        with np.errstate(invalid="ignore"):
-            whole = found is not None and (found[0] % 1 == 0).all()  # infinity % 1 is NaN
-        if found is None or not whole:
-            ingest.label(y, len(y))  # raises first if what is wrong is a value that is not finite
-            raise DataError(
-                f"Unknown label type: continuous. y has fractions, or more than {MAX_CLASSES} different numbers, so it "
-                "has no classes. Use SapwoodRegressor, which predicts numbers; for targets that are probabilities "
-                "from 0 to 1 with objective='cross_entropy'."
-            )
-        return found[0].astype(y.dtype), found[1]
-    values = y.tolist()  # a dict of Python objects is several times as fast as sorting every row
-    try:
-        distinct = set(values)
-        if any(map(_is_missing, distinct)):
-            row = next(row for row, one in enumerate(values) if _is_missing(one))
-            raise DataError(f"Input y contains missing values, the first in row {row}; drop those rows.")
-        known = sorted(distinct)
-    except TypeError as cause:
-        raise DataError(f"Unknown label type: the values of y cannot be sorted ({cause}); use one type.") from cause
-    place = {one: index for index, one in enumerate(known)}
-    return np.array(known, y.dtype), np.fromiter(map(place.__getitem__, values), np.float64, len(values))
-
-
-def _is_missing(one: Any) -> bool:
-    """Whether a label is None, or NaN, NaT or the NA of pandas, which are not equal to themselves."""
-    differs = one != one
-    return one is None or not isinstance(differs, bool | np.bool_) or bool(differs)

@@ -365,7 +365,7 @@ class Booster:
     def __reduce__(self) -> tuple[Callable[..., "Booster"], tuple[Any, ...]]:
         from sapwood.model import io
 
-        return io.decode, (self.to_bytes(), dict(self.history), self.transform)
+        return io.decode, (self.to_bytes(), dict(self.history), self.transform, self.chosen)
 
     @property
     def _per_round(self) -> int:

@@ -66,8 +66,10 @@ def encode(booster: Booster) -> bytes:
     return container.pack(KIND, version, plain | extra | joined | crossed, fields)
 
 
-def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link | None = None) -> Booster:
-    """The booster of a file's content, or an error; `history` and `transform` are not in the file."""
+def decode(
+    raw: bytes, history: Mapping[str, Any] | None = None, transform: Link | None = None, chosen: Any = None
+) -> Booster:
+    """The booster of a file's content, or an error; `history`, `transform` and `chosen` are not in the file."""
     arrays, fields = container.unpack(raw, KIND, VERSION, ModelFormatError)
     if set(fields) != set(FIELDS):
         raise ModelFormatError(f"The file has other fields than a model: {sorted(fields)}.")
@@ -91,7 +93,7 @@ def decode(raw: bytes, history: Mapping[str, Any] | None = None, transform: Link
         raise ModelFormatError(f"'base' is an array of {base.dtype}; expected float64.")
     trees = Trees(**arrays, linear=terms)
     fields |= {"categories": known, "crosses": crossed, "combinations": joined}
-    return Booster(trees, base=base, history=history or {}, transform=transform, **fields)
+    return Booster(trees, base=base, history=history or {}, transform=transform, chosen=chosen, **fields)
 
 
 def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Any) -> Booster:

@@ -4,6 +4,6 @@ In: what the user set, and a `Dataset`. Out: one `Booster`, which knows what was
 """
 
 from sapwood.boost.auto.candidates import LARGE, MIN_ROWS
-from sapwood.boost.auto.fit import fit
+from sapwood.boost.auto.fit import check, fit
 
-__all__ = ["LARGE", "MIN_ROWS", "fit"]
+__all__ = ["LARGE", "MIN_ROWS", "check", "fit"]

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from sapwood.boost import class_weight
 from sapwood.boost.auto.candidates import Candidate
 from sapwood.boost.round.tree_store import TreeStore
-from sapwood.boost.session import Session
+from sapwood.boost.session import Session, make_booster
 from sapwood.boost.spec import make_spec
-from sapwood.boost.train import make_booster
 from sapwood.data.dataset import Dataset
 from sapwood.model.booster import Booster
 from sapwood.model.trees import Trees

@@ -20,6 +20,8 @@ from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 
 CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
+# What a second training needs, and a blend of several models.
+PLAIN = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
 RACE_ROUNDS = 100  # after so many a candidate with crosses that is behind is stopped
 
 
@@ -30,9 +32,17 @@ class _Fit:
         self.start = time.monotonic()
         self.limit = inf if limit is None else limit
         self.given = {name: value for name, value in given.items() if name not in ("quality", "time_limit", "verbose")}
+        if self.given.get("early_stopping_rounds", 0) is None:
+            del self.given["early_stopping_rounds"]  # candidates are compared by their best rounds
         self.data, self.verbose = data, bool(given.get("verbose"))
         watched = {"early_stopping_rounds": 1, "validation_fraction": candidates.fraction(data.n_rows)}
         self.spec = spec = make_spec({**watched, **self.given}, data.without_values(), None, watched=False)
+        for name, value in PLAIN.items():
+            if spec.params[name] != value:
+                has = f"{name}={spec.params[name]!r}"
+                raise ParameterError(
+                    f"quality={quality!r} trains with {name}={value!r}, not {has}; leave one of both out."
+                )
         self.fraction: float = spec.params["validation_fraction"]
         self.held: Mask = splits.holdout_of(spec.params, data, spec.classes)
         self.facts = Facts.of(data, int((~self.held).sum()), spec.n_outputs)
@@ -101,8 +111,19 @@ class _Fit:
         left = self.start + self.limit - time.monotonic()
         if not self.plan.refit or sum(one.seconds_on_all_rows(self.fraction) for one, _ in chosen) > left:
             return blend.merge([one.booster(fingerprint) for one, _ in chosen], parts), counts, False
-        models = [refit.on_all_rows(one, self.fraction, fingerprint) for one, _ in chosen]
+        models = [
+            refit.on_all_rows(one, self.fraction, fingerprint, self.given.get("n_estimators")) for one, _ in chosen
+        ]
         return blend.merge(models, parts), counts, True
+
+
+def check(quality: str, told: bool) -> None:
+    """Raise where validation rows, callbacks, or a model or scores to start from (`told`) come with a quality."""
+    if told:
+        raise ParameterError(
+            f"quality={quality!r} holds out rows of its own. Leave it out, or leave out validation rows, callbacks, "
+            "init_model and init_score."
+        )
 
 
 def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | None = None) -> Booster:

@@ -13,13 +13,12 @@ from sapwood.boost.loops import plain
 from sapwood.boost.loops.replay import replay
 from sapwood.boost.round.training import Step
 from sapwood.boost.round.tree_store import TreeStore
-from sapwood.boost.session import Session
-from sapwood.boost.train import make_booster
+from sapwood.boost.session import Session, make_booster
 from sapwood.model.booster import Booster
 
 
-def on_all_rows(contender: Contender, fraction: float, fingerprint: str) -> Booster:
-    """Train a contender's model on all rows; `fraction` of them was held out.
+def on_all_rows(contender: Contender, fraction: float, fingerprint: str, most: int | None = None) -> Booster:
+    """Train a contender's model on all rows, for `most` rounds at most; `fraction` of the rows was held out.
 
     Where trees split the table's own columns, the splits stay and leaves get new values; only the additional rounds are
     grown. Trees that split statistics of categories are grown anew, since the statistics of more rows are others.
@@ -27,6 +26,7 @@ def on_all_rows(contender: Contender, fraction: float, fingerprint: str) -> Boos
     spec, n_rounds = contender.spec, contender.best_round
     session = Session(spec, with_class_weight(contender.data, spec.factor))
     end = math.ceil(n_rounds / (1 - fraction))
+    end = end if most is None else min(end, most)
     steps: Iterator[Step] = _grown(session, range(end))
     if contender.session.encoded is None:
         training = session.training()

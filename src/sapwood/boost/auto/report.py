@@ -42,6 +42,8 @@ class Chosen:
             lines.append(
                 "What was chosen was then trained on all rows, for as many more rounds as there are more rows."
             )
+        else:
+            lines.append("What was chosen was not trained again, so the rows that were held out are not in the model.")
         lines.append(f"All took {self.seconds:.2f} s.")
         return "\n".join(lines)
 

@@ -1,6 +1,7 @@
 """The automatic fit: same bytes on any thread count, nothing leaks from held-out rows, parameters by hand win."""
 
 import dataclasses
+import pickle
 import time
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import sapwood as sw
 from sapwood.boost.auto import MIN_ROWS, blend, candidates, fit
 from sapwood.boost.auto.contender import Contender
+from sapwood.boost.auto.report import Chosen
 from sapwood.errors import ParameterError
 
 RNG = np.random.default_rng(3)
@@ -147,3 +149,71 @@ def test_time_limit_is_kept():
 def test_quality_is_checked():
     with pytest.raises(ParameterError, match="quality='good' is unknown"):
         sw.SapwoodRegressor(quality="good").fit(X[:200], SCORE[:200])
+
+
+def test_a_default_that_is_set_by_hand_wins():
+    """`linear_leaves=False` is the table's default, and not the candidates'."""
+    model = sw.SapwoodRegressor(linear_leaves=False, n_jobs=1, **SHORT).fit(X, SCORE)
+    assert model.booster_.trees.linear is None
+    assert not any("linear" in one.name for one in model.chosen_.tried)
+    capped = sw.SapwoodRegressor(quality="balanced", n_estimators=7, n_jobs=1).fit(X[:1200], SCORE[:1200])
+    assert capped.chosen_.quality == "balanced"
+    assert max(one.rounds for one in capped.chosen_.tried) == 7
+    assert capped.n_iter_ == 7 * sum(one.part > 0 for one in capped.chosen_.tried)
+
+
+def test_parameters_of_get_params_are_not_set_by_hand():
+    given = sw.SapwoodRegressor(n_jobs=1, **SHORT)
+    again = pickle.loads(pickle.dumps(sw.SapwoodRegressor().set_params(**given.get_params())))
+    models = [one.fit(X[:300], SCORE[:300]).booster_ for one in (given, again)]
+    assert models[0].to_bytes() == models[1].to_bytes()
+
+
+def test_chosen_survives_pickling():
+    model = sw.SapwoodRegressor(n_jobs=1, **SHORT).fit(X[:300], SCORE[:300])
+    assert pickle.loads(pickle.dumps(model)).chosen_ == model.chosen_
+
+
+@pytest.mark.parametrize(
+    "given", [{"n_estimators": 20}, {"quality": None}, {"objective": lambda y, s: (s - y, y * 0 + 1)}]
+)
+def test_a_time_limit_needs_an_automatic_fit(given):
+    with pytest.raises(ParameterError, match=r"time_limit is for an automatic fit, but .* means a plain one"):
+        sw.SapwoodRegressor(time_limit=1.0, **given).fit(X[:200], SCORE[:200])
+
+
+@pytest.mark.parametrize("given", [{"boosting": "dart"}, {"n_parallel_trees": 2}, {"prune_by_validation": True}])
+def test_what_has_no_second_training_is_refused(given):
+    with pytest.raises(ParameterError, match=r"quality='fast' trains with .*; leave one of both out"):
+        sw.SapwoodRegressor(quality="fast", **given).fit(X[:200], SCORE[:200])
+
+
+def test_train_is_automatic_where_asked():
+    data = sw.Dataset(X[:300], SCORE[:300], n_jobs=1)
+    model = sw.train({"quality": "fast", "eta": 0.3, "n_jobs": 1}, data)
+    assert model.chosen.quality == "fast"
+    assert model.params["learning_rate"] == 0.3
+    assert sw.train({"n_jobs": 1}, data, 5).chosen is None
+    with pytest.raises(ParameterError, match="quality='fast' holds out rows of its own"):
+        sw.train({"quality": "fast"}, data, valid=data)
+    with pytest.raises(ParameterError, match="time_limit is for an automatic fit"):
+        sw.train({"time_limit": 3}, data)
+
+
+def test_with_time_the_last_rows_are_held_out():
+    """The target of the last fifth is another one, so that its loss is large where it was held out."""
+    label = np.where(np.arange(500) < 400, 0.0, 100.0) + SCORE[:500]
+    losses = [
+        sw.SapwoodRegressor(has_time=has_time, quality="fast", n_jobs=1, **SHORT)
+        .fit(X[:500], label)
+        .chosen_.tried[0]
+        .loss
+        for has_time in (True, False)
+    ]
+    assert losses[0] > 90 > losses[1]
+
+
+def test_chosen_says_whether_there_was_a_second_training():
+    parts = {"quality": "fast", "metric": "rmse", "n_rows": 500, "n_held": 100, "tried": (), "seconds": 1.0}
+    assert "was then trained on all rows" in str(Chosen(**parts, refitted=True))
+    assert "was not trained again" in str(Chosen(**parts, refitted=False))
