@@ -64,10 +64,6 @@ class Contender:
         """The metric after the best round."""
         return -self.loss if self.metric.higher_is_better else self.loss
 
-    def loss_after(self, n_rounds: int) -> float:
-        """The lowest loss of the first so many rounds."""
-        return min(self.losses[:n_rounds], default=inf)
-
     def seconds_on_all_rows(self, fraction: float) -> float:
         """How long the same training takes on all rows, if every round takes as long a row."""
         return self.seconds * self.best_round / max(1, len(self.losses)) / (1 - fraction) ** 2

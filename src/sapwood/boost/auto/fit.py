@@ -22,7 +22,8 @@ from sapwood.model.booster import Booster
 CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
 # What a second training needs, and a blend of several models.
 PLAIN = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
-RACE_ROUNDS = 100  # after so many a candidate with crosses that is behind is stopped
+RACE_ROUNDS = 100  # after so many rounds a candidate with crosses and one without are compared, and one of them stops
+RACE_MARGIN = 0.02  # crosses must be better by this much: below it the columns cost more than they bring
 
 
 class _Fit:
@@ -48,35 +49,38 @@ class _Fit:
         self.facts = Facts.of(data, int((~self.held).sum()), spec.n_outputs)
         self.plan = candidates.plan(self.facts, quality)
         self.tried: list[Contender] = []
+        self.finished: list[Contender] = []  # those that were not stopped in a race
 
     def candidates(self) -> None:
-        """Train the candidates of the plan, then those with crosses where they are worth it."""
-        for at, one in enumerate(self.plan.candidates, 1):
-            self.enter(one, self.data).advance(deadline=self.deadline(at / (len(self.plan.candidates) + 1)))
-            self.say(self.tried[-1])
-        if self.plan.crosses:
-            self.crosses()
+        """Train the candidates of the plan, each with crosses where these win a race over its first rounds."""
+        crossed: Dataset | None = None
+        for at, candidate in enumerate(self.plan.candidates, 1):
+            end = self.deadline(at / len(self.plan.candidates))
+            one = self.enter(candidate, self.data)
+            one.advance(RACE_ROUNDS if self.plan.crosses else None, end)
+            if at == 1 and self.plan.crosses:
+                crossed = self.crossed(one)
+            if crossed is not None:
+                one, crossed = self.race(one, crossed, end)
+            one.advance(deadline=end)
+            self.finished.append(one)
+            self.say(one)
 
-    def crosses(self) -> None:
-        """Train the candidates again with crosses: the best one first, the next only if they helped it."""
-        ranked = sorted(self.tried, key=lambda one: one.loss)
-        found = crosses.propose(ranked[0].trees(), self.data)
-        if not found:
-            return
+    def crossed(self, one: Contender) -> Dataset | None:
+        """The data with crosses of the columns that a candidate's trees gain most from; None where there are none."""
+        found = crosses.propose(one.trees(), self.data)
+        return self.data.with_crosses(found) if found else None
+
+    def race(self, one: Contender, crossed: Dataset, end: float) -> tuple[Contender, Dataset | None]:
+        """The better of a candidate with and without crosses, and the crossed data for the next; None: crosses lost."""
         try:
-            crossed = self.data.with_crosses(found)
-            for plain in ranked:
-                if time.monotonic() >= self.deadline(1):
-                    return
-                one = self.enter(replace(plain.candidate, name=f"{plain.candidate.name}, crosses"), crossed)
-                one.advance(RACE_ROUNDS, self.deadline(1))
-                if one.loss < plain.loss_after(RACE_ROUNDS):
-                    one.advance(deadline=self.deadline(1))
-                self.say(one)
-                if one.loss >= plain.loss:
-                    return
-        except ParameterError:
-            return  # the user's constraints do not go with crosses
+            other = self.enter(replace(one.candidate, name=f"{one.candidate.name}, crosses"), crossed)
+        except ParameterError:  # the user's constraints do not go with crosses
+            return one, None
+        other.advance(RACE_ROUNDS, end)
+        wins = other.loss < one.loss - RACE_MARGIN * abs(one.loss)
+        self.say(one if wins else other)
+        return (other, crossed) if wins else (one, None)
 
     def enter(self, candidate: Candidate, data: Dataset) -> Contender:
         """Make a contender of a candidate, without what the user's parameters do not go with."""
@@ -105,8 +109,9 @@ class _Fit:
 
     def model(self) -> tuple[Booster, list[int], bool]:
         """The blend, how often each candidate was drawn for it, and whether it was trained on all rows."""
-        counts, fingerprint = blend.draw(self.tried), self.data.fingerprint()
-        chosen = [(one, n) for one, n in zip(self.tried, counts, strict=True) if n]
+        drawn, fingerprint = blend.draw(self.finished), self.data.fingerprint()
+        chosen = [(one, n) for one, n in zip(self.finished, drawn, strict=True) if n]
+        counts = [next((n for other, n in chosen if other is one), 0) for one in self.tried]
         parts = [n / blend.DRAWS for _, n in chosen]
         left = self.start + self.limit - time.monotonic()
         if not self.plan.refit or sum(one.seconds_on_all_rows(self.fraction) for one, _ in chosen) > left:
