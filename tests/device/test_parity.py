@@ -109,3 +109,15 @@ def test_records_have_the_fields_of_the_header() -> None:
     for name in re.findall(r"struct (\w+) \{", text):
         assert record(name).itemsize % 8 == 0 or name == "Listed"
     assert record("Job").itemsize == 8 * len(record("Job").names or ())
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_an_automatic_fit_leaves_out_what_the_device_has_not(n_classes: int, device: None) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1300, 3))
+    y = X[:, 0] * X[:, 1]
+    estimator = sw.SapwoodClassifier if n_classes else sw.SapwoodRegressor
+    label = np.digitize(y, [0.0, 0.6][: n_classes - 1]) if n_classes else y
+    model = estimator(device="emulated", quality="fast", learning_rate=0.9, max_bins=15).fit(X, label)
+    assert model.chosen_.refitted
+    assert [one.name for one in model.chosen_.tried] == ["symmetric trees"]

@@ -5,6 +5,7 @@ In: a table, a target, and parameters as attributes. Out: a fitted estimator aro
 
 import inspect
 import textwrap
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar
@@ -148,6 +149,7 @@ class _Estimator(BaseEstimator):
         -------
         self
         """
+        start = time.monotonic()
         columns = {name: unknown.pop(name) for name in list(unknown) if names().get(name) == "categorical_features"}
         peers.refuse_arguments(self.fit, unknown, names(), f"the constructor, {type(self).__name__}(...)")
         known = getattr(init_model, "classes_", getattr(init_model, "classes", None))
@@ -162,8 +164,7 @@ class _Estimator(BaseEstimator):
         quality = self._automatic(settings, told)
         bins["linear_leaves"] |= quality is not None and _values_fit(X)
         try:
-            target = targets.target(type(self), y)
-            label = self._learn_target(target, settings, known)
+            label = self._learn_target(target := targets.target(type(self), y), settings, known)
             data: Dataset = _EstimatorDataset(X, label, sample_weight, init_score, group=group, **bins)
             self.n_features_in_ = data.n_columns
             if data.named:
@@ -175,7 +176,7 @@ class _Estimator(BaseEstimator):
                 settings |= {"quality": None, "time_limit": None}
                 booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)
             else:
-                booster = self._fit_automatically(settings, data, quality)
+                booster = self._fit_automatically(settings, data, quality, start)
             self.booster_ = self._finish(booster)
         except BaseException:
             self._forget()
@@ -269,11 +270,12 @@ class _Estimator(BaseEstimator):
             raise DataError(f"A validation target has the shape {held.shape}, but y has {target.shape}.")
         return _EstimatorDataset(X, self._encode_target(held), *vectors, reference=data, **bins)
 
-    def _fit_automatically(self, settings: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
-        """The model of an automatic fit; `settings` has the objective that suits the target."""
+    def _fit_automatically(self, settings: Mapping[str, Any], data: Dataset, quality: str, start: float) -> Booster:
+        """The model of an automatic fit since `start`; `settings` has the objective that suits the target."""
         own = (*self._given(), "objective", "n_classes")
         given = {name: settings[name] for name in own if name in settings}
-        return auto.fit(given, data, quality, settings["time_limit"])
+        limit = settings["time_limit"]
+        return auto.fit(given, data, quality, None if limit is None else max(0.0, limit - time.monotonic() + start))
 
     def _forget(self) -> None:
         """Delete what a fit has set, so that a fit that fails leaves an estimator that is not fitted."""

@@ -83,7 +83,7 @@ class _Fit:
         return (other, crossed) if wins else (one, None)
 
     def enter(self, candidate: Candidate, data: Dataset) -> Contender:
-        """Make a contender of a candidate, without what the user's parameters do not go with."""
+        """Make a contender of a candidate, without what the user's parameters, or the device, do not go with."""
         for _ in candidate.optional:
             try:
                 self.tried.append(self._contender(candidate, data))
@@ -95,7 +95,9 @@ class _Fit:
 
     def _contender(self, candidate: Candidate, data: Dataset) -> Contender:
         linear = {**candidate.params, **self.given}.get("linear_leaves", False)
-        return Contender(candidate, self.given, data if linear else data.without_values(), self.held)
+        one = Contender(candidate, self.given, data if linear else data.without_values(), self.held)
+        one.advance(1)  # a device refuses some trees when it grows the first
+        return one
 
     def deadline(self, part: float) -> float:
         """When a part of the time for candidates is over."""

@@ -21,14 +21,15 @@ def on_all_rows(contender: Contender, fraction: float, fingerprint: str, most: i
     """Train a contender's model on all rows, for `most` rounds at most; `fraction` of the rows was held out.
 
     Where trees split the table's own columns, the splits stay and leaves get new values; only the additional rounds are
-    grown. Trees that split statistics of categories are grown anew, since the statistics of more rows are others.
+    grown. Trees that split statistics of categories are grown anew, since the statistics of more rows are others. So
+    are all trees on a device other than the CPU, which alone can replay.
     """
     spec, n_rounds = contender.spec, contender.best_round
     session = Session(spec, with_class_weight(contender.data, spec.factor))
     end = math.ceil(n_rounds / (1 - fraction))
     end = end if most is None else min(end, most)
     steps: Iterator[Step] = _grown(session, range(end))
-    if contender.session.encoded is None:
+    if contender.session.encoded is None and contender.data.device.name == "cpu":
         training = session.training()
         steps = chain(replay(training, contender.trees()), plain.boost(training, range(n_rounds, end)))
     store = TreeStore(spec.n_outputs)
