@@ -15,6 +15,7 @@ from sapwood.data.dataset import Dataset
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
 MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
 MIN_CROSS_ROWS = 2000  # and from which crosses are tried
+MANY_ROWS = 10_000  # and from which candidates with and without crosses both go on if their race is close
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
 MANY_CLASSES = 10  # from here on a tree for each class costs too much
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds

@@ -23,7 +23,9 @@ CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
 # What a second training needs, and a blend of several models.
 PLAIN = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
 RACE_ROUNDS = 100  # after so many rounds a candidate with crosses and one without are compared, and one of them stops
-RACE_MARGIN = 0.02  # crosses must be better by this much: below it the columns cost more than they bring
+# Crosses that lower the loss by no more than the first are out; by more than the second, what has none is out.
+CLOSE_RACE = 0.0, 0.05
+CLOSE_RACE_OF_FEW = 0.02, 0.02  # few rows: the comparison is noisy, and crosses overfit
 
 
 class _Fit:
@@ -60,27 +62,34 @@ class _Fit:
             one.advance(RACE_ROUNDS if self.plan.crosses else None, end)
             if at == 1 and self.plan.crosses:
                 crossed = self.crossed(one)
+            going = [one]
             if crossed is not None:
-                one, crossed = self.race(one, crossed, end)
-            one.advance(deadline=end)
-            self.finished.append(one)
-            self.say(one)
+                going = self.race(one, crossed, end)
+                crossed = None if going == [one] else crossed  # where they did not help, they are not tried again
+            for each in going:
+                each.advance(deadline=end)
+                self.finished.append(each)
+                self.say(each)
 
     def crossed(self, one: Contender) -> Dataset | None:
         """The data with crosses of the columns that a candidate's trees gain most from; None where there are none."""
         found = crosses.propose(one.trees(), self.data)
         return self.data.with_crosses(found) if found else None
 
-    def race(self, one: Contender, crossed: Dataset, end: float) -> tuple[Contender, Dataset | None]:
-        """The better of a candidate with and without crosses, and the crossed data for the next; None: crosses lost."""
+    def race(self, one: Contender, crossed: Dataset, end: float) -> list[Contender]:
+        """Those that go on, of a candidate with and without crosses: the winner, or both if it is a close race."""
         try:
             other = self.enter(replace(one.candidate, name=f"{one.candidate.name}, crosses"), crossed)
         except ParameterError:  # the user's constraints do not go with crosses
-            return one, None
+            return [one]
         other.advance(RACE_ROUNDS, end)
-        wins = other.loss < one.loss - RACE_MARGIN * abs(one.loss)
-        self.say(one if wins else other)
-        return (other, crossed) if wins else (one, None)
+        lead = (one.loss - other.loss) / abs(one.loss) if one.loss else 0.0
+        low, high = CLOSE_RACE if self.facts.n_rows >= candidates.MANY_ROWS else CLOSE_RACE_OF_FEW
+        going = [one] if lead <= low else [other] if lead > high else [one, other]
+        for each in (one, other):
+            if each not in going:
+                self.say(each)
+        return going
 
     def enter(self, candidate: Candidate, data: Dataset) -> Contender:
         """Make a contender of a candidate, without what the user's parameters, or the device, do not go with."""
