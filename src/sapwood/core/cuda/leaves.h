@@ -38,21 +38,15 @@ inline void add_parts(int* sums, int n_copies, int node, Pair q) {
   atomicAdd(at + 4 * n_copies, 1);
 }
 
+// A warp adds the copies of one part at a time. The sums of MAX_SPAN rows fit 32 bits.
 inline void flush_parts(int* sums, int n_copies, int n_nodes, int64_t* out) {
-  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
-    int64_t part[LEAF_PARTS];
-    for (int p = 0; p < LEAF_PARTS; p++) {
-      part[p] = 0;
-      for (int c = 0; c < n_copies; c++) {
-        int* at = sums + (i * LEAF_PARTS + p) * n_copies + (c + i) % n_copies;
-        part[p] += *at;
-        *at = 0;
-      }
-    }
-    if (part[4] == 0) continue;
-    add_to(out + LEAF_STRIDE * i, part[0] + part[1] * (1 << PART_BITS));
-    add_to(out + LEAF_STRIDE * i + 1, part[2] + part[3] * (1 << PART_BITS));
-    add_to(out + LEAF_STRIDE * i + 2, part[4]);
+  const int lane = threadIdx.x % LANES;
+  for (int k = threadIdx.x / LANES; k < n_nodes * LEAF_PARTS; k += blockDim.x / LANES) {
+    int* own = sums + k * n_copies + lane;
+    const int64_t sum = warp_sum(lane < n_copies ? *own : 0);
+    if (lane < n_copies) *own = 0;
+    const int node = k / LEAF_PARTS, part = k % LEAF_PARTS;  // g low, g high, h low, h high, rows
+    if (lane == 0 && sum != 0) add_to(out + LEAF_STRIDE * node + part / 2, sum * (part % 2 ? 1 << PART_BITS : 1));
   }
 }
 

@@ -14,6 +14,9 @@ constexpr int SEARCH_BLOCKS = 2;
 // Far more than a score may lose by rounding: a quotient that misses a bar by this factor cannot exceed it.
 constexpr double MARGIN = 1.0 - 0x1p-40;
 
+// The node that is searched in place x: the smaller child of a job, or its sibling.
+inline int node_of(const Job& j, int x) { return x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2]; }
+
 // The place that a warp has.
 inline int own_place() { return (int)(blockIdx.y * (blockDim.x / LANES) + threadIdx.x / LANES); }
 inline bool is_padding(const Job& j) { return own_place() >= (int)j.n_columns; }
@@ -44,10 +47,7 @@ struct WarpColumn {
   ScoreRule rule;
 
   SAPWOOD_INLINE WarpColumn(const Job& j, int x)
-      : id(x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2]),
-        place(own_place()),
-        column(j.column_of[place]),
-        n_bins(j.n_bins[place]) {
+      : id(node_of(j, x)), place(own_place()), column(j.column_of[place]), n_bins(j.n_bins[place]) {
     Node& n = j.nodes[id];
     const int64_t at = place / LANES * TILE_SUMS + place % LANES;
     rest_ = id != 0 && n.slot < j.growth->first_slot, packed_ = n.packed != 0;
@@ -213,9 +213,14 @@ SAPWOOD_BOUNDED(256, SEARCH_BLOCKS) void search(SAPWOOD_JOB, int, int) {
     else search_column<false, true>(j, x);
 #endif
   }
-  if (x < n && last_block(j.found_arrived + x, gridDim.y) && threadIdx.x < LANES)
-    take_best(j, x, x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2]);
+  // Few nodes: the last block of all has a warp for each. Many: the last block of each node.
+  const int n_warps = blockDim.x / LANES;
+  const bool few = n <= n_warps;
+  if (!few && x < n && last_block(j.found_arrived + x, gridDim.y) && threadIdx.x < LANES)
+    take_best(j, x, node_of(j, x));
   if (!last_block(j.arrived + 1, gridDim.x * gridDim.y)) return;
+  if (few && (int)threadIdx.x / LANES < n) take_best(j, threadIdx.x / LANES, node_of(j, threadIdx.x / LANES));
+  __syncthreads();
   advance(j);
   __syncthreads();
   if (threadIdx.x == 0) j.growth->n_jobs = 0;
