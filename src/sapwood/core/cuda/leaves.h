@@ -38,15 +38,24 @@ inline void add_parts(int* sums, int n_copies, int node, Pair q) {
   atomicAdd(at + 4 * n_copies, 1);
 }
 
-// A warp adds the copies of one part at a time. The sums of MAX_SPAN rows fit 32 bits.
+// The sum of a part over its copies, which are cleared; threads start at different copies, which are different banks.
+inline int64_t take_copies(int* part, int n_copies, int start) {
+  int64_t sum = 0;
+  for (int c = 0; c < n_copies; c++) {
+    int* own = part + (start + c) % n_copies;
+    sum += *own, *own = 0;
+  }
+  return sum;
+}
+
+// A thread has the gradients, the hessians or the rows of a node.
 inline void flush_parts(int* sums, int n_copies, int n_nodes, int64_t* out) {
-  const int lane = threadIdx.x % LANES;
-  for (int k = threadIdx.x / LANES; k < n_nodes * LEAF_PARTS; k += blockDim.x / LANES) {
-    int* own = sums + k * n_copies + lane;
-    const int64_t sum = warp_sum(lane < n_copies ? *own : 0);
-    if (lane < n_copies) *own = 0;
-    const int node = k / LEAF_PARTS, part = k % LEAF_PARTS;  // g low, g high, h low, h high, rows
-    if (lane == 0 && sum != 0) add_to(out + LEAF_STRIDE * node + part / 2, sum * (part % 2 ? 1 << PART_BITS : 1));
+  for (int k = threadIdx.x; k < 3 * n_nodes; k += blockDim.x) {
+    const int node = k / 3, what = k % 3;
+    int* own = sums + (node * LEAF_PARTS + 2 * what) * n_copies;
+    int64_t sum = take_copies(own, n_copies, k);
+    if (what < 2) sum += take_copies(own + n_copies, n_copies, k) * (1 << PART_BITS);
+    if (sum != 0) add_to(out + LEAF_STRIDE * node + what, sum);
   }
 }
 

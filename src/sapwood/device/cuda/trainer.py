@@ -54,6 +54,7 @@ class Trainer:
         self._host: _core.Trainer | None = None
         self._arrays: dict[str, Any] = {}
         self._job = np.zeros((), record("Job"))
+        self._raw_job = np.ndarray((), f"V{self._job.nbytes}", self._job)  # the same bytes: CuPy need not read fields
         self._turn = np.zeros((), record("Turn"))
         self._numbers: list[Ints | None] = [None] * n_outputs  # node of each leaf, where leaves are not nodes
         self._pending = [False] * n_outputs
@@ -151,7 +152,7 @@ class Trainer:
         if grid is None:
             most = max(1, run.n_processors * each)
             grid = (max(1, min(most, -(-self._n // threads))) if each else 1, 1)
-        run.launch(kernel, self._objective if kernel in ROW_KERNELS else self._rules, grid, shared, self._job, a, b)
+        run.launch(kernel, self._objective if kernel in ROW_KERNELS else self._rules, grid, shared, self._raw_job, a, b)
 
     def _repeat(self, key: Any, work: Callable[[], None]) -> None:
         """Do some launches: as they are the first time, then captured as a graph, which is replayed."""
