@@ -154,7 +154,7 @@ def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | No
     one.candidates()
     booster, counts, refitted = one.model()
     tried = tuple(
-        Tried(each.candidate.name, each.best_round, each.value, each.seconds, n / blend.DRAWS)
+        Tried(each.candidate.name, each.best_round, each.value, each.seconds, n / blend.DRAWS, each not in one.finished)
         for each, n in zip(one.tried, counts, strict=True)
     )
     seconds, metric = time.monotonic() - one.start, one.tried[0].metric.name

@@ -15,6 +15,7 @@ class Tried:
     loss: float  # of the held-out rows, after the best round
     seconds: float
     part: float  # of the blend; 0: not in the model
+    stopped: bool = False  # in a race, after its first rounds
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Chosen:
             f"quality={self.quality!r}: {self.n_held:,} of {self.n_rows:,} rows were held out to compare candidates."
         ]
         for one in self.tried:
-            use = f"{one.part:.0%} of the model" if one.part else "not used"
+            use = f"{one.part:.0%} of the model" if one.part else "stopped in a race" if one.stopped else "not used"
             lines.append(
                 f"  {one.name}: {self.metric} {one.loss:.6g} after {one.rounds} rounds, {one.seconds:.2f} s; {use}."
             )

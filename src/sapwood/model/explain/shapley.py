@@ -194,7 +194,7 @@ def refuse_linear(trees: Trees) -> None:
     if trees.linear is not None:
         raise ParameterError(
             "the model has linear leaves, which explanations by splits would ignore; ask importance('permutation', X, "
-            "y) or partial_dependence, or train with constant leaves."
+            "y) or partial_dependence, or train with linear_leaves=False."
         )
 
 
