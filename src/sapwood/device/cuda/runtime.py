@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.device.cuda.job import CORE
-from sapwood.errors import ParameterError
+from sapwood.errors import DataError, ParameterError
 
 OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{CORE}/cuda/nvrtc", "-DSAPWOOD_ISA=cuda")
 SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
@@ -71,13 +71,26 @@ class Cuda:
 
     def array(self, values: NDArray[Any]) -> Any:
         """Copy an array to the device."""
-        with self.stream:
-            return self.cupy.asarray(values)
+        made = self._allocate(lambda: self.cupy.empty(values.shape, values.dtype), values.nbytes)
+        made.set(np.ascontiguousarray(values), stream=self.stream)
+        return made
 
     def zeros(self, shape: Any, kind: Any) -> Any:
         """A new array of zeros."""
-        with self.stream:
-            return self.cupy.zeros(shape, kind)
+        n_bytes = int(np.prod(shape)) * np.dtype(kind).itemsize
+        return self._allocate(lambda: self.cupy.zeros(shape, kind), n_bytes)
+
+    def _allocate(self, make: Callable[[], Any], n_bytes: int) -> Any:
+        """Make an array, or say in words that it does not fit."""
+        try:
+            with self.stream:
+                return make()
+        except self.cupy.cuda.memory.OutOfMemoryError as cause:
+            free, total = self.cupy.cuda.runtime.memGetInfo()
+            raise DataError(
+                f"the GPU has {free / 2**30:.1f} of {total / 2**30:.1f} GiB free, and {n_bytes / 2**30:.1f} GiB more "
+                "are needed; train on fewer rows or smaller trees, or use device='cpu'."
+            ) from cause
 
     def get(self, values: Any) -> NDArray[Any]:
         """Copy an array to this process, once all work so far is done."""

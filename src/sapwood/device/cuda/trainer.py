@@ -374,7 +374,10 @@ class Trainer:
         batch = 1 if leafwise else max(1, leaves // 2)
         slots = max(1, leaves // 2) if depth and not leafwise and leaves == 1 << depth else leaves
         self._graphs.clear()
-        self._finished = Finished(self, int(nodes), max(64, 4 * k))
+        job["n_store"] = size = max(64, 4 * k)
+        self._make_records("trees", size * int(nodes), "TreeNode")
+        self._make("tree_sizes", size, np.int32)
+        self._finished = Finished(self.runtime, self._arrays, self._binned.cuts, size)
         self._make("node_value", (k, nodes), np.float64)
         self._make_records("nodes", int(nodes), "Node")
         self._make("leaf_sums", (nodes, 16), np.int64)

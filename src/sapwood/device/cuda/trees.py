@@ -3,12 +3,14 @@
 In: the store of a trainer. Out: trees that are copied once someone looks at them, all that wait at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sapwood.device.cuda.job import record
+from sapwood.device.cuda.runtime import Runtime
 from sapwood.errors import DivergedError
 
 
@@ -44,16 +46,14 @@ class DeviceTree(dict[str, Any]):
 
 
 class Finished:
-    """The ring of finished trees."""
+    """The ring of finished trees; it does not know the trainer, so that nothing keeps device memory alive."""
 
-    def __init__(self, trainer: Any, max_nodes: int, size: int) -> None:
-        self._trainer, self._max_nodes, self._size = trainer, max_nodes, size
-        trainer._make_records("trees", size * max_nodes, "TreeNode")
-        trainer._make("tree_sizes", size, np.int32)
-        trainer._job["n_store"] = size
+    def __init__(
+        self, runtime: Runtime, arrays: Mapping[str, Any], cuts: Sequence[NDArray[np.float64]], size: int
+    ) -> None:
+        self._runtime, self._arrays, self._cuts, self._size = runtime, arrays, cuts, size
         self._waiting: list[DeviceTree] = []
-        growth = record("Growth")
-        facts = trainer.runtime.get(trainer._arrays["growth"]).view(growth)
+        facts = runtime.get(arrays["growth"]).view(record("Growth"))
         self._n_taken = int(facts["n_finished"][0])
 
     def make_room(self, n: int) -> None:
@@ -68,10 +68,9 @@ class Finished:
 
     def read(self) -> None:
         """Read all trees that wait."""
-        trainer, waiting = self._trainer, self._waiting
+        run, arrays, waiting = self._runtime, self._arrays, self._waiting
         if not waiting:
             return
-        run, arrays = trainer.runtime, trainer._arrays
         sizes = run.get(arrays["tree_sizes"])
         node = record("TreeNode")
         rows = np.arange(self._n_taken, self._n_taken + len(waiting)) % self._size
@@ -90,7 +89,7 @@ class Finished:
             raise DivergedError("in some round the gradients are")
 
     def _fill(self, tree: DeviceTree, nodes: Any) -> None:
-        cuts = self._trainer._binned.cuts
+        cuts = self._cuts
         tree._store = None
         for name in ("column", "bin", "left"):
             tree[name] = np.ascontiguousarray(nodes[name])
