@@ -15,6 +15,7 @@ from sapwood.boost.round.callback import Callback
 from sapwood.boost.session import History, Session, run
 from sapwood.boost.spec import make_spec, merge_arguments
 from sapwood.data.dataset import Dataset
+from sapwood.errors import ParameterError
 
 
 def cv(
@@ -64,6 +65,9 @@ def cv(
     for name in ("nfold", "fold_count"):
         n_folds = more.pop(name, n_folds)
     params = merge_arguments(cv, params, n_estimators, more)
+    for name in ("quality", "time_limit"):
+        if params.get(name) is not None:
+            raise ParameterError(f"{name} is for an automatic fit; give an estimator to scikit-learn's cross_validate.")
     spec = make_spec(params, data, callbacks, watched=True, in_cv=True)
     data = class_weight.with_class_weight(data, spec.factor)
     splits.check_fold_words(folds is None, spec.classes, data.group, stratified=stratified, shuffle=shuffle)

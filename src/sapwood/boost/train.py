@@ -100,6 +100,8 @@ def _automatic(params: Mapping[str, Any], data: Dataset, told: bool) -> Booster:
     """The model of an automatic fit, which takes neither validation rows nor a start (`told`)."""
     known = resolve_params(params, None)
     auto.check(known["quality"], told)
+    if not auto.enough(data):
+        return train({name: value for name, value in params.items() if name not in ("quality", "time_limit")}, data)
     own = given_names(params).union(objective.field_aliases().values())
     given = {name: value for name, value in known.items() if name in own}
     return auto.fit(given, data, known["quality"], known["time_limit"])

@@ -171,7 +171,7 @@ class _Estimator(BaseEstimator):
                 self.feature_names_in_ = np.array(data.feature_names, object)
             valid = [self._validation_set(one, target, data, bins) for one in holdouts]
             watched = valid if len(valid) != 1 else valid[0]
-            if quality is None or data.n_rows < auto.MIN_ROWS:
+            if quality is None or not auto.enough(data, getattr(self, "n_classes_", 0)):
                 data = data if settings["linear_leaves"] else data.without_values()
                 settings |= {"quality": None, "time_limit": None}
                 booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)

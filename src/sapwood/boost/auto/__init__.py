@@ -3,7 +3,7 @@
 In: what the user set, and a `Dataset`. Out: one `Booster`, which knows what was tried.
 """
 
-from sapwood.boost.auto.candidates import LARGE, MIN_ROWS
+from sapwood.boost.auto.candidates import LARGE, MIN_ROWS, enough
 from sapwood.boost.auto.fit import check, fit
 
-__all__ = ["LARGE", "MIN_ROWS", "check", "fit"]
+__all__ = ["LARGE", "MIN_ROWS", "check", "enough", "fit"]

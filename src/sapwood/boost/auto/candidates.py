@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from sapwood.data.dataset import Dataset
 
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
@@ -67,6 +69,14 @@ class Plan:
     candidates: tuple[Candidate, ...]
     crosses: bool
     refit: bool
+
+
+def enough(data: Dataset, n_classes: int = 0) -> bool:
+    """Whether some rows can be held out: there are enough of positive weight, two groups, and a class of two rows."""
+    counted = slice(None) if data.weight is None else data.weight > 0
+    n_rows = data.n_rows if data.weight is None else int(np.count_nonzero(data.weight))
+    one_group = data.group is not None and len(np.unique(data.group[counted])) < 2
+    return n_rows >= MIN_ROWS and n_rows > n_classes and not one_group
 
 
 def plan(facts: Facts, quality: str) -> Plan:

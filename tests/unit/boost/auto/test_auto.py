@@ -217,3 +217,21 @@ def test_chosen_says_whether_there_was_a_second_training():
     parts = {"quality": "fast", "metric": "rmse", "n_rows": 500, "n_held": 100, "tried": (), "seconds": 1.0}
     assert "was then trained on all rows" in str(Chosen(**parts, refitted=True))
     assert "was not trained again" in str(Chosen(**parts, refitted=False))
+
+
+def test_where_no_rows_can_be_held_out_the_fit_is_plain():
+    few, alone = np.zeros(200), np.zeros(200, int)
+    few[:50] = 1
+    models = [
+        sw.SapwoodRegressor(n_jobs=1).fit(X[:200], SCORE[:200], sample_weight=few),
+        sw.SapwoodRegressor(n_jobs=1).fit(X[:200], SCORE[:200], group=alone),
+        sw.SapwoodClassifier(n_jobs=1).fit(X[:110], np.arange(110)),
+    ]
+    assert not any(hasattr(model, "chosen_") for model in models)
+    assert sw.train({"quality": "fast", "n_jobs": 1}, sw.Dataset(X[:50], SCORE[:50])).chosen is None
+
+
+@pytest.mark.parametrize("given", [{"quality": "fast"}, {"time_limit": 1}])
+def test_cv_is_plain(given):
+    with pytest.raises(ParameterError, match="is for an automatic fit; give an estimator to scikit-learn's"):
+        sw.cv(given, sw.Dataset(X[:200], SCORE[:200]))
