@@ -2,8 +2,8 @@
 
 In: facts about the training rows. Out: sets of parameters, each with a name for people.
 
-Every number here was chosen on one half of the benchmark's tables and confirmed on the other; docs/defaults.md has the
-figures.
+These numbers were chosen on one half of the benchmark's tables and confirmed on the other, but for the rule of the race
+of crosses, which has seen both; docs/defaults.md has the figures.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from sapwood.data.dataset import Dataset
 
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
 MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
-MIN_CROSS_ROWS = 2000  # and from which crosses are tried
-MANY_ROWS = 10_000  # and from which candidates with and without crosses both go on if their race is close
+MIN_CROSS_ROWS = 2000  # training rows from which crosses are tried
+MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
 MANY_CLASSES = 10  # from here on a tree for each class costs too much
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
-HELD = 0.2  # the fraction of the rows that is held out,
-MAX_HELD = 50_000  # and the most rows
+HELD = 0.2  # fraction of the rows that is held out
+MAX_HELD = 50_000  # rows that are held out at most
 
 
 @dataclass(frozen=True)
