@@ -83,7 +83,7 @@ def plan(facts: Facts, quality: str) -> Plan:
     """What a quality means for data of this kind."""
     linear = facts.values and facts.n_rows >= MIN_LINEAR_ROWS and not facts.many_values
     if facts.n_cells >= LARGE * (1 if quality != "best" else 10):
-        return Plan((large(facts),), crosses=False, refit=False)
+        return Plan((large(facts),), crosses=False, refit=facts.n_rows < 10 * MAX_HELD)  # else few rows were held out
     crosses = facts.values and facts.n_rows >= MIN_CROSS_ROWS and facts.n_numbers > 0
     if quality == "fast":
         return Plan((symmetric(facts, linear),), crosses=False, refit=True)
