@@ -586,7 +586,7 @@ def _arguments(
     peers.refuse_arguments(function, more, known, "the params of sapwood.train")
     if reference is not None:
         if not isinstance(reference, Dataset):
-            raise DataError(f"reference is a {type(reference).__name__}; give the Dataset with these rows' bins.")
+            raise DataError(f"reference is a {type(reference).__name__}; give the Dataset whose bins these rows get.")
         bins = {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}
         own_names = reference.feature_names if reference.named else None
         return names, bins, categories.known(reference.categories, own_names)
