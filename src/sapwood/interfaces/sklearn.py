@@ -53,6 +53,7 @@ VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regre
 OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of objectives for two classes
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
 # An estimator with one of these trains once, as it says, unless quality is set by hand too.
+ROUNDS = ("n_estimators", "early_stopping_rounds")  # of these also the default, where it is given
 PLAIN = (
     "recipe", "n_estimators", "early_stopping_rounds", "boosting", "tree_method", "n_parallel_trees", "forced_splits",
     "eval_metric", "prune_by_validation",
@@ -247,13 +248,15 @@ class _Estimator(BaseEstimator):
 
     def _automatic(self, settings: Mapping[str, Any], told: bool) -> str | None:
         """The quality of an automatic fit; None where parameters or arguments (`told`) say how to train."""
-        asked = "quality" in self._given()
+        given = self._given()
+        asked = "quality" in given
         quality: str | None = settings["quality"] if asked else self.quality
         if asked and quality is not None:
             auto.check(quality, told)
             return quality
         why = ["quality=None"] if asked else ["an argument of fit"] if told else []
-        why += [f"{name} without quality" for name in PLAIN if not _is_default(name, getattr(self, name))]
+        said = [name for name in PLAIN if name in given and (name in ROUNDS or not _is_default(name, given[name]))]
+        why += [f"{name} without quality" for name in said]
         why += [] if isinstance(settings["objective"], str) else ["an objective of your own"]
         if why and self.time_limit is not None:
             raise ParameterError(f"time_limit is for an automatic fit, but {why[0]} means a plain one; leave one out.")

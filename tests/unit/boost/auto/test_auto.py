@@ -102,6 +102,13 @@ def test_parameters_by_hand_win():
     assert capped.chosen_.tried[0].rounds <= 7
 
 
+@pytest.mark.parametrize("given", [{"n_estimators": 100}, {"early_stopping_rounds": None}], ids=str)
+def test_rounds_by_hand_are_plain_even_if_they_are_the_default(given):
+    model = sw.SapwoodRegressor(**given, n_jobs=1).fit(X[:500], SCORE[:500])
+    assert not hasattr(model, "chosen_")
+    assert model.n_iter_ == 100
+
+
 def test_recipes_stay_the_methods_they_name():
     model = sw.SapwoodRegressor(recipe="lightgbm", n_jobs=1).fit(X[:500], SCORE[:500])
     assert not hasattr(model, "chosen_")
