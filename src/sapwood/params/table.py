@@ -26,6 +26,7 @@ class Parameter:
     convert: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # by alias: the peer's value -> ours
     model: bool = True  # it can change the model
     estimator: bool = True  # the estimators take it; False where they derive it from the data
+    estimator_default: Any = None  # where the estimators have another default than `sapwood.train`
 
 
 UNLIMITED = "; 0 and -1 are None too"
@@ -341,7 +342,8 @@ TABLE: tuple[Parameter, ...] = (
         "An automatic fit: candidates are trained, compared on held-out rows, blended, and trained again on all rows. "
         "'fast', 'balanced' and 'best' say how much time that may take (docs/defaults.md). Parameters that you set go "
         "before those of the candidates. None trains once, with the parameters as they are. The estimators have "
-        "'balanced', unless you set parameters that say how long or on what to train.", model=False),
+        "'balanced', unless you set parameters that say how long or on what to train.", model=False,
+        estimator_default="balanced"),
     Parameter("time_limit", Number(0, low_open=True, or_one_of=(None,)), None,
         "Seconds that an automatic fit may take. The model then depends on the speed of the machine.", model=False),
     Parameter("eval_metric", types.metrics, None,
