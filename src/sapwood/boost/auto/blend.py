@@ -14,7 +14,7 @@ from sapwood.model.booster import Booster
 from sapwood.model.combinations import Combinations, Keys, Source
 from sapwood.model.trees import Trees
 
-DRAWS = 8  # a power of two, so that parts of a whole are exact
+DRAWS = 8  # a power of two: the parts are exact and sum to 1
 
 
 def draw(contenders: Sequence[Contender]) -> list[int]:

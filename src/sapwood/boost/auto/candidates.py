@@ -33,16 +33,14 @@ class Facts:
     n_cells: int
     n_outputs: int
     n_numbers: int  # columns of numbers
-    many_values: bool  # some column has so many categories that statistics encode it
+    statistics: bool  # some column has so many categories that statistics encode it
     values: bool  # the values of the table are kept
 
     @classmethod
-    def of(cls, data: Dataset, n_rows: int, n_outputs: int) -> "Facts":
+    def of(cls, data: Dataset, n_rows: int, n_outputs: int, statistics: bool) -> "Facts":
         """The facts of a dataset of which `n_rows` are trained on."""
-        sizes = [dictionary.n_bins for dictionary in data.categories.values()]
-        many = any(n > 255 or (n > 32 and n_rows < 100 * n) for n in sizes)
         n_numbers = data.n_columns - len(data.categories)
-        return cls(n_rows, n_rows * data.n_columns, n_outputs, n_numbers, many, data.values is not None)
+        return cls(n_rows, n_rows * data.n_columns, n_outputs, n_numbers, statistics, data.values is not None)
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def enough(data: Dataset, n_classes: int = 0) -> bool:
 
 def plan(facts: Facts, quality: str) -> Plan:
     """What a quality means for data of this kind."""
-    linear = facts.values and facts.n_rows >= MIN_LINEAR_ROWS and not facts.many_values
+    linear = facts.values and facts.n_rows >= MIN_LINEAR_ROWS and not facts.statistics
     if facts.n_cells >= LARGE * (1 if quality != "best" else 10):
         return Plan((large(facts),), crosses=False, refit=facts.n_rows < 10 * MAX_HELD)  # else few rows were held out
     crosses = facts.values and facts.n_rows >= MIN_CROSS_ROWS and facts.n_numbers > 0

@@ -14,6 +14,7 @@ from sapwood.boost.auto import blend, candidates, crosses, refit
 from sapwood.boost.auto.candidates import Candidate, Facts
 from sapwood.boost.auto.contender import Contender, Mask
 from sapwood.boost.auto.report import Chosen, Tried
+from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
 from sapwood.errors import ParameterError
@@ -21,7 +22,7 @@ from sapwood.model.booster import Booster
 
 CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
 # What a second training needs, and a blend of several models.
-PLAIN = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
+REQUIRED = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
 RACE_ROUNDS = 100  # after so many rounds a candidate with crosses and one without are compared, and one of them stops
 # Crosses that lower the loss by no more than the first are out; by more than the second, what has none is out.
 CLOSE_RACE = 0.0, 0.05
@@ -40,7 +41,7 @@ class _Fit:
         self.data, self.verbose = data, bool(given.get("verbose"))
         watched = {"early_stopping_rounds": 1, "validation_fraction": candidates.fraction(data.n_rows)}
         self.spec = spec = make_spec({**watched, **self.given}, data.without_values(), None, watched=False)
-        for name, value in PLAIN.items():
+        for name, value in REQUIRED.items():
             if spec.params[name] != value:
                 has = f"{name}={spec.params[name]!r}"
                 raise ParameterError(
@@ -48,7 +49,7 @@ class _Fit:
                 )
         self.fraction: float = spec.params["validation_fraction"]
         self.held: Mask = splits.holdout_of(spec.params, data, spec.classes)
-        self.facts = Facts.of(data, int((~self.held).sum()), spec.n_outputs)
+        self.facts = Facts.of(data, int((~self.held).sum()), spec.n_outputs, bool(encoded_columns(spec.params, data)))
         self.plan = candidates.plan(self.facts, quality)
         self.tried: list[Contender] = []
         self.finished: list[Contender] = []  # those that were not stopped in a race
@@ -93,14 +94,14 @@ class _Fit:
 
     def enter(self, candidate: Candidate, data: Dataset) -> Contender:
         """Make a contender of a candidate, without what the user's parameters, or the device, do not go with."""
-        for _ in candidate.optional:
+        while True:
             try:
                 self.tried.append(self._contender(candidate, data))
                 return self.tried[-1]
             except ParameterError:
+                if not candidate.optional:
+                    raise
                 candidate = candidate.plainer()
-        self.tried.append(self._contender(candidate, data))
-        return self.tried[-1]
 
     def _contender(self, candidate: Candidate, data: Dataset) -> Contender:
         linear = {**candidate.params, **self.given}.get("linear_leaves", False)

@@ -4,14 +4,12 @@ In: a contender whose best round is known. Out: a model of all rows.
 """
 
 import math
-from collections.abc import Iterator
 from itertools import chain
 
 from sapwood.boost.auto.contender import Contender
 from sapwood.boost.class_weight import with_class_weight
 from sapwood.boost.loops import plain
 from sapwood.boost.loops.replay import replay
-from sapwood.boost.round.training import Step
 from sapwood.boost.round.tree_store import TreeStore
 from sapwood.boost.session import Session, make_booster
 from sapwood.model.booster import Booster
@@ -22,22 +20,15 @@ def on_all_rows(contender: Contender, fraction: float, fingerprint: str, most: i
 
     Where trees split the table's own columns, the splits stay and leaves get new values; only the additional rounds are
     grown. Trees that split statistics of categories are grown anew, since the statistics of more rows are others. So
-    are all trees on a device other than the CPU, which alone can replay.
+    are all trees on a device whose trainer cannot replay.
     """
     spec, n_rounds = contender.spec, contender.best_round
     session = Session(spec, with_class_weight(contender.data, spec.factor))
     end = math.ceil(n_rounds / (1 - fraction))
     end = end if most is None else min(end, most)
-    steps: Iterator[Step] = _grown(session, range(end))
-    if contender.session.encoded is None and contender.data.device.name == "cpu":
-        training = session.training()
-        steps = chain(replay(training, contender.trees()), plain.boost(training, range(n_rounds, end)))
+    training, replays = session.training(), session.encoded is None and hasattr(session.trainer, "replay")
+    first = replay(training, contender.trees()) if replays else ()
     store = TreeStore(spec.n_outputs)
-    for step in steps:
+    for step in chain(first, plain.boost(training, range(n_rounds if replays else 0, end))):
         store.add(step)
     return make_booster(session, store.trees(end), None, fingerprint, {})
-
-
-def _grown(session: Session, rounds: range) -> Iterator[Step]:
-    """The rounds of a training from the first on."""
-    return plain.boost(session.training(), rounds)

@@ -510,9 +510,6 @@ class Trainer:
     def set_table(self, table: NDArray[Any]) -> None:
         self._refuse("linear_leaves=True")
 
-    def replay(self, *_: Any, **__: Any) -> None:
-        self._refuse("Booster.replay")
-
 
 def key(*coordinates: int) -> int:
     """core/math/hash.h's key, or its beginning."""
