@@ -53,7 +53,7 @@ def test_a_model_with_crosses_is_saved_and_explained(objective, tmp_path):
 
 
 def test_the_blend_is_the_mean_of_its_members():
-    """Leaf values are multiplied by eighths, which is exact; the sums of scores differ by rounding only."""
+    """Each leaf value times its eighths is rounded once, and sums of scores are rounded: nothing else differs."""
     data = data_of("squared_error").without_values()
     params = {"objective": "squared_error", "n_jobs": 1, "n_estimators": 20}
     members = [
