@@ -46,11 +46,7 @@ def _fields() -> Iterator[Parameter]:
 
 
 FIELDS = {row.name for row in _fields()}  # parameters of objectives; None is the objective's default
-PARAMETERS = {
-    row.name: replace(row, default=row.estimator_default or row.default)
-    for row in (*TABLE, *_fields())
-    if row.estimator
-}
+PARAMETERS = {p.name: replace(p, default=p.estimator_default or p.default) for p in (*TABLE, *_fields()) if p.estimator}
 ALIASES = {alias: row.name for row in PARAMETERS.values() for alias in row.aliases}
 VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
 OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of objectives for two classes
