@@ -507,7 +507,7 @@ class Dataset:
         self.tree_method, self.linear_leaves = bins["tree_method"], bins["linear_leaves"]
         self.zero_as_missing = bins["zero_as_missing"]
         label = vectors.get("label")
-        self.label = None if label is None else ingest.label(label, self.n_rows, self._called[0])
+        self.label = None if label is None else ingest.label(label, self.n_rows, self._called[0], reduce)
         self.weight = ingest.weight(vectors.get("weight"), self.n_rows, self._called[1], reduce)
         self.init_score = ingest.init_score(vectors.get("init_score"), self.n_rows)
         self.group = ingest.group(vectors.get("group"), self.n_rows)

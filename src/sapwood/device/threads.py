@@ -61,7 +61,7 @@ def quota(own: Path = Path("/proc/self/cgroup"), mount: Path = Path("/sys/fs/cgr
             room = mount / controllers / str(level).lstrip("/")
             limit = _text(room / "cpu.max") or f"{_text(room / 'cpu.cfs_quota_us')} {_text(room / 'cpu.cfs_period_us')}"
             match limit.split():
-                case [amount, period] if amount.isdigit():
+                case [amount, period] if amount.isdigit() and period.isdigit() and int(period) > 0:
                     granted = min(granted, int(amount) / int(period))
     return int(granted)
 

@@ -12,7 +12,7 @@ from numbers import Real
 from statistics import fmean
 from typing import Any
 
-from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
+from sapwood.errors import DataError, ObjectiveError, ParameterError, SapwoodError, suggest
 from sapwood.metric import functions as formulas
 from sapwood.metric.functions import Floats, Function, Holders, Weight
 from sapwood.params.peers import IMPLIED
@@ -59,7 +59,7 @@ class Metric:
             raise DataError(f"{self.name} cannot be measured: {cause}; check the validation rows.") from cause
         if not isinstance(value, Real) or value != value:
             what = "NaN" if isinstance(value, Real) else f"a {type(value).__name__}"
-            raise ParameterError(f"metric {self.name!r} returned {what}, not a number.")
+            raise ObjectiveError(f"metric {self.name!r} returned {what}, not a number.")
         return float(value)
 
 

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import categories, container, crosses
-from sapwood.errors import DataError, ModelFormatError
+from sapwood.errors import DataError, ModelFormatError, SapwoodError
 from sapwood.model import combinations, convert, linear, sets
 from sapwood.model.booster import Booster, Link
 from sapwood.model.trees import DTYPES, SETS, Trees
+from sapwood.params.table import BY_NAME
 
 KIND = "model"
 # 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
@@ -76,13 +77,17 @@ def decode(
     for name, types in FIELDS.items():
         if type(fields[name]) not in types:
             raise ModelFormatError(f"'{name}' is a {type(fields[name]).__name__}, not a {types[0].__name__}.")
-    if not all(type(name) is str for name in fields["feature_names"]):
-        raise ModelFormatError("'feature_names' holds a value that is not a string.")
+    if not all(type(name) is str and _is_text(name) for name in fields["feature_names"]):
+        raise ModelFormatError("'feature_names' holds a value that is not a string of Unicode characters.")
     own = [one for value in fields["fields"].values() for one in (value if type(value) is list else [value])]
     if not all(type(value) in (int, float) for value in own):
         raise ModelFormatError("'fields' holds a value that is not a number.")
+    _check_params(fields["params"])
     if fields["classes"] is not None:
         fields["classes"] = _decode_classes(fields["classes"])
+    for name, array in arrays.items():
+        if not array.ndim:
+            raise ModelFormatError(f"'{name}' is one number where an array is expected.")
     known = categories.unpack(arrays, len(fields["feature_names"]), ModelFormatError)
     terms, joined, crossed = linear.decode(arrays), combinations.decode(arrays), crosses.decode(arrays)
     sets.decode(arrays)
@@ -94,6 +99,25 @@ def decode(
     trees = Trees(**arrays, linear=terms)
     fields |= {"categories": known, "crosses": crossed, "combinations": joined}
     return Booster(trees, base=base, history=history or {}, transform=transform, chosen=chosen, **fields)
+
+
+def _check_params(params: dict[str, Any]) -> None:
+    """Raise where a parameter of the table has a value that it cannot have; others are not looked at."""
+    for name, value in params.items():
+        if name in BY_NAME:
+            try:
+                BY_NAME[name].type.check(f"{name}={str(value)[:200]}", value)
+            except SapwoodError as cause:
+                raise ModelFormatError(f"'params' of the file: {cause}") from cause
+
+
+def _is_text(name: str) -> bool:
+    """Whether every character can be written as UTF-8; half of a surrogate pair cannot."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def load(source: str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO | Any) -> Booster:

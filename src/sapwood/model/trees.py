@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sapwood.errors import ModelFormatError
 from sapwood.model.linear import Linear
 from sapwood.model.validate import check_types, freeze, require
+from sapwood.params.types import MAX_SCORE
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "offset": np.dtype(np.int64),
@@ -202,6 +203,7 @@ class Trees:
         require((self.threshold < np.inf) | (self.missing_left == 0), "a threshold of +inf sends missing values right")
         for name in ("value", "gain", "cover", "count"):
             require(np.isfinite(getattr(self, name)), f"every '{name}' is finite")
+        require(abs(self.value) <= MAX_SCORE, f"no 'value' is above {MAX_SCORE:g}")
         require((self.cover >= 0) & (self.count >= 0), "no 'cover' or 'count' is negative")
         require(leaf | (self.value == 0), "the value of a split is 0")
         for name in ("gain", "threshold", "missing_left"):

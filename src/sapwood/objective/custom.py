@@ -148,6 +148,8 @@ class Custom:
     def _check(self, what: str, part: Any, scores: Floats) -> Floats:
         """Gradients or hessians as (n_outputs, n_rows), if they have the shape of the scores and are finite."""
         returned = f"objective {self.name!r} returned a {what}"
+        if np.ma.is_masked(part):
+            raise ObjectiveError(f"{returned} with masked values; return a number for every row, 0 for one to ignore.")
         try:
             array = np.asarray(part)
             array = array.astype(np.float64, casting="same_kind" if array.dtype.kind in "fciub" else "unsafe")

@@ -161,3 +161,35 @@ def test_writing_over_a_folder_raises(tmp_path):
     with pytest.raises(OSError):
         container.write(tmp_path / "folder", b"new")
     assert os.listdir(tmp_path) == ["folder"]
+
+
+def test_write_keeps_the_permissions_of_the_file(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    path.chmod(0o600)
+    container.write(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_write_sends_the_bytes_through_a_pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    container.write(path, b"content")
+    assert os.read(reader, 100) == b"content"
+    os.close(reader)
+    assert path.is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_write_removes_what_a_killed_process_left(tmp_path):
+    left, new, held = (tmp_path / f".sapwood-{name}.part" for name in ("left", "new", "held"))
+    for one in (left, new, held):
+        one.write_bytes(b"half")
+    for one in (left, held):
+        os.utime(one, (1, 1))
+    with open(held, "rb") as file:
+        container.fcntl.flock(file, container.fcntl.LOCK_EX)
+        container.write(tmp_path / "file", b"whole")
+    assert sorted(os.listdir(tmp_path)) == sorted(["file", new.name, held.name])

@@ -520,6 +520,13 @@ def test_labels_beyond_float32():
     assert ingest.label([1e300], 1)[0] == 1e300
 
 
+def test_labels_whose_squares_vanish_raise():
+    with pytest.raises(DataError, match=r"y is at most 2e-310 in size; squares of numbers below 1e-150 are 0. Scale"):
+        ingest.label([1e-310, -2e-310, 0.0], 3)
+    assert ingest.label([1e-310, 1.0], 2).tolist() == [1e-310, 1.0]
+    assert ingest.label([0.0, 0.0], 2).tolist() == [0.0, 0.0]
+
+
 def test_good_weights():
     assert ingest.weight(None, 3) is None
     assert_array_equal(ingest.weight(pd.Series([0, 1, 2]), 3), [0.0, 1.0, 2.0])

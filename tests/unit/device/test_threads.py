@@ -51,6 +51,8 @@ def test_quota_of_version_2_is_the_least_along_the_path(tmp_path: Path) -> None:
     assert threads.quota.__wrapped__(own, mount) == 3
     write(mount / "pod/box/cpu.max", "50000 100000\n")
     assert threads.quota.__wrapped__(own, mount) == 0  # half a CPU: `available` makes one of it
+    write(mount / "pod/box/cpu.max", "100000 0\n")  # means nothing
+    assert threads.quota.__wrapped__(own, mount) == 3
 
 
 def test_quota_of_version_1(tmp_path: Path) -> None:

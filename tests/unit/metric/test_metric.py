@@ -14,7 +14,7 @@ from cover import examples
 from law.holders import deal, run
 from sapwood import metric
 from sapwood.device import host
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ObjectiveError, ParameterError
 
 Y = np.array([0.0, 0.0, 1.0, 1.0])
 P = np.array([0.1, 0.6, 0.5, 0.8])
@@ -421,10 +421,10 @@ def test_errors(given: Any, link: str, message: str) -> None:
 
 def test_a_callable_returns_a_number() -> None:
     (one,) = resolve(lambda y, prediction, weight: "good")
-    with pytest.raises(ParameterError, match="returned a str, not a number"):
+    with pytest.raises(ObjectiveError, match="returned a str, not a number"):
         one(Y, P, None)
     (one,) = resolve(("gain", lambda y, prediction, weight: np.nan, True))
-    with pytest.raises(ParameterError, match="metric 'gain' returned NaN, not a number"):
+    with pytest.raises(ObjectiveError, match="metric 'gain' returned NaN, not a number"):
         one(Y, P, None)
     (one,) = resolve(lambda y, prediction, weight: [].index(0))
     with pytest.raises(ValueError, match="list") as raised:  # the user's own error as it is

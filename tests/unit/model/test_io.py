@@ -16,6 +16,7 @@ from sapwood.data import container
 from sapwood.errors import DataError, ModelFormatError
 from sapwood.model import Booster, load
 from sapwood.model.io import ARRAYS, FIELDS
+from sapwood.model.trees import DTYPES, SETS, Trees
 
 Parts = tuple[dict[str, np.ndarray], dict[str, Any]]
 
@@ -229,6 +230,21 @@ def test_lies_in_the_header_raise(regressor: Booster, lie: str) -> None:
         load(sealed(padded(header), body))
 
 
+@pytest.mark.parametrize("name", ["column", "left", "value", "offset", "output"])
+def test_one_number_in_place_of_an_array_raises(regressor: Booster, name: str) -> None:
+    nodes = {one: np.zeros(1, DTYPES[one]) for one in DTYPES if one not in ("offset", *SETS)} | {"column": [-1]}
+    leaf = Trees(offset=np.array([0, 1]), **{one: np.array(value, DTYPES[one]) for one, value in nodes.items()})
+    header, body = opened(dataclasses.replace(regressor, trees=leaf, best_round=None).to_bytes())
+    load(sealed(padded(header), body))
+    if name == "offset":  # the only one of two numbers
+        first = header[name]["data_offsets"][0]
+        tensor_change(name, dtype="I64", shape=[], data_offsets=[first, first + 8])(header)
+    else:
+        tensor_change(name, shape=[])(header)
+    with pytest.raises(ModelFormatError):
+        load(sealed(padded(header), body))
+
+
 def test_lies_about_the_header_raise(regressor: Booster) -> None:
     header, body = opened(regressor.to_bytes())
     text = padded(header)
@@ -297,9 +313,20 @@ WRONG = {
     "objective": [None, 1, [], "", "logistic", "quantile"],
     "fields": [None, [], "x", {"alpha": 0.5}],
     "link": [None, 0, "", "sigmoid", "softmax", "exp", "custom", "cosine"],
-    "feature_names": [None, "ab", {}, [], ["age"], ["age", "age"], ["age", 1], ["age", None], ["age", ["x"]]],
+    "feature_names": [
+        None,
+        "ab",
+        {},
+        [],
+        ["age"],
+        ["age", "age"],
+        ["age", 1],
+        ["age", None],
+        ["age", ["x"]],
+        ["age", "\ud800"],
+    ],
     "named": [None, 0, 1, "true"],
-    "params": [None, [], "x"],
+    "params": [None, [], "x", {"monotone_constraints": 5}, {"learning_rate": "fast"}, {"max_depth": [1]}],
     "classes": [[], "x", {}, 3],
     "best_round": ["1", 1.0, True, -1, 3, 2**70],
     "data_fingerprint": [None, 1, []],
@@ -322,6 +349,7 @@ LIES: dict[str, Callable[[Parts], Any]] = {
     "column out of range": put("column", 0, 2),
     "threshold NaN": put("threshold", 0, np.nan),
     "output out of range": put("output", 0, 7),
+    "a leaf so large that scores overflow": put("value", -1, 1e308),
     "a regressor with classes": classes("int64", [0, 1]),
 }
 CLASS_LIES = {

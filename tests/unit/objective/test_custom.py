@@ -116,6 +116,7 @@ def test_leaf_and_link_functions() -> None:
         (lambda y, s: ((s - y)[:-1], np.ones_like(y)), r"a gradient of shape \(399,\); it needs \(400,\)"),
         (lambda y, s: (s - y, np.ones_like(y) * np.nan), "a hessian of nan in row 0"),
         (lambda y, s: (s - y, -np.ones_like(y)), "a negative hessian in row 0"),
+        (lambda y, s: (np.ma.masked_less(s - y, 0), np.ones_like(y)), "a gradient with masked values"),
         (lambda y, s: 1 / 0, "raised ZeroDivisionError in its derivatives: division by zero"),
     ],
 )

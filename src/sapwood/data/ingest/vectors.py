@@ -16,11 +16,15 @@ from sapwood.errors import DataError
 from sapwood.params.types import MAX_SCORE
 from sapwood.reduce import Reduce
 
+MIN_LABEL = 1 / MAX_SCORE  # squares of labels must stay above 0 in float64
 MAX_WEIGHT = 1e100  # weights are multiplied with losses and summed, and both must stay finite
 
 
-def label(y: Any, n_rows: int, what: str = "y") -> NDArray[np.float64]:
-    """Check labels, finite numbers of shape (n_rows,) or (n_rows, n_outputs); a copy in C order. `what`: for errors."""
+def label(y: Any, n_rows: int, what: str = "y", reduce: Reduce | None = None) -> NDArray[np.float64]:
+    """Check labels, finite numbers of shape (n_rows,) or (n_rows, n_outputs); a copy in C order. `what`: for errors.
+
+    Squares of labels must not vanish: some label, of any holder where rows are dealt (`reduce`), is 0 or large enough.
+    """
     if y is None:
         raise DataError(f"Sapwood requires {what} to be passed, but the target {what} is None.")
     values = floats(y, what)
@@ -32,6 +36,11 @@ def label(y: Any, n_rows: int, what: str = "y") -> NDArray[np.float64]:
         )
     check_length(values, n_rows, what)
     check_finite(values, what)
+    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    if dealt.total(reduce, int(largest > 0)) and not dealt.total(reduce, int(largest >= MIN_LABEL)):
+        raise DataError(
+            f"{what} is at most {largest:g} in size; squares of numbers below {MIN_LABEL:g} are 0. Scale them."
+        )
     return values
 
 
