@@ -3,7 +3,11 @@
 In: a document, bytes or a live model. Out: a `Booster`; raw scores agree to the last bits of a float64 sum.
 """
 
+import os
+import subprocess
+import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +38,19 @@ OBJECTIVES = {
 }
 CLASSIFIERS = ("Logloss", "MultiClass", "MultiClassOneVsAll")  # losses whose labels are classes
 LABELS: dict[str, Any] = {"Integer": np.int64, "Float": np.float64, "Boolean": np.bool_, "String": np.str_}
+MAX_MEMORY, MAX_GROWTH, MAX_SECONDS = 2**30, 64, 60  # of reading a .cbm file: bytes, bytes for each of its bytes, s
+READER = """import sys
+import catboost
+limit, path, converted = sys.argv[1:]
+try:
+    import resource
+    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + int(limit),) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+except (ImportError, OSError, ValueError):
+    pass
+catboost.CatBoost().load_model(path).save_model(converted, format="json")
+"""
 MISSING_LEFT = {"AsIs": False, "AsFalse": True, "AsTrue": False}  # a condition holds for x > border, to the right
 
 
@@ -46,18 +63,31 @@ def of_object(model: Any) -> Booster:
 
 
 def of_file(raw: bytes) -> Booster:
-    """Read a .cbm file, through CatBoost."""
-    try:
-        import catboost  # type: ignore[import-untyped]
-    except ImportError as cause:
+    """Read a .cbm file, through CatBoost in a process of its own: a damaged file may end that process."""
+    if find_spec("catboost") is None:
         raise ModelFormatError(
             "a .cbm file is read through catboost, which is not installed; install it, or save as JSON: "
             "model.save_model(path, format='json')."
-        ) from cause
-    try:
-        return of_object(catboost.CatBoost().load_model(blob=raw))
-    except catboost.CatBoostError as cause:
-        raise ModelFormatError(f"catboost cannot read the file: {str(cause)[:200]}.") from cause
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        path, converted = Path(folder, "model.cbm"), Path(folder, "model.json")
+        path.write_bytes(raw)
+        limits = [str(MAX_MEMORY + MAX_GROWTH * len(raw)), str(path), str(converted)]
+        try:
+            ended = subprocess.run(
+                [sys.executable, "-c", READER, *limits],
+                capture_output=True,
+                text=True,
+                timeout=MAX_SECONDS + len(raw) / 1e6,
+                check=False,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            )
+        except subprocess.TimeoutExpired as cause:
+            raise ModelFormatError(f"catboost read the file for {cause.timeout:.0f} s without an end.") from cause
+        if ended.returncode or not converted.exists():
+            said = (ended.stderr.strip().splitlines() or [f"it ended with status {ended.returncode}"])[-1]
+            raise ModelFormatError(f"catboost cannot read the file: {said[:200]}.")
+        return of_document(of_json(converted.read_bytes()))
 
 
 def of_document(found: Document) -> Booster:
@@ -121,6 +151,7 @@ class _Columns:
         texts = {}
         if features.get("cat_features_hash"):
             texts = {one.count("hash", 2**32): one.text("value") for one in features.parts("cat_features_hash")}
+        self.one_code: dict[int, NDArray[np.int32]] = {}  # nodes share these
         self.hashes, self.categories = {}, {}
         for one, j in zip(coded, self.place[len(numbers) :], strict=True):
             hashes = (one.array("values", np.int64) % 2**32).tolist() if one.get("values") else []
@@ -133,7 +164,7 @@ class _Columns:
             self.categories[j] = Categories(range(len(hashes)), [texts[one] for one in hashes])
 
     def split(self, split: Document) -> _Split:
-        """A condition as a split: numbers above a border, or one category, go right."""
+        """A condition as a split: numbers above a border go right; one category goes left, its children turned."""
         kind = split.get("split_type", "FloatFeature")
         if kind not in ("FloatFeature", "OneHotFeature"):
             raise ModelFormatError(f"the model splits by {str(kind)[:60]}, which is not read.")
@@ -148,8 +179,8 @@ class _Columns:
         which = int(split.number("value")) % 2**32
         if which not in self.hashes[column]:
             raise ModelFormatError(f"a split is by a category that column {column} does not have.")
-        others = np.arange(len(self.hashes[column]), dtype=np.int32)
-        return _Split(column, 0.0, True, others[others != self.hashes[column].index(which)])
+        code = self.hashes[column].index(which)
+        return _Split(column, 0.0, False, self.one_code.setdefault(code, np.array([code], np.int32)))
 
 
 def _symmetric(tree: Document, columns: _Columns) -> Nodes:
@@ -175,10 +206,11 @@ def _symmetric(tree: Document, columns: _Columns) -> Nodes:
         return np.concatenate([per_level[level], np.zeros(leaves, dtype)])
 
     own = [splits[one].left for one in level]
+    turned = np.array([left is not None for left in own], np.int64)
     outputs = len(value) // leaves
     return Nodes(
-        left=np.concatenate([2 * at + 1, np.full(leaves, -1)]),
-        right=np.concatenate([2 * at + 2, np.full(leaves, -1)]),
+        left=np.concatenate([2 * at + 1 + turned, np.full(leaves, -1)]),
+        right=np.concatenate([2 * at + 2 - turned, np.full(leaves, -1)]),
         column=laid(0, np.int64),
         threshold=laid(1, np.float64),
         missing_left=laid(2, np.uint8),
@@ -207,11 +239,15 @@ def _free(tree: Document, columns: _Columns) -> Nodes:
             sets[at] = codes
         rows.append((0, 0, 0, 0.0, False, [], 0.0))
         left, right = add(node.part("left")), add(node.part("right"))
+        if codes is not None:
+            left, right = right, left
         rows[at] = (left, right, column, threshold, missing_left, [], rows[left][6] + rows[right][6])
         return at
 
     add(tree)
     width = max(len(row[5]) for row in rows)
+    if any(len(row[5]) != width for row in rows if row[0] < 0):
+        raise ModelFormatError("the leaves of a tree have different numbers of values.")
     value = np.array([row[5] or [0.0] * width for row in rows])
     cover = np.array([row[6] for row in rows])
     left, right, column, threshold, missing = (np.array([row[k] for row in rows]) for k in range(5))

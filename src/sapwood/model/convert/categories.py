@@ -31,7 +31,10 @@ class Categories:
 
     def codes(self, numbers: NDArray[Any]) -> NDArray[np.int32]:
         """The codes of some of the numbers; numbers without training rows are ignored."""
-        return np.flatnonzero(np.isin(self.numbers, numbers)).astype(np.int32)
+        wanted = np.unique(numbers)
+        place = np.searchsorted(self.numbers, wanted)
+        known = np.append(self.numbers, -1)[place] == wanted
+        return np.asarray(place[known], np.int32)
 
 
 def dictionaries(columns: Mapping[int, Categories]) -> dict[int, Dictionary]:

@@ -168,12 +168,15 @@ def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categ
     words = _numbers(block, "cat_threshold", int(bounds[-1]), np.int64, needed=True).astype(np.uint32)
     bits = np.unpackbits(words.view(np.uint8), bitorder="little")
     threshold = _numbers(block, "threshold", n)
-    found = {}
+    found, known = {}, {}  # many splits may point to one set
     for node in np.flatnonzero(kind & CATEGORY).tolist():
-        which, own = int(threshold[node]), categories.get(int(column[node]))
-        if own is None or not 0 <= which < n_sets:
+        which, j = int(threshold[node]), int(column[node])
+        if j not in categories or not 0 <= which < n_sets:
             raise ModelFormatError("a category split is on a column without categories, or has no set.")
-        found[node] = own.codes(np.flatnonzero(bits[32 * bounds[which] : 32 * bounds[which + 1]]))
+        if (which, j) not in known:
+            numbers = np.flatnonzero(bits[32 * bounds[which] : 32 * bounds[which + 1]])
+            known[which, j] = categories[j].codes(numbers)
+        found[node] = known[which, j]
     return found
 
 

@@ -52,13 +52,16 @@ class Nodes:
         return [{**plain, "value": np.where(leaf, values[:, k], 0.0)} for k in range(values.shape[1])]
 
     def _sets(self, order: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """The sets of category splits, for nodes in this order."""
+        """The sets of category splits, for nodes in this order; nodes with the same array share its set."""
         place = np.full(len(order), -1)
         codes: list[NDArray[np.int32]] = []
+        number: dict[int, int] = {}
         for at, node in enumerate(order.tolist()):
-            if node in self.sets:
-                place[at] = len(codes)
-                codes.append(np.sort(self.sets[node]))
+            own = self.sets.get(node)
+            if own is not None:
+                place[at] = number.setdefault(id(own), len(codes))
+                if place[at] == len(codes):
+                    codes.append(np.sort(own))
         return {
             "set": place,
             "set_offset": np.cumsum([0, *map(len, codes)]),

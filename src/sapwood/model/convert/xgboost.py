@@ -39,6 +39,7 @@ OBJECTIVES: dict[str, str | Callable[..., Any]] = {
     **dict.fromkeys(["rank:pairwise", "rank:ndcg", "rank:map"], "identity"),
 }
 MAX_COLUMNS = 2**22  # each gets a name, and a small file can claim any number
+MAX_PER_NODE = 1_000  # columns without names for each node of the file, beyond the first 65,536
 LOGITS = ("reg:logistic", "binary:logistic")
 LOGS = ("count:poisson", "reg:gamma", "reg:tweedie", "survival:cox", "survival:aft")
 
@@ -116,6 +117,8 @@ def _whole(found: Document) -> Booster:
     names = [str(name) for name in learner.items_of("feature_names")] if learner.get("feature_names") else None
     if names is not None and len(names) != n_columns:
         raise ModelFormatError(f"{len(names)} names for {n_columns} columns.")
+    if names is None and n_columns > 2**16 + MAX_PER_NODE * sum(len(nodes.left) for nodes in trees):
+        raise ModelFormatError(f"the model claims {n_columns:,} columns without names, and has few splits on them.")
     ours = OBJECTIVES[objective]
     if objective == "reg:quantileerror" and n_outputs > 1 and found.items_of("version")[:2] >= [3, 3]:
         ours = _uncrossed  # older versions let them cross
@@ -181,6 +184,8 @@ def _sets(tree: Document) -> dict[int, tuple[int, NDArray[np.int64]]]:
         raise ModelFormatError("the category splits of a tree do not fit its nodes.")
     if np.any((first < 0) | (size < 0) | (first + size > len(numbers))) or np.any(numbers < 0):
         raise ModelFormatError("the category sets of a tree are beyond its categories.")
+    if size.sum() > len(numbers):
+        raise ModelFormatError("the category sets of a tree overlap.")
     return {
         int(node): (int(column[node]), numbers[at : at + n]) for node, at, n in zip(nodes, first, size, strict=True)
     }

@@ -5,6 +5,7 @@ import re
 import tracemalloc
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,12 +70,46 @@ def lines(**new: str | None) -> bytes:
     return text
 
 
+def overlapping(model: Any) -> None:
+    """Every category split of a tree has all numbers of the tree."""
+    tree = model["gradient_booster"]["model"]["trees"][0]
+    tree |= {"categories_nodes": [0, 1], "categories_segments": [0, 0], "categories_sizes": [900, 900]}
+    tree["categories"] = list(range(900))
+
+
+def catboost_document(trees: str, kind: str, n_categories: int = 0) -> bytes:
+    """A document of CatBoost: one column of numbers, or of categories by their hashes."""
+    column = {"flat_feature_index": 0, "feature_index": 0}
+    if n_categories:
+        values = range(n_categories)
+        info = {"categorical_features": [{**column, "values": list(values)}]}
+        info |= {"cat_features_hash": [{"hash": one, "value": str(one)} for one in values]}
+    else:
+        info = {"float_features": [column]}
+    start = json.dumps({"features_info": info, "scale_and_bias": [1, [0]], "model_info": {}})
+    return f'{start[:-1]}, "{kind}": [{trees}]}}'.encode()
+
+
+def padded_leaves() -> bytes:
+    """A leaf of 20,000 values beside leaves of one."""
+    split = {"split_type": "FloatFeature", "float_feature_index": 0, "border": 0.5}
+    tree: dict[str, Any] = {"value": [0.0] * 20_000}
+    for _ in range(30):
+        tree = {"split": split, "left": {"value": 1.0}, "right": tree}
+    return catboost_document(json.dumps(tree), "trees")
+
+
 CLAIMS: dict[str, Callable[[], bytes]] = {
     **{
         name: lambda name=name: learner(lambda m: m["learner_model_param"].__setitem__(name, str(2**31 - 1)))  # type: ignore[misc]
         for name in ("num_feature", "num_class", "num_target")
     },
+    "columns that nothing uses": lambda: learner(
+        lambda m: m["learner_model_param"].__setitem__("num_feature", str(2**22))
+    ),
     "vectors": lambda: learner(wide),
+    "sets that overlap": lambda: learner(overlapping),
+    "leaves of many widths": padded_leaves,
     "categories": lambda: learner(sets),
     "leaves": lambda: lines(num_leaves="999999999", decision_type=None, split_feature=None, leaf_value=None),
     "leaves but no values": lambda: lines(num_leaves="999999999", decision_type=None),
@@ -103,3 +138,59 @@ def test_small_files_cannot_claim_much(name: str) -> None:
         assert tracemalloc.get_traced_memory()[1] < 2**25
     finally:
         tracemalloc.stop()
+
+
+def one_set() -> bytes:
+    """A chain of 4,000 splits of LightGBM that share one set of 20,000 categories."""
+    n, words = 4_000, 625
+    tree = {
+        "num_leaves": n + 1,
+        "num_cat": 1,
+        "split_feature": "0 " * n,
+        "split_gain": "1 " * n,
+        "threshold": "0 " * n,
+        "decision_type": "1 " * n,
+        "left_child": " ".join(str(~k) for k in range(n)),
+        "right_child": " ".join(str(k + 1 if k + 1 < n else ~n) for k in range(n)),
+        "leaf_value": "1 " * (n + 1),
+        "leaf_weight": "1 " * (n + 1),
+        "leaf_count": "1 " * (n + 1),
+        "internal_weight": "1 " * n,
+        "internal_count": "1 " * n,
+        "cat_boundaries": f"0 {words}",
+        "cat_threshold": f"{2**32 - 1} " * words,
+        "shrinkage": 1,
+    }
+    info = ":".join(map(str, range(20_000)))
+    head = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\nobjective=regression\n"
+    head += f"feature_names=c\nfeature_infos={info}\n\nTree=0\n"
+    return (head + "".join(f"{name}={value}\n" for name, value in tree.items()) + "\nend of trees\n").encode()
+
+
+def deep_one_hot() -> bytes:
+    """A symmetric tree of CatBoost of 14 levels, each by one of 20,000 categories."""
+    splits = [{"split_type": "OneHotFeature", "cat_feature_index": 0, "value": k} for k in range(14)]
+    tree = {"splits": splits, "leaf_values": [0.0] * 2**14, "leaf_weights": [1.0] * 2**14}
+    return catboost_document(json.dumps(tree), "oblivious_trees", 20_000)
+
+
+@pytest.mark.parametrize("write", [one_set, deep_one_hot])
+def test_memory_grows_with_the_size_of_the_file(write: Callable[[], bytes]) -> None:
+    raw = write()
+    tracemalloc.start()
+    try:
+        assert sw.load(raw).trees.n_trees == 1
+        assert tracemalloc.get_traced_memory()[1] < 50 * len(raw) + 2**24
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_damaged_cbm_file_raises(tmp_path: Path) -> None:
+    catboost = pytest.importorskip("catboost")
+    path = tmp_path / "model.cbm"
+    settings = {"iterations": 2, "thread_count": 1, "verbose": 0, "allow_writing_files": False}
+    catboost.CatBoostRegressor(**settings).fit(X, Y).save_model(str(path))
+    raw = bytearray(path.read_bytes())
+    raw[4:8] = b"\xff" * 4  # the size of what follows: the reader of CatBoost believes it, and its process ends
+    with pytest.raises(sw.errors.ModelFormatError, match="catboost cannot read the file"):
+        sw.load(bytes(raw))
