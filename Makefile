@@ -15,7 +15,7 @@ WHEEL_LIMIT := 3000000
 
 unexport PYTHONPATH
 .DEFAULT_GOAL := help
-.PHONY: gpu help demo test test-all lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
+.PHONY: gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -30,6 +30,9 @@ test: lint types rooms size ## all that a change must pass: lint, types, rooms, 
 
 test-all: lint types rooms size ## everything: full products of parameters, ten times the random examples, every peer
 	$(PYTEST) -m '' --hypothesis-profile=nightly $(ARGS)
+
+soak: $(VENV)/dev ## trainings killed at random moments, 100 of each kind: all must end with the right bytes
+	$(PY) tools/soak.py $(ARGS)
 
 lint: $(VENV)/dev ## ruff and clang-format, changing nothing
 	$(BIN)/ruff check

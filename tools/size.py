@@ -20,8 +20,8 @@ WIDE_CLASSES = {"Job"}  # the arguments of all CUDA kernels, as one record in de
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 550,
-    "src/sapwood/params": 1600,
+    "src/sapwood": 570,
+    "src/sapwood/params": 1640,
     "src/sapwood/device": 215,
     "src/sapwood/device/cuda": 930,
     "src/sapwood/data": 2045,
@@ -31,10 +31,10 @@ BUDGET: dict[str, int] = {
     "src/sapwood/model": 1745,
     "src/sapwood/model/convert": 1995,
     "src/sapwood/model/explain": 1230,
-    "src/sapwood/boost": 1450,
+    "src/sapwood/boost": 1700,
     "src/sapwood/boost/auto": 590,
     "src/sapwood/boost/loops": 350,
-    "src/sapwood/boost/round": 790,
+    "src/sapwood/boost/round": 890,
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 500,
     "src/sapwood/interfaces": 1010,
@@ -45,7 +45,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/grower": 55,
     "src/sapwood/core/records": 460,
     "src/sapwood/core/host": 340,
-    "src/sapwood/core/cpu": 490,
+    "src/sapwood/core/cpu": 520,
     "src/sapwood/core/cpu/kernels": 2240,
     "src/sapwood/core/cpu/data": 1960,
     "src/sapwood/core/cpu/rows": 1130,
@@ -54,8 +54,8 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/predict": 1260,
     "src/sapwood/core/cuda": 1620,
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1420,
-    "tools": 790,
+    "src/sapwood/core/bind": 1450,
+    "tools": 960,
     "benchmarks": 1640,  # one script a claim
     "examples": 70,
 }

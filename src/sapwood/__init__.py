@@ -6,6 +6,8 @@ In: ``import sapwood``. Out: the public names, each loaded when it is first used
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from sapwood.version import VERSION
+
 if TYPE_CHECKING:
     from sapwood import errors, math, metric
     from sapwood.boost.cv import cv
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from sapwood.model.booster import Booster
     from sapwood.model.io import load
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Booster",

@@ -184,6 +184,19 @@ class Trainer:
 
         Call `gradients` first. The tree is then the output's, as if it had just grown.
         """
+    def restore(
+        self,
+        output: int,
+        column: Ints,
+        bin: Ints,
+        missing_left: Bytes,
+        left: Ints,
+        set: Ints,
+        set_offset: Longs,
+        set_code: Ints,
+        value: Floats,
+    ) -> None:
+        """Make a tree that has grown on these rows before the output's tree again, with these values of its leaves."""
     def leaf_loss_sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
         """Loss, gradient and hessian of each leaf at score + step[leaf] (NUMERICS 8)."""
     def refit(

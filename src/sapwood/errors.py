@@ -23,6 +23,10 @@ class ModelFormatError(SapwoodError):
     """A model file is damaged, hostile or of another format."""
 
 
+class CheckpointError(SapwoodError):
+    """A checkpoint is of another training, damaged or in use."""
+
+
 class ObjectiveError(SapwoodError):
     """A user's objective or metric failed, or returned an invalid value."""
 

@@ -443,6 +443,15 @@ TABLE: list[Row] = [
         "category_encoding={p[category_encoding]!r} cannot go on from init_model: it knows more of its training rows "
         "than the trees do; choose category_encoding='partition'."),
     *no(STATISTICS, SMOOTH, NOT_SMOOTH),
+    # Checkpoints
+    *no(CV, changed("checkpoint"),
+        "checkpoint follows a single training, not those of a cross-validation; leave it out."),
+    *need("checkpoint_every", changed("checkpoint"), "{called} is for a checkpoint; set checkpoint to a path too."),
+    *no(changed("checkpoint"), Condition("a device that cannot take trees back",
+                                         lambda f: not hasattr(f.data.device.Trainer, "restore")),
+        "checkpoint={p[checkpoint]!r} needs a device that takes grown trees back; use device='cpu'."),
+    *no(DEALT, changed("checkpoint"),
+        "checkpoint={p[checkpoint]!r} is for a process that holds all rows; they are dealt to several holders."),
     # Rows dealt to several holders
     *no(DEALT, EXACT,
         "tree_method='exact' sorts all rows, which are dealt to several holders; use tree_method='hist'."),

@@ -18,6 +18,7 @@ from sapwood.boost.loops import dart, forest, ordered, plain
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.callback import Round, record, stops
 from sapwood.boost.round.evaluation import EvalRows, EvalSet, HeldOutRows, measure, start_scores
+from sapwood.boost.round.grown import GrownTrees
 from sapwood.boost.round.training import Floats, Step, Training
 from sapwood.boost.spec import TrainSpec
 from sapwood.data.dataset import Dataset
@@ -68,14 +69,14 @@ class Session:
         if measured is not None:
             self.eval_rows["holdout"] = HeldOutRows(data, self.trainer, measured)
 
-    def rounds(self) -> Iterator[Step]:
-        """Train, round after round."""
-        params, training = self.spec.params, self.training()
+    def rounds(self, grown: GrownTrees | None = None) -> Iterator[Step]:
+        """Train, round after round; ``grown``: trees of an earlier run of this training, and a place for new ones."""
+        params, training = self.spec.params, self.training(grown)
         loops = {"plain": plain.boost, "ordered": ordered.boost, "dart": dart.boost, "forest": forest.boost}
         several = params["boosting"] == "plain" and params["n_parallel_trees"] > 1
         return (forest.parallel if several else loops[params["boosting"]])(training, self.spec.rounds)
 
-    def training(self) -> Training:
+    def training(self, grown: GrownTrees | None = None) -> Training:
         """What a loop trains."""
         params, rows = self.spec.params, (self.spec.label, self._weight)
         eval_rows = list(self.eval_rows.values())
@@ -83,7 +84,7 @@ class Session:
         n_live = total(data.reduce, data.n_rows if weight is None else int(np.count_nonzero(weight)))
         return Training(
             self.trainer, params, self.spec.leaf_plan, rows, eval_rows, data.values, self.bounds, self.encoded, data,
-            n_live,
+            n_live, grown,
         )  # fmt: skip
 
     def measure(self) -> dict[str, dict[str, float]]:

@@ -4,14 +4,15 @@ In: parameters, a `Dataset`, and rows to evaluate. Out: a `Booster`.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from sapwood import objective
+from sapwood import objective, version
 from sapwood.boost import auto, class_weight, splits
+from sapwood.boost.checkpoint import Checkpoint
 from sapwood.boost.round.callback import Callback
 from sapwood.boost.round.training import Floats, Step
 from sapwood.boost.round.tree_store import TreeStore
@@ -20,7 +21,7 @@ from sapwood.boost.spec import TrainSpec, make_spec, merge_arguments, resolve_pa
 from sapwood.data.dataset import Dataset
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import Booster
-from sapwood.params import given_names
+from sapwood.params import given_names, model_params
 
 Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
 
@@ -79,21 +80,44 @@ def train(
     held = None
     if spec.params["early_stopping_rounds"] is not None and not sets:
         held = splits.holdout_of(spec.params, data, spec.classes)
+    file = _checkpoint(spec, sets, fingerprint)
     session = Session(spec, data, held, held, sets)
     store, history = TreeStore(spec.n_outputs), History()
 
     def evaluate(step: Step) -> dict[str, dict[str, float]]:
         store.add(step)
+        if file is not None:
+            file.round_done()
         return session.measure()
 
     def build(best_round: int | None = None) -> Booster:
         trees = store.trees(store.n_rounds if best_round is None else best_round - spec.rounds.start)
         return make_booster(session, trees, best_round, fingerprint(), history)
 
-    booster = build(run(spec, session.rounds(), evaluate, history, build, data.reduce))
+    rounds = session.rounds(None if file is None else file.grown)
+    booster = build(run(spec, rounds, evaluate, history, build, data.reduce))
+    if file is not None:
+        file.close()
     if data.n_total > 1:
         _warn_of_no_split(booster, spec, data.of_all_holders(spec.classes))
     return booster
+
+
+def _checkpoint(spec: TrainSpec, sets: Mapping[str, Dataset], fingerprint: Callable[[], str]) -> Checkpoint | None:
+    """The file that follows the training, where one is asked for; that of another training raises."""
+    params, model, prunes = spec.params, spec.init_model, spec.params["prune_by_validation"]
+    if params["checkpoint"] is None:
+        return None
+    facts = {
+        "version of Sapwood": version.VERSION,
+        "fingerprint of the data": fingerprint(),
+        "fingerprint of init_model": None if model is None else model.fingerprint(),
+        "fingerprints of validation sets": [one.fingerprint() for one in sets.values()] if prunes else [],
+        "outputs": spec.n_outputs,
+        "parameters": {name: value for name, value in model_params(params).items() if name != "learning_rate"},
+    }
+    trees = spec.n_outputs, params["n_parallel_trees"]
+    return Checkpoint(params["checkpoint"], params["checkpoint_every"], facts, spec.leaf_plan.rate, spec.rounds, *trees)
 
 
 def _automatic(params: Mapping[str, Any], data: Dataset, told: bool) -> Booster:

@@ -71,8 +71,8 @@ _ROWS = (
     ("feature_border_type", "greedylogsum none", "there is one way to choose cuts; set their number with max_bins."),
     ("header", "false 0", _FILES),
     ("data train train_data valid test valid_data input_model output_model model_output model_input", "", _FILES),
-    ("snapshot_file snapshot_interval", "none", "keep a model with Booster.save; continue with init_model."),
-    ("save_snapshot", "false none", "keep a model with Booster.save; continue with init_model."),
+    ("snapshot_interval", "none", "checkpoint_every counts rounds between two writes, not seconds."),
+    ("save_snapshot", "false none", "set checkpoint to a path; checkpoint_every counts rounds."),
     # The model.
     ("base_score", "none", "use start, which is a raw score: log-odds, not a probability; of counts the logarithm."),
     ("boost_from_average", "true 1 none", "start='auto' is the constant that minimises the loss, start=0 begins at 0."),

@@ -365,6 +365,13 @@ TABLE: tuple[Parameter, ...] = (
         ("verbose_eval", "metric_period", "verbosity"),
         {"verbosity": lambda level: int(level > 1) if is_integer(level) else level},  # up to 1 the peers only warn
         model=False),
+    Parameter("checkpoint", types.path, None,
+        "File that follows the training, from which a training that was killed goes on: repeat the call, and it ends "
+        "with the same bytes as one that was never killed. None keeps no such file.",
+        ("snapshot_file",), model=False),
+    Parameter("checkpoint_every", Integer(1), 10,
+        "Number of rounds between two writes of the checkpoint.",
+        ("every",), model=False),
     Parameter("device", types.device, DEVICES[0],
         "Device that holds the rows and trains. A Dataset that is given to `sapwood.train` has its device already.",
         ("device_type", "task_type"), model=False),

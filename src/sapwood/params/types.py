@@ -189,6 +189,18 @@ def device(given: str, value: Any) -> str:
     raise ParameterError(f"{given} is unknown; choose {' or '.join(map(repr, DEVICES))}.")
 
 
+@described("str, path-like or None", or_none=True)
+def path(given: str, value: Any) -> str:
+    """The path of a file."""
+    try:
+        name = os.fspath(value)
+    except TypeError:
+        name = b""
+    if not isinstance(name, str) or not name:
+        raise ParameterError(f"{given} is not the path of a file; give a str or a path-like object.")
+    return name
+
+
 @described("int or None", or_none=True)
 def jobs(given: str, value: Any) -> int:
     """A number of threads: 1 or more; negative numbers count down from the number of available CPUs."""

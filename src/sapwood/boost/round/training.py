@@ -17,12 +17,12 @@ from sapwood.boost.leaves import leaf, linear
 from sapwood.boost.leaves.monotone import clip_to_monotone
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.evaluation import EvalRows, apply
+from sapwood.boost.round.grown import SPLITS, GrownTrees
 from sapwood.data.dataset import Dataset
 from sapwood.device import Trainer, Tree, host
 from sapwood.device.threads import threads
 
 Floats = NDArray[np.float64]
-SPLITS = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")  # arrays of a tree
 Models = tuple[Trainer, list[int]]  # the bodies and tails of several models one after the other, and their ends
 Step = tuple[list[Tree], Floats | None]  # the trees of a round; factors on the trees of all rounds so far, or 1
 
@@ -42,6 +42,7 @@ class Training:
     encoded: EncodedTraining | None = None  # what trees grow on, if not on the columns of the data
     data: Dataset | None = None  # the training rows, where splits are chosen by models of some of them
     n_live: int = 1  # rows of positive weight, of all holders; random_strength depends on it
+    grown: GrownTrees | None = None  # trees of an earlier run, and where new ones are kept for a later one
 
     @cached_property
     def _limits(self) -> tuple[str, dict[str, float]]:
@@ -87,7 +88,11 @@ class Training:
         limits = {**limits, "learning_rate": 1.0 if plan.refits else rate}
         strength = growth.random_strength(self.params, index, rate, self.n_live)
         together = self.params["multi_strategy"] == "multi_output_tree"
-        trees = grower.grow(policy, limits, seed, number * plan.n_outputs, strength, together, ends)
+        trees = self._known_trees(grower, bool(ends))
+        if trees is None:
+            trees = grower.grow(policy, limits, seed, number * plan.n_outputs, strength, together, ends)
+            if self.grown is not None:
+                self.grown.add(trees)
         if models is not None:
             self._set_thresholds(trees, self.tables[self.permutation_of(index)])
         if self.encoded is not None:
@@ -96,6 +101,18 @@ class Training:
             for output, tree in enumerate(trees):
                 self._node_statistics(tree, output)
         return self._finished(trees, index, rate)
+
+    def _known_trees(self, grower: Trainer, ordered: bool) -> list[Tree] | None:
+        """The trees that an earlier run has grown in this place, as the grower's own; None where there are none.
+
+        Trees of ordered boosting get their rows later: they grow on those of several models.
+        """
+        trees = None if self.grown is None else self.grown.next_known()
+        for output, tree in enumerate(trees or ()):
+            if not ordered:
+                splits: dict[str, Any] = {name: dict(tree)[name] for name in SPLITS}
+                grower.restore(output, **splits, value=tree["value"])
+        return trees
 
     def replay_round(self, index: int, trees: Sequence[Tree]) -> list[Tree]:
         """The trees of a round with the values of the training's rows at this place in the model; splits stay.

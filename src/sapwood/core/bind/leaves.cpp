@@ -108,6 +108,14 @@ nb::tuple py_replay(PyTrainer& s, int output, Ints column, Ints bin, Bytes missi
   return nb::make_tuple(array(std::move(found.value)), array(std::move(found.cover)), array(std::move(found.count)));
 }
 
+void py_restore(PyTrainer& s, int output, Ints column, Ints bin, Bytes missing_left, Ints left, Ints set,
+                Longs set_offset, Ints set_code, Doubles value) {
+  const Binned& b = nb::cast<const Binned&>(s.binned);
+  const TreeView tree = tree_over(b, column, bin, missing_left, left, set, set_offset, set_code);
+  if (value.shape(0) != left.shape(0)) refuse("every node needs a value");
+  without_gil([&] { s.trainer->restore(output_of(s, output), tree, value.data()); });
+}
+
 }  // namespace
 
 void bind_leaves(nb::class_<PyTrainer>& trainer) {
@@ -124,6 +132,8 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
           "output"_a, "step"_a)
       .def("replay", py_replay, "output"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a, "set_offset"_a,
            "set_code"_a, "limits"_a)
+      .def("restore", py_restore, "output"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a, "set_offset"_a,
+           "set_code"_a, "value"_a)
       .def("refit", refit, "output"_a, "method"_a, "iterations"_a, "reg_lambda"_a, "reg_alpha"_a, "max_delta_step"_a)
       .def(
           "line_search",

@@ -133,11 +133,14 @@ std::vector<Tree> Trainer::grow(const GrowRequest& r) {
   std::vector<Tree> trees = !r.prefix_ends.empty()                  ? grow_prefixes(r)
                             : r.multi_output && rows_.n_outputs > 1 ? grow_vector_leaves(r, n_apart > 0)
                                                                     : grow_single_output(r, n_apart);
-  std::vector<uint8_t>& used = settings_.preference.used;
-  for (const Tree& t : trees)
-    for (size_t i = 0; i < t.left.size() && !used.empty(); i++)
-      if (t.left[i] != 0) used[t.column[i]] = 1;
+  for (const Tree& t : trees) mark_used(t.left.data(), t.column.data(), t.left.size());
   return trees;
+}
+
+void Trainer::mark_used(const int32_t* left, const int32_t* column, size_t n_nodes) {
+  std::vector<uint8_t>& used = settings_.preference.used;
+  for (size_t i = 0; i < n_nodes && !used.empty(); i++)
+    if (left[i] != 0) used[column[i]] = 1;
 }
 
 // The root histograms of all outputs in one pass, where all trees start from all rows and all columns.
@@ -292,6 +295,21 @@ ReplayedTree Trainer::replay(int output, const TreeView& tree, const Limits& lim
   for (int u = 0; u < tree.n_nodes; u++)
     if (tree.left[u] == 0) l.value.push_back(found.value[u]);
   return found;
+}
+
+void Trainer::restore(int output, const TreeView& tree, const double* value) {
+  LeafState& l = leaves_[output];
+  rows_.flush(output, l);
+  l.value.clear(), l.linear = {};
+  for (int u = 0; u < tree.n_nodes; u++)
+    if (tree.left[u] == 0) l.value.push_back(value[u]);
+  if (l.value.size() <= MAX_LEAF_IDS) {
+    apply(binned_, tree, l.buffer(rows_.n, l.value.size()), rows_.n_threads);
+  } else {
+    l.large_id.resize(rows_.n), l.large_value.assign(value, value + tree.n_nodes);
+    apply(binned_, tree, l.large_id.data(), rows_.n_threads);
+  }
+  mark_used(tree.left, tree.column, tree.n_nodes);
 }
 
 LeafLossSums Trainer::leaf_loss_sums(int output, const double* step) {

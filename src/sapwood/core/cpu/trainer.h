@@ -71,6 +71,8 @@ class Trainer {
   // The values that growth would give the leaves of a tree at the present gradients of all rows; it is then the output's
   // tree, as if it had just grown.
   ReplayedTree replay(int output, const TreeView& tree, const Limits& limits);
+  // A tree that has grown on these rows before is the output's tree again; value (n_nodes): those of its leaves.
+  void restore(int output, const TreeView& tree, const double* value);
   LeafLossSums leaf_loss_sums(int output, const double* step);
   std::vector<double> refit(int output, const LeafRule& rule);
   double line_search(int output, const std::vector<double>& value);
@@ -96,6 +98,7 @@ class Trainer {
   std::vector<Tree> grow_vector_leaves(const GrowRequest& r, bool worker_per_output);
   std::vector<Tree> grow_prefixes(const GrowRequest& r);
   Workspace* work_by_output();
+  void mark_used(const int32_t* left, const int32_t* column, size_t n_nodes);  // columns that the model has used
 
   const Binned& binned_;
   RowState rows_;
