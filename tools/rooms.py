@@ -22,6 +22,7 @@ ORDER = [
     ["model"],
     ["boost"],
     ["interfaces"],
+    ["plot"],
 ]
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 

@@ -27,10 +27,10 @@ BUDGET: dict[str, int] = {
     "src/sapwood/data": 2045,
     "src/sapwood/data/ingest": 710,
     "src/sapwood/objective": 520,
-    "src/sapwood/metric": 640,
+    "src/sapwood/metric": 740,
     "src/sapwood/model": 1745,
     "src/sapwood/model/convert": 1995,
-    "src/sapwood/model/explain": 1230,
+    "src/sapwood/model/explain": 1245,
     "src/sapwood/boost": 1700,
     "src/sapwood/boost/auto": 590,
     "src/sapwood/boost/loops": 350,
@@ -38,6 +38,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 500,
     "src/sapwood/interfaces": 1010,
+    "src/sapwood/plot": 1520,  # sixteen plots
     "src/sapwood/core": 85,
     "src/sapwood/core/math": 635,
     "src/sapwood/core/objective": 505,  # about 24 lines a loss

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sapwood.version import VERSION
 
 if TYPE_CHECKING:
-    from sapwood import errors, math, metric
+    from sapwood import errors, math, metric, plot
     from sapwood.boost.cv import cv
     from sapwood.boost.round import callback
     from sapwood.boost.train import train
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
     from sapwood.model.booster import Booster
     from sapwood.model.io import load
+    from sapwood.plot.peers import plot_importance, plot_metric, plot_tree
 
 __version__ = VERSION
 
@@ -36,6 +37,10 @@ __all__ = [
     "load",
     "math",
     "metric",
+    "plot",
+    "plot_importance",
+    "plot_metric",
+    "plot_tree",
     "train",
 ]
 
@@ -52,6 +57,10 @@ _HOME = {  # the module of each name; some are modules themselves
     "load": "sapwood.model.io",
     "math": "sapwood.math",
     "metric": "sapwood.metric",
+    "plot": "sapwood.plot",
+    "plot_importance": "sapwood.plot.peers",
+    "plot_metric": "sapwood.plot.peers",
+    "plot_tree": "sapwood.plot.peers",
     "train": "sapwood.boost.train",
 }
 

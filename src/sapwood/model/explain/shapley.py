@@ -3,8 +3,8 @@
 In: a model, rows, and perhaps a background to compare them with. Out: what each column adds to each score.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,8 @@ class Explanation:
     feature_names : tuple of str
     output_names : tuple of str or None
         Classes or targets, where there are several outputs.
+    categories : mapping of int to sequence
+        The categories of each column that has them, by its position: what the ranks in `data` mean.
     """
 
     values: Floats
@@ -54,9 +56,17 @@ class Explanation:
     data: Floats
     feature_names: tuple[str, ...]
     output_names: tuple[str, ...] | None = None
+    categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def shown(self, row: int, column: int) -> str:
+        """The value of a row in a column as people read it; categories by name."""
+        value = float(self.data[row, column])
+        if column not in self.categories:
+            return "missing" if np.isnan(value) else f"{value:.6g}"
+        return "missing" if value == MISSING else "new" if value < 0 else str(self.categories[column][int(value)])
 
     def contributions(self) -> Floats:
         """Values and base values in one array, (n_rows, n_columns + 1), as the contributions of LightGBM and XGBoost.
@@ -157,6 +167,7 @@ def explain(
         table_of(columns),
         tuple(booster.feature_names),
         None if single else outputs_of(booster),
+        {j: dictionary.values for j, dictionary in booster.categories.items()},
     )
 
 
