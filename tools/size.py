@@ -20,7 +20,7 @@ WIDE_CLASSES = {"Job"}  # the arguments of all CUDA kernels, as one record in de
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 570,
+    "src/sapwood": 600,
     "src/sapwood/params": 1640,
     "src/sapwood/device": 215,
     "src/sapwood/device/cuda": 930,
