@@ -18,6 +18,7 @@ ORDER = [
     ["params"],
     ["device"],
     ["math", "reduce"],
+    ["holders"],
     ["data", "metric", "objective"],
     ["model"],
     ["boost"],

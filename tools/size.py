@@ -20,10 +20,11 @@ WIDE_CLASSES = {"Job"}  # the arguments of all CUDA kernels, as one record in de
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 600,
+    "src/sapwood": 620,
     "src/sapwood/params": 1640,
     "src/sapwood/device": 215,
     "src/sapwood/device/cuda": 930,
+    "src/sapwood/holders": 440,
     "src/sapwood/data": 2045,
     "src/sapwood/data/ingest": 710,
     "src/sapwood/objective": 520,

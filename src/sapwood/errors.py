@@ -27,6 +27,14 @@ class CheckpointError(SapwoodError):
     """A checkpoint is of another training, damaged or in use."""
 
 
+class HolderLostError(SapwoodError):
+    """Another holder of rows has ended, or does not answer."""
+
+
+class MessageError(SapwoodError):
+    """Another holder of rows sent bytes that are no message, or is at another call."""
+
+
 class ObjectiveError(SapwoodError):
     """A user's objective or metric failed, or returned an invalid value."""
 

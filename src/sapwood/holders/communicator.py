@@ -1,0 +1,170 @@
+"""Sums, maxima and lists over the holders of rows, made of messages from one holder to another.
+
+In: a `Link`. Out: a `sapwood.reduce.Reduce`, and counts of what it has sent.
+
+Few integers are doubled: in step k each holder exchanges all of them with the one 2^k ranks away, and after log2(n)
+steps every holder has the sums of all. Many integers are cut into as many blocks as there are holders: each holder adds
+up one block and sends the sums to all others, so that nobody sends more than twice its integers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.holders import messages
+from sapwood.holders.messages import Integers
+
+FEW = 4096  # integers that are doubled rather than cut into blocks
+MAX_DIRECT = 16  # holders whose blocks go straight to each other; more of them halve and double
+
+
+class Link(Protocol):
+    """Carries messages between holders, in the order in which they were sent. The few functions of a communicator."""
+
+    rank: int  # which holder this is
+    size: int  # how many there are
+
+    def send(self, to: int, message: bytes) -> None:
+        """Hand over a message for another holder. Returns before the other has received it."""
+
+    def receive(self, source: int) -> bytes:
+        """The next message of another holder. Raises `HolderLostError` within bounded time where the other is gone."""
+
+
+@dataclass
+class Count:
+    """What one verb has cost this holder."""
+
+    calls: int = 0
+    messages: int = 0  # sent
+    bytes: int = 0  # sent
+    integers: int = 0  # of all calls, before any packing
+
+
+class Communicator:
+    """A `sapwood.reduce.Reduce` over a link. All holders make the same calls in the same order; others raise."""
+
+    def __init__(self, link: Link) -> None:
+        self.rank, self.size, self._link = link.rank, link.size, link
+        self.counts = {verb: Count() for verb in messages.VERBS}
+        self._call = 0
+
+    def sum(self, values: NDArray[np.int64]) -> None:
+        """Replace integers by their sums over all holders."""
+        assert values.dtype == np.int64
+        self._reduce("sum", values, np.add)
+
+    def max(self, values: NDArray[np.uint64]) -> None:
+        """Replace integers by their maxima over all holders."""
+        assert values.dtype == np.uint64
+        self._reduce("max", values, np.maximum)
+
+    def gather(self, mine: bytes) -> list[bytes]:
+        """What every holder gave, in the order of holders."""
+        self._begin("gather", 0)
+        found, n = [bytes(mine)], self.size  # those of holders rank, rank + 1, ...
+        while len(found) < n:
+            step = len(found)
+            self._send("gather", (self.rank - step) % n, messages.listed(found[: n - step]))
+            source = (self.rank + step) % n
+            content, _ = self._receive("gather", source)
+            found += messages.parted(content, min(step, n - step), source)
+        return found[n - self.rank :] + found[: n - self.rank]
+
+    def _begin(self, verb: str, n: int) -> None:
+        self._call += 1
+        self.counts[verb].calls += 1
+        self.counts[verb].integers += n
+
+    def _send(self, verb: str, to: int, body: bytes, width: int = 0) -> None:
+        raw = messages.message(verb, self._call, body, width)
+        self.counts[verb].messages += 1
+        self.counts[verb].bytes += len(raw)
+        self._link.send(to, raw)
+
+    def _receive(self, verb: str, source: int) -> tuple[memoryview, int]:
+        return messages.body(self._link.receive(source), verb, self._call, source)
+
+    def _reduce(self, verb: str, values: Integers, join: Callable[..., Any]) -> None:
+        self._begin(verb, len(values))
+        few = len(values) <= FEW or self.size == 2
+        if few or self.size > MAX_DIRECT:
+            self._halve_and_double(_Values(self, verb, values, join), doubled=few)
+        else:
+            self._cut(_Values(self, verb, values, join))
+
+    def _cut(self, values: "_Values") -> None:
+        """Each holder adds up one block, and sends it to all others."""
+        n, rank = self.size, self.rank
+        ends = [values.size * k // n for k in range(n + 1)]
+        blocks = [slice(ends[k], ends[k + 1]) for k in range(n)]
+        others = [(rank + step) % n for step in range(1, n)]
+        for other in others:
+            values.send(other, blocks[other])
+        for other in reversed(others):
+            values.join(other, blocks[rank])
+        for other in others:
+            values.send(other, blocks[rank])
+        for other in reversed(others):
+            values.take(other, blocks[other])
+
+    def _halve_and_double(self, values: "_Values", doubled: bool) -> None:
+        """Exchange all integers (``doubled``), or first halves of halves and then back, with holders 2^k ranks away.
+
+        Holders beyond the largest power of two give their integers to others first, and get the sums at the end.
+        """
+        rank, power = self.rank, 1 << (self.size.bit_length() - 1)
+        whole, extra = slice(0, values.size), self.size - power
+        if rank >= power:
+            values.send(rank - power, whole)
+            values.take(rank - power, whole)
+            return
+        if rank < extra:
+            values.join(rank + power, whole)
+        own, halved, bit = whole, list[tuple[int, slice, slice]](), 1
+        while bit < power:
+            other = rank ^ bit
+            middle = (own.start + own.stop) // 2
+            low, high = slice(own.start, middle), slice(middle, own.stop)
+            mine, theirs = (own, own) if doubled else (low, high) if rank < other else (high, low)
+            values.send(other, theirs)
+            values.join(other, mine)
+            halved.append((other, mine, theirs))
+            own, bit = mine, 2 * bit
+        for other, mine, theirs in reversed([] if doubled else halved):
+            values.send(other, mine)
+            values.take(other, theirs)
+        if rank < extra:
+            values.send(rank + power, whole)
+
+
+@dataclass
+class _Values:
+    """The integers of one call."""
+
+    of: Communicator
+    verb: str
+    values: Integers
+    function: Callable[..., Any]
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    def send(self, to: int, part: slice) -> None:
+        self.of._send(self.verb, to, *messages.narrow(self.values[part]))
+
+    def join(self, source: int, part: slice) -> None:
+        """Add what another holder sends to a part, or take the maxima."""
+        self.function(self.values[part], self._received(source, part), out=self.values[part], casting="same_kind")
+
+    def take(self, source: int, part: slice) -> None:
+        """Replace a part by what another holder sends."""
+        self.values[part] = self._received(source, part)
+
+    def _received(self, source: int, part: slice) -> Integers:
+        content, width = self.of._receive(self.verb, source)
+        return messages.widened(content, width, self.values[part], source)

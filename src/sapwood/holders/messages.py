@@ -1,0 +1,81 @@
+"""Messages between holders of rows: bytes with a length and a checksum, which are checked and never unpickled.
+
+In: integers or bytes. Out: a message; from a message of anyone, the same integers or bytes, or an error.
+
+    magic  verb  width  call    length   checksum  body
+    4      1     1      4       8        4         length bytes
+
+Sums travel in the narrowest integers that hold them: 1, 2, 4 or 8 bytes each.
+"""
+
+import struct
+import zlib
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.errors import MessageError
+
+HEAD = struct.Struct("<4sBBIQI")
+MAGIC = b"SWH1"
+VERBS = ("sum", "max", "gather")
+WIDTHS = (1, 2, 4, 8)
+Integers = NDArray[np.int64] | NDArray[np.uint64]
+
+
+def message(verb: str, call: int, body: bytes | memoryview, width: int = 0) -> bytes:
+    """A message of the call with this number."""
+    head = HEAD.pack(MAGIC, VERBS.index(verb), width, call & 0xFFFFFFFF, len(body), zlib.crc32(body))
+    return head + body
+
+
+def body(raw: bytes, verb: str, call: int, source: int) -> tuple[memoryview, int]:
+    """The body and the width of a holder's message, which must be of this verb and call."""
+    whole = memoryview(raw)
+    if len(whole) < HEAD.size:
+        raise MessageError(f"holder {source} sent {len(whole)} bytes, which are no message.")
+    magic, found, width, number, length, checksum = HEAD.unpack_from(whole)
+    content = whole[HEAD.size :]
+    if magic != MAGIC or length != len(content) or zlib.crc32(content) != checksum:
+        raise MessageError(f"holder {source} sent a message whose length or checksum is wrong.")
+    if found >= len(VERBS) or (VERBS[found], number) != (verb, call & 0xFFFFFFFF):
+        said = VERBS[found] if found < len(VERBS) else found
+        raise MessageError(f"holder {source} is at call {number} ({said}), and this one at call {call} ({verb}).")
+    return content, width
+
+
+def narrow(values: Integers) -> tuple[bytes, int]:
+    """Integers in as few bytes each as hold all of them, and how many bytes that are."""
+    if values.dtype == np.uint64:
+        return values.astype("<u8", copy=False).tobytes(), 8
+    top = max(int(values.max(initial=0)), -int(values.min(initial=0)) - 1)
+    width = next(width for width in WIDTHS if top < 1 << (8 * width - 1))
+    return values.astype(f"<i{width}").tobytes(), width
+
+
+def widened(content: memoryview, width: int, like: Integers, source: int) -> Integers:
+    """The integers that `narrow` made bytes of; there must be as many as in an array of this holder."""
+    if width not in WIDTHS or len(content) != width * len(like) or (like.dtype == np.uint64 and width != 8):
+        raise MessageError(f"holder {source} sent {len(content)} bytes for {len(like)} integers of {width} bytes.")
+    kind = "<u8" if like.dtype == np.uint64 else f"<i{width}"
+    found: Integers = np.frombuffer(content, kind)
+    return found
+
+
+def listed(parts: Sequence[bytes]) -> bytes:
+    """Several pieces of bytes as one."""
+    sizes = np.array([len(parts), *map(len, parts)], "<u8").tobytes()
+    return b"".join([sizes, *parts])
+
+
+def parted(content: memoryview, n: int, source: int) -> list[bytes]:
+    """The pieces that `listed` joined; there must be n."""
+    if len(content) < 8 * (n + 1):
+        raise MessageError(f"holder {source} sent a list that is too short.")
+    count, *sizes = np.frombuffer(content[: 8 * (n + 1)], "<u8").tolist()
+    if count != n or 8 * (n + 1) + sum(sizes) != len(content):
+        raise MessageError(f"holder {source} sent a list whose lengths are wrong.")
+    ends = np.cumsum([8 * (n + 1), *sizes]).tolist()
+    return [bytes(content[first:last]) for first, last in pairwise(ends)]
