@@ -319,6 +319,10 @@ class Explainer:
         set_offset: Longs,  # (n_sets + 1)
         set_code: Ints,
         weight: Floats,  # (n_nodes) how much of the data a node has seen
+        linear_offset: Longs | None = None,  # as in Forest
+        linear_column: Ints | None = None,
+        linear_coef: Floats | None = None,
+        linear_bounds: Floats | None = None,
     ) -> None: ...
     max_path_columns: int  # on the path of a leaf
     def expected(self) -> Floats: ...  # the mean of each tree by weight, (n_trees)

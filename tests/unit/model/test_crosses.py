@@ -154,10 +154,28 @@ def test_explanations(model: Booster) -> None:
         for column in columns:
             wanted[:, list(X.columns).index(column)] += 0.5 * apart[:, 5 + j]
     assert_allclose(model.explain(rows).values, wanted, atol=1e-12)
-    assert "because" in model.why(rows[:1])
+    own = model.explain(rows, internal=True)
+    assert own.feature_names == wide
+    assert_allclose(own.values, apart, atol=1e-12)
+    assert_allclose(own.data[:, 5:], values[:60, 5:])
+    top = wide[int(np.argmax(np.abs(own.values[3])))]
+    assert f"because {top} = " in model.why(rows[3:4], n=1) and top in ("a * b", "c * d")
+    with pytest.raises(ParameterError, match="internal=True for what is made of them"):
+        model.explain(rows, background=rows, exact=True, internal=True)
     effect = model.partial_dependence(X, "a", grid=5)
     assert effect.values.shape == (5,)
     assert len(model.accumulated_effects(X, "b").grid) == 1
+
+
+def test_lines_of_crosses_are_explained(linear: Booster) -> None:
+    assert linear.trees.linear is not None and (linear.trees.linear.linear_column >= 5).any()
+    rows, raw = X[:60], linear.predict(X[:60], raw=True)
+    for more in ({}, {"background": X[100:120]}, {"background": X[100:105], "exact": True}, {"internal": True}):
+        told = linear.explain(rows, **more)
+        assert_allclose(told.values.sum(axis=1) + told.base_values, raw, atol=1e-11)
+    pairs = linear.explain(rows, interactions=True)
+    assert_allclose(pairs.values.sum(axis=2), linear.explain(rows).values, atol=1e-11)
+    assert linear.importance("internal").shape == (10,)
 
 
 def test_importance(model: Booster) -> None:

@@ -72,7 +72,8 @@ class EvalSet:
         return apply(*self._rows(tree), self._n_threads)
 
     def tree_output(self, tree: Mapping[str, Any]) -> Floats:
-        return tree_output(*self._rows(tree), self._n_threads)
+        node = apply(*self._rows(tree), self._n_threads)
+        return linear.tree_output(tree, node, self._data.values, self._n_threads)
 
     def _rows(self, tree: Mapping[str, Any]) -> tuple[Dataset, Mapping[str, Any]]:
         """The rows with all columns that a tree splits, and the tree over these.

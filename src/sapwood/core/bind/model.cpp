@@ -23,16 +23,20 @@ ForestArrays arrays_of(const Longs& offset, const Ints& output, const Ints& colu
   return a;
 }
 
+void set_terms(ForestArrays& a, int n_columns, const std::optional<Longs>& offset, const std::optional<Ints>& column,
+               const std::optional<Doubles>& coef, const std::optional<Doubles>& bounds) {
+  const bool terms = offset.has_value();
+  if (column.has_value() != terms || coef.has_value() != terms || bounds.has_value() != terms)
+    refuse("the terms of leaves come together");
+  if (terms) a.linear = terms_of(*offset, *column, *coef, *bounds, (size_t)a.n_nodes, n_columns);
+}
+
 void new_forest(Forest* self, int n_columns, Longs offset, Ints output, Ints column, Doubles threshold,
                 Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset, Ints set_code, Doubles base,
                 const std::string& link, std::optional<Longs> linear_offset, std::optional<Ints> linear_column,
                 std::optional<Doubles> linear_coef, std::optional<Doubles> linear_bounds) {
   ForestArrays a = arrays_of(offset, output, column, threshold, missing_left, left, value, set, set_offset, set_code);
-  const bool terms = linear_offset.has_value();
-  if (linear_column.has_value() != terms || linear_coef.has_value() != terms || linear_bounds.has_value() != terms)
-    refuse("the terms of leaves come together");
-  if (terms)
-    a.linear = terms_of(*linear_offset, *linear_column, *linear_coef, *linear_bounds, left.shape(0), n_columns);
+  set_terms(a, n_columns, linear_offset, linear_column, linear_coef, linear_bounds);
   new (self) Forest(n_columns, a, std::vector<double>(base.data(), base.data() + base.shape(0)), link_of(link));
 }
 
@@ -95,10 +99,11 @@ nb::ndarray<nb::numpy, double> py_linear_values(AnyArray table, Ints node, Doubl
 
 void new_explainer(Explainer* self, int n_columns, int n_outputs, Longs offset, Ints output, Ints column,
                    Doubles threshold, Bytes missing_left, Ints left, Doubles value, Ints set, Longs set_offset,
-                   Ints set_code, Doubles weight) {
+                   Ints set_code, Doubles weight, std::optional<Longs> linear_offset, std::optional<Ints> linear_column,
+                   std::optional<Doubles> linear_coef, std::optional<Doubles> linear_bounds) {
   if (weight.shape(0) != left.shape(0)) refuse("every node needs a weight");
-  const ForestArrays a =
-      arrays_of(offset, output, column, threshold, missing_left, left, value, set, set_offset, set_code);
+  ForestArrays a = arrays_of(offset, output, column, threshold, missing_left, left, value, set, set_offset, set_code);
+  set_terms(a, n_columns, linear_offset, linear_column, linear_coef, linear_bounds);
   new (self) Explainer(n_columns, n_outputs, a, weight.data());
 }
 
@@ -136,7 +141,9 @@ void bind_model(nb::module_& m) {
         "n_threads"_a);
   nb::class_<Explainer>(m, "Explainer")
       .def("__init__", new_explainer, "n_columns"_a, "n_outputs"_a, "offset"_a, "output"_a, "column"_a, "threshold"_a,
-           "missing_left"_a, "left"_a, "value"_a, "set"_a, "set_offset"_a, "set_code"_a, "weight"_a)
+           "missing_left"_a, "left"_a, "value"_a, "set"_a, "set_offset"_a, "set_code"_a, "weight"_a,
+           "linear_offset"_a.none() = nb::none(), "linear_column"_a.none() = nb::none(),
+           "linear_coef"_a.none() = nb::none(), "linear_bounds"_a.none() = nb::none())
       .def_prop_ro("max_path_columns", &Explainer::max_factors)
       .def("expected",
            [](const Explainer& e) {

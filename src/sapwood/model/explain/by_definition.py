@@ -28,7 +28,9 @@ def enumerated(
 
     Returns (n_rows, n_outputs, n_columns) and (n_rows, n_outputs) float64: values and base values.
     """
-    split = np.unique(booster.trees.column[booster.trees.column >= 0])
+    trees = booster.trees
+    read = trees.column if trees.linear is None else np.append(trees.column, trees.linear.linear_column)
+    split = np.unique(read[read >= 0])
     players = np.flatnonzero(booster.shares[split].any(axis=0)).tolist()
     n, n_rows, n_other = len(players), rows.n_rows, background.n_rows
     if n > MAX_PLAYERS:

@@ -81,10 +81,10 @@ def internal(ask: Ask) -> Floats:
     """CatBoost's: the sum over pairs of branches of c1 (v1 - m)^2 + c2 (v2 - m)^2, m their mean by the weights c.
 
     In a symmetric tree the pairs are leaves that one level parts; in others the two sides of each split, each with its
-    mean value. A cross or combination of columns is one of its own, in the order of `Booster.internal_names`.
+    mean value. A cross or combination of columns is one of its own, in the order of `Booster.internal_names`. A linear
+    leaf stands with its value, the mean of its line.
     """
     trees, result = ask.booster.trees, np.zeros(len(ask.booster.internal_names))
-    shapley.refuse_linear(trees)
     weight = trees.count if trees.count.any() else trees.cover
     for tree, nodes in ask.splits():
         levels = symmetric_levels(ask.booster, tree)
@@ -107,7 +107,7 @@ def internal(ask: Ask) -> Floats:
 def interaction(ask: Ask) -> Floats:
     """CatBoost's, by two levels of a symmetric tree: |sum of values where both go the same way - sum of the rest|."""
     trees, n = ask.booster.trees, len(ask.booster.internal_names)
-    shapley.refuse_linear(trees)
+    shapley.refuse_linear(trees, "importance kind 'interaction'")
     result = np.zeros((n, n))
     for tree, nodes in ask.splits():
         levels = symmetric_levels(ask.booster, tree)
@@ -211,21 +211,34 @@ def prediction_difference(ask: Ask) -> Floats:
     The row with the higher score may fall by as much as any value of the column makes it fall, the other may rise.
     """
     rows, scores, rises = _pair(ask)
-    trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
-    sources = [source for own in ask.booster.combinations.sources() for source in own]
+    result = np.zeros(ask.booster.n_columns)
     for j in np.flatnonzero(of_splits(ask, "weight")).tolist():
-        if j in ask.booster.categories:
-            values = np.arange(ask.booster.categories[j].n_bins, dtype=np.float64)
-        else:
-            inside = [threshold for column, threshold in sources if column == j]
-            values = np.unique([*trees.threshold[(trees.column == j) & np.isfinite(trees.threshold)], *inside])
-            values = np.append(values, np.nextafter(values[-1], np.inf) if len(values) else 0.0)
+        values = _telling_values(ask.booster, j)
         for row, score, up in zip(rows, scores, rises, strict=True):
             changed = np.tile(row, (len(values), 1))
             changed[:, j] = values
             moved = ask.booster._predict_columns(changed.T, ask.n_jobs, raw=True) - score
             result[j] += max(0.0, float(moved.max() if up else -moved.min()))
     return result
+
+
+def _telling_values(booster: "Booster", j: int) -> Floats:
+    """Values of a column among which are those of the lowest and of the highest score, whatever the other columns."""
+    trees, linear = booster.trees, booster.trees.linear
+    if j in booster.categories:
+        return np.arange(booster.categories[j].n_bins, dtype=np.float64)
+    inside = [threshold for own in booster.combinations.sources() for column, threshold in own if column == j]
+    cuts = np.unique([*trees.threshold[(trees.column == j) & np.isfinite(trees.threshold)], *inside])
+    values = np.append(cuts, np.nextafter(cuts[-1], np.inf) if len(cuts) else 0.0)  # one between any two cuts
+    if linear is None or j not in linear.linear_column:
+        return values
+    if not len(linear.linear_bounds):
+        raise ParameterError(
+            "a prediction difference has no limit where linear leaves in raw units are; train with "
+            "linear_units='standard'."
+        )
+    low, high, _ = linear.linear_bounds.reshape(-1, 3)[j]
+    return np.unique([*values, *np.nextafter(cuts, np.inf), low, high])  # lines have their extremes at the ends
 
 
 def catboost_prediction_difference(ask: Ask) -> Floats:
@@ -235,7 +248,7 @@ def catboost_prediction_difference(ask: Ask) -> Floats:
     """
     _, _, rises = _pair(ask)
     trees, result = ask.booster.trees, np.zeros(ask.booster.n_columns)
-    shapley.refuse_linear(trees)
+    shapley.refuse_linear(trees, "importance kind 'catboost_prediction_difference'")
     leaves = ask.booster.predict_leaves(ask.X)
     for up, leaf in zip(rises, leaves, strict=True):
         steps: dict[int, dict[tuple[bool, float], float]] = {}  # by column: what crossing each of its cuts adds

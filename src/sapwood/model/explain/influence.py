@@ -125,7 +125,7 @@ def _steps(
 
 def _check(booster: "Booster") -> None:
     """Raise unless leaf values are one Newton step on all rows."""
-    refuse_linear(booster.trees)
+    refuse_linear(booster.trees, "the influence of training rows")
     if "reg_alpha" not in booster.params:
         raise ParameterError(
             "the influence of training rows depends on how a model was trained: one of another library has none."

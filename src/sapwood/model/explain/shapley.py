@@ -100,12 +100,13 @@ def explain(
     y: Any = None,
     by: str | None = None,
     exact: bool = False,
+    internal: bool = False,
     n_jobs: int | None = None,
 ) -> Explanation:
     """Say what each column adds to the score of each row: exact Shapley values (TreeSHAP).
 
     What a cross or a combination of columns adds is divided among them in equal shares, as in CatBoost; with
-    ``exact=True`` and a background it, too, is by the definition.
+    ``exact=True`` and a background it, too, is by the definition, and ``internal=True`` shows it as it is.
 
     Parameters
     ----------
@@ -127,6 +128,8 @@ def explain(
     exact : bool
         Predictions, losses, crosses and combinations of columns by all sets of columns, for models of 12 columns at
         most, instead of along chords or in equal shares.
+    internal : bool
+        Values by `Booster.internal_names`, all columns that trees split, instead of the columns of the table.
     n_jobs : int, optional
         Threads; all available ones by default. Their number changes no bit.
 
@@ -136,12 +139,11 @@ def explain(
         With `values`, `base_values` and `data`, as in the `shap` package; values and base value of a row add up to
         its score (prediction, loss).
     """
-    _check_arguments(booster, background, interactions, space, y, by, exact)
+    _check_arguments(booster, background, interactions, space, y, by, exact, internal)
     n_threads = threads(n_jobs)
     columns = booster._read(X, min_rows=0).dense()
-    whole = booster._whole(columns)
-    core = booster._explainer if by is None else explainer(booster, by)
-    ask = _Ask(booster, core, whole, interactions, n_threads)
+    core, whole = booster._explainer if by is None else explainer(booster, by), booster._whole(columns)
+    ask = _Ask(booster, core, whole, interactions, internal, n_threads)
     if background is None:
         start = booster.base.copy()
         for each in core.expected().reshape(-1, booster.n_outputs):  # in the order of the trees
@@ -156,23 +158,29 @@ def explain(
         else:
             curve = _curve(booster, space, y, columns.n_rows, n_threads, exact)
             own = booster.predict(X, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
-            if exact:
-                values, base = enumerated(booster, columns, other, curve, n_jobs)
-            else:
-                values, base = _rescaled(ask, other, scores, own, curve)
+            told = (booster, columns, other, curve, n_jobs)
+            values, base = enumerated(*told) if exact else _rescaled(ask, other, scores, own, curve)
     single = booster.n_outputs == 1
+    shown, names = (whole, booster.internal_names) if internal else (columns, booster.feature_names)
     return Explanation(
         np.ascontiguousarray(values[:, 0] if single else np.moveaxis(values, 1, -1)),
         base[:, 0] if single else base,
-        table_of(columns),
-        tuple(booster.feature_names),
+        table_of(shown),
+        tuple(names),
         None if single else outputs_of(booster),
         {j: dictionary.values for j, dictionary in booster.categories.items()},
     )
 
 
 def _check_arguments(
-    booster: "Booster", background: Any, interactions: bool, space: str, y: Any, by: str | None, exact: bool
+    booster: "Booster",
+    background: Any,
+    interactions: bool,
+    space: str,
+    y: Any,
+    by: str | None,
+    exact: bool,
+    internal: bool,
 ) -> None:
     """Raise if the arguments of `explain` do not go together."""
     if space not in SPACES:
@@ -185,6 +193,8 @@ def _check_arguments(
         raise ParameterError(f"by={by!r} says what nodes weigh, but the background decides that; give one of the two.")
     if exact and (interactions or background is None):
         raise ParameterError("exact=True is for values, not for interactions, against a background; give one.")
+    if exact and internal:
+        raise ParameterError("exact=True is for the columns of the table, internal=True for what is made of them.")
     if exact and space == "raw" and booster.n_internal == booster.n_columns:
         raise ParameterError("exact=True is for predictions and losses; values of raw scores are exact as they are.")
 
@@ -192,27 +202,31 @@ def _check_arguments(
 def explainer(booster: "Booster", by: str | None = None) -> Explainer:
     """The core's explainer of the trees; nodes are weighted by `by`, by default their rows if the model has counts."""
     trees = booster.trees
-    refuse_linear(trees)
     if by is None:
         by = "count" if trees.count.any() or not trees.cover.any() else "cover"
     if by not in WEIGHTS:
         raise ParameterError(f"by={by!r} is unknown; {suggest(str(by), WEIGHTS)}")
-    return booster.device.Explainer(booster.n_internal, booster.n_outputs, *trees.structure, getattr(trees, by))
+    terms = () if trees.linear is None else trees.linear.terms
+    return booster.device.Explainer(booster.n_internal, booster.n_outputs, *trees.structure, getattr(trees, by), *terms)
 
 
-def refuse_linear(trees: Trees) -> None:
-    """Raise if the model has linear leaves, whose coefficients explanations by splits would ignore."""
+def refuse_linear(trees: Trees, what: str) -> None:
+    """Raise if the model has linear leaves, whose slopes `what` would ignore."""
     if trees.linear is not None:
         raise ParameterError(
-            "the model has linear leaves, which explanations by splits would ignore; ask importance('permutation', X, "
-            "y) or partial_dependence, or train with linear_leaves=False."
+            f"{what} knows no linear leaves, which the model has; explain, importance('shap', X) and "
+            "importance('permutation', X, y) do. Or train with linear_leaves=False."
         )
 
 
 def to_shap(booster: "Booster") -> dict[str, Any]:
     """The model as the dictionary of arrays that `shap.TreeExplainer` takes from libraries it does not know."""
     t, k = booster.trees, booster.n_outputs
-    refuse_linear(t)
+    if t.linear is not None:
+        raise ParameterError(
+            "the shap package has no place for linear leaves; booster.explain(X) explains them, and its to_shap() is "
+            "for the plots of the package."
+        )
     if (t.set >= 0).any() or booster.zero_as_missing:
         raise ParameterError("the shap package knows no categories and no zeros as missing; booster.explain does.")
     if len(booster.crosses):
@@ -290,7 +304,7 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
     str
         A line for each reason, largest first.
     """
-    told = explain(booster, row)
+    told = explain(booster, row, internal=True)
     if len(told) != 1:
         raise DataError(f"why explains one row, not {len(told)}; choose one, X[i : i + 1], or use explain.")
     score = np.atleast_1d(booster.predict(row, raw=True)[0])
@@ -312,11 +326,12 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
 
 
 def _shown(booster: "Booster", column: int, value: float) -> str:
-    """The value of a row in a column, as text."""
-    if column not in booster.categories:
+    """The value of a row in a column that trees split, as text."""
+    if column not in booster._labelled:
         return "is missing" if np.isnan(value) else f"= {value:.6g}"
-    values = booster.categories[column].values
-    return "is missing" if value == MISSING else "is new" if value < 0 else f"= {values[int(value)]}"
+    if value < 0:
+        return "is missing" if value == MISSING and column in booster.categories else "is new"
+    return f"= {booster._labelled[column].label(int(value))}"
 
 
 @dataclass(frozen=True)
@@ -327,6 +342,7 @@ class _Ask:
     core: Explainer
     columns: ingest.Columns
     interactions: bool
+    internal: bool
     n_threads: int
 
     def values(self, background: Any) -> Floats:
@@ -344,7 +360,7 @@ class _Ask:
             diagonal = np.arange(values.shape[-1])
             pairs[..., diagonal, diagonal] = values - pairs.sum(axis=-1)
             values = pairs
-        if self.booster.n_internal > self.booster.n_columns:
+        if self.booster.n_internal > self.booster.n_columns and not self.internal:
             shares = self.booster.shares
             values = shares.T @ values @ shares if self.interactions else values @ shares
         return values / self.booster._divisor

@@ -216,6 +216,21 @@ def test_categories_split_but_have_no_coefficient(tmp_path: Path) -> None:
     assert again.to_bytes() == booster.to_bytes()
 
 
+@pytest.mark.parametrize("units", ["raw", "standard"])
+def test_validation_rows_beside_combinations_of_categories(units: str) -> None:
+    """Lines read the values of the validation rows, which the table with combinations does not have."""
+    rng = np.random.default_rng(4)
+    kinds = [rng.choice(list("abcdefghijkl"), 600) for _ in range(2)]
+    x = rng.normal(size=600)
+    y = x * (kinds[0] < "f") + (kinds[0] < "e") * (kinds[1] < "h") + 0.1 * rng.normal(size=600)
+    X = pd.DataFrame({"x": x, "one": kinds[0], "two": kinds[1]})
+    given = {"category_encoding": "ordered", "max_combination": 2, "linear_units": units}
+    booster = fitted(X[:400], y[:400], (X[400:], y[400:]), **given)
+    assert booster.linear and len(booster.combinations)
+    rmse = np.sqrt(np.mean((booster.predict(X[400:]) - y[400:]) ** 2))
+    assert booster.history["valid"]["rmse"][-1] == pytest.approx(rmse, rel=1e-12)
+
+
 def test_a_weight_of_two_is_a_row_twice() -> None:
     params, (X, y, w) = SHAPE, numbers("squared_error", 3_000, "whole")
     assert w is not None

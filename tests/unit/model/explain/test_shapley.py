@@ -378,22 +378,6 @@ def test_refusals(given: dict[str, Any], message: str) -> None:
         train(X, y).explain(X[:3], **given)
 
 
-def test_linear_leaves_are_refused() -> None:
-    X, y = rows(100)
-    booster = sapwood.train({"n_estimators": 3}, sapwood.Dataset(X, y, linear_leaves=True))
-    assert booster.linear
-    for ask in (
-        lambda: booster.explain(X),
-        lambda: booster.why(X[:1]),
-        lambda: booster.to_shap(),
-        lambda: booster.importance("shap", X),
-        lambda: booster.importance("prediction_values_change"),
-        lambda: booster.influence(X, X, y),
-    ):
-        with pytest.raises(ParameterError, match="linear leaves"):
-            ask()
-
-
 def test_coupled_outputs_have_no_curve() -> None:
     X, y = rows(100)
     booster = train(X, classes(y, 3), objective="softmax")

@@ -25,9 +25,9 @@ class Explainer {
   struct CodedRows;    // the codes of rows
   struct PatternRows;  // the pattern of each row in one group of leaves
   struct Entries;
+  class Filler;  // computes the entries of one group of leaves
   CodedRows encode(const Chunk& table, int64_t first, int64_t n, int n_threads) const;
   std::vector<PatternRows> match(const Paths& paths, const CodedRows& rows) const;
-  Entries fill(const LeafGroup& g, PatternRows&& rows, const PatternRows* background, bool pairs) const;
 
   int n_columns_, n_outputs_, max_factors_ = 0;
   ModelColumns columns_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "math/linear.h"
 #include "math/real.h"
 
 namespace sapwood {
@@ -21,6 +22,38 @@ int index_of(std::vector<T>& all, const T& one) {  // its index; appends it if i
 }
 
 }  // namespace
+
+ModelColumns::ModelColumns(int n_columns, const ForestArrays& a) : columns_(n_columns, a), sets_(a) {
+  if (a.linear.offset == nullptr) return;
+  std::vector<int32_t> found(a.linear.column, a.linear.column + a.linear.offset[a.n_nodes]);
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  if (a.linear.bounds != nullptr) bounds_.assign(a.linear.bounds, a.linear.bounds + 3 * (found.back() + 1));
+  for (const int32_t c : found) {
+    if (c < 0) continue;  // the constant of a line
+    const PaddedCuts& cuts = columns_.cuts[columns_.plane_of[c]];
+    const double* b = standard() ? &bounds_[3 * c] : nullptr;
+    if (b != nullptr) lines_.push_back({columns_.plane_of[c], b[0], b[1], b[2]});
+    else if (cuts.n == 0) lines_.push_back({columns_.plane_of[c], 0.0, 0.0, 0.0});
+    else lines_.push_back({columns_.plane_of[c], cuts.d[0], cuts.d[cuts.n - 1], cuts.d[cuts.n / 2]});
+  }
+}
+
+int ModelColumns::line_of(int column) const {
+  const int plane = columns_.plane_of[column];
+  return (int)(std::find_if(lines_.begin(), lines_.end(), [&](const LineColumn& x) { return x.plane == plane; }) -
+               lines_.begin());
+}
+
+void ModelColumns::load_line(const Chunk& table, int line, int64_t first, int n, double* z, uint8_t* finite) const {
+  const int column = columns_.used[lines_[line].plane];
+  load(table.columns[column], first, n, z);
+  for (int i = 0; i < n; i++) {
+    const double x = standard() ? bounded(bounds_.data(), column, z[i]) : z[i];
+    finite[i] = x - x == 0.0;
+    z[i] = finite[i] ? x - lines_[line].centre : 0.0;
+  }
+}
 
 Condition ModelColumns::condition(const ForestArrays& a, int64_t node) const {
   const int p = columns_.plane_of[a.column[node]];
@@ -100,8 +133,53 @@ LeafGroup group_at(const Shape& tree, int u, const std::vector<int32_t>& above, 
   return g;
 }
 
+// The values of a column that rows of leaf u can have: its bounds, and the thresholds on the way.
+LineColumn box(const Shape& tree, int u, int column, LineColumn b) {
+  for (int v = u; tree.parent[v] >= 0; v = tree.parent[v]) {
+    const int p = tree.parent[v];
+    const double cut = tree.a.threshold[tree.at + p];
+    if (tree.column(p) != column || cut == INF) continue;
+    if (v == tree.left(p)) b.high = std::min(b.high, std::max(b.low, cut));
+    else b.low = std::max(b.low, std::min(b.high, cut));
+  }
+  return b;
+}
+
+// Adds the terms of a leaf. A model has what the line of a leaf is on average, the leaf's value, but not what each term
+// is. Terms start at the centre of their column, or where that is nearest in the leaf's box. Then all go the same
+// fraction of the way to where they are largest (smallest) in the box, until their sum is right.
+void add_terms(const Shape& tree, int u, const ModelColumns& columns, LeafGroup& g, PathLeaf& leaf) {
+  const LinearView& l = tree.a.linear;
+  const int64_t from = l.offset[tree.at + u], to = l.offset[tree.at + u + 1];
+  std::vector<double> ways[2];  // by term: how far it can rise, how far fall
+  double rest = leaf.value - l.coef[from];
+  leaf.shift = l.coef[from] - leaf.value;
+  for (int64_t t = from + 1; t < to; t++) {
+    const double slope = l.coef[t];
+    const int line = columns.line_of(l.column[t]);
+    const LineColumn all = columns.lines()[line], b = box(tree, u, l.column[t], all);
+    const double ends[] = {slope * (b.low - all.centre), slope * (b.high - all.centre)};
+    const double start = slope * (std::clamp(all.centre, b.low, b.high) - all.centre);
+    ways[0].push_back(std::max(ends[0], ends[1]) - start), ways[1].push_back(start - std::min(ends[0], ends[1]));
+    leaf.shift = leaf.shift + slope * all.centre;
+    rest = rest - (slope * all.centre + start);
+    const auto f = std::find_if(g.factors.begin() + leaf.factor, g.factors.end(),
+                                [&](const Factor& x) { return g.columns[x.slot] == l.column[t]; });
+    g.terms.push_back({(int32_t)(f - g.factors.begin()) - leaf.factor, index_of(g.lines, line), slope, start});
+  }
+  leaf.last = (int32_t)g.terms.size();
+  const std::vector<double>& way = ways[rest < 0.0];
+  double whole = 0.0;
+  for (const double x : way) whole = whole + x;
+  for (size_t k = 0; k < way.size(); k++) {
+    double& mean = g.terms[leaf.term + k].mean;
+    mean = mean + (whole > 0.0 ? rest * (way[k] / whole) : rest / (double)way.size());
+  }
+}
+
 // Adds a leaf with its factors. Returns the leaf's value times the fraction of the weight that reaches it.
-double add_leaf(const Shape& tree, int u, const std::vector<int32_t>& group_of, LeafGroup& g) {
+double add_leaf(const Shape& tree, int u, const ModelColumns& columns, const std::vector<int32_t>& group_of,
+                LeafGroup& g) {
   const int first = (int)g.factors.size();
   for (int v = u; tree.parent[v] >= 0; v = tree.parent[v]) {
     const int p = tree.parent[v];
@@ -117,10 +195,19 @@ double add_leaf(const Shape& tree, int u, const std::vector<int32_t>& group_of, 
     if (f->mask & one && (f->want & one) != want) f->want |= 1u << NEVER;  // the path contradicts itself
     f->mask |= one, f->want |= want;
   }
+  const LinearView& l = tree.a.linear;
+  const int64_t node = tree.at + u, n_terms = l.offset == nullptr ? 0 : l.offset[node + 1] - l.offset[node];
+  for (int64_t t = 1; t < n_terms; t++) {  // a column of its line that no split above has: always on the path
+    const int slot = index_of(g.columns, l.column[l.offset[node] + t]);
+    auto same = [&](const Factor& x) { return x.slot == slot; };
+    if (std::none_of(g.factors.begin() + first, g.factors.end(), same)) g.factors.push_back({slot, 0, 0, 1.0});
+  }
   std::sort(g.factors.begin() + first, g.factors.end(),
             [&](const Factor& x, const Factor& y) { return g.columns[x.slot] < g.columns[y.slot]; });
-  const double value = tree.a.value[tree.at + u];
-  g.leaves.push_back({value, first, (int32_t)g.factors.size()});
+  const double value = n_terms == 1 ? l.coef[l.offset[node]] : tree.a.value[node];
+  const int32_t term = (int32_t)g.terms.size();
+  g.leaves.push_back({value, first, (int32_t)g.factors.size(), term, term, 0.0});
+  if (n_terms > 1) add_terms(tree, u, columns, g, g.leaves.back());
   double reached = value;
   for (int i = first; i < (int)g.factors.size(); i++) reached = reached * g.factors[i].weight_fraction;
   return reached;
@@ -154,8 +241,11 @@ Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& 
       group_of[u] = (int32_t)paths.groups.size();
       paths.groups.push_back(group_at(tree, u, above, under[u]));
     }
-    if (tree.left(u) == 0) paths.expected = paths.expected + add_leaf(tree, u, group_of, paths.groups[group_of[u]]);
+    if (tree.left(u) == 0)
+      paths.expected = paths.expected + add_leaf(tree, u, columns, group_of, paths.groups[group_of[u]]);
   }
+  for (const LeafGroup& g : paths.groups)
+    check(!g.has_patterns() || g.lines.size() <= MAX_LINES, "a branch has lines of too many columns");
   return paths;
 }
 

@@ -20,6 +20,9 @@
 
 namespace sapwood {
 
+constexpr int PATTERN_BITS = 16;  // with more bits every row has its own entry
+constexpr size_t MAX_LINES = 64;  // columns in the lines of a group with patterns: one bit each if values are missing
+
 struct Condition {       // the split of a node, over codes of its column (math/split.h)
   int32_t plane;         // index of the column among those the model reads
   uint32_t low, length;  // as in Split
@@ -34,9 +37,16 @@ struct Factor {            // a column on the path of a leaf
   double weight_fraction;  // fraction of the training weight that stays on the path
 };
 
+struct LineTerm {        // a column in the line of a leaf
+  int32_t factor, line;  // index among the factors of its leaf; index in LeafGroup::lines
+  double slope, mean;    // mean: what the term is on average in the leaf, counted from the column's centre
+};
+
 struct PathLeaf {
   double value;
   int32_t factor, end;  // range of its factors, sorted by column
+  int32_t term, last;   // range of its terms
+  double shift;         // its line at the centres of all columns, less its value
 };
 
 struct LeafGroup {
@@ -46,7 +56,10 @@ struct LeafGroup {
   std::vector<int32_t> columns;   // columns of the table, by slot
   std::vector<PathLeaf> leaves;
   std::vector<Factor> factors;
+  std::vector<int32_t> lines;  // columns in lines of its leaves, as ModelColumns numbers them
+  std::vector<LineTerm> terms;
   int n_bits() const { return (int)(ends.size() + inside.size()); }
+  bool has_patterns() const { return n_bits() <= PATTERN_BITS; }
 };
 
 struct Paths {
@@ -56,18 +69,30 @@ struct Paths {
   std::vector<LeafGroup> groups;
 };
 
+struct LineColumn {  // a column in lines of leaves; values are counted from its centre
+  int32_t plane;
+  double low, high, centre;  // bounds and mean in standard units; in raw units the outer cuts and the middle one
+};
+
 // The columns a model reads, as codes: the number of cuts below a value, or the category's code.
 class ModelColumns {
  public:
-  ModelColumns(int n_columns, const ForestArrays& a) : columns_(n_columns, a), sets_(a) {}  // throws invalid_argument
+  ModelColumns(int n_columns, const ForestArrays& a);  // throws std::invalid_argument
   int n_planes() const { return (int)columns_.used.size(); }
   Condition condition(const ForestArrays& a, int64_t node) const;
   void encode(const Chunk& table, int plane, int64_t first, int n, uint32_t* code) const;  // n <= BLOCK
   void goes_left(const Condition& c, const uint32_t* code, int n, uint8_t* left) const;    // left (n) OUT: 0 or 1
+  bool standard() const { return !bounds_.empty(); }
+  const std::vector<LineColumn>& lines() const { return lines_; }
+  int line_of(int column) const;  // index in lines()
+  // Values as they enter lines, less the centre; z (n) OUT, finite (n) OUT: where it is 0, z is 0. n <= BLOCK
+  void load_line(const Chunk& table, int line, int64_t first, int n, double* z, uint8_t* finite) const;
 
  private:
   UsedColumns columns_;
   CategorySets sets_;
+  std::vector<LineColumn> lines_;
+  std::vector<double> bounds_;  // (n_columns, 3) in standard units, or empty
 };
 
 // weight (n_nodes): training weight of each node
