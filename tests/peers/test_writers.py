@@ -98,11 +98,13 @@ def test_onnxruntime_reads_categories(objective, onehot, tmp_path):
     np.testing.assert_allclose(raw, booster.predict(table, raw=True).reshape(raw.shape), rtol=2e-6, atol=2e-6)
 
 
+LINES = {"linear_leaves": True, "linear_units": "standard"}
 PIPES = {
     "numbers": (sw.SapwoodRegressor, Z),
     "counts": (lambda **more: sw.SapwoodRegressor(objective="poisson", **more), LABELS["poisson"]),
     "two": (sw.SapwoodClassifier, np.where(Z > 0, "yes", "no")),
     "three": (sw.SapwoodClassifier, np.digitize(Z, [-1.0, 1.0]) * 10),
+    "lines": (lambda **more: sw.SapwoodClassifier(**LINES, **more), np.digitize(Z, [-1.0, 1.0]) * 10),
 }
 
 
@@ -130,10 +132,38 @@ def test_pipelines_through_skl2onnx(name):
         np.testing.assert_allclose(found[0].ravel(), model.predict(X), rtol=5e-6, atol=2e-6)
 
 
-@pytest.mark.parametrize("kind", ["linear_leaves", "zero_as_missing"])
+@pytest.mark.parametrize("objective", ["squared_error", "logistic", "softmax"])
+@pytest.mark.parametrize("more", [{}, {"grow_policy": "symmetric", "max_depth": 4}, KINDS["forest"]], ids=str)
+def test_onnxruntime_reads_linear_leaves(objective, more, tmp_path):
+    """Columns far from 0 too, whose lines lose no digits."""
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    table = X + np.float32([0, 2000, 0, 0, -500])
+    params = {"objective": objective, "n_estimators": 8, "max_leaves": 12, "linear_units": "standard", **more}
+    booster = sw.train(params, sw.Dataset(table, label=LABELS[objective], linear_leaves=True))
+    assert booster.linear
+    booster.export(tmp_path / "model.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    rows = np.vstack([table, np.full((2, 5), [[np.inf], [-np.inf]], np.float32)])
+    for some in (rows, rows[:1]):
+        raw, prediction = session.run(["raw", "prediction"], {"X": some})
+        np.testing.assert_allclose(raw, booster.predict(some, raw=True).reshape(raw.shape), rtol=4e-6, atol=4e-6)
+        np.testing.assert_allclose(prediction, booster.predict(some).reshape(raw.shape), rtol=5e-6, atol=4e-6)
+
+
+def test_who_has_no_linear_leaves(tmp_path):
+    booster = sw.train({"n_estimators": 2}, sw.Dataset(X, label=Z, linear_leaves=True))
+    with pytest.raises(sw.errors.ParameterError, match="linear leaves cannot be written for XGBoost"):
+        booster.export(tmp_path / "model.json")
+    pytest.importorskip("onnx")
+    with pytest.raises(sw.errors.ParameterError, match=r"linear leaves in raw units.*linear_units='standard'"):
+        booster.export(tmp_path / "model.onnx")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("suffix", ["c", "json", "onnx"])
-def test_what_no_format_can_say_is_refused(kind, suffix, tmp_path):
-    booster = sw.train({"n_estimators": 2}, sw.Dataset(X, label=Z, **{kind: True}))
+def test_what_no_format_can_say_is_refused(suffix, tmp_path):
+    booster = sw.train({"n_estimators": 2}, sw.Dataset(X, label=Z, zero_as_missing=True))
     with pytest.raises(sw.errors.ParameterError, match="no format written here"):
         booster.export(tmp_path / f"model.{suffix}")
     assert not list(tmp_path.iterdir())

@@ -10,9 +10,7 @@ import numpy as np
 from sapwood.errors import ParameterError
 from sapwood.interfaces.sklearn import PROBABILITIES, SapwoodClassifier, SapwoodRegressor
 from sapwood.model.convert.export import refuse_untold
-from sapwood.model.convert.onnx_graph import ML_OPSET, OPSET, steps
-
-INT64 = 7  # of onnx.TensorProto
+from sapwood.model.convert.onnx_graph import DOUBLE, FLOAT, INT64, ML_OPSET, OPSET, graph_of
 
 
 def register() -> None:
@@ -98,11 +96,14 @@ class _Graph:
 
     def predictions(self, operator: Any) -> str:
         """Add what leads from the table of an estimator to predictions, (n_rows, n_outputs); returns their name."""
-        from onnx import TensorProto
-
-        refuse_untold(operator.raw_operator.booster_)
-        here = self.add("Cast", [operator.inputs[0].full_name], to=TensorProto.FLOAT)
-        for step in steps(operator.raw_operator.booster_):
-            more = [] if step.number is None else [self.constant(TensorProto.FLOAT, [step.number])]
-            here = self.add(step.operator, [here, *more], None, step.domain, **step.attributes)
-        return here
+        booster = operator.raw_operator.booster_
+        refuse_untold(booster)
+        found = graph_of(booster)
+        named = {"X": self.add("Cast", [operator.inputs[0].full_name], to=FLOAT)}
+        for name, array in found.constants.items():
+            kind = {np.float32: FLOAT, np.float64: DOUBLE, np.int64: INT64}[array.dtype.type]
+            named[name] = self.constant(kind, array.tolist())
+        for step in found.steps:
+            inputs = [named[name] for name in step.inputs]
+            named[step.output] = self.add(step.operator, inputs, None, step.domain, **step.attributes)
+        return named["prediction"]

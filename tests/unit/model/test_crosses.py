@@ -204,9 +204,25 @@ def test_what_others_cannot_have(model: Booster, numbers: Booster, tmp_path: Pat
         numbers.export(tmp_path / "model.json")
     with pytest.raises(ParameterError, match="crosses"):
         numbers.to_shap()
+    assert not list(tmp_path.iterdir())
+
+
+def test_onnx(tmp_path: Path) -> None:
+    """Crosses have the same bits there; sums are float32. One model has lines, which must be in standard units."""
     pytest.importorskip("onnx")
-    with pytest.raises(ParameterError, match="crosses of columns, which are not written as ONNX"):
-        numbers.export(tmp_path / "model.onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    table = X.copy()
+    table.loc[3, "a"], table.loc[4, "b"], table.loc[5, "d"] = np.inf, 1e30, -1e30
+    table.loc[:20, "town"] = "never seen"
+    for data, more in ((CONSTANT, {}), (LINEAR, {"linear_units": "standard"})):
+        model = sapwood.train(SHAPE | more, data)
+        assert {0, 1, 2, 3} <= set(model.crosses.cross_kind.tolist())
+        model.export(tmp_path / "model.onnx")
+        session = runtime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+        rows = table.copy()
+        rows["town"] = [np.nan if pd.isna(one) else model.categories[4].place.get(one, -2.0) for one in table["town"]]
+        (raw,) = session.run(["raw"], {"X": rows.to_numpy(np.float32)})
+        assert_allclose(raw[:, 0], model.predict(table, raw=True), rtol=4e-6, atol=4e-6)
 
 
 def agrees(model: Booster, table: pd.DataFrame, folder: Path) -> None:
@@ -226,12 +242,12 @@ def agrees(model: Booster, table: pd.DataFrame, folder: Path) -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-@pytest.mark.parametrize("kind", ["model", "numbers"])
+@pytest.mark.parametrize("kind", ["model", "linear", "numbers"])
 def test_c(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     model = request.getfixturevalue(kind)
     table = X[list(model.feature_names)].copy()
     table.loc[3, "a"], table.loc[4, "b"], table.loc[5, "d"] = np.inf, 1e30, -1e30
-    if kind == "model":
+    if kind != "numbers":
         table.loc[:20, "town"] = "never seen"
     agrees(model, table, tmp_path)
 

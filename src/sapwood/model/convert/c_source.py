@@ -13,6 +13,7 @@ import numpy as np
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 from sapwood.model.combinations import sizes_of
+from sapwood.model.linear import Linear
 
 SOURCE = """\
 /* {about}
@@ -26,7 +27,7 @@ enum {{ {NAME}_COLUMNS = {n_columns}, {NAME}_OUTPUTS = {n_outputs}, {NAME}_TREES
 
 const char* const {name}_features[{n_columns}] = {{{features}}};
 {categories}
-{tables}{sets}{crossed}{combined}
+{tables}{sets}{crossed}{combined}{lines}
 /* scores ({NAME}_OUTPUTS): before the link */
 void {name}_raw(const double* row, double* s) {{
 {whole}  for (int k = 0; k < {n_outputs}; k++) s[k] = {start};
@@ -38,7 +39,7 @@ void {name}_raw(const double* row, double* s) {{
       {test}
       u = tree_root[t] + node_left[u] + right;
     }}
-    s[tree_output[t]] = s[tree_output[t]] + node_number[u];
+    s[tree_output[t]] = s[tree_output[t]] + {leaf};
   }}
 {mean}}}
 
@@ -102,6 +103,23 @@ static void combine(double* all) {{
   }}
 }}
 """
+LINES = """
+/* leaves that are lines: a constant, then a coefficient for each column */
+{tables}
+static double leaf(int32_t u, const double* row) {{
+  const int32_t first = line_first[u], last = line_first[u + 1];
+  double sum = first < last ? line_coef[first] : node_number[u];
+  for (int32_t i = first + 1; i < last; i++) {{
+    double x = row[line_column[i]];
+{bounded}    sum = sum + line_coef[i] * x;
+  }}
+  return sum - sum == 0.0 ? sum : node_number[u]; /* else a value is missing or infinite */
+}}
+"""
+BOUNDED = """\
+    const double* b = bounds + 3 * line_column[i]; /* lowest, highest, and what a missing value counts as */
+    x = isnan(x) ? b[2] : x < b[0] ? b[0] : x > b[1] ? b[1] : x;
+"""
 WHOLE = """\
   double all[{n}];
   for (int c = 0; c < {n_columns}; c++) all[c] = row[c];
@@ -162,6 +180,8 @@ def write(booster: Booster, name: str = "model") -> str:
         sets=_sets(booster) if booster.categories else "",
         crossed=_crossed(booster) if len(booster.crosses) else "",
         combined=_combined(booster) if len(booster.combinations) else "",
+        lines=_lines(trees.linear) if trees.linear else "",
+        leaf="leaf(u, row)" if trees.linear else "node_number[u]",
         whole=_whole(booster) if booster.n_internal > booster.n_columns else "",
         n_columns=booster.n_columns,
         n_outputs=n,
@@ -204,6 +224,18 @@ def _crossed(booster: Booster) -> str:
         _table("double cross_mean", map(_number, own.cross_mean), "by category; the last two: missing, unseen"),
     ]
     return CROSSED.format(tables="".join(tables), n=len(own), n_columns=booster.n_columns)
+
+
+def _lines(linear: Linear) -> str:
+    offset, column, coef, bounds = linear.terms
+    tables = [
+        _table("int32_t line_first", offset, "by node; the next one's is the end"),
+        _table("int32_t line_column", column, "-1: the constant"),
+        _table("double line_coef", map(_number, coef)),
+    ]
+    if len(bounds):
+        tables.append(_table("double bounds", map(_number, bounds), "by column"))
+    return LINES.format(tables="".join(tables), bounded=BOUNDED if len(bounds) else "")
 
 
 def _whole(booster: Booster) -> str:

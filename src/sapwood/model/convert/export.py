@@ -31,8 +31,7 @@ def export(booster: Booster, path: str | os.PathLike[str], **options: Any) -> No
 
 def refuse_untold(booster: Booster) -> None:
     """Raise if a model has parts that none of these formats can express."""
-    why = "which no format written here can say; only .save keeps it"
-    if booster.linear:
-        raise ParameterError(f"the model has linear leaves, {why}. Train with linear_leaves=False.")
     if booster.zero_as_missing:
-        raise ParameterError(f"the model has zeros as missing values, {why}.")
+        raise ParameterError(
+            "the model has zeros as missing values, which no format written here can say; only .save keeps it."
+        )

@@ -1,4 +1,4 @@
-"""A model as an ONNX graph: one tree ensemble of ai.onnx.ml, and its link.
+"""A model as an ONNX graph: its crosses, one tree ensemble of ai.onnx.ml, the lines of its leaves, and its link.
 
 In: a booster. Out: operators, or the bytes of a model; a float32 table ``X`` goes in, ``prediction`` comes out.
 """
@@ -10,12 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data.categories import UNSEEN
+from sapwood.data.crosses import CENTRED
 from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 from sapwood.model.convert.nodes import at_most
 
 OPSET, ML_OPSET = 17, 3
 ML = "ai.onnx.ml"
+FLOAT, INT64, DOUBLE = 1, 7, 11  # of onnx.TensorProto
+Floats = NDArray[np.float64]
+Ints = NDArray[Any]
 # link -> operators from raw scores (n_rows, n_outputs) to predictions; a number is a constant of the operator before it
 LINKS: dict[str, list[tuple[str, float | None]]] = {
     "identity": [],
@@ -28,44 +32,81 @@ LINKS: dict[str, list[tuple[str, float | None]]] = {
 
 
 class Step(NamedTuple):
-    """An operator that takes what the one before it gave."""
+    """An operator: the names of what it takes, and of what it gives."""
 
     operator: str
+    inputs: tuple[str, ...]
+    output: str
     attributes: dict[str, Any]
-    number: float | None = None  # a second input
     domain: str = ""
 
 
-def steps(booster: Booster) -> list[Step]:
-    """The operators from a table to raw scores, the first, and on to predictions.
+class Graph:
+    """Operators in the order of their work, and the constants that they take; a table ``X`` is there from the start."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.constants: dict[str, NDArray[Any]] = {}
+
+    def add(
+        self, operator: str, *inputs: str | NDArray[Any], output: str = "", domain: str = "", **attributes: Any
+    ) -> str:
+        """Add an operator, whose inputs are names or constants; returns the name of its output."""
+        names = []
+        for one in inputs:
+            if not isinstance(one, str):
+                self.constants[name := f"constant{len(self.constants)}"] = one
+                one = name
+            names.append(one)
+        output = output or f"step{len(self.steps)}"
+        self.steps.append(Step(operator, tuple(names), output, attributes, domain))
+        return output
+
+
+def graph_of(booster: Booster) -> Graph:
+    """The operators from a table ``X`` to ``raw`` scores, and on to ``prediction``, both (n_rows, n_outputs) float32.
 
     The table is float32, (n_rows, n_columns): NaN for missing values, and in columns of categories the place of a value
     in the dictionary, -2 for what is not in it.
     """
     if booster.link not in LINKS:
         raise ParameterError(f"the link {booster.link!r} has no ONNX operators; there are {', '.join(LINKS)}.")
-    links = [Step(name, {"axis": 1} if name == "Softmax" else {}, number) for name, number in LINKS[booster.link]]
-    return [Step("TreeEnsembleRegressor", _ensemble(booster), domain=ML), *links]
+    graph = Graph()
+    linear, whole = booster.trees.linear, _crossed(graph, booster) if len(booster.crosses) else "X"
+    if linear is None:
+        here = graph.add("TreeEnsembleRegressor", whole, output="raw", domain=ML, **_ensemble(booster, []))
+    else:
+        if not len(linear.linear_bounds):
+            raise ParameterError(
+                "the model has linear leaves in raw units, whose rule for missing values ONNX cannot say; export to C, "
+                "or train with linear_units='standard'."
+            )
+        columns = np.unique(linear.linear_column)[1:]
+        parts = graph.add("TreeEnsembleRegressor", whole, domain=ML, **_ensemble(booster, columns.tolist()))
+        here = _with_lines(graph, booster, linear.linear_bounds.reshape(-1, 3)[columns], columns, whole, parts)
+    for name, number in LINKS[booster.link]:
+        more = [] if number is None else [np.array([number], np.float32)]
+        attributes: dict[str, Any] = {"axis": 1} if name == "Softmax" else {}
+        here = graph.add(name, here, *more, **attributes)
+    graph.add("Identity", here, output="prediction")
+    return graph
 
 
 def write(booster: Booster) -> bytes:
-    """Write a model as ONNX: from ``X``, as in `steps`, to ``raw`` and ``prediction``, (n_rows, n_outputs) float32.
+    """Write a model as ONNX: from ``X``, as in `graph_of`, to ``raw`` and ``prediction``, (n_rows, n_outputs) float32.
 
     The property ``categories`` has the dictionaries, as JSON by column.
     """
     try:
-        from onnx import TensorProto, checker, helper
+        from onnx import TensorProto, checker, helper, numpy_helper
     except ImportError as cause:
         raise ParameterError("ONNX is written through the onnx package: pip install 'sapwood[onnx]'.") from cause
-    nodes, constants, here = [], [], "X"
-    for at, step in enumerate(steps(booster)):
-        inputs, after = [here], f"step{at}" if at else "raw"
-        if step.number is not None:
-            constants.append(helper.make_tensor(f"number{at}", TensorProto.FLOAT, [1], [step.number]))
-            inputs.append(f"number{at}")
-        nodes.append(helper.make_node(step.operator, inputs, [after], domain=step.domain, **step.attributes))
-        here = after
-    nodes.append(helper.make_node("Identity", [here], ["prediction"]))
+    found = graph_of(booster)
+    nodes = [
+        helper.make_node(step.operator, step.inputs, [step.output], domain=step.domain, **step.attributes)
+        for step in found.steps
+    ]
+    constants = [numpy_helper.from_array(array, name) for name, array in found.constants.items()]
 
     def table(name: str, width: int) -> Any:
         return helper.make_tensor_value_info(name, TensorProto.FLOAT, [None, width])
@@ -81,16 +122,64 @@ def write(booster: Booster) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _ensemble(booster: Booster) -> dict[str, Any]:
-    """The attributes of the operator."""
+def _crossed(graph: Graph, booster: Booster) -> str:
+    """The table with the columns of crosses: computed in float64, rounded to float32; what is not finite is missing."""
+    own, wide = booster.crosses, graph.add("Cast", "X", to=DOUBLE)
+    parts, order = [], []
+    for kind, operator in enumerate(("Sub", "Mul", "Div", "Sub")):
+        which = np.flatnonzero(own.cross_kind == kind)
+        if not len(which):
+            continue
+        left = graph.add("Gather", wide, own.cross_left[which].astype(np.int64), axis=1)
+        if kind == CENTRED:
+            right = _means(graph, booster, which)
+        else:
+            right = graph.add("Gather", wide, own.cross_right[which].astype(np.int64), axis=1)
+        parts.append(graph.add(operator, left, right))
+        order += which.tolist()
+    made = graph.add("Cast", graph.add("Concat", *parts, axis=1), to=FLOAT)
+    finite = graph.add("Where", graph.add("IsInf", made), np.array([np.nan], np.float32), made)
+    sorted_ = graph.add("Gather", finite, np.argsort(order), axis=1)
+    return graph.add("Concat", "X", sorted_, axis=1)
+
+
+def _means(graph: Graph, booster: Booster, which: NDArray[np.int64]) -> str:
+    """The mean of each row's category, for some of the centred crosses."""
+    own = booster.crosses
+    code = graph.add("Gather", "X", own.cross_right[which].astype(np.int64), axis=1)
+    sizes = (np.diff(own.cross_offset)[which] - 2).astype(np.float32)
+    inside = graph.add(
+        "And", graph.add("GreaterOrEqual", code, np.zeros(1, np.float32)), graph.add("Less", code, sizes)
+    )
+    missing = graph.add("Or", graph.add("IsNaN", code), graph.add("Equal", code, -np.ones(1, np.float32)))
+    place = graph.add("Where", inside, code, graph.add("Where", missing, sizes, sizes + np.float32(1)))
+    index = graph.add("Add", graph.add("Cast", place, to=INT64), own.cross_offset[which])
+    return graph.add("Gather", own.cross_mean, index)
+
+
+def _with_lines(graph: Graph, booster: Booster, bounds: Floats, columns: Ints, whole: str, parts: str) -> str:
+    """Raw scores from what the ensemble gives: for each output a sum of constants, then its sum of slopes by column."""
+    low, high, mean = bounds.T
+    k, m = booster.n_outputs, len(columns)
+    x = graph.add("Cast", graph.add("Gather", whole, columns.astype(np.int64), axis=1), to=DOUBLE)
+    known = graph.add("Where", graph.add("IsNaN", x), mean, x)
+    z = graph.add("Sub", graph.add("Min", graph.add("Max", known, low), high), mean)
+    slopes = graph.add("Gather", parts, np.arange(k, k + k * m), axis=1)
+    apart = graph.add("Reshape", graph.add("Cast", slopes, to=DOUBLE), np.array([-1, k, m]))
+    terms = graph.add("Mul", apart, graph.add("Reshape", z, np.array([-1, 1, m])))
+    constant = graph.add("Cast", graph.add("Gather", parts, np.arange(k), axis=1), to=DOUBLE)
+    total = graph.add("Add", constant, graph.add("ReduceSum", terms, np.array([2]), keepdims=0))
+    return graph.add("Cast", total, output="raw", to=FLOAT)
+
+
+def _ensemble(booster: Booster, columns: list[int]) -> dict[str, Any]:
+    """The attributes of the operator; with linear leaves one more target for each output and column of lines."""
     trees = booster.trees
     if len(booster.combinations):
         raise ParameterError(
             "the model splits combinations of columns, which ONNX does not have; train with max_combination=1, or "
             "export to C."
         )
-    if len(booster.crosses):
-        raise ParameterError("the model splits crosses of columns, which are not written as ONNX; export to C.")
     if not trees.n_trees:
         raise ParameterError("the model has no trees; an ensemble of ONNX needs one at least.")
     sizes = np.diff(trees.offset)
@@ -102,25 +191,51 @@ def _ensemble(booster: Booster) -> dict[str, Any]:
         "nodeids": node,
         "featureids": np.where(leaf, 0, trees.column),
         "modes": np.where(leaf, "LEAF", "BRANCH_LEQ"),
-        "values": np.where(leaf, 0.0, at_most(trees.threshold)),
+        "values": np.where(leaf, 0.0, np.where(np.isinf(trees.threshold), np.inf, at_most(trees.threshold))),
         "truenodeids": trees.left,
         "falsenodeids": np.where(leaf, 0, trees.left + 1),
         "missing_value_tracks_true": trees.missing_left & 1,
     }
     if (trees.set >= 0).any():
         nodes = _with_sets(booster, nodes)
+    at, target, weight = _targets(booster, columns)
+    n_more = booster.n_outputs * len(columns)
     return {
         **{f"nodes_{name}": array.tolist() for name, array in nodes.items()},
         "nodes_hitrates": [1.0] * len(nodes["treeids"]),
-        "target_treeids": tree[leaf].tolist(),
-        "target_nodeids": node[leaf].tolist(),
-        "target_ids": np.repeat(trees.output, sizes)[leaf].tolist(),
-        "target_weights": (1.0 / booster._divisor * trees.value[leaf]).tolist(),
-        "base_values": booster.base.tolist(),
-        "n_targets": booster.n_outputs,
+        "target_treeids": tree[at].tolist(),
+        "target_nodeids": node[at].tolist(),
+        "target_ids": target.tolist(),
+        "target_weights": (1.0 / booster._divisor * weight).tolist(),
+        "base_values": [*booster.base.tolist(), *([0.0] * n_more)],
+        "n_targets": booster.n_outputs + n_more,
         "post_transform": "NONE",
         "aggregate_function": "SUM",
     }
+
+
+def _targets(booster: Booster, columns: list[int]) -> tuple[Ints, Ints, Floats]:
+    """Of everything that leaves add: the node, the target, and how much.
+
+    A line is counted from the means of its columns, where its constant is of the size of the leaf's value.
+    """
+    trees = booster.trees
+    output = np.repeat(trees.output, np.diff(trees.offset)).astype(np.int64)
+    leaf = np.flatnonzero(trees.left == 0)
+    if trees.linear is None:
+        return leaf, output[leaf], trees.value[leaf]
+    offset, column, coef, bounds = trees.linear.terms
+    at = np.repeat(np.arange(trees.n_nodes), np.diff(offset))
+    sloped = column >= 0
+    constant = np.where(np.diff(offset) > 0, 0.0, trees.value)
+    np.add.at(constant, at, coef * np.where(sloped, bounds.reshape(-1, 3)[column, 2], 1.0))
+    place = np.searchsorted(columns, column[sloped])
+    more = booster.n_outputs + len(columns) * output[at[sloped]] + place
+    return (
+        np.concatenate([leaf, at[sloped]]),
+        np.concatenate([output[leaf], more]),
+        np.concatenate([constant[leaf], coef[sloped]]),
+    )
 
 
 def _with_sets(booster: Booster, nodes: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -37,6 +37,11 @@ def write(booster: Booster) -> str:
         raise ParameterError("a model with categories cannot be written for XGBoost, which would match them by number.")
     if len(booster.crosses):
         raise ParameterError("a model with crosses of columns cannot be written for XGBoost, which has none.")
+    if booster.linear:
+        raise ParameterError(
+            "a model with linear leaves cannot be written for XGBoost, which has none; export to C or ONNX, or train "
+            "with linear_leaves=False."
+        )
     name, more, base = OBJECTIVES[booster.objective]
     trees, n_outputs = booster.trees, booster.n_outputs
     more = {key: {**own, "num_class": str(n_outputs)} if "softmax" in key else own for key, own in more.items()}

@@ -96,6 +96,17 @@ def test_combinations(tmp_path):
     agrees(booster, pandas.DataFrame(table), np.column_stack([*coded, table["x"]]), tmp_path)
 
 
+@pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+@pytest.mark.parametrize("units", ["raw", "standard"])
+@pytest.mark.parametrize("objective", ["logistic", "softmax"])
+def test_linear_leaves(objective, units, tmp_path):
+    params = {"objective": objective, "n_estimators": 7, "max_leaves": 12, "linear_units": units}
+    booster = sw.train(params, sw.Dataset(X, label=LABELS[objective], linear_leaves=True))
+    assert booster.linear
+    far = np.array([np.nan, np.inf, -np.inf, 1e308, 0.3])
+    agrees(booster, np.vstack([X, far, far[::-1]]), np.vstack([X, far, far[::-1]]), tmp_path)
+
+
 def test_what_c_cannot_have(tmp_path):
     booster = sw.train({"n_estimators": 2}, sw.Dataset(X, label=Z))
     with pytest.raises(sw.errors.ParameterError, match="is not a C identifier"):
