@@ -21,6 +21,7 @@ HOUSE = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
 REFERENCE = {f"docs/{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "GLOSSARY", "NUMERICS")}  # no examples
 PAGES = sorted({str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/**/*.md")} - REFERENCE)
+SHELL = {"docs/command_line.md"}  # their examples are commands, which other tests run
 SLOW = {page for page in PAGES if page.startswith("docs/losses/")} | {"docs/convert.md", "docs/ordered.md"}
 TARGETS = set(re.findall(r"^([a-z-]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
 
@@ -215,7 +216,11 @@ def test_sources_named_in_documents_exist(page: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, marks=pytest.mark.nightly if page in SLOW else ()) for page in ["README.md", *PAGES]]
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.nightly if page in SLOW else ())
+        for page in ["README.md", *(page for page in PAGES if page not in SHELL)]
+    ],
 )
 def test_examples_run_and_print_what_the_page_says(page: str, tmp_path: Path) -> None:
     """The blocks of a page are one script; what it prints is in the page, as the same model is on every machine."""

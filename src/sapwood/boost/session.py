@@ -20,6 +20,7 @@ from sapwood.boost.round.callback import Round, record, stops
 from sapwood.boost.round.evaluation import EvalRows, EvalSet, HeldOutRows, measure, start_scores
 from sapwood.boost.round.grown import GrownTrees
 from sapwood.boost.round.training import Floats, Step, Training
+from sapwood.boost.round.watch import tell
 from sapwood.boost.spec import TrainSpec
 from sapwood.data.dataset import Dataset
 from sapwood.data.dealt import total
@@ -142,10 +143,23 @@ def run(
     for index, step in zip(spec.rounds, rounds, strict=False):
         view = Round(index, params, spec.metrics, evaluate(step), index == spec.rounds[-1], history, build)
         record(history)(view)
+        tell(
+            "training",
+            index + 1,
+            spec.rounds[-1] + 1,
+            _by_set(view.measured),
+            bool(spec.metrics) and spec.metrics[0].higher_is_better,
+        )
         if spec.callbacks and total(reduce, stops(spec.callbacks, view)):
             break
     best = [getattr(callback, "best_round", None) for callback in spec.callbacks]
     return min((rounds for rounds in best if rounds is not None), default=None)
+
+
+def _by_set(measured: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Metrics under one name each, those of the last set, which early stopping watches, first."""
+    sets = list(measured.items())[::-1]
+    return {f"{name} {metric}": value for name, values in sets for metric, value in values.items()}
 
 
 def make_booster(session: Session, trees: Trees, best_round: int | None, fingerprint: str, history: History) -> Booster:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sapwood.boost import class_weight
 from sapwood.boost.auto.candidates import Candidate
 from sapwood.boost.round.tree_store import TreeStore
+from sapwood.boost.round.watch import tell
 from sapwood.boost.session import Session, make_booster
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
@@ -55,6 +56,9 @@ class Contender:
             self.losses.append(self.loss_of(scores := self.rows.scores()))
             if self.losses[-1] < self.loss:
                 self.loss, self.best_round, self.scores = self.losses[-1], len(self.losses), scores
+            value = -self.losses[-1] if self.metric.higher_is_better else self.losses[-1]
+            measured = {f"holdout {self.metric.name}": value}
+            tell(self.candidate.name, len(self.losses), most, measured, self.metric.higher_is_better)
             self.stopped = len(self.losses) - self.best_round >= patience or time.monotonic() >= deadline
         self.stopped |= len(self.losses) >= most
         self.seconds += time.monotonic() - start

@@ -11,6 +11,7 @@ from sapwood.boost.class_weight import with_class_weight
 from sapwood.boost.loops import plain
 from sapwood.boost.loops.replay import replay
 from sapwood.boost.round.tree_store import TreeStore
+from sapwood.boost.round.watch import tell
 from sapwood.boost.session import Session, make_booster
 from sapwood.model.booster import Booster
 
@@ -31,4 +32,5 @@ def on_all_rows(contender: Contender, fraction: float, fingerprint: str, most: i
     store = TreeStore(spec.n_outputs)
     for step in chain(first, plain.boost(training, range(n_rounds if replays else 0, end))):
         store.add(step)
+        tell(f"{contender.candidate.name}, on all rows", store.n_rounds, end, {})
     return make_booster(session, store.trees(end), None, fingerprint, {})

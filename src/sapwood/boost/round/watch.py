@@ -1,0 +1,40 @@
+"""Who looks on while trees grow: progress bars. They see each round of every training, those of an automatic fit too.
+
+In: a function, for as long as a `with` block lasts. Out: calls of it; nothing that it does changes a model.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sight:
+    """A round that has just ended."""
+
+    stage: str  # what is trained: "training", or the name of a candidate
+    round: int  # how many rounds are done
+    n_rounds: int  # how many there may be
+    measured: Mapping[str, float]  # metrics by name; the first is watched
+    higher_is_better: bool = False
+
+
+Watcher = Callable[[Sight], None]
+_WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
+
+
+@contextmanager
+def watching(watcher: Watcher) -> Iterator[None]:
+    """Call a function after each round of all trainings in this block."""
+    token = _WATCHERS.set((*_WATCHERS.get(), watcher))
+    try:
+        yield
+    finally:
+        _WATCHERS.reset(token)
+
+
+def tell(stage: str, done: int, n_rounds: int, measured: Mapping[str, float], higher_is_better: bool = False) -> None:
+    """Call all who watch."""
+    for watcher in _WATCHERS.get():
+        watcher(Sight(stage, done, n_rounds, measured, higher_is_better))

@@ -1,0 +1,21 @@
+"""The command line: ``sapwood train``, ``predict``, ``evaluate``, ``explain``, ``report`` and others.
+
+In: arguments. Out: an exit status: 0 done, 1 an error in the data or the model, 2 wrong usage, 130 interrupted.
+"""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; needs ``pip install 'sapwood[cli]'``."""
+    try:
+        import pyarrow  # noqa: F401  tables come from files through it
+        import rich  # noqa: F401
+        import typer  # noqa: F401
+    except ImportError as missing:
+        message = f"error: the command line needs {missing.name}, which is not installed: pip install 'sapwood[cli]'"
+        print(message, file=sys.stderr)
+        sys.exit(2)
+    from sapwood.cli.app import run
+
+    sys.exit(run())

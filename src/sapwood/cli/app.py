@@ -1,0 +1,336 @@
+"""The commands, their flags and their help.
+
+In: arguments. Out: an exit status.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import sapwood
+from sapwood.cli.show import Output
+from sapwood.errors import ParameterError, SapwoodError
+
+app = typer.Typer(
+    name="sapwood", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Gradient boosting from the command line.\n\nFrom a table in a file to a model, its scores, its explanation "
+    "and a report:\n\n  sapwood train data.csv -t price -o m.sapwood --save-holdout test.csv\n\n"
+    "  sapwood report m.sapwood --data test.csv -o report.html\n\n"
+    "Files: CSV, TSV, Parquet, Feather, JSON lines, by the end of the name. Text columns are categories; missing "
+    "values may stay. Nothing is written but what -o and --save-holdout name.\n\n"
+    "Exit status: 0 done, 1 an error in the data or the model, 2 wrong usage, 130 interrupted.",
+)  # fmt: skip
+
+Data = Annotated[Path, typer.Argument(help="File with the rows.", show_default=False)]
+Model = Annotated[Path, typer.Argument(help="Model file: Sapwood's, XGBoost's, LightGBM's or CatBoost's.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results, warnings and errors only.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, and errors as JSON too.")]
+Target = Annotated[str | None, typer.Option("--target", "-t", help="Name of the column to predict.")]
+KnownTarget = Annotated[
+    str | None, typer.Option("--target", "-t", help="Name of the target; by default the column that the model lacks.")
+]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", help="A parameter, as name=value, such as max_depth=6. May be repeated."),
+]
+Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column not to learn from. May be repeated.")]
+Weight = Annotated[str | None, typer.Option("--weight", help="Column with the weights of rows.")]
+Task = Annotated[str, typer.Option(help="auto, regression or classification.")]
+Metric = Annotated[list[str] | None, typer.Option("--metric", "-m", help="Metric to print. May be repeated.")]
+Seed = Annotated[int, typer.Option(help="Seed of all random choices.")]
+Threads = Annotated[int | None, typer.Option(help="Threads; all by default. They do not change the model.")]
+Seconds = Annotated[float | None, typer.Option("--time-limit", help="Seconds that training may take.")]
+
+
+def _params(given: list[str] | None) -> dict[str, Any]:
+    from sapwood.cli.train import parameter
+
+    return dict(parameter(one) for one in given or [])
+
+
+def _do(output: Output, work: Callable[[], None]) -> None:
+    """Do a command's work; what goes wrong becomes one line, or a JSON object, and an exit status."""
+    try:
+        work()
+        output.end()
+    except SapwoodError as error:
+        _complain(output, error, 2 if isinstance(error, ParameterError) else 1)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(130) from None
+    except MemoryError:
+        _complain(output, DataTooLarge("there is not enough memory."), 1)
+    except BrokenPipeError:  # the reader of our output has left, as `head` does
+        sys.stderr.close()
+        raise SystemExit(1) from None
+    except OSError as error:
+        _complain(output, error, 1)
+
+
+class DataTooLarge(SapwoodError):
+    """The memory is too small."""
+
+
+def _complain(output: Output, error: Exception, status: int) -> None:
+    message = str(error)
+    if output.as_json:
+        print(json.dumps({"error": message, "kind": type(error).__name__, "status": status}), file=sys.stderr)
+    else:
+        print(f"error: {message}", file=sys.stderr)
+    raise SystemExit(status)
+
+
+@app.command()
+def train(
+    data: Data,
+    target: Target = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Model file to write.")] = None,
+    task: Annotated[str | None, typer.Option(help="auto, regression or classification.", show_default="auto")] = None,
+    valid: Annotated[Path | None, typer.Option(help="File with rows to measure on.")] = None,
+    holdout: Annotated[
+        float | None, typer.Option(help="Share of the rows to measure on, not to learn from.", show_default="0.2")
+    ] = None,
+    save_holdout: Annotated[Path | None, typer.Option(help="File to write the held-out rows to.")] = None,
+    folds: Annotated[int | None, typer.Option(help="Cross-validate, then learn from all rows.")] = None,
+    time_column: Annotated[str | None, typer.Option(help="Hold out the last rows by this column.")] = None,
+    weight: Weight = None,
+    drop: Drop = None,
+    keep: Annotated[list[str] | None, typer.Option(help="Learn from these columns only. May be repeated.")] = None,
+    quality: Annotated[
+        str | None, typer.Option(help="fast, balanced, best: how much to try; none: one plain training.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds of one plain training.")] = None,
+    early_stopping: Annotated[int | None, typer.Option(help="Stop after so many rounds without progress.")] = None,
+    time_limit: Seconds = None,
+    param: Params = None,
+    config: Annotated[Path | None, typer.Option("--config", "-c", help="TOML file with any of these settings.")] = None,
+    metric: Metric = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all random choices.", show_default="0")] = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Train a model on a file, and measure it.
+
+    By default a fifth of the rows is held out, the model learns from the others, and the scores on the held-out rows
+    are printed. --folds measures by cross-validation and then learns from all rows.
+
+    A TOML file may hold any flag under its name (target = "price", time_limit = 60), and parameters under [params].
+    Flags win over the file.
+    """
+    from sapwood.cli import train as work
+
+    out = Output(quiet, as_json)
+
+    def run_it() -> None:
+        params = _params(param)
+        params |= {} if rounds is None else {"n_estimators": rounds}
+        params |= {} if early_stopping is None else {"early_stopping_rounds": early_stopping}
+        flags = {
+            "target": target, "output": output, "task": task, "valid": valid, "holdout": holdout, "folds": folds,
+            "save_holdout": save_holdout, "time_column": time_column, "weight": weight, "drop": drop, "keep": keep,
+            "quality": quality, "time_limit": time_limit, "metric": metric, "seed": seed, "threads": threads,
+            "params": params,
+        }  # fmt: skip
+        work.train(data, work.settings_of(config, flags), out)
+
+    _do(out, run_it)
+
+
+@app.command()
+def predict(
+    model: Model,
+    data: Data,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File to write; else CSV to stdout.")] = None,
+    proba: Annotated[bool, typer.Option(help="Also write the probability of every class.")] = False,
+    raw: Annotated[bool, typer.Option(help="Write raw scores (log-odds, say) instead.")] = False,
+    keep: Annotated[list[str] | None, typer.Option(help="Column of the file to copy. May be repeated.")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Rows in memory at once; changes no prediction.")] = 65536,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Predict the rows of a file.
+
+    Batch by batch: the file may be larger than the memory.
+    """
+    from sapwood.cli import use
+
+    out = Output(quiet, as_json)
+    _do(out, lambda: use.predict(model, data, output, batch_size, proba, raw, keep or [], out))
+
+
+@app.command()
+def evaluate(
+    model: Model, data: Data, target: KnownTarget = None, metric: Metric = None, quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Print scores of a model on a file.
+
+    With 95 % intervals, beside the scores of a constant guess.
+    """
+    from sapwood.cli import use
+
+    out = Output(quiet, as_json)
+    _do(out, lambda: use.evaluate(model, data, target, metric or [], out))
+
+
+@app.command()
+def explain(
+    model: Model,
+    data: Data,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="File for Shapley values of all rows.")] = None,
+    row: Annotated[int | None, typer.Option(help="Say in words why this row (from 0) has its score.")] = None,
+    kind: Annotated[str, typer.Option(help="Kind of importance: shap, permutation, total_gain, ...")] = "shap",
+    target: KnownTarget = None,
+    top: Annotated[int, typer.Option(min=1, help="How many columns to print.")] = 10,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Say what the predictions are made of.
+
+    Which columns matter on these rows; why one row has its score (--row); or all effects of all rows (-o).
+    """
+    from sapwood.cli import use
+
+    out = Output(quiet, as_json)
+    _do(out, lambda: use.explain(model, data, output, row, kind, target, top, out))
+
+
+@app.command()
+def inspect(
+    model: Model,
+    tree: Annotated[int | None, typer.Option(help="Print this tree (from 0) as text.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many columns to print.")] = 10,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Describe a model file.
+
+    Objective, size, parameters, columns, fingerprint; or one of its trees (--tree).
+    """
+    from sapwood.cli import model as work
+
+    out = Output(quiet, as_json)
+    _do(out, lambda: work.inspect(model, tree, top, out))
+
+
+@app.command()
+def convert(
+    model: Model,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write: .sapwood, .onnx, .c or .json.")],
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Turn models into other formats.
+
+    From XGBoost, LightGBM or CatBoost to ours, or from ours to ONNX, C or XGBoost's JSON.
+    """
+    from sapwood.cli import model as work
+
+    out = Output(quiet, as_json)
+    _do(out, lambda: work.convert(model, output, out))
+
+
+@app.command()
+def tune(
+    data: Data,
+    target: Target = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="TOML file for train --config.")] = None,
+    trials: Annotated[int, typer.Option(help="Trials at most.")] = 30,
+    folds: Annotated[int, typer.Option(help="Folds of each trial.")] = 3,
+    task: Task = "auto",
+    metric: Annotated[str | None, typer.Option("--metric", "-m", help="What to improve.")] = None,
+    weight: Weight = None,
+    drop: Drop = None,
+    time_limit: Seconds = None,
+    param: Params = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Search for good parameters.
+
+    By Optuna where it is installed, else at random. Try train first: its automatic fit is hard to beat.
+    """
+    from sapwood.cli import train as training
+    from sapwood.cli import tune as work
+
+    out = Output(quiet, as_json)
+
+    def run_it() -> None:
+        flags = {
+            "target": target, "task": task, "metric": [metric] if metric else [], "weight": weight, "drop": drop,
+            "time_limit": time_limit, "seed": seed, "threads": threads, "params": _params(param),
+        }  # fmt: skip
+        work.tune(data, training.settings_of(None, flags), trials, folds, output, out)
+
+    _do(out, run_it)
+
+
+@app.command()
+def bench(
+    data: Data,
+    target: Target = None,
+    task: Task = "auto",
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of every library.")] = 100,
+    repeat: Annotated[int, typer.Option(min=1, help="Trainings of each; the fastest counts.")] = 1,
+    drop: Drop = None,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Compare speed with installed peers.
+
+    One plain training of Sapwood and of each peer, on the same numbers.
+    """
+    from sapwood.cli import bench as work
+    from sapwood.cli import train as training
+    from sapwood.device.threads import threads as available
+
+    out = Output(quiet, as_json)
+
+    def run_it() -> None:
+        settings = training.settings_of(None, {"target": target, "task": task, "drop": drop})
+        work.bench(data, settings, rounds, available(threads), repeat, out)
+
+    _do(out, run_it)
+
+
+@app.command()
+def doctor(quiet: Quiet = False, as_json: Json = False) -> None:
+    """Check this installation.
+
+    Versions, threads, instruction set, devices, and whether the same training gives the same bytes.
+    """
+    from sapwood.cli import doctor as work
+
+    out = Output(quiet, as_json)
+    _do(out, lambda: work.doctor(out))
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"sapwood {sapwood.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say it.")] = False,
+) -> None:
+    pass  # the help of the program stands above, where the app is made
+
+
+def run() -> int:
+    """Run the command of `sys.argv`; the exit status."""
+    try:
+        app(prog_name="sapwood")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 1
+    return 0

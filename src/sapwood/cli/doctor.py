@@ -1,0 +1,78 @@
+"""``sapwood doctor``: is this installation in order, and does it keep the promise?
+
+In: nothing. Out: versions, threads, instruction set, devices, and a check that threads do not change a model.
+"""
+
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+
+import sapwood
+from sapwood.boost.train import train
+from sapwood.cli.show import Output
+from sapwood.data.dataset import Dataset
+from sapwood.device import host
+from sapwood.device.threads import threads
+from sapwood.errors import SapwoodError
+from sapwood.interfaces.doctor import doctor as devices
+
+PACKAGES = {
+    "numpy": "", "scikit-learn": "", "narwhals": "", "safetensors": "", "pyarrow": "cli", "typer": "cli", "rich": "cli",
+    "matplotlib": "plot", "onnx": "onnx", "optuna": "tune", "cupy-cuda12x": "cuda",
+}  # fmt: skip
+CHECK = """
+import sys
+from sapwood.cli.doctor import fingerprints
+print(*fingerprints([1]))
+"""
+
+
+def doctor(output: Output) -> None:
+    """Print what there is, and check the promise; raises if it is broken."""
+    versions = {name: _version(name) for name in PACKAGES}
+    lines = [f"sapwood {sapwood.__version__}, Python {platform.python_version()}, {platform.platform()}"]
+    for name, version in versions.items():
+        extra = PACKAGES[name]
+        lines.append(f"  {name:14}{version or f'not installed (pip install sapwood[{extra}])'}")
+    found = devices().splitlines()
+    lines += found
+    isas = ["portable", host.isa()]
+    prints = {f"{n} threads": one for n, one in zip((1, 2, 3, 7), fingerprints([1, 2, 3, 7]), strict=True)}
+    prints |= {f"instruction set {isa}": _elsewhere(isa) for isa in dict.fromkeys(isas)}
+    kept = len(set(prints.values())) == 1
+    lines.append(f"promise: {len(prints)} trainings ({', '.join(prints)})")
+    lines.append("         gave the same bytes" if kept else f"         gave DIFFERENT models: {prints}")
+    output.result(
+        "\n".join(lines), version=sapwood.__version__, python=platform.python_version(), packages=versions,
+        isa=host.isa(), threads=threads(None), devices=found, promise_kept=kept,
+    )  # fmt: skip
+    if not kept:
+        raise SapwoodError("the same training gave different models on this machine; please report this.")
+
+
+def fingerprints(n_jobs: list[int]) -> list[str]:
+    """The fingerprint of a small model, for each number of threads."""
+    import numpy as np
+
+    X = (host.draw(1, host.HOLDOUT, 0, 0, 12_000) >> np.uint64(44)).astype(np.float64).reshape(-1, 4)
+    y = (X[:, 0] * X[:, 1] > X[:, 2] * 2.0**18).astype(np.float64)
+    data = Dataset(X, label=y)
+    settings = {"objective": "logistic", "max_depth": 5, "subsample": 0.7, "n_estimators": 8}
+    return [train({**settings, "n_jobs": n}, data).fingerprint() for n in n_jobs]
+
+
+def _elsewhere(isa: str) -> str:
+    """The same in a process of its own, where the instruction set can be chosen."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK], env={**os.environ, "SAPWOOD_ISA": isa}, capture_output=True, text=True
+    )
+    return done.stdout.strip() or f"failed: {done.stderr.strip().splitlines()[-1:]}"
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None

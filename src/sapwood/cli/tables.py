@@ -1,0 +1,196 @@
+"""Tables in files: CSV, TSV, Parquet, Feather (Arrow), JSON lines; whole or in batches.
+
+In: a path. Out: Arrow tables; and back.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from sapwood.errors import DataError, suggest
+
+FORMATS = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".txt": "csv", ".parquet": "parquet", ".pq": "parquet",
+    ".feather": "feather", ".arrow": "feather", ".ipc": "feather", ".jsonl": "jsonl", ".ndjson": "jsonl",
+    ".json": "jsonl",
+}  # fmt: skip
+COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
+MISSING = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "#N/A", "<NA>"]
+
+
+def format_of(path: Path) -> str:
+    """The format of a file, by the end of its name."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in COMPRESSED]
+    if suffixes and suffixes[-1] in FORMATS:
+        return FORMATS[suffixes[-1]]
+    raise DataError(f"{path}: the name does not say the format; it must end in one of {', '.join(FORMATS)}.")
+
+
+def check_file(path: Path) -> None:
+    """Raise if there is no such file, with the names that are like it."""
+    if not path.exists():
+        near = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+        hint = suggest(path.name, near) if near else ""
+        raise DataError(f"there is no file {path}" + (f"; {hint}" if hint.startswith("did") else "."))
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; give a file.")
+
+
+def check_folder(path: Path) -> None:
+    """Raise if there is no folder for a file that will be written."""
+    if not path.parent.is_dir():
+        raise DataError(f"there is no folder {path.parent} to write {path.name} into.")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; give the name of a file to write.")
+
+
+def read(path: Path) -> Any:
+    """A whole file as an Arrow table."""
+    check_file(path)
+    import pyarrow as pa
+
+    kind = format_of(path)
+    try:
+        if kind in ("csv", "tsv"):
+            from pyarrow import csv
+
+            return csv.read_csv(path, **_csv_options(kind))
+        if kind == "parquet":
+            from pyarrow import parquet
+
+            return parquet.read_table(path)
+        if kind == "feather":
+            from pyarrow import feather
+
+            return feather.read_table(path)
+        from pyarrow import json
+
+        return json.read_json(path)
+    except (pa.ArrowException, OSError) as cause:
+        raise DataError(f"{path} cannot be read as {kind}: {str(cause).splitlines()[0]}") from cause
+
+
+def _csv_options(kind: str, types: Any = None) -> dict[str, Any]:
+    from pyarrow import csv
+
+    convert = csv.ConvertOptions(null_values=MISSING, strings_can_be_null=True, column_types=types)
+    return {"parse_options": csv.ParseOptions(delimiter="\t" if kind == "tsv" else ","), "convert_options": convert}
+
+
+def batches(path: Path, size: int, text: Sequence[str] = (), numbers: Sequence[str] = ()) -> Iterator[Any]:
+    """A file as Arrow tables of at most `size` rows, of which few are in memory at once.
+
+    `text` and `numbers`: columns of a CSV file whose types are known; the others are inferred from its beginning.
+    """
+    check_file(path)
+    import pyarrow as pa
+
+    kind = format_of(path)
+    try:
+        if kind in ("csv", "tsv"):
+            from pyarrow import csv
+
+            with csv.open_csv(path, **_csv_options(kind)) as reader:
+                names, inferred = reader.schema.names, dict(zip(reader.schema.names, reader.schema.types, strict=True))
+            types = {name: pa.float64() for name in names if name in numbers or pa.types.is_integer(inferred[name])}
+            types |= {name: pa.string() for name in names if name in text}
+            with csv.open_csv(path, **_csv_options(kind, types)) as reader:
+                yield from _resized((pa.Table.from_batches([one]) for one in reader), size)
+        elif kind == "parquet":
+            from pyarrow import parquet
+
+            with parquet.ParquetFile(path) as file:
+                yield from (pa.Table.from_batches([one]) for one in file.iter_batches(size))
+        else:
+            yield from _resized([read(path)], size)
+    except (pa.ArrowException, OSError) as cause:
+        raise DataError(f"{path} cannot be read as {kind}: {str(cause).splitlines()[0]}") from cause
+
+
+def _resized(tables: Iterable[Any], size: int) -> Iterator[Any]:
+    """The same rows in tables of at most `size` rows."""
+    for table in tables:
+        for first in range(0, table.num_rows, size):
+            yield table.slice(first, size)
+
+
+def values(table: Any, name: str) -> Any:
+    """A column as a NumPy array; text as objects, missing as None or NaN."""
+    column = table.column(name)
+    return column.to_numpy()
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path beside the target to write to; it takes the target's place at the end, and vanishes if anything fails."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield beside
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            beside.unlink()
+        raise
+
+
+def write(path: Path | None, tables: Iterable[Any], out: Any = None) -> int:
+    """Write tables one after the other into a file, or as CSV to `out`; the number of rows."""
+    if path is None:
+        return _write_csv(out, tables, ",")
+    kind = format_of(path)
+    check_folder(path)
+    with replacing(path) as beside:
+        if kind in ("csv", "tsv"):
+            with open(beside, "wb") as file:
+                return _write_csv(file, tables, "," if kind == "csv" else "\t")
+        if kind == "jsonl":
+            return _write_lines(beside, tables)
+        return _write_arrow(beside, tables, kind)
+
+
+def _write_csv(file: Any, tables: Iterable[Any], delimiter: str) -> int:
+    from pyarrow import csv
+
+    rows = 0
+    for table in tables:
+        csv.write_csv(table, file, csv.WriteOptions(include_header=rows == 0, delimiter=delimiter))
+        rows += table.num_rows
+    file.flush()
+    return rows
+
+
+def _write_lines(path: Path, tables: Iterable[Any]) -> int:
+    import json
+
+    rows = 0
+    with open(path, "w", encoding="utf-8") as file:
+        for table in tables:
+            for row in table.to_pylist():
+                file.write(json.dumps(row, default=str) + "\n")
+            rows += table.num_rows
+    return rows
+
+
+def _write_arrow(path: Path, tables: Iterable[Any], kind: str) -> int:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows, writer = 0, None
+    try:
+        for table in tables:
+            if writer is None:
+                writer = (
+                    parquet.ParquetWriter(path, table.schema)
+                    if kind == "parquet"
+                    else pa.ipc.new_file(path, table.schema)
+                )
+            writer.write_table(table)
+            rows += table.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is None:
+        raise DataError("there are no rows to write.")
+    return rows

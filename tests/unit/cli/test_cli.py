@@ -1,0 +1,262 @@
+"""Every command, with good and with bad arguments, in this process."""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sapwood as sw
+from sapwood.cli.app import run
+
+Call = Callable[..., SimpleNamespace]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rents as CSV, Parquet, Feather and JSON lines, and a model of each kind."""
+    folder = tmp_path_factory.mktemp("cli")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"size": rng.uniform(20, 120, 300), "city": rng.choice(["Bern", "Lyon"], 300)})
+    rows["floor"] = np.where(rng.random(300) < 0.2, np.nan, rng.integers(0, 6, 300))
+    rows["rent"] = rows["size"] * 10 + 300 * (rows["city"] == "Bern") + rng.normal(0, 20, 300)
+    rows["dear"] = np.where(rows["rent"] > 800, "yes", "no")
+    rows = rows.round(4)  # as JSON has them
+    rows.to_csv(folder / "rents.csv", index=False)
+    rows.to_csv(folder / "rents.tsv", index=False, sep="\t")
+    rows.to_parquet(folder / "rents.parquet")
+    rows.to_feather(folder / "rents.feather")
+    rows.to_json(folder / "rents.jsonl", orient="records", lines=True)
+    X = rows[["size", "city", "floor"]]
+    sw.SapwoodRegressor(n_estimators=10).fit(X, rows["rent"]).booster_.save(folder / "rent.sapwood")
+    sw.SapwoodClassifier(n_estimators=10).fit(X, rows["dear"]).booster_.save(folder / "dear.sapwood")
+    numbers = sw.SapwoodRegressor(n_estimators=5).fit(rows[["size", "floor"]], rows["rent"])
+    numbers.booster_.save(folder / "numbers.sapwood")
+    return folder
+
+
+@pytest.fixture
+def call(files: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
+    """Run a command; words that name a file of the fixture become its path, ``out/`` the folder of the test."""
+
+    def do(line: str, **_: object) -> SimpleNamespace:
+        words = [str(tmp_path / w[4:]) if w.startswith("out/") else w for w in line.split()]
+        words = [str(files / w) if (files / w).is_file() else w for w in words]
+        monkeypatch.setattr(sys, "argv", ["sapwood", *words])
+        capfd.readouterr()
+        status = run()
+        out, err = capfd.readouterr()
+        return SimpleNamespace(status=status, out=out, err=err)
+
+    return do
+
+
+FORMATS = ("csv", "tsv", "parquet", "feather", "jsonl")
+
+
+def test_every_format_gives_the_same_model(call: Call, tmp_path: Path) -> None:
+    prints = set()
+    for end in FORMATS:
+        done = call(f"train rents.{end} -t rent --drop dear --rounds 5 --holdout 0 -o out/{end}.sapwood -q")
+        assert done.status == 0, done.err
+        prints.add(sw.load(tmp_path / f"{end}.sapwood").fingerprint())
+    assert len(prints) == 1
+
+
+def test_train_measures_held_out_rows_and_saves_them(call: Call, tmp_path: Path) -> None:
+    done = call("train rents.csv -t dear --drop rent --rounds 9 -o out/m.sapwood --save-holdout out/test.csv")
+    assert done.status == 0 and "logloss" in done.out and "constant guess" in done.out
+    assert "task: classification, because the target has 2 classes" in done.err
+    held = pd.read_csv(tmp_path / "test.csv")
+    assert len(held) == 60 and list(held) == ["size", "city", "floor", "rent", "dear"]
+    again = call(f"evaluate {tmp_path}/m.sapwood {tmp_path}/test.csv --target dear")
+    assert re.findall(r"logloss +(\S+)", again.out) == re.findall(r"logloss +(\S+)", done.out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.sapwood", "test.csv"]
+
+
+def test_train_writes_nothing_that_was_not_asked_for(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = call("train rents.csv -t rent --rounds 3 --drop dear")
+    assert done.status == 0 and "the model was not kept" in done.err and not list(tmp_path.iterdir())
+
+
+def test_train_with_folds_and_json(call: Call) -> None:
+    done = call("train rents.csv -t rent --drop dear --folds 3 --rounds 4 --json -m mae -p max_depth=2")
+    found = json.loads(done.out)
+    assert done.status == 0 and done.err == "" and len(found["folds"]["mae"]["values"]) == 3
+    assert found["task"] == "regression" and len(found["fingerprint"]) == 64
+
+
+def test_train_reads_toml_and_flags_win(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text(
+        'target = "rent"\ndrop = ["dear"]\nholdout = 0\noutput = "m.sapwood"\n'
+        "[params]\nn_estimators = 4\nmax_depth = 2\n"
+    )
+    done = call(f"train rents.csv --config {tmp_path}/c.toml -q -p max_depth=3")
+    model = sw.load(tmp_path / "m.sapwood")
+    assert done.status == 0 and model.n_rounds == 4 and model.params["max_depth"] == 3
+
+
+def test_train_holds_out_the_last_rows(call: Call, tmp_path: Path) -> None:
+    done = call("train rents.csv -t rent --rounds 3 --time-column size --save-holdout out/t.parquet")
+    held = pd.read_parquet(tmp_path / "t.parquet")
+    assert done.status == 0 and held["size"].min() > 90
+
+
+def test_train_says_that_rows_lack_the_target(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "gaps.csv").write_text("a,y\n" + "".join(f"{i},{i % 7 or ''}\n" for i in range(70)))
+    done = call(f"train {tmp_path}/gaps.csv -t y --rounds 2 -q")
+    assert done.status == 0 and "warning: 10 of 70 rows have no y" in done.err
+
+
+def test_progress_without_a_terminal_is_lines(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sapwood.cli.show.EVERY", 0.0)
+    err = call("train rents.csv -t rent --drop dear --rounds 3 --early-stopping 3").err
+    assert re.search(r"^training: round 2 of at most 3, \d+ a second, holdout rmse \S+, best", err, re.MULTILINE)
+    err = call("train rents.csv -t rent --drop dear --quality fast").err
+    assert re.search(r"^symmetric trees.*: round 1 of", err, re.MULTILINE)
+    assert "round" not in call("train rents.csv -t rent --drop dear --rounds 3 -q").err
+
+
+def test_the_automatic_fit_is_the_default(call: Call) -> None:
+    done = call("train rents.csv -t rent --drop dear --quality fast")
+    assert done.status == 0 and "quality='fast'" in done.err
+
+
+def test_predict_in_any_batch_size(call: Call, tmp_path: Path, files: Path) -> None:
+    whole = call("predict rent.sapwood rents.csv")
+    assert whole.status == 0 and len(whole.out.splitlines()) == 301
+    for size in (1, 7, 299):
+        assert call(f"predict rent.sapwood rents.parquet --batch-size {size}").out == whole.out
+    ours = sw.load(files / "rent.sapwood").predict(pd.read_csv(files / "rents.csv")[["size", "city", "floor"]])
+    assert [float(line) for line in whole.out.splitlines()[1:]] == ours.tolist()
+    done = call("predict dear.sapwood rents.jsonl --proba --keep size -o out/p.parquet")
+    found = pd.read_parquet(tmp_path / "p.parquet")
+    assert done.status == 0 and list(found) == ["size", "prediction", "probability_no", "probability_yes"]
+    assert set(found["prediction"]) == {"yes", "no"}
+    assert call("predict dear.sapwood rents.csv --raw").out.startswith('"raw_score"')
+
+
+def test_explain(call: Call, tmp_path: Path) -> None:
+    assert "size" in call("explain rent.sapwood rents.csv").out
+    assert "because size" in call("explain rent.sapwood rents.csv --row 2").out
+    assert call("explain rent.sapwood rents.csv --kind permutation --target rent").status == 0
+    assert call("explain dear.sapwood rents.csv -o out/s.csv").status == 0
+    found = pd.read_csv(tmp_path / "s.csv")
+    assert found.shape == (300, 4) and list(found)[-1] == "base_value"
+    values = json.loads(call("explain rent.sapwood rents.csv --row 0 --json").out)["values"]
+    assert set(values) == {"size", "city", "floor"}
+
+
+def test_inspect(call: Call) -> None:
+    done = call("inspect dear.sapwood")
+    assert "2 categories" in done.out and "logistic" in done.out
+    about = json.loads(call("inspect rent.sapwood --json").out)
+    assert about["rounds"] == 10 and about["column_list"][1]["type"] == "2 categories"
+    assert call("inspect rent.sapwood --tree 0").out.startswith("tree 0 (round 0")
+
+
+def test_convert(call: Call, tmp_path: Path) -> None:
+    assert call("convert numbers.sapwood -o out/m.c").status == 0
+    assert call("convert numbers.sapwood -o out/m.json").status == 0
+    assert call(f"convert {tmp_path}/m.json -o out/back.sapwood").status == 0
+    assert sw.load(tmp_path / "back.sapwood").n_rounds == 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["back.sapwood", "m.c", "m.json"]
+
+
+def test_tune_writes_a_file_for_train(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sapwood.cli.tune._has_optuna", lambda: False)
+    done = call("tune rents.csv -t rent --drop dear --trials 2 --folds 2 -o out/t.toml -p n_estimators=5")
+    assert done.status == 0 and "best of 2 trials: rmse" in done.out
+    assert call(f"train rents.csv --config {tmp_path}/t.toml -q").status == 0
+
+
+def test_bench(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sapwood.cli.bench.PEERS", {})
+    done = call("bench rents.csv -t dear --drop rent --rounds 3 --threads 1")
+    assert done.status == 0 and "sapwood" in done.out
+
+
+BAD = [
+    ("", 2, "Usage"),
+    ("trian rents.csv", 2, "No such command"),
+    ("train rents.csv", 2, "--target"),
+    ("train rents.csv -t rant", 1, "did you mean 'rent'"),
+    ("train rent.csv -t rent", 1, "there is no file"),
+    ("train rents.csv -t rent -p max_dept=3", 2, "did you mean 'max_depth'"),
+    ("train rents.csv -t rent -p max_depth", 2, "name=value"),
+    ("train rents.csv -t rent -p max_depth=-4", 2, "max_depth"),
+    ("train rents.csv -t rent --holdout 2", 2, "share of the rows"),
+    ("train rents.csv -t rent --folds 1", 2, "2 or more"),
+    ("train rents.csv -t rent --folds 3 --holdout 0.1", 2, "two ways to measure"),
+    ("train rents.csv -t rent --task clustering", 2, "is unknown"),
+    ("train rents.csv -t rent -m rmsa", 2, "did you mean"),
+    ("train rents.csv -t rent --drop cyti", 1, "choose one of city"),
+    ("train rents.csv -t rent -o nowhere/m.sapwood --rounds 2", 1, "there is no folder"),
+    ("train rents.csv -t city --task regression", 1, "error: "),
+    ("train rent.sapwood -t rent", 1, "does not say the format"),
+    ("predict rents.csv rents.csv", 1, "error: "),
+    ("predict numbers.sapwood rent.sapwood", 1, "does not say the format"),
+    ("predict rent.sapwood rents.csv --keep nothing", 1, "has no column 'nothing'"),
+    ("predict rent.sapwood rents.csv --proba", 2, "predict classes"),
+    ("predict rent.sapwood rents.csv --batch-size 0", 2, "batch-size"),
+    ("evaluate rent.sapwood rents.csv", 1, "which column"),
+    ("explain rent.sapwood rents.csv --row 999", 2, "does not exist"),
+    ("explain rent.sapwood rents.csv --kind gian", 2, "did you mean 'gain'"),
+    ("inspect rents.csv", 1, "error: "),
+    ("convert rent.sapwood -o m.txt", 2, "must end in one of"),
+    ("tune rents.csv -t rent --trials 0", 2, "1 or more"),
+]
+
+
+@pytest.mark.parametrize(("line", "status", "message"), BAD, ids=[one[0] or "nothing" for one in BAD])
+def test_what_is_wrong_is_one_line(call: Call, line: str, status: int, message: str) -> None:
+    done = call(line)
+    assert (done.status, message in done.out + done.err) == (status, True), done.err
+    assert "Traceback" not in done.err
+    if done.err.startswith("error: "):
+        assert len(done.err.splitlines()) == 1 and not done.out
+
+
+def test_errors_are_json_where_asked_for(call: Call) -> None:
+    done = call("train rents.csv -t rant --json")
+    found = json.loads(done.err)
+    assert done.status == found["status"] == 1 and found["kind"] == "DataError" and done.out == ""
+
+
+def test_a_file_that_fails_leaves_what_was_there(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("mine\n")
+    assert call("predict rent.sapwood rents.csv --keep nothing -o out/p.csv").status == 1
+    assert (tmp_path / "p.csv").read_text() == "mine\n" and len(list(tmp_path.iterdir())) == 1
+
+
+COMMANDS = ("train", "predict", "evaluate", "explain", "inspect", "convert", "tune", "bench", "doctor")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help(call: Call, command: str) -> None:
+    done = call(f"{command} --help")
+    assert done.status == 0 and "Usage: sapwood " + command in done.out and "--json" in done.out
+
+
+def test_the_overview_names_every_command(call: Call) -> None:
+    out = call("--help").out
+    assert all(re.search(rf"^  {command} ", out, re.MULTILINE) for command in COMMANDS)
+    assert "..." not in out.partition("Commands:")[2]  # no summary is cut
+    assert call("--version").out == f"sapwood {sw.__version__}\n"
+
+
+def test_without_the_extra_a_sentence(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    from sapwood.cli import main
+
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2 and "pip install 'sapwood[cli]'" in capfd.readouterr().err
