@@ -107,7 +107,7 @@ def check_python(path: Path) -> Iterator[tuple[int, str]]:
                 yield line, f"imports {top}; only {' and '.join(TABLE_FILES)} touch table libraries"
             elif allowed == "in a function" and not inside:
                 yield line, f"imports {top} with the module; do it inside the function that needs it"
-        elif top == "sapwood":
+        elif top == "sapwood" and rest != "__version__":
             other = rest.partition(".")[0]
             if other == "_core":
                 if here != "device":

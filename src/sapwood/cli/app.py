@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-import sapwood
+from sapwood import __version__
 from sapwood.cli.show import Output
 from sapwood.errors import ParameterError, SapwoodError
 
@@ -316,7 +316,7 @@ def doctor(quiet: Quiet = False, as_json: Json = False) -> None:
 
 def _version(asked: bool) -> None:
     if asked:
-        print(f"sapwood {sapwood.__version__}")
+        print(f"sapwood {__version__}")
         raise typer.Exit
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from importlib import metadata
 
-import sapwood
+from sapwood import __version__
 from sapwood.boost.train import train
 from sapwood.cli.show import Output
 from sapwood.data.dataset import Dataset
@@ -32,7 +32,7 @@ print(*fingerprints([1]))
 def doctor(output: Output) -> None:
     """Print what there is, and check the promise; raises if it is broken."""
     versions = {name: _version(name) for name in PACKAGES}
-    lines = [f"sapwood {sapwood.__version__}, Python {platform.python_version()}, {platform.platform()}"]
+    lines = [f"sapwood {__version__}, Python {platform.python_version()}, {platform.platform()}"]
     for name, version in versions.items():
         extra = PACKAGES[name]
         lines.append(f"  {name:14}{version or f'not installed (pip install sapwood[{extra}])'}")
@@ -45,7 +45,7 @@ def doctor(output: Output) -> None:
     lines.append(f"promise: {len(prints)} trainings ({', '.join(prints)})")
     lines.append("         gave the same bytes" if kept else f"         gave DIFFERENT models: {prints}")
     output.result(
-        "\n".join(lines), version=sapwood.__version__, python=platform.python_version(), packages=versions,
+        "\n".join(lines), version=__version__, python=platform.python_version(), packages=versions,
         isa=host.isa(), threads=threads(None), devices=found, promise_kept=kept,
     )  # fmt: skip
     if not kept:
