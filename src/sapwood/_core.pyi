@@ -108,7 +108,7 @@ class Trainer:
     def start(self) -> Floats: ...  # the constant scores (n_outputs) that minimise the loss
     def fill_scores(self, start: Floats) -> None: ...  # every row the same scores (n_outputs)
     def set_scores(self, scores: Floats) -> None: ...  # scores (n_outputs, n_rows)
-    def scores(self) -> Floats: ...  # scores (n_outputs, n_rows), a copy
+    def scores(self, rows: Ints | None = None) -> Floats: ...  # a copy of scores (n_outputs, n_rows), or of some rows
     def gradients(
         self,
         precision: str,
@@ -157,12 +157,14 @@ class Trainer:
         random_strength: float = 0.0,
         multi_output: bool = False,
         prefix_ends: Sequence[int] = (),
+        sketch: int = 0,
     ) -> list[Tree]:
         """Grow a tree for every output on its gradients, which growth overwrites.
 
         `tree` is the number of the first tree. random_strength is in units of the gradients' noise scale. With
         `multi_output` all trees have the same splits. prefix_ends: for ordered boosting, where each body and each
-        tail ends among the rows; the trees then have splits but no leaf values (NUMERICS, Ordered boosting).
+        tail ends among the rows; the trees then have splits but no leaf values (NUMERICS, Ordered boosting). sketch:
+        how many random sums of the gradients `multi_output` searches its splits by; 0: those of all outputs.
         """
     def copy_settings(self, other: Trainer) -> None:
         """Copy constraints, split preference and sampler of a trainer with the same columns, except what is by row."""
@@ -170,7 +172,8 @@ class Trainer:
         """Leaf of every row (n_rows) in the tree last grown; ids count the leaves in the order of nodes."""
     def replay(
         self,
-        output: int,
+        first: int,
+        end: int,
         column: Ints,
         bin: Ints,
         missing_left: Bytes,
@@ -179,10 +182,11 @@ class Trainer:
         set_offset: Longs,
         set_code: Ints,
         limits: Mapping[str, float],
-    ) -> tuple[Floats, Floats, Floats]:
-        """The value, cover and count that growth would give each node of a tree at the gradients of all rows.
+    ) -> list[tuple[Floats, Floats, Floats]]:
+        """By output from `first` up to `end`: the value, cover and count that growth would give each node of a tree.
 
-        Call `gradients` first. The tree is then the output's, as if it had just grown.
+        They are those at the gradients of all rows: call `gradients` first. The tree is then that of these outputs, as
+        if it had just grown.
         """
     def restore(
         self,
@@ -220,16 +224,19 @@ class Trainer:
         """Set terms of its leaves that another trainer has found; `add_scores` adds by them."""
     def fit_linear(
         self,
-        output: int,
+        first: int,
         offset: Longs,  # (n_leaves + 1)
         column: Ints,  # of each leaf, rising
-        value: Floats,  # (n_leaves) shrunk
+        value: Floats,  # (n_outputs, n_leaves) shrunk
         rate: float,
         reg_lambda: float,
         linear_lambda: float,
         linear_smooth: float,
-    ) -> tuple[Longs, Ints, Floats]:
-        """Terms for each of its leaves, shrunk (NUMERICS, Linear leaves); `add_scores` adds by them."""
+    ) -> list[tuple[Longs, Ints, Floats]]:
+        """By output from `first` on: terms for each leaf, shrunk (NUMERICS, Linear leaves); `add_scores` adds by them.
+
+        Several outputs must have the same leaves.
+        """
     def add_scores(self, output: int) -> None: ...  # add the leaf values of the tree just grown
 
 def evaluate(

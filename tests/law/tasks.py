@@ -205,6 +205,8 @@ for by_day, policy, n, weights, more in (
     (True, "symmetric", 9_000, "real", COSINE),
     (True, "leafwise", 150_000, "none", {"precision": "narrow"}),
     (False, "depthwise", 150_000, "none", {"precision": "wide", "subsample": 0.7, "colsample_bynode": 0.8}),
+    (True, "symmetric", 40_000, "none", {"sketch_outputs": 1}),
+    (True, "leafwise", 9_001, "real", {"sketch_outputs": 2, "sampling": "goss", "learning_rate": 0.5}),
 ):
     given = {**VECTOR, "grow_policy": policy, **more}
     add(f"vector-{policy}-{n}", partial(numbers, "softmax", n, weights), given, by_day=by_day)

@@ -96,6 +96,32 @@ def test_single_categories(policy: str) -> None:
         assert (booster.trees.column == 2).any()
 
 
+@pytest.mark.pairwise
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("objective", ["softmax", "squared_error"])
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_sketched_splits(policy: str, size: int, objective: str, weights: str) -> None:
+    rng = np.random.default_rng(66)
+    X = table(rng, 110)
+    y, w = goals(rng, X, objective), weight_of(rng, weights, 110)
+    given = {"grow_policy": policy, "objective": objective, "sketch_outputs": size, "n_estimators": 2}
+    for more in ({}, {"precision": "wide", "min_samples_leaf": 9}, {"sampling": "mvs", "subsample": 0.6}):
+        booster = assert_specified(X, y, given | more, w)
+        assert booster.trees.n_nodes > 5 * booster.trees.n_trees
+
+
+def test_a_sketch_of_all_outputs_is_the_full_search() -> None:
+    rng = np.random.default_rng(67)
+    X = table(rng, 110)
+    y = goals(rng, X, "softmax")
+    given = {**SMALL, "objective": "softmax", "multi_strategy": "multi_output_tree"}
+    full = sapwood.train(given, sapwood.Dataset(X, y))
+    for size, alike in ((1, False), (3, True), (9, True)):
+        sketched = sapwood.train(given | {"sketch_outputs": size}, sapwood.Dataset(X, y))
+        assert np.array_equal(full.predict(X, raw=True), sketched.predict(X, raw=True)) == alike
+
+
 def test_every_instruction_set(isa: str) -> None:
     rng = np.random.default_rng(64)
     X = table(rng, 140)

@@ -292,6 +292,7 @@ ENCODED = Condition("category_encoding='ordered' or 'both'",
                     lambda f: {"ordered", "both"}.intersection(constraints.encodings(f.params, f.data.feature_names)))
 MULTI = Condition("multi_strategy='multi_output_tree'",
                   lambda f: f.params["multi_strategy"] == "multi_output_tree" and f.n_outputs > 1)
+SKETCH = changed("sketch_outputs")
 SOFTMAX = Condition("objective='softmax' with multi_strategy='multi_output_tree'",
                     lambda f: (f.objective.name, f.params["multi_strategy"]) == ("softmax", "multi_output_tree"))
 BY_GRADIENT = Condition("sampling=" + " or ".join(repr(name) for name, of in SAMPLERS.items() if of["by_gradient"]),
@@ -475,6 +476,11 @@ TABLE: list[Row] = [
     *no(MULTI, Condition("pruning", lambda f: f.params["pruning"] == "post" and f.params["min_split_gain"] > 0),
         "pruning='post' is not for multi_strategy='multi_output_tree'; use pruning='pre', or "
         "multi_strategy='one_tree_per_output'."),
+    *need(SKETCH, MULTI,
+          "sketch_outputs={p[sketch_outputs]} is for multi_strategy='multi_output_tree' and several scores a row."),
+    *no(SKETCH, "random_strength hessian",
+        "{name}={value!r} is not for sketch_outputs, which searches splits by sums over all scores; leave one out."),
+    *no(SKETCH, ORDERED, "sketch_outputs is not for boosting='ordered'; choose boosting='plain'."),
     *no(MULTI, EXACT, "tree_method='exact' is not for multi_strategy='multi_output_tree'; use tree_method='hist', or "
                       "multi_strategy='one_tree_per_output'."),
     *no(MULTI, Condition("category_encoding='partition'", split_by_sets),

@@ -99,6 +99,10 @@ TABLE: tuple[Parameter, ...] = (
         "round share their splits, chosen by the sum of their gains, like trees with vector leaves in CatBoost and "
         "XGBoost. Label columns are then weighted by their variances. They still count as one tree per score. "
         "recipe='catboost' uses the latter."),
+    Parameter("sketch_outputs", Integer(1, or_one_of=(None,)), None,
+        "multi_strategy='multi_output_tree': number of random sums of the gradients that splits are searched by, so "
+        "that the search costs the same however many scores there are. Leaf values are those of every score. None, or "
+        "as many as there are scores: by the gradients of every score."),
     Parameter("max_leaves", Integer(2, or_one_of=("auto", None), note=UNLIMITED), "auto",
         "Maximum number of leaves of a tree; None means no limit. 'auto' is 31 for leafwise trees, and no limit for "
         "other policies or where max_depth is set.",
@@ -391,5 +395,5 @@ ADDED_LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
     "linear_leaves", "linear_lambda", "linear_smooth", "linear_units", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
-    "max_combination", "model_size_reg", "statistics", "class_weight", "multi_strategy",
+    "max_combination", "model_size_reg", "statistics", "class_weight", "multi_strategy", "sketch_outputs",
 )  # fmt: skip

@@ -692,11 +692,12 @@ def counted(g: Floats, h: Floats, w: Weights, times: Floats) -> tuple[Floats, Fl
 
 
 class Ready(NamedTuple):
-    """What the tree of one output grows from; deviation: of its luck, in the units of q."""
+    """What the tree of one output grows from; deviation: of its luck, in the units of q; w: of the rows in use."""
 
     q: Quantised
     wide: Quantised
     deviation: float
+    w: Weights
 
 
 def train(
@@ -744,9 +745,9 @@ def train(
             wide = quantise(leaf_g, leaf_h, plain, BITS["wide"])
             q = quantise(search_g, search_h, plain, BITS[search_precision(search_g, search_h, plain, p["precision"])])
             chance = chance * math.sqrt((q.gs / all_rows.gs) * (q.gs / all_rows.gs) / (q.hs / all_rows.hs))
-            ready.append(Ready(q, wide, chance))
+            ready.append(Ready(q, wide, chance, plain))
         searches = [best_split] * len(ready) if join is None else join(ready)
-        for output, (q, wide, chance) in enumerate(ready):
+        for output, (q, wide, chance, _) in enumerate(ready):
             now, index = p | {"deviation": chance, "used": used}, round * len(label) + (output if join is None else 0)
             tree = grow(rows, table, cut, q, wide, now, index, searches[output])
             tree = prune(tree, p["ccp_alpha"]) if p["ccp_alpha"] > 0 else tree

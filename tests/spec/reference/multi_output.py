@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spec.reference import (
+    BITS,
     Floats,
     Ints,
     Quantised,
@@ -24,14 +25,18 @@ from spec.reference import (
     exponent,
     fold,
     in_order,
+    quantise,
     score_of_nodes,
     score_of_splits,
+    search_precision,
 )
 from spec.reference import constraints as rules
 from spec.reference import split_ranker as judging
 from spec.reference import train as train_apart
 from spec.reference.linear import solve
 from spec.reference.losses import softmax
+
+SKETCH = 43  # the purpose of its draws
 
 
 def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = None) -> tuple[list[Tree], Floats]:
@@ -42,14 +47,61 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
 def join(ready: list[Ready]) -> list[Any]:
     """Of every output: the search for all of them, from which it takes its own gains."""
     found: dict[int, tuple[Split, list[Floats]] | None] = {}  # by the first node of a group
+    searched: list[Ready] = []
 
-    def search(output: int, group: list[Ints], ids: list[int], *rest: Any) -> Split | None:
+    def search(output: int, group: list[Ints], ids: list[int], columns: Ints, table: list[Ints], *rest: Any) -> Any:
+        _, _, p, _, index, _ = rest
+        sketched = 0 < (p.get("sketch_outputs") or 0) < len(ready)
+        if not searched:
+            searched.extend(sketch(ready, p, index) if sketched else ready)
         if ids[0] not in found:
-            found[ids[0]] = best_split(ready, group, ids, *rest)
+            found[ids[0]] = best_split(searched, group, ids, columns, table, *rest)
         one = found[ids[0]]
-        return None if one is None else one[0]._replace(gains=one[1][output])
+        if one is None:
+            return None
+        gains = gains_of(ready[output], group, table, rest[0], one[0], p) if sketched else one[1][output]
+        return one[0]._replace(gains=gains)
 
     return [partial(search, output) for output in range(len(ready))]
+
+
+def sketch(ready: list[Ready], p: dict[str, Any], index: int) -> list[Ready]:
+    """Random sums of the gradients of all outputs, each with the mean of their hessians, as further outputs."""
+    w, n_sums = ready[0].w, p["sketch_outputs"]
+    alone = w._replace(factor=np.ones_like(w.factor))  # weights are in the wide numbers
+    times = np.maximum(w.repeat, 1)
+    g = [r.wide.sums[:, 0] // times for r in ready]
+    h = np.zeros(len(times))
+    for r in ready:
+        h = h + (r.wide.sums[:, 1] // times) * (1.0 / r.wide.hs)
+    h = h / len(ready)
+    share, found = 1.0 / math.sqrt(n_sums), []
+    for i in range(n_sums):
+        signs = draw(p["seed"], SKETCH, index, i, np.arange(len(ready)))
+        total = np.zeros(len(times))
+        for own, sign, r in zip(g, signs, ready, strict=True):
+            total = total + own * ((share if sign & np.uint64(1) else -share) * (1.0 / r.wide.gs))
+        q = quantise(total, h, alone, BITS[search_precision(total, h, alone, p["precision"])])
+        found.append(Ready(q, quantise(total, h, alone, BITS["wide"]), 0.0, w))
+    return found
+
+
+def gains_of(
+    own: Ready, group: list[Ints], table: list[Ints], n_bins: list[int], split: Split, p: dict[str, Any]
+) -> Floats:
+    """What a split takes off the loss of one output in every node, from its wide numbers; 0 with an empty side."""
+    gains = []
+    for rows in group:
+        code = table[split.column][rows]
+        inside = code <= split.bin if split.set is None else np.isin(code, split.set)
+        goes_left = np.where(code == n_bins[split.column], split.missing_left, inside)
+        total, left = own.wide.sums[rows].sum(axis=0), own.wide.sums[rows[goes_left]].sum(axis=0)
+        bare = p | {"min_child_weight": 0.0, "min_samples_leaf": 1}
+        alone = score_of_nodes(total[None, None], own.wide, bare)
+        score = score_of_splits(left[None, None], total[None, None], alone, own.wide, bare)
+        empty = left[1] == 0 or total[1] == left[1]
+        gains.append(0.0 if empty else float(0.5 * (score[0, 0] - alone[0, 0]) * unit_of(own.wide)))
+    return np.array(gains)
 
 
 def unit_of(q: Quantised) -> float:

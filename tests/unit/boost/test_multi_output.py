@@ -28,6 +28,9 @@ PARTS: list[dict[str, Any]] = [
     {"line_search": "tree"},
     {"leaf_estimation": "joint", "sampling": "mvs", "subsample": 0.7},
     {"leaf_estimation": "joint", "boosting": "ordered"},
+    {"sketch_outputs": 1, "sampling": "mvs", "subsample": 0.7},
+    {"sketch_outputs": 2, "boosting": "dart", "rate_drop": 0.5, "skip_drop": 0.0},
+    {"sketch_outputs": 1, "grow_policy": "symmetric", "leaf_iterations": 2, "subsample": 0.7},
 ]
 
 
@@ -57,7 +60,7 @@ def test_parts_combine(part: dict[str, Any]) -> None:
     booster = sapwood.train(given, data)
     assert same_splits(booster)
     assert sapwood.train(given | {"n_jobs": 3}, data).fingerprint() == booster.fingerprint()
-    other = {"multi_strategy": "one_tree_per_output", "leaf_estimation": "newton"}
+    other = {"multi_strategy": "one_tree_per_output", "leaf_estimation": "newton", "sketch_outputs": None}
     apart = sapwood.train(given | other, data)
     assert not same_splits(apart)
 

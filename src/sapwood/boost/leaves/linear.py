@@ -5,7 +5,7 @@ In: a tree with its values, and the values behind the bins. Out: its terms, and 
 Shi, Li and Li (2018), with the choices of LightGBM; NUMERICS (Linear leaves) has the arithmetic.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,22 +16,26 @@ from sapwood.device import Terms, Trainer, Tree, host
 Floats = NDArray[np.float64]
 
 
-def fit(trainer: Trainer, output: int, tree: Tree, rate: float, params: Mapping[str, Any], bounds: Floats) -> None:
-    """Fit the linear terms of the leaves of a tree, whose values are shrunk already.
+def fit(
+    trainer: Trainer, first: int, trees: Sequence[Tree], rate: float, params: Mapping[str, Any], bounds: Floats
+) -> None:
+    """Fit the linear terms of the leaves of trees with the same splits, whose values are shrunk already.
 
-    The trainer has the leaf of every row and the values behind its bins. ``linear`` is set where a leaf has terms.
-    ``bounds``: those of the columns, where the trainer has standard units, else empty.
+    ``first``: the output of the first tree; the others are those of the outputs that follow. The trainer has the leaf
+    of every row and the values behind its bins. ``linear`` is set where a leaf has terms. ``bounds``: those of the
+    columns, where the trainer has standard units, else empty.
     """
-    leaf = tree["left"] == 0
-    offset, column = host.branches(tree["left"], tree["column"], tree["set"])
+    leaves = np.flatnonzero(trees[0]["left"] == 0)
+    offset, column = host.branches(trees[0]["left"], trees[0]["column"], trees[0]["set"])
     ridge = params["linear_lambda"]
     ridge = float(params["linear_units"] == "standard") if ridge == "auto" else ridge
     penalty = params["reg_lambda"], ridge, params["linear_smooth"]
-    terms = trainer.fit_linear(output, offset, column, tree["value"][leaf], rate, *penalty)
-    if len(terms[2]):
-        counts = np.zeros(len(leaf), np.int64)
-        counts[leaf] = np.diff(terms[0])
-        tree["linear"] = np.cumsum(np.append(0, counts)), *terms[1:], bounds
+    values = np.array([tree["value"][leaves] for tree in trees])
+    for tree, terms in zip(trees, trainer.fit_linear(first, offset, column, values, rate, *penalty), strict=True):
+        if len(terms[2]):
+            ends = np.zeros(len(tree["left"]) + 1, np.int64)
+            ends[leaves + 1] = np.diff(terms[0])
+            tree["linear"] = np.cumsum(ends), *terms[1:], bounds
 
 
 def tree_output(tree: Mapping[str, Any], node: NDArray[Any], table: NDArray[Any] | None, n_threads: int) -> Floats:

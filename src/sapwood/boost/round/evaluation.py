@@ -99,14 +99,15 @@ class HeldOutRows:
         assert data.label is not None
         self.label = data.label[rows]
         self.weight = None if data.weight is None else data.weight[rows]
-        self._data, self._trainer, self._rows, self.reduce = data, trainer, rows, data.reduce
+        self._data, self._trainer, self.reduce = data, trainer, data.reduce
+        self._rows = np.flatnonzero(rows).astype(np.int32)
         self._scores: Floats | None = None  # those of the trainer, unless replaced
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
         """The trainer adds every tree to all its rows."""
 
     def scores(self) -> Floats:
-        return self._trainer.scores()[:, self._rows] if self._scores is None else self._scores
+        return self._trainer.scores(self._rows) if self._scores is None else self._scores
 
     def replace(self, scores: Floats) -> None:
         self._scores = scores

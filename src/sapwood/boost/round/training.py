@@ -90,7 +90,8 @@ class Training:
         together = self.params["multi_strategy"] == "multi_output_tree"
         trees = self._known_trees(grower, bool(ends))
         if trees is None:
-            trees = grower.grow(policy, limits, seed, number * plan.n_outputs, strength, together, ends)
+            sketch = {"sketch": self.params["sketch_outputs"]} if together and self.params["sketch_outputs"] else {}
+            trees = grower.grow(policy, limits, seed, number * plan.n_outputs, strength, together, ends, **sketch)
             if self.grown is not None:
                 self.grown.add(trees)
         if models is not None:
@@ -124,9 +125,12 @@ class Training:
         self.trainer.sample(self.params["random_state"], index, None)
         limits = {**limits, "learning_rate": 1.0 if plan.refits else rate}
         found: list[Tree] = []
+        together = self.params["multi_strategy"] == "multi_output_tree"
         for output, tree in enumerate(trees):
-            splits: dict[str, Any] = {name: dict(tree)[name] for name in SPLITS}
-            value, cover, count = self.trainer.replay(output, **splits, limits=limits)
+            if output == 0 or not together:
+                splits: dict[str, Any] = {name: dict(tree)[name] for name in SPLITS}
+                replayed = self.trainer.replay(output, len(trees) if together else output + 1, **splits, limits=limits)
+            value, cover, count = replayed[output if together else 0]
             is_leaf = tree["left"] == 0
             if plan.direction:
                 value[is_leaf] = clip_to_monotone(tree, value[is_leaf], plan.direction, cut=True)
@@ -156,8 +160,9 @@ class Training:
             if self.encoded is not None:  # the trees have grown on other gradients than those of the model
                 objective.gradients(plan.objective, self.trainer, self.params, index, *self.rows)
                 self.trainer.sample(0, 0, None)
-            for output, tree in enumerate(trees):
-                linear.fit(self.trainer, output, tree, rate, self.params, self.bounds)
+            size = len(trees) if self.params["multi_strategy"] == "multi_output_tree" else 1  # trees of the same splits
+            for output in range(0, len(trees), size):
+                linear.fit(self.trainer, output, trees[output : output + size], rate, self.params, self.bounds)
         if self.encoded is not None:
             self.encoded.update_scores(plan, rate, trees)
         return trees

@@ -80,9 +80,13 @@ void set_linear(PyTrainer& s, int output, Longs offset, Ints column, Doubles coe
       output, {{v.offset, v.offset + n + 1}, {v.column, v.column + n_terms}, {v.coef, v.coef + n_terms}}, list(bounds));
 }
 
-nb::tuple py_fit_linear(PyTrainer& s, int output, Longs offset, Ints column, Doubles value, double rate,
-                        double reg_lambda, double linear_lambda, double linear_smooth) {
-  const size_t n = s.trainer->n_leaves(leaves_of(s, output, value));
+nb::list py_fit_linear(PyTrainer& s, int first, Longs offset, Ints column, Doubles2 value, double rate,
+                       double reg_lambda, double linear_lambda, double linear_smooth) {
+  const size_t n = s.trainer->n_leaves(leaves_of(s, first));
+  const int end = first + (int)value.shape(0);
+  if (value.shape(0) == 0 || value.shape(1) != n) refuse("there must be one value a leaf");
+  for (int k = first; k < end; k++)
+    if (s.trainer->n_leaves(leaves_of(s, k)) != n) refuse("these outputs must have the same leaves");
   const int64_t* at = offset.data();
   own_table(s);
   if (offset.shape(0) != n + 1 || at[0] != 0 || at[n] != (int64_t)column.shape(0))
@@ -94,18 +98,24 @@ nb::tuple py_fit_linear(PyTrainer& s, int output, Longs offset, Ints column, Dou
       refuse("no such column");
   if (!(reg_lambda >= 0.0) || !(linear_lambda >= 0.0) || !(linear_smooth >= 0.0)) refuse("limits must not be negative");
   const LinearRule rule{at, column.data(), value.data(), rate, reg_lambda, linear_lambda, linear_smooth};
-  LinearPart part = without_gil([&] { return s.trainer->fit_linear(output, rule); });
-  return nb::make_tuple(array(std::move(part.offset)), array(std::move(part.column)), array(std::move(part.coef)));
+  nb::list out;
+  for (LinearPart& part : without_gil([&] { return s.trainer->fit_linear(first, end, rule); }))
+    out.append(
+        nb::make_tuple(array(std::move(part.offset)), array(std::move(part.column)), array(std::move(part.coef))));
+  return out;
 }
 
-nb::tuple py_replay(PyTrainer& s, int output, Ints column, Ints bin, Bytes missing_left, Ints left, Ints set,
-                    Longs set_offset, Ints set_code, nb::dict limits) {
+nb::list py_replay(PyTrainer& s, int first, int end, Ints column, Ints bin, Bytes missing_left, Ints left, Ints set,
+                   Longs set_offset, Ints set_code, nb::dict limits) {
   const Binned& b = nb::cast<const Binned&>(s.binned);
   const TreeView tree = tree_over(b, column, bin, missing_left, left, set, set_offset, set_code);
   if (tree.n_leaves() > (int)MAX_LEAF_IDS) refuse("trees of at most 65,536 leaves can be replayed");
   const Limits own = limits_of(limits);
-  ReplayedTree found = without_gil([&] { return s.trainer->replay(output_of(s, output), tree, own); });
-  return nb::make_tuple(array(std::move(found.value)), array(std::move(found.cover)), array(std::move(found.count)));
+  if (output_of(s, first) >= end || output_of(s, end - 1) < first) refuse("no such outputs");
+  nb::list out;
+  for (ReplayedTree& one : without_gil([&] { return s.trainer->replay(first, end, tree, own); }))
+    out.append(nb::make_tuple(array(std::move(one.value)), array(std::move(one.cover)), array(std::move(one.count))));
+  return out;
 }
 
 void py_restore(PyTrainer& s, int output, Ints column, Ints bin, Bytes missing_left, Ints left, Ints set,
@@ -130,8 +140,8 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
             return loss_gradient_hessian(without_gil([&] { return s.trainer->leaf_loss_sums(output, step.data()); }));
           },
           "output"_a, "step"_a)
-      .def("replay", py_replay, "output"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a, "set_offset"_a,
-           "set_code"_a, "limits"_a)
+      .def("replay", py_replay, "first"_a, "end"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a,
+           "set_offset"_a, "set_code"_a, "limits"_a)
       .def("restore", py_restore, "output"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a, "set_offset"_a,
            "set_code"_a, "value"_a)
       .def("refit", refit, "output"_a, "method"_a, "iterations"_a, "reg_lambda"_a, "reg_alpha"_a, "max_delta_step"_a)
@@ -147,7 +157,7 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
       .def("set_table", set_table, "table"_a)
       .def("standardise", standardise, "bounds"_a.none())
       .def("set_linear", set_linear, "output"_a, "offset"_a, "column"_a, "coef"_a, "bounds"_a)
-      .def("fit_linear", py_fit_linear, "output"_a, "offset"_a, "column"_a, "value"_a, "rate"_a, "reg_lambda"_a,
+      .def("fit_linear", py_fit_linear, "first"_a, "offset"_a, "column"_a, "value"_a, "rate"_a, "reg_lambda"_a,
            "linear_lambda"_a, "linear_smooth"_a)
       .def("add_scores", [](PyTrainer& s, int output) { s.trainer->add_scores(output_of(s, output)); }, "output"_a);
 }

@@ -56,6 +56,19 @@ void check_scores(PyTrainer& self, const Doubles& start) {
   if ((int)start.shape(0) != self.trainer->n_outputs()) refuse("there must be one start score an output");
 }
 
+nb::ndarray<nb::numpy, double> py_scores(PyTrainer& s, std::optional<Ints> rows) {
+  const double* from = without_gil([&] { return s.trainer->scores(); });
+  const size_t k = (size_t)s.trainer->n_outputs(), n = (size_t)s.trainer->n_rows();
+  if (!rows) return array(std::vector<double>(from, from + k * n), {k, n});
+  const size_t m = rows->shape(0);
+  std::vector<double> out(k * m);
+  for (size_t i = 0; i < m; i++)
+    if (rows->data()[i] < 0 || (size_t)rows->data()[i] >= n) refuse("no such row");
+  for (size_t o = 0; o < k; o++)
+    for (size_t i = 0; i < m; i++) out[o * m + i] = from[o * n + (size_t)rows->data()[i]];
+  return array(std::move(out), {k, m});
+}
+
 nb::list py_gradients(PyTrainer& s, const std::string& precision, bool unit_search, bool unit_leaf,
                       std::optional<Doubles2> g, std::optional<Doubles2> h) {
   if (precision != "auto" && precision != "narrow" && precision != "wide") refuse("no precision named " + precision);
@@ -157,7 +170,7 @@ void put_rows(nb::dict& tree, const std::vector<std::pair<const char*, const std
 }
 
 nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree,
-              double random_strength, bool multi_output, const std::vector<int64_t>& prefix_ends) {
+              double random_strength, bool multi_output, const std::vector<int64_t>& prefix_ends, int sketch) {
   if (!(random_strength >= 0.0 && random_strength < INF)) refuse("random_strength must be finite and not negative");
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
@@ -167,6 +180,8 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
     refuse("symmetric trees need a depth of 1..16");
   if (multi_output && self.trainer->n_outputs() > 1 && !self.trainer->can_grow_multi_output(l))
     refuse("trees with vector leaves cannot have these constraints or columns");
+  if (sketch < 0 || (sketch > 0 && (random_strength > 0.0 || !prefix_ends.empty())))
+    refuse("a sketch has a positive size, and goes with neither random_strength nor prefix_ends");
   if (!prefix_ends.empty()) {
     if (!self.trainer->can_grow_ordered()) refuse("the rows of several models cannot have these constraints or chunks");
     if (prefix_ends.size() % 2 != 0 || prefix_ends.front() < 0 || prefix_ends.back() != self.trainer->n_rows() ||
@@ -174,8 +189,9 @@ nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint6
       refuse("prefix_ends must be sorted, end with the number of rows, and have two entries for each prefix model");
   }
   nb::list trees;
-  for (Tree& t : without_gil(
-           [&] { return self.trainer->grow({g, l, seed, tree, random_strength, multi_output, prefix_ends}); })) {
+  for (Tree& t : without_gil([&] {
+         return self.trainer->grow({g, l, seed, tree, random_strength, multi_output, sketch, prefix_ends});
+       })) {
     nb::dict d;
     put_rows<int32_t>(d, {{"column", &t.column}, {"bin", &t.bin}, {"left", &t.left}, {"set", &t.set}});
     put_rows<double>(d, {{"threshold", &t.threshold},
@@ -209,12 +225,7 @@ void bind_trainer(nb::module_& m) {
             s.trainer->set_scores(scores.data());
           },
           "scores"_a)
-      .def("scores",
-           [](PyTrainer& s) {
-             const double* from = without_gil([&] { return s.trainer->scores(); });
-             const size_t k = (size_t)s.trainer->n_outputs(), n = (size_t)s.trainer->n_rows();
-             return array(std::vector<double>(from, from + k * n), {k, n});
-           })
+      .def("scores", py_scores, "rows"_a.none() = nb::none())
       .def("gradients", py_gradients, "precision"_a, "unit_search"_a = false, "unit_leaf"_a = false,
            "gradient"_a.none() = nb::none(), "hessian"_a.none() = nb::none())
       .def("set_sampler", set_sampler, "name"_a, "fields"_a, "subsample_by_row"_a.none() = nb::none(),
@@ -231,7 +242,7 @@ void bind_trainer(nb::module_& m) {
            "onehot"_a)
       .def("set_split_preference", set_split_preference, "cosine"_a, "weight"_a, "penalty"_a, "used"_a)
       .def("grow", grow, "policy"_a, "limits"_a, "seed"_a, "tree"_a, "random_strength"_a = 0.0,
-           "multi_output"_a = false, "prefix_ends"_a = std::vector<int64_t>{})
+           "multi_output"_a = false, "prefix_ends"_a = std::vector<int64_t>{}, "sketch"_a = 0)
       .def(
           "copy_settings", [](PyTrainer& s, const PyTrainer& other) { s.trainer->copy_settings(*other.trainer); },
           "other"_a);

@@ -1,6 +1,7 @@
 #include "cpu/trainer.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string>
 
 #include "cpu/grow/exact.h"
@@ -57,22 +58,24 @@ double Trainer::start_score(int output, const double* weight, double total) {
 }
 
 void Trainer::fill_scores(const double* start) {
-  for (LeafState& l : leaves_) l.pending = false;
+  for (LeafState& l : leaves_) l.pending = l.linear_pending = false;
   rows_.fill_scores(start);
 }
 
 void Trainer::set_scores(const double* scores) {
-  for (LeafState& l : leaves_) l.pending = false;
+  for (LeafState& l : leaves_) l.pending = l.linear_pending = false;
   rows_.set_scores(scores);
 }
 
 const double* Trainer::scores() {
+  flush_linear();
   for (int k = 0; k < rows_.n_outputs; k++) rows_.flush(k, leaves_[k]);
   return rows_.score.as<double>();
 }
 
 // ------------------------------------------------------------------------------------ gradients and sample
 std::vector<const char*> Trainer::gradients(const GradientRequest& request) {
+  flush_linear();
   if (rows_.info.adaptive) {
     scores();
     rows_.field[rows_.info.n_fields] = knot_quantile(leaf_rows(0, true), rows_.field[0]);
@@ -129,10 +132,13 @@ std::vector<Tree> Trainer::grow(const GrowRequest& r) {
   // take memory, are grown by all workers, one tree after the other; so are those of several holders of rows.
   const bool alone = !binned_.exact && rows_.n * binned_.n_columns <= MAX_SERIAL_CODES && rows_.reduce == nullptr;
   const int n_apart = alone ? rows_.n_outputs / rows_.n_threads * rows_.n_threads : 0;
-  build_roots(r);
-  std::vector<Tree> trees = !r.prefix_ends.empty()                  ? grow_prefixes(r)
-                            : r.multi_output && rows_.n_outputs > 1 ? grow_vector_leaves(r, n_apart > 0)
-                                                                    : grow_single_output(r, n_apart);
+  const bool vector_leaves = r.multi_output && rows_.n_outputs > 1,
+             sketched = vector_leaves && r.sketch > 0 && r.sketch < rows_.n_outputs;
+  build_roots(r, sketched);
+  std::vector<Tree> trees = !r.prefix_ends.empty() ? grow_prefixes(r)
+                            : sketched             ? grow_sketched(r, n_apart > 0)
+                            : vector_leaves        ? grow_vector_leaves(r, n_apart > 0)
+                                                   : grow_single_output(r, n_apart);
   for (const Tree& t : trees) mark_used(t.left.data(), t.column.data(), t.left.size());
   return trees;
 }
@@ -144,9 +150,9 @@ void Trainer::mark_used(const int32_t* left, const int32_t* column, size_t n_nod
 }
 
 // The root histograms of all outputs in one pass, where all trees start from all rows and all columns.
-void Trainer::build_roots(const GrowRequest& r) {
-  const bool same = sample_.all_rows && !rows_.repeated() && !binned_.layout.wide && r.limits.colsample_bytree >= 1.0 &&
-                    r.prefix_ends.empty() && rows_.reduce == nullptr;
+void Trainer::build_roots(const GrowRequest& r, bool sketched) {
+  const bool same = !sketched && sample_.all_rows && !rows_.repeated() && !binned_.layout.wide &&
+                    r.limits.colsample_bytree >= 1.0 && r.prefix_ends.empty() && rows_.reduce == nullptr;
   const std::vector<uint8_t> none(rows_.n_outputs, 0);
   roots_.build(binned_, gradients_.search_packed.as<int32_t>(), same ? gradients_.is_narrow : none, rows_.n_threads);
 }
@@ -248,6 +254,43 @@ std::vector<Tree> Trainer::grow_vector_leaves(const GrowRequest& r, bool worker_
   return trees;
 }
 
+// The tree of a sketch; every output then gets its own values, gains and covers from exact sums.
+std::vector<Tree> Trainer::grow_sketched(const GrowRequest& r, bool worker_per_output) {
+  const int n_outputs = rows_.n_outputs;
+  const Limits limits = own_limits(r.limits, 0, n_outputs);
+  for (int k = 0; k < n_outputs && sample_.gathered; k++) scatter(rows_, sample_, k, gradients_);
+  sketch_.project(rows_, sample_, gradients_, r.seed, r.tree, r.sketch);
+  worker_per_output = worker_per_output && r.sketch >= rows_.n_threads;
+  std::vector<Gradients> g;
+  std::vector<GrowInput> in;
+  std::vector<AllocateLeafIds> allocate;
+  std::vector<uint8_t> has_ids(r.sketch, 0);
+  std::vector<std::vector<double>> value(r.sketch);
+  for (int i = 0; i < r.sketch; i++) g.push_back(sketch_.gradients(i));
+  for (int i = 0; i < r.sketch; i++) {
+    in.push_back(input(i, g[i], limits, r, r.tree, worker_per_output ? 1 : rows_.n_threads));
+    allocate.push_back([this, i, &has_ids](size_t n_leaves) {
+      has_ids[i] = 1;
+      return leaves_[i].buffer(rows_.n, n_leaves);
+    });
+  }
+  Tree tree = r.sketch == 1
+                  ? grow_tree(in[0], work_[0], allocate[0], value[0])
+                  : grow_multi_output(in, work_by_output(), allocate, value, rows_.n_threads, worker_per_output)[0];
+  if (value[0].size() > MAX_LEAF_IDS)
+    throw std::invalid_argument("trees of a sketch can have 65,536 leaves at most; lower max_depth or max_leaves.");
+  if (!has_ids[0]) leaves_[0].value = value[0], leaves_[0].find_ids(binned_, tree, rows_.n_threads);
+  for (int k = 1; k < n_outputs; k++) leaves_[k].copy_ids(leaves_[0], rows_.n, value[0].size());
+  std::vector<Tree> trees(n_outputs, tree);
+  const std::vector<ReplayedTree> found = values_of(0, n_outputs, false, view(tree), limits);
+  for (int k = 0; k < n_outputs; k++) {
+    Tree& t = trees[k];
+    t.cover = found[k].cover, t.count = found[k].count, t.gain = found[k].gain;
+    for (size_t i = 0; i < t.left.size(); i++) t.value[i] = t.left[i] == 0 ? found[k].value[i] : 0.0;
+  }
+  return trees;
+}
+
 std::vector<Tree> Trainer::grow_prefixes(const GrowRequest& r) {
   std::vector<Tree> trees;
   const int step = r.multi_output ? rows_.n_outputs : 1;
@@ -284,22 +327,38 @@ LeafRows Trainer::leaf_rows(int output, bool all_rows, const double* score) {
   return r;
 }
 
-ReplayedTree Trainer::replay(int output, const TreeView& tree, const Limits& limits) {
-  LeafState& l = leaves_[output];
-  rows_.flush(output, l);
-  apply(binned_, tree, l.buffer(rows_.n, (size_t)tree.n_leaves()), rows_.n_threads);
-  const Pair* gradients = gradients_.all.leaf_pairs.as<Pair>() + (int64_t)output * rows_.n;
-  const ReplayRows rows{binned_, gradients, gradients_.all.wide[output], rows_.weights, l.ids, rows_.n_threads};
-  ReplayedTree found = sapwood::replay(rows, tree, limits, settings_.constraints);
-  l.value.clear(), l.linear = {};
-  for (int u = 0; u < tree.n_nodes; u++)
-    if (tree.left[u] == 0) l.value.push_back(found.value[u]);
+// Values of the leaves that rows have; all_rows: whether or not they are in the sample.
+std::vector<ReplayedTree> Trainer::values_of(int first, int end, bool all_rows, const TreeView& tree,
+                                             const Limits& limits) {
+  ReplayRows rows{
+      binned_,        {}, {}, rows_.weights, all_rows ? nullptr : sample_.in_sample(rows_), leaves_[first].ids,
+      rows_.n_threads};
+  for (int k = first; k < end; k++) {
+    rows.gradients.push_back(all_rows ? gradients_.all.leaf_pairs.as<Pair>() + (int64_t)k * rows_.n
+                                      : leaf_pairs_by_row(rows_, sample_, gradients_, k));
+    rows.scale.push_back((all_rows ? gradients_.all : gradients_.of(sample_)).wide[k]);
+  }
+  std::vector<ReplayedTree> found = sapwood::replay(rows, tree, limits, settings_.constraints);
+  for (int k = first; k < end; k++) {
+    LeafState& l = leaves_[k];
+    l.value.clear(), l.linear = {};
+    for (int u = 0; u < tree.n_nodes; u++)
+      if (tree.left[u] == 0) l.value.push_back(found[k - first].value[u]);
+  }
   return found;
+}
+
+std::vector<ReplayedTree> Trainer::replay(int first, int end, const TreeView& tree, const Limits& limits) {
+  const size_t n_leaves = (size_t)tree.n_leaves();
+  for (int k = first; k < end; k++) flush(k);
+  apply(binned_, tree, leaves_[first].buffer(rows_.n, n_leaves), rows_.n_threads);
+  for (int k = first + 1; k < end; k++) leaves_[k].copy_ids(leaves_[first], rows_.n, n_leaves);
+  return values_of(first, end, true, tree, limits);
 }
 
 void Trainer::restore(int output, const TreeView& tree, const double* value) {
   LeafState& l = leaves_[output];
-  rows_.flush(output, l);
+  flush(output);
   l.value.clear(), l.linear = {};
   for (int u = 0; u < tree.n_nodes; u++)
     if (tree.left[u] == 0) l.value.push_back(value[u]);
@@ -336,7 +395,7 @@ double Trainer::line_search(int output, const std::vector<double>& value) {
 }
 
 void Trainer::set_leaf_ids(int output, const int32_t* id, size_t n_leaves) {
-  rows_.flush(output, leaves_[output]);
+  flush(output);
   leaves_[output].set_ids(id, rows_.n, n_leaves, rows_.n_threads);
 }
 
@@ -344,21 +403,27 @@ void Trainer::relabel_leaves(int output, const std::vector<int32_t>& new_id, std
   leaves_[output].relabel(new_id, std::move(value), rows_.n, rows_.n_threads);
 }
 
-const LinearPart& Trainer::fit_linear(int output, const LinearRule& rule) {
-  if (sample_.gathered) scatter(rows_, sample_, output, gradients_);
-  const LinearRows rows{table_,
-                        units_.get(),
-                        leaf_pairs_by_row(rows_, sample_, gradients_, output),
-                        gradients_.of(sample_).wide[output],
-                        rows_.weights,
-                        sample_.in_sample(rows_),
-                        leaves_[output].ids,
-                        rows_.n,
-                        (int)n_leaves(output),
-                        rows_.n_threads,
-                        rows_.reduce,
-                        &linear_space_};
-  return leaves_[output].linear = sapwood::fit_linear(rows, rule);
+std::vector<LinearPart> Trainer::fit_linear(int first, int end, const LinearRule& rule) {
+  LinearRows rows{table_,
+                  units_.get(),
+                  {},
+                  {},
+                  rows_.weights,
+                  sample_.in_sample(rows_),
+                  leaves_[first].ids,
+                  rows_.n,
+                  (int)n_leaves(first),
+                  rows_.n_threads,
+                  rows_.reduce,
+                  &linear_space_};
+  for (int k = first; k < end; k++) {
+    if (sample_.gathered) scatter(rows_, sample_, k, gradients_);
+    rows.leaf_pairs.push_back(leaf_pairs_by_row(rows_, sample_, gradients_, k));
+    rows.scale.push_back(gradients_.of(sample_).wide[k]);
+  }
+  std::vector<LinearPart> parts = sapwood::fit_linear(rows, rule);
+  for (int k = first; k < end; k++) leaves_[k].linear = parts[k - first], leaves_[k].leaves_of = first;
+  return parts;
 }
 
 const std::vector<double>& Trainer::standardise(const double* bounds) {
@@ -367,18 +432,46 @@ const std::vector<double>& Trainer::standardise(const double* bounds) {
 }
 
 void Trainer::set_linear(int output, LinearPart part, std::vector<double> bounds) {
-  leaves_[output].linear = std::move(part), bounds_ = std::move(bounds);
+  flush_linear();  // under the bounds so far
+  leaves_[output].linear = std::move(part), leaves_[output].leaves_of = -1, bounds_ = std::move(bounds);
 }
 
 void Trainer::add_scores(int output) {
   LeafState& l = leaves_[output];
   double* score = rows_.score_of(output);
-  if (!l.linear.coef.empty())
-    return add_linear(table_, view(l.linear, bounds_.empty() ? nullptr : bounds_.data()), l.value, l.ids, rows_.n,
-                      score, rows_.n_threads);
+  l.linear_pending = !l.linear.coef.empty();
+  if (l.linear_pending) return;
   l.pending = l.large_id.empty();
   for (size_t i = 0; i < l.large_id.size(); i++) score[i] = score[i] + l.large_value[l.large_id[i]];
   l.large_id.clear();
+}
+
+void Trainer::flush(int output) {
+  flush_linear();
+  rows_.flush(output, leaves_[output]);
+}
+
+void Trainer::flush_linear() {
+  const double* bounds = bounds_.empty() ? nullptr : bounds_.data();
+  for (int first = 0, end; first < rows_.n_outputs; first = end) {
+    const LeafState& l = leaves_[first];
+    for (end = first + 1; l.linear_pending && end < rows_.n_outputs && leaves_[end].linear_pending; end++)
+      if (l.leaves_of < 0 || leaves_[end].leaves_of != l.leaves_of) break;
+    if (!l.linear_pending) continue;
+    double* score = rows_.score_of(first);
+    std::vector<LinearView> parts;
+    std::vector<const double*> values;
+    for (int k = first; k < end; k++) {
+      parts.push_back(view(leaves_[k].linear, bounds)), values.push_back(leaves_[k].value.data());
+      leaves_[k].linear_pending = false;
+    }
+    if (bounds != nullptr && end - first > 1)
+      add_linear(table_, parts, values, (int)l.value.size(), l.ids, rows_.n, score, rows_.n_threads);
+    else
+      for (int k = first; k < end; k++)
+        add_linear(table_, parts[k - first], leaves_[k].value, leaves_[k].ids, rows_.n, rows_.score_of(k),
+                   rows_.n_threads);
+  }
 }
 
 }  // namespace sapwood

@@ -10,6 +10,7 @@
 #include "cpu/leaf/linear.h"
 #include "cpu/leaf/replay.h"
 #include "cpu/rows/quantise.h"
+#include "cpu/rows/sketch.h"
 #include "records/constraints.h"
 #include "records/limits.h"
 #include "records/preference.h"
@@ -32,6 +33,7 @@ struct GrowRequest {  // the trees of one round
   uint64_t seed, tree;     // tree: number of the first output's tree; the others follow
   double random_strength;  // in units of the gradients' noise scale
   bool multi_output;       // all outputs have the same splits, as one tree with vector leaves
+  int sketch;              // ... found from so many random sums of their gradients; 0: from those of every output
   // Ordered boosting: where each body and each tail ends in the rows; the trees then have splits but no leaf values.
   // Empty otherwise.
   std::vector<int64_t> prefix_ends;
@@ -68,9 +70,9 @@ class Trainer {
   std::vector<int32_t> leaf_ids(int output) const { return leaves_[output].list_ids(rows_.n); }
   void set_leaf_ids(int output, const int32_t* id, size_t n_leaves);  // (n) leaves of a tree grown elsewhere, values 0
   void relabel_leaves(int output, const std::vector<int32_t>& new_id, std::vector<double> value);
-  // The values that growth would give the leaves of a tree at the present gradients of all rows; it is then the output's
-  // tree, as if it had just grown.
-  ReplayedTree replay(int output, const TreeView& tree, const Limits& limits);
+  // The values that growth would give the leaves of a tree at the present gradients of all rows; it is then the tree of
+  // the outputs [first, end), as if it had just grown.
+  std::vector<ReplayedTree> replay(int first, int end, const TreeView& tree, const Limits& limits);
   // A tree that has grown on these rows before is the output's tree again; value (n_nodes): those of its leaves.
   void restore(int output, const TreeView& tree, const double* value);
   LeafLossSums leaf_loss_sums(int output, const double* step);
@@ -78,24 +80,29 @@ class Trainer {
   double line_search(int output, const std::vector<double>& value);
   const RawTable& table() const { return table_; }
   void set_table(RawTable table) { table_ = table; }  // the values behind the bins, which linear leaves need
-  const LinearPart& fit_linear(int output, const LinearRule& rule);
+  // Of the outputs [first, end), which have the same leaves where they are several.
+  std::vector<LinearPart> fit_linear(int first, int end, const LinearRule& rule);
   // Standard units for linear leaves; bounds (n_columns, 3): those of a model to continue, or null. Returns the bounds.
   const std::vector<double>& standardise(const double* bounds);
   void set_linear(int output, LinearPart part, std::vector<double> bounds);  // terms that another trainer has found
   void add_scores(int output);
 
  private:
+  void flush(int output);  // adds what waits to be added to the scores
+  void flush_linear();
   double start_score(int output, const double* weight, double total);
   LeafRows leaf_rows(int output, bool all_rows, const double* score = nullptr);
   bool leaf_gathered(int output, const Limits& limits) const;
   void scatter_gathered(int output, const Limits& limits);
-  void build_roots(const GrowRequest& r);
+  void build_roots(const GrowRequest& r, bool sketched);
   Limits own_limits(Limits limits, int first, int end) const;
   GrowInput input(int output, const Gradients& g, const Limits& limits, const GrowRequest& r, uint64_t tree,
                   int n_threads) const;
+  std::vector<ReplayedTree> values_of(int first, int end, bool all_rows, const TreeView& tree, const Limits& limits);
   Tree grow_one(int output, const GrowRequest& r, Workspace& work, int n_threads);
   std::vector<Tree> grow_single_output(const GrowRequest& r, int n_apart);
   std::vector<Tree> grow_vector_leaves(const GrowRequest& r, bool worker_per_output);
+  std::vector<Tree> grow_sketched(const GrowRequest& r, bool worker_per_output);
   std::vector<Tree> grow_prefixes(const GrowRequest& r);
   Workspace* work_by_output();
   void mark_used(const int32_t* left, const int32_t* column, size_t n_nodes);  // columns that the model has used
@@ -104,6 +111,7 @@ class Trainer {
   RowState rows_;
   std::vector<LeafState> leaves_;  // by output
   Quantised gradients_;
+  Sketch sketch_;
   RowSampler sampler_;
   RowSample sample_;
   GrowSettings settings_;

@@ -19,6 +19,7 @@ enum Purpose : uint64_t {
   PERMUTATION = 40,      // the order of rows
   RANDOM_STRENGTH = 41,  // noise on a column's best split
   TURN = 42,             // the permutation that a round uses
+  SKETCH = 43,           // signs of outputs in a sketch of their gradients
   PERMUTE = 50,          // permutation importance
   SAGE = 51              // SAGE importance
 };

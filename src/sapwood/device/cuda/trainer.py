@@ -182,9 +182,10 @@ class Trainer:
         self._pending = [False] * self._n_outputs
         self.runtime.put(self._arrays["score"], np.ascontiguousarray(scores, np.float64))
 
-    def scores(self) -> Floats:
+    def scores(self, rows: NDArray[np.int32] | None = None) -> Floats:
         self._flush()
-        return self.runtime.get(self._arrays["score"])
+        found: Floats = self.runtime.get(self._arrays["score"])
+        return found if rows is None else found[:, rows]
 
     def _flush(self) -> None:
         for k, pending in enumerate(self._pending):

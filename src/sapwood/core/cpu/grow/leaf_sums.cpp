@@ -123,7 +123,7 @@ void sum_by_lists(const GrowInput& in, const NodeRows& rows, const std::vector<N
 bool leaves_by_masks(const Binned& binned, const RowWeights& weights, const Limits& limits) {
   const bool few = (limits.max_leaves > 0 && limits.max_leaves <= MASK_LEAVES) ||
                    (limits.max_depth > 0 && limits.max_depth <= 6);  // 2^6 leaves
-  return few && !binned.layout.wide && !weights.given;
+  return few && !binned.layout.wide && (!weights.given || weights.zero_one);
 }
 
 LeafTotals sum_leaves(const GrowInput& in, const NodeRows& rows, const std::vector<Node>& nodes, const NodeIds& leaves,

@@ -152,9 +152,9 @@ constexpr int LINEAR_ROWS = 64;  // rows whose sums of products fit 64 bits: 2^(
 
 struct LinearSumArgs {  // the sums of a ridge over n <= LINEAR_ROWS rows of a leaf, in standard units
   const int32_t* q;  // (k, LINEAR_ROWS) IN, values; what follows the n rows in each array is 0 up to a multiple of 16
-  const int32_t *g, *h;  // (LINEAR_ROWS) IN
-  int n, k;
-  int64_t* sum;         // (k * (k + 5) / 2) OUT, by column a: g*q, h*q, then h*q*q with the columns up to a
+  const int32_t *g, *h;  // (n_outputs, LINEAR_ROWS) IN
+  int n, k, n_outputs;
+  int64_t* sum;         // (n_outputs, k * (k + 5) / 2) OUT, by column a: g*q, h*q, then h*q*q with the columns up to a
   int32_t *low, *high;  // (k) IN OUT, the range of the values of these and the rows before
 };
 

@@ -5,18 +5,27 @@
 namespace sapwood::inline SAPWOOD_ISA {
 
 static void linear_sums(const LinearSumArgs& a) {
-  const int n = (a.n + 15) & ~15;
-  int64_t* sum = a.sum;
+  const int n = (a.n + 15) & ~15, width = a.k * (a.k + 5) / 2;
+  int at = 0;  // in the sums of an output
   for (int j = 0; j < a.k; j++) {
     const int32_t* qj = a.q + j * LINEAR_ROWS;
-    int64_t with_g = 0, with_h = 0;
-    for (int i = 0; i < n; i++) with_g += (int64_t)qj[i] * a.g[i], with_h += (int64_t)qj[i] * a.h[i];
-    *sum++ = with_g, *sum++ = with_h;
-    for (int m = 0; m <= j; m++) {
+    for (int o = 0; o < a.n_outputs; o++) {
+      const int32_t *g = a.g + o * LINEAR_ROWS, *h = a.h + o * LINEAR_ROWS;
+      int64_t with_g = 0, with_h = 0;
+      for (int i = 0; i < n; i++) with_g += (int64_t)qj[i] * g[i], with_h += (int64_t)qj[i] * h[i];
+      a.sum[o * width + at] = with_g, a.sum[o * width + at + 1] = with_h;
+    }
+    at += 2;
+    for (int m = 0; m <= j; m++, at++) {
       const int32_t* qm = a.q + m * LINEAR_ROWS;
-      int64_t both = 0;
-      for (int i = 0; i < n; i++) both += (int64_t)(qj[i] * qm[i]) * a.h[i];
-      *sum++ = both;
+      int32_t product[LINEAR_ROWS];
+      for (int i = 0; i < n; i++) product[i] = qj[i] * qm[i];
+      for (int o = 0; o < a.n_outputs; o++) {
+        const int32_t* h = a.h + o * LINEAR_ROWS;
+        int64_t both = 0;
+        for (int i = 0; i < n; i++) both += (int64_t)product[i] * h[i];
+        a.sum[o * width + at] = both;
+      }
     }
     int32_t low = a.low[j], high = a.high[j];
     for (int i = 0; i < a.n; i++) low = qj[i] < low ? qj[i] : low, high = qj[i] > high ? qj[i] : high;

@@ -49,13 +49,17 @@ struct Fixed {  // a column in a leaf: q = rint((x - centre) * scale); quantum =
   double centre, scale, quantum, in_units;
 };
 
+struct LeafSums {             // of one output
+  Sums all, complete;         // gradients of all rows, of the complete rows
+  std::vector<__int128> sum;  // over complete rows, by column a: g*q, h*q, then h*q*q with the columns up to a
+};
+
 struct Leaf {
   std::vector<int32_t> column;    // (k) the columns of its branch; in the end those with more than one value
   std::vector<double> low, high;  // (k) the range of values, in standard units that of q
   std::vector<Fixed> fixed;       // (k)
   int64_t count = 0;              // complete rows: those whose values of these columns are all finite
-  Sums all, complete;             // gradients of all rows, of the complete rows
-  std::vector<__int128> sum;      // over complete rows, by column a: g*q, h*q, then h*q*q with the columns up to a
+  std::vector<LeafSums> of;       // by output
 
   void add_columns(const int32_t* first, const int32_t* last, const LinearUnits* units) {
     for (; first < last; first++) {
@@ -87,7 +91,7 @@ template <class Real>
   if (i + AHEAD >= n) return;
   const Real* x = row_of<Real>(r.table, rows[i + AHEAD]);
   for (const int32_t c : column) __builtin_prefetch(x + c);
-  __builtin_prefetch(r.leaf_pairs + rows[i + AHEAD]);
+  __builtin_prefetch(r.leaf_pairs[0] + rows[i + AHEAD]);
 }
 
 // The range of the finite values of each column.
@@ -105,11 +109,12 @@ void find_range(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf)
   }
 }
 
-// The sums of the ridge: products of integers, added as integers of 128 bits.
+// The sums of the ridge of one output: products of integers, added as integers of 128 bits.
 template <class Real>
 void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   const int k = (int)leaf.column.size();
-  leaf.sum.assign((size_t)k * (k + 5) / 2, 0);
+  LeafSums& own = leaf.of[0];
+  own.sum.assign((size_t)k * (k + 5) / 2, 0);
   std::vector<int64_t> q((size_t)k * BLOCK_ROWS);
   int64_t g[BLOCK_ROWS], h[BLOCK_ROWS];
   for (int64_t at = 0; at < n; at += BLOCK_ROWS) {
@@ -118,8 +123,9 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
       prefetch_row<Real>(r, rows, i, n, leaf.column);
       const Real* x = row_of<Real>(r.table, rows[i]);
       const int64_t repeats = r.weights.integral ? r.weights.of(rows[i]) : 1;
-      g[m] = repeats * r.leaf_pairs[rows[i]].g, h[m] = repeats * r.leaf_pairs[rows[i]].h;
-      leaf.all.g += g[m], leaf.all.h += h[m];
+      const Pair& pair = r.leaf_pairs[0][rows[i]];
+      g[m] = repeats * pair.g, h[m] = repeats * pair.h;
+      own.all.g += g[m], own.all.h += h[m];
       bool complete = true;
       for (int a = 0; a < k; a++) {
         const double v = (double)x[leaf.column[a]] - leaf.fixed[a].centre;
@@ -129,8 +135,8 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
       leaf.count += complete ? r.weights.of(rows[i]) : 0;
       m += complete;
     }
-    for (int i = 0; i < m; i++) leaf.complete.g += g[i], leaf.complete.h += h[i];
-    __int128* sum = leaf.sum.data();
+    for (int i = 0; i < m; i++) own.complete.g += g[i], own.complete.h += h[i];
+    __int128* sum = own.sum.data();
     for (int a = 0; a < k; a++) {
       const int64_t* qa = &q[a * BLOCK_ROWS];
       __int128 s[2] = {0, 0};
@@ -146,22 +152,23 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   }
 }
 
-// The same in standard units: all rows are complete, and their values are in fixed point.
+// The same in standard units, for all outputs: all rows are complete, and their values are in fixed point.
 void add_up_standard(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
-  const int k = (int)leaf.column.size();
+  const int k = (int)leaf.column.size(), n_outputs = (int)r.leaf_pairs.size();
   const size_t n_columns = r.table.n_columns, n_sums = (size_t)k * (k + 5) / 2;
   const int16_t* table = r.units->values.as<int16_t>();
   const bool whole_rows = n_columns <= 32 * (size_t)k;  // a cache line has 32 values
-  leaf.sum.assign(n_sums, 0);
+  for (LeafSums& own : leaf.of) own.sum.assign(n_sums, 0);
   std::vector<int32_t> q((size_t)k * LINEAR_ROWS), low(k, INT32_MAX), high(k, INT32_MIN);
-  std::vector<int64_t> sum(n_sums);
-  int32_t g[LINEAR_ROWS], h[LINEAR_ROWS];
+  std::vector<int64_t> sum(n_sums * n_outputs);
+  std::vector<int32_t> both((size_t)n_outputs * 2 * LINEAR_ROWS);
+  int32_t *g = both.data(), *h = g + (size_t)n_outputs * LINEAR_ROWS;
   for (int64_t at = 0; at < n; at += LINEAR_ROWS) {
     const int m = (int)std::min<int64_t>(LINEAR_ROWS, n - at);
     for (int i = 0; i < m; i++) {
       if (at + i + AHEAD < n) {
         const int32_t next = rows[at + i + AHEAD];
-        __builtin_prefetch(r.leaf_pairs + next);
+        __builtin_prefetch(r.leaf_pairs[0] + next);
         const int16_t* x = table + next * n_columns;
         if (whole_rows)
           for (size_t c = 0; c < n_columns; c += 32) __builtin_prefetch(x + c);
@@ -169,67 +176,91 @@ void add_up_standard(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& 
       }
       const int64_t row = rows[at + i];
       const int16_t* x = table + row * n_columns;
-      g[i] = r.leaf_pairs[row].g, h[i] = r.leaf_pairs[row].h;
       for (int a = 0; a < k; a++) q[a * LINEAR_ROWS + i] = x[leaf.column[a]];
-      leaf.all.g += g[i], leaf.all.h += h[i], leaf.count += r.weights.of(row);
+      leaf.count += r.weights.of(row);
     }
-    for (int i = m; i < LINEAR_ROWS && m < LINEAR_ROWS; i++) {
-      g[i] = h[i] = 0;
-      for (int a = 0; a < k; a++) q[a * LINEAR_ROWS + i] = 0;
+    for (int o = 0; o < n_outputs; o++) {
+      const Pair* pairs = r.leaf_pairs[o];
+      int32_t *to_g = g + o * LINEAR_ROWS, *to_h = h + o * LINEAR_ROWS;
+      Sums& all = leaf.of[o].all;
+      for (int i = 0; i < m; i++) {
+        const Pair& pair = pairs[rows[at + i]];
+        to_g[i] = pair.g, to_h[i] = pair.h, all.g += pair.g, all.h += pair.h;
+      }
+      for (int i = m; i < LINEAR_ROWS; i++) to_g[i] = to_h[i] = 0;
     }
-    kernels().linear_sums({q.data(), g, h, m, k, sum.data(), low.data(), high.data()});
-    for (size_t s = 0; s < n_sums; s++) leaf.sum[s] += sum[s];
+    for (int a = 0; a < k && m < LINEAR_ROWS; a++)
+      for (int i = m; i < LINEAR_ROWS; i++) q[a * LINEAR_ROWS + i] = 0;
+    kernels().linear_sums({q.data(), g, h, m, k, n_outputs, sum.data(), low.data(), high.data()});
+    for (int o = 0; o < n_outputs; o++)
+      for (size_t s = 0; s < n_sums; s++) leaf.of[o].sum[s] += sum[o * n_sums + s];
   }
-  leaf.complete = leaf.all;
+  for (LeafSums& own : leaf.of) own.complete = own.all;
   leaf.low.assign(low.begin(), low.end()), leaf.high.assign(high.begin(), high.end());
 }
 
 // The same for rows that count several times, whose products do not fit 64 bits.
 void add_up_repeated(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   const int k = (int)leaf.column.size();
-  leaf.sum.assign((size_t)k * (k + 5) / 2, 0);
+  for (LeafSums& own : leaf.of) own.sum.assign((size_t)k * (k + 5) / 2, 0);
   leaf.low.assign(k, INF), leaf.high.assign(k, -INF);
   for (int64_t i = 0; i < n; i++) {
     const int16_t* x = r.units->values.as<int16_t>() + (size_t)rows[i] * r.table.n_columns;
-    const int64_t repeats = r.weights.of(rows[i]), g = repeats * r.leaf_pairs[rows[i]].g,
-                  h = repeats * r.leaf_pairs[rows[i]].h;
-    leaf.all.g += g, leaf.all.h += h, leaf.count += repeats;
-    __int128* sum = leaf.sum.data();
+    const int64_t repeats = r.weights.of(rows[i]);
+    leaf.count += repeats;
+    for (size_t o = 0; o < leaf.of.size(); o++) {
+      const Pair& pair = r.leaf_pairs[o][rows[i]];
+      const int64_t g = repeats * pair.g, h = repeats * pair.h;
+      leaf.of[o].all.g += g, leaf.of[o].all.h += h;
+      __int128* sum = leaf.of[o].sum.data();
+      for (int a = 0; a < k; a++) {
+        const int64_t q = x[leaf.column[a]];
+        *sum++ += (__int128)q * g, *sum++ += (__int128)q * h;
+        for (int b = 0; b <= a; b++) *sum++ += (__int128)(q * x[leaf.column[b]]) * h;
+      }
+    }
     for (int a = 0; a < k; a++) {
-      const int64_t q = x[leaf.column[a]];
-      *sum++ += (__int128)q * g, *sum++ += (__int128)q * h;
-      for (int b = 0; b <= a; b++) *sum++ += (__int128)(q * x[leaf.column[b]]) * h;
-      leaf.low[a] = std::min(leaf.low[a], (double)q), leaf.high[a] = std::max(leaf.high[a], (double)q);
+      const double q = x[leaf.column[a]];
+      leaf.low[a] = std::min(leaf.low[a], q), leaf.high[a] = std::max(leaf.high[a], q);
     }
   }
-  leaf.complete = leaf.all;
+  for (LeafSums& own : leaf.of) own.complete = own.all;
 }
 
 // Removes the columns of one value, and their sums.
 void drop_constant(Leaf& leaf) {
-  Leaf kept;
-  const __int128* sum = leaf.sum.data();
-  leaf.low.resize(leaf.column.size(), INF), leaf.high.resize(leaf.column.size(), -INF);  // no rows: no column varies
+  const size_t k = leaf.column.size();
+  leaf.low.resize(k, INF), leaf.high.resize(k, -INF);  // no rows: no column varies
   auto varies = [&](size_t a) { return leaf.low[a] < leaf.high[a]; };
-  for (size_t a = 0; a < leaf.column.size(); a++, sum += a + 2) {
-    if (!varies(a)) continue;
-    kept.column.push_back(leaf.column[a]), kept.fixed.push_back(leaf.fixed[a]);
-    kept.sum.insert(kept.sum.end(), sum, sum + 2);
-    for (size_t b = 0; b <= a; b++)
-      if (varies(b)) kept.sum.push_back(sum[2 + b]);
+  Leaf kept;
+  for (size_t a = 0; a < k; a++)
+    if (varies(a)) kept.column.push_back(leaf.column[a]), kept.fixed.push_back(leaf.fixed[a]);
+  if (kept.column.size() == k) return;
+  for (LeafSums& own : leaf.of) {
+    std::vector<__int128> rest;
+    const __int128* sum = own.sum.data();
+    for (size_t a = 0; a < k && !own.sum.empty(); a++, sum += a + 2) {
+      if (!varies(a)) continue;
+      rest.insert(rest.end(), sum, sum + 2);
+      for (size_t b = 0; b <= a; b++)
+        if (varies(b)) rest.push_back(sum[2 + b]);
+    }
+    own.sum.swap(rest);
   }
-  leaf.column.swap(kept.column), leaf.fixed.swap(kept.fixed), leaf.sum.swap(kept.sum);
+  leaf.column.swap(kept.column), leaf.fixed.swap(kept.fixed);
 }
 
 // Appends the intercept and the coefficients of a leaf to `part`; nothing where no column can have a coefficient.
-void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double value, LinearPart& part) {
+void solve(const Leaf& leaf, const LeafSums& own, const Scale& scale, const LinearRows& r, const LinearRule& rule,
+           double value, LinearPart& part) {
   const int k = (int)leaf.column.size();
-  const double gs = g_scale(r.scale), hs = h_scale(r.scale), lambda = rule.reg_lambda * hs,
+  const double gs = g_scale(scale), hs = h_scale(scale), lambda = rule.reg_lambda * hs,
                smooth = rule.linear_smooth * hs;
-  const double g = (double)leaf.complete.g, h = (double)leaf.complete.h;
+  const double g = (double)own.complete.g, h = (double)own.complete.h;
   if (k == 0 || h == 0.0 || (double)leaf.count < (k + 1) * power_of_two(r.weights.shift)) return;
-  std::vector<double> a((size_t)k * k), d(k), b(k), mean(k);
-  const __int128* sum = leaf.sum.data();
+  std::vector<double> space((size_t)k * (k + 3));
+  double *a = space.data(), *d = a + k * k, *b = d + k, *mean = b + k;
+  const __int128* sum = own.sum.data();
   for (int i = 0; i < k; i++) {
     const double with_g = (double)*sum++;
     mean[i] = (double)*sum++;  // h*q, for now
@@ -242,8 +273,8 @@ void solve(const Leaf& leaf, const LinearRows& r, const LinearRule& rule, double
     a[i * k + i] = variance + (((rule.linear_lambda * hs) / step) / step + (smooth * variance) / h);
     mean[i] = leaf.fixed[i].centre + (mean[i] / h) * quantum;
   }
-  solve_ridge(a.data(), d.data(), b.data(), k);
-  const double shift = -(g - (double)leaf.all.g * (h / (double)leaf.all.h)) / (h + lambda) * (hs / gs);
+  solve_ridge(a, d, b, k);
+  const double shift = -(g - (double)own.all.g * (h / (double)own.all.h)) / (h + lambda) * (hs / gs);
   double constant = value + rule.rate * shift;
   const size_t first = part.coef.size();
   part.column.push_back(-1), part.coef.push_back(0.0);
@@ -277,15 +308,21 @@ void reduce_leaves(const Reduce* reduce, std::vector<Leaf>& leaves) {
   std::vector<__int128> sums;
   for (Leaf& l : leaves) {
     const size_t k = l.column.size();
-    l.sum.resize(k * (k + 5) / 2, 0);
-    for (const int64_t x : {l.count, l.all.g, l.all.h, l.complete.g, l.complete.h}) sums.push_back(x);
-    sums.insert(sums.end(), l.sum.begin(), l.sum.end());
+    sums.push_back(l.count);
+    for (LeafSums& own : l.of) {
+      own.sum.resize(k * (k + 5) / 2, 0);
+      for (const int64_t x : {own.all.g, own.all.h, own.complete.g, own.complete.h}) sums.push_back(x);
+      sums.insert(sums.end(), own.sum.begin(), own.sum.end());
+    }
   }
   reduce_sum(reduce, sums.data(), sums.size());
   const __int128* next = sums.data();
   for (Leaf& l : leaves) {
-    for (int64_t* x : {&l.count, &l.all.g, &l.all.h, &l.complete.g, &l.complete.h}) *x = (int64_t)*next++;
-    for (__int128& x : l.sum) x = *next++;
+    l.count = (int64_t)*next++;
+    for (LeafSums& own : l.of) {
+      for (int64_t* x : {&own.all.g, &own.all.h, &own.complete.g, &own.complete.h}) *x = (int64_t)*next++;
+      for (__int128& x : own.sum) x = *next++;
+    }
   }
 }
 
@@ -302,13 +339,16 @@ void fix(Leaf& leaf) {
   leaf.column = several;
 }
 
+// By output; of one output where units are raw.
 template <class Real>
-LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
+std::vector<LinearPart> fit_as(const LinearRows& r, const LinearRule& rule) {
+  const size_t n_outputs = r.leaf_pairs.size();
   const RowsByLeaf rows = group_rows(r);
   const int n_threads = threads_for(r.n, r.n_threads);
   std::vector<Leaf> leaves(r.n_leaves);
   std::vector<LeafTask> tasks;
   for (int l = 0; l < r.n_leaves; l++) {
+    leaves[l].of.resize(n_outputs);
     leaves[l].add_columns(rule.column + rule.offset[l], rule.column + rule.offset[l + 1], r.units);
     for (int64_t at = rows.start[l]; at < rows.start[l + 1]; at += TASK_ROWS)
       tasks.push_back({l, at, std::min(rows.start[l + 1], at + TASK_ROWS)});
@@ -318,6 +358,7 @@ LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
     run(n_threads, (int64_t)tasks.size(), [&](int64_t t, int) {
       const LeafTask& s = tasks[t];
       parts[t].column = leaves[s.leaf].column, parts[t].fixed = leaves[s.leaf].fixed;
+      parts[t].of.resize(n_outputs);
       if (!parts[t].column.empty()) visit(r, rows.rows + s.begin, s.end - s.begin, parts[t]);
     });
     for (size_t t = 0; t < parts.size(); t++)
@@ -330,10 +371,13 @@ LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
   };
   auto join_sums = [](Leaf& to, const Leaf& from) {
     to.count += from.count;
-    to.all.g += from.all.g, to.all.h += from.all.h;
-    to.complete.g += from.complete.g, to.complete.h += from.complete.h;
-    to.sum.resize(from.sum.size(), 0);
-    for (size_t i = 0; i < from.sum.size(); i++) to.sum[i] += from.sum[i];
+    for (size_t o = 0; o < from.of.size(); o++) {
+      LeafSums& own = to.of[o];
+      const LeafSums& more = from.of[o];
+      own.all = own.all + more.all, own.complete = own.complete + more.complete;
+      own.sum.resize(more.sum.size(), 0);
+      for (size_t i = 0; i < more.sum.size(); i++) own.sum[i] += more.sum[i];
+    }
   };
   if (r.units != nullptr) {
     each(r.weights.integral && !r.weights.zero_one ? add_up_repeated : add_up_standard,
@@ -347,13 +391,16 @@ LinearPart fit_as(const LinearRows& r, const LinearRule& rule) {
     each(add_up<Real>, join_sums);
     if (r.reduce != nullptr) reduce_leaves(r.reduce, leaves);
   }
-  LinearPart part;
-  for (int l = 0; l < r.n_leaves; l++) {
+  std::vector<LinearPart> parts(n_outputs);
+  run(n_outputs > 1 ? n_threads : 1, (int64_t)n_outputs, [&](int64_t o, int) {
+    LinearPart& part = parts[o];
+    for (int l = 0; l < r.n_leaves; l++) {
+      part.offset.push_back((int64_t)part.coef.size());
+      solve(leaves[l], leaves[l].of[o], r.scale[o], r, rule, rule.value[o * r.n_leaves + l], part);
+    }
     part.offset.push_back((int64_t)part.coef.size());
-    solve(leaves[l], r, rule, rule.value[l], part);
-  }
-  part.offset.push_back((int64_t)part.coef.size());
-  return part;
+  });
+  return parts;
 }
 
 template <class Real, class ByRow, class Visit>
@@ -399,6 +446,64 @@ void add_standard(const RawTable& table, const LinearView& p, const std::vector<
   });
 }
 
+// The terms of the leaves of several outputs, which may lack some of the columns that others have: then their
+// coefficient is 0. A row adds the terms of all outputs at once.
+struct SharedTerms {
+  std::vector<int64_t> offset{0};  // (n_leaves + 1) into `terms`
+  std::vector<Term> terms;         // without coefficients
+  std::vector<double> coef;        // (n_leaves + n_terms, n_outputs): the constants of a leaf, then its coefficients
+
+  SharedTerms(const std::vector<LinearView>& parts, const std::vector<const double*>& values, int n_leaves) {
+    const size_t n_outputs = parts.size();
+    const double* bounds = parts[0].bounds;
+    std::vector<int32_t> columns;
+    for (int l = 0; l < n_leaves; l++) {
+      columns.clear();
+      for (const LinearView& p : parts)
+        for (int64_t j = p.offset[l] + 1; j < p.offset[l + 1]; j++) columns.push_back(p.column[j]);
+      std::sort(columns.begin(), columns.end());
+      columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+      const size_t first = coef.size();
+      coef.resize(first + (columns.size() + 1) * n_outputs, 0.0);
+      for (const int32_t c : columns) terms.push_back({0.0, bounds[3 * c], bounds[3 * c + 1], bounds[3 * c + 2], c});
+      offset.push_back((int64_t)terms.size());
+      for (size_t o = 0; o < n_outputs; o++) {
+        const LinearView& p = parts[o];
+        int64_t j = p.offset[l];
+        const bool constant = j == p.offset[l + 1];
+        coef[first + o] = constant ? values[o][l] : p.coef[j++];
+        for (size_t t = 0; t < columns.size() && !constant; t++)
+          if (j < p.offset[l + 1] && p.column[j] == columns[t]) coef[first + (t + 1) * n_outputs + o] = p.coef[j++];
+      }
+    }
+  }
+};
+
+template <class Real>
+void add_shared(const RawTable& table, const SharedTerms& shared, const std::vector<const double*>& values,
+                const LeafIds& leaf, int64_t n, double* score, int n_threads) {
+  const size_t n_outputs = values.size();
+  run(threads_for(n * (int64_t)n_outputs, n_threads), task_count(n), [&](int64_t task, int) {
+    std::vector<double> sums(n_outputs);
+    double* sum = sums.data();
+    for (int64_t i = task * TASK_ROWS; i < std::min(n, (task + 1) * TASK_ROWS); i++) {
+      const int l = leaf_of(leaf, i);
+      const Real* x = row_of<Real>(table, i);
+      const double* coef = shared.coef.data() + (shared.offset[l] + l) * (int64_t)n_outputs;
+      for (size_t o = 0; o < n_outputs; o++) sum[o] = coef[o];
+      for (int64_t j = shared.offset[l]; j < shared.offset[l + 1]; j++) {
+        const Term& a = shared.terms[j];
+        const double v = (double)x[a.column], above = v < a.low ? a.low : v, z = above > a.high ? a.high : above,
+                     at = v != v ? a.missing : z;
+        coef += n_outputs;
+        for (size_t o = 0; o < n_outputs; o++) sum[o] = sum[o] + coef[o] * at;
+      }
+      double* to = score + i;
+      for (size_t o = 0; o < n_outputs; o++, to += n) *to = *to + (finite(sum[o]) ? sum[o] : values[o][l]);
+    }
+  });
+}
+
 }  // namespace
 
 Branches branches(const int32_t* left, const int32_t* column, const int32_t* set, int64_t n) {
@@ -418,8 +523,17 @@ Branches branches(const int32_t* left, const int32_t* column, const int32_t* set
   return found;
 }
 
-LinearPart fit_linear(const LinearRows& rows, const LinearRule& rule) {
-  return rows.table.wide ? fit_as<double>(rows, rule) : fit_as<float>(rows, rule);
+std::vector<LinearPart> fit_linear(const LinearRows& rows, const LinearRule& rule) {
+  if (rows.units != nullptr || rows.leaf_pairs.size() == 1)
+    return rows.table.wide ? fit_as<double>(rows, rule) : fit_as<float>(rows, rule);
+  std::vector<LinearPart> parts;
+  for (size_t o = 0; o < rows.leaf_pairs.size(); o++) {
+    LinearRows one = rows;
+    LinearRule own = rule;
+    one.leaf_pairs = {rows.leaf_pairs[o]}, one.scale = {rows.scale[o]}, own.value = rule.value + o * rows.n_leaves;
+    parts.push_back(fit_linear(one, own)[0]);
+  }
+  return parts;
 }
 
 void linear_values(const RawTable& table, const LinearView& part, const double* value, const int32_t* node, int64_t n,
@@ -440,6 +554,13 @@ void add_linear(const RawTable& table, const LinearView& part, const std::vector
   auto visit = [=](int64_t i, double v) { score[i] = score[i] + v; };
   if (table.wide) each_value<double>(table, part, value.data(), n, n_threads, by_row, visit);
   else each_value<float>(table, part, value.data(), n, n_threads, by_row, visit);
+}
+
+void add_linear(const RawTable& table, const std::vector<LinearView>& parts, const std::vector<const double*>& values,
+                int n_leaves, const LeafIds& leaf, int64_t n, double* score, int n_threads) {
+  const SharedTerms shared(parts, values, n_leaves);
+  if (table.wide) add_shared<double>(table, shared, values, leaf, n, score, n_threads);
+  else add_shared<float>(table, shared, values, leaf, n, score, n_threads);
 }
 
 }  // namespace sapwood

@@ -7,11 +7,11 @@
 
 namespace sapwood {
 
-struct LinearRows {  // the rows of one output, with the leaf of each
+struct LinearRows {  // the rows of some outputs, with the leaf of each
   RawTable table;
-  const LinearUnits* units;  // null: raw units
-  const Pair* leaf_pairs;    // (n) wide gradients, those of the leaf values
-  Scale scale;
+  const LinearUnits* units;             // null: raw units
+  std::vector<const Pair*> leaf_pairs;  // by output: (n) wide gradients, those of the leaf values
+  std::vector<Scale> scale;             // by output
   const RowWeights& weights;
   const uint8_t* in_sample;  // (n) 1: the row is in the sample; null: all rows are
   LeafIds leaf;
@@ -24,11 +24,11 @@ struct LinearRows {  // the rows of one output, with the leaf of each
 struct LinearRule {
   const int64_t* offset;  // (n_leaves + 1)
   const int32_t* column;  // the columns of each leaf's branch, rising
-  const double* value;    // (n_leaves) shrunk leaf values
+  const double* value;    // (n_outputs, n_leaves) shrunk leaf values
   double rate, reg_lambda, linear_lambda, linear_smooth;
 };
 
-LinearPart fit_linear(const LinearRows& rows, const LinearRule& rule);
+std::vector<LinearPart> fit_linear(const LinearRows& rows, const LinearRule& rule);  // by output
 
 // The columns of the splits by thresholds above each leaf, rising, as LinearRule has them. Nodes (n): left child, 0 in
 // leaves, whose sibling follows it; column; set, -1 where a threshold decides.
@@ -44,5 +44,8 @@ void linear_values(const RawTable& table, const LinearView& part, const double* 
 // score (n) IN OUT: adds the value of every row, given its leaf; value by leaf.
 void add_linear(const RawTable& table, const LinearView& part, const std::vector<double>& value, const LeafIds& leaf,
                 int64_t n, double* score, int n_threads);
+// The same for outputs of the same leaves, in standard units: parts, values by output; score (n_outputs, n).
+void add_linear(const RawTable& table, const std::vector<LinearView>& parts, const std::vector<const double*>& values,
+                int n_leaves, const LeafIds& leaf, int64_t n, double* score, int n_threads);
 
 }  // namespace sapwood

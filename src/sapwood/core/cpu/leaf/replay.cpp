@@ -14,52 +14,83 @@ struct LeafSum {
   int64_t count = 0;
 };
 
+// (n_outputs, n_leaves)
 std::vector<LeafSum> sum_by_leaf(const ReplayRows& r, size_t n_leaves) {
-  const int64_t n = r.binned.n_rows;
-  const int n_threads = threads_for(n, r.n_threads);
-  std::vector<std::vector<LeafSum>> local(n_threads, std::vector<LeafSum>(n_leaves));
-  run(n_threads, task_count(n), [&](int64_t t, int worker) {
-    LeafSum* to = local[worker].data();
+  const int64_t n = r.binned.n_rows, n_tasks = task_count(n), n_outputs = (int64_t)r.gradients.size();
+  const int n_threads = threads_for(n * n_outputs, r.n_threads);
+  const size_t size = n_leaves * r.gradients.size();
+  std::vector<std::vector<LeafSum>> local(n_threads);
+  run(n_threads, n_tasks * n_outputs, [&](int64_t job, int worker) {
+    if (local[worker].empty()) local[worker].resize(size);
+    const int64_t t = job / n_outputs, output = job % n_outputs;
+    const Pair* q = r.gradients[output];
+    LeafSum* to = local[worker].data() + output * n_leaves;
     for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++) {
       LeafSum& sum = to[leaf_of(r.leaf, i)];
-      const int64_t weight = r.weights.given ? r.weights.repeats[i] : 1, times = r.weights.integral ? weight : 1;
+      const bool sampled = r.in_sample == nullptr || r.in_sample[i];
+      const int64_t weight = !sampled          ? 0
+                             : r.weights.given ? r.weights.repeats[i]
+                                               : 1,
+                    times = r.weights.integral ? weight : 1;
       const bool live = weight > 0;
-      sum.sums.g += live ? r.gradients[i].g * times : 0, sum.sums.h += live ? r.gradients[i].h * times : 0;
+      sum.sums.g += live ? q[i].g * times : 0, sum.sums.h += live ? q[i].h * times : 0;
       sum.count += weight;
     }
   });
-  std::vector<int64_t> all(3 * n_leaves, 0);
+  std::vector<int64_t> all(3 * size, 0);
   for (const std::vector<LeafSum>& own : local)
-    for (size_t k = 0; k < n_leaves; k++)
+    for (size_t k = 0; k < own.size(); k++)
       all[3 * k] += own[k].sums.g, all[3 * k + 1] += own[k].sums.h, all[3 * k + 2] += own[k].count;
   reduce_sum(r.binned.reduce.get(), all.data(), all.size());
-  std::vector<LeafSum> out(n_leaves);
-  for (size_t k = 0; k < n_leaves; k++) out[k] = {{all[3 * k], all[3 * k + 1]}, all[3 * k + 2]};
+  std::vector<LeafSum> out(size);
+  for (size_t k = 0; k < size; k++) out[k] = {{all[3 * k], all[3 * k + 1]}, all[3 * k + 2]};
+  return out;
+}
+
+// What a split takes off the loss; 0 where a side has no rows.
+double gain_of(Sums left, Sums right, const Scale& scale, const Limits& limits) {
+  if (left.h == 0 || right.h == 0) return 0.0;
+  const double gs = g_scale(scale), hs = h_scale(scale);
+  const Penalty p{limits.reg_lambda * hs, limits.reg_alpha * gs, limits.max_delta_step * gs / hs, 0.0};
+  return 0.5 * (split_score(left, right, p) - node_score(left + right, p)) * (hs / (gs * gs));
+}
+
+// by_leaf (n_leaves): the sums of one output
+ReplayedTree replay_one(const ReplayRows& r, const Scale& scale, const LeafSum* by_leaf, const TreeView& tree,
+                        const Limits& limits, const SplitConstraints& constraints) {
+  const size_t n = (size_t)tree.n_nodes, n_leaves = (size_t)tree.n_leaves();
+  std::vector<LeafSum> total(n);
+  const std::vector<double> zero(n, 0.0);
+  ReplayedTree out{zero, zero, zero, zero};
+  const double hs = h_scale(scale), unit = power_of_two(-r.weights.shift);
+  for (size_t i = n, leaf = n_leaves; i-- > 0;) {
+    if (const int32_t left = tree.left[i]; left != 0) {
+      total[i] = {total[left].sums + total[left + 1].sums, total[left].count + total[left + 1].count};
+      out.gain[i] = gain_of(total[left].sums, total[left + 1].sums, scale, limits);
+    } else {
+      total[i] = by_leaf[--leaf];
+    }
+    out.cover[i] = (double)total[i].sums.h / hs, out.count[i] = (double)total[i].count * unit;
+  }
+  std::vector<Sums> sums(n);
+  for (size_t i = 0; i < n; i++) sums[i] = total[i].sums;
+  out.value = node_steps(tree.left, sums, out.count, scale, limits, [&](size_t i) {
+    const int c = tree.column[i];
+    return tree.set[i] >= 0 && r.binned.n_bins[c] > limits.max_cat_to_onehot && !constraints.is_onehot(c);
+  });
+  for (double& value : out.value) value = limits.learning_rate * value;
   return out;
 }
 
 }  // namespace
 
-ReplayedTree replay(const ReplayRows& r, const TreeView& tree, const Limits& limits,
-                    const SplitConstraints& constraints) {
-  const size_t n = (size_t)tree.n_nodes, n_leaves = (size_t)tree.n_leaves();
+std::vector<ReplayedTree> replay(const ReplayRows& r, const TreeView& tree, const Limits& limits,
+                                 const SplitConstraints& constraints) {
+  const size_t n_leaves = (size_t)tree.n_leaves();
   const std::vector<LeafSum> by_leaf = sum_by_leaf(r, n_leaves);
-  std::vector<LeafSum> total(n);
-  ReplayedTree out{std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)};
-  const double hs = h_scale(r.scale), unit = power_of_two(-r.weights.shift);
-  for (size_t i = n, leaf = n_leaves; i-- > 0;) {
-    if (const int32_t left = tree.left[i]; left != 0)
-      total[i] = {total[left].sums + total[left + 1].sums, total[left].count + total[left + 1].count};
-    else total[i] = by_leaf[--leaf];
-    out.cover[i] = (double)total[i].sums.h / hs, out.count[i] = (double)total[i].count * unit;
-  }
-  std::vector<Sums> sums(n);
-  for (size_t i = 0; i < n; i++) sums[i] = total[i].sums;
-  out.value = node_steps(tree.left, sums, out.count, r.scale, limits, [&](size_t i) {
-    const int c = tree.column[i];
-    return tree.set[i] >= 0 && r.binned.n_bins[c] > limits.max_cat_to_onehot && !constraints.is_onehot(c);
-  });
-  for (double& value : out.value) value = limits.learning_rate * value;
+  std::vector<ReplayedTree> out;
+  for (size_t k = 0; k < r.gradients.size(); k++)
+    out.push_back(replay_one(r, r.scale[k], by_leaf.data() + k * n_leaves, tree, limits, constraints));
   return out;
 }
 

@@ -10,21 +10,22 @@
 
 namespace sapwood {
 
-struct ReplayRows {  // the rows of one output, with the leaf of each
+struct ReplayRows {  // the rows of some outputs, with the leaf of each
   const Binned& binned;
-  const Pair* gradients;  // (n) wide
-  Scale scale;
+  std::vector<const Pair*> gradients;  // by output: (n) wide
+  std::vector<Scale> scale;            // by output
   const RowWeights& weights;
+  const uint8_t* in_sample;  // (n) 1: the row is in the sample; null: all rows are
   LeafIds leaf;
   int n_threads;
 };
 
 struct ReplayedTree {  // by node; the value of a split is that which its rows would have in a leaf
-  std::vector<double> value, cover, count;
+  std::vector<double> value, cover, count, gain;
 };
 
-// The values are shrunk. `limits`: what growth reads of them for leaf values.
-ReplayedTree replay(const ReplayRows& rows, const TreeView& tree, const Limits& limits,
-                    const SplitConstraints& constraints);
+// By output. The values are shrunk. `limits`: what growth reads of them for leaf values and gains.
+std::vector<ReplayedTree> replay(const ReplayRows& rows, const TreeView& tree, const Limits& limits,
+                                 const SplitConstraints& constraints);
 
 }  // namespace sapwood

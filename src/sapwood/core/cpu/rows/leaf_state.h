@@ -1,6 +1,8 @@
 // LeafState: the leaves of the tree last grown for one output. Enters: the tree, or leaf ids found elsewhere.
 // Leaves: the leaf of every row, and leaf values that wait until the next row pass adds them to the scores.
 #pragma once
+#include <string.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -30,6 +32,8 @@ struct LeafState {
   LeafIds ids{nullptr, false};      // (n) ids count the leaves in the order of nodes
   std::vector<double> value;        // (n_leaves)
   bool pending = false;             // the values are still to be added to the scores
+  bool linear_pending = false;      // ... and their linear terms with them
+  int leaves_of = -1;               // the first of the outputs that have the same leaves, where that is known
   LinearPart linear;                // the terms of linear leaves, or empty
   std::vector<int32_t> large_id;    // (n) node ids, only for trees of more than MAX_LEAF_IDS leaves
   std::vector<double> large_value;  // (n_nodes) their values
@@ -49,6 +53,9 @@ struct LeafState {
   void set_ids(const int32_t* id, int64_t n, size_t n_leaves, int n_threads) {
     write_ids(buffer(n, n_leaves), n, n_threads, [=](int64_t i) { return id[i]; });
     value.assign(n_leaves, 0.0), linear = {};
+  }
+  void copy_ids(const LeafState& from, int64_t n, size_t n_leaves) {
+    memcpy(buffer(n, n_leaves).data, from.ids.data, (size_t)n * (ids.wide ? 2 : 1));
   }
   void relabel(const std::vector<int32_t>& new_id, std::vector<double> new_value, int64_t n, int n_threads) {
     if (!new_id.empty()) write_ids(ids, n, n_threads, [&](int64_t i) { return new_id[leaf_of(ids, i)]; });

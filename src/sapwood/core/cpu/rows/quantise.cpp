@@ -10,10 +10,6 @@ namespace {
 
 constexpr uint64_t MAX_FINITE = 0x7feffffffffffffful;  // bits of the largest finite double
 
-bool narrow_enough(const std::string& precision, int64_t sum_g, int64_t sum_h, int64_t rows) {
-  return precision == "narrow" || (precision == "auto" && sum_g >= 64 * rows && sum_h >= 64 * rows);
-}
-
 void find_precision(const RowState& s, Quantised& q) {
   for (int k = 0; k < s.n_outputs; k++)
     q.is_narrow[k] = narrow_enough(q.precision, q.sums[k], q.sums[s.n_outputs + k], s.n_repeats);

@@ -47,6 +47,11 @@ struct Quantised {
   const WidePairs& of(const RowSample& sample) const { return sample.reweighted ? reweighted : all; }
 };
 
+// Whether the split search takes narrow numbers: rows of them, with the sums of |narrow g| and narrow h.
+inline bool narrow_enough(const std::string& precision, int64_t sum_g, int64_t sum_h, int64_t rows) {
+  return precision == "narrow" || (precision == "auto" && sum_g >= 64 * rows && sum_h >= 64 * rows);
+}
+
 // Adds pending leaf values to the scores, then computes and quantises the gradients; the maxima decide the scales.
 // A sampler that reads gradients and reweights rows makes words of its own: pass needs_words = false then.
 void row_pass(RowState& s, std::vector<LeafState>& leaves, const GradientRequest& request, bool needs_words,
