@@ -19,6 +19,7 @@ MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
 MIN_CROSS_ROWS = 2000  # training rows from which crosses are tried
 MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
+SKETCH = 3  # random sums of the gradients that splits for more outputs than these are searched by
 MANY_CLASSES = 10  # from here on a tree for each class costs too much
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
 HELD = 0.2  # fraction of the rows that is held out
@@ -55,8 +56,9 @@ class Candidate:
         """The same without the first of what it can do without."""
         gone, *rest = self.optional
         params = {name: value for name, value in self.params.items() if name != gone}
-        if gone == "linear_leaves":
-            params.pop("linear_units", None)
+        if gone != "linear_leaves":
+            return replace(self, params=params, optional=tuple(rest))
+        params.pop("linear_units", None)
         return replace(self, name=self.name.replace(", linear leaves", ""), params=params, optional=tuple(rest))
 
 
@@ -132,9 +134,10 @@ def symmetric(facts: Facts, linear: bool) -> Candidate:
     if facts.n_outputs > 1:
         weight = min(1.0, max(0.0, (2000 - facts.n_rows) / 1500))
         params |= {"multi_strategy": "multi_output_tree", "min_child_weight": weight, "n_estimators": 2000}
+        params |= {"sketch_outputs": SKETCH} if facts.n_outputs > SKETCH else {}
     if facts.n_outputs >= MANY_CLASSES:
         params |= {"learning_rate": 0.2}  # krkopt: as good as 0.1 in less than half of the rounds
-    return _candidate("symmetric trees", params, linear, ("multi_strategy",))
+    return _candidate("symmetric trees", params, linear, ("multi_strategy",), ("sketch_outputs",))
 
 
 def large(facts: Facts) -> Candidate:
@@ -144,9 +147,11 @@ def large(facts: Facts) -> Candidate:
     return _candidate("leaf-wise trees", params, False, ("colsample_bynode",))
 
 
-def _candidate(name: str, params: dict[str, Any], linear: bool, optional: tuple[str, ...]) -> Candidate:
-    """A candidate, with linear leaves or without."""
+def _candidate(
+    name: str, params: dict[str, Any], linear: bool, optional: tuple[str, ...], first: tuple[str, ...] = ()
+) -> Candidate:
+    """A candidate, with linear leaves or without. It can do without `first`, then without these and `optional`."""
     if not linear:
-        return Candidate(name, params, optional)
+        return Candidate(name, params, first + optional)
     params = params | {"linear_leaves": True, "linear_units": "standard"}
-    return Candidate(f"{name}, linear leaves", params, ("linear_leaves", *optional))
+    return Candidate(f"{name}, linear leaves", params, (*first, "linear_leaves", *optional))
