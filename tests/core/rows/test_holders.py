@@ -204,7 +204,7 @@ def test_linear_leaves(weight: str, sampler: str, wide: bool, standard: bool) ->
         trainer.set_table(table[rows])
         bounds = trainer.standardise(None) if standard else np.empty(0)
         trainer.set_leaf_ids(0, np.ascontiguousarray(task.leaf[rows]), N_LEAVES)
-        parts = trainer.fit_linear(0, offset, column, np.zeros(N_LEAVES), 0.3, 1.0, 0.1, 0.1)
+        parts = trainer.fit_linear(0, offset, column, np.zeros((1, N_LEAVES)), 0.3, 1.0, 0.1, 0.1)[0]
         trainer.add_scores(0)
         return {"offset": parts[0], "column": parts[1], "coef": parts[2], "bounds": bounds, "scores": trainer.scores()}
 
