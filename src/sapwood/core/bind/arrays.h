@@ -3,7 +3,6 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <string>
@@ -23,6 +22,24 @@ using Bytes = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::
 using AnyArray = nb::ndarray<nb::ro, nb::device::cpu>;
 
 [[noreturn]] inline void refuse(const std::string& what) { throw nb::value_error(what.c_str()); }
+
+template <class T>
+inline constexpr bool is_vector = false;
+template <class T>
+inline constexpr bool is_vector<std::vector<T>> = true;
+
+// A Python sequence as a vector, or a vector of vectors. The vector types of nanobind do the same where nothing may be
+// thrown, so a failed allocation there would end the process.
+template <class T>
+std::vector<T> list_of(const nb::sequence& given) {
+  std::vector<T> out;
+  out.reserve(nb::len(given));
+  for (nb::handle one : given) {
+    if constexpr (is_vector<T>) out.push_back(list_of<typename T::value_type>(nb::cast<nb::sequence>(one)));
+    else out.push_back(nb::cast<T>(one));
+  }
+  return out;
+}
 
 template <class T>
 nb::ndarray<nb::numpy, T> array(std::vector<T>&& values, std::vector<size_t> shape = {}) {

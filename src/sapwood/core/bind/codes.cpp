@@ -36,9 +36,12 @@ nb::ndarray<nb::numpy, int32_t> py_hash_order(uint64_t seed, uint64_t which, std
   return array(without_gil([&] { return hash_order(seed, which, c, n); }));
 }
 
-nb::ndarray<nb::numpy, double> py_encode(const std::vector<Ints>& codes, const std::vector<int32_t>& n_codes,
-                                         Longs2 mass, std::optional<Ints> count, Ints order, double mass_unit,
-                                         double count_unit, const std::vector<double>& priors, int n_threads) {
+nb::ndarray<nb::numpy, double> py_encode(nb::sequence code_list, nb::sequence n_code_list, Longs2 mass,
+                                         std::optional<Ints> count, Ints order, double mass_unit, double count_unit,
+                                         nb::sequence prior_list, int n_threads) {
+  const std::vector<Ints> codes = list_of<Ints>(code_list);
+  const std::vector<int32_t> n_codes = list_of<int32_t>(n_code_list);
+  const std::vector<double> priors = list_of<double>(prior_list);
   const int64_t n = (int64_t)mass.shape(1), n_order = (int64_t)order.shape(0);
   if (codes.size() != n_codes.size()) refuse("there must be one number of codes a column");
   Encode e{{},        n_codes,    mass.data(), (int64_t)mass.shape(0), counts_of(count, n), order.data(), n_order, n,

@@ -1,4 +1,6 @@
 // Bins: cuts, the codes of a table, trees over codes.
+#include <nanobind/stl/vector.h>
+
 #include "bind/reduce.h"
 #include "bind/tables.h"
 #include "cpu/data/binned.h"
@@ -40,7 +42,8 @@ void check_dealt(const std::shared_ptr<const Reduce>& reduce, const std::vector<
 }
 
 nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, int min_samples_bin, int n_threads,
-              nb::object reduce, const std::vector<int64_t>& positions) {
+              nb::object reduce, nb::sequence position_list) {
+  const std::vector<int64_t> positions = list_of<int64_t>(position_list);
   const std::shared_ptr<const Reduce> holders = reduce_of(reduce);
   const auto chunks = chunks_of(tables, holders != nullptr);
   if ((max_bins < 2 || max_bins > 65535) && max_bins != EVERY_VALUE) refuse("max_bins must be 2..65535");
@@ -56,8 +59,9 @@ nb::list cuts(nb::sequence tables, std::optional<Doubles> weight, int max_bins, 
 }
 
 void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_threads, bool exact,
-                std::optional<std::vector<int>> n_categories, std::optional<bool> fuse, nb::object reduce,
-                std::vector<int64_t> positions) {
+                std::optional<nb::sequence> n_categories, std::optional<bool> fuse, nb::object reduce,
+                nb::sequence position_list) {
+  const std::vector<int64_t> positions = list_of<int64_t>(position_list);
   std::shared_ptr<const Reduce> holders = reduce_of(reduce);
   const auto chunks = chunks_of(tables, holders != nullptr);
   check_dealt(holders, positions, chunks, exact);
@@ -72,7 +76,7 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
   }
   if (all.size() != chunks[0].columns.size()) refuse("there must be one list of cuts a column");
   if (exact && n_rows_of(chunks) > 0x7fffffff) refuse("exact trees take at most 2^31 - 1 rows");
-  const std::vector<int> categories = n_categories.value_or(std::vector<int>(all.size(), 0));
+  const std::vector<int> categories = n_categories ? list_of<int>(*n_categories) : std::vector<int>(all.size(), 0);
   if (categories.size() != all.size()) refuse("n_categories has one number a column");
   for (size_t c = 0; c < all.size(); c++) {
     if (categories[c] == 0) continue;
@@ -129,11 +133,11 @@ void bind_data(nb::module_& m) {
   m.attr("MIN_BIN_BUDGET") = MIN_BIN_BUDGET;
   m.attr("MAX_LEAF_IDS") = MAX_LEAF_IDS;
   m.def("cuts", cuts, "chunks"_a, "weight"_a.none(), "max_bins"_a, "min_samples_bin"_a, "n_threads"_a,
-        "reduce"_a.none() = nb::none(), "positions"_a = std::vector<int64_t>());
+        "reduce"_a.none() = nb::none(), "positions"_a = nb::tuple());
   nb::class_<Binned>(m, "Binned")
       .def("__init__", new_binned, "chunks"_a, "cuts"_a, "n_threads"_a, "exact"_a = false,
            "n_categories"_a.none() = nb::none(), "fuse"_a.none() = nb::none(), "reduce"_a.none() = nb::none(),
-           "positions"_a = std::vector<int64_t>())
+           "positions"_a = nb::tuple())
       .def_ro("n_rows", &Binned::n_rows)
       .def_ro("n_total", &Binned::n_total)
       .def_ro("n_columns", &Binned::n_columns)

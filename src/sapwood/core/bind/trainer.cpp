@@ -106,9 +106,10 @@ void set_sampler(PyTrainer& self, const std::string& name, nb::dict fields, std:
 }
 
 // forced: rows of column, bin, and the places of what follows left and right, or -1
-void set_constraints(PyTrainer& self, const std::vector<int>& monotone, bool intermediate,
-                     const std::vector<std::vector<int32_t>>& groups, bool extra_trees,
-                     const std::vector<std::vector<int32_t>>& forced, const std::vector<int>& onehot) {
+void set_constraints(PyTrainer& self, nb::sequence directions, bool intermediate, nb::sequence group_list,
+                     bool extra_trees, nb::sequence forced_list, nb::sequence onehot_list) {
+  const std::vector<int> monotone = list_of<int>(directions), onehot = list_of<int>(onehot_list);
+  const auto groups = list_of<std::vector<int32_t>>(group_list), forced = list_of<std::vector<int32_t>>(forced_list);
   const Binned& b = nb::cast<const Binned&>(self.binned);
   SplitConstraints r;
   if (!monotone.empty() && (int)monotone.size() != b.n_columns) refuse("there must be one direction a column");
@@ -143,8 +144,10 @@ void set_constraints(PyTrainer& self, const std::vector<int>& monotone, bool int
   self.trainer->settings().constraints = std::move(r);
 }
 
-void set_split_preference(PyTrainer& self, bool cosine, std::vector<double> weight, std::vector<double> penalty,
-                          const std::vector<int>& used) {
+void set_split_preference(PyTrainer& self, bool cosine, nb::sequence weight_list, nb::sequence penalty_list,
+                          nb::sequence used_list) {
+  std::vector<double> weight = list_of<double>(weight_list), penalty = list_of<double>(penalty_list);
+  const std::vector<int> used = list_of<int>(used_list);
   const size_t n = (size_t)nb::cast<const Binned&>(self.binned).n_columns;
   for (const auto& list : {weight, penalty}) {
     if (!list.empty() && list.size() != n) refuse("there must be one weight and one penalty a column");
@@ -170,7 +173,8 @@ void put_rows(nb::dict& tree, const std::vector<std::pair<const char*, const std
 }
 
 nb::list grow(PyTrainer& self, const std::string& policy, nb::dict limits, uint64_t seed, uint64_t tree,
-              double random_strength, bool multi_output, const std::vector<int64_t>& prefix_ends, int sketch) {
+              double random_strength, bool multi_output, nb::sequence end_list, int sketch) {
+  const std::vector<int64_t> prefix_ends = list_of<int64_t>(end_list);
   if (!(random_strength >= 0.0 && random_strength < INF)) refuse("random_strength must be finite and not negative");
   const int g = index_of(n_growers(), grower_info, policy, "growth policy");
   const Limits l = limits_of(limits);
@@ -242,7 +246,7 @@ void bind_trainer(nb::module_& m) {
            "onehot"_a)
       .def("set_split_preference", set_split_preference, "cosine"_a, "weight"_a, "penalty"_a, "used"_a)
       .def("grow", grow, "policy"_a, "limits"_a, "seed"_a, "tree"_a, "random_strength"_a = 0.0,
-           "multi_output"_a = false, "prefix_ends"_a = std::vector<int64_t>{}, "sketch"_a = 0)
+           "multi_output"_a = false, "prefix_ends"_a = nb::tuple(), "sketch"_a = 0)
       .def(
           "copy_settings", [](PyTrainer& s, const PyTrainer& other) { s.trainer->copy_settings(*other.trainer); },
           "other"_a);
