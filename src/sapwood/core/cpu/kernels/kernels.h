@@ -183,6 +183,14 @@ struct LeafShapArgs {             // what a leaf adds to the columns on its path
 };
 constexpr int LANES = 64;
 
+struct LineArgs {          // the lines of a tree's leaves, for BLOCK rows
+  const uint8_t* leaf;     // (BLOCK) IN, numbers of n_bits bits
+  int n_bits, n_columns;   // columns in any of the lines
+  const double* value;     // (1 << n_bits, at least 32) IN, the constants
+  const double* slopes;    // (n_columns, 1 << n_bits, at least 32) IN; 0 where a leaf's line has not the column
+  const double* const* z;  // (n_columns) IN, each (BLOCK): the rows' values, all finite
+};
+
 struct TailArgs {  // a column's histograms over the two row sets of a node in ordered boosting
   const int64_t *body, *tail;
   bool body_packed, tail_packed;
@@ -267,6 +275,8 @@ struct PredictKernels {  // predict.h, shap.h
   void (*linear_sums)(const LinearSumArgs&);
   // score (BLOCK) += value[leaf]
   void (*add_block_values)(const uint8_t* leaf, const double* value, int n_bits, double* score);
+  // score (BLOCK) += a line of each row's leaf: value[leaf] + slopes[0][leaf] * z[0] + ..., from left to right
+  void (*add_block_lines)(const LineArgs&, double* score);
   // leaf (BLOCK) OUT: the leaf number of each row in a symmetric tree with one node a level
   void (*find_leaves_symmetric)(const uint8_t* const* planes, const MaskNode* levels, int depth, uint8_t* leaf);
   void (*goes_left)(const uint32_t* code, uint32_t low, uint32_t length, int n, uint8_t* left);

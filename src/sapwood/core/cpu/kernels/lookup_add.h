@@ -1,4 +1,4 @@
-// sum += table[index], row by row.
+// sum += table[index], or times a number of each row.
 #pragma once
 #include <stdint.h>
 #if defined(__SSE2__)
@@ -25,6 +25,19 @@ static inline void lookup_add(double* sum, const Number* number, const double* t
   }
 #endif
   for (; i < n; i++) sum[i] = sum[i] + table[number[i]];
+}
+
+// sum (n) += table[number] * z, row by row.
+static inline void lookup_multiply_add(double* sum, const uint8_t* number, const double* table, const double* z,
+                                       int n) {
+  int i = 0;
+#if defined(__SSE2__)
+  for (; i + 2 <= n; i += 2) {
+    const __m128d x = _mm_loadh_pd(_mm_load_sd(table + number[i]), table + number[i + 1]);
+    _mm_storeu_pd(sum + i, _mm_add_pd(_mm_loadu_pd(sum + i), _mm_mul_pd(x, _mm_loadu_pd(z + i))));
+  }
+#endif
+  for (; i < n; i++) sum[i] = sum[i] + table[number[i]] * z[i];
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

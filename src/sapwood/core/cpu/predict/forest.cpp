@@ -9,11 +9,13 @@
 namespace sapwood {
 namespace {
 
-constexpr int STRIPE = 64;          // rows binned together: a wide row-major table's stay in L2 from column to column
-constexpr int64_t WIDE_ROW = 512;   // bytes from row to row beyond which the next stripe is prefetched
-constexpr int BLOCK_ROWS = 128;     // rows of a task that descends trees
-constexpr int INTERLEAVE = 8;       // rows that descend a tree together; 16 are no faster
-constexpr int MIN_BLOCK_ROWS = 48;  // with fewer rows descending is faster than filling a block of 512
+constexpr int STRIPE = 64;           // rows binned together: a wide row-major table's stay in L2 from column to column
+constexpr int64_t WIDE_ROW = 512;    // bytes from row to row beyond which the next stripe is prefetched
+constexpr int64_t MAX_TOGETHER = 4;  // blocks that go through the trees together
+constexpr size_t LARGE_TABLES = 1 << 16;  // slopes from which on they do
+constexpr int BLOCK_ROWS = 128;           // rows of a task that descends trees
+constexpr int INTERLEAVE = 8;             // rows that descend a tree together; 16 are no faster
+constexpr int MIN_BLOCK_ROWS = 48;        // with fewer rows descending is faster than filling a block of 512
 
 // Leaves of INTERLEAVE pairs of a tree without sets and a row, whose element -1 exists since leaves read it. The pairs
 // descend side by side: while one waits for its node the others move, which is 5 times as fast on trees of 500 leaves.
@@ -66,12 +68,12 @@ void Forest::bound_row(const double* x, double* z) const {
   for (size_t p = 0; p < f_.used.size(); p++) z[p] = f_.bounds.empty() ? x[p] : bounded(f_.bounds.data(), (int)p, x[p]);
 }
 
-// The value of a leaf in a forest with linear leaves; x (used) IN: as they enter lines.
-double Forest::leaf_output(int64_t node, const double* x) const {
+// The value of a leaf in a forest with linear leaves; x (used) IN: values as they enter lines, `stride` apart.
+double Forest::leaf_output(int64_t node, const double* x, int64_t stride) const {
   const LinearPart& l = f_.linear;
   const int64_t first = l.offset[node], n = l.offset[node + 1] - first;
   if (n == 0) return f_.value[node];
-  return linear_value(&l.coef[first], &l.column[first], n, f_.value[node], [=](int32_t p) { return x[p]; });
+  return linear_value(&l.coef[first], &l.column[first], n, f_.value[node], [=](int32_t p) { return x[p * stride]; });
 }
 
 void Forest::begin_scores(int64_t row, int n, const double* start, double* out) const {
@@ -155,7 +157,7 @@ struct alignas(64) Forest::Block {
   std::vector<uint64_t> right;         // one bit a 16-bit code: goes right
   std::vector<uint64_t> reach;         // (max_nodes, BLOCK / 64)
   std::vector<double> score;           // (n_outputs, BLOCK)
-  std::vector<double> rows;            // (BLOCK, n_planes) values as they enter lines, if there are linear leaves
+  std::vector<double> z;               // (n_planes, BLOCK) values as they enter lines, if there are linear leaves
 
   void allocate(const PackedForest& f, int n_outputs) {
     const size_t n_planes = f.used.size(), n = n_planes + f.max_wide;
@@ -166,7 +168,7 @@ struct alignas(64) Forest::Block {
     right.assign(f.max_wide > 0 ? (MAX_CODES + 2) / 64 + 1 : 0, ~0ull);
     reach.resize((size_t)f.max_nodes * (BLOCK / 64));
     score.resize((size_t)n_outputs * BLOCK);
-    if (f.has_linear()) rows.resize(n_planes * BLOCK);
+    if (f.has_linear()) z.resize(n_planes * BLOCK);
   }
 };
 
@@ -199,11 +201,10 @@ void Forest::encode_stripe(const Chunk& table, int plane, int64_t row, int m, co
   }
   if (floats != nullptr) kernels().bin32_byte(floats, m, cuts.f.data(), cuts.n, codes);
   else encode(column, row, m, cuts, codes);
-  if (!f_.has_linear()) return;
-  load(column, row, m, x);
-  for (int i = 0; i < m; i++)
-    block.rows[(size_t)(first + i) * f_.used.size() + plane] =
-        f_.bounds.empty() ? x[i] : bounded(f_.bounds.data(), plane, x[i]);
+  if (!f_.has_linear() || !f_.in_lines[plane]) return;
+  double* z = &block.z[(size_t)plane * BLOCK + first];
+  load(column, row, m, z);
+  for (int i = 0; i < m && !f_.bounds.empty(); i++) z[i] = bounded(f_.bounds.data(), plane, z[i]);
 }
 
 // Codes of rows [at, at + n): bytes in block.codes, 16 bits in block.wide.
@@ -267,33 +268,48 @@ void Forest::add_tree(const PackedTree& tree, int n, Block& block) const {
   if (tree.symmetric_depth >= 0)
     kernels().find_leaves_symmetric(block.planes.data(), masks, tree.symmetric_depth, leaf);
   else kernels().find_leaves(block.planes.data(), 0, masks, tree.n_nodes, tree.n_bits, block.reach.data(), leaf);
-  if (!f_.has_linear()) return kernels().add_block_values(leaf, &f_.leaf_value[tree.first_value], tree.n_bits, score);
-  for (int i = 0; i < n; i++) {
-    const double* x = &block.rows[(size_t)i * f_.used.size()];
-    score[i] = score[i] + leaf_output(f_.leaf_node[tree.first_value + leaf[i]], x);
+  const double* value = &f_.leaf_value[tree.first_value];
+  if (!f_.has_linear() || tree.n_lines == 0) return kernels().add_block_values(leaf, value, tree.n_bits, score);
+  if (tree.n_lines > 0) {
+    const double* z[MAX_TABLES];
+    for (int c = 0; c < tree.n_lines; c++) z[c] = &block.z[(size_t)f_.line_planes[tree.first_line + c] * BLOCK];
+    return kernels().add_block_lines({leaf, tree.n_bits, tree.n_lines, value, &f_.slopes[tree.first_slope], z}, score);
   }
+  for (int i = 0; i < n; i++)
+    score[i] = score[i] + leaf_output(f_.leaf_node[tree.first_value + leaf[i]], &block.z[i], BLOCK);
 }
 
 void Forest::by_blocks(const Chunk& table, int64_t first, int64_t last, bool raw, const double* start, double* out,
                        int n_threads) const {
   const int k = n_outputs();
-  std::vector<Block> blocks(n_threads);
+  const int64_t n_blocks = (table.n_rows + BLOCK - 1) / BLOCK;
+  // Tables of slopes are larger than caches: several blocks use those of a tree before the next tree's are read.
+  const int64_t most = f_.slopes.size() < LARGE_TABLES ? 1 : MAX_TOGETHER;
+  const int64_t together = std::clamp<int64_t>(n_blocks / (4 * n_threads), 1, most);
+  std::vector<Block> blocks(n_threads * together);
   std::vector<uint8_t> wanted(table.columns.size(), 0);
   for (size_t p = 0; p < f_.used.size() && !table.lists; p++) wanted[f_.used[p]] = 1;
   const std::vector<int> runs = row_major_runs(table, wanted);
-  run(n_threads, (table.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
-    Block& block = blocks[worker];
-    if (block.planes.empty()) block.allocate(f_, k);
-    const int64_t at = b * BLOCK;
-    const int n = (int)std::min<int64_t>(BLOCK, table.n_rows - at);
-    for (int j = 0; j < k; j++)
-      for (int i = 0; i < n; i++) block.score[j * BLOCK + i] = start == nullptr ? base_[j] : start[(at + i) * k + j];
-    encode_block(table, runs, at, n, block);
-    for (int64_t t = first; t < last; t++) add_tree(f_.trees[t], n, block);
-    double* to = out + at * k;
-    for (int j = 0; j < k; j++)
-      for (int i = 0; i < n; i++) to[i * k + j] = block.score[j * BLOCK + i];
-    if (!raw && link_ != Link::identity) kernels().apply_link((int)link_, to, to, n, k);
+  run(n_threads, (n_blocks + together - 1) / together, [&](int64_t task, int worker) {
+    Block* own = &blocks[worker * together];
+    const int64_t begin = task * together, end = std::min(n_blocks, begin + together);
+    auto rows = [&](int64_t b) { return (int)std::min<int64_t>(BLOCK, table.n_rows - b * BLOCK); };
+    for (int64_t b = begin; b < end; b++) {
+      Block& block = own[b - begin];
+      if (block.planes.empty()) block.allocate(f_, k);
+      for (int j = 0; j < k; j++)
+        for (int i = 0; i < rows(b); i++)
+          block.score[j * BLOCK + i] = start == nullptr ? base_[j] : start[(b * BLOCK + i) * k + j];
+      encode_block(table, runs, b * BLOCK, rows(b), block);
+    }
+    for (int64_t t = first; t < last; t++)
+      for (int64_t b = begin; b < end; b++) add_tree(f_.trees[t], rows(b), own[b - begin]);
+    for (int64_t b = begin; b < end; b++) {
+      double* to = out + b * BLOCK * k;
+      for (int j = 0; j < k; j++)
+        for (int i = 0; i < rows(b); i++) to[i * k + j] = own[b - begin].score[j * BLOCK + i];
+      if (!raw && link_ != Link::identity) kernels().apply_link((int)link_, to, to, rows(b), k);
+    }
   });
 }
 

@@ -22,7 +22,7 @@ class Forest {
   struct Block;  // a worker's buffers for one block of rows
   int32_t descend(const PackedTree& t, const double* row) const;
   void descend_trees(const double* x, int64_t first, int m, int32_t* leaf) const;
-  double leaf_output(int64_t node, const double* x) const;
+  double leaf_output(int64_t node, const double* x, int64_t stride = 1) const;
   void load_row(const Chunk& table, int64_t row, double* x) const;
   void bound_row(const double* x, double* z) const;
   void begin_scores(int64_t row, int n, const double* start, double* out) const;

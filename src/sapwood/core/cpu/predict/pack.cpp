@@ -153,8 +153,41 @@ void PackedForest::pack_masks(const ForestArrays& a, PackedTree& tree) {
     leaf_value[tree.first_value + k] = a.value[at + leaf[k]];
     if (has_linear()) leaf_node[tree.first_value + k] = at + leaf[k];
   }
+  if (!bounds.empty()) pack_lines(tree);
   max_nodes = std::max(max_nodes, tree.n_nodes);
   max_wide = std::max(max_wide, tree.n_wide);
+}
+
+// Tables of the lines of a tree: a slope for each leaf and each column of any line, 0 where a line has not the column.
+// Adding 0 * z leaves a sum as it is. A tree keeps its terms if there are many columns, or sums that might be infinite.
+void PackedForest::pack_lines(PackedTree& tree) {
+  const int n_leaves = (tree.n_nodes + 1) / 2;
+  const int64_t* node = &leaf_node[tree.first_value];
+  std::vector<int32_t> planes;
+  for (int k = 0; k < n_leaves; k++) {
+    double largest = 0.0;
+    for (int64_t j = linear.offset[node[k]]; j < linear.offset[node[k] + 1]; j++) {
+      const int32_t p = linear.column[j];
+      if (p >= 0) planes.push_back(p);
+      const double* b = p < 0 ? nullptr : &bounds[3 * (size_t)p];
+      largest = largest + std::abs(linear.coef[j]) * (b ? std::max(std::abs(b[0]), std::abs(b[1])) : 1.0);
+    }
+    if (!(largest < 1e300)) return;
+  }
+  std::sort(planes.begin(), planes.end());
+  planes.erase(std::unique(planes.begin(), planes.end()), planes.end());
+  if (planes.size() > MAX_TABLES) return;
+  const size_t stride = (size_t)1 << std::max(5, tree.n_bits);
+  tree.n_lines = (int)planes.size(), tree.first_line = (int64_t)line_planes.size();
+  tree.first_slope = (int64_t)slopes.size();
+  slopes.resize(slopes.size() + planes.size() * stride, 0.0);
+  for (int k = 0; k < n_leaves; k++)
+    for (int64_t j = linear.offset[node[k]]; j < linear.offset[node[k] + 1]; j++) {
+      const auto at = std::lower_bound(planes.begin(), planes.end(), linear.column[j]) - planes.begin();
+      (linear.column[j] < 0 ? leaf_value[tree.first_value + k] : slopes[tree.first_slope + at * stride + k]) =
+          linear.coef[j];
+    }
+  line_planes.insert(line_planes.end(), planes.begin(), planes.end());
 }
 
 void PackedForest::pack_linear(const ForestArrays& a) {
@@ -164,6 +197,9 @@ void PackedForest::pack_linear(const ForestArrays& a) {
   linear.coef.assign(a.linear.coef, a.linear.coef + n_terms);
   for (int64_t j = 0; j < n_terms; j++)
     linear.column.push_back(a.linear.column[j] < 0 ? -1 : plane_of[a.linear.column[j]]);
+  in_lines.resize(used.size(), 0);
+  for (const int32_t p : linear.column)
+    if (p >= 0) in_lines[p] = 1;
   if (a.linear.bounds == nullptr) return;
   bounds.resize(3 * used.size(), 0.0);
   for (int64_t j = 0; j < n_terms; j++)
@@ -185,7 +221,8 @@ PackedForest::PackedForest(int n_columns, int n_outputs, const ForestArrays& a)
     PackedTree tree{};
     tree.first_node = at, tree.n_nodes = n, tree.output = a.output[t], tree.symmetric_depth = symmetric_depth(a, at, n);
     tree.first_mask = (int64_t)masks.size(), tree.first_value = (int64_t)leaf_value.size();
-    tree.n_bits = bits_for((n + 1) / 2), tree.masked = bytes && n <= 511, tree.first_wide = (int)wide.size();
+    tree.n_lines = -1, tree.n_bits = bits_for((n + 1) / 2), tree.masked = bytes && n <= 511,
+    tree.first_wide = (int)wide.size();
     if (tree.masked) pack_masks(a, tree);
     trees.push_back(tree);
   }

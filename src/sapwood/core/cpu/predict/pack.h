@@ -12,6 +12,7 @@ namespace sapwood {
 constexpr int MAX_CODES = 65534;     // codes of a column of categories, as bins have them
 constexpr int MAX_BYTE_LIMIT = 253;  // so that the two codes after it, of missing and unseen categories, are bytes too
 constexpr int LEAF_VALUES = 256;     // values a tree has in PackedForest::leaf_value
+constexpr int MAX_TABLES = 32;  // columns in the lines of a tree up to which tables of slopes are faster than terms
 
 inline void check(bool fine, const char* what) {
   if (!fine) throw std::invalid_argument(what);
@@ -63,6 +64,8 @@ struct PackedTree {
   int n_bits;                            // of a leaf number
   bool masked;                           // byte codes and at most 256 leaves: blocks can use masks
   int first_wide, n_wide;                // into wide
+  int n_lines;                           // columns in its lines, if blocks have them as tables; else -1
+  int64_t first_line, first_slope;       // into line_planes and slopes
 };
 
 struct WideNode {  // a split by 16-bit codes: its answers for a block make a plane of their own
@@ -80,11 +83,14 @@ struct PackedForest : UsedColumns {
   std::vector<std::array<uint64_t, SET_WORDS>> mask_sets;  // what masks point to
   std::vector<int> wide_columns;                           // columns whose codes take 16 bits
   std::vector<WideNode> wide;
-  std::vector<double> leaf_value;   // by leaf number, LEAF_VALUES a tree
-  LinearPart linear;                // terms by node, or empty; columns as indices in `used`
-  std::vector<double> bounds;       // (used, 3) of linear leaves in standard units, or empty
-  std::vector<int64_t> leaf_node;   // node by leaf number, as leaf_value; empty if no leaf is linear
-  int max_nodes = 1, max_wide = 0;  // largest number of nodes, of wide nodes, in a masked tree
+  std::vector<double> leaf_value;    // by leaf number, LEAF_VALUES a tree
+  LinearPart linear;                 // terms by node, or empty; columns as indices in `used`
+  std::vector<double> bounds;        // (used, 3) of linear leaves in standard units, or empty
+  std::vector<uint8_t> in_lines;     // (used) whether some line has the column
+  std::vector<int64_t> leaf_node;    // node by leaf number, as leaf_value; empty if no leaf is linear
+  std::vector<int32_t> line_planes;  // of each tree with tables, rising
+  std::vector<double> slopes;        // of each tree with tables: LineArgs
+  int max_nodes = 1, max_wide = 0;   // largest number of nodes, of wide nodes, in a masked tree
   PackedForest(int n_columns, int n_outputs, const ForestArrays& a);  // throws std::invalid_argument
   bool has_sets() const { return !sets.place.empty(); }
   bool has_linear() const { return !linear.coef.empty(); }
@@ -94,6 +100,7 @@ struct PackedForest : UsedColumns {
   MaskNode mask(const ForestArrays& a, int64_t node, PackedTree& tree);
   void pack_masks(const ForestArrays& a, PackedTree& tree);
   void pack_linear(const ForestArrays& a);
+  void pack_lines(PackedTree& tree);
 };
 
 // A category's code within a column: `limit` for codes that are in no set, then missing and unseen.
