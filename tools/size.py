@@ -16,29 +16,32 @@ MAX_SOURCES = 48_000  # lines of src/ in all: 30,150; since: crosses, replay, st
 # fit (600), the GPU (2,600); room for the command line, plots, the report, streaming, Dask, ranking, survival
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
-WIDE_CLASSES = {"Job"}  # the arguments of all CUDA kernels, as one record in device memory
+WIDE_CLASSES = {
+    "Job",  # the arguments of all CUDA kernels, as one record in device memory
+    "Dataset",  # all that training reads of a table
+}
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 620,
-    "src/sapwood/params": 1640,
+    "src/sapwood": 660,
+    "src/sapwood/params": 1940,
     "src/sapwood/device": 215,
     "src/sapwood/device/cuda": 930,
     "src/sapwood/holders": 440,
-    "src/sapwood/data": 2045,
-    "src/sapwood/data/ingest": 710,
-    "src/sapwood/objective": 520,
-    "src/sapwood/metric": 740,
-    "src/sapwood/model": 1745,
-    "src/sapwood/model/convert": 2150,
+    "src/sapwood/data": 2480,
+    "src/sapwood/data/ingest": 1000,
+    "src/sapwood/objective": 560,
+    "src/sapwood/metric": 840,
+    "src/sapwood/model": 1990,
+    "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1300,
-    "src/sapwood/boost": 1700,
+    "src/sapwood/boost": 1880,
     "src/sapwood/boost/auto": 590,
     "src/sapwood/boost/loops": 350,
-    "src/sapwood/boost/round": 940,
+    "src/sapwood/boost/round": 1150,
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 500,
-    "src/sapwood/interfaces": 1010,
+    "src/sapwood/interfaces": 1400,
     "src/sapwood/report": 200,
     "src/sapwood/cli": 1850,  # ten commands
     "src/sapwood/plot": 1520,  # sixteen plots

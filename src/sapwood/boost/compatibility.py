@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.leaves import leaf
 from sapwood.boost.round.sampling import SAMPLERS
-from sapwood.data.dataset import BY_RECIPE, Dataset
+from sapwood.data.bin_arguments import BY_RECIPE
+from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError

@@ -3,6 +3,7 @@
 In: parameters and a `Dataset`. Out: the mean and standard deviation of every metric over the folds, by round.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from math import fsum, sqrt
 from typing import Any
@@ -10,26 +11,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood import metric
 from sapwood.boost import class_weight, splits
-from sapwood.boost.round.callback import Callback
+from sapwood.boost.arguments import Rows, in_order, peer_arguments
 from sapwood.boost.session import History, Session, run
-from sapwood.boost.spec import make_spec, merge_arguments
+from sapwood.boost.spec import make_spec, merge_arguments, take_callbacks
 from sapwood.data.dataset import Dataset
-from sapwood.errors import ParameterError
+from sapwood.data.deferred import Deferred
+from sapwood.errors import ParameterError, suggest
 
 
 def cv(
-    params: Mapping[str, Any],
-    data: Dataset,
+    params: Mapping[str, Any] | Rows,
+    data: Rows | Mapping[str, Any] | None = None,
     n_estimators: int | None = None,
     *,
     n_folds: int = 5,
     folds: Any = None,
     stratified: bool | None = None,
     shuffle: bool | None = None,
-    callbacks: Sequence[Callback] | None = None,
+    callbacks: Sequence[Any] | None = None,
     **more: Any,
-) -> dict[str, NDArray[np.float64]]:
+) -> "Folded":
     """Measure a model on rows it was not trained on, fold by fold.
 
     The folds grow side by side, and early stopping watches the mean over the folds. The rows of a fold weigh nothing in
@@ -39,7 +42,7 @@ def cv(
     ----------
     params : mapping
         As in `train`.
-    data : Dataset
+    data : Dataset, DMatrix or Pool
         All rows.
     n_estimators : int, optional
         As in `train`.
@@ -61,18 +64,22 @@ def cv(
     -------
     dict of str to (n_rounds) float64
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
+        The peers' keys are known too: ``valid rmse-mean``, ``test-rmse-mean``.
     """
     for name in ("nfold", "fold_count"):
         n_folds = more.pop(name, n_folds)
-    params = merge_arguments(cv, params, n_estimators, more)
+    peer_arguments(more)
+    params, rows = in_order(params, data, more)
+    params, callbacks = take_callbacks(merge_arguments(cv, params, n_estimators, more), callbacks)
+    data = rows.dataset(params) if isinstance(rows, Deferred) else rows
     for name in ("quality", "time_limit"):
         if params.get(name) is not None:
             raise ParameterError(f"{name} is for an automatic fit; give an estimator to scikit-learn's cross_validate.")
     spec = make_spec(params, data, callbacks, watched=True, in_cv=True)
     data = class_weight.with_class_weight(data, spec.factor)
     splits.check_fold_words(folds is None, spec.classes, data.group, stratified=stratified, shuffle=shuffle)
-    masks = splits.folds_of(spec.params, data, spec.classes, n_folds, folds)
-    sessions = [Session(spec, data, held, measured) for held, measured in masks]
+    counts = splits.folds_of(spec.params, data, spec.classes, n_folds, folds)
+    sessions = [Session(spec, _times(data, trained), trained == 0, _positions(n)) for trained, n in counts]
     std: dict[str, list[float]] = {one.name: [] for one in spec.metrics}
     history: History = {}
 
@@ -88,4 +95,32 @@ def cv(
     rounds = zip(*(session.rounds() for session in sessions), strict=True)
     best = run(spec, rounds, evaluate, history, None, data.reduce)
     lists = {f"{name}_{what}": of[name] for name in std for what, of in (("mean", history["cv"]), ("std", std))}
-    return {name: np.array(values[:best]) for name, values in lists.items()}
+    return Folded({name: np.array(values[:best]) for name, values in lists.items()})
+
+
+class Folded(dict[str, NDArray[np.float64]]):
+    """The means and deviations of metrics, under our names; those of LightGBM, XGBoost and CatBoost are found too."""
+
+    def __missing__(self, key: str) -> NDArray[np.float64]:
+        found = re.fullmatch(r"(?:(valid|test|train|iterations)[ -])?(.+)[-_](mean|std|stdv)", str(key))
+        if found is None or found[1] == "train":
+            hint = "cv does not measure the training rows" if found else suggest(str(key), self)
+            raise KeyError(f"{key!r}: {hint}")
+        name = found[2].lower()
+        ours = f"{metric.PEERS.get(name, name)}_{found[3][:3] if found[3] != 'mean' else 'mean'}"
+        if ours not in self:
+            raise KeyError(f"{key!r}: {suggest(ours, self)}")
+        return self[ours]
+
+
+def _times(data: Dataset, count: NDArray[np.int64]) -> Dataset:
+    """The dataset in which a row counts as often as it is trained on."""
+    if count.max() <= 1:
+        return data
+    times = np.maximum(count, 1).astype(np.float64)  # rows of 0 are held out
+    return data.with_weight(times if data.weight is None else times * data.weight)
+
+
+def _positions(count: NDArray[np.int64]) -> NDArray[Any]:
+    """The rows that are measured: a mask, or positions where some are measured more than once."""
+    return count > 0 if count.max() <= 1 else np.repeat(np.arange(len(count)), count)

@@ -42,7 +42,7 @@ class Session:
     spec: TrainSpec; what was asked for.
     data: Dataset; training rows; their weights include those of classes.
     held: (n_rows) bool, optional; rows of weight 0 in training.
-    measured: (n_rows) bool, optional; the rows among them that are evaluated.
+    measured: (n_rows) bool or positions, optional; the rows among them that are evaluated.
     sets: mapping of str to Dataset; validation sets.
     """
 
@@ -51,7 +51,7 @@ class Session:
         spec: TrainSpec,
         data: Dataset,
         held: Mask | None = None,
-        measured: Mask | None = None,
+        measured: NDArray[Any] | None = None,
         sets: Mapping[str, Dataset] = MappingProxyType({}),
     ) -> None:
         self.spec, self.data = spec, data
@@ -133,15 +133,17 @@ def run(
     history: History,
     build: Callable[[], Booster] | None,
     reduce: Reduce | None,
+    training: tuple[str, ...] = (),
 ) -> int | None:
     """Train until the rounds end or a callback stops them; the number of rounds to keep, None for all.
 
     ``evaluate`` takes in a round and measures it, ``history`` is filled, ``build`` makes the booster so far for
-    callbacks. A callback of one holder stops all of them.
+    callbacks. A callback of one holder stops all of them. ``training``: validation sets that are the training rows.
     """
     params = MappingProxyType(spec.params)
     for index, step in zip(spec.rounds, rounds, strict=False):
-        view = Round(index, params, spec.metrics, evaluate(step), index == spec.rounds[-1], history, build)
+        last = index == spec.rounds[-1]
+        view = Round(index, params, spec.metrics, evaluate(step), last, history, build, training, spec.rounds)
         record(history)(view)
         tell(
             "training",
@@ -181,6 +183,7 @@ def make_booster(session: Session, trees: Trees, best_round: int | None, fingerp
         named=data.named,
         categories=data.categories,
         crosses=data.crosses,
+        times=data.times,
         combinations=Combinations.of([] if encoded is None else encoded.combinations[:n_used]),
         params=model_params(spec.params),
         classes=None if model is None else model.classes,

@@ -14,6 +14,7 @@ from sapwood.boost.categories import category_encoding
 from sapwood.boost.leaves import leaf
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.callback import Callback, early_stopping, progress
+from sapwood.boost.round.peer_callbacks import adapted, rates
 from sapwood.boost.round.training import Floats
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
@@ -60,6 +61,16 @@ def merge_arguments(
     if twice := [name for name in more if name in params]:
         raise ParameterError(f"{twice[0]} is in params and an argument too; give it once.")
     return {**params, **more}
+
+
+def take_callbacks(params: Mapping[str, Any], callbacks: Any) -> tuple[Mapping[str, Any], Any]:
+    """Parameters and callbacks, where a peer's callback that sets learning rates has become learning_rate."""
+    if not isinstance(callbacks, list | tuple):
+        return params, callbacks
+    rest, found = rates(callbacks)
+    if found and "learning_rate" in given_names(params):
+        params = {name: value for name, value in params.items() if names().get(name) != "learning_rate"}
+    return {**params, **found}, rest
 
 
 def make_spec(
@@ -128,15 +139,11 @@ def resolve_callbacks(params: Mapping[str, Any], given: Mapping[str, Any], callb
     """The user's callbacks, then those that parameters ask for."""
     if callable(callbacks):
         raise ParameterError("callbacks is a single callable; give a list of them: callbacks=[...].")
-    found = list(callbacks or []) if isinstance(callbacks, Iterable | None) else [callbacks]
-    if odd := [one for one in found if not callable(one)]:
-        raise ParameterError(
-            f"callbacks must be a list of callables, {odd[0]!r} is none; see sapwood.callback for ready-made ones."
-        )
+    found = adapted(list(callbacks or []) if isinstance(callbacks, Iterable | None) else [callbacks])
     rounds, use_best = params["early_stopping_rounds"], given.get("use_best_model")
     if rounds is None and use_best:  # CatBoost's: all rounds are trained, those up to the best are kept
         rounds = params["n_estimators"]
-    found += [] if rounds is None else [early_stopping(rounds)]
+    found += [] if rounds is None else [early_stopping(rounds, first_metric_only=bool(given.get("first_metric_only")))]
     return [*found, progress(params["verbose"])] if params["verbose"] else found
 
 

@@ -3,6 +3,7 @@
 In: a seed and facts about all rows. Out: masks or fold numbers; a draw depends on a row's position only (NUMERICS 1).
 """
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,6 +18,7 @@ from sapwood.params.types import flag, is_integer
 Floats = NDArray[np.float64]
 Groups = NDArray[np.int32]
 Mask = NDArray[np.bool_]
+Counts = NDArray[np.int64]
 
 
 def holdout_of(params: Mapping[str, Any], data: Dataset, classes: Floats | None) -> Mask:
@@ -26,17 +28,27 @@ def holdout_of(params: Mapping[str, Any], data: Dataset, classes: Floats | None)
     return data.of_this_holder(holdout(seed, fraction, data.n_total, weight, by_class, data.group, last=last))
 
 
+def say_holdout(held: Mask) -> None:
+    """Say that rows are held out which nobody has spoken of: where XGBoost and LightGBM raise."""
+    warnings.warn(
+        f"early stopping has no validation set: {int(held.sum()):,} of {len(held):,} rows are held out for it. Give "
+        "one, or set validation_fraction to say that this is meant.",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
 def folds_of(
     params: Mapping[str, Any], data: Dataset, classes: Floats | None, n_folds: int, given: Any
-) -> list[tuple[Mask, Mask]]:
-    """Masks of every fold: the rows that it is not trained on, and those that it is measured on."""
+) -> list[tuple[Counts, Counts]]:
+    """How often each row is trained on, and how often it is measured, fold by fold."""
     if given is not None:
-        masks = given_folds(given, data)
+        counts = given_folds(given, data)
     else:
         by_class = data.of_all_holders(classes)
         fold = folds(params["random_state"], n_folds, data.n_total, by_class, data.group)
-        masks = [(fold == which, fold == which) for which in range(n_folds)]
-    return [(data.of_this_holder(held), data.of_this_holder(measured)) for held, measured in masks]
+        counts = [((fold != which).astype(np.int64), (fold == which).astype(np.int64)) for which in range(n_folds)]
+    return [(data.of_this_holder(trained), data.of_this_holder(measured)) for trained, measured in counts]
 
 
 def holdout(
@@ -136,10 +148,10 @@ def check_fold_words(
             )
 
 
-def given_folds(folds: Any, data: Dataset) -> list[tuple[Mask, Mask]]:
+def given_folds(folds: Any, data: Dataset) -> list[tuple[Counts, Counts]]:
     """Folds of the user: pairs (train, test) of positions of rows, or a splitter of scikit-learn.
 
-    For each fold the rows that it is not trained on, and those that it is measured on: masks of all holders' rows.
+    For each fold, how often every row of all holders is trained on and measured: a row given twice counts twice.
     """
     n_rows = data.n_total
     if hasattr(folds, "split"):
@@ -149,16 +161,22 @@ def given_folds(folds: Any, data: Dataset) -> list[tuple[Mask, Mask]]:
     found = []
     for at, pair in enumerate(folds):
         try:
-            train, test = (np.asarray(rows) for rows in pair)
-            masks = np.ones(n_rows, np.bool_), np.zeros(n_rows, np.bool_)
-            masks[0][train], masks[1][test] = False, True
+            counts = tuple(_counts(np.asarray(rows), n_rows) for rows in pair)
+            trained, measured = counts
         except (TypeError, ValueError, IndexError) as cause:
             raise ParameterError(
                 f"fold {at} is not a pair (train, test) of positions of {n_rows} rows: {cause}."
             ) from cause
-        if masks[0].all() or not masks[1].any() or (masks[1] & ~masks[0]).any():
+        if not trained.any() or not measured.any() or ((trained > 0) & (measured > 0)).any():
             raise ParameterError(f"fold {at} trains on no row, measures none, or has a row in both parts.")
-        found.append(masks)
+        found.append((trained, measured))
     if not found:
         raise ParameterError("folds is empty; give at least one pair (train, test), or leave it out.")
     return found
+
+
+def _counts(rows: NDArray[Any], n_rows: int) -> Counts:
+    """How often each row is among these positions, or whether it is in this mask."""
+    if rows.dtype == np.bool_:
+        rows = np.flatnonzero(np.ones(n_rows, np.bool_) & rows)
+    return np.bincount(np.arange(n_rows)[rows], minlength=n_rows)

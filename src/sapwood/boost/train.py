@@ -11,28 +11,29 @@ from typing import Any
 import numpy as np
 
 from sapwood import objective, version
-from sapwood.boost import auto, class_weight, splits
+from sapwood.boost import arguments, auto, class_weight, splits
+from sapwood.boost.arguments import Rows, Valid
 from sapwood.boost.checkpoint import Checkpoint
-from sapwood.boost.round.callback import Callback
 from sapwood.boost.round.training import Floats, Step
 from sapwood.boost.round.tree_store import TreeStore
 from sapwood.boost.session import History, Session, make_booster, run
-from sapwood.boost.spec import TrainSpec, make_spec, merge_arguments, resolve_params
+from sapwood.boost.spec import TrainSpec, make_spec, merge_arguments, resolve_params, take_callbacks
 from sapwood.data.dataset import Dataset
+from sapwood.data.deferred import Deferred
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import Booster
 from sapwood.params import given_names, model_params
 
-Valid = Dataset | Sequence[Dataset] | Mapping[str, Dataset]
+CHOSEN_HOLDOUT = {"validation_fraction", "early_stopping", "eval_fraction", "validation_ratio"}  # who gives it knows
 
 
 def train(
-    params: Mapping[str, Any],
-    data: Dataset,
+    params: Mapping[str, Any] | Rows,
+    data: Rows | Mapping[str, Any] | None = None,
     n_estimators: int | None = None,
     *,
     valid: Valid | None = None,
-    callbacks: Sequence[Callback] | None = None,
+    callbacks: Sequence[Any] | None = None,
     init_model: Booster | None = None,
     **more: Any,
 ) -> Booster:
@@ -42,16 +43,19 @@ def train(
     ----------
     params : mapping
         Parameters in our names, or in those of XGBoost, LightGBM or CatBoost; see `sapwood.params`. Not changed.
-    data : Dataset
-        The training rows. Where it has an ``init_score``, scores start there, the model's own base is 0, and
-        predictions need the ``init_score`` of their rows too.
+    data : Dataset, DMatrix or Pool
+        The training rows; ``dtrain``, ``train_set`` and ``pool`` are other names for it. Where it has an
+        ``init_score``, scores start there, the model's own base is 0, and predictions need the ``init_score`` of their
+        rows too.
     n_estimators : int, optional
         Rounds, in the place where the other libraries have them; else as in ``params``.
-    valid : Dataset, list of Dataset or dict of str to Dataset, optional
+    valid : Dataset, list of Dataset or (Dataset, name), or dict of str to Dataset, optional
         Validation rows, made with ``reference=data``. A single one is called "valid", those of a list "valid_0",
-        "valid_1", ... Early stopping watches the first metric of the last one.
+        "valid_1", ... Early stopping watches the first metric of the last one that is not the training data itself.
+        ``valid_sets`` with ``valid_names``, ``evals`` and ``eval_set`` are other names for it.
     callbacks : sequence of callables, optional
-        Each is called with every `Round` and stops the training by returning True; see `sapwood.callback`.
+        Each is called with every `Round` and stops the training by returning True; see `sapwood.callback`. Callbacks of
+        LightGBM, XGBoost and CatBoost are taken too.
     init_model : Booster, optional
         The model to continue from: ``n_estimators`` rounds are added to it. The data must have its cuts. 10 rounds and
         10 more are the same model as 20.
@@ -66,20 +70,36 @@ def train(
         data has groups, whole ones are; with ``has_time`` the last rows, or groups, are. With ``quality``, the model of
         an automatic fit (docs/defaults.md).
     """
-    params = merge_arguments(train, params, n_estimators, more)
-    sets = _valid_sets(valid)
+    given_valid, into = arguments.peer_arguments(more, valid), more.pop("evals_result", None)
+    params, rows = arguments.in_order(params, data, more)
+    params, callbacks = take_callbacks(merge_arguments(train, params, n_estimators, more), callbacks)
+    data = rows.dataset(params) if isinstance(rows, Deferred) else rows
+    sets = arguments.valid_sets(given_valid, data, rows)
     if params.get("quality") is not None:
         return _automatic(params, data, bool(sets or callbacks or init_model or data.init_score is not None))
     if params.get("time_limit") is not None:
         raise ParameterError("time_limit is for an automatic fit; set quality too, or leave it out.")
     spec = make_spec(params, data, callbacks, init_model, watched=bool(sets))
     _check_sets(sets, data, spec)
+    booster = _train(spec, data, sets, said=bool(CHOSEN_HOLDOUT & params.keys()))
+    if isinstance(into, dict):  # XGBoost's evals_result
+        into.update(booster.history)
+    if data.n_total > 1:
+        _warn_of_no_split(booster, spec, data.of_all_holders(spec.classes))
+    return booster
+
+
+def _train(spec: TrainSpec, data: Dataset, sets: Mapping[str, Dataset], *, said: bool) -> Booster:
+    """Run the rounds; ``said``: the user knows that rows may be held out for early stopping."""
+    training = tuple(name for name, one in sets.items() if one is data)
     fingerprint = cache(data.fingerprint)  # that of the rows as they were given, without weights of classes
     sets = {name: class_weight.with_class_weight(one, spec.factor) for name, one in sets.items()}
     data = class_weight.with_class_weight(data, spec.factor)
     held = None
     if spec.params["early_stopping_rounds"] is not None and not sets:
         held = splits.holdout_of(spec.params, data, spec.classes)
+        if not said:
+            splits.say_holdout(held)
     file = _checkpoint(spec, sets, fingerprint)
     session = Session(spec, data, held, held, sets)
     store, history = TreeStore(spec.n_outputs), History()
@@ -95,11 +115,9 @@ def train(
         return make_booster(session, trees, best_round, fingerprint(), history)
 
     rounds = session.rounds(None if file is None else file.grown)
-    booster = build(run(spec, rounds, evaluate, history, build, data.reduce))
+    booster = build(run(spec, rounds, evaluate, history, build, data.reduce, training))
     if file is not None:
         file.close()
-    if data.n_total > 1:
-        _warn_of_no_split(booster, spec, data.of_all_holders(spec.classes))
     return booster
 
 
@@ -146,25 +164,6 @@ def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None)
     else:
         return
     warnings.warn(why, UserWarning, stacklevel=3)
-
-
-def _valid_sets(valid: Valid | None) -> dict[str, Dataset]:
-    """Validation sets by name."""
-    if valid is None:
-        sets: dict[str, Dataset] = {}
-    elif isinstance(valid, Mapping):
-        sets = {str(name): one for name, one in valid.items()}
-    elif isinstance(valid, Sequence):
-        sets = {f"valid_{i}": one for i, one in enumerate(valid)}
-    else:
-        sets = {"valid": valid}
-    for name, one in sets.items():
-        if not isinstance(one, Dataset):
-            raise DataError(
-                f"validation set {name!r} is a {type(one).__name__}; make it with Dataset(X, label=y, reference=data), "
-                "and give one, a list or a dict of such."
-            )
-    return sets
 
 
 def _check_sets(sets: Mapping[str, Dataset], data: Dataset, spec: TrainSpec) -> None:

@@ -3,6 +3,7 @@
 In: text or 64-bit integers, by row or already coded, in chunks. Out: dictionaries, and int32 codes for the core.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +20,7 @@ from sapwood.reduce import Reduce
 
 MISSING, UNSEEN = -1, host.UNSEEN  # codes of a missing value, and of a category that training has not seen
 MAX_BINS = 65_534  # codes of two bytes, and one of them means missing
-ADVICE = "categories are text or whole numbers of 64 bits; make text of others, for example with astype(str)."
+ADVICE = "categories are text, numbers, or values that text can stand for; make text of it with astype(str)."
 
 Codes = NDArray[Any]  # signed integers; -1 is missing
 # Which columns are of categories: by their types ("auto"), none, those of these names or positions, or of a mask; or
@@ -39,14 +40,15 @@ class Coded:
     """
 
     codes: Codes  # (n_rows)
-    values: Sequence[str] | Sequence[int]
+    values: Sequence[str] | Sequence[int | float]  # a dictionary has numbers that are no int64 as text
 
     @classmethod
     def of(cls, codes: Codes, values: Iterable[Any], where: str) -> "Coded":
         """Check the values that rows have; None and NaN among them are missing.
 
-        `codes` (n_rows) are places among the values, -1 for missing. Values are text, booleans (0 and 1) or numbers
-        without a fraction. `where`: what errors call the column.
+        `codes` (n_rows) are places among the values, -1 for missing. Values are text, booleans (0 and 1), numbers, or
+        of any type that has a text: intervals, times. Where there are both text and numbers, all become text, with a
+        warning. `where`: what errors call the column.
         """
         listed = list(values)
         mixed = len(set(map(type, listed))) > 1
@@ -56,8 +58,15 @@ class Coded:
             kept = np.array([value is not None for value in listed], bool)
             codes = np.append(np.where(kept, np.cumsum(kept) - 1, -1), -1)[codes]
             listed = [value for value in listed if value is not None]
-        if mixed and len(set(map(type, listed))) > 1:
-            raise ColumnTypeError(f"{where} has both text and numbers; make text of all, for example with astype(str).")
+        if mixed and len({isinstance(value, str) for value in listed}) > 1:
+            number = next(value for value in listed if not isinstance(value, str))
+            warnings.warn(
+                f"{where} has both text and numbers: they are read as categories, {number!r} as {text_of(number)!r}. "
+                "If the text means a missing value, replace it; if text is meant, use astype(str).",
+                UserWarning,
+                stacklevel=2,
+            )
+            listed = [text_of(value) for value in listed]
         return cls(codes, listed)
 
 
@@ -109,7 +118,8 @@ def of_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None, where: s
     else:
         beyond = (whole < 0) & (values > 0)  # unsigned, and wrapped around
     if beyond.any():
-        raise ColumnTypeError(f"{where} has {values[beyond][0]!s} in row {int(np.argmax(beyond))}: {ADVICE}")
+        distinct, code = np.unique(values, return_inverse=True)
+        return Coded.of(np.where(False if missing is None else missing, -1, code), distinct.tolist(), where)
     found = host.distinct(whole, max(1, len(whole)))
     assert found is not None  # there is no NaN, and no more values than rows
     codes = found[1].astype(np.int32)
@@ -140,15 +150,19 @@ class Dictionary:
 
         The core takes both for missing. `where`: what errors call the column.
         """
-        differ = self.values and column.values and type(self.values[0]) is not type(column.values[0])
+        values: Sequence[Any] = column.values
+        given, known = (isinstance(some[0], str) if some else None for some in (values, self.values))
+        if known and given is False:  # numbers that were read as text in training: fractions, or beside text
+            values = [text_of(value) for value in values]
+        differ = None not in (given, known) and given != known and not any(value in self.place for value in values)
         if differ and (column.codes >= 0).any():
-            given, known = ("text" if isinstance(some[0], str) else "numbers" for some in (column.values, self.values))
             raise ColumnTypeError(
-                f"{where} has {given}, such as {column.values[0]!r}, but its categories are {known}, such as "
-                f"{self.values[0]!r}; convert it with astype({'int' if known == 'numbers' else 'str'})."
+                f"{where} has {'text' if given else 'numbers'}, such as {column.values[0]!r}, but its categories are "
+                f"{'text' if known else 'numbers'}, such as {self.values[0]!r}; convert it with "
+                f"astype({'str' if known else 'int'})."
             )
-        place = np.full(len(column.values) + 1, MISSING, np.int32)  # the last is where -1 points to
-        place[:-1] = [self.place.get(value, UNSEEN) for value in column.values]
+        place = np.full(len(values) + 1, MISSING, np.int32)  # the last is where -1 points to
+        place[:-1] = [self.place.get(value, UNSEEN) for value in values]
         return place[column.codes]
 
     def label(self, code: int, write: Callable[[Any], str] = str) -> str:
@@ -183,8 +197,10 @@ def learn(
         mine, total = total, {}
         for value, count in (one for some in dealt.gather(reduce, list(mine.items())) for one in some):
             total[value] = total.get(value, 0) + count
-    if len({type(value) for value in total}) > 1:
+    if len({isinstance(value, str) for value in total}) > 1:
         raise ColumnTypeError(f"{where} is text in one chunk and numbers in another; make text of all.")
+    if not all(map(_plain, total)):  # numbers, of which some are no int64
+        total = {text_of(value): count for value, count in total.items()}
     values = sorted(total)
     values.sort(key=total.__getitem__, reverse=True)  # stable, so that equal counts stay sorted
     return Dictionary(tuple(values))
@@ -257,14 +273,21 @@ def _plain(value: Any) -> bool:
     return type(value) is str or (type(value) is int and -(2**63) <= value < 2**63)
 
 
-def _checked(value: Any, where: str) -> str | int | None:
-    """A value as text or integer; None where it is missing."""
+def text_of(value: Any) -> str:
+    """A value of a category as text: 1 and 1.0 are "1"."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _checked(value: Any, where: str) -> str | int | float | None:
+    """A value as text or number; None where it is missing."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
         return str(value)
     if value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value):
         return None
-    if isinstance(value, int | float) and abs(value) < float("inf") and _plain(int(value)) and int(value) == value:
-        return int(value)
-    raise ColumnTypeError(f"{where} has {value!r} of type {type(value).__name__}: {ADVICE}")
+    if isinstance(value, int | float):
+        return int(value) if isinstance(value, int) or value.is_integer() else value
+    if isinstance(value, bytes | complex | list | tuple | set | frozenset | dict | np.ndarray):
+        raise ColumnTypeError(f"{where} has {value!r} of type {type(value).__name__}: {ADVICE}")
+    return str(value)  # an interval, a time, a decimal

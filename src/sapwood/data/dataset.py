@@ -4,7 +4,7 @@ In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes 
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
@@ -12,23 +12,22 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import params
-from sapwood.data import categories, chunked, container, dataset_file, dealt, fingerprint, ingest
+from sapwood.data import categories, chunked, container, dataset_file, dealt, fingerprint, ingest, times
 from sapwood.data import crosses as crossing
+from sapwood.data.bin_arguments import arguments
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.data.crosses import Crosses
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
+from sapwood.data.notices import warn_of_columns
+from sapwood.data.times import Plan
 from sapwood.device import Binned, get, host
 from sapwood.device.threads import threads
-from sapwood.errors import DataError, ParameterError
-from sapwood.params import peers
+from sapwood.errors import DataError
 from sapwood.params.types import DEVICES
 from sapwood.reduce import Reduce
 
 Vector = TypeVar("Vector", bound=NDArray[Any] | None)
 LARGE = 1 << 22  # cells from which threads share the work of a digest
-FIXED_BY_DATASET = (*BIN_PARAMS, "categorical_features")  # parameters of a training that are arguments here
-BY_RECIPE = ("max_bins", "min_samples_bin")  # those that a recipe may set
 
 
 class Dataset:
@@ -75,7 +74,7 @@ class Dataset:
     **more
         The peers' names of these arguments: ``max_bin``, ``cat_features``, ``feature_name``; ``recipe``, a method of
         `train` whose bins are meant; ``device``, where the rows are and training runs; and LightGBM's ``params``, a
-        dict of which a dataset takes all of these.
+        dict of which a dataset takes all of these. ``date_features``, what columns of dates and times become.
 
     Attributes
     ----------
@@ -99,6 +98,10 @@ class Dataset:
         None for categories.
     categories : dict of int to Dictionary
         By position, the values of every column of categories, the most frequent first; ranks are codes.
+    times : tuple of TimeColumn
+        The columns of dates and times, and which parts of the calendar they have got; these follow the table's columns.
+    n_given : int
+        Columns of the table as it was given.
     crosses : Crosses
         What makes the last columns of the others, in the order of the columns; see `with_crosses`.
     unseen : dict of int to (n) int64
@@ -120,6 +123,7 @@ class Dataset:
     init_score: NDArray[np.float64] | None
     group: NDArray[np.int32] | None
     values: NDArray[Any] | None
+    times: Plan = ()
     _called: ClassVar[tuple[str, str]] = ("label", "weight")  # in errors
 
     def __init__(
@@ -142,7 +146,7 @@ class Dataset:
         **more: Any,
     ) -> None:
         own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
-        feature_names, bins, categorical = _arguments(Dataset, own, feature_names, reference, more)
+        feature_names, bins, categorical = arguments(Dataset, own, feature_names, reference, more)
         how = {"names": feature_names, "zero_as_missing": bins["zero_as_missing"]}
         chunks = chunked.read([data], ["data"], categorical, min_rows=1, **how)
         vectors = {"label": label, "weight": weight, "init_score": init_score, "group": group}
@@ -183,7 +187,7 @@ class Dataset:
         """
         holders: tuple[Reduce, Sequence[int]] | None = more.pop("_holders", None)
         own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
-        feature_names, bins, categorical = _arguments(cls.from_chunks, own, feature_names, reference, more)
+        feature_names, bins, categorical = arguments(cls.from_chunks, own, feature_names, reference, more)
         parts = [chunked.part(chunk) for chunk in chunks]
         if not parts:
             raise DataError("from_chunks got no chunk; give at least one.")
@@ -247,6 +251,7 @@ class Dataset:
         """The dataset that `_pack` made bytes of."""
         arrays, fields = container.unpack(raw, dataset_file.KIND, dataset_file.VERSION, DataError)
         fields = {"tree_method": "hist", **dict.fromkeys(ADDED_LATER, False), **fields}  # older files have none
+        plan = dataset_file.read_times(fields)
         table, cuts, known, unseen, crosses = dataset_file.read(arrays, fields)
         self = cls.__new__(cls)
         self._fill(
@@ -260,6 +265,7 @@ class Dataset:
             unseen,
             crosses=crosses,
         )
+        self.times = plan
         return self
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -288,9 +294,10 @@ class Dataset:
             "feature_names": self.feature_names,
             "named": self.named,
             **{name: getattr(self, name) for name in BIN_PARAMS if name not in ADDED_LATER or getattr(self, name)},
+            **({"times": times.encode(self.times)} if self.times else {}),
         }
         version = 2 if self.categories or "listed.column" in arrays or set(ADDED_LATER) & set(fields) else 1
-        version = dataset_file.VERSION if len(self.crosses) else 3 if self.unseen else version
+        version = 5 if self.times else 4 if len(self.crosses) else 3 if self.unseen else version
         return container.pack(dataset_file.KIND, version, arrays, fields)
 
     def with_columns(
@@ -355,6 +362,7 @@ class Dataset:
             self.unseen,
             crosses=made,
         )
+        other.times = self.times
         return other
 
     def take_codes(self, rows: NDArray[np.int64]) -> Binned:
@@ -384,6 +392,11 @@ class Dataset:
                 code = np.where(code == n, np.nan, code).astype(np.float32)
             columns.append(code)
         return columns
+
+    @property
+    def n_given(self) -> int:
+        """Columns of the table as it was given."""
+        return self.n_columns - len(self.crosses) - times.n_parts(self.times)
 
     @property
     def global_rows(self) -> NDArray[np.int64]:
@@ -470,13 +483,23 @@ class Dataset:
             names, n_columns = dealt.gather(holders and holders[0], (chunks[0].names, chunks[0].n_columns))[0]
             names, known, crosses = names and tuple(names), None, crossing.NONE
         else:
-            crosses, n_columns = reference.crosses, reference.n_columns - len(reference.crosses)
+            crosses, n_columns = reference.crosses, reference.n_given
             names = reference.feature_names[:n_columns] if reference.named else None
             known = reference.cuts, reference.categories
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         all_names = names or tuple(f"f{j}" for j in range(n_columns))
+        if reference is None:
+            self.times = times.learn(chunks, bins["date_features"], all_names, holders and holders[0])
+        else:
+            self.times = reference.times
+            if wrong := ingest.kinds_differ(chunks, self.times, reference.categories, all_names):
+                raise categories.ColumnTypeError(wrong[0])
+        chunks = [times.expand(chunk, self.times) for chunk in chunks]
+        all_names += times.names_of(self.times, all_names)
         all_names += crosses.names(all_names)
         self._fill(chunks, known, all_names, names is not None, bins, n_jobs, vectors, None, holders, crosses)
+        if reference is None and names is not None:
+            warn_of_columns(names, self.n_bins[:n_columns], self.categories, self.n_total)
 
     def _fill(
         self,
@@ -559,37 +582,3 @@ class Dataset:
     def _column(self, j: int) -> NDArray[Any]:
         """The codes of a column in the narrowest type that holds them."""
         return self.binned.codes(j).astype(dataset_file.code_type(self.n_bins[j]), copy=False)
-
-
-def _arguments(
-    function: Callable[..., Any],
-    own: Sequence[Any],
-    names: Sequence[str] | None,
-    reference: Dataset | None,
-    more: Mapping[str, Any],
-) -> tuple[Sequence[str] | None, dict[str, Any], Any]:
-    """Names of columns, the parameters of `BIN_PARAMS` and the device, and `categorical_features`: checked.
-
-    They are given under our names or the peers', by a recipe, or by LightGBM's ``params``, a dict for a whole training.
-    A reference has its own.
-    """
-    known, usual = params.names(), params.defaults() | dict.fromkeys(BY_RECIPE)
-    given = {name: value for name, value in zip(FIXED_BY_DATASET, own, strict=True) if value is not usual[name]}
-    more = dict(more)
-    whole = more.pop("params", None) or {}
-    if not isinstance(whole, Mapping):
-        raise ParameterError(f"params is a {type(whole).__name__}; give a dict of names and values.")
-    names = more.pop("feature_name", None) if names is None else names
-    names = None if isinstance(names, str) and names == "auto" else names
-    taken = (*FIXED_BY_DATASET, "recipe", "device")
-    peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in taken}
-    peers.refuse_arguments(function, more, known, "the params of sapwood.train")
-    if reference is not None:
-        if not isinstance(reference, Dataset):
-            raise DataError(f"reference is a {type(reference).__name__}; give the Dataset whose bins these rows get.")
-        bins = {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}
-        own_names = reference.feature_names if reference.named else None
-        return names, bins, categories.known(reference.categories, own_names)
-    of_training = {name: value for name, value in whole.items() if known.get(name) in taken}
-    settings = params.resolve({**of_training, **peers_names, **given})
-    return names, {name: settings[name] for name in (*BIN_PARAMS, "device")}, settings["categorical_features"]

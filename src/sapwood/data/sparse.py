@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood.errors import DataError
 
+ZERO = 1e-35  # as in LightGBM: where zeros are missing values, so are numbers up to this size
 Reader = Callable[[NDArray[Any], str], NDArray[Any]]  # values of any type, and what errors call them -> numbers
 
 
@@ -116,7 +117,7 @@ def zeros_missing(table: _T) -> _T:
 
 def no_zeros(values: NDArray[Any]) -> NDArray[Any]:
     """An array with NaN for 0; itself where it has none."""
-    zero = values == 0
+    zero = np.abs(values) <= ZERO if values.dtype.kind == "f" else values == 0
     if not zero.any():
         return values
     return np.where(zero, np.nan, values).astype(values.dtype if values.dtype.kind == "f" else np.float64, copy=False)

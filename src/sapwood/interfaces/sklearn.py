@@ -18,36 +18,22 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sapwood import objective
 from sapwood.boost import auto, train
-from sapwood.boost.round.callback import Callback
+from sapwood.boost.spec import take_callbacks
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
-from sapwood.device import host
+from sapwood.data.deferred import Deferred
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
+from sapwood.interfaces import parameters
 from sapwood.interfaces import target as targets
+from sapwood.interfaces.parameters import OBJECTIVES, PARAMETERS, is_default
+from sapwood.interfaces.peer_names import PeerNames, importances
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
 from sapwood.model.io import encode_classes
-from sapwood.params import TABLE, Parameter, moved, names, peers, resolve
+from sapwood.model.peer_names import asked as peer_predict
+from sapwood.params import names, resolve
 from sapwood.params.recipes import RECIPES
-from sapwood.params.types import Number, class_name
+from sapwood.params.types import class_name
 
-OBJECTIVES = host.objectives()
-
-
-def _fields() -> Iterator[Parameter]:
-    """The objectives' own parameters, as entries like those of the table."""
-    for name, about in OBJECTIVES.items():
-        for field, (low, high, is_open, default, aliases) in about["fields"].items():
-            words = ("above", "below") if is_open else ("at least", "at most")
-            limits = f"{words[0]} {low:g}" + (f" and {words[1]} {high:g}" if high < 1e300 else "")
-            several = " Several in a list: a prediction for each." if field in objective.LEVELS else ""
-            doc = f"Parameter of objective={name!r}, {limits}; None is {default:g}.{several}"
-            kind = Number(low, high, low_open=is_open, high_open=is_open)
-            yield Parameter(field, kind, None, doc, tuple(filter(None, aliases.split(","))))
-
-
-FIELDS = {row.name for row in _fields()}  # parameters of objectives; None is the objective's default
-PARAMETERS = {p.name: replace(p, default=p.estimator_default or p.default) for p in (*TABLE, *_fields()) if p.estimator}
-ALIASES = {alias: row.name for row in PARAMETERS.values() for alias in row.aliases}
 VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
 OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of objectives for two classes
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
@@ -57,6 +43,8 @@ PLAIN = (
     "recipe", "n_estimators", "early_stopping_rounds", "boosting", "tree_method", "n_parallel_trees", "forced_splits",
     "eval_metric", "prune_by_validation",
 )  # fmt: skip
+
+BESIDE = {"verbose", "silent", "plot", "logging_level", "cat_features", "categorical_feature", "categorical_features"}
 
 ATTRIBUTES = """\
     n_features_in_ : int
@@ -79,7 +67,7 @@ class _EstimatorDataset(Dataset):
     _called = ("y", "sample_weight")
 
 
-class _Estimator(BaseEstimator):
+class _Estimator(PeerNames, BaseEstimator):
     """The common part of both estimators. Parameters are defined in the table of `sapwood.params` only."""
 
     booster_: Booster
@@ -96,9 +84,8 @@ class _Estimator(BaseEstimator):
     )
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, as the constructor does; the estimator itself is returned."""
-        _check_parameters(type(self), params)
-        for name, value in params.items():
+        """Set parameters by name, ours or a peer's, as the constructor does; the estimator itself is returned."""
+        for name, value in parameters.ours(type(self), params, vars(self)).items():
             setattr(self, name, value)
         return self
 
@@ -115,17 +102,17 @@ class _Estimator(BaseEstimator):
         sample_weight_val: ArrayLike | None = None,
         init_score_val: ArrayLike | None = None,
         eval_set: Pair | Sequence[Pair] | None = None,
-        callbacks: Sequence[Callback] | None = None,
+        callbacks: Sequence[Any] | None = None,
         init_model: "Booster | _Estimator | None" = None,
-        **unknown: Any,
+        **more: Any,
     ) -> Self:
         """Train on a table.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
-            NumPy, scipy's sparse matrices, pandas, polars, Arrow or lists; NaN is a missing value. Text and categorical
-            types are categories, and columns that ``categorical_features`` names.
+            NumPy, scipy's sparse matrices, pandas, polars, Arrow or lists, or a `Pool`; NaN is a missing value. Text
+            and categorical types are categories, and columns that ``categorical_features`` names.
         y : (n_rows,) or (n_rows, n_outputs) array-like
             The target: finite numbers, or classes of any kind; in several columns numbers, or labels of 0 and 1.
         sample_weight : (n_rows,) array-like, optional
@@ -137,51 +124,31 @@ class _Estimator(BaseEstimator):
         X_val, y_val, sample_weight_val, init_score_val : optional
             Validation rows, as in scikit-learn; early stopping watches them.
         eval_set : (X, y) or list of (X, y), optional
-            Validation sets, as in the other boosting libraries; early stopping watches the last.
+            Validation sets; early stopping watches the last that is not (X, y) itself. The peers' ``eval_names``, and
+            weights and first scores as lists, go with it.
         callbacks : sequence of callables, optional
             As in `sapwood.train`.
         init_model : Booster or fitted estimator, optional
             The model to continue from.
-        **unknown
-            ``categorical_features``, under any of its names (``cat_features``), may be given here too.
+        **more
+            ``categorical_features``, ``eval_metric``, ``early_stopping_rounds`` and ``verbose``, under any of their
+            names, and ``use_best_model``, for this fit alone.
 
         Returns
         -------
         self
         """
         start = time.monotonic()
-        columns = {name: unknown.pop(name) for name in list(unknown) if names().get(name) == "categorical_features"}
-        peers.refuse_arguments(self.fit, unknown, names(), f"the constructor, {type(self).__name__}(...)")
-        known = getattr(init_model, "classes_", getattr(init_model, "classes", None))
-        if isinstance(init_model, _Estimator):
-            check_is_fitted(init_model)
-            init_model = init_model.booster_
-        self._forget()  # not earlier: the model to continue from may be this one
-        settings = resolve({**self._given(), **columns}, fields=objective.field_aliases())
-        holdouts = targets.holdouts(X_val, y_val, sample_weight_val, init_score_val, eval_set)
-        bins = {name: settings[name] for name in (*BIN_PARAMS, "n_jobs", "categorical_features", "device")}
-        told = bool(holdouts or callbacks) or init_model is not None or init_score is not None
-        quality = self._automatic(settings, told)
-        bins["linear_leaves"] |= quality is not None and _values_fit(X)
-        try:
-            label = self._learn_target(target := targets.target(type(self), y), settings, known)
-            data: Dataset = _EstimatorDataset(X, label, sample_weight, init_score, group=group, **bins)
-            self.n_features_in_ = data.n_columns
-            if data.named:
-                self.feature_names_in_ = np.array(data.feature_names, object)
-            valid = [self._validation_set(one, target, data, bins) for one in holdouts]
-            watched = valid if len(valid) != 1 else valid[0]
-            if quality is None or not auto.enough(data, getattr(self, "n_classes_", 0)):
-                data = data if settings["linear_leaves"] else data.without_values()
-                settings |= {"quality": None, "time_limit": None}
-                booster = train(settings, data, valid=watched, callbacks=callbacks, init_model=init_model)
-            else:
-                booster = self._fit_automatically(settings, data, quality, start)
-            self.booster_ = self._finish(booster)
-        except BaseException:
-            self._forget()
-            raise
-        return self
+        if isinstance(X, Deferred):
+            X, y, sample_weight, more = targets.unpacked(X, y, sample_weight, more)
+        if X_val is not None and eval_set is not None:
+            raise DataError("X_val and eval_set are two ways to give validation rows; choose one.")
+        sets = targets.peer_sets(more, eval_set)
+        init_model = more.pop("xgb_model", None) if init_model is None else init_model
+        now = parameters.of_fit(self.fit, more, f"the constructor, {type(self).__name__}(...)")
+        holdouts = targets.holdouts(X_val, y_val, sample_weight_val, init_score_val) + sets
+        rows = targets.TrainingRows(X, y, sample_weight, init_score, group)
+        return self._fit(rows, holdouts, callbacks, init_model, now, start)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
         """Find the leaf of every row in every tree: ids of nodes, (n_rows, n_trees)."""
@@ -189,8 +156,8 @@ class _Estimator(BaseEstimator):
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
-        """Share of each column in the gain of all splits, (n_features_in_,)."""
-        return self.booster_.importance("total_gain", normalize=True)
+        """Share of each column in the gain of all splits, or what `importance_type` asks for, (n_features_in_,)."""
+        return importances(self.booster_, self.importance_type)
 
     @property
     def n_iter_(self) -> int:
@@ -210,11 +177,6 @@ class _Estimator(BaseEstimator):
         if self.booster_.chosen is None:
             raise AttributeError("chosen_ exists after an automatic fit only, one with a quality.")
         return self.booster_.chosen
-
-    @property
-    def evals_result_(self) -> Mapping[str, Any]:
-        """Every metric of every validation set, round by round."""
-        return self.booster_.history
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "booster_")
@@ -236,14 +198,59 @@ class _Estimator(BaseEstimator):
         )
 
     def _given(self) -> dict[str, Any]:
-        """The parameters that the user has set; a recipe or an automatic fit may set the others.
+        """The parameters that the user has set; a recipe or an automatic fit may set the others."""
+        return parameters.given(vars(self))
 
-        Where all parameters are set, they come from `get_params`: the defaults among them were not set by hand.
-        """
-        own = {name: value for name, value in vars(self).items() if name in PARAMETERS}
-        if len(own) == len(PARAMETERS):
-            own = {name: value for name, value in own.items() if not _is_default(name, value)}
-        return {name: value for name, value in own.items() if value is not None or name not in FIELDS}
+    def _fit(
+        self,
+        rows: targets.TrainingRows,
+        holdouts: Sequence[targets.Holdout],
+        callbacks: Any,
+        init_model: "Booster | _Estimator | None",
+        now: Mapping[str, Any],
+        start: float,
+    ) -> Self:
+        """Train since `start`; `now` has the parameters of this fit alone, under any of their names."""
+        known = getattr(init_model, "classes_", getattr(init_model, "classes", None))
+        if isinstance(init_model, _Estimator):
+            check_is_fitted(init_model)
+            init_model = init_model.booster_
+        self._forget()  # not earlier: the model to continue from may be this one
+        named = {names().get(name) for name in now} - {"categorical_features"}
+        before = {name: value for name, value in self._given().items() if name not in named}
+        rates, callbacks = take_callbacks({}, callbacks)
+        settings = resolve({**before, **now, **rates}, fields=objective.field_aliases())
+        bins = {
+            name: settings[name] for name in (*BIN_PARAMS, "n_jobs", "categorical_features", "device", "date_features")
+        }
+        told = holdouts or callbacks or now.keys() - BESIDE or init_model is not None or rows.init_score is not None
+        quality = self._automatic(settings, bool(told))
+        bins["linear_leaves"] |= quality is not None and _values_fit(rows.X)
+        try:
+            label = self._learn_target(target := targets.target(type(self), rows.y), settings, known)
+            data: Dataset = _EstimatorDataset(rows.X, label, rows.weight, rows.init_score, group=rows.group, **bins)
+            self.n_features_in_ = data.n_given
+            if data.named:
+                self.feature_names_in_ = np.array(data.feature_names[: data.n_given], object)
+            plain = quality is None or not auto.enough(data, getattr(self, "n_classes_", 0))
+            data = data.without_values() if plain and not settings["linear_leaves"] else data
+            valid = {
+                one.name: data if one.X is rows.X and one.y is rows.y else self._validation_set(one, target, data, bins)
+                for one in holdouts
+            }
+            if quality is None or plain:
+                settings |= {"quality": None, "time_limit": None}
+                settings |= {name: now[name] for name in ("use_best_model",) if name in now}
+                if settings["early_stopping_rounds"] is not None and "validation_fraction" not in before:
+                    settings.pop("validation_fraction")  # so that train says that rows are held out
+                booster = train(settings, data, valid=valid, callbacks=callbacks, init_model=init_model)
+            else:
+                booster = self._fit_automatically(settings, data, quality, start)
+            self.booster_ = self._finish(booster)
+        except BaseException:
+            self._forget()
+            raise
+        return self
 
     def _automatic(self, settings: Mapping[str, Any], told: bool) -> str | None:
         """The quality of an automatic fit; None where parameters or arguments (`told`) say how to train."""
@@ -254,7 +261,7 @@ class _Estimator(BaseEstimator):
             auto.check(quality, told)
             return quality
         why = ["quality=None"] if asked else ["an argument of fit"] if told else []
-        said = [name for name in PLAIN if name in given and (name in ROUNDS or not _is_default(name, given[name]))]
+        said = [name for name in PLAIN if name in given and (name in ROUNDS or not is_default(name, given[name]))]
         why += [f"{name} without quality" for name in said]
         why += [] if isinstance(settings["objective"], str) else ["an objective of your own"]
         if why and self.time_limit is not None:
@@ -262,15 +269,15 @@ class _Estimator(BaseEstimator):
         return None if why else quality
 
     def _validation_set(
-        self, given: tuple[Any, ...], target: NDArray[Any], data: Dataset, bins: Mapping[str, Any]
+        self, given: targets.Holdout, target: NDArray[Any], data: Dataset, bins: Mapping[str, Any]
     ) -> Dataset:
-        """A validation set (X, y, weight, init_score) in the bins of the training data."""
-        X, y, *vectors = given
-        self._check_names(X)
-        held = targets.target(type(self), y)
+        """A validation set in the bins of the training data."""
+        self._check_names(given.X)
+        held = targets.target(type(self), given.y)
         if held.shape[1:] != target.shape[1:]:
             raise DataError(f"A validation target has the shape {held.shape}, but y has {target.shape}.")
-        return _EstimatorDataset(X, self._encode_target(held), *vectors, reference=data, **bins)
+        vectors = given.weight, given.init_score
+        return _EstimatorDataset(given.X, self._encode_target(held), *vectors, reference=data, **bins)
 
     def _fit_automatically(self, settings: Mapping[str, Any], data: Dataset, quality: str, start: float) -> Booster:
         """The model of an automatic fit since `start`; `settings` has the objective that suits the target."""
@@ -344,9 +351,13 @@ class SapwoodRegressor(RegressorMixin, _Estimator):
     array([2., 4.])
     """
 
-    def predict(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Predict the target of every row, (n_rows,), or all its targets or quantiles, (n_rows, n_outputs)."""
-        return self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs)
+    def predict(self, X: Any, init_score: ArrayLike | None = None, **more: Any) -> NDArray[np.float64]:
+        """Predict the target of every row, (n_rows,), or all its targets or quantiles, (n_rows, n_outputs).
+
+        ``more``: the peers' arguments, as in `Booster.predict`.
+        """
+        X = X.data if isinstance(X, Deferred) else X
+        return self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs, **more)
 
     def staged_predict(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[np.float64]]:
         """Predict after the first round, the second, and so on."""
@@ -417,16 +428,33 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
     n_classes_: int
     outputs_2d_: bool
 
-    def predict(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[Any]:
-        """Predict the most probable class of every row, (n_rows,); of several labels 0 or 1, (n_rows, n_classes_)."""
+    def predict(self, X: Any, init_score: ArrayLike | None = None, **more: Any) -> NDArray[Any]:
+        """Predict the most probable class of every row, (n_rows,); of several labels 0 or 1, (n_rows, n_classes_).
+
+        ``more``: the peers' arguments, as in `Booster.predict`, for raw scores, leaves or contributions instead.
+        """
+        X = X.data if isinstance(X, Deferred) else X
         booster = self._booster(X)
-        raw = booster.link not in PROBABILITIES
-        return self._decide(booster.predict(X, raw=raw, init_score=init_score, n_jobs=self.n_jobs))
+        raw, rounds = booster.link not in PROBABILITIES, None
+        if more:
+            asked = peer_predict(self.predict, booster.n_rounds, more)
+            if asked.what not in ("prediction", "class"):
+                return booster.predict(X, init_score=init_score, n_jobs=self.n_jobs, **more)
+            rounds = asked.rounds
+        return self._decide(booster.predict(X, raw=raw, rounds=rounds, init_score=init_score, n_jobs=self.n_jobs))
 
     @_where_probable
-    def predict_proba(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
-        """Predict the probability of every class or label, (n_rows, n_classes_); columns follow `classes_`."""
-        return self._two_columns(self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs))
+    def predict_proba(self, X: Any, init_score: ArrayLike | None = None, **more: Any) -> NDArray[np.float64]:
+        """Predict the probability of every class or label, (n_rows, n_classes_); columns follow `classes_`.
+
+        ``more``: the peers' arguments, as in `Booster.predict`.
+        """
+        X = X.data if isinstance(X, Deferred) else X
+        booster = self._booster(X)
+        found = booster.predict(X, init_score=init_score, n_jobs=self.n_jobs, **more)
+        if more and peer_predict(self.predict_proba, booster.n_rounds, more).what != "prediction":
+            return found
+        return self._two_columns(found)
 
     @_where_probable
     def predict_log_proba(self, X: Any, init_score: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -439,6 +467,10 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         scores = self._booster(X).predict(X, raw=True, init_score=init_score, n_jobs=self.n_jobs)
         two = scores.ndim == 2 and self.n_classes_ == 2 and not self.outputs_2d_
         return scores[:, 1] - scores[:, 0] if two else scores
+
+    def staged_decision_function(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[np.float64]]:
+        """Compute raw scores after the first round, the second, and so on."""
+        return self._booster(X).staged_predict(X, raw=True, init_score=init_score, n_jobs=self.n_jobs)
 
     def staged_predict(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[Any]]:
         """Predict classes after the first round, the second, and so on."""
@@ -522,30 +554,10 @@ class SapwoodClassifier(ClassifierMixin, _Estimator):
         return booster if self.outputs_2d_ or self.n_classes_ == 1 else replace(booster, classes=self.classes_)
 
 
-def _is_default(name: str, value: Any) -> bool:
-    """Whether a parameter has its default; arrays and the like are no default."""
-    default = PARAMETERS[name].default
-    return value is default or (type(value) is type(default) and bool(value == default))
-
-
 def _values_fit(X: Any) -> bool:
     """Whether the values of a table can be kept beside its bins: it is not sparse, and not large."""
     shape = getattr(X, "shape", (0, 0))
     return not hasattr(X, "tocsc") and len(shape) == 2 and shape[0] * shape[1] < auto.LARGE
-
-
-def _check_parameters(estimator: type, params: Mapping[str, Any]) -> None:
-    """Raise on an unknown parameter, and suggest the one that was probably meant."""
-    for name, value in params.items():
-        if name not in PARAMETERS:
-            hint = (
-                f"did you mean {ALIASES[name]!r}?"
-                if name in ALIASES
-                else peers.unknown(name, PARAMETERS, estimator.__name__)
-            )
-            ours, same = moved(name, value)
-            hint = hint if ours == name else f"did you mean {ours}={same!r}?"
-            raise ParameterError(f"{estimator.__name__} has no parameter {name!r}; {hint}")
 
 
 def _choose_objective(

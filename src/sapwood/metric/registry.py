@@ -3,6 +3,7 @@
 In: `eval_metric`. Out: metrics, each with its parameter, its name, and whether higher is better.
 """
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,9 +13,12 @@ from numbers import Real
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from sapwood.errors import DataError, ObjectiveError, ParameterError, SapwoodError, suggest
 from sapwood.metric import functions as formulas
 from sapwood.metric.functions import Floats, Function, Holders, Weight
+from sapwood.params.functions import in_our_order
 from sapwood.params.peers import IMPLIED
 from sapwood.params.types import Number, as_number
 
@@ -44,6 +48,8 @@ class Metric:
     links: tuple[str, ...] = (*VALUE, *BINARY, *CLASSES, *STEP)  # the predictions that it takes
     parameter: Parameter | None = None
     own: bool = False  # a user's function
+    sure: bool = True  # whether it is known which way is better
+    called: str = ""  # the name that the user has for it, where it is another one
 
     def __call__(self, y: Floats, prediction: Floats, weight: Weight, reduce: Holders = None) -> float:
         if self.own and reduce is not None:
@@ -57,10 +63,28 @@ class Metric:
             if self.own or isinstance(cause, SapwoodError):
                 raise
             raise DataError(f"{self.name} cannot be measured: {cause}; check the validation rows.") from cause
+        if self.own and isinstance(value, tuple | list):
+            value = self._named(value)
         if not isinstance(value, Real) or value != value:
             what = "NaN" if isinstance(value, Real) else f"a {type(value).__name__}"
             raise ObjectiveError(f"metric {self.name!r} returned {what}, not a number.")
         return float(value)
+
+    def _named(self, value: Any) -> Any:
+        """The number of a peer's (name, value) or (name, value, higher_is_better), which name the metric too."""
+        match value:
+            case (str() as name, number):
+                higher = PEERS.get(name.lower(), name.lower()) in HIGHER or self.higher_is_better
+            case (str() as name, number, bool() | np.bool_() as higher):
+                pass
+            case _:
+                raise ParameterError(
+                    f"metric {self.name!r} returned {value!r}; return a number, (name, value) or (name, value, "
+                    "higher_is_better); for several metrics give several functions."
+                )
+        for what, known in (("name", name), ("higher_is_better", bool(higher)), ("sure", True)):
+            object.__setattr__(self, what, known)  # as the first call has said
+        return number
 
 
 def _by_column(metric: Metric) -> Metric:
@@ -134,6 +158,7 @@ METRICS = {
         Metric("mcc", formulas.mcc, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
     )
 }
+HIGHER = {name for name, metric in METRICS.items() if metric.higher_is_better}
 # Names in LightGBM, XGBoost, CatBoost and scikit-learn. Theirs may add a constant to a deviance, halve it, or
 # interpolate a precision-recall curve differently.
 PEERS = {
@@ -154,7 +179,7 @@ PEERS = {
         "multi_logloss": "mlogloss multiclass softmax multiclassova multiclass_ova ova ovr",
         "brier": "brierscore brier_score brier_score_loss",
         "auc": "roc_auc roc_auc_ovr",
-        "average_precision": "aucpr prauc",
+        "average_precision": "aucpr prauc average_precision_score",
         "error": "binary_error merror multi_error zero_one zerooneloss zero_one_loss hammingloss hamming_loss",
         "balanced_accuracy": "balancedaccuracy",
         "f1": "totalf1:average=macro",
@@ -167,6 +192,11 @@ ABSENT = {
     **dict.fromkeys(("ndcg", "dcg", "map", "mrr", "pfound", "err"), "ranking is not available yet"),
     **dict.fromkeys(("hingeloss", "hinge_loss"), "it needs raw scores; use error, or logloss of probabilities"),
 }
+SCORES = {
+    "score", "auc", "accuracy", "acc", "f1", "r2", "precision", "recall", "gini", "ndcg", "map", "kappa", "mcc",
+    "corr", "correlation", "spearman", "pearson", "profit", "gain", "lift",
+}  # fmt: skip
+LOSSES = {"loss", "error", "err", "neg", "negative", "minus", "one"}
 _KEYS = {"variance_power": "power", "proba_border": "threshold"}  # CatBoost's names of parameters
 
 
@@ -177,7 +207,8 @@ def resolve(
 
     given: str, callable, (name, callable, higher_is_better), list of these, or None; None, alone or in a list, is the
       default, and so is an empty list. A name may have a parameter: ``"pinball@0.9"``, or ``"Quantile:alpha=0.9"`` as
-      CatBoost writes it. A callable takes (y, prediction, weight).
+      CatBoost writes it. A callable takes (y, prediction, weight), or a peer's (preds, data), known by the names of its
+      arguments; it returns a number, (name, value) or (name, value, higher_is_better).
     default, link, fields: the objective's own metric; its link, which tells what a prediction is, or None where every
       metric is allowed; its fields, which are defaults of parameters: ``quantile_alpha`` for pinball, and so on. With
       several levels each prediction is measured at its own, and the metric is the mean.
@@ -194,16 +225,53 @@ def _one(given: Any, link: str | None, fields: Mapping[str, float | list[float]]
     """One metric, by name or by value."""
     match given:
         case str():
-            return _named(given, link, fields)
+            return replace(_named(given, link, fields), called=given)
         case (str() as name, function, bool() as higher) if callable(function):
             return Metric(name, _taking_three(function), higher, own=True)
+        case scorer if hasattr(scorer, "_score_func") and hasattr(scorer, "_sign"):  # make_scorer of scikit-learn
+            function = partial(scorer._score_func, **scorer._kwargs)
+            return Metric(scorer._score_func.__name__, _taking_three(function), scorer._sign > 0, own=True)
+        case custom if hasattr(custom, "evaluate") and hasattr(custom, "is_max_optimal"):  # CatBoost's
+            return Metric(type(custom).__name__, _of_catboost(custom), bool(custom.is_max_optimal()), own=True)
         case function if callable(function):
-            return Metric(getattr(function, "__name__", type(function).__name__), _taking_three(function), own=True)
+            name = getattr(function, "__name__", type(function).__name__)
+            higher, sure = _direction(function, name)
+            return Metric(name, _taking_three(function), higher, own=True, sure=sure)
     raise ParameterError(f"{given!r} is not a metric; give a name or (name, callable, higher_is_better).")
+
+
+def _direction(function: Any, name: str) -> tuple[bool, bool]:
+    """Whether higher values of a user's metric are better, and whether that is known.
+
+    scikit-learn says it by the names of its functions. Any other function is lower where it is better, as documented,
+    unless its name is one of a score.
+    """
+    inner = getattr(function, "func", function)  # of a partial one
+    if str(getattr(inner, "__module__", "")).startswith("sklearn."):
+        name = inner.__name__
+        return name.endswith("_score") or name == "matthews_corrcoef", True
+    words = set(re.split(r"[^a-z0-9]+", name.lower()))
+    return False, not words & SCORES or bool(words & LOSSES)
+
+
+def _of_catboost(custom: Any) -> Function:
+    """CatBoost's metric object as a function (y, prediction, weight)."""
+
+    def measured(y: Floats, prediction: Floats, weight: Weight) -> float:
+        approxes = [column.tolist() for column in prediction.reshape(len(prediction), -1).T]
+        rows = None if weight is None else weight.tolist()
+        error, total = custom.evaluate(approxes, y.tolist(), rows)
+        final = getattr(custom, "get_final_error", lambda error, total: error / (total or 1.0))
+        return float(final(error, total))
+
+    return measured
 
 
 def _taking_three(function: Function) -> Function:
     """A user's metric as a function (y, prediction, weight); scikit-learn's take the weight by name."""
+    function, three = in_our_order(function, f"metric {function!r}")
+    if three:
+        return function
     try:
         about = signature(function)
     except ValueError:  # some built-in functions have no signature
@@ -217,8 +285,6 @@ def _taking_three(function: Function) -> Function:
         raise ParameterError(
             f"metric {function!r} must take (y, prediction, weight), or (y, prediction), and return a float."
         ) from cause
-    if next(iter(about.parameters)).startswith(("pred", "y_pred")):  # LightGBM's (preds, data)
-        raise ParameterError(f"metric {function!r} takes predictions first; make it (y, prediction, weight).")
     if "sample_weight" in about.parameters:
         return lambda y, prediction, weight: function(y, prediction, sample_weight=weight)
     return lambda y, prediction, weight: function(y, prediction)

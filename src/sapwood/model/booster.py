@@ -16,19 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import container, ingest
+from sapwood.data import container, ingest, times
 from sapwood.data.categories import Dictionary, known
 from sapwood.data.crosses import NONE, Crosses
+from sapwood.data.deferred import Deferred
 from sapwood.data.sparse import no_zeros
+from sapwood.data.times import Plan
 from sapwood.device import Device, Explainer, Forest, get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
-from sapwood.model import constraint_proof, text
+from sapwood.model import constraint_proof, peer_names, text
 from sapwood.model.combinations import Combinations, Labelled
 from sapwood.model.explain import dependence
 from sapwood.model.explain import importance as importances
 from sapwood.model.explain import influence as influences
 from sapwood.model.explain import shapley as explaining
+from sapwood.model.peer_names import PeerNames
 from sapwood.model.trees import Trees
 from sapwood.params import peers
 
@@ -44,7 +47,7 @@ Rounds = int | tuple[int, int] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Booster:
+class Booster(PeerNames):
     """A trained model, frozen: what `sapwood.train` returns and `sapwood.load` reads.
 
     Parameters
@@ -67,6 +70,9 @@ class Booster:
         The training parameters that can change predictions.
     categories : mapping of int to Dictionary
         The values of every column of categories, by its position.
+    times : tuple of TimeColumn
+        The columns of dates and times of a table, and which parts of the calendar they get; these are the last of
+        `feature_names`.
     crosses : Crosses
         Columns of numbers that are computed from others before the trees are evaluated; they follow those of a table.
     combinations : Combinations
@@ -98,6 +104,7 @@ class Booster:
     named: bool
     params: Mapping[str, Any]
     categories: Mapping[int, Dictionary] = field(default_factory=dict)
+    times: Plan = ()
     crosses: Crosses = field(default_factory=lambda: NONE)
     combinations: Combinations = field(default_factory=lambda: Combinations.of([]))
     classes: NDArray[Any] | None = None
@@ -125,8 +132,13 @@ class Booster:
 
     @property
     def n_columns(self) -> int:
-        """Columns of a table to predict."""
+        """Columns of numbers and categories: those of a table to predict, and the parts of its dates and times."""
         return len(self.feature_names)
+
+    @property
+    def n_given(self) -> int:
+        """Columns of a table to predict."""
+        return self.n_columns - times.n_parts(self.times)
 
     @property
     def internal_names(self) -> tuple[str, ...]:
@@ -220,6 +232,9 @@ class Booster:
             that of these rows: it does not know of it, and without it predicts what its trees add to 0.
         n_jobs : int, optional
             Threads; all available ones by default.
+        **more
+            The peers' arguments: ``raw_score``, ``output_margin``, ``num_iteration``, ``iteration_range``,
+            ``pred_leaf``, ``pred_contrib`` and so on.
 
         Returns
         -------
@@ -227,7 +242,10 @@ class Booster:
             Values, probabilities of the second class, or probabilities of every class or label.
         """
         if more:
-            peers.refuse_arguments(self.predict, more, {}, "params")
+            as_peers: Floats = self._as_peers(X, raw, rounds, init_score, n_jobs, more)
+            return as_peers
+        if isinstance(X, Deferred):
+            return self.predict(X.data, raw=raw, rounds=rounds, init_score=X.init_score, n_jobs=n_jobs)
         if self.link == CUSTOM and not raw:
             link = self._link()
             return link(self.predict(X, raw=True, rounds=rounds, init_score=init_score, n_jobs=n_jobs))
@@ -421,6 +439,22 @@ class Booster:
 
         return checked
 
+    def _as_peers(
+        self, X: Any, raw: bool, rounds: Rounds, init_score: Any, n_jobs: int | None, more: Mapping[str, Any]
+    ) -> Any:
+        """Predict as a peer's arguments ask; leaves are integers."""
+        asked = peer_names.asked(self.predict, self.n_rounds, more)
+        rounds, n_jobs = asked.rounds if rounds is None else rounds, asked.n_jobs if n_jobs is None else n_jobs
+        if asked.what == "leaves":
+            return self.predict_leaves(X, rounds=rounds, n_jobs=n_jobs)
+        if asked.what == "contributions":
+            return peer_names.contributions(self, X, rounds, n_jobs)
+        if asked.what in ("interactions", "class"):
+            how = "explain(X, interactions=True)" if asked.what == "interactions" else "SapwoodClassifier.predict"
+            raise ParameterError(f"a Booster does not predict that; use {how}.")
+        raw = raw or asked.what == "raw"
+        return self.predict(X, raw=raw, rounds=rounds, init_score=init_score, n_jobs=n_jobs)
+
     def _predict_columns(self, columns: Iterable[NDArray[Any]], n_jobs: int | None, raw: bool = False) -> Floats:
         """Predictions of columns that were read before, categories as codes."""
         table = list(columns)
@@ -432,10 +466,18 @@ class Booster:
         """The columns of a table, in the order of training, categories as codes."""
         if isinstance(X, ingest.Columns):  # read before
             return X
-        names = self.feature_names if self.named else None
+        given = self.feature_names[: self.n_given]
+        names = given if self.named else None
         categorical, zeros = known(self.categories, names), self.zero_as_missing
-        columns = ingest.read(X, min_rows=min_rows, categorical=categorical, by_rows=by_rows, zero_as_missing=zeros)
-        return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
+        columns = ingest.read(
+            X, min_rows=min_rows, categorical=categorical, by_rows=by_rows, zero_as_missing=zeros, wanted=names
+        )
+        if self.times and columns.n_columns == self.n_columns:  # with the parts, as numbers
+            names = names and self.feature_names
+            return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
+        columns = ingest.align(columns, names, self.n_given)
+        wrong = ingest.kinds_differ([columns], self.times, self.categories, given)
+        return ingest.encode(times.expand(columns, self.times), self.categories, "X", names, wrong)
 
     def _whole(self, columns: ingest.Columns, n_threads: int = 1) -> ingest.Columns:
         """All columns that trees split."""
@@ -495,6 +537,8 @@ def _validate(booster: Booster) -> None:
         raise ModelFormatError(f"n_parallel_trees={n_parallel!r} is not a number of trees.")
     if not all(0 <= column < booster.n_columns for column in booster.categories):
         raise ModelFormatError(f"categories are of columns {list(booster.categories)}, of {booster.n_columns} in all.")
+    if (flaw := times.flaw(booster.times, booster.n_columns, booster.categories)) is not None:
+        raise ModelFormatError(f"The columns of times of the model break the rule '{flaw}'.")
     n_bins = {column: dictionary.n_bins for column, dictionary in booster.categories.items()}
     if (flaw := booster.crosses.flaw(booster.n_columns, booster.categories)) is not None:
         raise ModelFormatError(f"The crosses of the model break the rule '{flaw}'.")

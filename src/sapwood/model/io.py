@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, container, crosses
+from sapwood.data import categories, container, crosses, times
 from sapwood.errors import DataError, ModelFormatError, SapwoodError
 from sapwood.model import combinations, convert, linear, sets
 from sapwood.model.booster import Booster, Link
@@ -21,9 +21,9 @@ from sapwood.params.table import BY_NAME
 
 KIND = "model"
 # 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
-# missing ones and without sets as bits, 4: without crosses and linear leaves in standard units; as models that have
-# none are still written
-VERSION = 5
+# missing ones and without sets as bits, 4: without crosses and linear leaves in standard units, 5: without columns of
+# times; as models that have none are still written
+VERSION = 6
 
 # Everything of a booster that is not an array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -61,7 +61,21 @@ def encode(booster: Booster) -> bytes:
     joined = combinations.encode(booster.combinations)
     crossed = crosses.encode(booster.crosses)
     late = "set_bits" in by_code or (trees.missing_left > 1).any()
-    version = VERSION if crossed or linear.BOUNDS in extra else 4 if late else 3 if joined else 2 if extra else 1
+    if booster.times:
+        fields["times"] = times.encode(booster.times)
+    version = (
+        6
+        if booster.times
+        else 5
+        if crossed or linear.BOUNDS in extra
+        else 4
+        if late
+        else 3
+        if joined
+        else 2
+        if extra
+        else 1
+    )
     kept = {**DTYPES, **by_code} if booster.categories else [name for name in DTYPES if name not in SETS]
     plain = {name: arrays[name] for name in (*kept, "base")}
     return container.pack(KIND, version, plain | extra | joined | crossed, fields)
@@ -72,6 +86,10 @@ def decode(
 ) -> Booster:
     """The booster of a file's content, or an error; `history`, `transform` and `chosen` are not in the file."""
     arrays, fields = container.unpack(raw, KIND, VERSION, ModelFormatError)
+    try:
+        plan = times.decode(fields.pop("times", []))
+    except ValueError as cause:
+        raise ModelFormatError(f"The file is not a model: {cause}.") from cause
     if set(fields) != set(FIELDS):
         raise ModelFormatError(f"The file has other fields than a model: {sorted(fields)}.")
     for name, types in FIELDS.items():
@@ -97,7 +115,7 @@ def decode(
     if base.dtype != np.float64:
         raise ModelFormatError(f"'base' is an array of {base.dtype}; expected float64.")
     trees = Trees(**arrays, linear=terms)
-    fields |= {"categories": known, "crosses": crossed, "combinations": joined}
+    fields |= {"categories": known, "times": plan, "crosses": crossed, "combinations": joined}
     return Booster(trees, base=base, history=history or {}, transform=transform, chosen=chosen, **fields)
 
 

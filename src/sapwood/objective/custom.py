@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sapwood.device import host
 from sapwood.errors import ObjectiveError, ParameterError
 from sapwood.objective.autodiff import differentiate
+from sapwood.params.functions import in_our_order
 from sapwood.params.types import Integer
 
 Floats = NDArray[np.float64]
@@ -47,12 +48,15 @@ class Custom:
           applies the weights, or ``f(y, score, weight)``, which applies them itself. Or an object with
           ``grad_hess(y, score)`` or, if jax or torch is installed, only ``loss(y, score)``. It may have
           ``start(y, weight)``, ``link`` (a name or a function), ``leaf(y, score, weight)``, ``n_outputs``, ``metric``
-          and ``name``.
+          and ``name``. A peer's ``f(preds, dtrain)`` is known by the names of its arguments, and applies weights
+          itself; so is CatBoost's object with ``calc_ders_range``.
         """
         loss, derive = getattr(given, "loss", None), getattr(given, "grad_hess", None)
         if inspect.isclass(given):
             raise ParameterError(f"objective={given.__name__} is a class; give an object of it: {given.__name__}().")
-        if derive is None:
+        if hasattr(given, "calc_ders_range"):
+            derive = _of_catboost(given)
+        elif derive is None:
             derive = differentiate(loss) if callable(loss) else given
         link = getattr(given, "link", "identity")
         if not isinstance(link, str) and not callable(link):
@@ -70,10 +74,11 @@ class Custom:
         if known is not None and known["link"] != name:  # a model with the name of ours must predict as ours does
             named = f"custom_{named}"
         several = Integer(1, or_one_of=(None,))
+        derive, weighted = in_our_order(derive, f"objective {named!r}")  # a peer's order: its weights are its own
         return cls(
             name=named,
             derive=derive,
-            weighted=_takes_weight(derive),
+            weighted=weighted or _takes_weight(derive),
             link=name,
             metric=getattr(given, "metric", None) or METRICS.get(name, "rmse"),
             measured=hasattr(given, "metric") or hasattr(given, "link"),
@@ -162,6 +167,16 @@ class Custom:
             row = int(np.argwhere(~np.isfinite(array))[0][0])
             raise ObjectiveError(f"{returned} of {array[row]} in row {row}.")
         return np.ascontiguousarray(array.reshape(len(array), -1).T)
+
+
+def _of_catboost(given: Any) -> Callable[..., Any]:
+    """The derivatives of CatBoost's objects, which are those of the negative loss, row by row."""
+
+    def derive(y: Floats, score: Floats) -> tuple[Floats, Floats]:
+        both = np.array(given.calc_ders_range(score.tolist(), y.tolist(), None), np.float64).reshape(-1, 2)
+        return -both[:, 0], np.maximum(-both[:, 1], 0.0)
+
+    return derive
 
 
 def _by_row(scores: Floats) -> Floats:

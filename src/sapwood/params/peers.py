@@ -3,8 +3,10 @@
 In: a name and its value. Out: whether Sapwood behaves so anyway, or an error that says what to use.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
+from numbers import Real
 from typing import Any
 
 from sapwood.errors import ParameterError, near
@@ -44,12 +46,13 @@ _ROWS = (
     # Tasks, devices and output.
     ("task", "train training", "train with sapwood.train, predict with Booster.predict."),
     ("predictor", "auto cpu_predictor", _GPU),
-    ("gpu_id gpu_platform_id gpu_device_id", "-1 none", _GPU),
+    ("gpu_id gpu_platform_id gpu_device_id", "-1 0 none", _GPU),
     ("devices num_gpu gpu_cat_features_storage data_partition", "none", _GPU),
     ("tree_learner tree tree_type tree_learner_type", "serial", "all rows are on this machine; leave it out."),
     ("num_machines", "1", "all rows are on this machine; leave it out."),
     ("updater process_type refresh_leaf", "none default 1 grow_quantile_histmaker", "tree_method says how."),
-    ("silent", "true 1 none", "print progress with verbose=1."),
+    ("silent", "true false 1 0 none", "print progress with verbose=1."),
+    ("plot plot_file", "false none", "plot the history of the model after training."),
     ("logging_level", "silent none", "print progress with verbose=1."),
     ("metric_freq output_freq", "1", "print progress every so many rounds with verbose."),
     # Seeds.
@@ -57,16 +60,16 @@ _ROWS = (
     ("seed_per_iteration", "none false", _SEED),
     # Rows and columns.
     ("bin_construct_sample_cnt subsample_for_bin", "200000", "cuts come from 200,000 rows, or all where fewer."),
-    ("use_missing", "true 1", "NaN is a missing value; put a number in its place first."),
+    ("use_missing", "true 1", "NaN is a missing value; put a number, in LightGBM 0, in its place first."),
     ("missing", "nan none", "NaN is the missing value; put it in the place of yours first, or set zero_as_missing."),
     ("nan_mode", "min none", "each split finds the better side for missing values; leave it out."),
     ("feature_types", "none", "name columns of categories in categorical_features."),
     ("ignored_features ignore_column", "none [] ()", "drop these columns from the table first."),
     ("text_features embedding_features", "none [] ()", "convert these columns to numbers first."),
     (
-        "max_bin_by_feature per_float_feature_quantization input_borders",
+        "max_bin_by_feature per_float_feature_quantization input_borders forcedbins_filename",
         "none [] ()",
-        "max_bins is the same for all columns.",
+        "max_bins is the same for all columns; round the values of a column to give it fewer bins.",
     ),
     ("feature_border_type", "greedylogsum none", "there is one way to choose cuts; set their number with max_bins."),
     ("header", "false 0", _FILES),
@@ -75,7 +78,6 @@ _ROWS = (
     ("save_snapshot", "false none", "set checkpoint to a path; checkpoint_every counts rounds."),
     # The model.
     ("base_score", "none", "use start, which is a raw score: log-odds, not a probability; of counts the logarithm."),
-    ("boost_from_average", "true 1 none", "start='auto' is the constant that minimises the loss, start=0 begins at 0."),
     ("init", "none", "use start for a constant, init_score for a score of every row."),
     ("base_margin baseline", "", "use init_score."),
     ("warm_start", "false", "continue a model with init_model=model."),
@@ -107,7 +109,11 @@ _ROWS = (
     ("metadata", "none {}", "a model file has no room for notes; keep them beside it."),
     ("penalties_coefficient", "1 1.0", "multiply first_use_penalties by it."),
     ("max_features", "1.0 none", "sample a fraction of the columns with colsample_bynode."),
-    ("criterion", "", "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient."),
+    (
+        "criterion",
+        "friedman_mse squared_error none",
+        "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
+    ),
     ("min_samples_split", "2", "set the minimum number of rows in a leaf, min_samples_leaf."),
     ("min_impurity_decrease", "0 0.0", "use min_split_gain."),
     ("min_weight_fraction_leaf", "0 0.0", "set min_samples_leaf, which counts weights as rows."),
@@ -118,15 +124,14 @@ _ROWS = (
     ("best_model_min_trees", "1 none", "early stopping keeps the best round, whichever it is."),
     (
         "tol early_stopping_min_delta",
-        "0 0.0",
+        "0 0.0 1e-07 0.0001",  # scikit-learn's defaults
         "use callbacks=[sapwood.callback.early_stopping(rounds, min_delta=tol)].",
     ),
     ("use_best_model", "true false 1 0 none", "choose True or False."),
-    ("first_metric_only", "true 1", "early stopping uses the first metric."),
+    ("first_metric_only", "true false 1 0", "early stopping uses the first metric."),
     ("scoring", "loss none", "use eval_metric."),
     ("disable_default_eval_metric", "false 0", "use eval_metric='none'."),
     ("is_provide_training_metric training_metric", "false 0", "evaluate the training rows with valid={'train': data}."),
-    ("importance_type", "", "ask the model for it: Booster.importance(kind)."),
     ("predict_raw_score raw_score predict_leaf_index predict_contrib", "false 0", _PREDICT),
     ("callbacks", "none", "give them to sapwood.train or fit: callbacks=[...]."),
 )
@@ -158,19 +163,49 @@ ARGUMENTS = {
 
 # Attributes of the peers' models, and their names here.
 ATTRIBUTES = {
-    **dict.fromkeys(("best_iteration", "best_iteration_", "best_ntree_limit", "tree_count_"), "best_round or n_rounds"),
-    **dict.fromkeys(("current_iteration", "num_boosted_rounds", "num_trees"), "n_rounds, or trees.n_trees"),
-    **dict.fromkeys(("save_model", "save_raw", "model_to_string"), "save(path) or to_bytes()"),
+    **dict.fromkeys(("best_iteration_", "best_ntree_limit", "tree_count_"), "best_round or n_rounds"),
+    **dict.fromkeys(("save_raw", "model_to_string"), "to_bytes()"),
     **dict.fromkeys(("load_model", "model_from_string"), "sapwood.load(path)"),
-    **dict.fromkeys(("get_score", "get_fscore", "feature_importance", "feature_importances_",
-                     "get_feature_importance"), "importance(kind)"),
-    **dict.fromkeys(("trees_to_dataframe", "dump_model", "get_dump"), "to_frame() or to_text()"),
-    **dict.fromkeys(("feature_name", "feature_name_", "feature_names_"), "feature_names"),
-    **dict.fromkeys(("num_feature", "num_features"), "n_columns"),
+    **dict.fromkeys(("feature_importances_", "get_feature_importance"), "importance(kind)"),
+    **dict.fromkeys(("dump_model", "get_dump"), "to_frame() or to_text()"),
+    **dict.fromkeys(("feature_name_", "feature_names_"), "feature_names"),
     **dict.fromkeys(("inplace_predict", "predict_proba"), "predict(X), probabilities where there are classes"),
     **dict.fromkeys(("get_shap_values", "shap_values"), "explain(X)"),
-    **dict.fromkeys(("evals_result", "evals_result_", "get_evals_result", "best_score"), "history"),
+    **dict.fromkeys(("evals_result_", "get_evals_result", "best_score"), "history"),
+}
+
+
+LIGHTGBM = {  # names that LightGBM alone has: who writes one thinks of its defaults
+    "num_leaves", "min_child_samples", "min_data_in_leaf", "bagging_freq", "bagging_fraction", "feature_fraction",
+    "feature_fraction_bynode", "lambda_l1", "lambda_l2", "min_gain_to_split", "min_sum_hessian_in_leaf",
+    "num_iterations", "subsample_for_bin", "force_col_wise", "force_row_wise", "is_unbalance",
 }  # fmt: skip
+
+
+def say_differences(given: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+    """Warn where parameters in LightGBM's words mean something else there.
+
+    given: mapping; as the user wrote them.
+    ours: mapping; the same under our names, without what the user has not set.
+    """
+    if not LIGHTGBM & given.keys() or "recipe" in ours:
+        return
+    depth, share = ours.get("max_depth"), ours.get("subsample")
+    leafwise = ours.get("grow_policy", "leafwise") == "leafwise"
+    said = []
+    if isinstance(depth, int) and depth > 5 and "max_leaves" not in ours and leafwise:
+        said.append(f"max_depth={depth} alone sets no limit of leaves; LightGBM has at most 31. Say num_leaves=31.")
+    sampled = isinstance(share, Real) and share < 1 and ours.get("sampling", "uniform") == "uniform"
+    if sampled and not any(name in given for name in ("bagging_freq", "subsample_freq")):
+        name = "bagging_fraction" if "bagging_fraction" in given else "subsample"
+        said.append(
+            f"{name}={share:g} draws rows for every round; in LightGBM it draws none without bagging_freq. Say "
+            "bagging_freq=1 if that is meant, or leave both out."
+        )
+    if given.get("class_weight") is not None:
+        said.append("class_weight is applied; lgb.train ignores it. Leave it out if that is what you compare with.")
+    for text in said:
+        warnings.warn(text, UserWarning, stacklevel=6)
 
 
 def is_default_here(name: str, value: Any) -> bool:

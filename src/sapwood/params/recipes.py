@@ -99,3 +99,9 @@ RECIPES: dict[str, dict[str, Any]] = {
         "max_cat_to_onehot": 2,
     },
 }
+
+# What a library sets for one objective only.
+RECIPE_FIELDS: dict[str | None, dict[str, dict[str, float]]] = {
+    "classic": {"quantile": {"quantile_alpha": 0.9}},
+    "lightgbm": {"quantile": {"quantile_alpha": 0.9}, "huber": {"huber_delta": 0.9}},
+}

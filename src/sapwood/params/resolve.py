@@ -3,14 +3,13 @@
 In: a mapping in our names, or in those of XGBoost, LightGBM and CatBoost. Out: every parameter under our name, checked.
 """
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sapwood.errors import ParameterError
 from sapwood.params import peers
 from sapwood.params.aliases import OBJECTIVES
-from sapwood.params.recipes import RECIPES
+from sapwood.params.recipes import RECIPE_FIELDS, RECIPES
 from sapwood.params.table import ADDED_LATER, BY_ALIAS, BY_NAME, TABLE, Parameter
 from sapwood.params.types import RATE, is_integer
 
@@ -35,28 +34,89 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
     if not isinstance(given, Mapping):
         raise ParameterError(f"params is a {type(given).__name__}; give a dict of names and values.")
     fields = {} if fields is None else fields
-    given = _alpha(_one_seed(_second_order(_custom_metric(given))))
+    given = in_one_language(given)
     found: Found = {}
     own: dict[str, Any] = {}
+    wrong: list[str] = []
     for name, value in _split_objective(given, fields):
         name, value = moved(name, value)
-        if name in fields:
-            if fields[name] in own:
-                raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
-            own[fields[name]] = value
-        elif not peers.is_default_here(name, value):
-            if name not in BY_ALIAS:
-                raise ParameterError(f"unknown parameter {name!r}; {peers.unknown(str(name), [*BY_ALIAS, *fields])}")
-            _add(found, BY_ALIAS[name], name, value)
+        try:
+            if name in fields:
+                if fields[name] in own:
+                    raise ParameterError(f"{name}={value!r} gives {fields[name]} a second time; give it once.")
+                own[fields[name]] = value
+            elif not peers.is_default_here(name, value):
+                if name not in BY_ALIAS:
+                    hint = peers.unknown(str(name), [*BY_ALIAS, *fields])
+                    raise ParameterError(f"unknown parameter {name!r}; {hint}")
+                _add(found, BY_ALIAS[name], name, value)
+        except ParameterError as cause:
+            wrong.append(str(cause))
+    if wrong:
+        raise ParameterError("\n".join(wrong))
     complete = {row.name: row.type.check(row.name, row.default) for row in TABLE}
     checked = {name: value for name, (_, value) in found.items()}
     complete |= _recipe(checked) | checked
+    goal = complete["objective"]
+    of_recipe = RECIPE_FIELDS.get(complete["recipe"], {}).get(goal, {}) if isinstance(goal, str) else {}
+    complete |= {name: value for name, value in of_recipe.items() if name not in found and name not in own}
     _check_row_sampling(given, found, complete)
+    peers.say_differences(given, checked)
     for name in ("max_bins", "min_samples_bin") if complete["tree_method"] == "exact" else ():
         if name in found and found[name][1] != BY_NAME[name].default:
             raise ParameterError(f"{found[name][0]} is not for tree_method='exact', which has no bins; leave it out.")
         complete[name] = BY_NAME[name].default  # whatever a recipe says
     return complete | own
+
+
+def in_one_language(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What several names say together in a peer's words, as names that each say one thing."""
+    return _alpha(_one_seed(_second_order(_custom_metric(_stopping(given)))))
+
+
+def renamed(given: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
+    """Parameters under our names; values under a name of ours as they are, others converted but not checked.
+
+    Names that Sapwood needs no value for are left out. Everything that is not known is named in one error.
+    """
+    found: dict[str, Any] = {}
+    wrong: list[str] = []
+    for name, value in _split_objective(in_one_language(given), fields):
+        name, value = moved(name, value)
+        try:
+            if name in fields:
+                ours = fields[name]
+            elif name in BY_NAME or not peers.is_default_here(name, value):
+                if name not in BY_ALIAS:
+                    raise ParameterError(f"{name!r}; {peers.unknown(str(name), [*BY_NAME, *fields])}")
+                row = BY_ALIAS[name]
+                ours = row.name
+                if name != ours:
+                    value = row.convert.get(name, lambda same: same)(value)
+                    if value is None and not allows_none(row):  # XGBoost's "not set"
+                        continue
+            else:
+                continue
+            if ours in found and found[ours] is not value and found[ours] != value:
+                if ours != "verbose":
+                    raise ParameterError(f"{name}={value!r} and {ours}={found[ours]!r} are both {ours}; give one.")
+                value = value or found[ours]
+            found[ours] = value
+        except ParameterError as cause:
+            wrong.append(str(cause))
+    if wrong:
+        raise ParameterError("\n".join(wrong))
+    peers.say_differences({name: value for name, value in given.items() if name != "class_weight"}, found)
+    return found
+
+
+def allows_none(row: Parameter) -> bool:
+    """Whether None is a value of a parameter."""
+    try:
+        row.type.check(row.name, None)
+    except ParameterError:
+        return False
+    return True
 
 
 def _add(found: Found, row: Parameter, name: str, value: Any) -> None:
@@ -67,6 +127,8 @@ def _add(found: Found, row: Parameter, name: str, value: Any) -> None:
     before = found[row.name][1] if row.name in found else checked
     if isinstance(checked, dict) and isinstance(before, dict) and not set(checked) & set(before):
         checked = before | checked  # different classes
+    elif row.name == "verbose" and 0 in (before, checked):
+        checked = before or checked  # verbosity=-1 beside verbose_eval=100
     elif row.name == "class_weight" and None in (before, checked):
         checked = before if checked is None else checked  # is_unbalance=False beside a weight
     elif before != checked:
@@ -74,9 +136,11 @@ def _add(found: Found, row: Parameter, name: str, value: Any) -> None:
     found[row.name] = text, checked
 
 
-def _check_row_sampling(given: Mapping[str, Any], found: Found, complete: Mapping[str, Any]) -> None:
-    """Raise where parameters of row sampling contradict each other; warn where LightGBM would not sample."""
+def _check_row_sampling(given: Mapping[str, Any], found: Found, complete: dict[str, Any]) -> None:
+    """Raise where parameters of row sampling contradict each other."""
     subsample = complete["subsample"]
+    if "bagging_freq" in given and not {"subsample", "sampling", "subsample_by_class", "recipe"} & found.keys():
+        complete["subsample_freq"] = 1  # as in LightGBM: all rows, so that there is no sample to keep
     for name in ("bagging_freq", "subsample_freq"):
         if is_integer(given.get(name)) and given[name] == 0 and subsample < 1:
             raise ParameterError(f"{name}=0 draws no rows, but subsample={subsample:g}; leave one of them out.")
@@ -84,13 +148,16 @@ def _check_row_sampling(given: Mapping[str, Any], found: Found, complete: Mappin
         raise ParameterError(
             "bootstrap_type='Bernoulli' draws a share of the rows; say which: CatBoost's is subsample=0.66."
         )
-    if subsample < 1 and "bagging_fraction" in given and "subsample_freq" not in found:
-        warnings.warn(
-            f"bagging_fraction={subsample:g} draws rows for every round; in LightGBM it draws none without "
-            "bagging_freq. Say bagging_freq=1 if that is meant, or leave both out.",
-            UserWarning,
-            stacklevel=5,
-        )
+
+
+def _stopping(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """scikit-learn's early_stopping with n_iter_no_change: a switch, and after how many rounds; 'auto' is no stop."""
+    on = given.get("early_stopping")
+    if not (isinstance(on, bool) or (isinstance(on, str) and on == "auto")):
+        return given
+    rest = {name: value for name, value in given.items() if name not in ("early_stopping", "n_iter_no_change")}
+    rounds = given.get("n_iter_no_change", 10)
+    return {**rest, "early_stopping": (rounds if on is True else 0)} if on != "auto" else rest
 
 
 def _custom_metric(given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -118,25 +185,37 @@ def _second_order(given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _one_seed(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Replace LightGBM's seeds, one for every kind of draw, by random_state where all of them are equal."""
+    """Leave out LightGBM's seeds of single kinds of draws: all draws use random_state, or the first of those."""
     ours = BY_NAME["random_state"]
     seeds = {name: value for name, value in given.items() if name in peers.SEEDS and is_integer(value)}
-    main = {name: value for name, value in given.items() if BY_ALIAS.get(name) is ours and value is not None}
-    if not seeds or any(value != next(iter(seeds.values())) for value in (*seeds.values(), *main.values())):
+    if not seeds:
         return given
+    main = any(BY_ALIAS.get(name) is ours and value is not None for name, value in given.items())
     rest = {name: value for name, value in given.items() if name not in seeds}
     return rest if main else {**rest, ours.name: next(iter(seeds.values()))}
 
 
+LEVELS = {"quantile": "quantile_alpha", "expectile": "expectile_alpha", "huber": "huber_delta"}
+
+
 def _alpha(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Rename alpha where the objective tells its meaning: XGBoost's L1 penalty, or the level of a loss elsewhere."""
-    goal = next((value for name, value in given.items() if BY_ALIAS.get(name) is BY_NAME["objective"]), None)
+    """Rename alpha where the objective tells its meaning: XGBoost's L1 penalty, or the level of a loss elsewhere.
+
+    Beside scikit-learn's ``loss="huber"`` it is the quantile of residuals at which the loss turns.
+    """
+    name, goal = next(
+        ((name, value) for name, value in given.items() if BY_ALIAS.get(name) is BY_NAME["objective"]), ("", None)
+    )
     if "alpha" not in given or not isinstance(goal, str) or "=" in goal:
         return given
-    of_xgboost, ours = ":" in goal, OBJECTIVES.get(goal.lower(), goal.lower())
-    has_level = ours in ("quantile", "expectile")
-    meant = f"{ours}_alpha" if has_level else "reg_alpha"
-    if of_xgboost == has_level or ":" in ours or meant in given:
+    ours = OBJECTIVES.get(goal.lower(), goal.lower())
+    if name == "loss" and ours in ("squared_error", "absolute_error"):  # scikit-learn does not look at it then
+        return {one: value for one, value in given.items() if one != "alpha"}
+    if name == "loss" and ours == "huber":
+        rest = {one: value for one, value in given.items() if one not in ("alpha", name)}
+        return {**rest, "objective": "adaptive_huber", "huber_quantile": given["alpha"]}
+    meant = "reg_alpha" if ":" in goal else LEVELS.get(ours)
+    if meant is None or meant in given:
         return given
     return {meant if name == "alpha" else name: value for name, value in given.items()}
 

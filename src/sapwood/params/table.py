@@ -26,9 +26,13 @@ class Parameter:
     convert: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)  # by alias: the peer's value -> ours
     model: bool = True  # it can change the model
     estimator: bool = True  # the estimators take it; False where they derive it from the data
-    estimator_default: Any = None  # where the estimators have another default than `sapwood.train`
+    estimator_default: Any = ...  # where the estimators have another default than `sapwood.train`
 
 
+IMPORTANCES = (
+    "weight", "gain", "total_gain", "cover", "total_cover", "cover_rows", "total_cover_rows",
+    "prediction_values_change",
+)  # fmt: skip
 UNLIMITED = "; 0 and -1 are None too"
 NOT_NEGATIVE = Number(0)
 
@@ -50,7 +54,8 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("objective", types.ObjectiveType(Choice(("auto",), aliases.OBJECTIVES, more=True)), "auto",
         "Loss to minimise: a name, a function (y, score) -> (gradient, hessian), or an object with a loss. 'auto' is "
         "chosen by the estimator from its target; in `sapwood.train` it is squared_error.",
-        ("loss", "loss_function", "application", "app", "objective_type")),
+        ("loss", "loss_function", "application", "app", "objective_type"),
+        dict.fromkeys(("objective", "loss_function"), lambda goal: "auto" if goal is None else goal)),
     Parameter("boosting",
         Choice(("plain", "ordered", "dart", "forest"), aliases.BOOSTING, absent=aliases.NO_BOOSTING), "plain",
         "How trees form a model. 'plain': each tree fits what the trees before it left. 'ordered': the same, but a "
@@ -93,7 +98,9 @@ TABLE: tuple[Parameter, ...] = (
         "Order in which nodes are split: 'leafwise' (best gain first), 'depthwise' (level by level) or 'symmetric' "
         "(all nodes of a level take the same split).",
         ("growing_strategy",)),
-    Parameter("multi_strategy", Choice(("one_tree_per_output", "multi_output_tree")), "one_tree_per_output",
+    Parameter("multi_strategy",
+        Choice(("one_tree_per_output", "multi_output_tree"), {"one_output_per_tree": "one_tree_per_output"}),
+        "one_tree_per_output",
         "How trees are grown where a row has several scores (classes, or several label columns). "
         "'one_tree_per_output': a round grows an independent tree for each score. 'multi_output_tree': the trees of a "
         "round share their splits, chosen by the sum of their gains, like trees with vector leaves in CatBoost and "
@@ -111,8 +118,8 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("max_depth", Integer(1, or_one_of=("auto", None), note=UNLIMITED), "auto",
         "Maximum number of splits from the root to a leaf; None means no limit. 'auto' is 6 for depthwise and "
         "symmetric trees, and no limit for leafwise trees or where max_leaves is set. Symmetric trees need a depth of "
-        "at most 16.",
-        ("depth",), {"max_depth": no_limit, "depth": no_limit}),
+        "at most 16. Estimators have None for 'auto', and 0 or -1 for no limit.",
+        ("depth",), {"max_depth": no_limit, "depth": no_limit}, estimator_default=None),
     Parameter("tree_method", Choice(("hist", "exact"), {"auto": "hist"}, absent=aliases.NO_METHODS), "hist",
         "Where a column may be split. 'hist': between its bins. 'exact': between any two of its values, however many "
         "there are; this is slower and gives the same model where every value has its own bin."),
@@ -132,6 +139,11 @@ TABLE: tuple[Parameter, ...] = (
         ("categorical_feature", "cat_feature", "categorical_column", "cat_column", "cat_features",
          "enable_categorical"),
         convert={"enable_categorical": switch("auto", None)}, model=False),
+    Parameter("date_features", types.date_parts, "auto",
+        "What columns of dates and times become, beside the time that has passed: parts of the calendar, some of "
+        "'year', 'month', 'day', 'weekday', 'dayofyear', 'hour' and 'minute'. 'auto' is month, day, weekday and hour, "
+        "those of them that differ between rows; None is no part. The model stores it and takes the same columns.",
+        model=False),
     Parameter("zero_as_missing", types.flag, False,
         "Whether zeros are missing values, including the zeros that a sparse table does not store. In categorical "
         "columns 0 is a category."),
@@ -198,7 +210,8 @@ TABLE: tuple[Parameter, ...] = (
         "of a leaf sum to this."),
     Parameter("start", types.start, "auto",
         "Raw score before the first tree: a number, one number for each output, or 'auto', the constant that minimises "
-        "the loss."),
+        "the loss.",
+        ("boost_from_average",), {"boost_from_average": lambda on: 0.0 if on is False or on == 0 else "auto"}),
     Parameter("hessian", Choice(("auto", "none")), "auto",
         "Second derivatives in the choice of splits: 'auto' uses those of the loss, 'none' fits the negative gradient "
         "by least squares."),
@@ -281,9 +294,10 @@ TABLE: tuple[Parameter, ...] = (
         "Columns in which predictions may only rise (1) or only fall (-1), all other columns being equal. A dict by "
         "name or position, or one direction for each column. Missing values are not constrained.",
         ("monotonic_cst", "mc", "mono_constraints", "monotone_constraint", "monotonic_constraints")),
-    Parameter("monotone_method", Choice(("basic", "intermediate")), "basic",
+    Parameter("monotone_method", Choice(("basic", "intermediate"), {"advanced": "intermediate"}), "basic",
         "How leaf values are kept monotone. 'basic': the midpoint of the two children's values bounds both sides. "
-        "'intermediate': only leaves that must be in order bound each other, which fits better and is slower.",
+        "'intermediate': only leaves that must be in order bound each other, which fits better and is slower; "
+        "LightGBM's 'advanced' is read as this.",
         ("monotone_constraints_method", "monotone_constraining_method", "mc_method")),
     Parameter("interaction_constraints", types.column_groups, None,
         "Groups of columns, by name or position, that may occur on the same path of a tree. A column in no group "
@@ -355,6 +369,11 @@ TABLE: tuple[Parameter, ...] = (
         "means no metric. A callable takes (y, prediction, weight) and returns a float; lower is better, unless given "
         "as (name, callable, True).",
         ("metric", "metrics", "metric_types", "custom_metric", "custom_loss"), model=False),
+    Parameter("importance_type",
+        Choice(IMPORTANCES, {"split": "weight", "predictionvalueschange": IMPORTANCES[-1]}, or_none=True), None,
+        "What `feature_importances_` of an estimator has: the share of each column in the total gain (None), or a kind "
+        "of `Booster.importance` that looks at trees only. 'split' or 'weight': the number of splits, as LightGBM's "
+        "default.", model=False),
     Parameter("n_jobs", types.jobs, None,
         "Number of threads. None or -1 uses every CPU that this process may use, -2 all but one. It never changes the "
         "model.",

@@ -17,6 +17,8 @@ import numpy as np
 from sapwood.errors import ParameterError, suggest
 
 DEVICES = ("cpu", "cuda")  # the modules of sapwood.device that compute, the default first
+DATE_PARTS = ("year", "month", "day", "weekday", "dayofyear", "hour", "minute")
+NO_METRIC = ("none", "na", "null", "custom")  # LightGBM's words for it
 PRIORS = (0.0, 0.5, 1.0)  # of target statistics, CatBoost's
 MAX_SCORE = 1e150  # squares of raw scores must stay finite in float64
 
@@ -132,7 +134,7 @@ class ObjectiveType:
     def check(self, given: str, value: Any) -> Any:
         if isinstance(value, str):
             return self.words.check(given, value)
-        if not (callable(value) or hasattr(value, "loss") or hasattr(value, "grad_hess")):
+        if not (callable(value) or any(hasattr(value, name) for name in ("loss", "grad_hess", "calc_ders_range"))):
             raise ParameterError(
                 f"{given} is not an objective; give a name such as 'squared_error' or 'logistic', a function "
                 "(y, score) -> (gradient, hessian), or an object with grad_hess or loss."
@@ -223,12 +225,14 @@ def seed(given: str, value: Any) -> Any:
 def metrics(given: str, value: Any) -> Any:
     """Metrics of the validation rows. `sapwood.metric` knows their names."""
     if isinstance(value, str):  # LightGBM's "auc,logloss", "" and "None"
-        none = value.lower() in ("none", "na", "null", "custom")
+        none = value.lower() in NO_METRIC
         return "none" if none else value.split(",") if "," in value else value or None
     if isinstance(value, set | frozenset):
         value = sorted(value, key=str)
     if isinstance(value, tuple) and all(isinstance(one, str) for one in value):
         value = list(value)
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and value[0].lower() in NO_METRIC:
+        return "none"
     for one in value if isinstance(value, list) else [value]:
         if not (one is None or isinstance(one, str | tuple) or callable(one)):
             raise ParameterError(f"{given} is not a metric; choose {metrics}.")
@@ -368,12 +372,24 @@ def categorical(given: str, value: Any) -> list[Any] | str:
             raise ParameterError(f"{given} is unknown; choose 'auto', None, or a list of names or positions.")
         value = [int(one) for one in value.split(",")]
     value = value.tolist() if hasattr(value, "tolist") else value  # an array of NumPy, or an index of pandas
+    value = [value] if is_integer(value) else value
     if not isinstance(value, list | tuple | set | frozenset | range):
         raise ParameterError(f"{given} is not a list of columns; give names or positions, 'auto' or None.")
     if value and all(isinstance(one, bool | np.bool_) for one in value):
         return [bool(one) for one in value]
     columns = _columns(given, value)
     return sorted(columns, key=str) if isinstance(value, set | frozenset) else columns
+
+
+@described("'auto', sequence of str, or None", or_none=True)
+def date_parts(given: str, value: Any) -> list[str] | str:
+    """Parts of the calendar that columns of times get: 'auto', None, or some by name."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    if isinstance(value, str) or not isinstance(value, list | tuple | set | frozenset):
+        raise ParameterError(f"{given} is unknown; choose 'auto', None, or some of {', '.join(DATE_PARTS)}.")
+    words = [Choice(DATE_PARTS).check(f"{given}: {one!r}", one) for one in value]
+    return [part for part in DATE_PARTS if part in words]
 
 
 @described("list of lists of str or int, 'pairwise', 'no_interactions' or None", or_none=True)

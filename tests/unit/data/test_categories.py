@@ -8,6 +8,7 @@ import pytest
 
 from sapwood.data import categories, ingest
 from sapwood.data.categories import Coded, Dictionary, learn
+from sapwood.data.dataset import Dataset
 from sapwood.device import host
 from sapwood.errors import DataError
 
@@ -180,20 +181,10 @@ def test_names_that_the_table_has_not_raise():
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (np.array([[0.5]]), "column 0 of X has 0.5 in row 0: categories are text or whole numbers"),
-        (np.array([[1.0], [np.inf]]), "column 0 of X has inf in row 1: categories are"),
-        (np.array([[2.0**63]]), "column 0 of X has 9.2.*e\\+18 in row 0: categories are"),
-        (np.array([[2**63]], np.uint64), "column 0 of X has 9223372036854775808 in row 0: categories are"),
-        (np.array([[2**63]], object), "column 0 of X has 9223372036854775808 of type int: categories are"),
-        (np.array([[0.5]], object), "column 0 of X has 0.5 of type float: categories are"),
-        (np.array([["a"], [1]], object), "column 0 of X has both text and numbers; make text of all"),
         (np.array([[{}]], object), "column 0 of X has something that is not a category"),
         (np.array([[b"a"]]), r"column 0 of X has dtype \|S1.*decode"),
         (np.array([[b"a"]], object), "column 0 of X has b'a' of type bytes: categories are"),
         (np.array([["2020-01-01"]], "M8[D]"), "column 0 of X has dtype datetime64.*dates and times"),
-        (frame(pd.Categorical([0.5])), "column 'x' of X has 0.5 of type float: categories are"),
-        (frame(pd.cut([1, 2], 2)), "column 'x' of X has Interval.* of type Interval: categories are"),
-        (frame(pd.Categorical(["a", 1])), "column 'x' of X has both text and numbers"),
         (frame(pd.to_datetime(["2020-01-01"])), "column 'x' of X has dtype datetime64"),
         (frame([b"a"], dtype=object), "column 'x' of X has b'a' of type bytes"),
         (pa.table({"x": [b"a"]}), "column 'x' of X has dtype binary.*decode"),
@@ -204,6 +195,40 @@ def test_what_is_no_category_raises(table, message):
     with pytest.raises(DataError, match=message) as raised:
         ingest.read(table, categorical=[0])
     assert isinstance(raised.value, TypeError)
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [
+        (np.array([[0.5], [2.0], [0.5]]), ("0.5", "2")),
+        (np.array([[1.0], [np.inf], [1.0]]), ("1", "inf")),
+        (np.array([[2**63], [1], [2**63]], np.uint64), ("9223372036854775808", "1")),
+        (np.array([[2**63], [1], [1]], object), ("1", "9223372036854775808")),
+        (np.array([[0.5], [None], [0.5]], object), ("0.5",)),
+        (frame(pd.Categorical([0.5, 3.0, 3.0])), ("3", "0.5")),
+        (frame(pd.cut([1, 2, 2], 2)), ("(1.5, 2.0]", "(0.999, 1.5]")),
+        (frame(pd.Categorical(pd.to_datetime(["2020-01-01", "2021-01-01", "2021-01-01"]))),
+         ("2021-01-01 00:00:00", "2020-01-01 00:00:00")),
+    ],
+)  # fmt: skip
+def test_categories_of_any_type_are_known_by_their_text(table, values):
+    data = Dataset(table, categorical_features=[0])
+    assert data.categories[0].values == values
+    assert Dataset(table, reference=data).unseen == {}
+
+
+def test_text_beside_numbers_is_text_with_a_warning():
+    for table in (np.array([["a"], [1], [2.0]], object), frame(pd.Categorical(["a", 1, 2]))):
+        with pytest.warns(UserWarning, match="has both text and numbers: they are read as categories, 1 as '1'"):
+            data = Dataset(table)
+        assert sorted(data.categories[0].values) == ["1", "2", "a"]
+        later = Dataset(np.array([[1], [2], [7]]), reference=data)  # numbers alone, by their text
+        assert later.unseen[0].tolist() == [2]
+
+
+def test_a_fraction_among_integers_is_unseen():
+    data = Dataset(np.array([[1], [2], [2]]), categorical_features=[0])
+    assert Dataset(np.array([[1.0], [2.5]]), reference=data).unseen[0].tolist() == [1]
 
 
 def test_objects_that_are_no_text_stay_numbers():

@@ -266,7 +266,7 @@ def test_chunks_with_a_reference_and_names():
         ([(X, Y2.T)], r"the label of chunk 0 must be of shape \(6, 6\), got \(2, 6\)"),
         ([(X, Y, W, Y)], "not 4 things"),
         ([(X, Y), (X, Y * NAN)], "Input label contains NaN, first in row 6"),
-        ([X, np.array([["a", "b"]])], "column 'f0', which has categories in a chunk, has -inf in row 4"),
+        ([X, np.array([["a", "b"]])], "column 'f0' is text in one chunk and numbers in another; make text of all"),
         ([X, Y], "2-D table as chunk 1"),
     ],
 )

@@ -444,8 +444,8 @@ def test_one_prediction_for_each_label(name: str) -> None:
 
 
 def test_a_metric_of_other_arguments_is_refused_at_once() -> None:
-    with pytest.raises(ParameterError, match=r"takes predictions first; make it \(y, prediction, weight\)"):
-        metric.resolve(lambda preds, data: 0.0, default="rmse", link="identity")
+    with pytest.raises(ParameterError, match="takes 'preds' first, a prediction by its name, and then 'rest'"):
+        metric.resolve(lambda preds, rest: 0.0, default="rmse", link="identity")
     with pytest.raises(ParameterError, match=r"must take \(y, prediction, weight\), or \(y, prediction\)"):
         metric.resolve(lambda y: 0.0, default="rmse", link="identity")
     for name, why in {"NDCG:top=3": "ranking is not available yet", "HingeLoss": "it needs raw scores"}.items():

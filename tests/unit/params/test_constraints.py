@@ -123,7 +123,7 @@ def test_forced_splits_from_a_file(tmp_path: Path) -> None:
         ({"monotone_constraints": 1}, "neither a dict nor a sequence"),
         ({"monotone_constraints": {0: 1}, "objective": "softmax"}, "what one class gains"),
         ({"monotone_constraints": {0: 1}, "objective": "one_vs_all"}, "what one class gains"),
-        ({"monotone_method": "advanced"}, "is unknown"),
+        ({"monotone_method": "strict"}, "is unknown"),
         ({"interaction_constraints": [0, 1]}, "not a list of groups"),
         ({"interaction_constraints": "[[0,"}, "not a list of groups"),
         ({"interaction_constraints": [[0, 9]]}, "columns 0..5"),

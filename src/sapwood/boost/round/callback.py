@@ -5,6 +5,7 @@ In: a read-only `Round`. Out: True to stop after it, anything false to go on.
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,6 +41,10 @@ class Round:
         The metrics of this round, by validation set and metric.
     last : bool
         Whether no round follows, be it that all are done or that a callback has stopped.
+    training : tuple of str
+        Names of validation sets that are the training rows themselves.
+    rounds : range
+        Numbers of the rounds of this training.
     """
 
     index: int
@@ -49,6 +54,8 @@ class Round:
     last: bool
     _history: Lists
     _build: Callable[[], Booster] | None
+    training: tuple[str, ...] = ()
+    rounds: range = range(0)
 
     @property
     def history(self) -> dict[str, dict[str, tuple[float, ...]]]:
@@ -61,6 +68,12 @@ class Round:
     def booster(self) -> Booster | None:
         """The model so far, built when asked for; None in a cross-validation, which has one for each fold."""
         return None if self._build is None else self._build()
+
+    @property
+    def peer_history(self) -> dict[str, dict[str, list[float]]]:
+        """The metrics of all rounds so far, under the names that the user has for the metrics."""
+        called = {metric.name: metric.called or metric.name for metric in self.metrics}
+        return {name: {called[one]: values for one, values in lists.items()} for name, lists in self._history.items()}
 
 
 Callback = Callable[[Round], bool | None]
@@ -121,28 +134,47 @@ def record(into: MutableMapping[str, Any]) -> Callback:
     return keep
 
 
-def early_stopping(rounds: int, metric: str | None = None, min_delta: float = 0.0) -> Callback:
-    """Stop when a metric of the last validation set has not improved for a while, and keep the best rounds.
+def early_stopping(
+    rounds: int | None = None,
+    metric: str | int | None = None,
+    min_delta: float = 0.0,
+    *,
+    data: str | None = None,
+    stopping_rounds: int | None = None,
+    first_metric_only: bool | None = None,
+    verbose: bool = False,
+) -> Callback:
+    """Stop when a metric of a validation set has not improved for a while, and keep the best rounds.
 
     Parameters
     ----------
     rounds : int
-        How many rounds to wait for a better value.
-    metric : str, optional
-        The metric to watch; the first one by default.
+        How many rounds to wait for a better value; LightGBM's ``stopping_rounds`` is the same.
+    metric : str or int, optional
+        The metric to watch, by name or place; the first one by default.
     min_delta : float
         A value is better only by more than this.
+    data : str, optional
+        The validation set to watch; by default the last one that is not the training data.
+    first_metric_only, verbose : bool
+        LightGBM's. One metric is watched in any case, and nothing is printed.
     """
+    rounds = stopping_rounds if rounds is None else rounds
+    metric = None if isinstance(metric, bool) else metric  # LightGBM's second argument is first_metric_only
+    metric = 0 if metric is None and first_metric_only else metric
     return _EarlyStopping(
-        Integer(1).check(f"rounds={rounds!r}", rounds), metric, Number(0).check(f"min_delta={min_delta!r}", min_delta)
+        Integer(1).check(f"rounds={rounds!r}", rounds),
+        metric,
+        Number(0).check(f"min_delta={min_delta!r}", min_delta),
+        data,
     )
 
 
 class _EarlyStopping:
     """Any callback with an attribute `best_round` says, as this one does, how many rounds the model keeps."""
 
-    def __init__(self, rounds: int, metric: str | None, min_delta: float) -> None:
-        self._rounds, self._metric, self._min_delta = rounds, metric, min_delta
+    def __init__(self, rounds: int, metric: str | int | None, min_delta: float, data: str | None = None) -> None:
+        self._rounds, self._metric, self._min_delta, self._data = rounds, metric, min_delta, data
         self.best_round: int | None = None
         self._best, self._since = 0.0, 0
         self._training: object = None  # the history of the training that is watched
@@ -163,12 +195,42 @@ class _EarlyStopping:
                 "early stopping needs validation rows and a metric: give valid=, or early_stopping_rounds in params; "
                 "and no eval_metric='none'."
             )
-        values = list(view.measured.values())[-1]
-        name = self._metric if self._metric is not None else view.metrics[0].name
-        if name not in values:
-            raise ParameterError(f"early stopping watches {name!r}, which is not measured; {suggest(name, values)}")
-        higher = next(metric.higher_is_better for metric in view.metrics if metric.name == name)
-        return values[name], 1 if higher else -1
+        sets = [name for name in view.measured if name not in view.training] or list(view.measured)
+        if self._data is not None and self._data not in view.measured:
+            raise ParameterError(f"early stopping watches {self._data!r}; {suggest(self._data, view.measured)}")
+        values = view.measured[sets[-1] if self._data is None else self._data]
+        given = 0 if self._metric is None else self._metric
+        metric = view.metrics[given] if isinstance(given, int) else None
+        metric = metric or next((one for one in view.metrics if given in (one.name, one.called)), None)
+        if metric is None:
+            raise ParameterError(
+                f"early stopping watches {given!r}, which is not measured; {suggest(str(given), values)}"
+            )
+        if not metric.sure:
+            raise ParameterError(
+                f"early stopping watches {metric.name!r}, a function whose name is one of a score. Is higher better? "
+                f"Give eval_metric=({metric.name!r}, function, True), or False in its place."
+            )
+        if view.index == view.rounds.start:
+            self._say(view, metric, sets[-1])
+        return values[metric.name], 1 if metric.higher_is_better else -1
+
+    def _say(self, view: Round, metric: Metric, name: str) -> None:
+        """Warn in the first round where early stopping watches other things than a peer would."""
+        if self._data is None and name in view.training:
+            warnings.warn(
+                "early stopping watches the training rows, since there are no others: the loss of these hardly ever "
+                "rises. Give a validation set of other rows.",
+                UserWarning,
+                stacklevel=2,
+            )
+        if self._metric is None and len(view.metrics) > 1:
+            warnings.warn(
+                f"early stopping watches the first of {len(view.metrics)} metrics, {metric.name!r}; XGBoost watches "
+                "the last, LightGBM all of them. Put the one that counts first, and say first_metric_only=True.",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 def time_limit(seconds: float) -> Callback:

@@ -95,7 +95,7 @@ class EvalSet:
 class HeldOutRows:
     """Some of the training rows, of weight 0 in training, so that nothing is copied or binned again."""
 
-    def __init__(self, data: Dataset, trainer: Trainer, rows: NDArray[np.bool_]) -> None:
+    def __init__(self, data: Dataset, trainer: Trainer, rows: NDArray[Any]) -> None:
         assert data.label is not None
         self.label = data.label[rows]
         self.weight = None if data.weight is None else data.weight[rows]
@@ -113,10 +113,12 @@ class HeldOutRows:
         self._scores = scores
 
     def leaf_ids(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
-        return apply(self._data, tree, 1)[self._rows]
+        leaf: NDArray[np.int32] = apply(self._data, tree, 1)[self._rows]
+        return leaf
 
     def tree_output(self, tree: Mapping[str, Any]) -> Floats:
-        return tree_output(self._data, tree, 1)[self._rows]
+        output: Floats = tree_output(self._data, tree, 1)[self._rows]
+        return output
 
 
 def measure(rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
@@ -125,7 +127,8 @@ def measure(rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_t
     if rows.reduce is not None and total(rows.reduce, not np.isfinite(prediction).all()):
         raise DivergedError("some predictions of the validation rows are")  # on all holders
     try:
-        return {metric.name: metric(rows.label, prediction, rows.weight, rows.reduce) for metric in metrics}
+        values = [metric(rows.label, prediction, rows.weight, rows.reduce) for metric in metrics]
+        return {metric.name: value for metric, value in zip(metrics, values, strict=True)}  # the first call may name it
     except ValueError as cause:
         if not np.isfinite(prediction).all():
             raise DivergedError("some predictions of the validation rows are") from cause

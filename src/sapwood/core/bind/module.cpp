@@ -34,6 +34,7 @@ using namespace sapwood;
 
 NB_MODULE(_core, m) {
   set_poll(interrupted);
+  nb::set_leak_warnings(false);  // a daemon thread may hold objects when the process ends
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { gate.close(); }));
   if (const char* isa = getenv("SAPWOOD_ISA"); isa != nullptr && *isa != 0) set_isa(isa);
   bind_data(m);

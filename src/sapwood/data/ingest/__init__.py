@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 
 from sapwood.data import sparse
 from sapwood.data.categories import Categorical, Coded, ColumnTypeError, Dictionary, declared, of_numbers
-from sapwood.data.ingest.arrays import as_array, column_of, from_fields, readable
+from sapwood.data.ingest.arrays import TIMES, as_array, column_of, from_fields, readable
 from sapwood.data.ingest.columns import Columns, is_sparse
 from sapwood.data.ingest.frames import frame_of, from_frame
-from sapwood.data.ingest.refusals import INSTEAD, check_shape
+from sapwood.data.ingest.records import of_records
+from sapwood.data.ingest.refusals import INSTEAD, check_shape, names_differ
 from sapwood.data.ingest.vectors import floats, group, init_score, label, weight
+from sapwood.data.times import Plan, Times, kind_of
 from sapwood.errors import DataError
 
 __all__ = [
-    "Columns", "align", "as_categories", "encode", "floats", "group", "init_score", "is_sparse", "label", "read",
-    "rename", "weight",
+    "Columns", "align", "as_categories", "encode", "floats", "group", "init_score", "is_sparse", "kinds_differ",
+    "label", "read", "rename", "weight",
 ]  # fmt: skip
 
 
@@ -34,6 +36,7 @@ def read(
     names: Sequence[str] | None = None,
     by_rows: bool = False,
     zero_as_missing: bool = False,
+    wanted: Sequence[str] | None = None,
 ) -> Columns:
     """Read a table, without a copy wherever the core can use its memory.
 
@@ -46,8 +49,9 @@ def read(
     names : by which `categorical` names the columns of a table without names
     by_rows : a sparse matrix is wanted by rows, for prediction; else by columns
     zero_as_missing : zeros are missing values, too
+    wanted : the columns that a model knows, by name; what a named table lacks or has besides is one error
     """
-    columns = _read(X, what, min_rows, by_rows, categorical, names)
+    columns = _read(X, what, min_rows, by_rows, categorical, names, wanted)
     if not zero_as_missing:
         return columns
     table = columns.table
@@ -60,13 +64,20 @@ def _no_zeros(part: Any) -> Any:
     """A table or column in which zeros are missing; a category is not a zero, whatever its name."""
     if isinstance(part, sparse.Sparse | sparse.SparseColumn):
         return sparse.zeros_missing(part)
-    return part if isinstance(part, Coded) else sparse.no_zeros(part)
+    return part if isinstance(part, Coded | Times) else sparse.no_zeros(part)
 
 
 def _read(
-    X: Any, what: str, min_rows: int, by_rows: bool, categorical: Categorical, names: Sequence[str] | None
+    X: Any,
+    what: str,
+    min_rows: int,
+    by_rows: bool,
+    categorical: Categorical,
+    names: Sequence[str] | None,
+    wanted: Sequence[str] | None,
 ) -> Columns:
     """A table as it is."""
+    X = of_records(X, what)
     if isinstance(X, np.ndarray) and X.dtype.names and X.ndim == 1:
         return from_fields(X, what, min_rows, categorical)
     if not isinstance(X, np.ndarray):
@@ -77,7 +88,7 @@ def _read(
             return Columns(sparse.read(X, what, by_rows, readable), None, *X.shape)
         frame = None if isinstance(X, list | tuple) else frame_of(X, what)
         if frame is not None:
-            return from_frame(frame, what, min_rows, categorical, names)
+            return from_frame(frame, what, min_rows, categorical, names, wanted)
         table, X = X, X if sparse.is_sparse(X) else as_array(X, what)
         if X.dtype.kind == "U":  # NumPy has made text of the numbers too
             X = np.array(table, object)
@@ -94,10 +105,15 @@ def _read(
         )
     check_shape(X.shape, min_rows)
     categories = declared(categorical, names, X.shape[1], what)
-    if any(categories) or (X.dtype.kind in "OUT" and None in categories):
+    if any(categories) or (X.dtype.kind in "OUT" and None in categories) or X.dtype.kind in "Mm" or _has_times(X):
         table = [column_of(X[:, j], f"column {j} of {what}", category) for j, category in enumerate(categories)]
         return Columns(table, None, *X.shape)
     return Columns(readable(X, what), None, *X.shape)
+
+
+def _has_times(X: NDArray[Any]) -> bool:
+    """Whether an array of objects has dates or times in its first rows."""
+    return X.dtype.kind == "O" and any(isinstance(one, TIMES) for one in X[:100].flat)
 
 
 def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Columns:
@@ -111,19 +127,8 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
     if columns.names == tuple(names):
         return columns
     place = {name: j for j, name in enumerate(columns.names)}
-    wanted = dict.fromkeys(names)
-    missing = [name for name in names if name not in place]
-    unknown = [name for name in place if name not in wanted]
-    if missing or unknown:
-        raise DataError(
-            "The columns of X are not those seen in training. "
-            + "".join(
-                f"{kind}: {', '.join(map(repr, some[:5]))}{', ...' if len(some) > 5 else ''}. "
-                for kind, some in (("Missing", missing), ("Unknown", unknown))
-                if some
-            )
-            + "Pass the columns of the training data, in any order."
-        )
+    if differences := names_differ(columns.names, names):
+        raise DataError(differences)
     order = [place[name] for name in names]
     if isinstance(columns.table, sparse.Sparse):
         return replace(columns, table=sparse.choose(columns.table, order), names=tuple(names))
@@ -131,14 +136,53 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
     return replace(columns, table=[table[j] for j in order], names=tuple(names))
 
 
-def encode(columns: Columns, categories: Mapping[int, Dictionary], what: str) -> Columns:
-    """Turn categories into the codes of their dictionaries (by position), so that the core can read all columns."""
-    if not categories:
+def kinds_differ(
+    chunks: Sequence[Columns], plan: Plan, categories: Mapping[int, Dictionary], names: Sequence[str]
+) -> list[str]:
+    """Say which columns are not of the kind of training: times or not, and of which zone."""
+    zones = {one.column: one.zone for one in plan}
+    wrong = []
+    for chunk in chunks:
+        table = chunk.table if isinstance(chunk.table, list) else []
+        if not zones and not any(isinstance(one, Times) for one in table):
+            continue
+        for j, one in enumerate(chunk.as_columns()):
+            had, has = j in zones, isinstance(one, Times)
+            empty = had and not has and not isinstance(one, Coded) and bool(np.isnan(np.asarray(one, float)).all())
+            was = (
+                kind_of(Times(np.empty(0, np.int64), zones[j]))
+                if had
+                else "categories"
+                if j in categories
+                else "numbers"
+            )
+            if (had != has and not empty) or (has and one.zone != zones.get(j, one.zone)):
+                wrong.append(f"{names[j]!r} had {was} in training, and has {kind_of(one)} now")
+    return [f"Columns of X are of other types than in training: {'; '.join(wrong)}."] if wrong else []
+
+
+def encode(
+    columns: Columns,
+    categories: Mapping[int, Dictionary],
+    what: str,
+    names: Sequence[str] | None = None,
+    wrong: Sequence[str] = (),
+) -> Columns:
+    """Turn categories into the codes of their dictionaries (by position), so that the core can read all columns.
+
+    One error lists all that is `wrong` already, and every column that does not fit its dictionary.
+    """
+    if not categories and not wrong:
         return columns
-    table = columns.as_columns()
+    table, found, names = columns.as_columns(), list(wrong), columns.names or names
     for column, dictionary in categories.items():
-        where = f"column {columns.names[column]!r} of {what}" if columns.names else f"column {column} of {what}"
-        table[column] = dictionary.encode(as_categories(table[column], where), where)
+        where = f"column {names[column]!r} of {what}" if names else f"column {column} of {what}"
+        try:
+            table[column] = dictionary.encode(as_categories(table[column], where), where)
+        except ColumnTypeError as cause:
+            found.append(str(cause))
+    if found:
+        raise ColumnTypeError("\n".join(found))
     return replace(columns, table=table)
 
 
@@ -146,6 +190,8 @@ def as_categories(column: NDArray[Any] | Coded, where: str) -> Coded:
     """A column that was read as numbers, because nothing in it said otherwise, as categories."""
     if isinstance(column, sparse.SparseColumn):
         raise ColumnTypeError(f"{where} is sparse, and of categories elsewhere; make it dense.")
+    if isinstance(column, Times):
+        raise ColumnTypeError(f"{where} has dates or times, and categories elsewhere; use one of them.")
     return column if isinstance(column, Coded) else of_numbers(column, None, where)
 
 

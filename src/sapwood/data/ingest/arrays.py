@@ -4,7 +4,7 @@ In: arrays of any type. Out: float32, float64, integers or booleans in native by
 """
 
 from collections.abc import Iterable
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from numbers import Integral
 from typing import Any
 
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from sapwood.data.categories import Categorical, Coded, ColumnTypeError, declared, of_numbers, of_objects
 from sapwood.data.ingest.columns import Columns
 from sapwood.data.ingest.refusals import check_shape, inexact, refusal
+from sapwood.data.times import SECOND, Times
 from sapwood.errors import DataError
 
+TIMES = (date, datetime, timedelta, np.datetime64, np.timedelta64)
 MAX_EXACT = 2**53  # float64 holds every integer up to here
 
 
@@ -43,12 +45,13 @@ def from_fields(X: NDArray[Any], what: str, min_rows: int, categorical: Categori
     return Columns(table, names, len(X), len(names))
 
 
-def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArray[Any] | Coded:
+def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArray[Any] | Coded | Times:
     """One column of an array."""
     if category is None:  # text, and nothing else, is of categories
         category = values.dtype.kind in "UT" or (values.dtype.kind == "O" and has_text(values.tolist()))
     if not category:
-        return readable(values, where)
+        times = of_times(values)
+        return readable(values, where) if times is None else times
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     plain = np.asarray(values)
     if plain.dtype.kind in "OUT":
@@ -59,6 +62,32 @@ def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArra
     if plain.dtype.kind not in "biuf":
         raise refusal(where, plain.dtype)
     return of_numbers(plain, mask, where)
+
+
+def of_times(values: NDArray[Any]) -> NDArray[Any] | Times | None:
+    """A column of dates and times, or of durations in seconds; None for a column of anything else."""
+    if values.dtype.kind == "O":
+        plain: list[Any] = [None if one is None or one != one else one for one in values.tolist()]
+        types = {type(one) for one in plain if one is not None}
+        if not types or not all(issubclass(one, TIMES) for one in types):
+            return None
+        zones = {str(one.tzinfo) for one in plain if getattr(one, "tzinfo", None) is not None}
+        naive_too = any(getattr(one, "tzinfo", None) is None for one in plain if one is not None)
+        if len(zones) > 1 or (zones and naive_too):
+            return None
+        if all(issubclass(one, timedelta) for one in types):
+            values = np.array(plain, "m8[us]")
+        elif any(issubclass(one, timedelta | time) for one in types):
+            return None
+        else:
+            naive = [one.replace(tzinfo=None) if isinstance(one, datetime) else one for one in plain]
+            return Times.of(np.array(naive, "M8[us]"), next(iter(zones), None))
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in "Mm":
+        values = values.filled(values.dtype.type("NaT"))
+    if values.dtype.kind == "m":
+        whole = np.asarray(values).astype("m8[us]")
+        return np.where(np.isnat(whole), np.nan, whole.astype(np.int64) / SECOND)
+    return Times.of(np.asarray(values)) if values.dtype.kind == "M" else None
 
 
 def has_text(values: Iterable[Any]) -> bool:

@@ -18,7 +18,8 @@ class Columns:
     """A table that the core can read in place, but for its columns of categories.
 
     Arrays are float32, float64, integer or bool in native byte order, with any strides; NaN is missing. They may share
-    memory with what was read. The columns of a list are arrays of shape (n_rows,), `SparseColumn` or `Coded`.
+    memory with what was read. The columns of a list are arrays of shape (n_rows,), `SparseColumn`, `Coded` or
+    `Times`.
     """
 
     table: NDArray[Any] | Sequence[Any] | sparse.Sparse  # (n_rows, n_columns), or a list of columns

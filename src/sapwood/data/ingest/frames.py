@@ -5,6 +5,7 @@ In: data frames, series. Out: arrays, sparse columns, coded categories.
 
 import warnings
 from collections.abc import Sequence
+from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 
 from sapwood.data import sparse
 from sapwood.data.categories import Categorical, Coded, ColumnTypeError, declared
-from sapwood.data.ingest.arrays import column_of, has_text, readable, with_missing
+from sapwood.data.ingest.arrays import column_of, has_text, of_times, readable, with_missing
 from sapwood.data.ingest.columns import Columns
-from sapwood.data.ingest.refusals import check_shape, refusal
+from sapwood.data.ingest.refusals import check_shape, names_differ, refusal
+from sapwood.data.times import Times
 from sapwood.errors import DataError
 
 if TYPE_CHECKING:
@@ -63,8 +65,9 @@ def from_frame(
     min_rows: int,
     categorical: Categorical = None,
     spare: Sequence[str] | None = None,
+    wanted: Sequence[str] | None = None,
 ) -> Columns:
-    """The columns of a data frame, each in its own array."""
+    """The columns of a data frame, each in its own array; one error lists all that cannot be read, or differ."""
     labels: list[Any] = frame.columns  # pandas' may be of any type
     check_shape(frame.shape, min_rows)
     texts = sum(isinstance(name, str) for name in labels)
@@ -77,10 +80,16 @@ def from_frame(
         )
     names = tuple(map(str, labels)) if texts else None
     categories = declared(categorical, names or spare, len(labels), what)
-    table = [
-        _from_column(column, f"column {name!r} of {what}", category)
-        for name, column, category in zip(labels, frame.iter_columns(), categories, strict=True)
-    ]
+    differences = "" if wanted is None or names is None else names_differ(names, wanted)
+    table, wrong = [], [differences] if differences else []
+    for name, column, category in zip(labels, frame.iter_columns(), categories, strict=True):
+        try:
+            table.append(_from_column(column, f"column {name!r} of {what}", category))
+        except ColumnTypeError as cause:
+            if not differences or name in set(wanted or ()):
+                wrong.append(str(cause))
+    if wrong:
+        raise (DataError if wrong == [differences] else ColumnTypeError)("\n".join(wrong))
     return Columns(table, names, *frame.shape)
 
 
@@ -122,19 +131,45 @@ def _coded(series: "nw.Series[Any]", where: str) -> Coded:
     return Coded.of(array.indices.cast("int32").fill_null(-1).to_numpy(), array.dictionary.to_pylist(), where)
 
 
+def _times(series: "nw.Series[Any]") -> NDArray[Any] | Times:
+    """A column of dates and times, or in seconds one of durations or of times of the day."""
+    import narwhals as nw
+
+    zone = series.dtype.time_zone if isinstance(series.dtype, nw.Datetime) else None
+    if zone is not None:
+        series = series.dt.replace_time_zone(None)  # the time on the clock of the zone
+    values = series.to_numpy()
+    if values.dtype.kind == "O":  # dates or times of the day as objects, missing ones as None or NA
+        listed = [None if gone else one for one, gone in zip(values.tolist(), series.is_null().to_list(), strict=True)]
+        if isinstance(series.dtype, nw.Time):
+            day = timedelta(0)
+            listed = [
+                one
+                and day
+                + timedelta(hours=one.hour, minutes=one.minute, seconds=one.second, microseconds=one.microsecond)
+                for one in listed
+            ]
+        values = np.array(listed, "m8[us]" if isinstance(series.dtype, nw.Time) else "M8[us]")
+    found = of_times(values)
+    assert found is not None
+    return Times(found.microseconds, zone) if isinstance(found, Times) else found
+
+
 def _from_column(
     series: "nw.Series[Any]", where: str, category: bool | None
-) -> NDArray[Any] | Coded | sparse.SparseColumn:
+) -> NDArray[Any] | Coded | Times | sparse.SparseColumn:
     """One column of a data frame, sparse where pandas has it so."""
     stored = None if category else sparse.of_series(getattr(series.to_native(), "array", None), where, readable)
     return from_series(series, where, category) if stored is None else stored
 
 
-def from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded:
+def from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded | Times:
     """One column of a data frame."""
     import narwhals as nw
 
     dtype = series.dtype
+    if category is not True and isinstance(dtype, nw.Datetime | nw.Date | nw.Duration | nw.Time):
+        return _times(series)
     stored = getattr(series.to_native(), "dtype", None)
     if isinstance(stored, np.dtype):
         found = _factorized(series.to_native()) if stored.kind == "O" and category is not False else None

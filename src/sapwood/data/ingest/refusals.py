@@ -4,6 +4,7 @@ In: a value and what errors call it. Out: an error, raised or returned.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,14 @@ ADVICE = {
     "categor|enum|dictionary": "it can only be of categories, as categorical_features must say in training.",
     "bytes|binary": "bytes are not supported; decode them to text.",
     "str(?!uct)": "text can only be of categories, as categorical_features must say in training.",
-    "date|time|duration|period": "dates and times are not supported; convert them to numbers, such as seconds.",
+    "list|struct|array|map|nested": "nested values are not supported; part them into columns, a number in each.",
+    "date|time|duration": "dates and times are neither categories nor labels; leave such a column as it is.",
+    "period": "convert it to dates, with to_timestamp().",
     "void|record": "a structured array is a table if it is 1-D and its fields are numbers or text.",
     "": "convert it to numbers.",
 }
 # What to give in place of some things that are not tables, by the name of their type.
 INSTEAD = {
-    "dict": ": of a dict of columns, pandas.DataFrame makes one",
     "Dataset": ": a Dataset keeps bins only, so the one it was made of",
 }
 
@@ -52,6 +54,24 @@ def refusal(where: str, dtype: Any) -> DataError:
 def refuse_sparse(X: Any, what: str) -> None:
     if sparse.is_sparse(X):
         raise ColumnTypeError(f"{what} is sparse ({type(X).__name__}), but it must be dense; pass {what}.toarray().")
+
+
+def names_differ(has: Sequence[str], wanted: Sequence[str]) -> str:
+    """Say which columns of training a table lacks, and which it has besides; empty where it has the same."""
+    kinds = {
+        "Missing": [name for name in wanted if name not in set(has)],
+        "Unknown": [name for name in has if name not in set(wanted)],
+    }
+    if not any(kinds.values()):
+        return ""
+    said = "".join(
+        f"{kind}: {', '.join(map(repr, some[:5]))}{', ...' if len(some) > 5 else ''}. "
+        for kind, some in kinds.items()
+        if some
+    )
+    return (
+        f"The columns of X are not those seen in training. {said}Pass the columns of the training data, in any order."
+    )
 
 
 def check_shape(shape: tuple[int, ...], min_rows: int) -> None:

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sapwood.data import dealt
 from sapwood.data.ingest.arrays import as_array, readable
 from sapwood.data.ingest.frames import from_series, wrap
-from sapwood.data.ingest.refusals import check_finite, check_length, check_size, refuse_sparse
+from sapwood.data.ingest.refusals import check_finite, check_length, check_size, refusal, refuse_sparse
+from sapwood.data.times import Times
 from sapwood.errors import DataError
 from sapwood.params.types import MAX_SCORE
 from sapwood.reduce import Reduce
@@ -99,7 +100,15 @@ def group(groups: Any, n_rows: int) -> NDArray[np.int32] | None:
         return np.argsort(np.argsort(first)).astype(np.int32)[inverse]
     if not np.issubdtype(values.dtype, np.integer) or (values < 0).any() or values.sum() != n_rows:
         raise DataError(f"group has {len(values)} values for {n_rows} rows; sizes must be integers that add up to it.")
+    values = values.astype(np.int64)  # NumPy repeats by no unsigned sizes
     return np.repeat(np.arange(len(values[values > 0]), dtype=np.int32), values[values > 0])
+
+
+def _no_times(column: Any, what: str) -> Any:
+    """A column, unless it is of dates or times."""
+    if isinstance(column, Times):
+        raise refusal(what, "datetime")
+    return column
 
 
 def floats(values: Any, what: str) -> NDArray[np.float64]:
@@ -110,8 +119,8 @@ def floats(values: Any, what: str) -> NDArray[np.float64]:
         refuse_sparse(values, what)
         found = wrap(values, what)
         if isinstance(found, nw.Series):
-            values = from_series(found, what, False)
+            values = _no_times(from_series(found, what, False), what)
         elif isinstance(found, nw.DataFrame):
-            numbers: list[Any] = [from_series(column, what, False) for column in found.iter_columns()]
+            numbers: list[Any] = [_no_times(from_series(one, what, False), what) for one in found.iter_columns()]
             values = np.column_stack(numbers)
     return np.array(readable(as_array(values, what), what), dtype=np.float64, order="C")

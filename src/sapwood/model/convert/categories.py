@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data.categories import MAX_BINS, Dictionary
+from sapwood.data.categories import MAX_BINS, Dictionary, text_of
 from sapwood.errors import ModelFormatError
 
 
@@ -25,7 +25,10 @@ class Categories:
         if values is not None and len(self.numbers) and self.numbers[-1] >= len(values):
             raise ModelFormatError(f"category {self.numbers[-1]} has no value among {len(values)}.")
         own = self.numbers.tolist()
-        self.values: tuple[Any, ...] = tuple(own if values is None else [_plain(values[number]) for number in own])
+        named = own if values is None else [_plain(values[number]) for number in own]
+        if any(isinstance(value, float) for value in named):
+            named = [text_of(value) for value in named]  # as the dictionaries of ours have fractions
+        self.values: tuple[Any, ...] = tuple(named)
         if len(self.values) > MAX_BINS or len({type(value) for value in self.values}) > 1:
             raise ModelFormatError("a column has more than 65,534 categories, or both text and numbers.")
 
@@ -42,10 +45,10 @@ def dictionaries(columns: Mapping[int, Categories]) -> dict[int, Dictionary]:
     return {column: Dictionary(own.values) for column, own in columns.items()}
 
 
-def _plain(value: Any) -> str | int:
-    """A value of a document as text or an integer."""
+def _plain(value: Any) -> str | int | float:
+    """A value of a document as text or a number."""
     if isinstance(value, str):
         return value
-    if (isinstance(value, float) and not value.is_integer()) or not isinstance(value, int | float | np.number):
-        raise ModelFormatError(f"category {str(value)[:60]!r} is neither text nor a whole number.")
-    return int(value)
+    if not isinstance(value, int | float | np.number) or not -(2.0**63) <= value < 2.0**63:
+        raise ModelFormatError(f"category {str(value)[:60]!r} is neither text nor a number.")
+    return int(value) if value == int(value) else float(value)

@@ -4,6 +4,7 @@ In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since 
 """
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -73,7 +74,10 @@ def of_bytes(raw: bytes) -> Booster:
     n_columns, n_outputs = _whole(head, "max_feature_idx") + 1, _whole(head, "num_tree_per_iteration")
     if len(names) != n_columns or n_outputs < 1:
         raise ModelFormatError(f"{len(names)} names for {n_columns} columns, {n_outputs} trees a round.")
-    categories = _categories(head.get("feature_infos", "").split(), blocks[1:], _pandas(raw))
+    infos = head.get("feature_infos", "").split()
+    if len(infos) != n_columns and infos:
+        raise ModelFormatError(f"{len(infos)} infos for {n_columns} columns.")
+    categories = _categories(names, infos, _pandas(raw))
     trees = [_tree(block, n_columns, categories) for block in blocks[1:]]
     grown = [(nodes.trees()[0], k % n_outputs) for k, nodes in enumerate(trees)]
     params: dict[str, Any] = {"boosting": "forest"} if "average_output" in head else {}
@@ -141,19 +145,63 @@ def _pandas(raw: bytes) -> list[list[Any]]:
     return found or []
 
 
-def _categories(infos: list[str], blocks: list[dict[str, str]], named: list[list[Any]]) -> dict[int, Categories]:
-    """The columns of categories: those whose values are listed rather than bounded."""
-    listed = [j for j, info in enumerate(infos) if info != "none" and not info.startswith("[")]
-    if named and len(named) != len(listed):
-        raise ModelFormatError(f"{len(named)} columns have named categories, but {len(listed)} have categories.")
-    found = {}
-    for k, j in enumerate(listed):
-        try:
-            codes = [int(one) for one in infos[j].split(":")]
-        except ValueError as cause:
-            raise ModelFormatError(f"'feature_infos' has {infos[j][:60]!r}.") from cause
-        found[j] = Categories([code for code in codes if code >= 0], named[k] if named else None)
+def _categories(names: list[str], infos: list[str], named: list[list[Any]]) -> dict[int, Categories]:
+    """The columns of categories: those whose values are listed rather than bounded, and those of `named` values.
+
+    The file has the values of all columns of a categorical type, in order, but not which columns these are: ordered
+    ones are split as numbers. Where several columns could be meant, all keep their codes.
+    """
+    found, codes = {}, [_codes(info) for info in infos]
+    pairs = _pairs(codes, named)
+    for j, own in enumerate(codes):
+        listed = not infos[j].startswith("[") and infos[j] != "none"
+        if j in pairs:
+            found[j] = Categories((own or []) if listed else range(len(pairs[j])), pairs[j])
+        elif listed:
+            found[j] = Categories(own or [])
+    if named and not pairs:
+        could = [names[j] for j, own in enumerate(codes) if own is not None]
+        warnings.warn(
+            f"The model does not say which of the columns {could} has the categories {named[0]}, so none has names: "
+            "give tables to predict with codes, X[column].cat.codes.",
+            UserWarning,
+            stacklevel=2,
+        )
     return found
+
+
+def _codes(info: str) -> list[int] | None:
+    """The codes of a column that may be of categories, by its 'feature_infos'; None for other columns."""
+    if info == "none":  # a constant
+        return []
+    try:
+        if not info.startswith("["):
+            return [code for one in info.split(":") if (code := int(one)) >= 0]
+    except ValueError as cause:
+        raise ModelFormatError(f"'feature_infos' has {info[:60]!r}.") from cause
+    first, _, last = info.strip("[]").partition(":")
+    return list(range(int(last) + 1)) if first == "0" and last.isdigit() and len(last) < 6 else None
+
+
+def _pairs(codes: list[list[int] | None], named: list[list[Any]]) -> dict[int, list[Any]]:
+    """Which column has which of the named values, in order; empty where that cannot be told.
+
+    A column of codes beyond the values cannot have them; one of as many codes is the better match. The best ways to
+    pair the first j columns with the first k lists are counted, column by column.
+    """
+    best: list[tuple[int, int, tuple[int, ...]]] = [(0, 1, ()), *((-1, 0, ()) for _ in named)]
+    for j, own in enumerate(codes):
+        for k in range(len(named), 0, -1):
+            score, ways, pairs = best[k - 1]
+            if own is None or not ways or any(code >= len(named[k - 1]) for code in own):
+                continue
+            score += len(own) == len(named[k - 1]) or (not own and len(named[k - 1]) == 1)
+            if score > best[k][0]:
+                best[k] = score, ways, (*pairs, j)
+            elif score == best[k][0]:
+                best[k] = score, best[k][1] + ways, best[k][2]
+    _, ways, pairs = best[-1]
+    return dict(zip(pairs, named, strict=True)) if ways == 1 else {}
 
 
 def _left(block: dict[str, str], kind: NDArray[Any], column: NDArray[Any], categories: dict[int, Categories]) -> Any:
@@ -190,6 +238,9 @@ def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categorie
     if np.any((column < 0) | (column >= n_columns)):
         raise ModelFormatError(f"a split is on a column beyond the {n_columns} of the model.")
     of_set = kind & CATEGORY != 0
+    by_code = _left(block, kind, column, categories)
+    for node in np.flatnonzero(~of_set & np.isin(column, list(categories))).tolist():  # of an ordered type
+        by_code[node] = np.arange(np.clip(math.floor(threshold[node]) + 1, 0, len(categories[column[node]].values)))
     missing = kind >> 2 & 3
     # Where nothing counts as missing, LightGBM reads NaN as 0.
     missing_left = np.where(missing == NOTHING, threshold >= 0.0, kind & DEFAULT_LEFT != 0) & ~of_set
@@ -206,13 +257,13 @@ def _tree(block: dict[str, str], n_columns: int, categories: dict[int, Categorie
         left=joined(placed("left_child"), nothing - 1).astype(np.int64),
         right=joined(placed("right_child"), nothing - 1).astype(np.int64),
         column=joined(column, nothing),
-        threshold=joined(np.where(of_set, 0.0, threshold), nothing),
+        threshold=joined(np.where(np.isin(np.arange(n), list(by_code)), 0.0, threshold), nothing),
         missing_left=joined(missing_left, nothing),
         value=joined(np.zeros(n), _numbers(block, "leaf_value", n_leaves)),
         gain=joined(_numbers(block, "split_gain", n) / 2.0, nothing),  # LightGBM's is twice the reduction of the loss
         cover=np.maximum(joined(_numbers(block, "internal_weight", n), _numbers(block, "leaf_weight", n_leaves)), 0.0),
         count=joined(_numbers(block, "internal_count", n), _numbers(block, "leaf_count", n_leaves)),
-        sets=_left(block, kind, column, categories),
+        sets=by_code,
         terms=_terms(block, n, n_leaves) if block.get("is_linear", "0") != "0" else {},
     )
 

@@ -219,6 +219,9 @@ def refuse_linear(trees: Trees, what: str) -> None:
         )
 
 
+EMPTY = 1e-9  # rows in a leaf that has none, for shap
+
+
 def to_shap(booster: "Booster") -> dict[str, Any]:
     """The model as the dictionary of arrays that `shap.TreeExplainer` takes from libraries it does not know."""
     t, k = booster.trees, booster.n_outputs
@@ -246,7 +249,7 @@ def to_shap(booster: "Booster") -> dict[str, Any]:
                 "features": np.maximum(t.column[part], 0),
                 "thresholds": t.threshold[part].copy(),  # shap writes to what it is given
                 "values": value,
-                "node_sample_weight": t.count[part].copy(),
+                "node_sample_weight": np.maximum(t.count[part], EMPTY),  # shap takes no leaf without rows
             }
         )
     base = booster.base[0] if k == 1 else booster.base

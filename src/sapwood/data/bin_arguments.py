@@ -1,0 +1,52 @@
+"""Arguments of a `Dataset` that say how it is binned.
+
+In: what a caller gave, under our names or a peer's. Out: names of columns, parameters of bins, columns of categories.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sapwood import params
+from sapwood.data import categories
+from sapwood.data.dataset_file import BIN_PARAMS
+from sapwood.errors import DataError, ParameterError
+from sapwood.params import peers
+
+FIXED_BY_DATASET = (*BIN_PARAMS, "categorical_features")  # parameters of a training that are arguments here
+BY_RECIPE = ("max_bins", "min_samples_bin")  # those that a recipe may set
+
+
+def arguments(
+    function: Callable[..., Any],
+    own: Sequence[Any],
+    names: Sequence[str] | None,
+    reference: Any,
+    more: Mapping[str, Any],
+) -> tuple[Sequence[str] | None, dict[str, Any], Any]:
+    """Names of columns, the parameters of `BIN_PARAMS` and the device, and `categorical_features`: checked.
+
+    They are given under our names or the peers', by a recipe, or by LightGBM's ``params``, a dict for a whole training.
+    A reference has its own.
+    """
+    known, usual = params.names(), params.defaults() | dict.fromkeys(BY_RECIPE)
+    given = {name: value for name, value in zip(FIXED_BY_DATASET, own, strict=True) if value is not usual[name]}
+    more = dict(more)
+    whole = more.pop("params", None) or {}
+    if not isinstance(whole, Mapping):
+        raise ParameterError(f"params is a {type(whole).__name__}; give a dict of names and values.")
+    names = more.pop("feature_name", None) if names is None else names
+    names = None if isinstance(names, str) and names == "auto" else names
+    taken = (*FIXED_BY_DATASET, "recipe", "device", "date_features")
+    peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in taken}
+    peers.refuse_arguments(function, more, known, "the params of sapwood.train")
+    if reference is not None:
+        if not hasattr(reference, "cuts"):
+            raise DataError(f"reference is a {type(reference).__name__}; give the Dataset whose bins these rows get.")
+        bins = {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}
+        bins["date_features"] = None  # as the reference has them
+        own_names = reference.feature_names if reference.named else None
+        return names, bins, categories.known(reference.categories, own_names)
+    of_training = {name: value for name, value in whole.items() if known.get(name) in taken}
+    settings = params.resolve({**of_training, **peers_names, **given})
+    bins = {name: settings[name] for name in (*BIN_PARAMS, "device", "date_features")}
+    return names, bins, settings["categorical_features"]

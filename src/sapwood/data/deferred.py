@@ -1,0 +1,130 @@
+"""Tables whose bins wait for the training: XGBoost's `DMatrix` and CatBoost's `Pool`, for programs that have them.
+
+In: a table with its labels. Out: a `Dataset`, in the bins of the training data or with the parameters of the training.
+
+A `Dataset` is binned at once and keeps no table. What is here keeps the table as it is, so that a model can predict it,
+and is read when it is used.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sapwood.data.dataset import Dataset
+from sapwood.errors import ParameterError
+from sapwood.params.functions import LabelView
+
+
+class Deferred(LabelView):
+    """A table with its labels, not binned yet."""
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        weight: Any = None,
+        init_score: Any = None,
+        group: Any = None,
+        feature_names: Sequence[str] | None = None,
+        categorical_features: Any = None,
+    ) -> None:
+        super().__init__(label, weight)
+        self.data, self.init_score, self.group = data, init_score, group
+        self.feature_names, self.categorical_features = feature_names, categorical_features
+
+    def dataset(self, params: Mapping[str, Any] | None = None, reference: Dataset | None = None) -> Dataset:
+        """The rows in bins: those of the reference, or as the parameters of a training say."""
+        more: dict[str, Any] = {} if self.categorical_features is None else {"cat_features": self.categorical_features}
+        more = more if reference is None else {"reference": reference}
+        return Dataset(
+            self.data,
+            self.label,
+            self.weight,
+            self.init_score,
+            group=self.group,
+            feature_names=self.feature_names,
+            params=dict(params or {}),
+            **more,
+        )
+
+    def num_data(self) -> int:
+        """The number of rows."""
+        return int(np.shape(self.data)[0]) if hasattr(self.data, "shape") else len(self.data)
+
+    num_row = num_data
+
+    def num_col(self) -> int:
+        """The number of columns."""
+        return int(np.shape(self.data)[1])
+
+
+class DMatrix(Deferred):
+    """XGBoost's table, for `sapwood.train`, `sapwood.cv` and `Booster.predict`; it is binned when it is trained on.
+
+    Parameters
+    ----------
+    data, label, weight, base_margin, group, qid, feature_names, feature_types, enable_categorical
+        As in XGBoost; columns of the type ``"c"`` are categories. Missing values are NaN.
+    **more
+        What XGBoost takes besides and has no meaning here: ``nthread``, ``silent``, ``missing=nan``, ``ref``.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        *,
+        weight: Any = None,
+        base_margin: Any = None,
+        feature_names: Sequence[str] | None = None,
+        feature_types: Sequence[str] | None = None,
+        group: Any = None,
+        qid: Any = None,
+        enable_categorical: bool = True,
+        **more: Any,
+    ) -> None:
+        missing = more.pop("missing", None)
+        if missing is not None and missing == missing:
+            raise ParameterError(f"missing={missing!r} is not available; NaN is the missing value: put it there first.")
+        _refuse("DMatrix", more, ("nthread", "silent", "ref", "max_bin", "data_split_mode", "max_quantile_batches"))
+        marked = None if feature_types is None else [j for j, kind in enumerate(feature_types) if kind == "c"]
+        categorical = marked if enable_categorical else []
+        super().__init__(data, label, weight, base_margin, group if qid is None else qid, feature_names, categorical)
+
+
+class Pool(Deferred):
+    """CatBoost's table, for `sapwood.train`, `sapwood.cv`, `fit` and predictions; it is binned when it is trained on.
+
+    Parameters
+    ----------
+    data, label, cat_features, weight, baseline, group_id, feature_names
+        As in CatBoost.
+    **more
+        ``thread_count``, which has no meaning here.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        label: Any = None,
+        cat_features: Any = None,
+        *,
+        weight: Any = None,
+        baseline: Any = None,
+        group_id: Any = None,
+        feature_names: Sequence[str] | None = None,
+        **more: Any,
+    ) -> None:
+        _refuse("Pool", more, ("thread_count",))
+        super().__init__(data, label, weight, baseline, group_id, feature_names, cat_features)
+
+    def is_empty_(self) -> bool:
+        """Whether there are no rows."""
+        return self.num_data() == 0
+
+
+def _refuse(what: str, more: Mapping[str, Any], harmless: Sequence[str]) -> None:
+    """Raise on arguments that mean something which is not here."""
+    if odd := [name for name, value in more.items() if name not in harmless and value is not None]:
+        raise ParameterError(f"{what} does not take {', '.join(odd)} here; leave it out, or use sapwood.Dataset.")

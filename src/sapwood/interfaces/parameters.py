@@ -1,0 +1,95 @@
+"""Parameters of an estimator: ours as attributes, and a peer's names for them.
+
+In: what a user gives to the constructor, to `set_params` or to `fit`. Out: parameters under our names.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sapwood import objective
+from sapwood.device import host
+from sapwood.errors import ParameterError
+from sapwood.params import TABLE, Parameter, allows_none, names, peers, renamed
+from sapwood.params.types import Number
+
+OBJECTIVES = host.objectives()
+# Parameters that fit takes too, for this fit alone, as the peers' do.
+OF_FIT = ("categorical_features", "eval_metric", "early_stopping_rounds", "verbose")
+
+
+def _fields() -> Iterator[Parameter]:
+    """The objectives' own parameters, as entries like those of the table."""
+    for name, about in OBJECTIVES.items():
+        for field, (low, high, is_open, default, aliases) in about["fields"].items():
+            words = ("above", "below") if is_open else ("at least", "at most")
+            limits = f"{words[0]} {low:g}" + (f" and {words[1]} {high:g}" if high < 1e300 else "")
+            several = " Several in a list: a prediction for each." if field in objective.LEVELS else ""
+            doc = f"Parameter of objective={name!r}, {limits}; None is {default:g}.{several}"
+            kind = Number(low, high, low_open=is_open, high_open=is_open)
+            yield Parameter(field, kind, None, doc, tuple(filter(None, aliases.split(","))))
+
+
+def _of_estimator(row: Parameter) -> Parameter:
+    """A row of the table with the default that an estimator has."""
+    return row if row.estimator_default is ... else replace(row, default=row.estimator_default)
+
+
+FIELDS = {row.name for row in _fields()}  # parameters of objectives; None is the objective's default
+PARAMETERS = {p.name: _of_estimator(p) for p in (*TABLE, *_fields()) if p.estimator}
+
+
+# Parameters for which None says something. That of a depth is: the one that suits the policy.
+SPOKEN_NONE = {name for name, row in PARAMETERS.items() if allows_none(row)} - FIELDS - {"max_depth"}
+
+
+def ours(estimator: type, given: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters under our names; one error names all that are unknown.
+
+    ``before``: the parameters that the estimator has: `alpha` is understood beside the objective among them.
+    """
+    goal = before.get("objective")
+    alone = "alpha" in given and not any(names().get(name) == "objective" for name in given)
+    asked = {"objective": goal, **given} if alone and goal is not None else given
+    try:
+        found = renamed(asked, objective.field_aliases())
+    except ParameterError as cause:
+        text = str(cause).replace("help(sapwood.SapwoodRegressor)", f"help(sapwood.{estimator.__name__})")
+        lines = [line.removeprefix("unknown parameter ") for line in text.split("\n")]
+        named = f"{estimator.__name__} has no parameter "
+        lines = [named + one if one[:1] == "'" else one for one in lines]
+        raise ParameterError("\n".join(lines)) from None
+    if alone and "objective" not in given:
+        found.pop("objective", None)
+    own = set(given)
+    kept = {name: value for name, value in found.items() if value is not None or name in SPOKEN_NONE or name in own}
+    return {name: value for name, value in kept.items() if name in PARAMETERS}
+
+
+def given(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that the user has set, of an estimator's attributes; a recipe or an automatic fit sets others.
+
+    None means not set where it is no value of its own. Where all parameters are set, they come from `get_params`: the
+    defaults among them were not set by hand.
+    """
+    own = {name: value for name, value in attributes.items() if name in PARAMETERS}
+    if len(own) == len(PARAMETERS):
+        own = {name: value for name, value in own.items() if not is_default(name, value)}
+    own = {name: value for name, value in own.items() if value is not None or name in SPOKEN_NONE}
+    if own.get("max_leaves", 0) is None and "max_depth" not in own:
+        del own["max_leaves"]  # the peers' "not set"; 0 is no limit, whatever the depth
+    return own
+
+
+def is_default(name: str, value: Any) -> bool:
+    """Whether a parameter has its default; arrays and the like are no default."""
+    default = PARAMETERS[name].default
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def of_fit(fit: Any, more: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """The parameters among further arguments of `fit`, under our names; any other argument raises."""
+    allowed = {name for name in more if names().get(name) in OF_FIT or name in ("use_best_model", "plot", "silent")}
+    allowed |= {name for name in ("logging_level", "plot_file") if name in more}
+    peers.refuse_arguments(fit, [name for name in more if name not in allowed], names(), place)
+    return {name: more[name] for name in allowed}

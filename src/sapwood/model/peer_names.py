@@ -1,0 +1,169 @@
+"""What the peers' boosters are asked for, under their names, and the peers' arguments of `predict`.
+
+In: a booster, and arguments of LightGBM's, XGBoost's or CatBoost's `predict`. Out: the same of ours.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.errors import ParameterError
+from sapwood.params import peers
+from sapwood.params.types import is_integer
+
+if TYPE_CHECKING:
+    from sapwood.model.booster import Booster
+
+Rounds = int | tuple[int, int] | None
+# Arguments that change nothing here.
+HARMLESS = (
+    "validate_features", "strict_shape", "training", "predict_disable_shape_check", "verbose", "task_type",
+    "validate_parameters", "data_has_header", "approx_contribs", "pred_early_stop",
+)  # fmt: skip
+THREADS = ("num_threads", "thread_count", "nthread")
+CONTRIBUTIONS = ("pred_contrib", "pred_contribs")
+TYPES = {"rawformulaval": "raw", "probability": "prediction", "logprobability": "log", "class": "class"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a peer's arguments of `predict` ask for."""
+
+    what: str = "prediction"  # or "raw", "leaves", "contributions", "class"
+    rounds: Rounds = None
+    n_jobs: int | None = None
+
+
+def asked(predict: Any, n_rounds: int, more: Mapping[str, Any]) -> Asked:
+    """Read the peers' arguments of `predict`; one that is not known raises.
+
+    ``n_rounds``: rounds of the model. A range that ends beyond them ends with them, as LightGBM's does.
+    """
+    more = {name: value for name, value in more.items() if name not in HARMLESS}
+    n_jobs: Any = next((more.pop(name) for name in THREADS if name in more), None)
+    rounds = _rounds(more, n_rounds)
+    what = "prediction"
+    for names, meaning in (
+        (("raw_score", "output_margin"), "raw"),
+        (("pred_leaf",), "leaves"),
+        (CONTRIBUTIONS, "contributions"),
+        (("pred_interactions",), "interactions"),
+    ):
+        for name in names:
+            if more.pop(name, False):
+                what = meaning
+    if (kind := more.pop("prediction_type", None)) is not None:
+        if str(kind).lower() not in TYPES or TYPES[str(kind).lower()] == "log":
+            raise ParameterError(f"prediction_type={kind!r} is not available; choose RawFormulaVal or Probability.")
+        what = TYPES[str(kind).lower()]
+    if more:
+        peers.refuse_arguments(predict, more, {}, "params")
+    return Asked(what, rounds, n_jobs if is_integer(n_jobs) and n_jobs > 0 else None)
+
+
+def _rounds(more: dict[str, Any], n_rounds: int) -> Rounds:
+    """The range of rounds among the peers' arguments, which are taken out."""
+    start = next((more.pop(name) for name in ("start_iteration", "ntree_start") if name in more), 0) or 0
+    end: Any = next((more.pop(name) for name in ("num_iteration", "ntree_limit", "ntree_end") if name in more), None)
+    if is_integer(end) and end > 0 and start:
+        end = start + end  # LightGBM's is a number of rounds
+    given = more.pop("iteration_range", None)
+    if given is not None:
+        start, end = given
+    if end is None or (is_integer(end) and end <= 0):
+        end = n_rounds
+    return (int(start), min(int(end), n_rounds)) if start else min(int(end), n_rounds)
+
+
+def contributions(booster: "Booster", X: Any, rounds: Rounds, n_jobs: int | None) -> NDArray[np.float64]:
+    """Shapley values with the base value as the last column, as in LightGBM and XGBoost.
+
+    (n_rows, n_columns + 1); with several outputs (n_rows, n_outputs * (n_columns + 1)), as in LightGBM.
+    """
+    if rounds not in (None, booster.n_rounds):
+        raise ParameterError("contributions are those of all rounds; leave the range of rounds out.")
+    found = booster.explain(X, n_jobs=n_jobs)
+    base = np.broadcast_to(
+        np.expand_dims(found.base_values, 1 if found.values.ndim == 2 else -2), _one_more(found.values)
+    )
+    both = np.concatenate([found.values, base], axis=1)
+    return both if both.ndim == 2 else np.swapaxes(both, 1, 2).reshape(len(both), -1)
+
+
+def _one_more(values: NDArray[Any]) -> tuple[int, ...]:
+    return (len(values), 1, *values.shape[2:])
+
+
+class PeerNames:
+    """Names of LightGBM's and XGBoost's boosters, for what ours have under others."""
+
+    best_round: int | None
+    feature_names: Any
+    history: Mapping[str, Any]
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds."""
+        raise NotImplementedError
+
+    @property
+    def best_iteration(self) -> int:
+        """LightGBM's: how many rounds the model keeps, those up to the best one after early stopping."""
+        return self.n_rounds if self.best_round is None else self.best_round
+
+    def num_trees(self) -> int:
+        """LightGBM's: the number of trees."""
+        return int(self.trees.n_trees)  # type: ignore[attr-defined]
+
+    def current_iteration(self) -> int:
+        """LightGBM's: the number of rounds."""
+        return self.n_rounds
+
+    num_boosted_rounds = current_iteration
+
+    def num_feature(self) -> int:
+        """The number of columns."""
+        return len(self.feature_names)
+
+    num_features = num_feature
+
+    def feature_name(self) -> list[str]:
+        """LightGBM's: the names of the columns."""
+        return list(self.feature_names)
+
+    def feature_importance(self, importance_type: str = "split", iteration: int | None = None) -> NDArray[Any]:
+        """LightGBM's: numbers of splits, or sums of its gains (``"gain"``)."""
+        if iteration not in (None, -1, 0, self.n_rounds):
+            raise ParameterError("importances are those of all rounds; leave iteration out.")
+        kinds = {"split": "weight", "gain": "lightgbm_gain"}
+        found: NDArray[Any] = self.importance(kinds.get(importance_type, importance_type))  # type: ignore[attr-defined]
+        return found.astype(np.int64) if importance_type == "split" else found
+
+    def get_score(self, fmap: str = "", importance_type: str = "weight") -> dict[str, float]:
+        """XGBoost's: importances of the columns that have splits, by name."""
+        kinds = {"gain": "xgboost_gain", "total_gain": "xgboost_total_gain"}
+        count = self.importance("weight")  # type: ignore[attr-defined]
+        found = self.importance(kinds.get(importance_type, importance_type))  # type: ignore[attr-defined]
+        return {name: float(v) for name, v, n in zip(self.feature_names, found, count, strict=True) if n}
+
+    def get_fscore(self, fmap: str = "") -> dict[str, float]:
+        """XGBoost's: numbers of splits by column."""
+        return self.get_score(fmap)
+
+    def trees_to_dataframe(self, fmap: str = "") -> Any:
+        """XGBoost's and LightGBM's name of `to_frame`."""
+        return self.to_frame()  # type: ignore[attr-defined]
+
+    def evals_result(self) -> Mapping[str, Any]:
+        """The metrics of every round, `history`."""
+        return self.history
+
+    def save_model(self, path: str | os.PathLike[str], num_iteration: int | None = None) -> None:
+        """LightGBM's and XGBoost's name of `save`."""
+        if num_iteration not in (None, -1, 0, self.n_rounds):
+            raise ParameterError("save writes all rounds; leave num_iteration out.")
+        self.save(path)  # type: ignore[attr-defined]
