@@ -69,6 +69,9 @@ def cv(
     for name in ("nfold", "fold_count"):
         n_folds = more.pop(name, n_folds)
     peer_arguments(more)
+    for name in ("as_pandas", "return_cvbooster", "eval_train_metric", "show_stdv"):
+        if not more.get(name, True) or name == "show_stdv":
+            more.pop(name, None)  # as it is anyway
     params, rows = in_order(params, data, more)
     params, callbacks = take_callbacks(merge_arguments(cv, params, n_estimators, more), callbacks)
     data = rows.dataset(params) if isinstance(rows, Deferred) else rows

@@ -92,7 +92,7 @@ class _Estimator(PeerNames, BaseEstimator):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         init_score: ArrayLike | None = None,
@@ -114,7 +114,7 @@ class _Estimator(PeerNames, BaseEstimator):
             NumPy, scipy's sparse matrices, pandas, polars, Arrow or lists, or a `Pool`; NaN is a missing value. Text
             and categorical types are categories, and columns that ``categorical_features`` names.
         y : (n_rows,) or (n_rows, n_outputs) array-like
-            The target: finite numbers, or classes of any kind; in several columns numbers, or labels of 0 and 1.
+            The target, which a `Pool` has itself: finite numbers, or classes of any kind; in several columns numbers, or labels of 0 and 1.
         sample_weight : (n_rows,) array-like, optional
             How many rows each row stands for.
         init_score : (n_rows,) or (n_rows, n_outputs) array-like, optional

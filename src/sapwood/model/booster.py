@@ -241,11 +241,12 @@ class Booster(PeerNames):
         (n_rows,) float64, or (n_rows, n_outputs) with several outputs
             Values, probabilities of the second class, or probabilities of every class or label.
         """
+        if isinstance(X, Deferred):
+            init_score = X.init_score if init_score is None else init_score
+            return self.predict(X.data, raw=raw, rounds=rounds, init_score=init_score, n_jobs=n_jobs, **more)
         if more:
             as_peers: Floats = self._as_peers(X, raw, rounds, init_score, n_jobs, more)
             return as_peers
-        if isinstance(X, Deferred):
-            return self.predict(X.data, raw=raw, rounds=rounds, init_score=X.init_score, n_jobs=n_jobs)
         if self.link == CUSTOM and not raw:
             link = self._link()
             return link(self.predict(X, raw=True, rounds=rounds, init_score=init_score, n_jobs=n_jobs))
@@ -384,6 +385,15 @@ class Booster(PeerNames):
         from sapwood.model import io
 
         return io.decode, (self.to_bytes(), dict(self.history), self.transform, self.chosen)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What skops writes; pickle and copy go by `__reduce__`."""
+        return {"model": self.to_bytes(), "history": dict(self.history)}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        from sapwood.model import io
+
+        vars(self).update(vars(io.decode(state["model"], state["history"])))
 
     @property
     def _per_round(self) -> int:

@@ -105,6 +105,11 @@ class PeerNames:
     feature_names: Any
     history: Mapping[str, Any]
 
+    def __new__(cls, *args: Any, **fields: Any) -> Any:
+        if given := [name for name in ("model_file", "model_str", "params") if name in fields and len(fields) < 3]:
+            raise TypeError(f"Booster takes no {given[0]}: sapwood.load(path or bytes) reads a model.")
+        return super().__new__(cls)
+
     @property
     def n_rounds(self) -> int:
         """The number of rounds."""

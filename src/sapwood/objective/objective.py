@@ -141,7 +141,12 @@ def _require(valid: NDArray[np.bool_], label: Floats, objective: Objective, allo
     if not valid.all():
         at = np.unravel_index(int(valid.argmin()), label.shape)
         where = f"row {at[0]}" if label.ndim == 1 else f"row {at[0]}, column {at[1]}"
-        raise DataError(f"label {label[at]:g} in {where} is not {allowed}, as objective={objective.name!r} needs.")
+        hint = (
+            " SapwoodClassifier takes classes of any kind." if objective.labels in ("0 or 1", "a class index") else ""
+        )
+        raise DataError(
+            f"label {label[at]:g} in {where} is not {allowed}, as objective={objective.name!r} needs.{hint}"
+        )
 
 
 def _require_every_class(label: Floats, n_classes: int) -> None:

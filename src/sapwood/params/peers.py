@@ -111,7 +111,7 @@ _ROWS = (
     ("max_features", "1.0 none", "sample a fraction of the columns with colsample_bynode."),
     (
         "criterion",
-        "friedman_mse squared_error none",
+        "friedman_mse squared_error deprecated none",
         "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
     ),
     ("min_samples_split", "2", "set the minimum number of rows in a leaf, min_samples_leaf."),

@@ -206,6 +206,9 @@ def _alpha(given: Mapping[str, Any]) -> Mapping[str, Any]:
     name, goal = next(
         ((name, value) for name, value in given.items() if BY_ALIAS.get(name) is BY_NAME["objective"]), ("", None)
     )
+    if "quantile" in given:  # scikit-learn's level
+        level = {} if given["quantile"] is None else {"quantile_alpha": given["quantile"]}
+        given = {name: value for name, value in given.items() if name != "quantile"} | level
     if "alpha" not in given or not isinstance(goal, str) or "=" in goal:
         return given
     ours = OBJECTIVES.get(goal.lower(), goal.lower())

@@ -261,7 +261,7 @@ TABLE: tuple[Parameter, ...] = (
         "out have 1. 'balanced': all classes get the same total weight, as in scikit-learn, but with row weights "
         "counted. 'sqrt_balanced': the square roots of the balanced factors. Cuts do not depend on it.",
         ("class_weights", "auto_class_weights", "scale_pos_weight", "is_unbalance", "unbalance", "unbalanced_sets"),
-        {"scale_pos_weight": lambda by: None if isinstance(by, Real) and by == 1 else {1: by},
+        {"scale_pos_weight": lambda by: None if by is None or (isinstance(by, Real) and by == 1) else {1: by},
          **dict.fromkeys(("is_unbalance", "unbalance", "unbalanced_sets"), switch("balanced", None))}),
     Parameter("sampling_unit", Choice(("row", "group"), {"object": "row"}), "row",
         "What is sampled ('uniform' and 'bayesian'): single rows, or whole groups of the Dataset.",

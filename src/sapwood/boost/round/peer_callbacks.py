@@ -25,6 +25,10 @@ class EvalResult(NamedTuple):
     def metric_std_dev(self) -> None:
         """Of folds only."""
 
+    def is_cv_result(self) -> bool:
+        """Whether there is a deviation over folds."""
+        return False
+
 
 class LightGBMCallback:
     """A callable of LightGBM's `env`; it stops the training by an EarlyStopException, as those of LightGBM do."""

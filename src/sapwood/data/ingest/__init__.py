@@ -23,7 +23,7 @@ from sapwood.errors import DataError
 
 __all__ = [
     "Columns", "align", "as_categories", "encode", "floats", "group", "init_score", "is_sparse", "kinds_differ",
-    "label", "read", "rename", "weight",
+    "label", "one_row", "read", "rename", "weight",
 ]  # fmt: skip
 
 
@@ -114,6 +114,20 @@ def _read(
 def _has_times(X: NDArray[Any]) -> bool:
     """Whether an array of objects has dates or times in its first rows."""
     return X.dtype.kind == "O" and any(isinstance(one, TIMES) for one in X[:100].flat)
+
+
+def one_row(row: Any) -> Any:
+    """A single row of a table as a table: a series of pandas by its index, a dict, a list or an array of numbers."""
+    if isinstance(row, Mapping) and not any(
+        hasattr(one, "__len__") and not isinstance(one, str) for one in row.values()
+    ):
+        return [row]
+    if hasattr(row, "index") and hasattr(row, "to_dict") and getattr(row, "ndim", 2) == 1:
+        named = row.to_dict()
+        return [named] if all(isinstance(name, str) for name in named) else [list(named.values())]
+    if isinstance(row, list | tuple) and row and not hasattr(row[0], "__len__"):
+        return [list(row)]
+    return row[None] if isinstance(row, np.ndarray) and row.ndim == 1 and not row.dtype.names else row
 
 
 def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Columns:

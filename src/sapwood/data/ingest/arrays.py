@@ -27,7 +27,13 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
         # Keep masks: np.asarray would drop them and let the values beneath through.
         return np.asanyarray(values)
     except ValueError as cause:
-        raise DataError(f"{what} cannot be read as an array: {cause}. All rows must have the same length.") from cause
+        several = isinstance(values, list) and values and all(hasattr(one, "shape") for one in values)
+        hint = (
+            "Tables of consecutive rows are one by Dataset.from_chunks."
+            if several
+            else "All rows must have one length."
+        )
+        raise DataError(f"{what} cannot be read as an array: {cause}. {hint}") from cause
 
 
 def from_fields(X: NDArray[Any], what: str, min_rows: int, categorical: Categorical) -> Columns:

@@ -55,6 +55,7 @@ def weight(
     if w is None:
         return None
     values = floats(w, what)
+    values = values.ravel() if values.ndim == 2 and values.shape[1] == 1 else values
     if values.ndim != 1:
         raise DataError(f"{what} must be a 1-D array of length {n_rows}, got one of shape {values.shape}.")
     check_length(values, n_rows, what)

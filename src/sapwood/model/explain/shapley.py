@@ -295,7 +295,7 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
 
     Parameters
     ----------
-    row : table of shape (1, n_columns)
+    row : table of shape (1, n_columns), or one row of a table
         As in `predict`.
     n : int
         How many reasons to name.
@@ -307,6 +307,7 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
     str
         A line for each reason, largest first.
     """
+    row = ingest.one_row(row)
     told = explain(booster, row, internal=True)
     if len(told) != 1:
         raise DataError(f"why explains one row, not {len(told)}; choose one, X[i : i + 1], or use explain.")
@@ -330,6 +331,8 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
 
 def _shown(booster: "Booster", column: int, value: float) -> str:
     """The value of a row in a column that trees split, as text."""
+    if column in {one.column for one in booster.times} and not np.isnan(value):
+        return f"= {np.datetime64(int(value), 's')}".replace("T", " ")
     if column not in booster._labelled:
         return "is missing" if np.isnan(value) else f"= {value:.6g}"
     if value < 0:
