@@ -13,7 +13,7 @@ from sklearn.model_selection import TimeSeriesSplit
 
 import sapwood as sw
 from sapwood.boost import splits
-from sapwood.data.dataset import BY_RECIPE
+from sapwood.data.bin_arguments import BY_RECIPE
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.params import resolve

@@ -49,7 +49,8 @@ assert model.best_score_["valid_0"]["auc"] == max(model.evals_result_["valid_0"]
 assert len(model.feature_name_) == len(model.feature_importances_) == model.n_features_
 """,
         [("from lightgbm import LGBMClassifier, early_stopping, log_evaluation",
-          "from lightgbm import early_stopping, log_evaluation\\nfrom sapwood import SapwoodClassifier as LGBMClassifier")],
+          "from lightgbm import early_stopping, log_evaluation\\n"
+          "from sapwood import SapwoodClassifier as LGBMClassifier")],
     ),
     "XGBoost, estimator": (
         """
@@ -110,7 +111,8 @@ proba = model.predict_proba(test_pool)[:, 1]
 assert model.tree_count_ <= 60 and max(model.get_evals_result()["validation"]["AUC"]) > 0.9
 assert model.predict(test_pool, prediction_type="RawFormulaVal").shape == proba.shape
 """,
-        [("from catboost import CatBoostClassifier, Pool", "from sapwood import SapwoodClassifier as CatBoostClassifier, Pool")],
+        [("from catboost import CatBoostClassifier, Pool",
+          "from sapwood import Pool, SapwoodClassifier as CatBoostClassifier")],
     ),
     "scikit-learn, histogram gradient boosting": (
         """

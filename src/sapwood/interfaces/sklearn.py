@@ -114,7 +114,8 @@ class _Estimator(PeerNames, BaseEstimator):
             NumPy, scipy's sparse matrices, pandas, polars, Arrow or lists, or a `Pool`; NaN is a missing value. Text
             and categorical types are categories, and columns that ``categorical_features`` names.
         y : (n_rows,) or (n_rows, n_outputs) array-like
-            The target, which a `Pool` has itself: finite numbers, or classes of any kind; in several columns numbers, or labels of 0 and 1.
+            The target, which a `Pool` has itself: finite numbers, or classes of any kind; in several columns numbers, or
+            labels of 0 and 1.
         sample_weight : (n_rows,) array-like, optional
             How many rows each row stands for.
         init_score : (n_rows,) or (n_rows, n_outputs) array-like, optional
@@ -295,7 +296,9 @@ class _Estimator(PeerNames, BaseEstimator):
         """The model, after a check of the table's column names."""
         if not hasattr(self, "booster_"):
             check_is_fitted(self)  # raises; not called otherwise, because it takes longer than predicting a row
-        self._check_names(X)
+        few = self.booster_._few_rows
+        if few is None or not few.knows(X):  # the names of a frame that was seen before are right
+            self._check_names(X)
         return self.booster_
 
     def _check_names(self, X: Any) -> None:

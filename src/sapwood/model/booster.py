@@ -20,6 +20,7 @@ from sapwood.data import container, ingest, times
 from sapwood.data.categories import Dictionary, known
 from sapwood.data.crosses import NONE, Crosses
 from sapwood.data.deferred import Deferred
+from sapwood.data.ingest.few_rows import FewRows
 from sapwood.data.sparse import no_zeros
 from sapwood.data.times import Plan
 from sapwood.device import Device, Explainer, Forest, get, host
@@ -262,9 +263,11 @@ class Booster(PeerNames):
             and self._direct
             and (n_jobs is None or threads(n_jobs))  # an invalid n_jobs raises here too
         ):
-            if len(self.crosses):
-                X = np.concatenate([X, self.crosses.values(X).T], axis=1)
-            return self._forest.predict(X, 0, -1, raw)
+            return self._predict_few(X, raw)
+        if rounds is init_score is n_jobs is None or (rounds is init_score is None and threads(n_jobs)):
+            few = self._few_rows
+            if few is not None and (found := few.read(X)) is not None:
+                return self._predict_few(found, raw)
         n_threads = threads(n_jobs)
         columns = self._whole(self._read(X, by_rows=True, min_rows=0), n_threads)
         first, last = self._trees_of(rounds)
@@ -409,6 +412,18 @@ class Booster(PeerNames):
     def _direct(self) -> bool:
         """Whether plain numbers can go to the core unchanged, and its result is the prediction."""
         return not self.averaged and not self.categories and not self.zero_as_missing
+
+    @cached_property
+    def _few_rows(self) -> FewRows | None:
+        """The reader of a few rows of a data frame; None where the model needs more than numbers and codes."""
+        simple = self.named and not (self.averaged or self.zero_as_missing or self.times or len(self.combinations))
+        return FewRows(self.feature_names, self.categories) if simple else None
+
+    def _predict_few(self, X: Any, raw: bool) -> Floats:
+        """Predict a few rows of numbers and codes, row by row in one array."""
+        if len(self.crosses):
+            X = np.concatenate([X, self.crosses.values(X).T], axis=1)
+        return self._forest.predict(X, 0, -1, raw)
 
     @cached_property
     def _forest(self) -> Forest:

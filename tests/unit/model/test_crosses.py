@@ -107,7 +107,7 @@ def test_files(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Non
 
 
 def test_versions(model: Booster) -> None:
-    assert f'"version":{VERSION}'.encode() in model.to_bytes().replace(b'\\"', b'"').replace(b" ", b"")
+    assert b'"version":5' in model.to_bytes().replace(b'\\"', b'"').replace(b" ", b"")
     plain = sapwood.train(SHAPE, Dataset(X[list("abcd")], Y))
     assert b"cross" not in plain.to_bytes()
 
