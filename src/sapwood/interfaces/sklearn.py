@@ -114,7 +114,7 @@ class _Estimator(PeerNames, BaseEstimator):
             NumPy, scipy's sparse matrices, pandas, polars, Arrow or lists, or a `Pool`; NaN is a missing value. Text
             and categorical types are categories, and columns that ``categorical_features`` names.
         y : (n_rows,) or (n_rows, n_outputs) array-like
-            The target, which a `Pool` has itself: finite numbers, or classes of any kind; in several columns numbers, or
+            The target, unless a `Pool` has it: finite numbers, or classes of any kind; in several columns numbers, or
             labels of 0 and 1.
         sample_weight : (n_rows,) array-like, optional
             How many rows each row stands for.

@@ -100,7 +100,7 @@ class HeldOutRows:
         self.label = data.label[rows]
         self.weight = None if data.weight is None else data.weight[rows]
         self._data, self._trainer, self.reduce = data, trainer, data.reduce
-        self._rows = np.flatnonzero(rows).astype(np.int32)
+        self._rows = (np.flatnonzero(rows) if rows.dtype == np.bool_ else rows).astype(np.int32)
         self._scores: Floats | None = None  # those of the trainer, unless replaced
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
