@@ -23,6 +23,7 @@ ORDER = [
     ["model"],
     ["boost"],
     ["interfaces"],
+    ["dask"],
     ["plot", "report"],
     ["cli"],
     ["__main__"],

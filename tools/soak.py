@@ -11,6 +11,7 @@ import random
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -90,12 +91,59 @@ def killed_and_resumed(runs: int, seed: int) -> int:
     return kills
 
 
+def workers_killed(runs: int, seed: int) -> int:
+    """Trainings on three Dask workers, one of which is killed at a random moment; how many kills there were."""
+    import dask.array
+    import distributed
+
+    import sapwood.dask
+
+    rng, kills, seconds = random.Random(seed), 0, 3.0
+    X, y = table(seed)
+    rows = dask.array.from_array(X, chunks=(len(X) // 6, X.shape[1])), dask.array.from_array(y, chunks=len(X) // 6)
+    with (
+        distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        for run in range(runs):
+            params = {"n_estimators": 30, "max_leaves": 8, "subsample": 0.7, "random_state": run, "n_jobs": 1}
+            victim, stop = rng.choice(sorted(client.run(os.getpid).values())), threading.Event()
+            killer = threading.Thread(target=_kill_later, args=(victim, rng.uniform(0, seconds), stop))
+            start = time.monotonic()
+            killer.start()
+            found = sapwood.dask.train(params, *rows, client=client, timeout=30).fingerprint()
+            seconds = time.monotonic() - start if not stop.is_set() else seconds
+            stop.set()
+            killer.join()
+            kills += not _alive(victim)
+            if found != sapwood.train(params, sapwood.Dataset(X, label=y)).fingerprint():
+                sys.exit(f"run {run} on Dask ended with other bytes")
+            client.wait_for_workers(3, timeout=120)
+    return kills
+
+
+def _kill_later(pid: int, seconds: float, stop: threading.Event) -> None:
+    if not stop.wait(seconds):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=["checkpoint", "dask"], help="one kind of run")
     given = parser.parse_args()
-    kills = killed_and_resumed(given.runs, given.seed)
-    print(
-        f"{given.runs} trainings with a checkpoint, killed {kills} times: all ended with the bytes of undisturbed ones"
-    )
+    if given.only != "dask":  # it forks, so it goes before Dask starts threads
+        kills = killed_and_resumed(given.runs, given.seed)
+        print(f"{given.runs} trainings with a checkpoint, killed {kills} times: all ended with the right bytes")
+    if given.only != "checkpoint":
+        kills = workers_killed(given.runs, given.seed)
+        print(f"{given.runs} trainings on Dask, a worker killed in {kills}: all ended with the right bytes")

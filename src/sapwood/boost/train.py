@@ -6,7 +6,7 @@ In: parameters, a `Dataset`, and rows to evaluate. Out: a `Booster`.
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from sapwood import objective, version
 from sapwood.boost import arguments, auto, class_weight, splits
 from sapwood.boost.arguments import Rows, Valid
 from sapwood.boost.checkpoint import Checkpoint
+from sapwood.boost.round.callback import Callback
+from sapwood.boost.round.grown import GrownTrees
 from sapwood.boost.round.training import Floats, Step
 from sapwood.boost.round.tree_store import TreeStore
 from sapwood.boost.session import History, Session, make_booster, run
@@ -79,17 +81,50 @@ def train(
         return _automatic(params, data, bool(sets or callbacks or init_model or data.init_score is not None))
     if params.get("time_limit") is not None:
         raise ParameterError("time_limit is for an automatic fit; set quality too, or leave it out.")
-    spec = make_spec(params, data, callbacks, init_model, watched=bool(sets))
-    _check_sets(sets, data, spec)
-    booster = _train(spec, data, sets, said=bool(CHOSEN_HOLDOUT & params.keys()))
+    booster = train_with(params, data, sets, callbacks, init_model)
     if isinstance(into, dict):  # XGBoost's evals_result
         into.update(booster.history)
+    return booster
+
+
+class Follower(Protocol):
+    """Something that follows a training round by round, and may know trees of an earlier run of it."""
+
+    grown: GrownTrees
+
+    def round_done(self) -> None:
+        """Take notice of a round."""
+
+    def close(self) -> None:
+        """The training has ended."""
+
+
+Follow = Callable[[dict[str, Any], TrainSpec], Follower]
+
+
+def train_with(
+    params: Mapping[str, Any],
+    data: Dataset,
+    sets: Mapping[str, Dataset],
+    callbacks: Sequence[Callback] | None = None,
+    init_model: Booster | None = None,
+    follow: Follow | None = None,
+) -> Booster:
+    """Train a model as `train` does, without an automatic fit. ``sets``: validation sets by name.
+
+    ``follow`` gets what the training is, as JSON values, and what was asked for; None is a checkpoint, if any.
+    """
+    spec = make_spec(params, data, callbacks, init_model, watched=bool(sets))
+    _check_sets(sets, data, spec)
+    booster = _train(spec, data, sets, follow, said=bool(CHOSEN_HOLDOUT & params.keys()))
     if data.n_total > 1:
         _warn_of_no_split(booster, spec, data.of_all_holders(spec.classes))
     return booster
 
 
-def _train(spec: TrainSpec, data: Dataset, sets: Mapping[str, Dataset], *, said: bool) -> Booster:
+def _train(
+    spec: TrainSpec, data: Dataset, sets: Mapping[str, Dataset], follow: Follow | None, *, said: bool
+) -> Booster:
     """Run the rounds; ``said``: the user knows that rows may be held out for early stopping."""
     training = tuple(name for name, one in sets.items() if one is data)
     fingerprint = cache(data.fingerprint)  # that of the rows as they were given, without weights of classes
@@ -100,33 +135,32 @@ def _train(spec: TrainSpec, data: Dataset, sets: Mapping[str, Dataset], *, said:
         held = splits.holdout_of(spec.params, data, spec.classes)
         if not said:
             splits.say_holdout(held)
-    file = _checkpoint(spec, sets, fingerprint)
+    follow = follow or (_checkpoint if spec.params["checkpoint"] is not None else None)
+    follower = None if follow is None else follow(_facts(spec, sets, fingerprint), spec)
     session = Session(spec, data, held, held, sets)
     store, history = TreeStore(spec.n_outputs), History()
 
     def evaluate(step: Step) -> dict[str, dict[str, float]]:
         store.add(step)
-        if file is not None:
-            file.round_done()
+        if follower is not None:
+            follower.round_done()
         return session.measure()
 
     def build(best_round: int | None = None) -> Booster:
         trees = store.trees(store.n_rounds if best_round is None else best_round - spec.rounds.start)
         return make_booster(session, trees, best_round, fingerprint(), history)
 
-    rounds = session.rounds(None if file is None else file.grown)
+    rounds = session.rounds(None if follower is None else follower.grown)
     booster = build(run(spec, rounds, evaluate, history, build, data.reduce, training))
-    if file is not None:
-        file.close()
+    if follower is not None:
+        follower.close()
     return booster
 
 
-def _checkpoint(spec: TrainSpec, sets: Mapping[str, Dataset], fingerprint: Callable[[], str]) -> Checkpoint | None:
-    """The file that follows the training, where one is asked for; that of another training raises."""
+def _facts(spec: TrainSpec, sets: Mapping[str, Dataset], fingerprint: Callable[[], str]) -> dict[str, Any]:
+    """What the trees of a training depend on, JSON values by name."""
     params, model, prunes = spec.params, spec.init_model, spec.params["prune_by_validation"]
-    if params["checkpoint"] is None:
-        return None
-    facts = {
+    return {
         "version of Sapwood": version.VERSION,
         "fingerprint of the data": fingerprint(),
         "fingerprint of init_model": None if model is None else model.fingerprint(),
@@ -134,7 +168,11 @@ def _checkpoint(spec: TrainSpec, sets: Mapping[str, Dataset], fingerprint: Calla
         "outputs": spec.n_outputs,
         "parameters": {name: value for name, value in model_params(params).items() if name != "learning_rate"},
     }
-    trees = spec.n_outputs, params["n_parallel_trees"]
+
+
+def _checkpoint(facts: dict[str, Any], spec: TrainSpec) -> Checkpoint:
+    """The file that follows a training; that of another training raises."""
+    params, trees = spec.params, (spec.n_outputs, spec.params["n_parallel_trees"])
     return Checkpoint(params["checkpoint"], params["checkpoint_every"], facts, spec.leaf_plan.rate, spec.rounds, *trees)
 
 

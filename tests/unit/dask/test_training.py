@@ -1,0 +1,257 @@
+"""Training on Dask: the bytes of a fit in memory, however the rows are partitioned and whoever holds them."""
+
+import asyncio
+import threading
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import sapwood
+from sapwood import Dataset
+from sapwood.errors import DataError, HolderLostError, ParameterError, SapwoodError
+
+dask = pytest.importorskip("dask")
+distributed = pytest.importorskip("distributed")
+import dask.array as da  # noqa: E402
+import dask.dataframe as dd  # noqa: E402
+
+import sapwood.dask as on_dask  # noqa: E402
+from sapwood.dask import coordinate, link  # noqa: E402
+
+N = 900
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(N, 5)), columns=list("abcde"))
+X["k"] = pd.Categorical(RNG.choice(["x", "y", "z", "w"], N))
+X.loc[:400, "c"] = np.nan  # not in every partition
+Y = pd.Series((X.a + X.b * X.d > 0).astype(float))
+Y3 = pd.Series(np.digitize(X.a + X.b, [-0.5, 0.5]).astype(float))
+W = pd.Series(RNG.integers(1, 4, N).astype(float))
+PARAMS: dict[str, Any] = {"objective": "logistic", "n_estimators": 6, "max_leaves": 8}
+CASES: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "sampled": {"subsample": 0.6, "colsample_bytree": 0.7},
+    "goss": {"sampling": "goss", "learning_rate": 0.5},
+    "stopped": {"early_stopping_rounds": 2, "learning_rate": 0.9, "n_estimators": 20},
+    "softmax": {"objective": "softmax"},
+    "quantile": {"objective": "quantile"},
+    "weights": {"class_weight": "balanced"},
+    "symmetric": {"grow_policy": "symmetric", "max_depth": 3, "max_leaves": None, "max_bins": 20},
+}
+PARTITIONS = {"one": [N], "halves": [450, 450], "skewed": [1, 17, 882], "many": [100] * 9, "empty": [0, 300, 0, 600, 0]}
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=3, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as one,
+    ):
+        yield one
+
+
+def cut(table: Any, sizes: list[int]) -> list[Any]:
+    """A table in pieces of some rows, as delayed objects."""
+    ends = np.cumsum([0, *sizes])
+    make = dask.delayed(lambda one, a, b: one.iloc[a:b])
+    return [make(table, a, b) for a, b in pairwise(ends.tolist())]
+
+
+def frame(table: Any, sizes: list[int]) -> Any:
+    """The same as a collection of unknown divisions."""
+    bounds = list(pairwise(np.cumsum([0, *sizes]).tolist()))
+    return dd.from_map(lambda own, one: one.iloc[slice(*own)], bounds, one=table, meta=table.iloc[:0])
+
+
+def whole(params: dict[str, Any], y: Any = Y, weight: Any = None) -> bytes:
+    bins = {name: params[name] for name in ("max_bins",) if name in params}
+    return sapwood.train(params, Dataset(X, label=y, weight=weight, **bins)).to_bytes()
+
+
+@pytest.mark.filterwarnings("ignore:sampling='goss' takes all rows")
+@pytest.mark.pairwise(1)
+@pytest.mark.parametrize("sizes", PARTITIONS)
+@pytest.mark.parametrize("case", CASES)
+def test_same_bytes(case: str, sizes: str, client: Any) -> None:
+    params, y = {**PARAMS, **CASES[case]}, Y3 if case == "softmax" else Y
+    weight = W if case in ("weights", "goss") else None
+    own = PARTITIONS[sizes]
+    given = {} if weight is None else {"weight": frame(weight, own)}
+    found = on_dask.train(params, frame(X, own), frame(y, own), client=client, **given)
+    assert found.to_bytes() == whole(params, y, weight)
+
+
+def test_arrays_and_lists(client: Any) -> None:
+    table, labels = X[list("abde")].to_numpy(), Y.to_numpy()
+    want = sapwood.train(PARAMS, Dataset(table, label=labels)).to_bytes()
+    array = da.from_array(table, chunks=(200, 2))
+    assert on_dask.train(PARAMS, array, da.from_array(labels, chunks=300), client=client).to_bytes() == want
+    parts = [client.submit(lambda k=k: table[300 * k : 300 * k + 300], key=f"rows-{k}") for k in range(3)]
+    y = [dask.delayed(labels[300 * k : 300 * k + 300]) for k in range(3)]
+    assert on_dask.train(PARAMS, parts, y, client=client).to_bytes() == want
+
+
+def test_partitions_of_one_class_and_with_other_categories(client: Any) -> None:
+    order = np.argsort(Y.to_numpy(), kind="stable")
+    table, y = X.iloc[order].reset_index(drop=True), Y.iloc[order].reset_index(drop=True)
+    want = sapwood.train(PARAMS, Dataset(table, label=y)).to_bytes()
+    sizes = [200, 250, 450]
+    pieces = []
+    for k, (a, b) in enumerate([(0, 200), (200, 450), (450, 900)]):
+        own = table.iloc[a:b].copy()
+        own["k"] = own["k"].astype(str) if k == 1 else own["k"].cat.reorder_categories(["w", "z", "y", "x"])
+        pieces.append(dask.delayed(own))
+    assert on_dask.train(PARAMS, pieces, cut(y, sizes), client=client).to_bytes() == want
+
+
+def test_validation_sets(client: Any) -> None:
+    params = {**PARAMS, "n_estimators": 30, "early_stopping_rounds": 2, "learning_rate": 0.8, "eval_metric": "auc"}
+    data = Dataset(X[:600], label=Y[:600])
+    want = sapwood.train(params, data, valid=Dataset(X[600:], label=Y[600:], reference=data))
+    rest = frame(X[600:], [300]), frame(Y[600:], [300])  # most workers have no validation rows
+    found = on_dask.train(params, frame(X[:600], [250, 350]), frame(Y[:600], [250, 350]), valid=rest, client=client)
+    assert found.to_bytes() == want.to_bytes() and found.history == want.history
+
+
+def test_continued_model_and_progress(client: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    first = on_dask.train(PARAMS, frame(X, [900]), frame(Y, [900]), client=client)
+    more = on_dask.train(
+        {**PARAMS, "verbose": 2}, frame(X, [400, 500]), frame(Y, [400, 500]), init_model=first, client=client
+    )
+    assert more.to_bytes() == whole({**PARAMS, "n_estimators": 12})
+    assert "[12]" in capsys.readouterr().out
+
+
+def test_two_trainings_at_once(client: Any) -> None:
+    found: dict[int, bytes] = {}
+
+    def work(seed: int) -> None:
+        params = {**PARAMS, "random_state": seed, "subsample": 0.5, "n_estimators": 15}
+        found[seed] = on_dask.train(params, frame(X, [300] * 3), frame(Y, [300] * 3), client=client).to_bytes()
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for seed in (1, 2):
+        assert found[seed] == whole({**PARAMS, "random_state": seed, "subsample": 0.5, "n_estimators": 15})
+
+
+def test_inside_a_task(client: Any) -> None:
+    def work() -> bytes:
+        return on_dask.train(PARAMS, frame(X, [300] * 3), frame(Y, [300] * 3)).to_bytes()
+
+    assert client.submit(work, pure=False).result(60) == whole(PARAMS)
+
+
+def test_async_client_and_cancelling(client: Any) -> None:
+    async def work() -> tuple[bytes, set[str]]:
+        async with distributed.Client(client.scheduler.address, asynchronous=True) as own:
+            params = {**PARAMS, "random_state": 77}
+            model = await on_dask.train(params, frame(X, [300] * 3), frame(Y, [300] * 3), client=own)
+            long = {**PARAMS, "n_estimators": 100_000}
+            task = asyncio.ensure_future(on_dask.train(long, frame(X, [300] * 3), frame(Y, [300] * 3), client=own))
+            while not link.MAIL._running:
+                await asyncio.sleep(0.05)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            for _ in range(200):
+                if not link.MAIL._running:
+                    break
+                await asyncio.sleep(0.05)
+            return model.to_bytes(), set(link.MAIL._running)
+
+    found, running = asyncio.run(work())
+    assert found == whole({**PARAMS, "random_state": 77})
+    assert not running  # the workers are free
+
+
+def test_hostile_bytes_are_refused_and_the_training_goes_on(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    params, put, bad = {**PARAMS, "random_state": 5}, link.Mail.put, [b"garbage of nobody", b""]
+
+    def spoiled(self: Any, name: str, source: int, message: bytes) -> None:
+        put(self, name, source, bad.pop() if bad else message)
+
+    monkeypatch.setattr(link.Mail, "put", spoiled)
+    assert on_dask.train(params, frame(X, [300] * 3), frame(Y, [300] * 3), client=client).to_bytes() == whole(params)
+    assert not bad
+
+
+class Fails:
+    """A callback that fails once, in some round of one holder; a file remembers that it has."""
+
+    def __init__(self, path: Path, index: int) -> None:
+        self.path, self.index = path, index
+
+    def __call__(self, view: Any) -> None:
+        if view.index == self.index and not self.path.exists():
+            self.path.touch()
+            raise HolderLostError("a test")
+
+
+def test_lost_in_the_middle(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One holder leaves in the ninth round: the others notice, and the next attempt goes on from what they know."""
+    params, real, known = {**PARAMS, "random_state": 6, "n_estimators": 12}, coordinate._attempt, []
+
+    async def seen(*given: Any) -> Any:
+        known.append(0)
+        found = await real(*given)
+        known.append(found[0]["n_known"])
+        return found
+
+    monkeypatch.setattr(coordinate, "_attempt", seen)
+    found = on_dask.train(
+        params, frame(X, [300] * 3), frame(Y, [300] * 3), client=client, callbacks=[Fails(tmp_path / "x", 8)], timeout=5
+    )
+    assert found.to_bytes() == whole(params)
+    assert known[:2] == [0, 0] and known[2] in (8, 9)
+
+
+def test_other_versions_are_refused(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinate, "VERSION", "9.9")
+    with pytest.raises(SapwoodError, match=r"has Sapwood .*, and the client 9\.9; install one version"):
+        on_dask.train(PARAMS, frame(X, [N]), frame(Y, [N]), client=client)
+
+
+def broken() -> None:
+    raise KeyError("no such file")
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "change"),
+    [
+        (KeyError, "no such file", {"X": lambda: [dask.delayed(broken)()]}),
+        (DataError, "X is a DataFrame; give a DataFrame or Array of Dask", {"X": lambda: X}),
+        (DataError, "y has 2 partitions and X 1", {"y": lambda: frame(Y, [400, 500])}),
+        (DataError, "there are no rows", {"X": lambda: cut(X, [0]), "y": lambda: cut(Y, [0])}),
+        (DataError, "chunk 0", {"y": lambda: cut(Y[:10], [10])}),
+        (ParameterError, "boosting='ordered' needs one order", {"boosting": lambda: "ordered"}),
+        (ParameterError, "quality is for an automatic fit", {"quality": lambda: "fast"}),
+        (ParameterError, "checkpoint is for a process", {"checkpoint": lambda: "x"}),
+        (ParameterError, "unknown parameter", {"params": lambda: {"max_leafs": 3}}),
+        (DataError, "validation set 'valid_0' is not a tuple", {"valid": lambda: [3]}),
+    ],
+)
+def test_errors(error: type[Exception], message: str, change: dict[str, Any], client: Any) -> None:
+    given = {"params": PARAMS, "X": frame(X, [N]), "y": frame(Y, [N])} | {name: make() for name, make in change.items()}
+    with pytest.raises(error, match=message):
+        on_dask.train(**given, client=client)
+
+
+def test_predict_and_explain(client: Any) -> None:
+    model = sapwood.train(PARAMS, Dataset(X, label=Y))
+    rows = frame(X, [0, 300, 600])
+    np.testing.assert_array_equal(on_dask.predict(model, rows, raw=True).compute(), model.predict(X, raw=True))
+    np.testing.assert_array_equal(on_dask.explain(model, rows).compute(), np.asarray(model.explain(X).values))
+    numbers = sapwood.train(PARAMS, Dataset(X[list("abde")].to_numpy(), label=Y))
+    array = da.from_array(X[list("abde")].to_numpy(), chunks=(350, 4))
+    found = on_dask.predict(numbers, array)
+    assert found.shape == (N,) and found.chunks == ((350, 350, 200),)
+    np.testing.assert_array_equal(found.compute(), numbers.predict(X[list("abde")].to_numpy()))
+    listed = dask.compute(*on_dask.predict(model, cut(X, [400, 500])))
+    np.testing.assert_array_equal(np.concatenate(listed), model.predict(X))
