@@ -202,6 +202,28 @@ def explain(
 
 
 @app.command()
+def report(
+    model: Model,
+    data: Annotated[Path, typer.Option("--data", "-d", help="File with rows that were not trained on.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")],
+    target: KnownTarget = None,
+    train: Annotated[Path | None, typer.Option(help="File with the training rows: adds drift and their curve.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Write one HTML page about a model.
+
+    Data and warnings, scores with intervals, curves, errors by segment, importances, single rows, trees, parameters.
+    The page loads nothing from anywhere, so it can be sent as it is.
+    """
+    from sapwood.cli import use
+
+    out = Output(quiet, as_json)
+    _do(out, lambda: use.report(model, data, output, target, train, title, out))
+
+
+@app.command()
 def inspect(
     model: Model,
     tree: Annotated[int | None, typer.Option(help="Print this tree (from 0) as text.")] = None,

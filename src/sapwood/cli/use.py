@@ -146,3 +146,15 @@ def _contributions(booster: Booster, X: Any, size: int = 10_000) -> Iterator[Any
             }
             columns |= {f"base_value, {one}": told.base_values[:, k] for k, one in enumerate(told.output_names)}
         yield pa.table(columns)
+
+
+def report(
+    model: Path, data: Path, to: Path, target: str | None, train: Path | None, title: str | None, output: Output
+) -> None:
+    """Write the page about a model."""
+    tables.check_folder(to)
+    booster = subject.load(model)
+    X, y = subject.labelled(booster, data, target, output)
+    both = None if train is None else subject.labelled(booster, train, target, Output(True))
+    text = booster.report(X, y, to, train=both, title=title or f"{model.name} on {data.name}")
+    output.result(f"report written to {to} ({len(text.encode()) / 1e6:.1f} MB)", output=str(to), rows=len(y))

@@ -155,6 +155,10 @@ class _Estimator(PeerNames, BaseEstimator):
         """Find the leaf of every row in every tree: ids of nodes, (n_rows, n_trees)."""
         return self._booster(X).predict_leaves(X, n_jobs=self.n_jobs)
 
+    def report(self, X: Any, y: ArrayLike, path: Any = None, *, train: Pair | None = None, title: Any = None) -> str:
+        """Make one HTML page about the model and rows it has not seen; `Booster.report` has the arguments."""
+        return self._booster(X).report(X, y, path, train=train, title=title)
+
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Share of each column in the gain of all splits, or what `importance_type` asks for, (n_features_in_,)."""

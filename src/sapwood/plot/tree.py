@@ -101,7 +101,7 @@ def nodes(booster: Booster, index: int, max_depth: int, precision: int = 4) -> N
         share, left = float(weight[at]) / total, int(one.left[at])
         if left == 0:
             return _leaf(booster, one, at, share, precision)
-        if depth == max_depth:
+        if depth == max_depth or not share:  # a symmetric tree splits nodes without rows too
             return Node([f"{_below(one.left, at)} leaves below"], share)
         missing = bool(one.missing_left[at] & 1)
         made = Node(condition(booster, one, at, precision), share, missing_left=missing)

@@ -2,3 +2,29 @@
 
 In: a model, rows and labels. Out: HTML that needs nothing else; scores with intervals, for the command line too.
 """
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sapwood.data import container
+from sapwood.model.booster import Booster
+from sapwood.report import page
+
+__all__ = ["report"]
+
+
+def report(
+    booster: Booster,
+    X: Any,
+    y: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    train: tuple[Any, Any] | None = None,
+    title: str | None = None,
+) -> str:
+    """Write a page about the model; `Booster.report` says what the arguments are."""
+    text = page.make(booster, X, y, train=train, title=title or "Model report")
+    if path is not None:
+        container.write(Path(path), text.encode())
+    return text

@@ -171,6 +171,12 @@ def test_convert(call: Call, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["back.sapwood", "m.c", "m.json"]
 
 
+def test_report(call: Call, tmp_path: Path) -> None:
+    done = call("report dear.sapwood -d rents.csv -o out/r.html --target dear --title Rents")
+    assert done.status == 0 and "<title>Rents</title>" in (tmp_path / "r.html").read_text()
+    assert call("report dear.sapwood -d rents.csv -o nowhere/r.html -t dear").status == 1
+
+
 def test_tune_writes_a_file_for_train(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sapwood.cli.tune._has_optuna", lambda: False)
     done = call("tune rents.csv -t rent --drop dear --trials 2 --folds 2 -o out/t.toml -p n_estimators=5")
@@ -237,7 +243,7 @@ def test_a_file_that_fails_leaves_what_was_there(call: Call, tmp_path: Path) -> 
     assert (tmp_path / "p.csv").read_text() == "mine\n" and len(list(tmp_path.iterdir())) == 1
 
 
-COMMANDS = ("train", "predict", "evaluate", "explain", "inspect", "convert", "tune", "bench", "doctor")
+COMMANDS = ("train", "predict", "evaluate", "explain", "report", "inspect", "convert", "tune", "bench", "doctor")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
