@@ -156,7 +156,7 @@ class _Estimator(PeerNames, BaseEstimator):
         return self._booster(X).predict_leaves(X, n_jobs=self.n_jobs)
 
     def report(self, X: Any, y: ArrayLike, path: Any = None, *, train: Pair | None = None, title: Any = None) -> str:
-        """Make one HTML page about the model and rows it has not seen; `Booster.report` has the arguments."""
+        """Make one HTML page about the model and rows it has not seen; `sapwood.report.report` has the arguments."""
         return self._booster(X).report(X, y, path, train=train, title=title)
 
     @property

@@ -384,36 +384,11 @@ class Booster(PeerNames):
 
         export.export(self, path, **options)
 
-    def report(
-        self,
-        X: Any,
-        y: Any,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        train: tuple[Any, Any] | None = None,
-        title: str | None = None,
-    ) -> str:
-        """Make one HTML page about the model and the rows it is judged on; see docs/report.md.
-
-        Parameters
-        ----------
-        X, y : table and labels
-            Rows that were not trained on.
-        path : str or path-like, optional
-            The file to write.
-        train : (X, y), optional
-            The training rows: for their learning curve, drift, and rows that occur in both.
-        title : str, optional
-            The title of the page.
-
-        Returns
-        -------
-        str
-            The page, which loads nothing from anywhere.
-        """
+    def report(self, X: Any, y: Any, path: str | os.PathLike[str] | None = None, **more: Any) -> str:
+        """Make one HTML page about the model and rows it has not seen; `sapwood.report.report` has the arguments."""
         from sapwood.report import report
 
-        return report(self, X, y, path, train=train, title=title)
+        return report(self, X, y, path, **more)
 
     def __reduce__(self) -> tuple[Callable[..., "Booster"], tuple[Any, ...]]:
         from sapwood.model import io

@@ -23,7 +23,25 @@ def report(
     train: tuple[Any, Any] | None = None,
     title: str | None = None,
 ) -> str:
-    """Write a page about the model; `Booster.report` says what the arguments are."""
+    """Make one HTML page about the model and the rows it is judged on; see docs/report.md.
+
+    Parameters
+    ----------
+    booster : Booster
+    X, y : table and labels
+        Rows that were not trained on.
+    path : str or path-like, optional
+        The file to write.
+    train : (X, y), optional
+        The training rows: for their learning curve, drift, and rows that occur in both.
+    title : str, optional
+        The title of the page.
+
+    Returns
+    -------
+    str
+        The page, which loads nothing from anywhere.
+    """
     text = page.make(booster, X, y, train=train, title=title or "Model report")
     if path is not None:
         container.write(Path(path), text.encode())

@@ -47,7 +47,7 @@ class Subject:
 
 
 def make(booster: Booster, X: Any, y: Any, *, train: tuple[Any, Any] | None = None, title: str = "Model report") -> str:
-    """The document; `Booster.report` says what the arguments are."""
+    """The document; `sapwood.report.report` has the arguments."""
     start = time.monotonic()
     if booster.link == "custom" and booster.transform is None:
         raise ParameterError("the model has a custom link; give it back first: booster.with_link(f).")
