@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood._core import Explainer, Forest, cuts
+from sapwood._core import Explainer, cuts
 from sapwood.device import cuda
 from sapwood.device.cuda.job import CORE
 from sapwood.device.cuda.runtime import ROW_KERNELS, SETTINGS, digest
@@ -27,7 +27,7 @@ from sapwood.device.cuda.runtime import ROW_KERNELS, SETTINGS, digest
 HERE = Path(__file__).resolve().parent
 SMALL = {  # threads and blocks, few of both
     **dict.fromkeys(("partition", "histogram"), (64, 3)),
-    **dict.fromkeys(("search", "score_level", "choose_level", "choose_columns"), (64, 0)),
+    **dict.fromkeys(("choose_level", "choose_columns"), (64, 0)),
     **dict.fromkeys(("gradient_pass", "add_values"), (32, 2)),
     "draw_rows": (64, 2),
     "begin": (64, 1),
@@ -53,7 +53,7 @@ def compile_kernels(objective: str, made: Path) -> None:
     """Compile them with the C++ compiler of this machine."""
     with tempfile.TemporaryDirectory(dir=made.parent) as room:
         source, target = Path(room) / "kernels.cpp", Path(room) / "kernels.so"
-        source.write_text('#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n')
+        source.write_text('#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n#include "cuda/predict.cu"\n')
         flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
         flags += ["-w", "-DSAPWOOD_ISA=emulated", f"-I{CORE}", f'-DSAPWOOD_EMULATED="{HERE / "emulation.h"}"']
         flags += [f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{objective}.h"', f"-DSAPWOOD_OBJECTIVE=objective_{objective}"]
@@ -86,15 +86,32 @@ class Emulated:
     def put(self, into: NDArray[Any], values: NDArray[Any]) -> None:
         into[...] = values.reshape(into.shape)
 
+    def fill(self, into: NDArray[Any], value: float) -> None:
+        into.fill(value)
+
+    def foreign(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values
+
+    def wait(self) -> None:
+        pass
+
     def address(self, values: NDArray[Any]) -> int:
         return int(values.ctypes.data)
 
     def launch(
-        self, kernel: str, variant: str, grid: tuple[int, int], shared: int, job: NDArray[Any], a: int, b: int
+        self,
+        kernel: str,
+        variant: str,
+        grid: tuple[int, int],
+        shared: int,
+        job: NDArray[Any],
+        a: int,
+        b: int,
+        threads: int | None = None,
     ) -> None:
         self.objective = variant if kernel in ROW_KERNELS else self.objective
         found = library(self.objective)  # growth is compiled for all rules at once
-        threads, address = self.settings[kernel][0], ctypes.c_void_p(job.ctypes.data)
+        threads, address = threads or self.settings[kernel][0], ctypes.c_void_p(job.ctypes.data)
         found.emulate(getattr(found, kernel), *grid, threads, ctypes.c_uint64(shared), address, int(a), int(b))
 
     def capture(self, work: Callable[[], None]) -> None:
@@ -103,9 +120,9 @@ class Emulated:
 
 def device() -> SimpleNamespace:
     """The device "emulated"."""
-    binned, trainer = cuda.make(Emulated())
+    binned, trainer, forest = cuda.make(Emulated())
     found = SimpleNamespace(
-        name="emulated", cuts=cuts, Binned=binned, Trainer=trainer, apply=cuda.apply, Forest=Forest, Explainer=Explainer
+        name="emulated", cuts=cuts, Binned=binned, Trainer=trainer, apply=cuda.apply, Forest=forest, Explainer=Explainer
     )
     sys.modules["sapwood.device.emulated"] = found  # type: ignore[assignment]
     return found

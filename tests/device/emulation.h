@@ -20,7 +20,8 @@ inline dim3 threadIdx, blockIdx, blockDim, gridDim;
 #define __shared__ static
 #define SAPWOOD_KERNEL extern "C"
 #define SAPWOOD_BOUNDED(threads, blocks) extern "C"
-#define SAPWOOD_JOB const Job& job
+#define SAPWOOD_ARGUMENTS(T) const T& job
+#define SAPWOOD_JOB SAPWOOD_ARGUMENTS(Job)
 #define SAPWOOD_APART inline
 #define SAPWOOD_INLINE inline
 inline unsigned char* dynamic_bytes;

@@ -1,5 +1,6 @@
 """The kernels of core/cuda give the bytes of the CPU: here through the emulation, on a GPU by `make gpu`."""
 
+import dataclasses
 import re
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import sapwood as sw
 from device import emulated, tasks
+from sapwood.device import get
 from sapwood.device.cuda import runtime
 from sapwood.device.cuda.job import CORE, record
 from sapwood.errors import ParameterError
@@ -67,6 +69,22 @@ def test_validation_rows_and_early_stopping(device: None) -> None:
         booster = sw.train({**task.params, "n_estimators": 6, "early_stopping_rounds": 2}, data, valid=valid)
         found.append((booster.to_bytes(), repr(booster.history), booster.predict(X).tobytes()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["depthwise/softmax", "leafwise/large"])
+def test_predictions_have_the_bits_of_the_cpu(name: str, device: None) -> None:
+    task = tasks.TASKS[name]
+    X, y, _ = tasks.rows(tasks.Task(task.params, 1500, task.n_columns, 0.1))
+    params = {**task.params, "n_estimators": 6, "max_leaves": 60 if "softmax" in name else 1400, "max_depth": 0}
+    found, wanted = (sw.train(params | {"min_samples_leaf": 1}, sw.Dataset(X, label=y, device="cpu")) for _ in "ab")
+    found = dataclasses.replace(found, device=get("emulated"))
+    for table in (X, X.astype(np.float32), np.asfortranarray(X), X[:7], X[::2, :]):
+        for how in ({}, {"raw": True}, {"rounds": (1, 4)}):
+            assert found.predict(table, **how).tobytes() == wanted.predict(table, **how).tobytes()
+    start = np.ones((len(X), found.n_outputs))
+    assert (found.predict(X, init_score=start) == wanted.predict(X, init_score=start)).all()
+    there = found._forest.predict_array(X, 0, -1, True)
+    assert there.tobytes() == wanted.predict(X, raw=True).tobytes()
 
 
 def test_the_cpu_has_the_hashes_that_a_gpu_gave() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -251,6 +251,8 @@ class Booster(PeerNames):
         if self.link == CUSTOM and not raw:
             link = self._link()
             return link(self.predict(X, raw=True, rounds=rounds, init_score=init_score, n_jobs=n_jobs))
+        if hasattr(X, "__cuda_array_interface__"):
+            return cast(Floats, self._predict_there(X, raw, rounds, init_score, threads(n_jobs)))
         # A single row must take microseconds: a plain array of floats goes straight to the core.
         if (
             type(X) is np.ndarray
@@ -278,6 +280,25 @@ class Booster(PeerNames):
             return scores if raw else self._link(n_threads)(scores)
         start = None if init_score is None else self._start(init_score, columns.n_rows)
         return self._forest.predict(columns.table, first, last, raw, start, n_threads)
+
+    def _predict_there(self, X: Any, raw: bool, rounds: Rounds, init_score: Any, n_threads: int) -> Any:
+        """Predictions of an array in the memory of a GPU, as an array there."""
+        predict = getattr(self._forest, "predict_array", None)
+        floats = getattr(X, "ndim", 0) == 2 and str(X.dtype).split(".")[-1] in ("float32", "float64")
+        if predict is None or not floats or X.shape[1] != len(self.feature_names):
+            raise DataError(
+                f"X is in the memory of a GPU; there a model of device='cuda' predicts arrays of shape (n_rows, "
+                f"{len(self.feature_names)}), float32 or float64. Copy X to the host, or use such a model."
+            )
+        found = None
+        if self._direct and not len(self.crosses) and init_score is None:
+            found = predict(X, *self._trees_of(rounds), raw, n_threads)
+        if found is None:
+            raise DataError(
+                "X is in the memory of a GPU; there models predict without categories, linear leaves, crosses and "
+                "init_score. Copy X to the host."
+            )
+        return found
 
     def predict_leaves(self, X: Any, *, rounds: Rounds = None, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Find the leaf of every row in every tree.

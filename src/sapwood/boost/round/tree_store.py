@@ -7,7 +7,9 @@ from sapwood.boost.round.training import Floats, Step
 from sapwood.device import Tree
 from sapwood.model.trees import Trees
 
-BLOCK = 16  # trees that are frozen at once; as grown, a small tree takes more than twice the memory
+BLOCK = (
+    64  # trees that are frozen at once: a device waits for its trees then; as grown, a small one takes twice the memory
+)
 
 
 class TreeStore:

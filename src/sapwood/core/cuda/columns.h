@@ -28,14 +28,13 @@ inline void take_columns(const uint32_t* set, int n_columns, double fraction, ui
 }
 
 // A block has a node that is searched; of a symmetric tree the first of the level stands for all.
-SAPWOOD_KERNEL void choose_columns(SAPWOOD_JOB, int k, int) {
+SAPWOOD_KERNEL void choose_columns(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
-  const Growth& t = *j.growth;
+  const Level& level = j.levels[step];
   DYNAMIC_SHARED(uint32_t, first);
-  const bool root = t.n_batch == 0;
   const int x = blockIdx.x, n_columns = (int)j.n_columns, n_words = (n_columns + LANES - 1) / LANES;
-  if (t.n_jobs == 0 || x >= (root || j.symmetric ? 1 : 2 * t.n_jobs)) return;
-  const int id = j.symmetric ? t.first_child : x & 1 ? sibling(j.jobs[x / 2]) : j.jobs[x / 2];
+  if (!level.more || x >= (level.n_batch == 0 || is_symmetric(j) ? 1 : 2 * level.n_batch)) return;
+  const int id = level.first_child + x;
   const Node& n = j.nodes[id];
   uint32_t *second = first + n_words, *out = j.allowed + x * j.n_tiles;
   for (int w = threadIdx.x; w < n_words; w += blockDim.x) {

@@ -1,5 +1,5 @@
-// The frontier on the device: the best split of every node that was searched, and the nodes that are split next. The last
-// block of the search does it, so that the host takes no part.
+// The frontier on the device: the best split of every node that was searched, and the nodes that are split next. Every
+// block finds those nodes for itself when it starts, so that neither the host nor a barrier of the grid takes part.
 #pragma once
 #include "cuda/job.h"
 #include "cuda/platform.h"
@@ -13,9 +13,15 @@ inline bool beats(double score, uint64_t order, double other, uint64_t other_ord
   return score > other || (score == other && order < other_order);
 }
 
+#if defined(SAPWOOD_PLAIN) && SAPWOOD_PLAIN == 1
+constexpr bool MAY_BIND = false;  // compiled for a search without monotone constraints
+#else
+constexpr bool MAY_BIND = true;
+#endif
+
 inline double score_of(Sums s, const Node& n, const Job& j, const Penalty& p) {
   if (s.h <= 0) return 0.0;
-  if (j.direction != nullptr) return score_at(s, p, bounded_weight(s, p, n.low, n.high));
+  if (MAY_BIND && j.direction != nullptr) return score_at(s, p, bounded_weight(s, p, n.low, n.high));
   return node_score(s, p);
 }
 
@@ -29,14 +35,14 @@ inline void bind_children(const Job& j, const Node& n, const Penalty& p, Node& l
 }
 
 // Splits a node of the frontier: its children become nodes. `at`: the first child's id
-inline void make_children(const Job& j, const Node& n, int id, int at) {
+inline void make_children(const Job& j, const Node& n, int id, int at, int step) {
   Node l{}, r{};
   l.g = n.left_g, l.h = n.left_h, r.g = n.g - n.left_g, r.h = n.h - n.left_h;
   l.depth = r.depth = n.depth + 1, l.column = r.column = -1, l.parent = r.parent = id;
   l.groups = r.groups = j.groups_of == nullptr ? ~0ull : n.groups & j.groups_of[n.place];
   l.low = r.low = n.low, l.high = r.high = n.high;
-  if (j.direction != nullptr) bind_children(j, n, j.growth->penalty, l, r);
-  j.nodes[id].left = at;
+  if (MAY_BIND && j.direction != nullptr) bind_children(j, n, j.growth->penalty, l, r);
+  j.nodes[id].left = at, j.nodes[id].step = step;
   j.nodes[at] = l, j.nodes[at + 1] = r;
 }
 
@@ -59,106 +65,152 @@ inline Found best_found(const Found* found, int n) {
   return found[at];
 }
 
-// The best split of one node. All lanes of a warp.
-inline void take_best(const Job& j, int x, int id) {
-  const Node old = j.nodes[id];
-  const double unit = j.growth->unit;
-  const int first_slot = j.growth->first_slot;
-  const Found best = best_found(j.found + x * j.n_found, (int)j.n_found);
+// The best split of a node, from the best of every column. All lanes of a warp.
+inline void take_best(const Job& j, const Found* found, int n_found, int id) {
+  const Found best = best_found(found, n_found);
   if (threadIdx.x % LANES != 0) return;
   Node& n = j.nodes[id];
   n.column = -1, n.gain = 0.0;
-  if (id != 0 && old.slot < first_slot) n.packed = 0;  // what was left of the parent's is stored as pairs
   if (best.place < 0) return;
   n.place = best.place, n.column = (int32_t)(best.order >> 32), n.bin = (int32_t)((best.order & 0xffffffffu) >> 1);
   n.left_g = best.g, n.left_h = best.h;
-  n.missing_left = best.seen_missing ? (best.order & 1) == 0 : best.h >= old.h - best.h;
-  const double gain = 0.5 * (best.score - old.score) * unit;
+  n.missing_left = best.seen_missing ? (best.order & 1) == 0 : best.h >= n.h - best.h;
+  const double gain = 0.5 * (best.score - n.score) * j.growth->unit;
   n.gain = gain > j.min_split_gain ? gain : 0.0;
 }
 
-// A whole level, in the order of ids, while leaves are left. One warp.
-inline void next_level(const Job& j) {
-  const Growth old = *j.growth;
-  const int lane = threadIdx.x % LANES, n = old.n_batch == 0 ? 1 : 2 * old.n_batch, first = old.first_child;
-  const int room = j.max_leaves > 0 ? (int)j.max_leaves - old.n_leaves : 0x7fffffff;
-  int taken = 0, depth = 0;
-  int64_t rows = 0;
-#pragma unroll 1
-  for (int at = 0; at < n; at += LANES) {
-    const int id = first + at + lane;
-    const Node node = j.nodes[at + lane < n ? id : first];
-    const bool open = at + lane < n && node.gain > 0.0;
-    const unsigned votes = __ballot_sync(ALL_LANES, open);
-    const int rank = taken + __popc(votes & ((1u << lane) - 1));
-    const bool in = open && rank < room;
-    const int64_t own = in ? node.end - node.begin : 0;
-    int64_t before = own;
-#pragma unroll 1
-    for (int step = 1; step < LANES; step *= 2) {
-      const int64_t other = __shfl_up_sync(ALL_LANES, (long long)before, step);
-      if (lane >= step) before += other;
-    }
-    if (in) {
-      j.batch[rank] = id, j.batch_at[rank] = rows + before - own;
-      j.n_left[rank] = j.n_right[rank] = 0;
-      make_children(j, node, id, old.n_nodes + 2 * rank);
-    }
-    taken += __popc(__ballot_sync(ALL_LANES, in));
-    rows += __shfl_sync(ALL_LANES, (long long)before, LANES - 1);
-    depth = node.depth;
+constexpr int MAX_HERE = 512;  // nodes of a batch whose items are in shared memory
+constexpr int MAX_WARPS = 32;
+
+struct LevelSplit {  // symmetric: the split of all nodes of a level
+  int32_t worth, place, column, bin, missing_left;
+};
+
+struct Batch {
+  Level old, level;        // the tree before the step and after it
+  const BatchItem* items;  // (level.n_batch + 1) the last has the number of rows
+  LevelSplit split;
+};
+
+struct Scanned {
+  int64_t before, all;
+};
+inline int64_t up_to_lane(int64_t x) {  // the sum of this lane and those before it. All lanes of a warp
+#pragma unroll
+  for (int step = 1; step < LANES; step *= 2) {
+    const int64_t other = __shfl_up_sync(ALL_LANES, (long long)x, step);
+    if ((int)threadIdx.x % LANES >= step) x += other;
   }
-  if (lane != 0) return;
-  Growth& t = *j.growth;
-  const int n_leaves = old.n_leaves + taken;
-  const bool leaves_left = j.max_leaves == 0 || n_leaves < j.max_leaves;
-  const bool more = taken > 0 && leaves_left && !(j.max_depth > 0 && depth + 1 >= j.max_depth);
-  j.batch_at[taken] = rows;
-  t.first_child = old.n_nodes, t.n_nodes = old.n_nodes + 2 * taken, t.n_leaves = n_leaves, t.n_batch = taken;
-  t.batch_rows = rows, t.first_slot = old.n_slots, t.more = more, t.n_slots = old.n_slots + (more ? taken : 0);
+  return x;
 }
 
-// The node that gains most. All threads of a block; nodes whose children cannot be split are split at once.
-inline void next_best(const Job& j) {
-  Growth& t = *j.growth;
-  __shared__ double gain[LANES];
-  __shared__ int node[LANES], again;
-  for (again = 1; again;) {
-    __syncthreads();
-    double best = 0.0;
-    int id = 0x7fffffff;
-    for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x)
-      if (j.nodes[i].left == 0 && j.nodes[i].gain > best) best = j.nodes[i].gain, id = i;
-    for (int step = LANES / 2; step > 0; step /= 2) {
-      const double other = __shfl_xor_sync(ALL_LANES, best, step);
-      const int place = __shfl_xor_sync(ALL_LANES, id, step);
-      if (other > best || (other == best && place < id)) best = other, id = place;
-    }
-    if (threadIdx.x % LANES == 0) gain[threadIdx.x / LANES] = best, node[threadIdx.x / LANES] = id;
-    __syncthreads();
+// The sum of what the threads before this one have, and that of all. All threads of a block.
+inline Scanned block_scan(int64_t x) {
+  __shared__ int64_t parts[MAX_WARPS];
+  const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, n_warps = blockDim.x / LANES;
+  const int64_t up = up_to_lane(x);
+  __syncthreads();  // all threads have read the parts of an earlier scan
+  if (lane == LANES - 1) parts[warp] = up;
+  __syncthreads();
+  const int64_t own = lane < n_warps ? parts[lane] : 0, sum = up_to_lane(own);
+  return {__shfl_sync(ALL_LANES, (long long)(sum - own), warp) + up - x,
+          __shfl_sync(ALL_LANES, (long long)sum, LANES - 1)};
+}
+
+// Symmetric: the best candidate of the level that was searched last. All threads of a block.
+inline LevelSplit best_of_level(const Job& j) {
+  __shared__ LevelSplit split;
+  if (threadIdx.x < LANES) {
+    const Found best = best_found(j.found, (int)j.n_found);
+    const Growth& t = *j.growth;
     if (threadIdx.x == 0) {
-      for (int w = 1; w < (int)blockDim.x / LANES; w++)
-        if (gain[w] > best || (gain[w] == best && node[w] < id)) best = gain[w], id = node[w];
-      again = 0, t.n_batch = 0, t.more = 0;
-      if (best > 0.0 && (j.max_leaves == 0 || t.n_leaves < j.max_leaves)) {
-        const Node n = j.nodes[id];
-        make_children(j, n, id, t.n_nodes);
-        j.batch[0] = id, j.batch_at[0] = 0, j.batch_at[1] = n.end - n.begin, j.n_left[0] = j.n_right[0] = 0;
-        t.first_child = t.n_nodes, t.n_nodes += 2, t.n_leaves++, t.n_batch = 1, t.batch_rows = n.end - n.begin;
-        t.first_slot = t.n_slots;
-        const bool leaves_left = j.max_leaves == 0 || t.n_leaves < j.max_leaves;
-        t.more = leaves_left && !(j.max_depth > 0 && n.depth + 1 >= j.max_depth);
-        again = leaves_left && !t.more;
-        if (t.more) t.n_slots++;
+      split = {0, 0, -1, 0, 0};
+      if (best.place >= 0 && 0.5 * (best.score - t.level_score) * t.unit - j.min_split_gain > 0.0) {
+        const int bin = (int)((best.order & 0xffffffffu) >> 1);
+        const int64_t below = j.root_below[best.place * 256 + bin];  // the level has all rows of the root
+        const bool left = best.seen_missing ? (best.order & 1) == 0 : below >= j.nodes[0].h - below;
+        split = {1, best.place, (int32_t)(best.order >> 32), bin, left};
       }
     }
-    __syncthreads();
   }
+  __syncthreads();
+  return split;
 }
 
-inline void advance(const Job& j) {
-  if (j.leafwise) next_best(j);
-  else if (threadIdx.x < LANES) next_level(j);
+// A whole level, in the order of ids, while leaves are left.
+inline Level next_level(const Job& j, const Level& old, int step, const LevelSplit& split, BatchItem* items, int n) {
+  const bool symmetric = is_symmetric(j);
+  const int room = symmetric || j.max_leaves == 0 ? 0x7fffffff : (int)j.max_leaves - old.n_leaves;
+  constexpr int ROW_BITS = 40;
+  int64_t sum = 0;  // nodes, then rows
+  for (int first = 0; first < n; first += blockDim.x) {
+    const int i = first + threadIdx.x, id = old.first_child + i;
+    int64_t own = 0;
+    if (i < n && (symmetric ? split.worth != 0 : j.nodes[id].gain > 0.0))
+      own = ((int64_t)1 << ROW_BITS) + (j.nodes[id].end - j.nodes[id].begin);
+    const Scanned scanned = block_scan(own);
+    const int64_t before = sum + scanned.before, rank = before >> ROW_BITS;
+    const int at = (int)(before & (((int64_t)1 << ROW_BITS) - 1));
+    if (own != 0 && rank <= room) items[rank] = {id, at};  // the first that has no room ends the list
+    sum += scanned.all;
+  }
+  const int n_open = (int)(sum >> ROW_BITS), taken = n_open < room ? n_open : room;
+  if (n_open <= room && threadIdx.x == 0) items[taken] = {-1, (int32_t)(sum & (((int64_t)1 << ROW_BITS) - 1))};
+  __syncthreads();
+  const int n_leaves = old.n_leaves + taken;
+  const bool leaves_left = symmetric || j.max_leaves == 0 || n_leaves < j.max_leaves;
+  const bool more = taken > 0 && leaves_left && !(j.max_depth > 0 && step >= j.max_depth);
+  return {old.n_nodes + 2 * taken,          n_leaves, taken,          old.n_nodes, old.n_slots,
+          old.n_slots + (more ? taken : 0), more,     items[taken].at};
+}
+
+// The node that gains most. A node that some block has marked as split in this very step still counts.
+inline Level next_best(const Job& j, const Level& old, int step, BatchItem* items) {
+  __shared__ double gains[MAX_WARPS];
+  __shared__ int ids[MAX_WARPS];
+  const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES, n_warps = blockDim.x / LANES;
+  const bool open = j.max_leaves == 0 || old.n_leaves < j.max_leaves;
+  double best = 0.0;
+  int id = 0x7fffffff;
+#pragma unroll 1
+  for (int i = threadIdx.x; i < old.n_nodes && open; i += blockDim.x) {
+    const double gain = j.nodes[i].gain;
+    const int split = j.nodes[i].step;
+    if ((split == 0 || split >= step) && gain > best) best = gain, id = i;
+  }
+#pragma unroll 1
+  for (int by = LANES / 2; by > 0; by /= 2) {
+    const double other = __shfl_xor_sync(ALL_LANES, best, by);
+    const int place = __shfl_xor_sync(ALL_LANES, id, by);
+    if (other > best || (other == best && place < id)) best = other, id = place;
+  }
+  if (lane == 0) gains[warp] = best, ids[warp] = id;
+  __syncthreads();
+#pragma unroll 1
+  for (int w = 0; w < n_warps; w++)
+    if (gains[w] > best || (gains[w] == best && ids[w] < id)) best = gains[w], id = ids[w];
+  if (!(best > 0.0)) {
+    return {old.n_nodes, old.n_leaves, 0, old.n_nodes, old.n_slots, old.n_slots, 0, 0};
+  }
+  const Node& n = j.nodes[id];
+  const int rows = n.end - n.begin;
+  if (threadIdx.x == 0) items[0] = {id, 0}, items[1] = {-1, rows};
+  __syncthreads();
+  const bool leaves_left = j.max_leaves == 0 || old.n_leaves + 1 < j.max_leaves;
+  const bool more = leaves_left && !(j.max_depth > 0 && n.depth + 1 >= j.max_depth);
+  return {old.n_nodes + 2, old.n_leaves + 1, 1, old.n_nodes, old.n_slots, old.n_slots + more, more, rows};
+}
+
+// The nodes that a step splits. All threads of every block. here (MAX_HERE + 1), out: in shared memory
+inline void next_batch(const Job& j, int step, BatchItem* here, Batch* out) {
+  const Level old = j.levels[step - 1];
+  const int n = !old.more ? 0 : step == 1 ? 1 : 2 * old.n_batch;
+  BatchItem* items = is_leafwise(j) || n <= MAX_HERE ? here : j.batch;  // every block writes the same there
+  LevelSplit split{};
+  if (is_symmetric(j) && n > 0) split = best_of_level(j);
+  const Level level = is_leafwise(j) ? next_best(j, old, step, items) : next_level(j, old, step, split, items, n);
+  if (threadIdx.x == 0) *out = {old, level, items, split};
+  __syncthreads();
 }
 
 }  // namespace sapwood

@@ -12,7 +12,6 @@ constexpr int64_t MAX_SPAN = 32768;               // rows whose parts fit 32-bit
 constexpr int ROWS_EACH = 8;                      // rows of a thread in one step of the partition
 constexpr int MAX_PACKED_ROWS = 131071;           // rows whose narrow sums fit one word
 constexpr int PART_BITS = 15;                     // of a number whose parts are added apart
-constexpr int MAX_WARPS = 32;
 
 // ---------------------------------------------------------------------------------------------------- the root
 // Fixes the scales of an output, and what the search of its tree needs; its first node.
@@ -47,9 +46,8 @@ inline void begin_tree(const Job& j, int k) {
   for (int64_t w = j.max_repeats; w > 1; w = (w + 1) / 2) bits += j.repeated != 0;
   t.n_parts = t.fast ? 1 : (bits + PART_BITS - 1) / PART_BITS;
   t.count_parts = !t.counts_rows ? 0 : j.repeats == nullptr ? 1 : 3;  // counts are below 2^31
-  t.n_nodes = t.n_leaves = 1, t.n_batch = 0, t.n_jobs = 1, t.n_slots = 1, t.first_child = 0, t.more = 1;
-  t.job_rows = n_rows;
-  j.jobs[0] = 0, j.job_at[0] = 0, j.job_at[1] = n_rows;
+  j.levels[0] = {1, 1, 0, 0, 0, 1, 1, n_rows};
+  j.n_left[0] = j.n_right[0] = 0;
   Node root{};
   root.column = -1, root.end = n_rows, root.buffer = j.all_rows ? -1 : -2, root.low = -INF, root.high = INF;
   root.groups = ~0ull, root.parent = -1, root.packed = t.fast && n_rows <= MAX_PACKED_ROWS;
@@ -60,7 +58,7 @@ inline void begin_tree(const Job& j, int k) {
 inline void clear_slots(const Job& j, int64_t slot, int64_t n, bool counts) {
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
   for (int64_t i = slot * j.histogram_size + first; i < (slot + n) * j.histogram_size; i += step) {
-    j.histograms[i] = Sums{};
+    *(uint4*)(j.histograms + i) = uint4{};
     if (counts) j.counts[i] = 0;
   }
 }
@@ -88,13 +86,14 @@ struct RowSource {         // where the rows of a node are listed
     return {row, packed[row]};
   }
 };
-// The last i with at[i] <= x; at (n + 1) rises. All lanes of a warp together.
-inline int find_span(const int64_t* at, int n, int64_t x) {
+// The last i with items[i].at <= x; they rise. All lanes of a warp together.
+template <class Item>
+inline int find_item(const Item* items, int n, int64_t x) {
   const int lane = threadIdx.x % LANES;
   int low = 0, size = n;  // the answer is in low .. low + size - 1
   while (size > 1) {
     const int step = (size + LANES - 1) / LANES, probe = low + lane * step;
-    const unsigned votes = __ballot_sync(ALL_LANES, probe < low + size && at[probe] <= x);
+    const unsigned votes = __ballot_sync(ALL_LANES, probe < low + size && items[probe].at <= x);
     const int next = low + (__popc(votes) - 1) * step;
     size = low + size - next < step ? low + size - next : step;
     low = next;
@@ -104,15 +103,26 @@ inline int find_span(const int64_t* at, int n, int64_t x) {
 
 struct Span {  // of the concatenated rows of several nodes, what a block has
   int64_t low, high;
-  Span(int64_t total, int64_t min_rows) {
-    int64_t each = (total + gridDim.x - 1) / gridDim.x;
+  Span(int64_t total, int64_t min_rows, int block, int n_blocks) {
+    int64_t each = (total + n_blocks - 1) / n_blocks;
     each = each < min_rows ? min_rows : each;
-    low = blockIdx.x * each, high = low + each < total ? low + each : total;
+    low = block * each, high = low + each < total ? low + each : total;
   }
 };
 
+struct NodeSplit {  // of a node: its rows and where they go
+  int32_t begin, end, buffer, place, bin, missing_left;
+  NodeSplit(const Node& n, const Batch& batch)
+      : begin(n.begin),
+        end(n.end),
+        buffer(n.buffer),
+        place(batch.split.worth ? batch.split.place : n.place),
+        bin(batch.split.worth ? batch.split.bin : n.bin),
+        missing_left(batch.split.worth ? batch.split.missing_left : n.missing_left) {}
+};
+
 // Sends rows `first .. first + n - 1` of a node's list to its children; at most ROWS_EACH rows a thread.
-inline void send_rows(const Job& j, int k, const Node& n, int at, int64_t first, int rows) {
+inline void send_rows(const Job& j, int k, const NodeSplit& n, int at, int64_t first, int rows) {
   __shared__ int count[2][ROWS_EACH * MAX_WARPS], base[2], total[2];
   const int tid = threadIdx.x, lane = tid % LANES, warp = tid / LANES, n_warps = blockDim.x / LANES;
   const Split split = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
@@ -169,54 +179,86 @@ inline void send_rows(const Job& j, int k, const Node& n, int at, int64_t first,
   __syncthreads();
 }
 
-// Once all rows are sent: where the children's rows are, and which children are built. One warp.
-inline void list_jobs(const Job& j) {
-  Growth& t = *j.growth;
-  const int lane = threadIdx.x % LANES;
-  int64_t sum = 0;
-  for (int at = 0; at < t.n_batch; at += LANES) {
-    const int i = at + lane;
-    int64_t own = 0;
-    if (i < t.n_batch) {
-      const Node& n = j.nodes[j.batch[i]];
-      Node &l = j.nodes[n.left], &r = j.nodes[n.left + 1];
-      l.begin = n.begin, l.end = r.begin = n.begin + j.n_left[i], r.end = n.end;
-      l.buffer = r.buffer = n.buffer == 0 ? 1 : 0;
-      const bool left_small = j.n_left[i] <= r.end - r.begin;
-      (left_small ? l : r).slot = t.first_slot + i, (left_small ? r : l).slot = n.slot;
-      own = left_small ? l.end - l.begin : r.end - r.begin;
-      (left_small ? l : r).packed = t.fast && own <= MAX_PACKED_ROWS, (left_small ? r : l).packed = n.packed;
-      j.jobs[i] = left_small ? n.left : n.left + 1;
-    }
-    int64_t up = own;
-    for (int step = 1; step < LANES; step *= 2) {
-      const int64_t other = __shfl_up_sync(ALL_LANES, (long long)up, step);
-      if (lane >= step) up += other;
-    }
-    if (i < t.n_batch) j.job_at[i] = sum + up - own;
-    sum += __shfl_sync(ALL_LANES, (long long)up, LANES - 1);
-  }
-  if (lane == 0) j.job_at[t.n_batch] = sum, t.job_rows = sum, t.n_jobs = t.n_batch;
+// Sums of a tile, [bin][column]: pairs, or words where they fit.
+inline Sums load_sums(const Sums* tile, int at, bool packed) {
+  if (packed) return unpack(((const int64_t*)tile)[at]);
+  const uint4 w = *(const uint4*)(tile + at);
+  return {(int64_t)((uint64_t)w.y << 32 | w.x), (int64_t)((uint64_t)w.w << 32 | w.z)};
+}
+inline void store_sums(Sums* tile, int at, Sums x, bool packed) {
+  if (packed) ((int64_t*)tile)[at] = pack(x);
+  else tile[at] = x;
 }
 
-SAPWOOD_BOUNDED(512, 2) void partition(SAPWOOD_JOB, int k, int min_rows) {
+// Sums of what a cut sends left in one node, without missing values, and of those. One warp.
+inline void left_of(const Job& j, const Node& n, int place, int bin, Sums& values, Sums& missing) {
+  const int lane = threadIdx.x % LANES;
+  const Sums* tile = j.histograms + n.slot * j.histogram_size + place / LANES * TILE_SUMS;
+  const int column = place % LANES;
+  const bool packed = n.packed != 0;
+  Sums own;
+  for (int b = lane; b <= bin; b += LANES) own = own + load_sums(tile, b * LANES + column, packed);
+  values = {warp_sum(own.g), warp_sum(own.h)};
+  missing = load_sums(tile, j.n_bins[place] * LANES + column, packed);
+}
+
+// Symmetric: a node takes the split of its level. One warp; its first lane has the node.
+inline void take_level_split(const Job& j, Node& n, const LevelSplit& split) {
+  Sums values, missing;
+  left_of(j, n, split.place, split.bin, values, missing);
+  n.place = split.place, n.column = split.column, n.bin = split.bin, n.missing_left = split.missing_left;
+  n.left_g = values.g + (split.missing_left ? missing.g : 0),
+  n.left_h = values.h + (split.missing_left ? missing.h : 0);
+  ScoreRule rule{j.growth->penalty};
+  if (MAY_BIND && j.direction != nullptr)
+    rule.bounded = true, rule.low = n.low, rule.high = n.high, rule.direction = j.direction[n.place],
+    rule.free_bin = j.n_bins[n.place] - 1;
+  n.gain = 0.0;
+  if (n.left_h <= 0 || n.left_h >= n.h) return;
+  const Sums l{n.left_g, n.left_h};
+  n.gain = 0.5 * (score_split(l, Sums{n.g, n.h} - l, n.bin, rule) - n.score) * j.growth->unit;
+}
+
+// The children of a batch become nodes: each block has some of them, the last blocks first, as they have fewest rows.
+inline void record_batch(const Job& j, int step, const Batch& batch) {
+  const int from = gridDim.x - 1 - blockIdx.x, n_warps = blockDim.x / LANES;
+  const Level& level = batch.level;
+  for (int i = from + gridDim.x * (threadIdx.x / LANES); i < level.n_batch; i += gridDim.x * n_warps) {
+    const int id = batch.items[i].node;
+    Node n = j.nodes[id];
+    if (is_symmetric(j)) take_level_split(j, n, batch.split);
+    if (threadIdx.x % LANES != 0) continue;
+    Node& out = j.nodes[id];
+    if (is_symmetric(j))
+      out.place = n.place, out.column = n.column, out.bin = n.bin, out.missing_left = n.missing_left, out.gain = n.gain;
+    make_children(j, n, id, level.first_child + 2 * i, step);
+    j.batch[i] = batch.items[i];
+  }
+  if (from == 0 && threadIdx.x == 0) j.levels[step] = level;
+}
+
+// The nodes of a step are chosen and recorded, and their rows go to the children where those are searched.
+SAPWOOD_BOUNDED(128, 8) void partition(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
-  const Growth t = *j.growth;
-  if (!t.more) return;
-  clear_slots(j, t.first_slot, t.n_batch, t.count_parts > 0);
-  const Span span(t.batch_rows, min_rows);
-  if (span.low < span.high) {
-    int at = find_span(j.batch_at, t.n_batch, span.low);
+  __shared__ BatchItem here[MAX_HERE + 1];
+  __shared__ Batch batch;
+  next_batch(j, step, here, &batch);
+  const Level& t = batch.level;
+  const Span span(t.n_rows, j.min_rows, blockIdx.x, gridDim.x);
+  if (t.more && span.low < span.high) {
+    int at = find_item(batch.items, t.n_batch, span.low);
     for (int64_t low = span.low; low < span.high;) {
-      while (j.batch_at[at + 1] <= low) at++;
-      const Node n = j.nodes[j.batch[at]];
-      const int64_t end = j.batch_at[at + 1] < span.high ? j.batch_at[at + 1] : span.high,
-                    most = (int64_t)ROWS_EACH * blockDim.x, rows = end - low < most ? end - low : most;
-      send_rows(j, k, n, at, n.begin + low - j.batch_at[at], (int)rows);
+      while (batch.items[at + 1].at <= low) at++;
+      const NodeSplit n(j.nodes[batch.items[at].node], batch);
+      const int64_t first = batch.items[at].at, stop = batch.items[at + 1].at,
+                    end = stop < span.high ? stop : span.high, most = (int64_t)ROWS_EACH * blockDim.x,
+                    rows = end - low < most ? end - low : most;
+      send_rows(j, k, n, at, n.begin + low - first, (int)rows);
       low += rows;
     }
   }
-  if (last_block(j.arrived, gridDim.x) && threadIdx.x < LANES) list_jobs(j);
+  if (t.more) clear_slots(j, t.first_slot, t.n_batch, j.growth->count_parts > 0);
+  record_batch(j, step, batch);
 }
 
 }  // namespace sapwood

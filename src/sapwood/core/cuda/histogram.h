@@ -71,7 +71,7 @@ inline void flush(int* sums, Sums* out, int64_t* counts, int n_columns, int shif
     const int64_t g = sums[place], h = sums[place + LANES];
     if ((g | h) != 0 && at % LANES < n_columns) {
       if (packed) {
-        add_to(&out[at].g, pack({g, h}));
+        add_to((int64_t*)out + at, pack({g, h}));
       } else {
         add_to(counts != nullptr ? counts + at : &out[at].g, g * ((int64_t)1 << shift));
         if (counts == nullptr) add_to(&out[at].h, h * ((int64_t)1 << shift));
@@ -113,40 +113,84 @@ inline void add_rows(const Job& j, const Growth& t, int k, const RowSource& sour
   }
 }
 
-// The same for numbers in parts: a function of its own, which leaves the registers of the kernel to narrow words.
-SAPWOOD_APART void add_parts_of_rows(const Job& job, int k, int buffer, int64_t first, int rows, int part, int* sums) {
+// The same as functions of their own: what the kernel keeps besides costs their loops no registers.
+template <bool FAST>
+SAPWOOD_APART void add_rows_of(const Job& job, int k, int tile, int buffer, int64_t first, int rows, int part,
+                               int* sums) {
   const RowSource source(job, buffer, k);
-  const uint8_t* codes = job.codes + (int64_t)blockIdx.y * job.n * LANES;
-  add_rows<false>(job, *job.growth, k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES), sums);
+  const uint8_t* codes = job.codes + (int64_t)tile * job.n * LANES;
+  add_rows<FAST>(job, *job.growth, k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES), sums);
 }
 
-SAPWOOD_BOUNDED(1024, 1) void histogram(SAPWOOD_JOB, int k, int min_rows) {
-  const Job& j = job;
-  const Growth t = *j.growth;
-  if (t.n_jobs == 0) return;
-  Span span(t.job_rows, min_rows);
-  if (span.low >= span.high) return;
-  DYNAMIC_SHARED(int, sums);
-  const int tile = blockIdx.y, rest = (int)j.n_columns - tile * LANES, n_columns = rest < LANES ? rest : LANES;
-  const uint8_t* codes = j.codes + (int64_t)tile * j.n * LANES;
-  const LaneColumns columns(threadIdx.x % LANES);
-  for (int i = threadIdx.x; i < 2 * (int)TILE_SUMS; i += blockDim.x) sums[i] = 0;
+// Where the rows of the children are, and which of them are built: the smaller ones. All threads of every block; each
+// block writes down some of the children. Returns the number of rows that are added.
+inline int list_items(const Job& j, const Level& level, BuildItem* items) {
+  int sum = 0;
+  for (int first = 0; first < level.n_batch; first += blockDim.x) {
+    const int i = first + threadIdx.x;
+    BuildItem item{};
+    int rows = 0;
+    if (i < level.n_batch) {
+      const Node& n = j.nodes[j.batch[i].node];
+      const int n_left = j.n_left[i], n_right = n.end - n.begin - n_left;
+      const bool left_small = n_left <= n_right;
+      rows = left_small ? n_left : n_right;
+      item.begin = left_small ? n.begin : n.begin + n_left, item.buffer = n.buffer == 0 ? 1 : 0;
+      item.slot = level.first_slot + i, item.packed = j.growth->fast && rows <= MAX_PACKED_ROWS;
+      if (i % (int)gridDim.x == (int)(gridDim.x - 1 - blockIdx.x) && blockIdx.y == 0) {
+        const int left = level.first_child + 2 * i;
+        Node &l = j.nodes[left], &r = j.nodes[left + 1];
+        l.begin = n.begin, l.end = r.begin = n.begin + n_left, r.end = n.end, l.buffer = r.buffer = item.buffer;
+        Node &small = left_small ? l : r, &large = left_small ? r : l;
+        small.slot = item.slot, small.packed = item.packed, large.slot = n.slot, large.packed = n.packed;
+      }
+    }
+    const Scanned scanned = block_scan(rows);
+    item.at = sum + (int)scanned.before;
+    if (i < level.n_batch) items[i] = item;
+    sum += (int)scanned.all;
+  }
+  if (threadIdx.x == 0) items[level.n_batch].at = sum;
   __syncthreads();
-  int at = find_span(j.job_at, t.n_jobs, span.low);
+  return sum;
+}
+
+// The histograms of the smaller children, or that of the root. A block has some rows of a tile of columns.
+SAPWOOD_BOUNDED(1024, 1) void histogram(SAPWOOD_JOB, int k, int step) {
+  const Job& j = job;
+  const Level& level = j.levels[step];
+  if (!level.more) return;
+  __shared__ BuildItem here[MAX_HERE + 1];
+  DYNAMIC_SHARED(int, sums);
+  BuildItem* items = level.n_batch <= MAX_HERE ? here : j.items;  // every block writes the same there
+  for (int i = threadIdx.x; i < (int)TILE_SUMS / 2; i += blockDim.x) ((uint4*)sums)[i] = uint4{};
+  int n_rows = level.n_rows, n_items = level.n_batch;
+  if (step > 0) {
+    n_rows = list_items(j, level, items);
+  } else {
+    const Node& root = j.nodes[0];
+    n_items = 1;
+    if (threadIdx.x == 0) items[0] = {0, 0, root.buffer, 0, root.packed, 0}, items[1].at = n_rows;
+    __syncthreads();
+  }
+  const Span span(n_rows, j.min_rows, blockIdx.x, gridDim.x);
+  if (span.low >= span.high) return;
+  const int n_parts = j.growth->n_parts, count_parts = j.growth->count_parts, fast = j.growth->fast;
+  const int tile = blockIdx.y, rest = (int)j.n_columns - tile * LANES, n_columns = rest < LANES ? rest : LANES;
+  int at = find_item(items, n_items, span.low);
   for (int64_t low = span.low; low < span.high;) {
-    while (j.job_at[at + 1] <= low) at++;
-    int64_t end = j.job_at[at + 1] < span.high ? j.job_at[at + 1] : span.high;
+    while (items[at + 1].at <= low) at++;
+    int64_t end = items[at + 1].at < span.high ? items[at + 1].at : span.high;
     end = end - low > MAX_SPAN ? low + MAX_SPAN : end;
-    const Node& n = j.nodes[j.jobs[at]];
-    const RowSource source(j, n.buffer, k);
-    const int64_t first = n.begin + low - j.job_at[at], place = n.slot * j.histogram_size + tile * TILE_SUMS;
-    for (int part = 0; part < t.n_parts + t.count_parts; part++) {
-      const bool counts = part >= t.n_parts;
-      if (t.fast && !counts) add_rows<true>(j, t, k, source, first, (int)(end - low), part, codes, columns, sums);
-      else add_parts_of_rows(job, k, n.buffer, first, (int)(end - low), part, sums);
+    const BuildItem n = items[at];
+    const int64_t first = n.begin + low - n.at, place = n.slot * j.histogram_size + tile * TILE_SUMS;
+    for (int part = 0; part < n_parts + count_parts; part++) {
+      const bool counts = part >= n_parts;
+      if (fast && !counts) add_rows_of<true>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
+      else add_rows_of<false>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
       __syncthreads();
       flush(sums, j.histograms + place, counts ? j.counts + place : nullptr, n_columns,
-            (counts ? part - t.n_parts : part) * PART_BITS, n.packed != 0 && !counts);
+            (counts ? part - n_parts : part) * PART_BITS, n.packed != 0 && !counts);
       __syncthreads();
     }
     low = end;

@@ -9,16 +9,17 @@ struct Node {              // of the tree that grows
   int64_t g, h;            // sums of the search
   int64_t left_g, left_h;  // of its best split, what goes left
   double score, gain;
-  double low, high;         // monotone bounds of its value
-  uint64_t groups;          // interaction groups that hold its whole path
-  int32_t column, bin;      // of its best split; column < 0: none
-  int32_t missing_left;     // 1: missing values go left
-  int32_t left;             // first child once it is split; 0: a leaf
-  int32_t begin, end;       // its rows in the row list
-  int32_t buffer;           // which row list; -1: all rows in order, -2: the sample
-  int32_t depth, slot;      // slot: its place among the histograms
-  int32_t place, searched;  // place: where its best column's codes are
-  int32_t parent, packed;   // packed: the sums in its slot are words, g << 32 | h
+  double low, high;        // monotone bounds of its value
+  uint64_t groups;         // interaction groups that hold its whole path
+  int32_t column, bin;     // of its best split; column < 0: none
+  int32_t missing_left;    // 1: missing values go left
+  int32_t left;            // first child once it is split; 0: a leaf
+  int32_t begin, end;      // its rows in the row list
+  int32_t buffer;          // which row list; -1: all rows in order, -2: the sample
+  int32_t depth, slot;     // slot: its place among the histograms
+  int32_t place;           // where its best column's codes are
+  int32_t step;            // of growth, in which it is split; 0: none
+  int32_t parent, packed;  // packed: the sums in its slot are words, g << 32 | h
 };
 
 struct TreeNode {  // of a finished tree
@@ -55,48 +56,63 @@ struct Output {                        // of one score: fixed point, and the sea
   int32_t constant_hessian, n_passes;  // 1: every row has the same hessian
 };
 
-struct Growth {  // the tree that grows
+struct Growth {  // the tree that grows: what holds for all of its steps
   Penalty penalty;
-  Scale scale;             // of the search
-  double unit, min_count;  // what a unit of scores is worth; minimum count of a side, in fixed point
-  int32_t n_nodes, n_leaves;
-  int32_t n_batch, n_jobs;          // nodes to split now; of them, those whose children are searched
-  int32_t n_slots, n_parts;         // histograms in use; parts of a number that are added apart
-  int32_t fast, more;               // fast: words are added as they are; more: children may be split again
+  Scale scale;                      // of the search
+  double unit, min_count;           // what a unit of scores is worth; minimum count of a side, in fixed point
+  double level_score;               // symmetric: the score of the level's nodes together
+  int32_t fast, n_parts;            // fast: words are added as they are; parts of a number that are added apart
   int32_t counts_rows, n_rows;      // counts_rows: besides hessians; n_rows: of the sample
-  int32_t first_slot, first_child;  // histogram of the first job's smaller child; first child of the batch
   int32_t n_finished, count_parts;  // trees so far; parts of what a row counts for, 0 where that does not matter
-  int64_t batch_rows, job_rows;     // rows of the batch, of the smaller children
+};
+
+struct Level {  // the tree after a step of growth
+  int32_t n_nodes, n_leaves;
+  int32_t n_batch, first_child;  // nodes that are split in the step; the first child of the first
+  int32_t first_slot, n_slots;   // histogram of the first one's smaller child; histograms in use
+  int32_t more, n_rows;          // more: the children are searched; n_rows: of the batch
+};
+
+struct BatchItem {   // a node that is split
+  int32_t node, at;  // at: its first row among those of the batch
+};
+
+struct BuildItem {    // a node whose histogram is built
+  int32_t at, begin;  // its first row among those of all items; its first row in its row list
+  int32_t buffer, slot;
+  int32_t packed, padding;
 };
 
 struct Job {
-  int64_t n;                    // rows
-  const uint8_t* codes;         // (n_tiles, n, 32) byte codes
-  const uint8_t* planes;        // (n_places, n) the same, column by column
-  const uint16_t* wide_codes;   // (n_wide, n) codes of columns with more than 255 bins
-  const int32_t* n_bins;        // (n_places) bins of values
-  const int32_t* column_of;     // (n_places) the column of a place; -1: none
-  const uint64_t* groups_of;    // (n_places) interaction groups of a column; null: no constraints
-  const int8_t* direction;      // (n_places) monotone constraints; null: none
-  const int64_t* wide_at;       // (n_wide) where the sums of a wide column are in a histogram
-  int64_t histogram_size;       // sums of a histogram
-  int64_t n_tiles;              // tiles of 32 narrow columns
-  int64_t n_wide;               // columns with two-byte codes, which come after the tiles
-  int64_t n_columns;            // columns of the table
-  int64_t n_found;              // places whose best candidates are kept for a node
-  const double* label;          // (n), or (n_outputs, n)
-  int64_t label_plane;          // 0, or n
-  const double* weight;         // (n) real weights, or 0 and 1; null: all are 1
-  const int32_t* repeats;       // (n) integer weights; null: none are given
-  int64_t repeated;             // 1: a row counts `repeats` times in sums
-  int64_t weight_shift;         // counts read count / 2^shift
-  const double* field;          // (n_outputs, n_fields) parameters of the objective
-  int64_t n_fields;             // by output
-  int64_t n_outputs;            // scores of a row
-  const double* given_g;        // (n_outputs, n) gradients of a custom objective; null: none
-  const double* given_h;        // (n_outputs, n)
-  int64_t unit_search;          // 1: hessians of 1 in the split search
-  int64_t unit_leaf;            // 1: hessians of 1 in the leaf values
+  int64_t n;                   // rows
+  const uint8_t* codes;        // (n_tiles, n, 32) byte codes
+  const uint8_t* planes;       // (n_places, n) the same, column by column
+  const uint16_t* wide_codes;  // (n_wide, n) codes of columns with more than 255 bins
+  const int32_t* n_bins;       // (n_places) bins of values
+  const int32_t* column_of;    // (n_places) the column of a place; -1: none
+  const uint64_t* groups_of;   // (n_places) interaction groups of a column; null: no constraints
+  const int8_t* direction;     // (n_places) monotone constraints; null: none
+  const int64_t* wide_at;      // (n_wide) where the sums of a wide column are in a histogram
+  int64_t histogram_size;      // sums of a histogram
+  int64_t n_tiles;             // tiles of 32 narrow columns
+  int64_t n_wide;              // columns with two-byte codes, which come after the tiles
+  int64_t n_columns;           // columns of the table
+  int64_t n_found;         // best candidates that are kept: of a node one a column; symmetric: of a level one a block
+  int64_t min_rows;        // rows of a block, where there are few
+  int64_t leaf_copies;     // of the sums of leaves in shared memory; 0: they are added in global memory
+  const double* label;     // (n), or (n_outputs, n)
+  int64_t label_plane;     // 0, or n
+  const double* weight;    // (n) real weights, or 0 and 1; null: all are 1
+  const int32_t* repeats;  // (n) integer weights; null: none are given
+  int64_t repeated;        // 1: a row counts `repeats` times in sums
+  int64_t weight_shift;    // counts read count / 2^shift
+  const double* field;     // (n_outputs, n_fields) parameters of the objective
+  int64_t n_fields;        // by output
+  int64_t n_outputs;       // scores of a row
+  const double* given_g;   // (n_outputs, n) gradients of a custom objective; null: none
+  const double* given_h;   // (n_outputs, n)
+  int64_t unit_search;     // 1: hessians of 1 in the split search
+  int64_t unit_leaf;       // 1: hessians of 1 in the leaf values
   int64_t counts_by_hessian;    // 1: where hessians are constant they count rows
   int64_t precision;            // 0: auto, 1: narrow, 2: wide
   int64_t total_repeats;        // sum of repeats, or rows of positive weight
@@ -132,26 +148,65 @@ struct Job {
   double colsample_bynode;      //
   Growth* growth;               // the tree that grows
   Node* nodes;                  // (max_nodes)
-  int32_t* batch;               // (max_batch) nodes that are split now
-  int64_t* batch_at;            // (max_batch + 1) first row of each in the batch
-  int32_t* jobs;                // (max_batch) nodes whose children are searched
-  int64_t* job_at;              // (max_batch + 1) first row of each one's smaller child among those of the jobs
-  int32_t* n_left;              // (max_batch) rows gone left
-  int32_t* n_right;             // (max_batch) rows gone right
+  Level* levels;                // (steps + 1) the tree after each step
+  BatchItem* batch;             // (max_batch + 1) nodes that are split now
+  BuildItem* items;             // (max_batch + 1) nodes whose histograms are built now, where they are many
+  int32_t* n_left;              // (2 * max_batch) rows gone left
+  int32_t* n_right;             // (2 * max_batch) rows gone right
   Listed* lists;                // (2, n) row lists
   Sums* histograms;             // (n_slots, histogram_size)
   int64_t* counts;              // (n_slots, histogram_size) rows by bin; null: not counted
-  Found* found;                 // (2 * max_batch, n_parts) what each block of the search found
+  Found* found;                 // (2 * max_batch, n_found) what each block of the search found
   uint32_t* allowed;            // (2 * max_batch, n_tiles) a bit a column: columns that a node may use; null: all
-  double* level_scores;         // (nodes of a level, n_places, 2, 256) scores of candidates: missing right, left
-  int32_t* level_missing;       // (n_places) 1: a node of the level has missing values
-  int64_t* leaf_sums;           // (max_nodes, 16) wide sums of g, h and counts
-  uint32_t* arrived;            // counters of blocks
-  uint32_t* found_arrived;      // (2 * max_batch) the same for each node of the search
-  TreeNode* trees;              // (n_store, max_nodes) finished trees
-  int32_t* tree_sizes;          // (n_store) nodes of each
-  Turn* turn;                   // this round
-  int64_t n_store;              // trees that can wait for the host
+  double* level_scores;   // (nodes of a level, n_places, 2, 256) symmetric: scores of candidates: missing right, left
+  int64_t* root_missing;  // (n_places) symmetric: the root's sum of hessians of missing values
+  int64_t* root_below;    // (n_places, 256) symmetric: the root's sum of hessians up to each bin
+  int64_t* leaf_sums;     // (max_nodes, 16) wide sums of g, h and counts
+  uint32_t* arrived;      // (2 * max_batch) columns of a node that are searched
+  TreeNode* trees;        // (n_store, max_nodes) finished trees
+  int32_t* tree_sizes;    // (n_store) nodes of each
+  Turn* turn;             // this round
+  int64_t n_store;        // trees that can wait for the host
 };
+
+struct WalkNode {         // of a model; 8 bytes
+  uint16_t low, length;   // a row goes right where its code is in low .. low + length - 1
+  uint16_t column, left;  // of the used columns; left child within the tree, or the leaf itself
+};
+
+struct WalkTree {
+  int32_t first_node, depth;
+  int32_t output, index;  // index: in the order of the model
+};
+
+struct PredictJob {  // the arguments of predictions
+  int64_t n_rows;
+  const char* table;      // values, float32 or float64
+  int64_t row_stride;     // in bytes
+  int64_t column_stride;  //
+  int64_t is_double;
+  int64_t n_used;         // columns that some split tests
+  const int32_t* used;    // (n_used)
+  const int32_t* cut_at;  // (n_used + 1) the first cut of each
+  const double* cuts;     // the thresholds of each, rising
+  const WalkNode* nodes;  // of all trees, those of an output after those of the one before
+  const double* values;   // of the same nodes
+  const WalkTree* trees;  // (n_trees + 1)
+  int64_t n_chunks;
+  const int32_t* chunk_at;  // (n_chunks + 1) the first tree of each chunk
+  int64_t n_outputs;
+  double* score;  // (n_rows, n_outputs) IN OUT
+};
+
+// Compiled for one growth policy, the kernels have none of the others' code: 0 depthwise, 1 symmetric, 2 leafwise.
+#ifdef SAPWOOD_POLICY
+inline bool is_symmetric(const Job&) { return SAPWOOD_POLICY == 1; }
+inline bool is_leafwise(const Job&) { return SAPWOOD_POLICY == 2; }
+inline bool has_columns(const Job& j) { return SAPWOOD_COLUMNS && j.allowed != nullptr; }
+#else
+inline bool is_symmetric(const Job& j) { return j.symmetric != 0; }
+inline bool is_leafwise(const Job& j) { return j.leafwise != 0; }
+inline bool has_columns(const Job& j) { return j.allowed != nullptr; }
+#endif
 
 }  // namespace sapwood

@@ -9,21 +9,20 @@ constexpr int LEAF_PARTS = 5;          // 32-bit sums of a leaf: low and high pa
 constexpr int MAX_TREE_SHARED = 2048;  // nodes of a tree that is walked in shared memory
 
 struct Step {            // a node as a row walks through it
-  const uint8_t* codes;  // of its column, 32 bytes a row; null: a leaf
+  const uint8_t* codes;  // of its column; null: a leaf
   int32_t left;
   uint16_t low, length;  // codes that go right
 };
 
-inline Step step_of(const Job& j, const Node& n) {
-  if (n.left == 0) return {nullptr, 0, 0, 0};
+inline Step step_of(const Job& j, const NodeSplit& n, int left) {
+  if (left == 0) return {nullptr, 0, 0, 0};
   const Split s = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
-  return {j.codes + (int64_t)(n.place / LANES) * j.n * LANES + n.place % LANES, n.left, (uint16_t)s.low,
-          (uint16_t)s.length};
+  return {j.planes + (int64_t)n.place * j.n, left, (uint16_t)s.low, (uint16_t)s.length};
 }
 
 inline int walk(const Step* steps, int64_t row) {
   int at = 0;
-  for (Step s = steps[0]; s.left != 0; s = steps[at]) at = s.left + ((uint32_t)s.codes[row * LANES] - s.low < s.length);
+  for (Step s = steps[0]; s.left != 0; s = steps[at]) at = s.left + ((uint32_t)s.codes[row] - s.low < s.length);
   return at;
 }
 
@@ -59,13 +58,22 @@ inline void flush_parts(int* sums, int n_copies, int n_nodes, int64_t* out) {
   }
 }
 
-// n_copies: of the sums in shared memory; 0: none, sums are added in global memory
-SAPWOOD_KERNEL void find_leaves(SAPWOOD_JOB, int k, int n_copies) {
+// The last step of growth, after which no child is searched, and then the leaves of rows.
+SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
   DYNAMIC_SHARED(Step, steps);
-  const int n_nodes = j.growth->n_nodes;
+  __shared__ BatchItem here[MAX_HERE + 1];
+  __shared__ Batch batch;
+  next_batch(j, step, here, &batch);
+  record_batch(j, step, batch);
+  const int n_nodes = batch.level.n_nodes, n_old = batch.old.n_nodes, n_copies = (int)j.leaf_copies;
   int* sums = (int*)(steps + j.max_nodes);
-  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) steps[i] = step_of(j, j.nodes[i]);
+  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x)  // nodes of the batch may or may not be split yet
+    steps[i] = i < n_old ? step_of(j, NodeSplit(j.nodes[i], Batch{}), j.nodes[i].left) : Step{nullptr, 0, 0, 0};
+  __syncthreads();
+  for (int i = threadIdx.x; i < batch.level.n_batch; i += blockDim.x)
+    steps[batch.items[i].node] =
+        step_of(j, NodeSplit(j.nodes[batch.items[i].node], batch), batch.level.first_child + 2 * i);
   for (int i = threadIdx.x; i < n_nodes * LEAF_PARTS * n_copies; i += blockDim.x) sums[i] = 0;
   __syncthreads();
   const int64_t each = (j.n + gridDim.x - 1) / gridDim.x, low = blockIdx.x * each,
@@ -94,20 +102,21 @@ SAPWOOD_KERNEL void find_leaves(SAPWOOD_JOB, int k, int n_copies) {
 }
 
 // Sums of all nodes from those of the leaves, steps, values; the finished tree. One block.
-SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int) {
+SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
   const Growth& t = *j.growth;
+  const int n_nodes = j.levels[step].n_nodes;
   const int tree = t.n_finished % (int)j.n_store;
   const Scale& scale = j.output[k].wide;
   TreeNode* out = j.trees + (int64_t)tree * j.max_nodes;
   double* value = j.node_value + k * j.max_nodes;
   const double hs = h_scale(scale), unit = power_of_two(-(int)j.weight_shift);
-  for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x)  // every leaf adds to the nodes above it
+  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x)  // every leaf adds to the nodes above it
     for (int above = j.nodes[i].parent; j.nodes[i].left == 0 && above >= 0; above = j.nodes[above].parent)
       for (int e = 0; e < 3; e++) add_to(j.leaf_sums + LEAF_STRIDE * above + e, j.leaf_sums[LEAF_STRIDE * i + e]);
   __threadfence_block();
   __syncthreads();
-  for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {
+  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
     const Node& n = j.nodes[i];
     const bool split = n.left != 0;
     const Sums sums{j.leaf_sums[LEAF_STRIDE * i], j.leaf_sums[LEAF_STRIDE * i + 1]};
@@ -124,7 +133,7 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int) {
   __syncthreads();
   for (int depth = 1, more = j.path_smooth != 0.0; more; depth++) {  // parents first
     int deeper = 0;
-    for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {
+    for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
       deeper |= j.nodes[i].depth > depth;
       if (j.nodes[i].depth != depth) continue;
       const double own = out[i].value, above = out[j.nodes[i].parent].value, count = out[i].count;
@@ -134,7 +143,7 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int) {
   }
   __syncthreads();
   const double real = h_scale(t.scale) / g_scale(t.scale);
-  for (int i = threadIdx.x; i < t.n_nodes; i += blockDim.x) {
+  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
     double v = out[i].left != 0 ? 0.0 : out[i].value;
     if (j.direction != nullptr && out[i].left == 0) {
       const double low = j.nodes[i].low * real, high = j.nodes[i].high * real;
@@ -143,7 +152,7 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int) {
     value[i] = out[i].value = out[i].left != 0 ? 0.0 : j.turn->learning_rate * v;
   }
   __syncthreads();
-  if (threadIdx.x == 0) j.tree_sizes[tree] = t.n_nodes, j.growth->n_finished++;
+  if (threadIdx.x == 0) j.tree_sizes[tree] = n_nodes, j.growth->n_finished++;
 }
 
 }  // namespace sapwood

@@ -5,7 +5,8 @@
 #else
 #define SAPWOOD_KERNEL extern "C" __global__
 #define SAPWOOD_BOUNDED(threads, blocks) extern "C" __global__ __launch_bounds__(threads, blocks)
-#define SAPWOOD_JOB const __grid_constant__ Job job
+#define SAPWOOD_ARGUMENTS(T) const __grid_constant__ T job
+#define SAPWOOD_JOB SAPWOOD_ARGUMENTS(Job)
 #define SAPWOOD_APART __noinline__
 #define SAPWOOD_INLINE __forceinline__
 #define DYNAMIC_SHARED(T, name)                                  \

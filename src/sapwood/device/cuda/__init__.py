@@ -6,17 +6,20 @@ In: arrays of this process. Out: arrays of this process. `runtime.py` has CuPy, 
 from typing import Any
 
 from sapwood import _core
-from sapwood._core import Explainer, Forest, cuts
-from sapwood.device.cuda import binned, trainer
+from sapwood._core import Explainer, cuts
+from sapwood.device.cuda import binned, forest, trainer
 from sapwood.device.cuda.runtime import Runtime, cuda
 
 __all__ = ["Binned", "Explainer", "Forest", "Trainer", "apply", "cuts", "name"]
 
 
-def make(runtime: Runtime) -> tuple[type[binned.Binned], type[trainer.Trainer]]:
+def make(runtime: Runtime) -> tuple[type[binned.Binned], type[trainer.Trainer], type[forest.Forest]]:
     """The classes of a device whose kernels run in this runtime."""
-    return type("Binned", (binned.Binned,), {"runtime": runtime}), type(
-        "Trainer", (trainer.Trainer,), {"runtime": runtime}
+    own = {"runtime": runtime}
+    return (
+        type("Binned", (binned.Binned,), own),
+        type("Trainer", (trainer.Trainer,), own),
+        type("Forest", (forest.Forest,), own),
     )
 
 
@@ -29,7 +32,7 @@ name = "cuda"
 
 
 def __getattr__(verb: str) -> Any:
-    if verb not in ("Binned", "Trainer"):
+    if verb not in ("Binned", "Trainer", "Forest"):
         raise AttributeError(verb)
-    globals()["Binned"], globals()["Trainer"] = make(cuda())
+    globals()["Binned"], globals()["Trainer"], globals()["Forest"] = make(cuda())
     return globals()[verb]

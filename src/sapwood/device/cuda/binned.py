@@ -67,5 +67,5 @@ class Binned:
         """(n_places, n_rows) the same, column by column."""
         planes = self.runtime.zeros((len(self.places), self.host.n_rows), np.uint8)
         for column in range(len(self.cuts)):
-            self.runtime.put(planes[column], self.host.codes(column).astype(np.uint8))
+            self.runtime.put(planes[column], self.host.codes(column).astype(np.uint8, copy=False))
         return planes

@@ -17,10 +17,13 @@ from sapwood.errors import DataError, ParameterError
 OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{CORE}/cuda/nvrtc", "-DSAPWOOD_ISA=cuda")
 SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
     "gradient_pass": (256, 4), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0),
-    "begin": (256, 1), "partition": (512, 2), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
-    "choose_level": (256, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2),
-    "finish_tree": (512, 0),
+    "begin": (256, 1), "partition": (128, 8), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
+    "choose_level": (64, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2), "finish_tree": (512, 0),
+    "predict": (512, 0),
 }  # fmt: skip
+
+
+POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
 
 class Runtime(Protocol):
@@ -35,9 +38,20 @@ class Runtime(Protocol):
     def zeros(self, shape: Any, kind: Any) -> Any: ...
     def get(self, values: Any) -> NDArray[Any]: ...
     def put(self, into: Any, values: NDArray[Any]) -> None: ...
+    def fill(self, into: Any, value: float) -> None: ...
     def address(self, values: Any) -> int: ...
+    def foreign(self, values: Any) -> Any: ...
+    def wait(self) -> None: ...
     def launch(
-        self, kernel: str, variant: str, grid: tuple[int, int], shared: int, job: Any, a: int, b: int
+        self,
+        kernel: str,
+        variant: str,
+        grid: tuple[int, int],
+        shared: int,
+        job: Any,
+        a: int,
+        b: int,
+        threads: int | None = None,
     ) -> None: ...
     def capture(self, work: Callable[[], None]) -> Callable[[], None] | None: ...
 
@@ -100,31 +114,57 @@ class Cuda:
         """Overwrite an array on the device."""
         into.set(values, stream=self.stream)
 
+    def fill(self, into: Any, value: float) -> None:
+        """Overwrite all of an array on the device by one value."""
+        with self.stream:
+            into.fill(value)
+
     def address(self, values: Any) -> int:
         """The address of an array."""
         return int(values.data.ptr)
 
+    def foreign(self, values: Any) -> Any:
+        """An array of any library in device memory as it is, once the work of its stream is done."""
+        self.cupy.cuda.get_current_stream().synchronize()
+        return self.cupy.asarray(values)
+
+    def wait(self) -> None:
+        """Wait until all work so far is done."""
+        self.stream.synchronize()
+
     def _kernel(self, name: str, variant: str) -> Any:
         """A compiled kernel; those of rows know their objective, those of growth what the search must look at."""
-        module = self._module(name in ROW_KERNELS, variant)
+        module = self._module("rows" if name in ROW_KERNELS else "predict" if name == "predict" else "grow", variant)
         kernel = module.get_function(name)
-        if name in ("histogram", "find_leaves"):
-            kernel.max_dynamic_shared_size_bytes = self.max_shared - 8192
+        if name in ("histogram", "find_leaves", "predict"):
+            kernel.max_dynamic_shared_size_bytes = self.max_shared - kernel.shared_size_bytes
         return kernel
 
     @cache  # noqa: B019 one runtime lives as long as the process
-    def _module(self, rows: bool, variant: str) -> Any:
-        defines: tuple[str, ...] = (f"-DSAPWOOD_PLAIN={int('plain' in variant)}",)
-        defines += (f"-DSAPWOOD_COUNTS={int('counts' in variant)}",)
-        if rows:
+    def _module(self, source: str, variant: str) -> Any:
+        words, defines = variant.split(), tuple[str, ...]()
+        if source == "rows":
             header = f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{variant}.h"'
             defines = (header, f"-DSAPWOOD_OBJECTIVE=objective_{variant}")
-        source = f'// {digest()}\n#include "cuda/{"rows" if rows else "grow"}.cu"\n'
-        return self.cupy.RawModule(code=source, options=(*OPTIONS, *defines), backend="nvrtc")
+        elif source == "grow":
+            defines = tuple(f"-DSAPWOOD_{name.upper()}={int(name in words)}" for name in ("plain", "counts", "columns"))
+            defines += (f"-DSAPWOOD_POLICY={POLICIES.index(words[-1])}",)
+        text = f'// {digest()}\n#include "cuda/{source}.cu"\n'
+        return self.cupy.RawModule(code=text, options=(*OPTIONS, *defines), backend="nvrtc")
 
-    def launch(self, kernel: str, variant: str, grid: tuple[int, int], shared: int, job: Any, a: int, b: int) -> None:
+    def launch(
+        self,
+        kernel: str,
+        variant: str,
+        grid: tuple[int, int],
+        shared: int,
+        job: Any,
+        a: int,
+        b: int,
+        threads: int | None = None,
+    ) -> None:
         """Run a kernel: its job by value, then two integers."""
-        threads = self.settings[kernel][0]
+        threads = threads or self.settings[kernel][0]
         with self.stream:
             self.kernel(kernel, variant)(grid, (threads,), (job, np.int32(a), np.int32(b)), shared_mem=shared)
 

@@ -25,6 +25,7 @@ ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS = 2, 3, 4, 5  # purposes of core
 MAX_GROUPS = 64  # of interaction constraints: a node has a bit for each
 TILE_SUMS = 256 * LANES
 HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
+SEARCH_BLOCKS = 4  # of the search, that a multiprocessor has at a time
 STEP_BYTES, PART_BYTES = 16, 20  # of a node in find_leaves: what rows walk through, what they add
 
 
@@ -32,7 +33,7 @@ class Trainer:
     """Labels, scores and gradients of one training set; `_core.pyi` says what each method takes and returns."""
 
     runtime: Runtime
-    min_rows = 1024  # rows of a block, where there are few
+    min_rows = 256  # rows of a block, where there are few
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class Trainer:
         self._keep("n_bins", run.array(bins))
         self._keep("column_of", run.array(places))
         job["n_tiles"] = len(places) // LANES
-        job["n_found"] = len(places)
+        job["min_rows"] = self.min_rows
         job["histogram_size"] = job["n_tiles"] * TILE_SUMS
         self._keep("label", run.array(np.ascontiguousarray(label, np.float64)))
         job["label_plane"] = n if len(label) > 1 else 0
@@ -117,7 +118,6 @@ class Trainer:
         run.put(self._arrays["output"], output.view(np.uint8))
         self._make_records("growth", 1, "Growth")
         self._make_records("turn", 1, "Turn")
-        self._make("arrived", 8, np.uint32)
 
     def _set_weights(self, weight: Floats) -> None:
         run, job = self.runtime, self._job
@@ -176,7 +176,9 @@ class Trainer:
         return _core.Trainer(*self._host_arguments).start()
 
     def fill_scores(self, start: Floats) -> None:
-        self.set_scores(np.repeat(np.asarray(start, np.float64)[:, None], self._n, axis=1))
+        self._pending = [False] * self._n_outputs
+        for k, value in enumerate(start):
+            self.runtime.fill(self._arrays["score"][k], float(value))
 
     def set_scores(self, scores: Floats) -> None:
         self._pending = [False] * self._n_outputs
@@ -340,11 +342,13 @@ class Trainer:
             self._job[name] = limits[name]
         self._last["counts"] = self._min_samples(limits["min_samples_leaf"]) > 1
         rules = limits["reg_alpha"] or limits["max_delta_step"] or self._job["direction"]
-        self._rules = ("rules" if rules else "plain") + (" counts" if self._last["counts"] else "")
         shares = [limits[name] for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode")]
         self._job["colsample_bytree"], self._job["colsample_bylevel"], self._job["colsample_bynode"] = shares
         self._last["columns"] = min(shares) < 1.0 or self._arrays.get("groups_of") is not None
-        shape = (policy, depth, leaves, self._rules, self._last["columns"])
+        words = ("" if rules else "plain", "counts" if self._last["counts"] else "",
+                 "columns" if self._last["columns"] else "", policy)  # fmt: skip
+        self._rules = " ".join(words)
+        shape = (policy, depth, leaves, self._rules)
         if shape == self._shape:
             return
         most = leaves if leaves else self._n
@@ -375,29 +379,38 @@ class Trainer:
         batch = 1 if leafwise else max(1, leaves // 2)
         slots = max(1, leaves // 2) if depth and not leafwise and leaves == 1 << depth else leaves
         self._graphs.clear()
-        job["n_store"] = size = max(64, 4 * k)
+        job["n_store"] = size = max(128, 4 * k)
         self._make_records("trees", size * int(nodes), "TreeNode")
         self._make("tree_sizes", size, np.int32)
         self._finished = Finished(self.runtime, self._arrays, self._binned.cuts, size)
         self._make("node_value", (k, nodes), np.float64)
         self._make_records("nodes", int(nodes), "Node")
         self._make("leaf_sums", (nodes, 16), np.int64)
-        for name, kind in (("batch", np.int32), ("jobs", np.int32), ("n_left", np.int32), ("n_right", np.int32),
-                           ("batch_at", np.int64), ("job_at", np.int64)):  # fmt: skip
-            self._make(name, batch + 1, kind)
+        steps = self._last["steps"] = self._plan(leaves, depth, leafwise)
+        for name, n, kind in (("levels", len(steps) + 2, "Level"), ("batch", batch + 1, "BatchItem"),
+                              ("items", batch + 1, "BuildItem")):  # fmt: skip
+            self._make_records(name, n, kind)
+        for name in ("n_left", "n_right", "arrived"):
+            self._make(name, 2 * (batch + 1), np.int32)
         self._make_records("lists", 2 * self._n, "Listed")
         self._make_records("histograms", slots * int(job["histogram_size"]), "Sums")
         if self._last["counts"]:
             self._make("counts", slots * int(job["histogram_size"]), np.int64)
-        self._make_records("found", max(2 * (batch + 1), 8) * int(job["n_found"]), "Found")
-        self._make("found_arrived", 2 * (batch + 1), np.uint32)
+        blocks = int(job["n_columns"]) * 256 // self.runtime.settings["choose_level"][0]
+        job["n_found"] = blocks if job["symmetric"] else int(job["n_columns"])
+        self._make_records("found", (1 if job["symmetric"] else 2 * (batch + 1)) * int(job["n_found"]), "Found")
         self._keep("allowed", None)
         if self._last["columns"]:
             self._make("allowed", (2 * (batch + 1), int(job["n_tiles"])), np.uint32)
         if job["symmetric"]:
             self._make("level_scores", (max(1, leaves // 2), len(self._binned.places), 2, 256), np.float64)
-            self._make("level_missing", len(self._binned.places), np.int32)
-        self._last["steps"] = self._plan(leaves, depth, leafwise)
+            self._make("root_missing", len(self._binned.places), np.int64)
+            self._make("root_below", (len(self._binned.places), 256), np.int64)
+        room = (self.runtime.max_shared - 16384) // 2 - int(nodes) * STEP_BYTES  # two blocks share a multiprocessor
+        copies = 32
+        while copies and (copies * nodes * PART_BYTES > room or job["repeats"]):
+            copies //= 2
+        job["leaf_copies"] = copies
 
     def _plan(self, leaves: int, depth: int, leafwise: bool) -> list[int]:
         """The largest number of nodes that each step after the root may split."""
@@ -411,32 +424,28 @@ class Trainer:
         return steps if depth else steps + [leaves // 2] * leaves  # without a depth a level may have one node
 
     def _grow_one(self, k: int) -> None:
-        run, job = self.runtime, self._job
-        tiles, least = int(job["n_tiles"]), self.min_rows
+        run, job, steps = self.runtime, self._job, self._last["steps"]
+        tiles, columns, nodes = int(job["n_tiles"]), int(job["n_columns"]), int(job["max_nodes"])
         self._launch("begin", k, grid=(max(1, min(run.n_processors, tiles * 8)), 1))
         blocks = max(1, run.n_processors * run.settings["histogram"][1] // tiles)
-        warps = run.settings["search"][0] // LANES
-        columns = len(self._binned.places) // warps
-        blocks = min(blocks, -(-self._n // least))
-        for n_nodes in (0, *self._last["steps"]):
+        blocks = min(blocks, -(-self._n // self.min_rows))
+        for step, n_nodes in enumerate((0, *steps)):
             if n_nodes:
-                self._launch("partition", k, least)
-            self._launch("histogram", k, least, (blocks, tiles), HISTOGRAM_BYTES)
+                self._launch("partition", k, step)
+            self._launch("histogram", k, step, (blocks, tiles), HISTOGRAM_BYTES)
             children = max(1, 2 * n_nodes)
+            each = -(-children * columns // (SEARCH_BLOCKS * run.n_processors))  # columns of a block
+            searched = children, -(-columns // each)
             if self._last["columns"]:
-                self._launch("choose_columns", k, 0, (children, 1), 8 * tiles)
+                self._launch("choose_columns", k, step, (children, 1), 8 * tiles)
             if job["symmetric"]:
-                self._launch("score_level", k, 0, (children, columns))
-                self._launch("choose_level", k, 0, (8 * len(self._binned.places) // warps, 1))
+                self._launch("score_level", k, step, searched)
+                self._launch("choose_level", k, step, (int(job["n_found"]), 1))
             else:
-                self._launch("search", k, 0, (children, columns))
-        nodes = int(job["max_nodes"])
-        room = (run.max_shared - 16384) // 2 - nodes * STEP_BYTES  # two blocks share a multiprocessor
-        copies = 32
-        while copies and (copies * nodes * PART_BYTES > room or job["repeats"]):
-            copies //= 2
-        self._launch("find_leaves", k, copies, None, nodes * (STEP_BYTES + copies * PART_BYTES))
-        self._launch("finish_tree", k)
+                self._launch("search", k, step, searched)
+        last = len(steps) + 1
+        self._launch("find_leaves", k, last, None, nodes * (STEP_BYTES + int(job["leaf_copies"]) * PART_BYTES))
+        self._launch("finish_tree", k, last)
 
     def copy_settings(self, other: "Trainer") -> None:
         self._keep("direction", other._arrays.get("direction"))

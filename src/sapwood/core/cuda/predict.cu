@@ -1,0 +1,2 @@
+// The kernel of predictions.
+#include "cuda/predict.h"

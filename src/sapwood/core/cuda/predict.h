@@ -1,0 +1,74 @@
+// Prediction on the device: a thread has a row, whose values become codes once; then it walks through tree after tree, which
+// the block has in shared memory, and adds the leaf values in the order of trees, as the CPU does.
+//
+//   codes in shared memory   [used column][thread]: whatever columns the lanes of a warp test, they are at different banks
+//   trees in shared memory   as many as fit; a tree that does not fit alone is read from global memory
+#pragma once
+#include "cuda/job.h"
+#include "cuda/platform.h"
+
+namespace sapwood {
+
+constexpr uint32_t NO_VALUE = 0xffff;  // the code of a missing value
+constexpr int CHUNK_NODES = 2048;      // nodes of the trees that are in shared memory
+
+// The number of cuts below a value.
+inline uint32_t rank_of(double x, const double* cuts, int n) {
+  if (x != x) return NO_VALUE;
+  int low = 0;
+  for (int size = n; size > 0;) {
+    const int half = size / 2;
+    if (cuts[low + half] < x) low += half + 1, size -= half + 1;
+    else size = half;
+  }
+  return (uint32_t)low;
+}
+
+inline int walk_codes(const WalkNode* nodes, int depth, const uint32_t* codes, int stride) {
+  int at = 0;
+  for (int d = 0; d < depth; d++) {                     // a leaf leads to itself
+    const uint64_t n = *(const uint64_t*)(nodes + at);  // the fields of a WalkNode, read at once
+    const uint32_t low = n & 0xffff, length = n >> 16 & 0xffff, column = n >> 32 & 0xffff;
+    at = (int)(n >> 48) + (codes[column * stride] - low < length);
+  }
+  return at;
+}
+
+SAPWOOD_BOUNDED(512, 2) void predict(SAPWOOD_ARGUMENTS(PredictJob), int first_tree, int last_tree) {
+  const PredictJob& j = job;
+  DYNAMIC_SHARED(double, values);
+  WalkNode* nodes = (WalkNode*)(values + CHUNK_NODES);
+  uint32_t* codes = (uint32_t*)(nodes + CHUNK_NODES) + threadIdx.x;
+  const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const bool in = row < j.n_rows;
+  for (int c = 0; c < (int)j.n_used && in; c++) {
+    const char* at = j.table + row * j.row_stride + j.used[c] * j.column_stride;
+    const double x = j.is_double ? *(const double*)at : (double)*(const float*)at;
+    codes[c * blockDim.x] = rank_of(x, j.cuts + j.cut_at[c], (int)(j.cut_at[c + 1] - j.cut_at[c]));
+  }
+  double score = 0.0;
+  int output = -1;
+  for (int chunk = 0; chunk < (int)j.n_chunks; chunk++) {
+    const int first = j.chunk_at[chunk], end = j.chunk_at[chunk + 1];
+    const int from = j.trees[first].first_node, n = j.trees[end].first_node - from;
+    const bool fits = n <= CHUNK_NODES;
+    __syncthreads();
+    for (int i = threadIdx.x; i < n && fits; i += blockDim.x)
+      nodes[i] = j.nodes[from + i], values[i] = j.values[from + i];
+    __syncthreads();
+    for (int t = first; t < end && in; t++) {
+      const WalkTree tree = j.trees[t];
+      if (tree.index < first_tree || tree.index >= last_tree) continue;
+      if (tree.output != output) {
+        if (output >= 0) j.score[row * j.n_outputs + output] = score;
+        output = tree.output, score = j.score[row * j.n_outputs + output];
+      }
+      const int skip = tree.first_node - (fits ? from : 0);
+      const int leaf = walk_codes((fits ? nodes : j.nodes) + skip, tree.depth, codes, blockDim.x);
+      score = score + (fits ? values : j.values)[skip + leaf];
+    }
+  }
+  if (in && output >= 0) j.score[row * j.n_outputs + output] = score;
+}
+
+}  // namespace sapwood
