@@ -129,20 +129,20 @@ inline void send_rows(const Job& j, int k, const NodeSplit& n, int at, int64_t f
   const RowSource source(j, n.buffer, k);
   const uint8_t* codes = j.planes + (int64_t)n.place * j.n;
   Listed own[ROWS_EACH];
-  unsigned right[ROWS_EACH], valid[ROWS_EACH];
+  unsigned right[ROWS_EACH];
+  const Listed* list = source.list == nullptr ? nullptr : source.list + first;
 #pragma unroll
   for (int e = 0; e < ROWS_EACH; e++) {
     const int i = e * blockDim.x + tid;
-    if (i < rows) own[e] = source.at(first + i);
+    if (i < rows) own[e] = list != nullptr ? list[i] : source.at(first + i);
   }
 #pragma unroll
   for (int e = 0; e < ROWS_EACH; e++) {
-    const bool in = (int)(e * blockDim.x) + tid < rows;
-    const bool goes = in && codes[own[e].row] - split.low < split.length;
-    right[e] = __ballot_sync(ALL_LANES, goes), valid[e] = __ballot_sync(ALL_LANES, in);
+    const int i = e * blockDim.x + tid, rest = rows - (i - lane), n_rows = rest < 0 ? 0 : rest < LANES ? rest : LANES;
+    right[e] = __ballot_sync(ALL_LANES, i < rows && codes[own[e].row] - split.low < split.length);
     if (lane == 0) {
       count[1][e * n_warps + warp] = __popc(right[e]);
-      count[0][e * n_warps + warp] = __popc(valid[e]) - __popc(right[e]);
+      count[0][e * n_warps + warp] = n_rows - __popc(right[e]);
     }
   }
   __syncthreads();
@@ -165,15 +165,13 @@ inline void send_rows(const Job& j, int k, const NodeSplit& n, int at, int64_t f
   }
   __syncthreads();
   Listed* out = j.lists + (n.buffer == 0 ? 1 : 0) * j.n;
-  const int64_t left_at = n.begin + base[0], right_at = n.end - base[1] - total[1];
+  const int left_at = n.begin + base[0], right_at = n.end - base[1] - total[1];
   const unsigned before = (1u << lane) - 1;
 #pragma unroll
   for (int e = 0; e < ROWS_EACH; e++) {
     if ((int)(e * blockDim.x) + tid >= rows) continue;
-    const unsigned left = valid[e] & ~right[e];
-    const bool goes = right[e] >> lane & 1;
-    const int64_t to = goes ? right_at + count[1][e * n_warps + warp] + __popc(right[e] & before)
-                            : left_at + count[0][e * n_warps + warp] + __popc(left & before);
+    const int goes = right[e] >> lane & 1, rights = __popc(right[e] & before);
+    const int to = (goes ? right_at + rights : left_at + lane - rights) + count[goes][e * n_warps + warp];
     out[to] = own[e];
   }
   __syncthreads();

@@ -92,9 +92,9 @@ struct Best {
   Sums left;
 };
 
-// The candidates of the bin of this thread.
+// The candidates of the bin of this thread; those that are below `bar` need not be scored.
 template <bool PLAIN, bool COUNTS>
-SAPWOOD_INLINE void score_bin(const BlockColumn<COUNTS>& c, double least, Best& best) {
+SAPWOOD_INLINE void score_bin(const BlockColumn<COUNTS>& c, double least, double bar, Best& best) {
   const bool any_missing = c.missing.h > 0;
   const int b = threadIdx.x, end = any_missing ? c.n_bins : c.n_bins - 1;
 #pragma unroll 1
@@ -106,7 +106,7 @@ SAPWOOD_INLINE void score_bin(const BlockColumn<COUNTS>& c, double least, Best& 
       in = in && (double)left >= least && (double)(c.all_rows - left) >= least;
     }
     if (!in) continue;
-    const double s = score_candidate<PLAIN>(l, r, b, c.rule, best.score);
+    const double s = score_candidate<PLAIN>(l, r, b, c.rule, bar);
     if (s > best.score) best = {s, (uint64_t)c.column << 32 | (uint64_t)(2 * b + !side), l};
   }
 }
@@ -144,7 +144,8 @@ inline bool may_use(const Job& j, int x, int column, int place) {
 
 struct BlockBest {  // over the columns of a block
   Best best{-INF, ~0ull, {}};
-  double bar = -INF;
+  double bar = -INF;   // what a split must exceed
+  double most = -INF;  // the best score of this warp
   int place = -1;
   bool missing = false;
 };
@@ -154,10 +155,16 @@ SAPWOOD_INLINE void search_column(const Job& j, int x, int id, int place, int fi
   const BlockColumn<COUNTS> c(j, j.nodes[id], id, place, first_slot, turn);
   found.bar = must_exceed(c.own_score);
   if (found.best.score < found.bar) found.best.score = found.bar;
+  if (found.most < found.bar) found.most = found.bar;
   if (!may_use(j, x, c.column, c.place)) return;
   const uint64_t order = found.best.order;
-  score_bin<PLAIN, COUNTS>(c, least_rows(j), found.best);
+  score_bin<PLAIN, COUNTS>(c, least_rows(j), found.most, found.best);
   if (found.best.order != order) found.place = place, found.missing = c.missing.h > 0;
+  found.most = found.best.score;
+  for (int step = LANES / 2; step > 0 && (int)gridDim.y < (int)j.n_columns; step /= 2) {
+    const double other = __shfl_xor_sync(ALL_LANES, found.most, step);
+    found.most = other > found.most ? other : found.most;
+  }
 }
 
 SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int, int step) {

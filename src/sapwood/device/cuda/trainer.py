@@ -517,6 +517,9 @@ class Trainer:
     def line_search(self, output: int, value: Floats) -> float:
         return self._on_host(output, len(value)).line_search(output, value)
 
+    def restore(self, output: int, **tree: Any) -> None:
+        self._refuse("training that goes on from a checkpoint")
+
     def set_table(self, table: NDArray[Any]) -> None:
         self._refuse("linear_leaves=True")
 
