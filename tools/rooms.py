@@ -41,7 +41,8 @@ DEVICES = ("cpu", "cuda")  # modules of device/: the others get one by its name,
 # Rooms of the core: a file may include its own room and those before it. `cpu/` stands for `cuda/` too, whose rooms
 # have the same names; neither includes the other.
 CORE_ORDER = (
-    "math", "objective", "sampler", "grower", "records", "host", "cpu/kernels", "cpu/data", "cpu/rows", "cpu/grow",
+    "math", "objective", "sampler", "grower", "records", "host", "cpu/kernels", "cpu/data", "cpu/group", "cpu/rows",
+    "cpu/grow",
     "cpu/leaf", "cpu", "cpu/predict", "bind",
 )  # fmt: skip
 NOT_FOR = {  # rooms that stand before another one, which it still does without

@@ -24,24 +24,24 @@ WIDE_CLASSES = {
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
     "src/sapwood": 660,
-    "src/sapwood/params": 1940,
+    "src/sapwood/params": 2050,
     "src/sapwood/device": 215,
     "src/sapwood/device/cuda": 1250,  # training and prediction
     "src/sapwood/holders": 440,
     "src/sapwood/data": 2480,
     "src/sapwood/data/ingest": 1150,
-    "src/sapwood/objective": 560,
-    "src/sapwood/metric": 840,
-    "src/sapwood/model": 2040,
+    "src/sapwood/objective": 1150,
+    "src/sapwood/metric": 1350,
+    "src/sapwood/model": 2110,
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1300,
-    "src/sapwood/boost": 1880,
-    "src/sapwood/boost/auto": 590,
+    "src/sapwood/boost": 2000,
+    "src/sapwood/boost/auto": 680,
     "src/sapwood/boost/loops": 350,
     "src/sapwood/boost/round": 1180,
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 500,
-    "src/sapwood/interfaces": 1400,
+    "src/sapwood/interfaces": 1850,
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 1900,  # ten commands
     "src/sapwood/plot": 1520,  # sixteen plots
@@ -54,17 +54,18 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/records": 460,
     "src/sapwood/core/host": 340,
     "src/sapwood/core/cpu": 640,
-    "src/sapwood/core/cpu/kernels": 2350,
+    "src/sapwood/core/cpu/kernels": 2440,
     "src/sapwood/core/cpu/data": 1960,
     "src/sapwood/core/cpu/rows": 1360,
+    "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
     "src/sapwood/core/cpu/grow": 3850,
     "src/sapwood/core/cpu/leaf": 1480,
     "src/sapwood/core/cpu/predict": 1660,
     "src/sapwood/core/cuda": 1950,
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1500,
+    "src/sapwood/core/bind": 1620,
     "tools": 960,
-    "benchmarks": 1640,  # one script a claim
+    "benchmarks": 1740,  # one script a claim
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first

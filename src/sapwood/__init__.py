@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sapwood.data.deferred import DMatrix, Pool
     from sapwood.interfaces.doctor import doctor
     from sapwood.interfaces.encoder import OrderedTargetEncoder
+    from sapwood.interfaces.ranker import SapwoodRanker
     from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
     from sapwood.model.booster import Booster
     from sapwood.model.io import load
@@ -32,6 +33,7 @@ __all__ = [
     "OrderedTargetEncoder",
     "Pool",
     "SapwoodClassifier",
+    "SapwoodRanker",
     "SapwoodRegressor",
     "__version__",
     "callback",
@@ -56,6 +58,7 @@ _HOME = {  # the module of each name; some are modules themselves
     "OrderedTargetEncoder": "sapwood.interfaces.encoder",
     "Pool": "sapwood.data.deferred",
     "SapwoodClassifier": "sapwood.interfaces.sklearn",
+    "SapwoodRanker": "sapwood.interfaces.ranker",
     "SapwoodRegressor": "sapwood.interfaces.sklearn",
     "callback": "sapwood.boost.round.callback",
     "cv": "sapwood.boost.cv",

@@ -359,6 +359,29 @@ def integer_weights(weight: Floats, reduce: Reduce | None = None) -> tuple[Ints,
 def distinct(values: NDArray[Any], limit: int) -> tuple[NDArray[Any], Bytes | Ints] | None:
     """Sorted distinct values of a numeric array and every element's index among them; None beyond `limit` of them."""
 
+class RankLoss:
+    """A loss of the rows of a training, in groups (NUMERICS, ranking)."""
+
+    def __init__(
+        self,
+        kind: str,
+        group: Ints,  # (n_rows) from 0
+        label: Floats,
+        gain: Floats,
+        weight: Floats | None,  # rows of weight 0 are in no group
+        key: NDArray[np.uint64] | None,  # of each row's content, for noise
+        settings: Mapping[str, Any],
+    ) -> None: ...
+    def set_pairs(self, winner: Ints, loser: Ints, weight: Floats) -> None: ...
+    def gradients(self, score: Floats, round: int, n_threads: int = 1) -> tuple[Floats, Floats]: ...
+
+class Groups:
+    """The rows of every group."""
+
+    def __init__(self, group: Ints) -> None: ...
+    def measure(self, name: str, gain: Floats, score: Floats, top: int, ties: str, n_threads: int = 1) -> Floats:
+        """A metric of every group; NaN where none of its rows is relevant."""
+
 # Purposes of the draws that Python makes, of core/math/hash.h.
 HOLDOUT: int
 FOLDS: int

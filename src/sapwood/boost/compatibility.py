@@ -23,7 +23,7 @@ from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import COUPLED
-from sapwood.objective import Objective
+from sapwood.objective import Custom, GroupLoss, Objective
 from sapwood.params import by_hand, called, constraints, defaults, given_names
 from sapwood.params.recipes import RECIPES
 
@@ -40,6 +40,7 @@ class Facts:
     n_outputs: int
     watched: bool  # there are validation sets, or folds
     in_cv: bool
+    metrics: tuple[Any, ...] = ()
 
     @cached_property
     def by_hand(self) -> set[str]:
@@ -274,6 +275,11 @@ def other_leaf(facts: Facts) -> bool:
     return own is not None and own.leaf is not None and other
 
 
+def given_to(facts: Facts, name: str) -> bool:
+    """Whether a loss of groups has been given pairs or positions."""
+    return getattr(facts.objective.custom, name, None) is not None
+
+
 COLSAMPLES = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
 ORDERED, DART, FOREST = (equals("boosting", one) for one in ("ordered", "dart", "forest"))
 EXACT, COSINE = equals("tree_method", "exact"), equals("score_function", "cosine")
@@ -284,7 +290,12 @@ STOPPING = Condition("early_stopping_rounds", lambda f: f.params["early_stopping
 JUDGED = Condition("a validation set or early_stopping_rounds", lambda f: f.watched or STOPPING.holds(f))
 CV = Condition("cv", lambda f: f.in_cv)
 INIT = Condition("init_model", lambda f: f.init_model is not None)
-OWN = Condition("your own objective", lambda f: f.objective.custom is not None)
+OWN = Condition("your own objective", lambda f: isinstance(f.objective.custom, Custom))
+RANKING = Condition("an objective of ranking", lambda f: isinstance(f.objective.custom, GroupLoss))
+RANKED = Condition("an objective or a metric of ranking",
+                   lambda f: RANKING.holds(f) or any(one.ranks for one in f.metrics))
+BY_PAIRS = Condition("objective='lambdarank', 'pair_logit' or 'yetirank'",
+                     lambda f: RANKING.holds(f) and f.objective.name in ("lambdarank", "pair_logit", "yetirank"))
 CLASSES = Condition("one class a row",
                     lambda f: f.label.ndim == 1 and f.objective.labels in ("0 or 1", "a class index"))
 CATEGORIES = Condition("columns of categories", lambda f: sorted(f.categories))
@@ -399,6 +410,46 @@ TABLE: list[Row] = [
         "forced_splits needs its columns in every tree; {name}={value:g} samples columns."),
     *no(FORCED, Condition("interaction_constraints between its columns", forbidden_path),
         "forced_splits puts {found} on one path; interaction_constraints do not allow it."),
+    # Calibration
+    *no(changed("conformal"), Condition("train", lambda f: True),
+        "conformal={p[conformal]!r} is for the estimators, which train and calibrate; leave it out here."),
+    # Ranking
+    *need(RANKING, Condition("groups, or pairs of the user",
+                             lambda f: f.data.group is not None or given_to(f, "pairs")),
+          "objective={f.objective.name!r} ranks the rows of a group; give group, the group of every row.", DataError),
+    *need(RANKED, Condition("groups", lambda f: f.data.group is not None or not any(one.ranks for one in f.metrics)),
+          "a metric of ranks needs groups; give group, the group of every row, or another eval_metric.", DataError),
+    *need("label_gain eval_at", RANKED, "{called} is for ranking; leave it out."),
+    *need("ranking_metric", Condition("objective='lambdarank' or 'yetirank'",
+                                      lambda f: BY_PAIRS.holds(f) and f.objective.name != "pair_logit"),
+          "{called} is for objective='lambdarank' and 'yetirank'; leave it out."),
+    *need("sigmoid", BY_PAIRS, "{called} is for objective='lambdarank', 'pair_logit' and 'yetirank'; leave it out."),
+    *need("truncation_level ranking_norm",
+          Condition("objective='lambdarank'", lambda f: f.objective.name == "lambdarank"),
+          "{called} is for objective='lambdarank'; leave it out."),
+    *need("noisy_permutations noisy_neighbors noise_decay",
+          Condition("objective='yetirank'", lambda f: f.objective.name == "yetirank"),
+          "{called} is for objective='yetirank'; leave it out."),
+    *need("position_bias_regularization",
+          Condition("positions", lambda f: given_to(f, "position")),
+          "{called} is for the bias of positions; give position too, or leave it out."),
+    *no(Condition("ranking_metric='classic'", lambda f: f.params["ranking_metric"] == "classic"),
+        Condition("objective='lambdarank'", lambda f: f.objective.name == "lambdarank"),
+        "ranking_metric='classic' is for objective='yetirank'; choose 'ndcg', 'map', 'mrr' or 'err'."),
+    *no(RANKING, Condition("exact leaves, several steps, line search, pruning, ordered boosting, statistics",
+                           lambda f: f.leaf_method == "exact" or after_growth(f)),
+        "objective={f.objective.name!r} is a loss of whole groups: leaves are found by newton, gradient or sign, in "
+        "one step, without line search, pruning, ordered boosting or ordered statistics of categories."),
+    *no(RANKING, Condition("init_model with position",
+                           lambda f: f.init_model is not None and given_to(f, "position")),
+        "the bias of positions is not part of init_model; train the model anew."),
+    *no(RANKING, Condition("checkpoint with position", lambda f: f.params["checkpoint"] is not None
+                           and given_to(f, "position")),
+        "the bias of positions is not part of a checkpoint; leave checkpoint out."),
+    *no(RANKING, DEALT, "objective={f.objective.name!r} needs whole groups, and rows are dealt to several holders."),
+    *no(STATISTICS, RANKING,
+        "objective={f.objective.name!r} ranks groups, and there are no ordered statistics of categories for it; set "
+        "category_encoding='partition'."),
     # Leaves
     *no(STATISTICS, OWN,
         "objective {f.objective.name!r} is your own, of which there are no ordered statistics of categories; set "

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood import metric
+from sapwood import metric, objective
 from sapwood.boost import class_weight, splits
 from sapwood.boost.arguments import Rows, in_order, peer_arguments
 from sapwood.boost.session import History, Session, run
@@ -82,6 +82,8 @@ def cv(
     data = class_weight.with_class_weight(data, spec.factor)
     splits.check_fold_words(folds is None, spec.classes, data.group, stratified=stratified, shuffle=shuffle)
     counts = splits.folds_of(spec.params, data, spec.classes, n_folds, folds)
+    if isinstance(spec.objective.custom, objective.GroupLoss) or any(one.ranks for one in spec.metrics):
+        splits.check_whole_groups(data, counts)
     sessions = [Session(spec, _times(data, trained), trained == 0, _positions(n)) for trained, n in counts]
     std: dict[str, list[float]] = {one.name: [] for one in spec.metrics}
     history: History = {}

@@ -5,6 +5,7 @@ In: a `TrainSpec`, training rows, which of them are held out. Out: rounds of tre
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from sapwood import objective
 from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.categories.encoded_training import EncodedTraining
+from sapwood.boost.leaves import leaf
 from sapwood.boost.loops import dart, forest, ordered, plain
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.callback import Round, record, stops
@@ -57,11 +59,12 @@ class Session:
         self.spec, self.data = spec, data
         self._weight = _weight_without(held, data)
         self.trainer, self.base = self._make_trainer()
+        self._plan = self._bound_plan()
         self.bounds = self._standardise()
         self.encoded: EncodedTraining | None = None
         if encoded_columns(spec.params, data):
             rows = spec.label, spec.classes, self._weight
-            self.encoded = EncodedTraining(data, spec.params, spec.leaf_plan, *rows, self.trainer.scores())
+            self.encoded = EncodedTraining(data, spec.params, self._plan, *rows, self.trainer.scores())
         before = None if spec.init_model is None else spec.init_model.trees
         self.eval_rows: dict[str, EvalRows] = {
             name: EvalSet(one, start_scores(one, self.base, before, spec.n_threads), spec.n_threads, self.encoded)
@@ -84,9 +87,18 @@ class Session:
         data, weight = self.data, self._weight
         n_live = total(data.reduce, data.n_rows if weight is None else int(np.count_nonzero(weight)))
         return Training(
-            self.trainer, params, self.spec.leaf_plan, rows, eval_rows, data.values, self.bounds, self.encoded, data,
-            n_live, grown,
+            self.trainer, params, self._plan, rows, eval_rows, data.values, self.bounds, self.encoded, data, n_live,
+            grown,
         )  # fmt: skip
+
+    def _bound_plan(self) -> leaf.LeafPlan:
+        """The plan of leaves; a loss of whole groups knows the rows of this training."""
+        spec, data, plan = self.spec, self.data, self.spec.leaf_plan
+        if not isinstance(spec.objective.custom, objective.GroupLoss):
+            return plan
+        key = row_keys(data) if spec.objective.name == "yetirank" else None
+        loss = spec.objective.custom.bind(spec.params, data.group, spec.label, self._weight, key, spec.n_threads)
+        return replace(plan, objective=replace(spec.objective, custom=loss))
 
     def measure(self) -> dict[str, dict[str, float]]:
         """Every metric of all evaluation rows, by name."""
@@ -178,7 +190,7 @@ def make_booster(session: Session, trees: Trees, best_round: int | None, fingerp
         objective=spec.objective.name,
         fields=spec.objective.fields,
         link=spec.objective.link,
-        transform=None if spec.objective.custom is None else spec.objective.custom.transform,
+        transform=getattr(spec.objective.custom, "transform", None),
         feature_names=data.feature_names[: data.n_columns - len(data.crosses)],
         named=data.named,
         categories=data.categories,
@@ -192,6 +204,25 @@ def make_booster(session: Session, trees: Trees, best_round: int | None, fingerp
         device=data.device,
         history=deepcopy(history),
     )
+
+
+def row_keys(data: Dataset) -> NDArray[np.uint64]:
+    """A number of each row's codes and label, whatever its position; equal rows have equal numbers."""
+    assert data.label is not None
+    with np.errstate(over="ignore"):
+        key = data.label.view(np.uint64).copy()
+        for column in range(data.n_columns):
+            key = _mixed(
+                key + np.uint64(0x9E3779B97F4A7C15) * (data.binned.codes(column).astype(np.uint64) + np.uint64(1))
+            )
+    return key
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """`mix` of core/math/hash.h."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
+    return x ^ (x >> np.uint64(31))
 
 
 def _weight_without(held: Mask | None, data: Dataset) -> Floats | None:

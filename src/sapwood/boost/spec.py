@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from sapwood import metric, objective
 from sapwood.boost import auto_learning_rate, class_weight, compatibility
 from sapwood.boost.categories import category_encoding
@@ -22,8 +24,10 @@ from sapwood.device import elementary
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import Booster
-from sapwood.params import by_hand, constraints, given_names, names, peers, resolve
+from sapwood.params import by_hand, constraints, gains, given_names, names, peers, resolve
 from sapwood.params.types import Number
+
+RANKING_CHILD = 1e-3  # default of min_child_weight in a ranking: hessians of pairs are small, and have no unit
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,14 @@ def make_spec(
     watching = resolve_callbacks(params, given, callbacks)
     n_outputs = check_data(params, given, goal, data, init_model)
     assert data.label is not None
-    plan = derive(params, compatibility.Facts(params, given, goal, init_model, data, n_outputs, watched, in_cv))
+    if isinstance(goal.custom, objective.GroupLoss) and data.group is None and params["eval_metric"] is None:
+        metrics = ()  # pairs of the user without groups: there is no list to measure
+    if any(one.ranks for one in metrics) or isinstance(goal.custom, objective.GroupLoss):
+        params["label_gain"] = gains.gain_rule(params["label_gain"], data.label)
+        metrics = tuple(metric.with_gain(one, params["label_gain"], float(data.label.max())) for one in metrics)
+    plan = derive(
+        params, compatibility.Facts(params, given, goal, init_model, data, n_outputs, watched, in_cv, metrics)
+    )
     classes = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
     all_classes, weight = data.of_all_holders(classes), data.of_all_holders(data.weight)
     factor = class_weight.factors(params["class_weight"], all_classes, weight, max(2, n_outputs))
@@ -125,14 +136,27 @@ def resolve_objective(
     link = None if goal.link == "custom" else goal.link
     metrics: tuple[metric.Metric, ...] = ()
     if params["eval_metric"] != "none":
-        metrics = metric.resolve(params["eval_metric"], default=goal.metric, link=link, fields=goal.fields)
+        asked, default = params["eval_metric"], goal.metric
+        if params["eval_at"] is not None:
+            asked = [
+                place for one in np.atleast_1d(np.array(asked or default, object)) for place in _places(one, params)
+            ]
+        metrics = metric.resolve(asked, default=default, link=link, fields=goal.fields)
     params["objective"] = goal.name
+    if isinstance(goal.custom, objective.GroupLoss) and "min_child_weight" not in by_hand(params):
+        params["min_child_weight"] = RANKING_CHILD
     params |= {name: value for name, value in goal.fields.items() if name in params}
     if params["leaf_iterations"] == "auto":
         params |= leaf.automatic(goal, params)
     growth.limits(params)
     sampling.check(params)
     return goal, metrics
+
+
+def _places(one: Any, params: Mapping[str, Any]) -> list[Any]:
+    """A metric of ranks once for each of `eval_at`, unless it has its own places; other metrics as they are."""
+    plain = isinstance(one, str) and not {"@", ":"} & set(one) and metric.resolve(one, default=one, link=None)[0].ranks
+    return [f"{one}@{at}" for at in params["eval_at"]] if plain else [one]
 
 
 def resolve_callbacks(params: Mapping[str, Any], given: Mapping[str, Any], callbacks: Any) -> list[Callback]:

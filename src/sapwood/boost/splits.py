@@ -148,6 +148,16 @@ def check_fold_words(
             )
 
 
+def check_whole_groups(data: Dataset, folds: list[tuple[Counts, Counts]]) -> None:
+    """Raise where a fold splits a group: a ranking needs all rows of a group on one side."""
+    assert data.group is not None
+    sizes = np.bincount(data.group)
+    for at, (trained, _) in enumerate(folds):
+        kept = np.bincount(data.group, trained > 0)
+        if ((kept > 0) & (kept < sizes)).any():
+            raise ParameterError(f"fold {at} splits a group; use scikit-learn's GroupKFold, or leave folds out.")
+
+
 def given_folds(folds: Any, data: Dataset) -> list[tuple[Counts, Counts]]:
     """Folds of the user: pairs (train, test) of positions of rows, or a splitter of scikit-learn.
 

@@ -15,6 +15,8 @@ from sapwood._core import (
     SAMPLE_ROWS,
     TURN,
     UNSEEN,
+    Groups,
+    RankLoss,
     branches,
     combine,
     cross,
@@ -40,7 +42,8 @@ from sapwood._core import (
 
 __all__ = [
     "DROPS", "EVERY_VALUE", "FOLDS", "HOLDOUT", "MAX_LEAF_IDS", "MIN_BIN_BUDGET", "PERMUTE", "SAGE", "SAMPLE_ROWS",
-    "TURN", "UNSEEN", "branches", "combine", "cross", "cuts", "distinct", "draw", "encode", "evaluate", "exact_sum",
+    "TURN", "UNSEEN", "Groups", "RankLoss",
+    "branches", "combine", "cross", "cuts", "distinct", "draw", "encode", "evaluate", "exact_sum",
     "growers",
     "hash_order", "integer_weights", "isa", "linear_values", "link", "math", "n_workers", "objectives", "samplers",
     "set_isa", "weight_sum",

@@ -23,8 +23,9 @@ from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.data.deferred import Deferred
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
-from sapwood.interfaces import parameters
+from sapwood.interfaces import intervals, parameters
 from sapwood.interfaces import target as targets
+from sapwood.interfaces.intervals import PredictionSets, RegressionIntervals
 from sapwood.interfaces.parameters import OBJECTIVES, PARAMETERS, is_default
 from sapwood.interfaces.peer_names import PeerNames, importances
 from sapwood.model.booster import COUPLED, CUSTOM, Booster
@@ -34,7 +35,7 @@ from sapwood.params import names, resolve
 from sapwood.params.recipes import RECIPES
 from sapwood.params.types import class_name
 
-VALUES = ("identity", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
+VALUES = ("identity", "ascending", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
 OF_TWO = ("0 or 1", "a number from 0 to 1")  # labels of objectives for two classes
 PROBABILITIES = ("sigmoid", "sigmoid2", "softmax", "one_vs_all", CUSTOM)
 # An estimator with one of these trains once, as it says, unless quality is set by hand too.
@@ -149,6 +150,9 @@ class _Estimator(PeerNames, BaseEstimator):
         now = parameters.of_fit(self.fit, more, f"the constructor, {type(self).__name__}(...)")
         holdouts = targets.holdouts(X_val, y_val, sample_weight_val, init_score_val) + sets
         rows = targets.TrainingRows(X, y, sample_weight, init_score, group)
+        if self.conformal is not None:
+            intervals.fit(self, rows, bool(holdouts) or init_model is not None, {"callbacks": callbacks, **now})
+            return self
         return self._fit(rows, holdouts, callbacks, init_model, now, start)
 
     def apply(self, X: Any) -> NDArray[np.int32]:
@@ -336,7 +340,7 @@ def _documented(estimator: type[_E]) -> type[_E]:
 
 
 @_documented
-class SapwoodRegressor(RegressorMixin, _Estimator):
+class SapwoodRegressor(RegressorMixin, RegressionIntervals, _Estimator):
     """Gradient boosting of decision trees for numbers, one target or several (2-D y).
 
     A `recipe` sets the parameters that you leave out; what you give goes before it.
@@ -403,7 +407,7 @@ _where_probable: Callable[[_M], _M] = available_if(_has_probabilities)
 
 
 @_documented
-class SapwoodClassifier(ClassifierMixin, _Estimator):
+class SapwoodClassifier(ClassifierMixin, PredictionSets, _Estimator):
     """Gradient boosting of decision trees for classes: strings, booleans, any integers.
 
     A 2-D y of 0 and 1 has a column for each of several labels that a row may have (multilabel). A `recipe` sets

@@ -4,6 +4,7 @@ In: labels, predictions, weights. Out: a number; sums are exact, so the order of
 """
 
 from sapwood.metric.functions import *  # noqa: F403  every formula is public
-from sapwood.metric.registry import BINARY, CLASSES, METRICS, PEERS, STEP, VALUE, Metric, resolve
+from sapwood.metric.ranking import *  # noqa: F403
+from sapwood.metric.registry import BINARY, CLASSES, METRICS, PEERS, RANKS, STEP, VALUE, Metric, resolve, with_gain
 
-__all__ = ["BINARY", "CLASSES", "METRICS", "PEERS", "STEP", "VALUE", "Metric", "resolve"]
+__all__ = ["BINARY", "CLASSES", "METRICS", "PEERS", "RANKS", "STEP", "VALUE", "Metric", "resolve", "with_gain"]

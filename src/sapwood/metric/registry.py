@@ -17,13 +17,14 @@ import numpy as np
 
 from sapwood.errors import DataError, ObjectiveError, ParameterError, SapwoodError, suggest
 from sapwood.metric import functions as formulas
+from sapwood.metric import ranking
 from sapwood.metric.functions import Floats, Function, Holders, Weight
 from sapwood.params.functions import in_our_order
 from sapwood.params.peers import IMPLIED
-from sapwood.params.types import Number, as_number
+from sapwood.params.types import Integer, Number, as_number
 
 # Links by what their predictions are.
-VALUE = ("identity", "exp", "expm1")
+VALUE = ("identity", "exp", "expm1", "ascending")
 BINARY = ("sigmoid", "sigmoid2")
 CLASSES = ("softmax", "one_vs_all")
 STEP = ("step",)
@@ -34,7 +35,7 @@ class Parameter:
     """The number after "@": the argument it sets, its range, and the objective's field that is its default."""
 
     name: str
-    range: Number
+    range: Number | Integer
     field: str = ""
 
 
@@ -50,15 +51,21 @@ class Metric:
     own: bool = False  # a user's function
     sure: bool = True  # whether it is known which way is better
     called: str = ""  # the name that the user has for it, where it is another one
+    ranks: bool = False  # it takes the group of every row too
 
-    def __call__(self, y: Floats, prediction: Floats, weight: Weight, reduce: Holders = None) -> float:
+    def __call__(
+        self, y: Floats, prediction: Floats, weight: Weight, reduce: Holders = None, group: Any = None
+    ) -> float:
         if self.own and reduce is not None:
             raise ParameterError(
                 f"metric {self.name!r} is a function, which cannot see the rows of other holders; choose one of "
                 f"{', '.join(METRICS)}."
             )
+        if self.ranks and reduce is not None:
+            raise ParameterError(f"metric {self.name!r} needs whole groups, and rows are dealt to several holders.")
+        more = {"group": group} if self.ranks else {} if reduce is None else {"reduce": reduce}
         try:
-            value: Any = self.function(y, prediction, weight, **({} if reduce is None else {"reduce": reduce}))
+            value: Any = self.function(y, prediction, weight, **more)
         except (ValueError, IndexError) as cause:  # a value that is not finite, or a label that is not a class
             if self.own or isinstance(cause, SapwoodError):
                 raise
@@ -121,6 +128,8 @@ THRESHOLD = Parameter("threshold", _FRACTION)
 QUANTILE, EXPECTILE = Parameter("alpha", _FRACTION, "quantile_alpha"), Parameter("alpha", _FRACTION, "expectile_alpha")
 DELTA = Parameter("delta", Number(0, low_open=True), "huber_delta")
 POWER = Parameter("power", Number(1, 2, low_open=True, high_open=True), "tweedie_power")
+PLACES = Parameter("at", Integer(1))
+AT = 10  # places that count where a metric of ranks does not say
 _LABELS = (*BINARY, *CLASSES, *STEP)
 _RANKED = ("identity", *BINARY, *CLASSES)  # any score can be ranked
 METRICS = {
@@ -158,7 +167,11 @@ METRICS = {
         Metric("mcc", formulas.mcc, higher_is_better=True, links=_LABELS, parameter=THRESHOLD),
     )
 }
-HIGHER = {name for name, metric in METRICS.items() if metric.higher_is_better}
+RANKS = {
+    name: Metric(name, function, higher_is_better=True, links=(*VALUE, *BINARY), parameter=PLACES, ranks=True)
+    for name, function in ranking.FUNCTIONS.items()
+}
+HIGHER = {name for name, metric in (METRICS | RANKS).items() if metric.higher_is_better}
 # Names in LightGBM, XGBoost, CatBoost and scikit-learn. Theirs may add a constant to a deviance, halve it, or
 # interpolate a precision-recall curve differently.
 PEERS = {
@@ -185,11 +198,15 @@ PEERS = {
         "f1": "totalf1:average=macro",
         "kappa": "cohen_kappa_score",
         "mcc": "matthews_corrcoef",
+        "ndcg": "ndcg_score lambdarank rank_xendcg xendcg rank:ndcg",
+        "map": "mean_average_precision rank:map",
+        "precision_at": "pre precisionat",
+        "recall_at": "recallat",
     }.items()
     for peer in peers.split()
 }
 ABSENT = {
-    **dict.fromkeys(("ndcg", "dcg", "map", "mrr", "pfound", "err"), "ranking is not available yet"),
+    **dict.fromkeys(("dcg", "pfound"), "use ndcg, err or mrr"),
     **dict.fromkeys(("hingeloss", "hinge_loss"), "it needs raw scores; use error, or logloss of probabilities"),
 }
 SCORES = {
@@ -197,7 +214,7 @@ SCORES = {
     "corr", "correlation", "spearman", "pearson", "profit", "gain", "lift",
 }  # fmt: skip
 LOSSES = {"loss", "error", "err", "neg", "negative", "minus", "one"}
-_KEYS = {"variance_power": "power", "proba_border": "threshold"}  # CatBoost's names of parameters
+_KEYS = {"variance_power": "power", "proba_border": "threshold", "top": "at"}  # CatBoost's names of parameters
 
 
 def resolve(
@@ -290,6 +307,33 @@ def _taking_three(function: Function) -> Function:
     return lambda y, prediction, weight: function(y, prediction)
 
 
+def _ranked(metric: Metric, given: str, parts: list[str]) -> Metric:
+    """A metric of ranks with its places: "ndcg@5", XGBoost's "ndcg@5-", or CatBoost's "NDCG:top=5;type=Exp"."""
+    more: dict[str, Any] = {"at": AT}
+    for part in filter(None, parts):
+        key, _, text = part.rpartition("=")
+        if key in ("", "top", "at"):
+            if text.endswith("-"):  # XGBoost's: a group without a relevant row counts 0
+                text, more["empty"] = text[:-1], 0
+            number = as_number(text)
+            number = int(number) if isinstance(number, float) and number == int(number) else number
+            more["at"] = PLACES.range.check(f"metric {given!r}", number)
+        elif (key, text) in (("type", "exp"), ("type", "base")):
+            more["gain"] = "exp" if text == "exp" else "linear"
+        elif (key, text) != ("denominator", "logposition"):
+            raise ParameterError(f"metric {given!r} has {part!r}; {metric.name} takes places: {metric.name}@number.")
+    name = f"{metric.name}@{more['at']}" + ("-" if "empty" in more else "")
+    return replace(metric, name=name, function=partial(metric.function, **more))
+
+
+def with_gain(metric: Metric, rule: Any, top: float) -> Metric:
+    """A metric of ranks that has the gains of a training, unless it has its own; `top`: the largest label."""
+    if not metric.ranks or not isinstance(metric.function, partial) or "gain" in metric.function.keywords:
+        return metric
+    more = {"gain": rule} | ({"top": top} if metric.function.func is ranking.err else {})
+    return replace(metric, function=partial(metric.function, **more))
+
+
 def _named(given: str, link: str | None, fields: Mapping[str, float | list[float]]) -> Metric:
     """One metric by our name or a peer's, with the given parameter or the objective's."""
     text = given.lower().removeprefix("neg_")  # scikit-learn's scorers
@@ -298,15 +342,18 @@ def _named(given: str, link: str | None, fields: Mapping[str, float | list[float
     kept = [part for part in rest.split(";") if part not in IMPLIED]
     rest, mark = ";".join(kept), mark if kept else ""
     name = PEERS.get(head, head)
-    fitting = {metric.name: metric for metric in METRICS.values() if link is None or link in metric.links}
+    known = METRICS | RANKS
+    fitting = {metric.name: metric for metric in known.values() if link is None or link in metric.links}
     if name in ABSENT:
         raise ParameterError(f"metric {given!r} is not available: {ABSENT[name]}.")
-    if name not in METRICS:
+    if name not in known:
         raise ParameterError(f"metric {given!r} is unknown; {suggest(name, fitting)}")
     if name not in fitting:
         choices = ", ".join(sorted(fitting))
         raise ParameterError(f"metric {given!r} does not suit the objective; choose one of {choices}.")
     metric, parameter = fitting[name], fitting[name].parameter
+    if metric.ranks:
+        return _ranked(metric, given, kept)
     if parameter is THRESHOLD and link in (*CLASSES, *STEP):
         parameter = None  # the most probable class, or the prediction itself, is the predicted class
     if mark:

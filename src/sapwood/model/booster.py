@@ -26,7 +26,7 @@ from sapwood.data.times import Plan
 from sapwood.device import Device, Explainer, Forest, get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
-from sapwood.model import constraint_proof, peer_names, text
+from sapwood.model import constraint_proof, peer_names, quantiles, text
 from sapwood.model.combinations import Combinations, Labelled
 from sapwood.model.explain import dependence
 from sapwood.model.explain import importance as importances
@@ -374,6 +374,7 @@ class Booster(PeerNames):
     accumulated_effects = dependence.accumulated_effects
     influence = influences.influence
     check_constraints = constraint_proof.check_constraints
+    check_quantiles = quantiles.check_quantiles
     to_text = text.to_text
     to_frame = text.to_frame
 
@@ -566,7 +567,11 @@ def _validate(booster: Booster) -> None:
     """Raise unless the parts of a model fit together; runs before any part is used."""
     known = host.objectives()
     about = known.get(booster.objective)  # None for a user's own
-    links = [about["link"]] if about else sorted({entry["link"] for entry in known.values()} | {CUSTOM})
+    links = (
+        [about["link"], *(["ascending"] if booster.objective == "quantile" else [])]
+        if about
+        else sorted({entry["link"] for entry in known.values()} | {CUSTOM})
+    )
     own_fields = list(about["fields"]) if about else []
     if not booster.objective:
         raise ModelFormatError("objective has no name.")

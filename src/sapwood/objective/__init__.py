@@ -5,5 +5,9 @@ In: resolved parameters and labels. Out: an `Objective`, the number of scores of
 
 from sapwood.objective.custom import Custom
 from sapwood.objective.objective import LEVELS, Objective, field_aliases, gradients, outputs, planes, resolve, start
+from sapwood.objective.ranking import LOSSES, GroupLoss
 
-__all__ = ["LEVELS", "Custom", "Objective", "field_aliases", "gradients", "outputs", "planes", "resolve", "start"]
+__all__ = [
+    "LEVELS", "LOSSES", "Custom", "GroupLoss", "Objective", "field_aliases", "gradients", "outputs", "planes",
+    "resolve", "start",
+]  # fmt: skip

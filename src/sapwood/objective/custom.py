@@ -89,7 +89,7 @@ class Custom:
             leaf=getattr(given, "leaf", None),
         )
 
-    def gradients(self, label: Floats, scores: Floats, weight: Floats | None) -> tuple[Floats, Floats]:
+    def gradients(self, label: Floats, scores: Floats, weight: Floats | None, index: int = 0) -> tuple[Floats, Floats]:
         """Gradients and hessians before weights, in the shape of the scores: (n_outputs, n_rows)."""
         extra = (weight,) if self.weighted else ()
         both = self._call("derivatives", self.derive, label, _by_row(scores), *extra)

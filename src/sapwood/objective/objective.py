@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sapwood.device import Trainer, host
 from sapwood.errors import DataError, DivergedError, ParameterError, near, suggest
 from sapwood.objective.custom import CORE, Custom
+from sapwood.objective.ranking import LOSSES, GroupLoss
 from sapwood.params import OBJECTIVES
 from sapwood.params.types import Number
 
@@ -21,9 +22,10 @@ Floats = NDArray[np.float64]
 MAX_LABEL = 1e150  # squares of labels must stay finite in float64
 LEVELS = ("quantile_alpha", "expectile_alpha")  # may have several values: one label, and an output for each value
 NOT_YET = {  # prefixes of the peers' names of objectives that Sapwood does not have
-    "ranking": ("rank", "lambdarank", "xendcg", "yetirank", "pairlogit", "query", "stochasticrank", "lambdamart"),
+    "a loss of this name": ("query", "stochasticrank", "yetirankpairwise", "pairlogitpairwise"),
     "survival analysis": ("survival", "cox"),
 }
+GRADES = "a number of at least 0"  # labels of ranking
 MAX_SHOWN = 5  # classes in an error message
 
 
@@ -40,7 +42,7 @@ class Objective:
     path_smooth: float  # the meaning of path_smooth="auto"
     pointwise: bool
     fields: Mapping[str, float | list[float]]  # a list: a level for each output
-    custom: Custom | None = None
+    custom: Custom | GroupLoss | None = None
 
     def at(self, output: int) -> dict[str, float]:
         """The values of the fields for one output."""
@@ -48,7 +50,7 @@ class Objective:
 
     def predict(self, raw: Floats, n_threads: int) -> Floats:
         """Predictions from raw scores (n_rows, n_outputs); (n_rows) where there is one."""
-        if self.custom is not None and self.custom.transform is not None:
+        if isinstance(self.custom, Custom) and self.custom.transform is not None:
             return self.custom.predict(raw[:, 0] if raw.shape[1] == 1 else raw)
         prediction = host.link(self.link, raw, n_threads)
         return prediction[:, 0] if raw.shape[1] == 1 else prediction
@@ -67,6 +69,10 @@ def field_aliases() -> Mapping[str, str]:
 def resolve(params: Mapping[str, Any]) -> Objective:
     """Find the ``objective`` of resolved parameters, by name or a user's own, and check its fields among them."""
     known, name = host.objectives(), params["objective"]
+    if isinstance(name, GroupLoss) or (isinstance(name, str) and name in LOSSES):
+        loss = name if isinstance(name, GroupLoss) else GroupLoss(name)
+        _refuse_fields(params, loss.name, ())
+        return Objective(loss.name, CORE, "identity", loss.metric, GRADES, "newton", 0.0, True, {}, loss)
     if not isinstance(name, str):
         own = Custom.of(name)
         _refuse_fields(params, own.name, ())
@@ -74,7 +80,7 @@ def resolve(params: Mapping[str, Any]) -> Objective:
     if name not in known:
         if later := [what for what, heads in NOT_YET.items() if name.startswith(heads)]:
             raise ParameterError(f"objective={name!r} is not available: {later[0]} is not available yet.")
-        hint = near(name, [*known, *OBJECTIVES]) or suggest(name, known)
+        hint = near(name, [*known, *LOSSES, *OBJECTIVES]) or suggest(name, known)
         raise ParameterError(f"objective={name!r} is unknown; {hint}")
     entry = known[name]
     _refuse_fields(params, name, entry["fields"])
@@ -89,6 +95,8 @@ def resolve(params: Mapping[str, Any]) -> Objective:
         else:
             fields[field] = kind.check(f"{field}={value!r}", value)
     words = {what: entry[what] for what in ("link", "metric", "labels", "leaf", "path_smooth", "pointwise")}
+    if params.get("quantiles") is not None and len(params["quantiles"]) > 1:
+        words["link"] = "ascending"  # quantiles of a row are sorted
     return Objective(name, name, fields=fields, **words)
 
 
@@ -105,6 +113,11 @@ def outputs(objective: Objective, label: Floats, n_classes: int | None = None) -
     It is the number of classes, by default the largest label plus 1; of levels; of label columns; or what a custom
     objective says.
     """
+    if isinstance(objective.custom, GroupLoss):
+        if label.ndim != 1:
+            raise DataError(f"objective={objective.name!r} takes one label per row; the label has {label.shape[1]}.")
+        _require((label >= 0) & np.isfinite(label), label, objective, objective.labels)
+        return 1
     if objective.custom is not None:
         return objective.custom.n_outputs or n_classes or (label.shape[1] if label.ndim == 2 else 1)
     finite = np.isfinite(label)
@@ -194,7 +207,7 @@ def gradients(
     """
     own: tuple[Floats, ...] = ()
     if objective.custom is not None:
-        own = objective.custom.gradients(label, trainer.scores(), weight)
+        own = objective.custom.gradients(label, trainer.scores(), weight, index)
     unit_leaf = params["leaf_estimation"] == "gradient"
     try:
         trainer.gradients(params["precision"], unit_leaf or params["hessian"] == "none", unit_leaf, *own)

@@ -50,6 +50,10 @@ OBJECTIVES = {  # XGBoost's names, LightGBM's, CatBoost's, scikit-learn's, in lo
     **dict.fromkeys(("multi:softprob", "multi:softmax", "multiclass", "multinomial"), "softmax"),
     **dict.fromkeys(("multiclassova", "multiclass_ova", "ova", "ovr", "multiclassonevsall"), "one_vs_all"),
     **dict.fromkeys(("multilogloss",), "multilabel"),
+    **dict.fromkeys(("rank:ndcg", "rank:map", "lambdamart"), "lambdarank"),
+    **dict.fromkeys(("xendcg", "xe_ndcg", "xe_ndcg_mart", "xendcg_mart"), "rank_xendcg"),
+    **dict.fromkeys(("queryrmse",), "query_rmse"),
+    **dict.fromkeys(("pairlogit", "rank:pairwise"), "pair_logit"),
 }
 BOOSTING = {"gbdt": "plain", "gbrt": "plain", "gbtree": "plain", "rf": "forest", "random_forest": "forest"}
 POLICIES = {"lossguide": "leafwise", "symmetrictree": "symmetric"}

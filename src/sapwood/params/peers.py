@@ -81,7 +81,6 @@ _ROWS = (
     ("init", "none", "use start for a constant, init_score for a score of every row."),
     ("base_margin baseline", "", "use init_score."),
     ("warm_start", "false", "continue a model with init_model=model."),
-    ("sigmoid", "1 1.0", "raw scores are log-odds; leave it out."),
     ("reg_sqrt", "false 0", "train on the root of the label, and square predictions."),
     ("poisson_max_delta_step", "", "limit leaf values with max_delta_step."),
     ("langevin posterior_sampling approx_on_full_history", "false none", _GONE),

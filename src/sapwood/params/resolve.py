@@ -6,13 +6,22 @@ In: a mapping in our names, or in those of XGBoost, LightGBM and CatBoost. Out: 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from sapwood.errors import ParameterError
 from sapwood.params import peers
 from sapwood.params.aliases import OBJECTIVES
 from sapwood.params.recipes import RECIPE_FIELDS, RECIPES
 from sapwood.params.table import ADDED_LATER, BY_ALIAS, BY_NAME, TABLE, Parameter
-from sapwood.params.types import RATE, is_integer
+from sapwood.params.types import RATE, as_number, is_integer
 
+# Parameters inside CatBoost's names of losses: "YetiRank:mode=NDCG;top=10".
+RANKING_LOSSES = ("lambdarank", "pair_logit", "yetirank")
+RANKING_KEYS = {
+    "metric": "ranking_metric", "mode": "ranking_metric", "top": "truncation_level", "sigma": "sigmoid",
+    "norm": "lambdarank_norm", "permutations": "noisy_permutations", "num_neighbors": "noisy_neighbors",
+    "decay": "noise_decay",
+}  # fmt: skip
 Found = dict[str, tuple[str, Any]]  # by our name: how it was given, in words, and its checked value
 
 
@@ -34,7 +43,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
     if not isinstance(given, Mapping):
         raise ParameterError(f"params is a {type(given).__name__}; give a dict of names and values.")
     fields = {} if fields is None else fields
-    given = in_one_language(given)
+    given = _quantiles(_ranking(in_one_language(given)))
     found: Found = {}
     own: dict[str, Any] = {}
     wrong: list[str] = []
@@ -223,6 +232,27 @@ def _alpha(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {meant if name == "alpha" else name: value for name, value in given.items()}
 
 
+def _quantiles(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Set the objective that `quantiles` means, and its levels."""
+    if given.get("quantiles") is None:
+        return given
+    levels = BY_NAME["quantiles"].type.check(f"quantiles={given['quantiles']!r}", given["quantiles"])
+    word = next((name for name in given if BY_ALIAS.get(name) is BY_NAME["objective"]), "objective")
+    goal = given.get(word, "auto")
+    if goal not in ("auto", "quantile"):
+        raise ParameterError(f"quantiles is for objective='quantile', and {word}={goal!r}; leave one of them out.")
+    alpha = given.get("quantile_alpha")
+    if alpha is not None and list(np.atleast_1d(alpha)) != levels:
+        raise ParameterError(f"quantile_alpha={alpha!r} and quantiles={levels} are levels of quantiles; give one.")
+    return {**given, word: "quantile", "quantile_alpha": levels}
+
+
+def _ranking(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Set the metric that XGBoost's rank:map stands for."""
+    goal = next((value for name, value in given.items() if BY_ALIAS.get(name) is BY_NAME["objective"]), None)
+    return {"ranking_metric": "map", **given} if goal == "rank:map" else given
+
+
 def _split_objective(given: Mapping[str, Any], fields: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     """Split CatBoost's "Quantile:alpha=0.9" into the objective and parameters of its own."""
     objective = BY_NAME["objective"]
@@ -235,6 +265,11 @@ def _split_objective(given: Mapping[str, Any], fields: Mapping[str, str]) -> Ite
         yield name, head
         for key, _, text in (part.partition("=") for part in rest.split(";")):
             if f"{key}={text}".lower() in peers.IMPLIED:
+                continue
+            if ours in RANKING_LOSSES and key.lower() in RANKING_KEYS:
+                number = as_number(text)
+                whole = int(number) if isinstance(number, float) and number == int(number) else number
+                yield RANKING_KEYS[key.lower()], {"true": True, "false": False}.get(text.lower(), whole)
                 continue
             field = key if key in fields else f"{ours}_{key}"
             if field not in fields:

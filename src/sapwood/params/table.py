@@ -27,6 +27,7 @@ class Parameter:
     model: bool = True  # it can change the model
     estimator: bool = True  # the estimators take it; False where they derive it from the data
     estimator_default: Any = ...  # where the estimators have another default than `sapwood.train`
+    ranking: bool = False  # it is for rankings alone
 
 
 IMPORTANCES = (
@@ -364,6 +365,13 @@ TABLE: tuple[Parameter, ...] = (
         estimator_default="balanced"),
     Parameter("time_limit", Number(0, low_open=True, or_one_of=(None,)), None,
         "Seconds that an automatic fit may take. The model then depends on the speed of the machine.", model=False),
+    Parameter("quantiles", types.levels, None,
+        "Levels between 0 and 1 of quantiles to predict, a column for each, rising. They never cross: a row's "
+        "predictions are sorted, which never raises their summed loss. It sets objective='quantile'."),
+    Parameter("conformal", Choice(("split", "cv+"), or_none=True), None,
+        "Calibration for `interval` and `predict_set` while fitting. 'split': a fifth of the rows is held out for it. "
+        "'cv+': five models, each without a fifth of the rows, which it is calibrated on; predictions are their mean. "
+        "For estimators only.", model=False),
     Parameter("eval_metric", types.metrics, None,
         "Metrics of the validation rows; early stopping uses the first. None is the objective's own metric, 'none' "
         "means no metric. A callable takes (y, prediction, weight) and returns a float; lower is better, unless given "
@@ -403,6 +411,39 @@ TABLE: tuple[Parameter, ...] = (
         ("num_class", "num_classes", "classes_count"),
         {"num_class": replacing((1,), None)},  # LightGBM's where there are no classes
         model=False, estimator=False),
+    # Ranking
+    Parameter("ranking_metric", Choice(("auto", "ndcg", "map", "mrr", "err", "classic")), "auto",
+        "Ranking: the metric whose change by a swap weighs a pair of rows. 'auto' is 'ndcg' for lambdarank; for "
+        "yetirank it is 'classic', the difference of labels times noise_decay^place.", ranking=True),
+    Parameter("truncation_level", Integer(1, or_one_of=(None,)), 30,
+        "Ranking: a pair counts if one of its rows is among so many first places; None means no limit. Take a few more "
+        "than the places that the metric looks at.",
+        ("lambdarank_truncation_level", "lambdarank_num_pair_per_sample"), ranking=True),
+    Parameter("label_gain", types.gain, "auto",
+        "Ranking: what a label is worth in NDCG and ERR. 'exp': 2^label - 1. 'linear': the label. A list: a number for "
+        "each label 0, 1, 2, ... 'auto' is 'exp' for whole labels up to 5, else 'linear'.",
+        ("ndcg_exp_gain",), {"ndcg_exp_gain": switch("exp", "linear")}, ranking=True),
+    Parameter("sigmoid", Number(0, low_open=True), 1.0,
+        "Ranking: factor on the differences of scores in the loss of a pair.", ("sigma",), ranking=True),
+    Parameter("ranking_norm", Choice(("both", "group", "score", "none")), "both",
+        "Ranking: what lambdarank divides by. 'group': a group's gradients by their sum S, times log2(1 + S). 'score': "
+        "the weight of a pair by 0.01 + the difference of its scores.",
+        ("lambdarank_norm", "lambdarank_normalization", "lambdarank_score_normalization"),
+        {"lambdarank_norm": switch("both", "none"), "lambdarank_normalization": switch("both", "score"),
+         "lambdarank_score_normalization": switch("both", "group")}, ranking=True),
+    Parameter("noisy_permutations", Integer(1, 1000), 10,
+        "Ranking: noisy orders of a group that yetirank draws in each round.", ("permutations",), ranking=True),
+    Parameter("noisy_neighbors", Integer(1), 1,
+        "Ranking: how far apart two rows of a noisy order may stand to be a pair of yetirank.",
+        ("num_neighbors",), ranking=True),
+    Parameter("noise_decay", Number(0, 1), 0.85,
+        "Ranking: factor of yetirank's 'classic' weights from place to place.", ("decay",), ranking=True),
+    Parameter("position_bias_regularization", NOT_NEGATIVE, 0.0,
+        "Ranking: L2 penalty on the bias of positions, for each row.",
+        ("lambdarank_position_bias_regularization",), ranking=True),
+    Parameter("eval_at", types.places, None,
+        "Ranking: the places that metrics without an '@' look at; ndcg is then ndcg@1, ndcg@3, ... None is 10.",
+        ("ndcg_eval_at", "ndcg_at", "map_eval_at", "map_at"), model=False, ranking=True),
 )  # fmt: skip
 
 BY_NAME = {row.name: row for row in TABLE}
@@ -414,5 +455,6 @@ ADDED_LATER = (
     "max_cat_to_onehot", "max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group",
     "linear_leaves", "linear_lambda", "linear_smooth", "linear_units", "zero_as_missing", "category_encoding",
     "n_permutations", "has_time", "score_function", "random_strength", "feature_weights", "first_use_penalties",
-    "max_combination", "model_size_reg", "statistics", "class_weight", "multi_strategy", "sketch_outputs",
+    "max_combination", "model_size_reg", "statistics", "class_weight", "multi_strategy", "sketch_outputs", "quantiles",
+    *(row.name for row in TABLE if row.ranking and row.model),
 )  # fmt: skip

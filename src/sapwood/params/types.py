@@ -461,6 +461,41 @@ def is_integer(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+@described("str or sequence of float")
+def gain(given: str, value: Any) -> Any:
+    """What labels are worth: a word, or a number for each label."""
+    if isinstance(value, str):
+        return Choice(("auto", "exp", "linear")).check(given, value)
+    values = value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(values, list | tuple) or not values:
+        raise ParameterError(f"{given} is neither 'auto', 'exp', 'linear' nor a list of numbers.")
+    return [Number(0).check(f"{given}, in which {one!r}", one) for one in values]
+
+
+@described("sequence of float", or_none=True)
+def levels(given: str, value: Any) -> Any:
+    """Levels of quantiles, each once; they are sorted."""
+    values = value.tolist() if hasattr(value, "tolist") else value
+    values = [values] if isinstance(values, float) else values
+    if not isinstance(values, list | tuple) or not values:
+        raise ParameterError(f"{given} is not a list of levels; give numbers between 0 and 1, such as [0.1, 0.5, 0.9].")
+    inside = Number(0, 1, low_open=True, high_open=True)
+    found = sorted(inside.check(f"{given}, in which {one!r}", one) for one in values)
+    if len(set(found)) < len(found):
+        raise ParameterError(f"{given} has a level twice; give each once.")
+    return found
+
+
+@described("int or sequence of int", or_none=True)
+def places(given: str, value: Any) -> Any:
+    """Places that metrics of ranks look at."""
+    values = value.tolist() if hasattr(value, "tolist") else value
+    values = [values] if is_integer(values) else values
+    if not isinstance(values, list | tuple) or not values:
+        raise ParameterError(f"{given} is neither an integer nor a list of integers.")
+    return [Integer(1).check(f"{given}, in which {one!r}", one) for one in values]
+
+
 def as_number(text: str) -> float | str:
     """The number that a text holds, or the text itself."""
     try:

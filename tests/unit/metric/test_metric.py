@@ -346,8 +346,9 @@ def test_by_name(given: Any, link: str | None, names: list[str]) -> None:
 
 
 def test_a_peer_name_leads_to_a_metric_and_hides_none() -> None:
-    assert set(metric.PEERS.values()) <= metric.METRICS.keys()
-    assert not metric.PEERS.keys() & metric.METRICS.keys()
+    known = metric.METRICS.keys() | metric.RANKS.keys()
+    assert set(metric.PEERS.values()) <= known
+    assert not metric.PEERS.keys() & known
 
 
 @pytest.mark.parametrize("objective", host.objectives())
@@ -448,7 +449,7 @@ def test_a_metric_of_other_arguments_is_refused_at_once() -> None:
         metric.resolve(lambda preds, rest: 0.0, default="rmse", link="identity")
     with pytest.raises(ParameterError, match=r"must take \(y, prediction, weight\), or \(y, prediction\)"):
         metric.resolve(lambda y: 0.0, default="rmse", link="identity")
-    for name, why in {"NDCG:top=3": "ranking is not available yet", "HingeLoss": "it needs raw scores"}.items():
+    for name, why in {"PFound": "use ndcg", "HingeLoss": "it needs raw scores"}.items():
         with pytest.raises(ParameterError, match=why):
             resolve(name)
 

@@ -75,7 +75,7 @@ class Contender:
     def loss_of(self, scores: Floats) -> float:
         """The loss of raw scores of the held-out rows, (n_outputs, n_held); lower is better for every metric."""
         prediction = self.spec.objective.predict(np.ascontiguousarray(scores.T), self.spec.n_threads)
-        value = self.metric(self.rows.label, prediction, self.rows.weight, self.rows.reduce)
+        value = self.metric(self.rows.label, prediction, self.rows.weight, self.rows.reduce, self.rows.group)
         return -value if self.metric.higher_is_better else value
 
     def trees(self) -> Trees:

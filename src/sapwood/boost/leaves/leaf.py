@@ -15,7 +15,7 @@ from sapwood.boost.leaves.monotone import clip_to_monotone
 from sapwood.boost.round.evaluation import EvalRows
 from sapwood.device import Trainer, Tree, elementary, host
 from sapwood.errors import ParameterError
-from sapwood.objective import Objective
+from sapwood.objective import Custom, Objective
 from sapwood.params import rates
 
 Floats = NDArray[np.float64]
@@ -155,7 +155,7 @@ def _custom(
     trainer: Trainer, output: int, n_leaves: int, objective: Objective, label: Floats, weight: Floats | None
 ) -> Floats:
     """Leaf values from a user's function, which is called with the rows of one leaf at a time."""
-    assert objective.custom is not None
+    assert isinstance(objective.custom, Custom)
     number, scores = trainer.leaf_ids(output), trainer.scores()
     if len(scores) > 1:
         raise ParameterError(

@@ -31,6 +31,7 @@ class EvalRows(Protocol):
 
     label: Floats
     weight: Floats | None
+    group: NDArray[np.int32] | None
     reduce: Reduce | None  # over the holders of the rows
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
@@ -55,6 +56,7 @@ class EvalSet:
     def __init__(self, data: Dataset, scores: Floats, n_threads: int, encoded: "EncodedTraining | None" = None) -> None:
         assert data.label is not None
         self.label, self.weight, self.values, self.reduce = data.label, data.weight, data.values, data.reduce
+        self.group = data.group
         self._data, self._scores, self._n_threads = data, scores, n_threads
         self._whole, self._encoded = data, encoded  # with combinations
         self._place: dict[Sources, int] = {}  # of their columns
@@ -101,6 +103,7 @@ class HeldOutRows:
         self.weight = None if data.weight is None else data.weight[rows]
         self._data, self._trainer, self.reduce = data, trainer, data.reduce
         self._rows = (np.flatnonzero(rows) if rows.dtype == np.bool_ else rows).astype(np.int32)
+        self.group = None if data.group is None or data.reduce is not None else data.group[rows]
         self._scores: Floats | None = None  # those of the trainer, unless replaced
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
@@ -127,7 +130,7 @@ def measure(rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_t
     if rows.reduce is not None and total(rows.reduce, not np.isfinite(prediction).all()):
         raise DivergedError("some predictions of the validation rows are")  # on all holders
     try:
-        values = [metric(rows.label, prediction, rows.weight, rows.reduce) for metric in metrics]
+        values = [metric(rows.label, prediction, rows.weight, rows.reduce, rows.group) for metric in metrics]
         return {metric.name: value for metric, value in zip(metrics, values, strict=True)}  # the first call may name it
     except ValueError as cause:
         if not np.isfinite(prediction).all():

@@ -12,6 +12,7 @@ void bind_shelves(nb::module_& m);
 void bind_trainer(nb::module_& m);
 void bind_model(nb::module_& m);
 void bind_math(nb::module_& m);
+void bind_group(nb::module_& m);
 
 namespace {
 
@@ -43,6 +44,7 @@ NB_MODULE(_core, m) {
   bind_trainer(m);
   bind_model(m);
   bind_math(m);
+  bind_group(m);
   m.attr("UNSEEN") = UNSEEN;
   m.def("isa", [] { return kernels().name; });
   m.def("set_isa", set_isa, "name"_a);

@@ -21,7 +21,8 @@ enum Purpose : uint64_t {
   TURN = 42,             // the permutation that a round uses
   SKETCH = 43,           // signs of outputs in a sketch of their gradients
   PERMUTE = 50,          // permutation importance
-  SAGE = 51              // SAGE importance
+  SAGE = 51,             // SAGE importance
+  RANKS = 60             // noise on the ranks of a group
 };
 
 inline uint64_t mix(uint64_t x) {

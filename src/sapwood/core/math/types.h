@@ -42,8 +42,8 @@ struct Knot {
   double at, mass, level;
 };
 
-enum class Link { identity, sigmoid, softmax, exp, expm1, sigmoid2, step, one_vs_all };
-constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax", "exp", "expm1", "sigmoid2", "step", "one_vs_all"};
+enum class Link { identity, sigmoid, softmax, exp, expm1, sigmoid2, step, one_vs_all, ascending };
+constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax", "exp", "expm1", "sigmoid2", "step", "one_vs_all", "ascending"};
 
 enum class Threshold { none, top_k, expected_count };  // what a sampler needs from all rows before it samples
 

@@ -14,7 +14,7 @@ from sapwood.data import sparse
 from sapwood.data.categories import Categorical, Coded, ColumnTypeError, Dictionary, declared, of_numbers
 from sapwood.data.ingest.arrays import TIMES, as_array, column_of, from_fields, readable
 from sapwood.data.ingest.columns import Columns, is_sparse
-from sapwood.data.ingest.frames import frame_of, from_frame
+from sapwood.data.ingest.frames import frame_of, from_frame, take_column
 from sapwood.data.ingest.records import of_records
 from sapwood.data.ingest.refusals import INSTEAD, check_shape, names_differ
 from sapwood.data.ingest.vectors import floats, group, init_score, label, weight
@@ -23,7 +23,7 @@ from sapwood.errors import DataError
 
 __all__ = [
     "Columns", "align", "as_categories", "encode", "floats", "group", "init_score", "is_sparse", "kinds_differ",
-    "label", "one_row", "read", "rename", "weight",
+    "label", "one_row", "read", "rename", "take_column", "weight",
 ]  # fmt: skip
 
 

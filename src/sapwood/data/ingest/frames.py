@@ -18,7 +18,7 @@ from sapwood.data.ingest.arrays import column_of, has_text, of_times, readable, 
 from sapwood.data.ingest.columns import Columns
 from sapwood.data.ingest.refusals import check_shape, names_differ, refusal
 from sapwood.data.times import Times
-from sapwood.errors import DataError
+from sapwood.errors import DataError, suggest
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -161,6 +161,18 @@ def _from_column(
     """One column of a data frame, sparse where pandas has it so."""
     stored = None if category else sparse.of_series(getattr(series.to_native(), "array", None), where, readable)
     return from_series(series, where, category) if stored is None else stored
+
+
+def take_column(X: Any, name: str) -> tuple[NDArray[Any], Any]:
+    """A column of a data frame by name, and the frame without it."""
+    import narwhals as nw
+
+    found = wrap(X, "X")
+    if not isinstance(found, nw.DataFrame):
+        raise DataError(f"{name!r} names a column of X, which has no names; give the values themselves.")
+    if name not in found.columns:
+        raise DataError(f"X has no column {name!r}; {suggest(name, found.columns)}")
+    return found[name].to_numpy(), found.drop(name).to_native()
 
 
 def from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded | Times:

@@ -141,8 +141,16 @@ _ONE_VS_ALL = """\
   for (int k = 0; k < {n}; k++) sum += s[k] = 1.0 / (1.0 + exp(-s[k]));
   for (int k = 0; k < {n}; k++) s[k] /= sum;
 """
+_ASCENDING = """  for (int k = 1; k < {n}; k++) {{
+    const double x = s[k];
+    int at = k;
+    for (; at > 0 && s[at - 1] > x; at--) s[at] = s[at - 1];
+    s[at] = x;
+  }}
+"""
 LINKS = {
     "identity": "",
+    "ascending": _ASCENDING,
     "exp": _EACH + "exp(s[k]);\n",
     "expm1": _EACH + "expm1(s[k]);\n",
     "sigmoid": _EACH + "1.0 / (1.0 + exp(-s[k]));\n",

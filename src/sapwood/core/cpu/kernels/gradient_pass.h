@@ -264,6 +264,18 @@ static void apply_link(int kind, const double* raw, double* out, int64_t n, int 
     case Link::step:
       for (int64_t i = 0; i < all; i++) out[i] = raw[i] > 0.0 ? 1.0 : 0.0;
       return;
+    case Link::ascending:  // the scores of a row, sorted: quantiles that never cross
+      for (int64_t i = 0; i < n; i++) {
+        const double* s = raw + i * n_outputs;
+        double* q = out + i * n_outputs;
+        for (int k = 0; k < n_outputs; k++) {
+          const double x = s[k];
+          int at = k;
+          for (; at > 0 && q[at - 1] > x; at--) q[at] = q[at - 1];
+          q[at] = x;
+        }
+      }
+      return;
     case Link::softmax:
     case Link::one_vs_all:
       for (int64_t i = 0; i < n; i++) {

@@ -5,6 +5,7 @@
 #include "cpu/kernels/gradient_pass.h"
 #include "cpu/kernels/histogram.h"
 #include "cpu/kernels/linear_sums.h"
+#include "cpu/kernels/pairs.h"
 #include "cpu/kernels/partition.h"
 #include "cpu/kernels/predict.h"
 #include "cpu/kernels/row_sample.h"
@@ -22,7 +23,7 @@ namespace sapwood {
 const Kernels* SAPWOOD_JOIN(kernels_, SAPWOOD_ISA)() {
   static constexpr Kernels table = {
       {gradients, evaluate, max_abs_bits, to_fixed, knots, margins, add_leaf_values, gradient_norms, abs_gradients,
-       sample_rows, requantise, select_window, apply_link},
+       sample_rows, requantise, select_window, apply_link, pairs},
       {histogram, histogram_outputs, histogram_wide, histogram_pairs, histogram_lists, histogram_lists_pairs, flush,
        add, subtract, subtract_packed, pack, marginalise, sorted_sums},
       {scan_column, may_split, scan_level, scan_level_cosine, scan_tails, codes_in_node, mark, move},

@@ -198,7 +198,21 @@ struct TailArgs {  // a column's histograms over the two row sets of a node in o
   Sums body_total, tail_total;
 };
 
-struct RowKernels {  // gradient_pass.h, row_sample.h
+enum class PairWeight { discounts, within, given };  // of a pair: from both discounts, from one number, by pair
+
+struct PairArgs {  // a block of a ranked list against the n blocks behind it (pairs.h)
+  PairWeight kind;
+  bool norm;  // weights are divided by 0.01 + the difference of the scores
+  int64_t n;
+  const double *score, *gain, *e, *count;  // (n) IN, of each block; e = e^(sigma (score - top)); rows of a block
+  const double* weight;                    // (n) IN, discounts, or weights of the pairs
+  double own_score, own_gain, own_e, own_count, own_discount;
+  double sigma, factor;
+  double *g, *h;                  // (n) IN OUT, += of each row of a block
+  double sum_g, sum_h, sum_size;  // OUT, for each row of the own block: - gradient, hessian, |gradient|
+};
+
+struct RowKernels {  // gradient_pass.h, row_sample.h, pairs.h
   void (*gradients)(const GradientArgs&);
   void (*evaluate)(int objective, const double* field, const double* score, const double* label, int n, LossGradHess);
   uint64_t (*max_abs_bits)(uint64_t top, const double* x, int n);      // bits of the largest |x|, or `top` if larger
@@ -217,6 +231,7 @@ struct RowKernels {  // gradient_pass.h, row_sample.h
   int64_t (*select_window)(const uint32_t* x, int64_t n, uint32_t base, uint32_t last, uint32_t* kept, int64_t& above,
                            int64_t& below);
   void (*apply_link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
+  void (*pairs)(PairArgs&);
 };
 
 struct HistogramKernels {  // histogram.h, sorted_sums.h

@@ -1,0 +1,84 @@
+"""The automatic fit of a ranking: the mean of models of several losses, each on other folds of groups.
+
+In: what the user set, and a `Dataset` with groups. Out: one `Booster`, which knows what was trained.
+
+Labels of rankings are noisy, and the mean of several models orders better than any of them. The models of a loss train
+side by side, and stop where their mean on the folds that they have not seen is best. The scores of each are divided by
+their spread there, so that all count alike.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import fsum, inf
+from typing import Any
+
+import numpy as np
+
+from sapwood.boost import splits
+from sapwood.boost.auto import blend
+from sapwood.boost.auto.candidates import LARGE, Candidate
+from sapwood.boost.auto.contender import Contender
+from sapwood.boost.auto.report import Chosen, Tried
+from sapwood.data.dataset import Dataset
+from sapwood.model.booster import Booster
+
+PARAMS = {
+    "learning_rate": 0.05,
+    "max_leaves": 16,
+    "colsample_bynode": 0.5,
+    "reg_lambda": 10.0,
+    "n_estimators": 2000,
+    "early_stopping_rounds": 2000,  # not by a fold alone: `PATIENCE` is for the mean
+    "eval_metric": "ndcg@10",
+}
+PATIENCE = 100
+LOSSES = {"fast": ("lambdarank",), "balanced": ("lambdarank", "query_rmse"), "best": ("lambdarank", "query_rmse")}
+FOLDS = {"fast": 3, "balanced": 5, "best": 10}
+
+
+def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
+    """Train a model for each loss and fold, and take the mean; data of many cells has one loss and one fold."""
+    start = time.monotonic()
+    given = {name: value for name, value in given.items() if name not in ("quality", "time_limit", "verbose")}
+    losses = (given["objective"],) if "objective" in given else LOSSES[quality]
+    assert data.group is not None
+    n_groups = int(data.group.max()) + 1
+    large = data.n_rows * data.n_columns >= LARGE
+    n_folds = min(FOLDS[quality], n_groups)
+    seed = given.get("random_state") or 0
+    fold = splits.folds(seed, max(2, n_folds), data.n_rows, None, data.group)
+    trained: list[Contender] = []
+    for loss in losses[:1] if large else losses:
+        side_by_side = []
+        for which in range(1 if large else n_folds):
+            name = f"{getattr(loss, 'name', loss)}, fold {which + 1}"
+            candidate = Candidate(name, {**PARAMS, "objective": loss})
+            own = {**given, "objective": loss}
+            side_by_side.append(Contender(candidate, own, data.without_values(), fold == which))
+        _advance(side_by_side)
+        trained += side_by_side
+    spread = [float(np.std(one.rows.scores())) for one in trained]
+    share = [1.0 / (s * len(trained)) if s > 0 else 0.0 for s in spread]
+    booster = blend.merge([one.booster(data.fingerprint()) for one in trained], share)
+    tried = tuple(
+        Tried(one.candidate.name, one.best_round, -one.losses[one.best_round - 1], one.seconds, 1 / len(trained))
+        for one in trained
+    )
+    seconds, metric = time.monotonic() - start, trained[0].metric.name
+    chosen = Chosen(quality, metric, data.n_rows, int((fold == 0).sum()), False, tried, seconds)
+    return replace(booster, chosen=chosen)
+
+
+def _advance(folds: Sequence[Contender]) -> None:
+    """Train until the mean over folds has not improved for `PATIENCE` rounds; all keep its best round."""
+    best, kept, done = inf, 1, 0
+    while done < folds[0].spec.params["n_estimators"] and done - kept < PATIENCE:
+        done += 1
+        for one in folds:
+            one.advance(done)
+        mean = fsum(one.losses[-1] for one in folds) / len(folds)
+        if mean < best:
+            best, kept = mean, done
+    for one in folds:
+        one.best_round = kept

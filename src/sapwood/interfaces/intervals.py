@@ -1,0 +1,205 @@
+"""Intervals and prediction sets of the estimators, by conformal prediction.
+
+In: an estimator with a `conformal` method, or calibration rows. Out: intervals with a stated coverage.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from sapwood.boost import splits
+from sapwood.boost.auto import blend
+from sapwood.data import ingest
+from sapwood.errors import DataError, ParameterError
+from sapwood.interfaces.target import TrainingRows
+from sapwood.metric.conformal import Calibration
+from sapwood.model.booster import Booster
+from sapwood.model.constraint_proof import Verdict
+
+Floats = NDArray[np.float64]
+FOLDS, HELD = 5, 0.2  # models of 'cv+'; the fraction of the rows that 'split' holds out
+
+
+def fit(estimator: Any, rows: TrainingRows, told: bool, more: dict[str, Any]) -> None:
+    """Fit an estimator whose `conformal` is set: on a part of the rows, or a model for each of several folds.
+
+    ``told``: validation rows or a model to continue from were given too.
+    """
+    how, seed, X, y = estimator.conformal, estimator.random_state, rows.X, rows.y
+    if told or rows.init_score is not None:
+        raise ParameterError(
+            f"conformal={how!r} holds out rows itself; leave out validation rows, init_score and init_model."
+        )
+    n_rows = len(np.asarray(y))
+    weight = np.ones(n_rows) if rows.weight is None else ingest.floats(rows.weight, "sample_weight")
+    numbers = None if rows.group is None else ingest.group(rows.group, n_rows)
+    seed = int(seed) if isinstance(seed, int | np.integer) else 0
+    if how == "split":
+        masks = [splits.holdout(seed, HELD, n_rows, weight, None, numbers)]
+    else:
+        fold = splits.folds(seed, FOLDS, n_rows, None, numbers)
+        masks = [fold == which for which in range(FOLDS)]
+    models = []
+    for mask in masks:
+        model = clone(estimator).set_params(conformal=None)
+        models.append(model.fit(X, y, np.where(mask, 0.0, weight), group=rows.group, **more))
+    scores = [one._conformity(X, y, mask & (weight > 0)) for one, mask in zip(models, masks, strict=True)]
+    for name in [name for name in vars(estimator) if name.endswith("_")]:
+        delattr(estimator, name)
+    vars(estimator).update({name: value for name, value in vars(models[0]).items() if name.endswith("_")})
+    estimator.calibration_ = Calibration(tuple(scores), None)
+    if len(models) > 1:
+        estimator.fold_boosters_ = [one.booster_ for one in models]
+        estimator.booster_ = blend.merge(estimator.fold_boosters_, [1.0 / FOLDS] * FOLDS)
+
+
+class Conformal:
+    """What both estimators share: calibration."""
+
+    calibration_: Calibration
+    booster_: Booster
+    fold_boosters_: list[Booster]
+    conformal: Any
+    n_jobs: Any
+
+    def calibrate(self, X: Any, y: ArrayLike, group: ArrayLike | None = None) -> Self:
+        """Calibrate a fitted estimator on rows that it was not trained on, for intervals or prediction sets.
+
+        Parameters
+        ----------
+        X, y : table and (n_rows,) array-like
+            Rows like those to come.
+        group : (n_rows,) array-like, optional
+            Coverage is to hold in each of these groups.
+        """
+        n_rows = len(np.asarray(y))
+        scores = self._conformity(X, y, np.ones(n_rows, np.bool_))
+        if group is not None and np.asarray(group).shape != (n_rows,):
+            raise DataError(f"group needs one value for each of {n_rows} rows.")
+        self.calibration_ = Calibration((scores,), None if group is None else (np.asarray(group),))
+        if hasattr(self, "fold_boosters_"):
+            del self.fold_boosters_
+        return self
+
+    def _calibrated(self, coverage: float) -> Calibration:
+        """The calibration; raise where there is none."""
+        if not 0 < coverage < 1:
+            raise ParameterError(f"coverage={coverage!r} is not between 0 and 1.")
+        if not hasattr(self, "calibration_"):
+            raise ParameterError(
+                "there is no calibration; set conformal='split' or 'cv+', or call calibrate with rows of your own."
+            )
+        return self.calibration_
+
+    def _conformity(self, X: Any, y: Any, rows: NDArray[np.bool_]) -> Floats:
+        """How badly the model predicts some rows of a table."""
+        raise NotImplementedError
+
+
+class RegressionIntervals(Conformal):
+    """Intervals of numbers."""
+
+    def interval(self, X: Any, coverage: float = 0.9, group: ArrayLike | None = None) -> Floats:
+        """Compute intervals that hold the target with a stated probability.
+
+        The guarantee needs rows to come that are like those of the calibration (exchangeable). With conformal='split',
+        or after `calibrate`, at least `coverage` of new targets lie inside; with 'cv+' at least 1 - 2 (1 - coverage),
+        less a term of about 1 / (rows of a fold), and in practice about `coverage`.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        coverage : float
+        group : (n_rows,) array-like, optional
+            Groups in each of which the coverage is to hold, if the calibration has them. Groups that it has not met, or
+            of which it has too few rows, get the width of all rows.
+
+        Returns
+        -------
+        (n_rows, 2) float64
+            Infinite where there are too few rows for the coverage. With `quantiles`, the outermost levels are widened
+            or narrowed (conformalised quantile regression); otherwise the interval is the prediction and a width.
+        """
+        calibration = self._calibrated(coverage)
+        if len(calibration.scores) > 1:
+            if group is not None:
+                raise ParameterError("group is for conformal='split' or calibrate, not 'cv+'; leave it out.")
+            ends = [self._ends(one.predict(X, n_jobs=self.n_jobs)) for one in self.fold_boosters_]
+            return np.stack(calibration.cross([low for low, _ in ends], [high for _, high in ends], coverage), axis=1)
+        low, high = self._ends(self.predict(X))  # type: ignore[attr-defined]
+        width = calibration.widths(coverage, group, len(low))
+        low, high = low - width, high + width
+        middle = (low + high) / 2  # an interval that was narrowed to less than nothing is a point
+        with np.errstate(invalid="ignore"):
+            return np.where((low > high)[:, None], middle[:, None], np.stack([low, high], axis=1))
+
+    def check_quantiles(self) -> Verdict:
+        """Prove that quantiles cross for no row there can be; see `Booster.check_quantiles`."""
+        return self.booster_.check_quantiles()
+
+    def _ends(self, prediction: Floats) -> tuple[Floats, Floats]:
+        """Both ends of the interval before calibration."""
+        if prediction.ndim == 1:
+            return prediction, prediction
+        if self.booster_.link != "ascending":
+            raise ParameterError("interval is for one target; this model has several.")
+        return prediction[:, 0], prediction[:, -1]
+
+    def _conformity(self, X: Any, y: Any, rows: NDArray[np.bool_]) -> Floats:
+        """How far targets lie outside of the interval, or inside (negative)."""
+        target = ingest.floats(y, "y")
+        if target.ndim != 1:
+            raise ParameterError("interval is for one target; y has several columns.")
+        low, high = self._ends(self.predict(X))  # type: ignore[attr-defined]
+        return np.maximum(low - target, target - high)[rows]
+
+
+class PredictionSets(Conformal):
+    """Sets of classes."""
+
+    classes_: NDArray[Any]
+
+    def predict_set(self, X: Any, coverage: float = 0.9, group: ArrayLike | None = None) -> NDArray[np.bool_]:
+        """Find the classes that a row may have: sets that hold its class with a stated probability.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_columns)
+        coverage, group
+            As in `SapwoodRegressor.interval`.
+
+        Returns
+        -------
+        (n_rows, n_classes_) bool
+            Columns follow `classes_`. A set may be empty where no class is likely enough.
+        """
+        calibration = self._calibrated(coverage)
+        if len(calibration.scores) == 1:
+            p = self.predict_proba(X)  # type: ignore[attr-defined]
+            return np.asarray(1.0 - p <= calibration.widths(coverage, group, len(p))[:, None])
+        if group is not None:
+            raise ParameterError("group is for conformal='split' or calibrate, not 'cv+'; leave it out.")
+        n = sum(map(len, calibration.scores))
+        worse = 0
+        for booster, scores in zip(self.fold_boosters_, calibration.scores, strict=True):
+            cost = 1.0 - self._two_columns(booster.predict(X, n_jobs=self.n_jobs))  # type: ignore[attr-defined]
+            own = np.sort(scores)
+            worse = worse + (len(own) - np.searchsorted(own, cost, side="left"))
+        return np.asarray(worse + 1 > (1.0 - coverage) * (n + 1) - 1e-9)
+
+    def _conformity(self, X: Any, y: Any, rows: NDArray[np.bool_]) -> Floats:
+        """1 - the probability of the class that a row has."""
+        p = self.predict_proba(X)  # type: ignore[attr-defined]
+        values = np.asarray(y)
+        if values.ndim != 1:
+            raise ParameterError("prediction sets are for one class a row.")
+        place = {one: at for at, one in enumerate(self.classes_.tolist())}
+        known: Sequence[Any] = values[rows].tolist()
+        if unseen := [one for one in known if one not in place]:
+            raise DataError(f"calibration rows have the class {unseen[0]!r}, which the model does not know.")
+        at = np.array([place[one] for one in known], np.intp)
+        found: Floats = 1.0 - p[rows][np.arange(len(at)), at]
+        return found

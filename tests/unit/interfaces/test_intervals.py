@@ -1,0 +1,159 @@
+"""Quantiles that never cross, conformal intervals and prediction sets: coverage, degenerate cases, the law."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import sapwood
+from sapwood import SapwoodClassifier, SapwoodRegressor, metric
+from sapwood.errors import DataError, ParameterError
+from sapwood.metric.conformal import Calibration, _select, rank, threshold
+
+PLAIN: dict[str, Any] = {"n_estimators": 15, "n_jobs": 2}
+LEVELS = [0.05, 0.25, 0.5, 0.75, 0.95]
+
+
+def rows(n: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """A table, and a target whose spread depends on it."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    return X, X[:, 0] + np.abs(X[:, 1]) * rng.normal(size=n)
+
+
+X, Y = rows(1500, 0)
+NEW, TRUTH = rows(4000, 1)
+CUT = SapwoodRegressor(quantiles=LEVELS, **PLAIN).fit(X, Y)
+
+
+def test_quantiles_never_cross_and_cost_no_more() -> None:
+    wild = np.random.default_rng(2).normal(0, 5, (200_000, 4))
+    wild[::7, 1] = np.nan
+    assert (np.diff(CUT.predict(wild), axis=1) >= 0).all()
+    assert CUT.check_quantiles()
+    loose = sapwood.train({"objective": "quantile", "quantile_alpha": LEVELS, **PLAIN}, sapwood.Dataset(X, Y))
+    raw = loose.predict(NEW)
+    assert (CUT.predict(NEW) == np.sort(raw, axis=1)).all()  # the scores are those of separate levels
+
+    def cost(prediction: NDArray[Any]) -> float:
+        return sum(metric.pinball(TRUTH, prediction[:, k], None, level) for k, level in enumerate(LEVELS))
+
+    assert cost(CUT.predict(NEW)) <= cost(raw)
+    alone = [
+        SapwoodRegressor(objective="quantile", quantile_alpha=one, **PLAIN).fit(X, Y).predict(NEW) for one in LEVELS
+    ]
+    assert cost(CUT.predict(NEW)) <= cost(np.array(alone).T)
+    crossing = loose.check_quantiles()
+    if (np.diff(raw, axis=1) < 0).any():
+        assert crossing.holds is False
+        assert (np.diff(loose.predict(crossing.rows), axis=1) < 0).any()
+
+
+def test_levels_in_any_order_are_one_model_that_a_file_keeps() -> None:
+    other = SapwoodRegressor(quantiles=LEVELS[::-1], **PLAIN).fit(X, Y)
+    assert other.booster_.to_bytes() == CUT.booster_.to_bytes()
+    loaded = sapwood.load(CUT.booster_.to_bytes())
+    assert loaded.link == "ascending"
+    assert (loaded.predict(NEW) == CUT.predict(NEW)).all()
+    stages = list(CUT.staged_predict(NEW[:50]))
+    assert all((np.diff(one, axis=1) >= 0).all() for one in stages)
+    one = SapwoodRegressor(quantiles=[0.3], **PLAIN).fit(X, Y)
+    assert one.predict(NEW).shape == (4000,)
+    with pytest.raises(ParameterError, match="several levels"):
+        one.check_quantiles()
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"quantiles": [0.0, 0.5]}, "quantiles"),
+        ({"quantiles": [0.5, 1.0]}, "quantiles"),
+        ({"quantiles": [0.5, 0.5]}, "twice"),
+        ({"quantiles": []}, "list of levels"),
+        ({"quantiles": [0.5], "objective": "huber"}, "leave one"),
+        ({"quantiles": [0.5], "quantile_alpha": 0.4}, "give one"),
+    ],
+)
+def test_levels_that_are_none_raise(params: dict[str, Any], match: str) -> None:
+    with pytest.raises(ParameterError, match=match):
+        SapwoodRegressor(**params, **PLAIN).fit(X, Y)
+
+
+@pytest.mark.parametrize("conformal", ["split", "cv+"])
+@pytest.mark.parametrize("quantiles", [None, [0.05, 0.95]])
+def test_intervals_hold(conformal: str, quantiles: Any) -> None:
+    model = SapwoodRegressor(conformal=conformal, quantiles=quantiles, **PLAIN).fit(X, Y)
+    for coverage in (0.8, 0.9):
+        low, high = model.interval(NEW, coverage).T
+        assert abs(((low <= TRUTH) & (high >= TRUTH)).mean() - coverage) < 0.04
+    assert model.predict(NEW).shape == ((4000,) if quantiles is None else (4000, 2))
+    assert (model.interval(X[:5], 0.9999) == [[-np.inf, np.inf]] * 5).all()  # too few rows: not cut to the largest
+
+
+def test_calibration_on_own_rows_and_by_group() -> None:
+    model = SapwoodRegressor(**PLAIN).fit(X[:700], Y[:700])
+    spread = (np.abs(X[:, 1]) > 1).astype(int), (np.abs(NEW[:, 1]) > 1).astype(int)
+    model.calibrate(X[700:], Y[700:], group=spread[0][700:])
+    low, high = model.interval(NEW, 0.9, group=spread[1]).T
+    inside = (low <= TRUTH) & (high >= TRUTH)
+    for one in (0, 1):
+        assert abs(inside[spread[1] == one].mean() - 0.9) < 0.05
+    assert (high - low)[spread[1] == 1].mean() > (high - low)[spread[1] == 0].mean()
+    unknown = model.interval(NEW, 0.9, group=np.full(4000, 7))
+    assert (unknown == model.interval(NEW, 0.9)).all()
+    with pytest.raises(DataError, match="group has the shape"):
+        model.interval(NEW, 0.9, group=[1, 2])
+
+
+def test_prediction_sets_hold() -> None:
+    def classes(X: NDArray[Any], seed: int) -> NDArray[Any]:
+        noise = np.random.default_rng(seed).normal(0, 0.6, len(X))
+        return np.array(["low", "mid", "top"])[np.digitize(X[:, 0] + noise, [-0.5, 0.5])]
+
+    truth = classes(NEW, 4)
+    for conformal in ("split", "cv+"):
+        model = SapwoodClassifier(conformal=conformal, **PLAIN).fit(X, classes(X, 3))
+        for coverage in (0.8, 0.95):
+            sets = model.predict_set(NEW, coverage)
+            assert sets.shape == (4000, 3)
+            assert abs((sets & (truth[:, None] == model.classes_)).any(1).mean() - coverage) < 0.04
+        assert model.predict_proba(NEW).shape == (4000, 3)
+    with pytest.raises(DataError, match="does not know"):
+        model.calibrate(X[:3], ["low", "mid", "other"])
+
+
+def test_what_is_missing_raises() -> None:
+    model = SapwoodRegressor(**PLAIN).fit(X, Y)
+    with pytest.raises(ParameterError, match="no calibration"):
+        model.interval(NEW)
+    with pytest.raises(ParameterError, match="coverage"):
+        model.calibrate(X, Y).interval(NEW, 1.0)
+    with pytest.raises(ParameterError, match="holds out rows itself"):
+        SapwoodRegressor(conformal="split", **PLAIN).fit(X, Y, eval_set=(X, Y))
+    with pytest.raises(ParameterError, match="estimators"):
+        sapwood.train({"conformal": "split"}, sapwood.Dataset(X, Y))
+
+
+def test_order_statistics() -> None:
+    assert [rank(9, 0.9), rank(10, 0.9), rank(99, 0.95)] == [9, 10, 95]
+    assert threshold(np.arange(8.0), 0.9) == np.inf
+    assert threshold(np.arange(9.0), 0.9) == 8.0
+    rng = np.random.default_rng(0)
+    centres, scores = [rng.normal(size=20) for _ in range(3)], [rng.normal(size=n) for n in (5, 9, 1)]
+    every = np.sort(np.concatenate([c[None] + s[:, None] for c, s in zip(centres, scores, strict=True)]), axis=0)
+    for at in (1, 4, 15):
+        np.testing.assert_allclose(_select(centres, scores, at), every[at - 1], rtol=0, atol=1e-15)
+    low, high = Calibration(tuple(scores), None).cross(centres, centres, 0.9)
+    assert (low == -np.inf).all() or (low <= high).all()
+
+
+def test_threads_and_chunks_change_no_byte() -> None:
+    whole = CUT.booster_.to_bytes()
+    for n_jobs in (1, 3, 7):
+        assert SapwoodRegressor(quantiles=LEVELS, **{**PLAIN, "n_jobs": n_jobs}).fit(X, Y).booster_.to_bytes() == whole
+    intervals = [
+        SapwoodRegressor(conformal="cv+", **{**PLAIN, "n_jobs": n}).fit(X, Y).interval(NEW[:99]) for n in (1, 3)
+    ]
+    assert all((a == b).all() for a, b in pairwise(intervals))

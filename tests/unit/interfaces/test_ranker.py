@@ -1,0 +1,280 @@
+"""SapwoodRanker: groups in every form, the peers' names, weights, pairs, positions, validation, degenerate data."""
+
+import pickle
+import warnings
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold, KFold
+
+import sapwood
+from sapwood import SapwoodRanker, metric
+from sapwood.errors import DataError, ParameterError
+from sapwood.objective import GroupLoss
+
+PLAIN: dict[str, Any] = {"n_estimators": 12, "min_samples_leaf": 5, "n_jobs": 2}
+
+
+def rows(n: int = 900, n_groups: int = 60, seed: int = 0) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A table whose first columns say how relevant a row is, labels 0..4, and groups that are not in order."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5)).round(2)
+    y = np.clip(np.digitize(X[:, 0] + X[:, 1] + rng.normal(0, 0.5, n), [0, 0.8, 1.6, 2.4]), 0, 4).astype(float)
+    return X, y, rng.integers(0, n_groups, n)
+
+
+X, Y, GROUP = rows()
+SCORE = SapwoodRanker(**PLAIN).fit(X, Y, GROUP).predict(X)
+
+
+def test_learns_an_order() -> None:
+    assert (
+        metric.ndcg(Y, SCORE, group=GROUP) > metric.ndcg(Y, X[:, 0], group=GROUP) > metric.ndcg(Y, X[:, 3], group=GROUP)
+    )
+
+
+@pytest.mark.parametrize("objective", ["lambdarank", "rank_xendcg", "query_rmse", "pair_logit", "yetirank"])
+def test_every_loss_learns_and_is_saved(objective: str) -> None:
+    model = SapwoodRanker(objective=objective, **PLAIN).fit(X, Y, GROUP)
+    assert model.score(X, Y, GROUP) > 0.85
+    assert (sapwood.load(model.booster_.to_bytes()).predict(X) == model.predict(X)).all()
+    assert (pickle.loads(pickle.dumps(clone(model).fit(X, Y, GROUP))).predict(X) == model.predict(X)).all()
+
+
+@pytest.mark.parametrize("ranking_metric", ["map", "mrr", "err"])
+def test_every_metric_learns(ranking_metric: str) -> None:
+    for objective in ("lambdarank", "yetirank"):
+        model = SapwoodRanker(objective=objective, ranking_metric=ranking_metric, **PLAIN).fit(X, Y, GROUP)
+        assert model.score(X, Y, GROUP) > 0.8
+
+
+def test_groups_of_any_type_and_in_any_form_are_one() -> None:
+    names = np.array([f"q{one}" for one in GROUP])
+    for group in (names, GROUP.astype(float), names.astype(object), pd.Series(names), pl.Series(names)):
+        assert (SapwoodRanker(**PLAIN).fit(X, Y, group).predict(X) == SCORE).all()
+    order = np.argsort(GROUP, kind="stable")
+    sizes = np.bincount(GROUP)
+    assert (SapwoodRanker(**PLAIN).fit(X[order], Y[order], group=sizes).predict(X) == SCORE).all()
+    for name in ("qid", "group_id"):
+        assert (SapwoodRanker(**PLAIN).fit(X, Y, **{name: names}).predict(X) == SCORE).all()
+
+
+def test_groups_are_a_column_of_the_table() -> None:
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    plain = SapwoodRanker(**PLAIN).fit(frame, Y, GROUP).predict(frame)
+    for table in (frame.assign(query=GROUP), pl.from_pandas(frame.assign(query=GROUP))):
+        model = SapwoodRanker(**PLAIN).fit(table, Y, group="query")
+        assert model.n_features_in_ == 5
+        assert (model.predict(table) == plain).all()
+        assert (model.predict(frame) == plain).all()
+        assert model.score(table, Y) == model.score(frame, Y, GROUP)
+    with pytest.raises(DataError, match="no column 'quer'"):
+        SapwoodRanker(**PLAIN).fit(frame.assign(query=GROUP), Y, group="quer")
+    with pytest.raises(DataError, match="no names"):
+        SapwoodRanker(**PLAIN).fit(X, Y, group="query")
+
+
+@pytest.mark.parametrize("objective", ["lambdarank", "rank_xendcg", "query_rmse", "pair_logit", "yetirank"])
+def test_shuffled_rows_have_the_same_trees(objective: str) -> None:
+    """The law of ranking: the order of rows in a group changes no byte of the trees; labels are sorted in the file."""
+    first = np.lexsort((-Y, GROUP))
+    shuffled = first.copy()
+    rng = np.random.default_rng(1)
+    for one in np.unique(GROUP):
+        mine = np.flatnonzero(GROUP[first] == one)
+        shuffled[mine] = rng.permutation(first[mine])
+    models = [
+        SapwoodRanker(objective=objective, **PLAIN).fit(X[order], Y[order], GROUP[order]).booster_
+        for order in (first, shuffled)
+    ]
+    for name in ("column", "threshold", "value", "gain", "cover"):
+        np.testing.assert_array_equal(*(getattr(model.trees, name) for model in models))
+
+
+def test_weights_of_groups_are_weights_of_their_rows() -> None:
+    numbers = np.unique(GROUP, return_inverse=True)[1]
+    first = list(dict.fromkeys(numbers.tolist()))
+    share = np.random.default_rng(2).integers(1, 4, len(first)).astype(float)  # by order of first rows
+    by_row = share[np.argsort(first)][numbers]
+    wanted = SapwoodRanker(**PLAIN).fit(X, Y, GROUP, by_row).predict(X)
+    assert (wanted != SCORE).any()
+    assert (SapwoodRanker(**PLAIN).fit(X, Y, GROUP, share).predict(X) == wanted).all()
+    assert (SapwoodRanker(**PLAIN).fit(X, Y, GROUP, group_weight=share).predict(X) == wanted).all()
+    named = dict(zip(dict.fromkeys(GROUP.tolist()), share, strict=True))
+    assert (SapwoodRanker(**PLAIN).fit(X, Y, GROUP, group_weight=named).predict(X) == wanted).all()
+
+
+def test_a_group_of_weight_0_is_not_there() -> None:
+    kept = GROUP != 3
+    wanted = SapwoodRanker(**PLAIN).fit(X, Y, GROUP, np.where(kept, 1.0, 0.0)).booster_
+    alone = SapwoodRanker(**PLAIN).fit(X[kept], Y[kept], GROUP[kept]).booster_
+    np.testing.assert_array_equal(wanted.trees.value, alone.trees.value)
+    one_row = np.ones(len(X))
+    one_row[7] = 0
+    wanted = SapwoodRanker(**PLAIN).fit(X, Y, GROUP, one_row).booster_
+    alone = SapwoodRanker(**PLAIN).fit(np.delete(X, 7, 0), np.delete(Y, 7), np.delete(GROUP, 7)).booster_
+    np.testing.assert_array_equal(wanted.trees.value, alone.trees.value)
+
+
+def test_pairs_of_the_user() -> None:
+    rng = np.random.default_rng(5)
+    pairs = rng.integers(0, len(X), (4000, 2))
+    pairs = pairs[Y[pairs[:, 0]] > Y[pairs[:, 1]]]
+    model = SapwoodRanker(objective="pair_logit", **PLAIN).fit(X, Y, pairs=pairs)
+    score = model.predict(X)
+    assert (score[pairs[:, 0]] > score[pairs[:, 1]]).mean() > 0.75
+    share = np.ones(len(pairs))
+    assert (SapwoodRanker(**PLAIN).fit(X, Y, pairs=pairs, pairs_weight=share).predict(X) == score).all()
+    share[::2] = 3
+    assert (SapwoodRanker(**PLAIN).fit(X, Y, pairs=pairs, pairs_weight=share).predict(X) != score).any()
+    with pytest.raises(DataError, match="two groups"):
+        SapwoodRanker(**PLAIN).fit(X, Y, GROUP, pairs=pairs)
+    with pytest.raises(ParameterError, match="pair_logit"):
+        SapwoodRanker(objective="lambdarank", **PLAIN).fit(X, Y, GROUP, pairs=pairs)
+    with pytest.raises(DataError, match=r"rows 0\.\.899"):
+        SapwoodRanker(**PLAIN).fit(X, Y, pairs=[[0, 900]])
+
+
+def test_the_bias_of_positions_is_learned() -> None:
+    """Clicks fall with the position; rows that were shown first are not better."""
+    rng = np.random.default_rng(6)
+    n, size = 6000, 10
+    table, group, position = rng.normal(size=(n, 3)), np.arange(n) // size, np.arange(n) % size
+    table[:, 2] = position + rng.normal(0, 2.0, n)  # a column that knows the position
+    clicked = (rng.random(n) < 1 / (1 + np.exp(-(2 * table[:, 0] - 0.6 * position)))).astype(float)
+    fresh = rng.normal(size=(2000, 3)) * [1, 1, 0] + [0, 0, 4.5]
+    fresh[:, 2] += rng.uniform(-4.5, 4.5, 2000)
+    slopes = []
+    for more in ({}, {"position": position}):
+        model = SapwoodRanker(objective="lambdarank", n_estimators=60, max_leaves=8).fit(table, clicked, group, **more)
+        score = model.predict(fresh)
+        slopes.append(np.polyfit(fresh[:, 2], score, 1)[0] / np.polyfit(fresh[:, 0], score, 1)[0])
+    assert slopes[0] < -0.2
+    assert abs(slopes[1]) < abs(slopes[0]) / 3
+    with pytest.raises(ParameterError, match="position"):
+        SapwoodRanker(objective="query_rmse", **PLAIN).fit(X, Y, GROUP, position=np.zeros(len(X)))
+    with pytest.raises(ParameterError, match="give position"):
+        SapwoodRanker(position_bias_regularization=1.0, **PLAIN).fit(X, Y, GROUP)
+
+
+def test_validation_sets_have_groups() -> None:
+    more = {"early_stopping_rounds": 5, **PLAIN}
+    model = SapwoodRanker(eval_at=[1, 3], **more).fit(X, Y, GROUP, eval_set=[(X, Y)], eval_group=[GROUP])
+    assert list(model.evals_result_["valid"]) == ["ndcg@1", "ndcg@3"]
+    again = SapwoodRanker(eval_at=[1, 3], **more).fit(X, Y, GROUP, X_val=X, y_val=Y, group_val=GROUP)
+    assert again.evals_result_ == model.evals_result_
+    kept = model.best_iteration_
+    assert model.evals_result_["valid"]["ndcg@1"][kept - 1] == metric.ndcg(Y, model.predict(X), group=GROUP, at=1)
+    with pytest.raises(DataError, match="eval_group"):
+        SapwoodRanker(**more).fit(X, Y, GROUP, eval_set=(X.copy(), Y))
+
+
+def test_whole_groups_are_held_out_sampled_and_dealt_to_folds() -> None:
+    data = sapwood.Dataset(X, Y, group=GROUP)
+    params = {
+        "objective": "lambdarank",
+        "early_stopping_rounds": 3,
+        "subsample": 0.5,
+        "sampling_unit": "group",
+        **PLAIN,
+    }
+    booster = sapwood.train(params, data)
+    assert list(booster.history) == ["holdout"]
+    found = sapwood.cv({"objective": "lambdarank", **PLAIN}, data, n_folds=3)
+    assert found["ndcg@10_mean"][-1] > 0.8
+    sapwood.cv({"objective": "lambdarank", **PLAIN}, data, folds=GroupKFold(3))
+    with pytest.raises(ParameterError, match="splits a group"):
+        sapwood.cv({"objective": "lambdarank", **PLAIN}, data, folds=KFold(3))
+
+
+def test_names_of_the_peers() -> None:
+    names: dict[str, dict[str, Any]] = {
+        "lightgbm": {"objective": "lambdarank", "lambdarank_truncation_level": 12, "lambdarank_norm": False},
+        "xgboost": {"objective": "rank:ndcg", "lambdarank_num_pair_per_sample": 12, "ranking_norm": "none"},
+        "catboost": {"objective": "LambdaMart:metric=ndcg;top=12;norm=false"},
+        "ours": {"objective": "lambdarank", "truncation_level": 12, "ranking_norm": "none"},
+    }
+    data = sapwood.Dataset(X, Y, group=GROUP)
+    found = {name: sapwood.train({**own, **PLAIN}, data).predict(X) for name, own in names.items()}
+    for name, prediction in found.items():
+        assert (prediction == found["ours"]).all(), name
+    by_map = sapwood.train({"objective": "rank:map", **PLAIN}, data)
+    assert by_map.params["ranking_metric"] == "map"
+    yeti = sapwood.train({"objective": "YetiRank:mode=NDCG;permutations=3;num_neighbors=2", **PLAIN}, data)
+    assert (yeti.params["noisy_permutations"], yeti.params["ranking_metric"]) == (3, "ndcg")
+    assert sapwood.train({"objective": "rank_xendcg", "eval_metric": "NDCG:top=5;type=Exp", **PLAIN}, data)
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"objective": "query_rmse", "truncation_level": 5}, "lambdarank"),
+        ({"objective": "lambdarank", "noisy_permutations": 5}, "yetirank"),
+        ({"objective": "lambdarank", "ranking_metric": "classic"}, "classic"),
+        ({"objective": "squared_error", "label_gain": "exp"}, "for ranking"),
+        ({"objective": "lambdarank", "leaf_iterations": 2}, "whole groups"),
+        ({"objective": "lambdarank", "boosting": "ordered"}, "whole groups"),
+        ({"objective": "lambdarank", "label_gain": [0, 1]}, "longer list"),
+        ({"objective": "lambdarank", "eval_metric": "ndcg@0"}, "too small"),
+        ({"objective": "stochasticrank"}, "not available"),
+    ],
+)
+def test_what_does_not_go_together_raises(params: dict[str, Any], match: str) -> None:
+    with pytest.raises((ParameterError, DataError), match=match):
+        sapwood.train({**params, "n_estimators": 2}, sapwood.Dataset(X, Y, group=GROUP))
+
+
+def test_degenerate_data() -> None:
+    def fit(X: Any, y: Any, group: Any, **more: Any) -> NDArray[np.float64]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return SapwoodRanker(**{**PLAIN, **more}).fit(X, y, group).predict(X)
+
+    for objective in ("lambdarank", "rank_xendcg", "query_rmse", "pair_logit", "yetirank"):
+        assert fit(X, Y, np.full(len(X), "one"), objective=objective).std() > 0  # one group
+        assert not fit(X, Y, np.arange(len(X)), objective=objective).any()  # groups of one row
+        assert np.isfinite(fit(X, np.full(len(X), 2.0), GROUP, objective=objective)).all()  # equal labels
+        assert fit(X, Y / 4, GROUP, objective=objective).std() > 0  # labels that are not whole
+        doubled = np.repeat(np.arange(len(X)), 2)
+        assert np.isfinite(fit(X[doubled], Y[doubled], GROUP[doubled], objective=objective)).all()
+    assert fit(X, Y + 30, GROUP).std() > 0  # labels too large for 2^label have the gain of the label
+    with pytest.raises(DataError, match="label -1 in row"):
+        fit(X, Y - 1, GROUP)
+    with pytest.raises(DataError, match="needs groups"):
+        SapwoodRanker(**PLAIN).fit(X, Y)
+    with pytest.raises(DataError, match="group"):
+        sapwood.train({"objective": "lambdarank"}, sapwood.Dataset(X, Y))
+    with pytest.raises(DataError, match="sizes"):
+        SapwoodRanker(**PLAIN).fit(X, Y, group=[3, 4])
+    with pytest.raises(TypeError, match="one argument"):
+        SapwoodRanker(**PLAIN).fit(X, Y, group=GROUP, qid=GROUP)
+    with pytest.raises(ParameterError, match="there is no loss of groups"):
+        GroupLoss("lambda")
+
+
+def test_an_automatic_fit_is_the_mean_of_losses_and_folds() -> None:
+    model = SapwoodRanker(quality="fast", random_state=1).fit(X, Y, GROUP)
+    assert model.score(X, Y, GROUP) > 0.9
+    assert len(model.chosen_.tried) == 3
+    assert {one.part for one in model.chosen_.tried} == {1 / 3}
+
+
+def test_other_losses_do_not_take_parameters_of_ranking() -> None:
+    with pytest.raises(ParameterError, match="lambdarank"):
+        sapwood.SapwoodRegressor(truncation_level=3).fit(X, Y)
+
+
+def test_chunks_and_threads_change_no_byte() -> None:
+    params = {"objective": "yetirank", **PLAIN}
+    whole = sapwood.train({**params, "n_jobs": 1}, sapwood.Dataset(X, Y, group=GROUP)).to_bytes()
+    for ends in ([0, 5, 900], [0, 300, 301, 900]):
+        parts = [(X[a:b], Y[a:b]) for a, b in pairwise(ends)]
+        for n_jobs in (2, 3, 7):
+            data = sapwood.Dataset.from_chunks(parts, group=GROUP)
+            assert sapwood.train({**params, "n_jobs": n_jobs}, data).to_bytes() == whole
