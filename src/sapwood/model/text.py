@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BACKENDS = ("pandas", "polars")
 MAX_SHOWN = 8  # categories in a line of text
+OR_MISSING = ", or where a value is missing "  # of a line in raw units
 
 
 def to_text(booster: "Booster", tree: int | None = None) -> str:
@@ -27,8 +28,8 @@ def to_text(booster: "Booster", tree: int | None = None) -> str:
         raise ParameterError(f"tree={tree} does not exist; choose 0..{n_trees - 1}, or None for all.")
     which = range(n_trees) if tree is None else [tree]
     names, known = booster.internal_names, booster._labelled
-    terms = _factors(booster)
-    return "\n".join(_tree(booster.trees, index, booster._per_round, names, known, terms) for index in which)
+    lines = _Lines(booster)
+    return "\n".join(_tree(booster.trees, index, booster._per_round, names, known, lines) for index in which)
 
 
 def _tree(
@@ -37,7 +38,7 @@ def _tree(
     per_round: int,
     names: Sequence[str],
     categories: Mapping[int, Labelled],
-    terms: Sequence[str],
+    formulas: "_Lines",
 ) -> str:
     """Write one tree as indented text.
 
@@ -56,7 +57,9 @@ def _tree(
         cover, count = f"cover {float(one.cover[node])!r}", f"count {float(one.count[node])!r}"
         left = int(one.left[node])
         if left == 0:
-            content = f"{_formula(one, node, terms)}value {float(one.value[node])!r}  [{cover}, {count}]"
+            line = formulas.formula(int(trees.offset[tree]) + node)
+            line += (", at the mean row " if formulas.units == "standard" else OR_MISSING) if line else ""
+            content = f"{line}value {float(one.value[node])!r}  [{cover}, {count}]"
         else:
             content = f"{_condition(one, node, names, categories)}  [gain {float(one.gain[node])!r}, {cover}, {count}]"
             stack += [(left + 1, indent + 1), (left, indent + 1)]
@@ -98,8 +101,8 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
     by_set = (trees.set >= 0).tolist()
     lists = [_labels(trees, node, categories) if inside else None for node, inside in enumerate(by_set)]
     told = [side if inside else None for side, inside in zip(new, by_set, strict=True)]
-    terms = _factors(booster)
-    formulas = [_formula(trees, node, terms, "") or None for node in range(trees.n_nodes)] if trees.linear else []
+    lines = _Lines(booster)
+    formulas = [lines.formula(node) or None for node in range(trees.n_nodes)] if trees.linear else []
     return library.DataFrame(
         {
             "tree": tree,
@@ -123,27 +126,31 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
     )
 
 
-def _factors(booster: "Booster") -> list[str]:
-    """What coefficients are multiplied by: columns of a table, and crosses of them in parentheses."""
-    return [name if j < booster.n_columns else f"({name})" for j, name in enumerate(booster.internal_names)]
+class _Lines:
+    """The formulas of linear leaves, by node of all trees."""
 
+    def __init__(self, booster: "Booster") -> None:
+        linear = booster.trees.linear
+        self.units = ""
+        self.offset: list[int] = []
+        if linear is None:
+            return
+        self.offset, self.column, self.coef, bounds = (array.tolist() for array in linear.terms)
+        # What coefficients are multiplied by: columns of a table, and crosses of them in parentheses.
+        names = [name if j < booster.n_columns else f"({name})" for j, name in enumerate(booster.internal_names)]
+        self.units = "standard" if bounds else "raw"
+        self.factors = [
+            f"clip({name}, {low!r}, {high!r}, missing={mean!r})"
+            for name, low, high, mean in zip(names, bounds[::3], bounds[1::3], bounds[2::3], strict=False)
+        ] or names
 
-def _formula(trees: Trees, node: int, names: Sequence[str], then: str = ", or where a value is missing ") -> str:
-    """The terms of a leaf as a sum, and `then`; empty if it has none."""
-    if trees.linear is None:
-        return ""
-    _, columns, coefs, bounds = (array.tolist() for array in trees.linear.slice(node, node + 1).terms)
-
-    def value(column: int) -> str:
-        if not bounds:
-            return names[column]
-        low, high, mean = bounds[3 * column : 3 * column + 3]
-        return f"clip({names[column]}, {low!r}, {high!r}, missing={mean!r})"
-
-    terms = [
-        repr(coef) if column < 0 else f"{coef!r} * {value(column)}" for column, coef in zip(columns, coefs, strict=True)
-    ]
-    return " + ".join(terms) + ((then and ", at the mean row ") if bounds else then) if terms else ""
+    def formula(self, node: int) -> str:
+        """The terms of a leaf as a sum; empty if it has none."""
+        if not self.units:
+            return ""
+        span = slice(*self.offset[node : node + 2])
+        terms = zip(self.column[span], self.coef[span], strict=True)
+        return " + ".join(repr(b) if c < 0 else f"{b!r} * {self.factors[c]}" for c, b in terms)
 
 
 def _labels(

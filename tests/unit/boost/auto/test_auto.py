@@ -50,6 +50,21 @@ def test_a_model_with_crosses_is_saved_and_explained(objective, tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert again.fingerprint() == model.fingerprint()
     assert np.isfinite(model.importance("total_gain")).all()
+    assert model.linear
+    raw = model.predict(X[:50], raw=True)
+    for more in ({}, {"background": X[60:64]}, {"internal": True}):
+        told = model.explain(X[:50], **more)
+        np.testing.assert_allclose(told.values.sum(axis=1) + told.base_values, raw, rtol=0, atol=1e-9)
+    assert "because" in model.why(X[:1]) and len(model.importance("shap", X[:50])) == 5
+    model.export(tmp_path / "model.c")
+    assert len(model.to_frame()) == model.trees.n_nodes
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    model.export(tmp_path / "model.onnx")
+    session = runtime.InferenceSession(str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"])
+    rows = X[:50].astype(np.float32)
+    (found,) = session.run(["raw"], {"X": rows})
+    np.testing.assert_allclose(found.reshape(raw.shape), model.predict(rows, raw=True), rtol=1e-5, atol=1e-5)
 
 
 def test_the_blend_is_the_mean_of_its_members():

@@ -28,8 +28,8 @@ static inline void lookup_add(double* sum, const Number* number, const double* t
 }
 
 // sum (n) += table[number] * z, row by row.
-static inline void lookup_multiply_add(double* sum, const uint8_t* number, const double* table, const double* z,
-                                       int n) {
+template <class Number>
+static inline void lookup_multiply_add(double* sum, const Number* number, const double* table, const double* z, int n) {
   int i = 0;
 #if defined(__SSE2__)
   for (; i + 2 <= n; i += 2) {

@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "cpu/kernels/lookup_add.h"
 #include "host/pool.h"
 
 namespace sapwood {
@@ -465,8 +466,9 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
               for (size_t l = 0; l < e.lines.size(); l++) {
                 const double *slope = &e.slopes[(l * e.targets.size() + j) * e.n],
                              *z = &rows.z[e.lines[l] * n + b * SPAN];
-                for (int i = 0; i < m; i++)
-                  to[i] = to[i] + slope[e.at.empty() ? b * SPAN + i : e.at[b * SPAN + i]] * z[i];
+                if (!e.at.empty()) lookup_multiply_add(to, &e.at[b * SPAN], slope, z, m);
+                else
+                  for (int i = 0; i < m; i++) to[i] = to[i] + slope[b * SPAN + i] * z[i];
               }
             }
         }
