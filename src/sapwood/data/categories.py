@@ -3,6 +3,7 @@
 In: text or 64-bit integers, by row or already coded, in chunks. Out: dictionaries, and int32 codes for the core.
 """
 
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from sapwood.errors import DataError, SapwoodError, suggest
 from sapwood.reduce import Reduce
 
 MISSING, UNSEEN = -1, host.UNSEEN  # codes of a missing value, and of a category that training has not seen
+_NUMBER = re.compile(r"-?(\d+(\.\d*)?(e[+-]?\d+)?|inf)")
 MAX_BINS = 65_534  # codes of two bytes, and one of them means missing
 ADVICE = "categories are text, numbers, or values that text can stand for; make text of it with astype(str)."
 
@@ -145,6 +147,11 @@ class Dictionary:
         """The code of every value."""
         return {value: min(rank, MAX_BINS - 1) for rank, value in enumerate(self.values)}
 
+    @cached_property
+    def has_numbers(self) -> bool:
+        """Whether a value is the text of a number, as fractions and numbers beside text are kept."""
+        return any(isinstance(value, str) and _NUMBER.fullmatch(value) for value in self.values)
+
     def encode(self, column: Coded, where: str) -> NDArray[np.int32]:
         """Match a column by value: codes 0 .. n_bins - 1, `MISSING`, or `UNSEEN` for values not in the dictionary.
 
@@ -154,7 +161,7 @@ class Dictionary:
         given, known = (isinstance(some[0], str) if some else None for some in (values, self.values))
         if known and given is False:  # numbers that were read as text in training: fractions, or beside text
             values = [text_of(value) for value in values]
-        differ = None not in (given, known) and given != known and not any(value in self.place for value in values)
+        differ = None not in (given, known) and given != known and not (known and self.has_numbers)
         if differ and (column.codes >= 0).any():
             raise ColumnTypeError(
                 f"{where} has {'text' if given else 'numbers'}, such as {column.values[0]!r}, but its categories are "

@@ -532,6 +532,8 @@ class SapwoodClassifier(ClassifierMixin, PredictionSets, _Estimator):
             self.classes_ = known
             codes = self._encode_target(y)
         self.n_classes_ = len(self.classes_)
+        if isinstance(self.objective, str) and self.objective.lower() == "log_loss":  # of any number of classes
+            settings["objective"] = "auto"
         if settings["objective"] == "cross_entropy" and (self.outputs_2d_ or self.n_classes_ <= 2):
             settings["objective"] = "logistic"  # the same loss for labels 0 and 1
         if self.outputs_2d_:

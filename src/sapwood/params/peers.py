@@ -128,7 +128,6 @@ _ROWS = (
     ),
     ("use_best_model", "true false 1 0 none", "choose True or False."),
     ("first_metric_only", "true false 1 0", "early stopping uses the first metric."),
-    ("scoring", "loss none", "use eval_metric."),
     ("disable_default_eval_metric", "false 0", "use eval_metric='none'."),
     ("is_provide_training_metric training_metric", "false 0", "evaluate the training rows with valid={'train': data}."),
     ("predict_raw_score raw_score predict_leaf_index predict_contrib", "false 0", _PREDICT),

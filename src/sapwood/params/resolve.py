@@ -162,6 +162,8 @@ def _check_row_sampling(given: Mapping[str, Any], found: Found, complete: dict[s
 def _stopping(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """scikit-learn's early_stopping with n_iter_no_change: a switch, and after how many rounds; 'auto' is no stop."""
     on = given.get("early_stopping")
+    if on is True or (on is None and is_integer(given.get("n_iter_no_change"))):  # rows are held out, as there
+        given = given if "validation_fraction" in given else {**given, "validation_fraction": 0.1}
     if not (isinstance(on, bool) or (isinstance(on, str) and on == "auto")):
         return given
     rest = {name: value for name, value in given.items() if name not in ("early_stopping", "n_iter_no_change")}

@@ -376,7 +376,8 @@ TABLE: tuple[Parameter, ...] = (
         "Metrics of the validation rows; early stopping uses the first. None is the objective's own metric, 'none' "
         "means no metric. A callable takes (y, prediction, weight) and returns a float; lower is better, unless given "
         "as (name, callable, True).",
-        ("metric", "metrics", "metric_types", "custom_metric", "custom_loss"), model=False),
+        ("metric", "metrics", "metric_types", "custom_metric", "custom_loss", "scoring"),
+        {"scoring": lambda score: None if isinstance(score, str) and score == "loss" else score}, model=False),
     Parameter("importance_type",
         Choice(IMPORTANCES, {"split": "weight", "predictionvalueschange": IMPORTANCES[-1]}, or_none=True), None,
         "What `feature_importances_` of an estimator has: the share of each column in the total gain (None), or a kind "

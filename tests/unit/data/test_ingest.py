@@ -536,7 +536,6 @@ def test_good_weights():
         ([1.0, 1.0, 1e101], r"sample_weight is 1e\+101 in row 2; numbers beyond 1e\+100 overflow"),
         ([0.0, 0.0, 0.0], "The sample_weight of all rows is zero; at least one weight must be positive"),
         ([1.0, 1.0], r"inconsistent numbers of samples: \[3, 2\]"),
-        (np.ones((3, 1)), r"sample_weight must be a 1-D array of length 3, got one of shape \(3, 1\)"),
         (2.0, r"sample_weight must be a 1-D array of length 3, got one of shape \(\)"),
     ],
 )

@@ -31,7 +31,7 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
         hint = (
             "Tables of consecutive rows are one by Dataset.from_chunks."
             if several
-            else "All rows must have one length."
+            else "All rows must have the same length."
         )
         raise DataError(f"{what} cannot be read as an array: {cause}. {hint}") from cause
 

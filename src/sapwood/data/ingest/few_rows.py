@@ -86,7 +86,7 @@ class FewRows:
     def _coded(self, values: Any, column: int, table: NDArray[np.float64]) -> bool:
         """Put the codes of a column of categories or of text into the table; whether that was possible."""
         dictionary = self._categories.get(column)
-        if dictionary is None:
+        if dictionary is None or not dictionary.values or not isinstance(dictionary.values[0], str):
             return False
         if hasattr(values, "codes"):
             table[:, column] = self._lookup(values.dtype.categories, column, dictionary)[values.codes]
@@ -107,7 +107,7 @@ class FewRows:
         known = self._codes.get((id(values), column))
         if known is None:
             listed = values.tolist()
-            if not all(type(one) is str for one in listed) or not isinstance(dictionary.values[0], str):
+            if not all(type(one) is str for one in listed):
                 raise TypeError("categories that are not text are for `read`")
             if len(self._codes) >= MAX_KNOWN:
                 self._codes.clear()
