@@ -26,7 +26,7 @@ from sapwood.data.times import Plan
 from sapwood.device import Device, Explainer, Forest, get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
-from sapwood.model import constraint_proof, peer_names, quantiles, text
+from sapwood.model import constraint_proof, quantiles, text
 from sapwood.model.combinations import Combinations, Labelled
 from sapwood.model.explain import dependence
 from sapwood.model.explain import importance as importances
@@ -491,22 +491,6 @@ class Booster(PeerNames):
             return values
 
         return checked
-
-    def _as_peers(
-        self, X: Any, raw: bool, rounds: Rounds, init_score: Any, n_jobs: int | None, more: Mapping[str, Any]
-    ) -> Any:
-        """Predict as a peer's arguments ask; leaves are integers."""
-        asked = peer_names.asked(self.predict, self.n_rounds, more)
-        rounds, n_jobs = asked.rounds if rounds is None else rounds, asked.n_jobs if n_jobs is None else n_jobs
-        if asked.what == "leaves":
-            return self.predict_leaves(X, rounds=rounds, n_jobs=n_jobs)
-        if asked.what == "contributions":
-            return peer_names.contributions(self, X, rounds, n_jobs)
-        if asked.what in ("interactions", "class"):
-            how = "explain(X, interactions=True)" if asked.what == "interactions" else "SapwoodClassifier.predict"
-            raise ParameterError(f"a Booster does not predict that; use {how}.")
-        raw = raw or asked.what == "raw"
-        return self.predict(X, raw=raw, rounds=rounds, init_score=init_score, n_jobs=n_jobs)
 
     def _predict_columns(self, columns: Iterable[NDArray[Any]], n_jobs: int | None, raw: bool = False) -> Floats:
         """Predictions of columns that were read before, categories as codes."""

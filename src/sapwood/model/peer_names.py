@@ -172,3 +172,20 @@ class PeerNames:
         if num_iteration not in (None, -1, 0, self.n_rounds):
             raise ParameterError("save writes all rounds; leave num_iteration out.")
         self.save(path)  # type: ignore[attr-defined]
+
+    def _as_peers(
+        self, X: Any, raw: bool, rounds: Rounds, init_score: Any, n_jobs: int | None, more: Mapping[str, Any]
+    ) -> Any:
+        """Predict as a peer's arguments ask; leaves are integers."""
+        predict: Any = self.predict  # type: ignore[attr-defined]
+        wants = asked(predict, self.n_rounds, more)
+        rounds, n_jobs = wants.rounds if rounds is None else rounds, wants.n_jobs if n_jobs is None else n_jobs
+        if wants.what == "leaves":
+            return self.predict_leaves(X, rounds=rounds, n_jobs=n_jobs)  # type: ignore[attr-defined]
+        if wants.what == "contributions":
+            return contributions(self, X, rounds, n_jobs)  # type: ignore[arg-type]
+        if wants.what in ("interactions", "class"):
+            how = "explain(X, interactions=True)" if wants.what == "interactions" else "SapwoodClassifier.predict"
+            raise ParameterError(f"a Booster does not predict that; use {how}.")
+        raw = raw or wants.what == "raw"
+        return predict(X, raw=raw, rounds=rounds, init_score=init_score, n_jobs=n_jobs)
