@@ -15,7 +15,7 @@ WHEEL_LIMIT := 3000000
 
 unexport PYTHONPATH
 .DEFAULT_GOAL := help
-.PHONY: gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
+.PHONY: docs gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -68,6 +68,10 @@ RUNTIME = $(shell $(or $(CXX),c++) -print-file-name=$(1))
 gpu: $(VENV)/dev ## parity with a GPU (needs one, and CuPy): every task of tests/device/tasks.py, on both devices
 	$(PY) tools/gpu.py $(ARGS)
 
+docs: $(VENV)/docs ## the documentation as a site in build/site; fails on a broken link
+	$(PY) tools/docs.py
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+
 coverage: $(VENV)/dev ## which C++ lines the suite runs (a build of its own, not optimised)
 	$(call build,coverage,Debug,--coverage -O1 -fprofile-update=atomic)
 	find build/coverage/cmake -name '*.gcda' -delete
@@ -117,7 +121,7 @@ $(VENV)/installed: $(SOURCES) | $(PY)
 	@touch $@
 
 # An extra brings the package along, so `make demo` afterwards finds it installed.
-$(VENV)/dev $(VENV)/bench: $(SOURCES) | $(PY)
+$(VENV)/dev $(VENV)/bench $(VENV)/docs: $(SOURCES) | $(PY)
 	$(INSTALL) '.[$(@F)]'
 	@touch $(VENV)/installed $@
 

@@ -21,7 +21,7 @@ HOUSE = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
 REFERENCE = {f"docs/{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "GLOSSARY", "NUMERICS")}  # no examples
 PAGES = sorted({str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/**/*.md")} - REFERENCE)
-SHELL = {"docs/command_line.md"}  # their examples are commands, which other tests run
+SHELL = {"docs/command_line.md", "docs/api/parameters.md"}  # no Python; other tests run the commands
 SLOW = {page for page in PAGES if page.startswith("docs/losses/")} | {"docs/convert.md", "docs/ordered.md"}
 TARGETS = set(re.findall(r"^([a-z-]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
 
@@ -32,7 +32,7 @@ def rooms(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("rooms")
 
 
-TOOLS = [["rooms.py"], ["size.py"], ["replay.py", "--check"], ["combinations.py", "--check"]]
+TOOLS = [["rooms.py"], ["size.py"], ["replay.py", "--check"], ["combinations.py", "--check"], ["docs.py", "--check"]]
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool[0])
@@ -233,6 +233,26 @@ def test_examples_run_and_print_what_the_page_says(page: str, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     for number in re.findall(r"\d+\.\d+", done.stdout):
         assert number in text, done.stdout
+
+
+def test_table_of_formulas() -> None:
+    """Every file and test of the table exists, and every line runs."""
+    text = (HOUSE / "docs/how_it_works.md").read_text()
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ") and "`src/sapwood/" in line]
+    assert len(rows) >= 25
+    names: dict[str, object] = {}
+    exec("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)), names)
+    for *_, line in rows:
+        exec(line.strip(" |`"), names)
+
+
+@pytest.mark.nightly
+def test_the_site_is_built_without_a_broken_link(tmp_path: Path) -> None:
+    pytest.importorskip("material", reason="the extra docs is not installed")
+    line = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", tmp_path]
+    done = subprocess.run(line, cwd=HOUSE, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "<math" in (tmp_path / "how_it_works.html").read_text()
 
 
 def test_table_of_losses() -> None:

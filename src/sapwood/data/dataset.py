@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, chunked, container, dataset_file, dealt, fingerprint, ingest, times
+from sapwood.data import categories, chunked, container, dataset_file, dealt, fingerprint, html, ingest, times
 from sapwood.data import crosses as crossing
 from sapwood.data.bin_arguments import arguments
 from sapwood.data.categories import Coded, Dictionary
@@ -458,6 +458,11 @@ class Dataset:
         parts += [partial(np.asarray, values) for values in rest.values()]
         n_threads = self._n_threads if self.n_rows * self.n_columns >= LARGE and self.reduce is None else 1
         return fingerprint.digest([self.feature_names, *rest], parts, work, n_threads)
+
+    def _repr_html_(self) -> str:
+        kinds = f"{self.n_columns - len(self.categories):,} of numbers, {len(self.categories):,} of categories"
+        rows = [("rows", f"{self.n_rows:,}"), ("columns", kinds), ("has", ", ".join(self._vectors()) or "no label")]
+        return html.card("sapwood.Dataset", [*rows, ("names", ", ".join(self.feature_names[:12]))])
 
     def __repr__(self) -> str:
         bins = "every value" if self.tree_method == "exact" else f"at most {self.max_bins:,} bins"

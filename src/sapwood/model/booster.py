@@ -202,6 +202,9 @@ class Booster(PeerNames):
             f"{self.n_columns} columns, {self.n_outputs} outputs>"
         )
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_") or name.endswith("__")]
+
     def __getattr__(self, name: str) -> Any:
         hint = f"; use {peers.ATTRIBUTES[name]}." if name in peers.ATTRIBUTES else ""
         raise AttributeError(f"a Booster has no {name!r}{hint}", name=name, obj=self)
@@ -377,6 +380,7 @@ class Booster(PeerNames):
     check_quantiles = quantiles.check_quantiles
     to_text = text.to_text
     to_frame = text.to_frame
+    _repr_html_ = text.to_html
 
     def fingerprint(self) -> str:
         """SHA-256 of `to_bytes`, in hex: equal for equal models, on any machine."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sapwood.data import html
 from sapwood.errors import ParameterError, suggest
 from sapwood.model.combinations import Labelled
 from sapwood.model.trees import Trees
@@ -65,6 +66,22 @@ def _tree(
             stack += [(left + 1, indent + 1), (left, indent + 1)]
         lines.append(f"{'  ' * indent}{node}: {content}")
     return "\n".join(lines) + "\n"
+
+
+def to_html(booster: "Booster") -> str:
+    """The model as notebooks show it: what it is, and the columns with the largest gain."""
+    gain = booster.importance("total_gain", normalize=True)
+    order = [int(j) for j in np.argsort(-gain, kind="stable")[:10] if gain[j] > 0]
+    about = [
+        ("objective", booster.objective),
+        ("rounds, trees", f"{booster.n_rounds:,}, {booster.trees.n_trees:,}"),
+        ("columns", f"{booster.n_columns:,}, {len(booster.categories):,} of categories"),
+        ("leaves", "linear" if booster.linear else "constant"),
+    ]
+    if booster.classes is not None:
+        about.insert(1, ("classes", ", ".join(map(str, booster.classes.tolist()[:12]))))
+    rows = [(booster.feature_names[j], float(gain[j]), f"{gain[j]:.1%}") for j in order]
+    return html.card("sapwood.Booster", about, f"<em>share of gain</em>{html.bars(rows)}" if rows else "")
 
 
 def to_frame(booster: "Booster", backend: str = "pandas") -> Any:

@@ -15,7 +15,7 @@ from sapwood.metric import Metric
 from sapwood.model.booster import Booster
 from sapwood.params.types import Integer, Number
 
-__all__ = ["Callback", "Round", "early_stopping", "progress", "record", "time_limit"]
+__all__ = ["Callback", "Round", "early_stopping", "log", "progress", "prune", "record", "time_limit"]
 
 
 def __dir__() -> list[str]:
@@ -98,6 +98,8 @@ def progress(every: int | bool = 1) -> Callback:
     if every is not True:
         Integer(1).check(f"every={every!r}", every)
 
+    start: dict[str, float] = {}  # when the first round was seen, and its number
+
     def show(view: Round) -> None:
         if (view.index + 1) % every and not view.last:
             return
@@ -108,11 +110,68 @@ def progress(every: int | bool = 1) -> Callback:
         ]
         line = f"[{view.index + 1}]" + ("".join(measured) or "  nothing is measured")
         if every is True and sys.stdout.isatty():
+            line = f"{_bar(view, start)} {line}"
             print(f"\r{line}\033[K", end="\n" if view.last else "", flush=True)  # clears the old line's rest
         elif every is not True or view.last or (view.index + 1) % 50 == 0:  # into a file or a pipe, a line now and then
             print(line, flush=True)
 
     return show
+
+
+def _bar(view: Round, start: dict[str, float]) -> str:
+    """How far a training is, and how long the rest takes if it goes on so."""
+    if not start or view.index <= start["round"]:
+        start |= {"time": time.monotonic(), "round": view.index}
+    end, done = int(view.params["n_estimators"]), view.index + 1
+    full = min(20, 20 * done // max(1, end))
+    seen = view.index - start["round"]
+    left = (time.monotonic() - start["time"]) / seen * (end - done) if seen else 0.0
+    rest = f" {left:.0f} s left" if seen and not view.last else ""
+    return f"{'█' * full}{'░' * (20 - full)}{rest}"
+
+
+def log(write: Callable[[dict[str, float], int], Any], every: int = 1) -> Callback:
+    """Hand the metrics to a function, as loggers of experiments take them; docs/notebooks.md has recipes.
+
+    Parameters
+    ----------
+    write : callable
+        Takes a dict of numbers, such as ``{"valid/rmse": 0.5}``, and the round, from 1.
+    every : int
+        Every so many rounds, and the last one.
+    """
+    Integer(1).check(f"every={every!r}", every)
+
+    def hand_on(view: Round) -> None:
+        if (view.index + 1) % every == 0 or view.last:
+            found = {f"{name}/{metric}": v for name, values in view.measured.items() for metric, v in values.items()}
+            write(found, view.index + 1)
+
+    return hand_on
+
+
+def prune(trial: Any, metric: str | None = None) -> Callback:
+    """Report a metric of the last validation set to a trial of Optuna, and end the trial where Optuna says so.
+
+    Parameters
+    ----------
+    trial : optuna.Trial
+    metric : str, optional
+        The metric to report; the first one by default.
+    """
+
+    def report(view: Round) -> None:
+        values = list(view.measured.values())[-1] if view.measured else {}
+        name = metric if metric is not None else next(iter(values), "")
+        if name not in values:
+            raise ParameterError(f"pruning watches {name!r}, which is not measured; give validation rows, or another.")
+        trial.report(values[name], view.index)
+        if trial.should_prune():
+            import optuna
+
+            raise optuna.TrialPruned(f"after {view.index + 1} rounds")
+
+    return report
 
 
 def record(into: MutableMapping[str, Any]) -> Callback:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import ingest
+from sapwood.data import html, ingest
 from sapwood.data.categories import MISSING
 from sapwood.device import Explainer, host
 from sapwood.device.threads import threads
@@ -60,6 +60,19 @@ class Explanation:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_") or name.endswith("__")]
+
+    def _repr_html_(self) -> str:
+        shape = " x ".join(f"{n:,}" for n in self.values.shape)
+        about = [("values", shape), ("outputs", ", ".join((self.output_names or ("one score",))[:12]))]
+        if not len(self):
+            return html.card("sapwood.Explanation", about)
+        size = np.abs(self.values).mean(axis=tuple(k for k in range(self.values.ndim) if k != 1))
+        order = np.argsort(-size, kind="stable")[:10]
+        rows = [(self.feature_names[j], float(size[j]), f"{size[j]:.4g}") for j in order]
+        return html.card("sapwood.Explanation", about, f"<em>mean size of effects</em>{html.bars(rows)}")
 
     def shown(self, row: int, column: int) -> str:
         """The value of a row in a column as people read it; categories by name."""
