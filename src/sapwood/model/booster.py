@@ -202,9 +202,6 @@ class Booster(PeerNames):
             f"{self.n_columns} columns, {self.n_outputs} outputs>"
         )
 
-    def __dir__(self) -> list[str]:
-        return [name for name in super().__dir__() if not name.startswith("_") or name.endswith("__")]
-
     def __getattr__(self, name: str) -> Any:
         hint = f"; use {peers.ATTRIBUTES[name]}." if name in peers.ATTRIBUTES else ""
         raise AttributeError(f"a Booster has no {name!r}{hint}", name=name, obj=self)

@@ -105,6 +105,9 @@ class PeerNames:
     feature_names: Any
     history: Mapping[str, Any]
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if not name.startswith("_") or name.endswith("__")]
+
     def __new__(cls, *args: Any, **fields: Any) -> Any:
         if given := [name for name in ("model_file", "model_str", "params") if name in fields and len(fields) < 3]:
             raise TypeError(f"Booster takes no {given[0]}: sapwood.load(path or bytes) reads a model.")
