@@ -250,3 +250,20 @@ def test_importances_may_be_numbers_of_splits() -> None:
     assert model.feature_importances_.dtype == np.int64
     shares = sw.SapwoodClassifier(n_estimators=5).fit(X, Y).feature_importances_
     assert shares.sum() == pytest.approx(1)
+
+
+def test_skops_keeps_an_estimator() -> None:
+    sio = pytest.importorskip("skops.io")
+    model = sw.SapwoodClassifier(n_estimators=3).fit(X, Y)
+    raw = sio.dumps(model)
+    again = sio.loads(raw, trusted=sio.get_untrusted_types(data=raw))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_all_unknown_names_are_named_at_once() -> None:
+    with pytest.raises(
+        ParameterError, match=r"(?s)no parameter 'foo'.*no parameter 'num_leafs'; did you mean 'max_leaves'"
+    ):
+        sw.SapwoodClassifier(foo=1, num_leafs=3)
+    with pytest.raises(ParameterError, match=r"(?s)unknown parameter 'foo'.*unknown parameter 'bar'"):
+        sw.train({"foo": 1, "bar": 2}, DATA)
