@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.data.dataset import Dataset
 
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
@@ -22,7 +23,9 @@ RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
 SKETCH = 3  # random sums of the gradients that splits for more outputs than these are searched by
 MANY_CLASSES = 10  # from here on a tree for each class costs too much
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
-HELD = 0.2  # fraction of the rows that is held out
+FOLD_ROWS = {"fast": 0, "balanced": 2_500, "best": 25_000}  # rows up to which every row is held out once, by folds
+N_FOLDS = 4  # a power of two: parts of a blend are exact
+HELD = 0.2  # fraction of the rows that is held out where there are no folds
 MAX_HELD = 50_000  # rows that are held out at most
 
 
@@ -34,14 +37,17 @@ class Facts:
     n_cells: int
     n_outputs: int
     n_numbers: int  # columns of numbers
+    n_joinable: int  # columns of more categories than are split one by one
     statistics: bool  # some column has so many categories that statistics encode it
     values: bool  # the values of the table are kept
 
     @classmethod
-    def of(cls, data: Dataset, n_rows: int, n_outputs: int, statistics: bool) -> "Facts":
-        """The facts of a dataset of which `n_rows` are trained on."""
+    def of(cls, data: Dataset, n_rows: int, params: Mapping[str, Any], n_outputs: int) -> "Facts":
+        """The facts of a dataset of which `n_rows` are trained on, and of resolved parameters."""
         n_numbers = data.n_columns - len(data.categories)
-        return cls(n_rows, n_rows * data.n_columns, n_outputs, n_numbers, statistics, data.values is not None)
+        n_joinable = sum(known.n_bins > params["max_cat_to_onehot"] for known in data.categories.values())
+        statistics, values = bool(encoded_columns(params, data)), data.values is not None
+        return cls(n_rows, n_rows * data.n_columns, n_outputs, n_numbers, n_joinable, statistics, values)
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,8 @@ class Plan:
     """What is tried, and how the model is made of it."""
 
     candidates: tuple[Candidate, ...]
-    crosses: bool
+    crosses: bool  # whether crosses of columns are tried
+    joins: bool  # whether columns of categories are joined, where that is better
     refit: bool
 
 
@@ -83,17 +90,20 @@ def plan(facts: Facts, quality: str) -> Plan:
     """What a quality means for data of this kind."""
     linear = facts.values and facts.n_rows >= MIN_LINEAR_ROWS and not facts.statistics
     if facts.n_cells >= LARGE * (1 if quality != "best" else 10):
-        return Plan((large(facts),), crosses=False, refit=facts.n_rows < 10 * MAX_HELD)  # else few rows were held out
+        return Plan(
+            (large(facts),), crosses=False, joins=False, refit=facts.n_rows < 10 * MAX_HELD
+        )  # else few rows were held out
     crosses = facts.values and facts.n_rows >= MIN_CROSS_ROWS and facts.n_numbers > 0
+    joins = facts.n_joinable > 1 and facts.n_rows >= MIN_CROSS_ROWS and (facts.statistics or not facts.n_numbers)
     if quality == "fast":
-        return Plan((symmetric(facts, linear),), crosses=False, refit=True)
+        return Plan((symmetric(facts, linear),), crosses=False, joins=joins and not facts.n_numbers, refit=True)
     both = [symmetric(facts, linear), leaf_wise(facts, linear and facts.n_outputs == 1)]
     if facts.n_outputs >= MANY_CLASSES:
         both = both[:1]
     if quality == "best":
         deep = symmetric(facts, linear)
         both.append(replace(deep, name=f"deep {deep.name}", params={**deep.params, "max_depth": 8}))
-    return Plan(tuple(both), crosses, refit=True)
+    return Plan(tuple(both), crosses, joins, refit=True)
 
 
 def fraction(n_rows: int) -> float:
@@ -138,6 +148,12 @@ def symmetric(facts: Facts, linear: bool) -> Candidate:
     if facts.n_outputs >= MANY_CLASSES:
         params |= {"learning_rate": 0.2}  # krkopt: as good as 0.1 in less than half of the rounds
     return _candidate("symmetric trees", params, linear, ("multi_strategy",), ("sketch_outputs",))
+
+
+def joined(candidate: Candidate) -> Candidate:
+    """The same, with statistics of all categories, and up to three columns joined into one."""
+    own = {"category_encoding": "ordered", "max_combination": 3, "model_size_reg": 0.0}
+    return replace(candidate, name=f"{candidate.name}, joined categories", params={**candidate.params, **own})
 
 
 def large(facts: Facts) -> Candidate:

@@ -4,7 +4,7 @@ In: parameters, data, and which rows are held out. Out: the best round, its tree
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -26,25 +26,33 @@ Mask = NDArray[np.bool_]
 
 
 class Contender:
-    """One training that can be continued, compared, and stopped.
+    """One training that can be continued, compared, and stopped; with folds, one a fold, all round by round.
 
     candidate: Candidate; what is tried.
     given: mapping; the user's parameters, which go before the candidate's.
     data: Dataset; all rows, in the columns of this candidate.
-    held: (n_rows) bool; rows of weight 0 in training.
+    folds: sequence of (n_rows) bool; rows of weight 0 in each training. No row is in two folds.
     """
 
-    def __init__(self, candidate: Candidate, given: Mapping[str, Any], data: Dataset, held: Mask) -> None:
+    def __init__(self, candidate: Candidate, given: Mapping[str, Any], data: Dataset, folds: Sequence[Mask]) -> None:
         self.candidate, self.data = candidate, data
         spec = make_spec({**candidate.params, **given}, data, None, watched=False)
-        self.session = Session(spec, class_weight.with_class_weight(data, spec.factor), held, held)
+        weighted = class_weight.with_class_weight(data, spec.factor)
+        self.sessions = [Session(spec, weighted, held, held) for held in folds]
         self.spec, self.metric = spec, spec.metrics[0]
-        self.rows = self.session.eval_rows["holdout"]
+        rows = [one.eval_rows["holdout"] for one in self.sessions]
+        weights = [one.weight for one in rows if one.weight is not None]
+        self._label = np.concatenate([one.label for one in rows])
+        self._weight = np.concatenate(weights) if weights else None
+        groups = [one.group for one in rows if one.group is not None]
+        self._group = np.concatenate(groups) if groups else None  # no group is in two folds
+        self._rows, self._reduce = rows, rows[0].reduce
         self.best_round, self.seconds, self.stopped = 0, 0.0, False
         self.losses: list[float] = []  # after each round
-        self.loss = self.loss_of(self.rows.scores())  # of the best round
-        self.scores = self.rows.scores()  # of the best round, (n_outputs, n_held)
-        self._store, self._rounds = TreeStore(spec.n_outputs), self.session.rounds()
+        self.scores = self.last_scores()  # of the best round, (n_outputs, n_held), fold after fold
+        self.loss = self.loss_of(self.scores)  # of the best round
+        self._stores = [TreeStore(spec.n_outputs) for _ in folds]
+        self._rounds = [one.rounds() for one in self.sessions]
 
     def advance(self, n_rounds: int | None = None, deadline: float = inf) -> None:
         """Train until so many rounds are done, or until the loss has not fallen for `early_stopping_rounds`."""
@@ -52,8 +60,9 @@ class Contender:
         end = most if n_rounds is None else min(n_rounds, most)
         patience = self.spec.params["early_stopping_rounds"]
         while len(self.losses) < end and not self.stopped:
-            self._store.add(next(self._rounds))
-            self.losses.append(self.loss_of(scores := self.rows.scores()))
+            for store, rounds in zip(self._stores, self._rounds, strict=True):
+                store.add(next(rounds))
+            self.losses.append(self.loss_of(scores := self.last_scores()))
             if self.losses[-1] < self.loss:
                 self.loss, self.best_round, self.scores = self.losses[-1], len(self.losses), scores
             value = -self.losses[-1] if self.metric.higher_is_better else self.losses[-1]
@@ -69,19 +78,23 @@ class Contender:
         return -self.loss if self.metric.higher_is_better else self.loss
 
     def seconds_on_all_rows(self, fraction: float) -> float:
-        """How long the same training takes on all rows, if every round takes as long a row."""
+        """How long the same trainings take on all rows, if every round takes as long a row."""
         return self.seconds * self.best_round / max(1, len(self.losses)) / (1 - fraction) ** 2
 
     def loss_of(self, scores: Floats) -> float:
         """The loss of raw scores of the held-out rows, (n_outputs, n_held); lower is better for every metric."""
         prediction = self.spec.objective.predict(np.ascontiguousarray(scores.T), self.spec.n_threads)
-        value = self.metric(self.rows.label, prediction, self.rows.weight, self.rows.reduce, self.rows.group)
+        value = self.metric(self._label, prediction, self._weight, self._reduce, self._group)
         return -value if self.metric.higher_is_better else value
 
-    def trees(self) -> Trees:
-        """The trees of the best rounds."""
-        return self._store.trees(self.best_round)
+    def trees(self) -> list[Trees]:
+        """The trees of the best rounds, fold by fold."""
+        return [store.trees(self.best_round) for store in self._stores]
 
     def booster(self, fingerprint: str) -> Booster:
-        """The model of the best rounds, which was not trained on the held-out rows."""
-        return make_booster(self.session, self.trees(), None, fingerprint, {})
+        """The model of the best rounds, which was not trained on the held-out rows (of the first fold)."""
+        return make_booster(self.sessions[0], self.trees()[0], None, fingerprint, {})
+
+    def last_scores(self) -> Floats:
+        """Raw scores of the held-out rows after the last round, (n_outputs, n_held), fold after fold."""
+        return np.concatenate([one.scores() for one in self._rows], axis=1)

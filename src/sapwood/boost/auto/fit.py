@@ -9,12 +9,13 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from sapwood.boost import splits
 from sapwood.boost.auto import blend, candidates, crosses, refit
 from sapwood.boost.auto.candidates import Candidate, Facts
 from sapwood.boost.auto.contender import Contender, Mask
 from sapwood.boost.auto.report import Chosen, Tried
-from sapwood.boost.categories.category_encoding import encoded_columns
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
 from sapwood.errors import ParameterError
@@ -47,26 +48,45 @@ class _Fit:
                 raise ParameterError(
                     f"quality={quality!r} trains with {name}={value!r}, not {has}; leave one of both out."
                 )
-        self.fraction: float = spec.params["validation_fraction"]
-        self.held: Mask = splits.holdout_of(spec.params, data, spec.classes)
-        self.facts = Facts.of(data, int((~self.held).sum()), spec.n_outputs, bool(encoded_columns(spec.params, data)))
+        self.folds = self._folds(quality)
+        self.fraction: float = 1 / len(self.folds) if len(self.folds) > 1 else spec.params["validation_fraction"]
+        self.facts = Facts.of(data, int((~self.folds[0]).sum()), spec.params, spec.n_outputs)
         self.plan = candidates.plan(self.facts, quality)
         self.tried: list[Contender] = []
         self.finished: list[Contender] = []  # those that were not stopped in a race
 
+    def _folds(self, quality: str) -> list[Mask]:
+        """The rows that are held out: few rows in turn, fold after fold, many rows once."""
+        spec, data = self.spec, self.data
+        by_hand = spec.params["has_time"] or "validation_fraction" in self.given or data.reduce is not None
+        alone = spec.classes is not None and int(np.unique(spec.classes, return_counts=True)[1].min()) < 2
+        few_groups = data.group is not None and int(data.group.max()) + 1 < 2 * candidates.N_FOLDS
+        if data.n_rows > candidates.FOLD_ROWS[quality] or by_hand or alone or few_groups or data.weight is not None:
+            return [splits.holdout_of(spec.params, data, spec.classes)]
+        return [held for held, _ in splits.folds_of(spec.params, data, spec.classes, candidates.N_FOLDS, None)]
+
     def candidates(self) -> None:
-        """Train the candidates of the plan, each with crosses where these win a race over its first rounds."""
+        """Train the candidates of the plan, with crosses and joined categories where these win a race.
+
+        What did not help the first candidate is not tried again.
+        """
         crossed: Dataset | None = None
+        joins, races = self.plan.joins, self.plan.crosses or self.plan.joins
         for at, candidate in enumerate(self.plan.candidates, 1):
             end = self.deadline(at / len(self.plan.candidates))
             one = self.enter(candidate, self.data)
-            one.advance(RACE_ROUNDS if self.plan.crosses else None, end)
+            one.advance(RACE_ROUNDS if races else None, end)
             if at == 1 and self.plan.crosses:
                 crossed = self.crossed(one)
             going = [one]
             if crossed is not None:
-                going = self.race(one, crossed, end)
-                crossed = None if going == [one] else crossed  # where they did not help, they are not tried again
+                going = self.race(going, replace(candidate, name=f"{candidate.name}, crosses"), crossed, end)
+                crossed = None if going == [one] else crossed
+            if joins:
+                best = min(going, key=lambda each: each.loss)
+                other = candidates.joined(best.candidate)
+                before, going = going, self.race(going, other, best.data, end)
+                joins = going != before
             for each in going:
                 each.advance(deadline=end)
                 self.finished.append(each)
@@ -74,23 +94,24 @@ class _Fit:
 
     def crossed(self, one: Contender) -> Dataset | None:
         """The data with crosses of the columns that a candidate's trees gain most from; None where there are none."""
-        found = crosses.propose(one.trees(), self.data)
+        found = crosses.propose(one.trees()[0], self.data)
         return self.data.with_crosses(found) if found else None
 
-    def race(self, one: Contender, crossed: Dataset, end: float) -> list[Contender]:
-        """Those that go on, of a candidate with and without crosses: the winner, or both if it is a close race."""
+    def race(self, going: list[Contender], candidate: Candidate, data: Dataset, end: float) -> list[Contender]:
+        """Those that go on, of some and a challenger: the winner, or the best two if it is a close race."""
         try:
-            other = self.enter(replace(one.candidate, name=f"{one.candidate.name}, crosses"), crossed)
-        except ParameterError:  # the user's constraints do not go with crosses
-            return [one]
+            other = self.enter(candidate, data)
+        except ParameterError:  # the user's parameters do not go with it
+            return going
         other.advance(RACE_ROUNDS, end)
-        lead = (one.loss - other.loss) / abs(one.loss) if one.loss else 0.0
+        best = min(going, key=lambda each: each.loss)
+        lead = (best.loss - other.loss) / abs(best.loss) if best.loss else 0.0
         low, high = CLOSE_RACE if self.facts.n_rows >= candidates.MANY_ROWS else CLOSE_RACE_OF_FEW
-        going = [one] if lead <= low else [other] if lead > high else [one, other]
-        for each in (one, other):
-            if each not in going:
+        after = going if lead <= low else [other] if lead > high else [best, other]
+        for each in (*going, other):
+            if each not in after:
                 self.say(each)
-        return going
+        return after
 
     def enter(self, candidate: Candidate, data: Dataset) -> Contender:
         """Make a contender of a candidate, without what the user's parameters, or the device, do not go with."""
@@ -105,7 +126,7 @@ class _Fit:
 
     def _contender(self, candidate: Candidate, data: Dataset) -> Contender:
         linear = {**candidate.params, **self.given}.get("linear_leaves", False)
-        one = Contender(candidate, self.given, data if linear else data.without_values(), self.held)
+        one = Contender(candidate, self.given, data if linear else data.without_values(), self.folds)
         one.advance(1)  # a device refuses some trees when it grows the first
         return one
 
@@ -128,10 +149,12 @@ class _Fit:
         left = self.start + self.limit - time.monotonic()
         if not self.plan.refit or sum(one.seconds_on_all_rows(self.fraction) for one, _ in chosen) > left:
             return blend.merge([one.booster(fingerprint) for one, _ in chosen], parts), counts, False
-        models = [
-            refit.on_all_rows(one, self.fraction, fingerprint, self.given.get("n_estimators")) for one, _ in chosen
-        ]
-        return blend.merge(models, parts), counts, True
+        models: list[Booster] = []
+        shares: list[float] = []
+        for (one, _), part in zip(chosen, parts, strict=True):
+            own = refit.on_all_rows(one, self.fraction, fingerprint, self.given.get("n_estimators"))
+            models, shares = models + own, shares + [part / len(own)] * len(own)
+        return blend.merge(models, shares), counts, True
 
 
 def check(quality: str, told: bool) -> None:
@@ -164,5 +187,6 @@ def fit(given: Mapping[str, Any], data: Dataset, quality: str, limit: float | No
         for each, n in zip(one.tried, counts, strict=True)
     )
     seconds, metric = time.monotonic() - one.start, one.tried[0].metric.name
-    chosen = Chosen(quality, metric, data.n_rows, int(one.held.sum()), refitted, tried, seconds)
+    n_held = sum(int(held.sum()) for held in one.folds)
+    chosen = Chosen(quality, metric, data.n_rows, n_held, len(one.folds), refitted, tried, seconds)
     return replace(booster, chosen=chosen)

@@ -55,10 +55,10 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
             name = f"{getattr(loss, 'name', loss)}, fold {which + 1}"
             candidate = Candidate(name, {**PARAMS, "objective": loss})
             own = {**given, "objective": loss}
-            side_by_side.append(Contender(candidate, own, data.without_values(), fold == which))
+            side_by_side.append(Contender(candidate, own, data.without_values(), [fold == which]))
         _advance(side_by_side)
         trained += side_by_side
-    spread = [float(np.std(one.rows.scores())) for one in trained]
+    spread = [float(np.std(one.last_scores())) for one in trained]
     share = [1.0 / (s * len(trained)) if s > 0 else 0.0 for s in spread]
     booster = blend.merge([one.booster(data.fingerprint()) for one in trained], share)
     tried = tuple(
@@ -66,7 +66,7 @@ def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
         for one in trained
     )
     seconds, metric = time.monotonic() - start, trained[0].metric.name
-    chosen = Chosen(quality, metric, data.n_rows, int((fold == 0).sum()), False, tried, seconds)
+    chosen = Chosen(quality, metric, data.n_rows, int((fold == 0).sum()), 1, False, tried, seconds)
     return replace(booster, chosen=chosen)
 
 

@@ -1,6 +1,6 @@
 """The second training of a candidate: on all rows, for as many more rounds as there are more rows.
 
-In: a contender whose best round is known. Out: a model of all rows.
+In: a contender whose best round is known. Out: models of all rows.
 """
 
 import math
@@ -16,21 +16,27 @@ from sapwood.boost.session import Session, make_booster
 from sapwood.model.booster import Booster
 
 
-def on_all_rows(contender: Contender, fraction: float, fingerprint: str, most: int | None = None) -> Booster:
-    """Train a contender's model on all rows, for `most` rounds at most; `fraction` of the rows was held out.
+def on_all_rows(contender: Contender, fraction: float, fingerprint: str, most: int | None = None) -> list[Booster]:
+    """Train a contender's models on all rows, for `most` rounds at most; `fraction` of the rows was held out.
 
     Where trees split the table's own columns, the splits stay and leaves get new values; only the additional rounds are
-    grown. Trees that split statistics of categories are grown anew, since the statistics of more rows are others. So
-    are all trees on a device whose trainer cannot replay.
+    grown. There is a model for each fold, since their splits differ. Trees that split statistics of categories are
+    grown anew, since the statistics of more rows are others. So are all trees on a device whose trainer cannot replay.
+    Then there is one model.
     """
     spec, n_rounds = contender.spec, contender.best_round
-    session = Session(spec, with_class_weight(contender.data, spec.factor))
     end = math.ceil(n_rounds / (1 - fraction))
     end = end if most is None else min(end, most)
-    training, replays = session.training(), session.encoded is None and hasattr(session.trainer, "replay")
-    first = replay(training, contender.trees()) if replays else ()
-    store = TreeStore(spec.n_outputs)
-    for step in chain(first, plain.boost(training, range(n_rounds if replays else 0, end))):
-        store.add(step)
-        tell(f"{contender.candidate.name}, on all rows", store.n_rounds, end, {})
-    return make_booster(session, store.trees(end), None, fingerprint, {})
+    models: list[Booster] = []
+    for trees in contender.trees():
+        session = Session(spec, with_class_weight(contender.data, spec.factor))
+        training, replays = session.training(), session.encoded is None and hasattr(session.trainer, "replay")
+        first = replay(training, trees) if replays else ()
+        store = TreeStore(spec.n_outputs)
+        for step in chain(first, plain.boost(training, range(n_rounds if replays else 0, end))):
+            store.add(step)
+            tell(f"{contender.candidate.name}, on all rows", store.n_rounds, end, {})
+        models.append(make_booster(session, store.trees(end), None, fingerprint, {}))
+        if not replays:
+            break
+    return models

@@ -26,14 +26,16 @@ class Chosen:
     metric: str
     n_rows: int
     n_held: int
+    n_folds: int  # trainings of each candidate, which held out other rows each
     refitted: bool
     tried: tuple[Tried, ...]
     seconds: float
 
     def __str__(self) -> str:
-        lines = [
-            f"quality={self.quality!r}: {self.n_held:,} of {self.n_rows:,} rows were held out to compare candidates."
-        ]
+        held = f"{self.n_held:,} of {self.n_rows:,} rows were held out"
+        if self.n_folds > 1:
+            held = f"each of {self.n_rows:,} rows was held out in one of {self.n_folds} folds"
+        lines = [f"quality={self.quality!r}: {held} to compare candidates."]
         for one in self.tried:
             use = f"{one.part:.0%} of the model" if one.part else "stopped in a race" if one.stopped else "not used"
             lines.append(

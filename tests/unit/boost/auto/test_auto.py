@@ -34,7 +34,7 @@ def data_of(objective, n=N):
 @pytest.mark.parametrize("objective", LABELS)
 def test_same_bytes_on_any_number_of_threads(objective, quality):
     models = [
-        fit({"objective": objective, "n_jobs": n_jobs, **SHORT}, data_of(objective, 1500), quality)
+        fit({"objective": objective, "n_jobs": n_jobs, "n_estimators": 25, **SHORT}, data_of(objective, 1500), quality)
         for n_jobs in (1, 2, 3, 7)
     ]
     assert len({model.to_bytes() for model in models}) == 1
@@ -81,22 +81,23 @@ def test_the_blend_is_the_mean_of_its_members():
 
 
 def test_labels_of_held_out_rows_do_not_reach_the_trees():
-    facts = candidates.Facts(N, N, 1, 5, False, True)
+    facts = candidates.Facts(N, N, 1, 5, 0, False, True)
     held = np.arange(N) % 5 == 0
     changed = np.where(held, 1 - LABELS["logistic"], LABELS["logistic"])
     trees = []
     for label in (LABELS["logistic"], changed):
         data = sw.Dataset(X, label, linear_leaves=True, n_jobs=1)
-        one = Contender(candidates.symmetric(facts, linear=True), {"objective": "logistic", "n_jobs": 1}, data, held)
+        one = Contender(candidates.symmetric(facts, linear=True), {"objective": "logistic", "n_jobs": 1}, data, [held])
         one.advance(10)
-        trees.append(one._store.trees(10))
+        trees.append(one._stores[0].trees(10))
     np.testing.assert_array_equal(trees[0].value, trees[1].value)
     np.testing.assert_array_equal(trees[0].linear.linear_coef, trees[1].linear.linear_coef)
 
 
 def test_whole_groups_are_held_out():
     group = RNG.integers(0, 40, 800)
-    model = sw.SapwoodRegressor(**SHORT, n_jobs=1).fit(X[:800], SCORE[:800], group=group)
+    given = {"validation_fraction": 0.2, "n_jobs": 1, **SHORT}
+    model = sw.SapwoodRegressor(**given).fit(X[:800], SCORE[:800], group=group)
     sizes = np.bincount(group)
     n_held = model.chosen_.n_held
     reachable = {0}
@@ -104,6 +105,45 @@ def test_whole_groups_are_held_out():
         reachable |= {total + size for total in reachable}
     assert n_held in reachable
     assert abs(n_held - 160) <= sizes.max()
+
+
+def test_few_rows_are_held_out_in_turn(monkeypatch):
+    """Every row in one fold, whole groups in one; each fold gives the model its own trees."""
+    group, seen = RNG.integers(0, 40, 800), []
+    monkeypatch.setattr(Contender, "__init__", _listening(Contender.__init__, seen))
+    model = sw.SapwoodRegressor(n_jobs=1, **SHORT).fit(X[:800], SCORE[:800], group=group)
+    folds = seen[0]
+    assert model.chosen_.n_folds == len(folds) == candidates.N_FOLDS
+    np.testing.assert_array_equal(sum(fold.astype(int) for fold in folds), 1)
+    assert all(len(np.unique(np.array(folds)[:, group == one], axis=1).T) == 1 for one in range(40))
+    assert "each of 800 rows was held out in one of 4 folds" in str(model.chosen_)
+    ends = [-(-4 * one.rounds // 3) for one in model.chosen_.tried if one.part]
+    assert model.n_iter_ == sum(ends) * candidates.N_FOLDS
+
+
+def _listening(init, seen):
+    def listening(self, candidate, given, data, folds):
+        seen.append(folds)
+        init(self, candidate, given, data, folds)
+
+    return listening
+
+
+@pytest.mark.parametrize(
+    "given", [{"has_time": True}, {"validation_fraction": 0.2}, {"quality": "fast"}, {"quality": "balanced", "n": 2600}]
+)
+def test_rows_are_held_out_once_where_folds_do_not_suit(given):
+    n = given.pop("n", 400)
+    model = sw.SapwoodRegressor(**given, n_jobs=1, **SHORT).fit(X[:n], SCORE[:n])
+    assert model.chosen_.n_folds == 1
+
+
+def test_a_class_of_one_row_is_not_held_out():
+    label = np.digitize(SCORE[:300], [-0.5, 0.6])
+    label[7] = 3
+    model = sw.SapwoodClassifier(n_jobs=1, **SHORT).fit(X[:300], label)
+    assert model.chosen_.n_folds == 1
+    assert model.predict_proba(X[:5]).shape == (5, 4)
 
 
 def test_parameters_by_hand_win():
@@ -140,6 +180,29 @@ def test_validation_rows_go_with_a_plain_fit_only():
     assert not hasattr(model, "chosen_")
     with pytest.raises(ParameterError, match="quality='best' holds out rows of its own"):
         sw.SapwoodRegressor(quality="best").fit(X[:500], SCORE[:500], eval_set=[(X[500:700], SCORE[500:700])])
+
+
+@pytest.fixture(scope="module")
+def joinable():
+    """Two columns of 60 categories, whose pairs matter."""
+    code = np.random.default_rng(5).integers(0, 60, (3000, 2))
+    label = np.random.default_rng(6).normal(size=(60, 60))[code[:, 0] % 12, code[:, 1] % 12]
+    return np.array([[f"a{i}", f"b{j}"] for i, j in code], object), label
+
+
+def test_categories_are_joined_where_that_wins(joinable, tmp_path):
+    X, y = joinable
+    models = [
+        sw.SapwoodRegressor(quality=quality, n_jobs=n_jobs, **SHORT).fit(X, y)
+        for quality, n_jobs in (("balanced", 1), ("balanced", 3), ("fast", 1), ("fast", 7))
+    ]
+    assert len({model.booster_.to_bytes() for model in models}) == 2
+    for model in models[::2]:
+        parts = {one.name: one.part for one in model.chosen_.tried}
+        assert parts["symmetric trees, joined categories"] > 0
+        assert "f0+f1" in model.booster_.internal_names
+    models[0].booster_.save(tmp_path / "model.sapwood")
+    np.testing.assert_array_equal(sw.load(tmp_path / "model.sapwood").predict(X), models[0].predict(X))
 
 
 def test_constraints_hold_in_every_candidate():
@@ -181,7 +244,7 @@ def test_a_default_that_is_set_by_hand_wins():
     capped = sw.SapwoodRegressor(quality="balanced", n_estimators=7, n_jobs=1).fit(X[:1200], SCORE[:1200])
     assert capped.chosen_.quality == "balanced"
     assert max(one.rounds for one in capped.chosen_.tried) == 7
-    assert capped.n_iter_ == 7 * sum(one.part > 0 for one in capped.chosen_.tried)
+    assert capped.n_iter_ == 7 * candidates.N_FOLDS * sum(one.part > 0 for one in capped.chosen_.tried)
 
 
 def test_parameters_of_get_params_are_not_set_by_hand():
@@ -236,7 +299,15 @@ def test_with_time_the_last_rows_are_held_out():
 
 
 def test_chosen_says_whether_there_was_a_second_training():
-    parts = {"quality": "fast", "metric": "rmse", "n_rows": 500, "n_held": 100, "tried": (), "seconds": 1.0}
+    parts = {
+        "quality": "fast",
+        "metric": "rmse",
+        "n_rows": 500,
+        "n_held": 100,
+        "n_folds": 1,
+        "tried": (),
+        "seconds": 1.0,
+    }
     assert "was then trained on all rows" in str(Chosen(**parts, refitted=True))
     assert "was not trained again" in str(Chosen(**parts, refitted=False))
 
