@@ -130,7 +130,7 @@ def _listening(init, seen):
 
 
 @pytest.mark.parametrize(
-    "given", [{"has_time": True}, {"validation_fraction": 0.2}, {"quality": "fast"}, {"quality": "balanced", "n": 2600}]
+    "given", [{"has_time": True}, {"validation_fraction": 0.2}, {"quality": "fast"}, {"quality": "balanced", "n": 2001}]
 )
 def test_rows_are_held_out_once_where_folds_do_not_suit(given):
     n = given.pop("n", 400)
