@@ -36,7 +36,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1325,
     "src/sapwood/boost": 2000,
-    "src/sapwood/boost/auto": 680,
+    "src/sapwood/boost/auto": 820,
     "src/sapwood/boost/loops": 350,
     "src/sapwood/boost/round": 1255,
     "src/sapwood/boost/leaves": 480,

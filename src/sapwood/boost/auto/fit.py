@@ -63,7 +63,8 @@ class _Fit:
         few_groups = data.group is not None and int(data.group.max()) + 1 < 2 * candidates.N_FOLDS
         if data.n_rows > candidates.FOLD_ROWS[quality] or by_hand or alone or few_groups or data.weight is not None:
             return [splits.holdout_of(spec.params, data, spec.classes)]
-        return [held for held, _ in splits.folds_of(spec.params, data, spec.classes, candidates.N_FOLDS, None)]
+        dealt = splits.folds_of(spec.params, data, spec.classes, candidates.N_FOLDS, None)
+        return [measured > 0 for _, measured in dealt]
 
     def candidates(self) -> None:
         """Train the candidates of the plan, with crosses and joined categories where these win a race.
