@@ -50,7 +50,11 @@ GOALS = {
     "squared_error": Goal({}, {}, lambda y, s: (s - y, np.ones_like(s))),
     "logistic": Goal({}, {"objective": "binary:logistic"}, lambda y, s: (expit(s) - y, expit(s) * expit(-s))),
     "softmax": Goal({}, {"objective": "multi:softprob", "num_class": 2}, hessian_of_softmax),
-    "poisson": Goal({}, {"objective": "count:poisson", "max_delta_step": 0}, lambda y, s: (np.exp(s) - y, np.exp(s))),
+    "poisson": Goal(
+        {"max_delta_step": 0.0},
+        {"objective": "count:poisson", "max_delta_step": 0},
+        lambda y, s: (np.exp(s) - y, np.exp(s)),
+    ),
     "gamma": Goal({}, {"objective": "reg:gamma"}, lambda y, s: (1 - y * np.exp(-s), y * np.exp(-s))),
     "tweedie": Goal({"tweedie_power": POWER}, {"objective": "reg:tweedie"}, hessian_of_tweedie),
 }

@@ -288,12 +288,14 @@ def _recipe(found: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that a recipe sets.
 
     A classic tree with max_leaves is leafwise and has no limit of depth. A recipe's subsample is for its own sampler.
+    Leaves of Poisson trees are limited as in XGBoost: those of one or two rows would have values of any size.
     """
     name = found.get("recipe")
     recipe = RECIPES.get(name or "", {})
     left_out = {"max_depth", "grow_policy"} if name in ("classic", "adaboost") and "max_leaves" in found else set()
     left_out |= {"subsample"} if found.get("sampling", recipe.get("sampling")) != recipe.get("sampling") else set()
-    return {one: value for one, value in recipe.items() if one not in left_out}
+    own = {"max_delta_step": 0.7} if name in ("xgboost", "classic") and found.get("objective") == "poisson" else {}
+    return {one: value for one, value in recipe.items() if one not in left_out} | own
 
 
 def rates(given: float | Sequence[float] | Callable[[int], float]) -> Callable[[int], float]:

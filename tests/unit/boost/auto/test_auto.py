@@ -328,3 +328,18 @@ def test_where_no_rows_can_be_held_out_the_fit_is_plain():
 def test_cv_is_plain(given):
     with pytest.raises(ParameterError, match="is for an automatic fit; give an estimator to scikit-learn's"):
         sw.cv(given, sw.Dataset(X[:200], SCORE[:200]))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"quality": quality} for quality in ("fast", "balanced", None)]
+    + [{"recipe": recipe} for recipe in ("lightgbm", "xgboost", "catboost", "classic")],
+    ids=str,
+)
+def test_skewed_counts_do_not_explode(given):
+    """A few large counts among zeros. Leaves without a limit predicted 1e26 here."""
+    rng = np.random.default_rng(3)
+    table = np.c_[rng.normal(size=(1500, 5)), rng.integers(0, 50, 1500)]
+    label = rng.poisson(np.where(rng.random(1500) < 0.004, 5000, 0.01)).astype(float)
+    model = sw.SapwoodRegressor(objective="poisson", n_jobs=1, **given).fit(table[:1000], label[:1000])
+    assert model.predict(table[1000:]).max() < 2 * label.max()
