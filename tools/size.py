@@ -12,7 +12,7 @@ from pathlib import Path
 
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
-MAX_SOURCES = 48_000  # lines of src/ in all: 30,150; since: crosses, replay, standard linear leaves, the automatic
+MAX_SOURCES = 49_000  # lines of src/ in all: 30,150; since: crosses, replay, standard linear leaves, the automatic
 # fit (600), the GPU (2,600); room for the command line, plots, the report, streaming, Dask, ranking, survival
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
@@ -41,7 +41,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/boost/round": 1255,
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 500,
-    "src/sapwood/interfaces": 1850,
+    "src/sapwood/interfaces": 2030,
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 1900,  # ten commands
     "src/sapwood/plot": 1520,  # sixteen plots
@@ -65,7 +65,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1620,
     "tools": 1090,
-    "benchmarks": 1740,  # one script a claim
+    "benchmarks": 1800,  # one script a claim
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sapwood.interfaces.encoder import OrderedTargetEncoder
     from sapwood.interfaces.ranker import SapwoodRanker
     from sapwood.interfaces.sklearn import SapwoodClassifier, SapwoodRegressor
+    from sapwood.interfaces.survival import SapwoodSurvival
     from sapwood.model.booster import Booster
     from sapwood.model.io import load
     from sapwood.plot.peers import plot_importance, plot_metric, plot_tree
@@ -35,6 +36,7 @@ __all__ = [
     "SapwoodClassifier",
     "SapwoodRanker",
     "SapwoodRegressor",
+    "SapwoodSurvival",
     "__version__",
     "callback",
     "cv",
@@ -60,6 +62,7 @@ _HOME = {  # the module of each name; some are modules themselves
     "SapwoodClassifier": "sapwood.interfaces.sklearn",
     "SapwoodRanker": "sapwood.interfaces.ranker",
     "SapwoodRegressor": "sapwood.interfaces.sklearn",
+    "SapwoodSurvival": "sapwood.interfaces.survival",
     "callback": "sapwood.boost.round.callback",
     "cv": "sapwood.boost.cv",
     "doctor": "sapwood.interfaces.doctor",

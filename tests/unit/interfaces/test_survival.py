@@ -1,0 +1,180 @@
+"""SapwoodSurvival: gradients by differences, scikit-survival as oracle, curves, degenerate cases."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sapwood import SapwoodSurvival, metric
+from sapwood.errors import DataError, ParameterError
+from sapwood.objective.survival import Aft, Cox, Hazard, normal_cdf
+
+RNG = np.random.default_rng(0)
+N = 300
+X = RNG.normal(size=(N, 4))
+TIME = np.ceil(RNG.exponential(np.exp(1.5 - 0.8 * X[:, 0])) * 2)  # many are equal
+CENSORED = np.ceil(RNG.exponential(8.0, N) * 2)
+EVENT = TIME <= CENSORED
+TIME = np.minimum(TIME, CENSORED)
+WEIGHT = RNG.integers(1, 4, N) / 2.0
+SCORE = RNG.normal(size=N)
+
+
+def differences(loss: Any, score: NDArray[Any], rows: Any) -> NDArray[Any]:
+    """Central differences of a loss, of fourth order."""
+    out, step = np.zeros(len(rows)), 1e-3
+    for at, row in enumerate(rows):
+        values = [loss(score + k * step * (np.arange(len(score)) == row)) for k in (-2, -1, 1, 2)]
+        out[at] = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * step)
+    return out
+
+
+@pytest.mark.parametrize("ties", ["efron", "breslow"])
+@pytest.mark.parametrize("truncated", [False, True])
+def test_cox_is_the_gradient_of_its_likelihood(ties: str, truncated: bool) -> None:
+    """The likelihood is written out by its definition, with ties and weights."""
+    y = np.column_stack([TIME, EVENT] + ([np.maximum(TIME - 5, 0) * (RNG.random(N) < 0.5)] if truncated else []))
+
+    def by_definition(score: NDArray[Any]) -> float:
+        v, total = WEIGHT * np.exp(score), 0.0
+        for t in np.unique(TIME[EVENT]):
+            dead = EVENT & (t == TIME)
+            at_risk = (t <= TIME) & ((y[:, 2] < t) if truncated else True)
+            d = dead.sum()
+            for k in range(d):
+                rest = v[at_risk].sum() - (k / d if ties == "efron" else 0.0) * v[dead].sum()
+                total += WEIGHT[dead].sum() / d * np.log(rest)
+        return float(total - (WEIGHT * score)[EVENT].sum())
+
+    goal = Cox(ties)
+    assert goal.loss(y, SCORE, WEIGHT) == pytest.approx(by_definition(SCORE), rel=1e-12)
+    g, h = goal.grad_hess(y, SCORE, WEIGHT)
+    rows = np.arange(0, N, 11)
+    np.testing.assert_allclose(g[rows], differences(by_definition, SCORE, rows), atol=1e-7)
+    assert (h > 0).all()
+    order = RNG.permutation(N)
+    again = goal.grad_hess(y[order], SCORE[order], WEIGHT[order])
+    for one, two in zip((g, h), again, strict=True):
+        np.testing.assert_array_equal(one[order], two)
+
+
+@pytest.mark.parametrize("dist", ["normal", "logistic", "extreme"])
+def test_aft_is_the_gradient_of_its_likelihood(dist: str) -> None:
+    low = TIME + 0.5
+    kinds = np.arange(N) % 4
+    high = np.select([kinds == 0, kinds == 1, kinds == 2], [low, np.full(N, 1e300), low * 1.7], low)
+    low = np.where(kinds == 3, 0.0, low)
+    y, goal = np.column_stack([low, high]), Aft(dist)
+    goal.log_scale = 0.2
+    score = 1.0 + 0.5 * SCORE
+    loss, g, h, slope = goal._terms(y, score)
+    rows = np.arange(N)
+    np.testing.assert_allclose(g, differences(lambda s: goal._terms(y, s)[0].sum(), score, rows), atol=1e-7)
+    bend = np.array([(goal._terms(y, score + 1e-5)[1] - goal._terms(y, score - 1e-5)[1]) / 2e-5])[0]
+    np.testing.assert_allclose(h, np.maximum(bend, 1e-6), atol=1e-5)
+    up, down = Aft(dist), Aft(dist)
+    up.log_scale, down.log_scale = 0.2 + 1e-5, 0.2 - 1e-5
+    np.testing.assert_allclose(slope, (up.loss(y, score) - down.loss(y, score)) / 2e-5, atol=1e-6)
+    assert np.isfinite(loss).all()
+
+
+def test_the_normal_distribution_function() -> None:
+    from scipy.stats import norm
+
+    z = np.linspace(-37, 37, 4001)
+    np.testing.assert_allclose(normal_cdf(z), norm.cdf(z), rtol=1e-12)
+
+
+def test_hazard_is_the_gradient_of_its_likelihood() -> None:
+    goal, entry = Hazard(np.array([0.0, 2.0, 5.0, 60.0])), np.where(RNG.random(N) < 0.3, TIME / 3, 0.0)
+    y = np.column_stack([entry, TIME, EVENT])
+    score = RNG.normal(-2, 0.5, (N, 3))
+    at_risk, events = goal.exposures(y)
+    np.testing.assert_allclose(at_risk.sum(1), TIME - entry)
+    assert (events.sum(1) == EVENT).all()
+    g, h = goal.grad_hess(y, score)
+    np.testing.assert_allclose(g, np.exp(score) * at_risk - events, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(h, np.exp(score) * at_risk, rtol=1e-14)
+    np.testing.assert_allclose(goal.cumulative(score, np.array([60.0]))[:, 0], np.exp(score) @ np.diff(goal.edges))
+
+
+@pytest.mark.parametrize("model", ["hazard", "cox", "aft"])
+def test_curves_fall_and_rank(model: str) -> None:
+    fitted = SapwoodSurvival(model, n_estimators=40).fit(X, (TIME + 0.5, EVENT))
+    assert fitted.score(X, (TIME + 0.5, EVENT)) > 0.65
+    times = np.linspace(0, 60, 50)
+    curve = fitted.predict_survival_function(X, times)
+    assert (np.diff(curve, axis=1) <= 0).all()
+    assert ((curve >= 0) & (curve <= 1)).all()
+    np.testing.assert_allclose(curve[:, :1], 1.0)
+    np.testing.assert_allclose(np.exp(-fitted.predict_cumulative_hazard(X, times)), curve, atol=1e-12)
+    middle = fitted.predict_quantile(X, 0.5)
+    known = np.isfinite(middle)
+    at = np.array(
+        [fitted.predict_survival_function(X[i : i + 1], [middle[i]])[0, 0] for i in np.flatnonzero(known)[:20]]
+    )
+    assert (at <= 0.5 + 1e-9).all()
+    mean = fitted.predict_restricted_mean(X, 30.0)
+    assert ((mean > 0) & (mean <= 30)).all()
+    for n_jobs in (1, 3):
+        again = SapwoodSurvival(model, n_estimators=40, n_jobs=n_jobs).fit(X, (TIME + 0.5, EVENT))
+        assert again.booster_.to_bytes() == fitted.booster_.to_bytes()
+
+
+def test_metrics_are_those_of_scikit_survival() -> None:
+    sks = pytest.importorskip("sksurv.metrics")
+    from sksurv.util import Surv
+
+    time = TIME + 0.5
+    half = np.arange(N) % 2 == 0
+    train, test = Surv.from_arrays(EVENT[half], time[half]), Surv.from_arrays(EVENT[~half], time[~half])
+    ours = (time[half], EVENT[half]), time[~half], EVENT[~half]
+    risk = (X[:, 0] + RNG.normal(0, 0.3, N).round(1))[~half]
+    assert metric.concordance(*ours[1:], risk) == pytest.approx(
+        sks.concordance_index_censored(EVENT[~half], time[~half], risk)[0], rel=1e-12
+    )
+    tau = float(np.quantile(time[~half], 0.8))
+    assert metric.concordance_ipcw(*ours, risk, tau) == pytest.approx(
+        sks.concordance_index_ipcw(train, test, risk, tau)[0], rel=1e-9
+    )
+    times = np.quantile(time[~half], [0.2, 0.4, 0.6, 0.75])
+    times = np.unique(times)
+    curve = np.exp(-np.exp(risk)[:, None] * times / 20)
+    np.testing.assert_allclose(
+        metric.brier_survival(*ours, curve, times), sks.brier_score(train, test, curve, times)[1], rtol=1e-9
+    )
+    assert metric.integrated_brier(*ours, curve, times) == pytest.approx(
+        sks.integrated_brier_score(train, test, curve, times), rel=1e-9
+    )
+    np.testing.assert_allclose(
+        metric.dynamic_auc(*ours, risk, times), sks.cumulative_dynamic_auc(train, test, risk, times)[0], rtol=1e-9
+    )
+
+
+def test_degenerate_targets() -> None:
+    fit = SapwoodSurvival(n_estimators=3).fit
+    with pytest.raises(DataError, match="no row has an event"):
+        fit(X, (TIME, np.zeros(N, bool)))
+    with pytest.raises(DataError, match="at least 0"):
+        fit(X, (-TIME, EVENT))
+    with pytest.raises(DataError, match="entry"):
+        SapwoodSurvival("cox").fit(X, (TIME, EVENT), entry=TIME)
+    with pytest.raises(DataError, match="competing"):
+        fit(X, (TIME, np.full(N, 2)))
+    with pytest.raises(DataError, match="lower <= upper"):
+        SapwoodSurvival("aft").fit(X, (TIME, TIME - 1.0))
+    with pytest.raises(DataError, match="above 0"):
+        SapwoodSurvival("aft").fit(X, (np.zeros(N), np.zeros(N)))
+    with pytest.raises(ParameterError, match="model="):
+        SapwoodSurvival("kaplan").fit(X, (TIME, EVENT))
+    for model in ("hazard", "cox"):
+        few = SapwoodSurvival(model, n_estimators=5)
+        for time, event in ((TIME, np.ones(N, bool)), (np.full(N, 3.0), EVENT), (TIME * (np.arange(N) > 5), EVENT)):
+            assert np.isfinite(few.fit(X, (time, event)).predict(X)).all()
+        last = np.argmax(TIME + np.arange(N) * 1e-9) == np.arange(N)
+        assert np.isfinite(few.fit(X, (TIME, last)).predict(X)).all()
+        weight = np.where(np.arange(N) < 50, 0.0, 1.0)
+        whole = few.fit(X, (TIME, EVENT), weight).predict(X)
+        alone = few.fit(X[50:], (TIME[50:], EVENT[50:])).predict(X)
+        np.testing.assert_allclose(whole, alone, rtol=1e-6, atol=1e-9)
