@@ -20,7 +20,7 @@ HASHES = Path(__file__).parent / "hashes.txt"
 SHOWN = [  # all growers, rules and kinds of rows, at the price of two objectives
     "depthwise/softmax", "symmetric/logistic", "leafwise/penalties", "depthwise/rows", "symmetric/rows",
     "leafwise/wide", "depthwise/columns", "symmetric/columns", "leafwise/monotone", "depthwise/groups",
-    "depthwise/whole", "leafwise/zeros", "depthwise/parallel", "leafwise/steps",
+    "depthwise/whole", "leafwise/zeros", "depthwise/extra", "symmetric/extra", "depthwise/parallel", "leafwise/steps",
 ]  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def test_every_hash_that_a_gpu_gave(name: str) -> None:
 
 @pytest.mark.parametrize(
     "params",
-    [{"sampling": "goss"}, {"extra_trees": True}, {"random_strength": 1.0}, {"score_function": "cosine"}],
+    [{"sampling": "goss"}, {"random_strength": 1.0}, {"score_function": "cosine"}],
 )
 def test_what_is_not_there_is_refused_in_words(params: dict[str, object], device: None) -> None:
     data = sw.Dataset(np.arange(40.0).reshape(20, 2), label=np.arange(20.0), device="emulated")

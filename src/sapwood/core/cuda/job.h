@@ -43,6 +43,7 @@ struct Turn {  // what changes from round to round
   double learning_rate;
   uint64_t sample_key, tie_key;
   uint64_t column_keys[3];  // of the draws of columns, key(seed, purpose, ., .): for a tree, a level, a node
+  uint64_t cut_key;         // the same of random cuts
   int64_t tree;
 };
 
@@ -136,6 +137,7 @@ struct Job {
   int64_t max_leaves;           // 0: none
   int64_t leafwise;             // 1: the node that gains most is split next
   int64_t symmetric;            // 1: one split for all nodes of a level
+  int64_t extra_trees;          // 1: one random cut of every column
   double min_child_weight;      // limits, as in records/limits.h
   double min_samples_leaf;      //
   double reg_lambda;            //
@@ -160,6 +162,7 @@ struct Job {
   uint32_t* allowed;            // (2 * max_batch, n_tiles) a bit a column: columns that a node may use; null: all
   double* level_scores;   // (nodes of a level, n_places, 2, 256) symmetric: scores of candidates: missing right, left
   int64_t* root_missing;  // (n_places) symmetric: the root's sum of hessians of missing values
+  int32_t* root_range;    // (n_places, 2) symmetric: the root's first and last bin that hold rows
   int64_t* root_below;    // (n_places, 256) symmetric: the root's sum of hessians up to each bin
   int64_t* leaf_sums;     // (max_nodes, 16) wide sums of g, h and counts
   uint32_t* arrived;      // (2 * max_batch) columns of a node that are searched

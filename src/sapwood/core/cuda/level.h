@@ -23,6 +23,10 @@ template <bool COUNTS>
 SAPWOOD_INLINE void score_column(const Job& j, int x, int id, int place, int first_slot, int turn) {
   const BlockColumn<COUNTS> c(j, j.nodes[id], id, place, first_slot, turn);
   const int b = threadIdx.x;
+  if (MAY_BIND && j.extra_trees && id == 0) {
+    const BinRange range = occupied(c.holds_rows);
+    if (b == 0) j.root_range[2 * c.place] = range.first, j.root_range[2 * c.place + 1] = range.last;
+  }
   if (id == 0 && b == 0) j.root_missing[c.place] = c.missing.h;
   if (b >= c.n_bins) return;
   if (id == 0) j.root_below[c.place * TILE_BINS + b] = c.below.h;
@@ -54,7 +58,7 @@ SAPWOOD_BOUNDED(256, 4) void score_level(SAPWOOD_JOB, int, int step) {
 
 // The candidates of a level, by their sums over the nodes in the order of ids; a thread has a bin of a place. The best of
 // every block is kept.
-SAPWOOD_BOUNDED(64, 8) void choose_level(SAPWOOD_JOB, int, int step) {
+SAPWOOD_BOUNDED(64, 8) void choose_level(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
   const Level& level = j.levels[step];
   const int n_nodes = n_searched(level), first = level.first_child, at = blockIdx.x * blockDim.x + threadIdx.x,
@@ -62,7 +66,11 @@ SAPWOOD_BOUNDED(64, 8) void choose_level(SAPWOOD_JOB, int, int step) {
   if (n_nodes == 0) return;
   const int column = j.column_of[place], n_bins = j.n_bins[place];
   const bool any_missing = j.root_missing[place] > 0;
-  const bool in = may_use(j, 0, column, place) && (b < n_bins - 1 || (any_missing && b == n_bins - 1));
+  bool in = may_use(j, 0, column, place) && (b < n_bins - 1 || (any_missing && b == n_bins - 1));
+  if (MAY_BIND && j.extra_trees) {  // the level has all rows of the root
+    const BinRange range{j.root_range[2 * place], j.root_range[2 * place + 1]};
+    in = in && b == random_cut(j, k, first, column, n_bins, range, any_missing);
+  }
   const bool two_sides = in && any_missing && b < n_bins - 1;
   const double *rights = level_scores(j, 0, place, 0) + b, *lefts = level_scores(j, 0, place, 1) + b;
   const int64_t stride = j.n_tiles * LANES * 2 * TILE_BINS;

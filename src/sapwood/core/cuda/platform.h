@@ -32,6 +32,14 @@ inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t select) {
 #endif
 }
 
+inline uint64_t multiply_high(uint64_t a, uint64_t b) {
+#ifdef SAPWOOD_EMULATED
+  return (uint64_t)((unsigned __int128)a * b >> 64);
+#else
+  return __umul64hi(a, b);
+#endif
+}
+
 inline void add_to(int64_t* sum, int64_t x) { atomicAdd((unsigned long long*)sum, (unsigned long long)x); }
 inline void raise_to(uint64_t* most, uint64_t x) { atomicMax((unsigned long long*)most, (unsigned long long)x); }
 

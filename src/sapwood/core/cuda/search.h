@@ -3,6 +3,7 @@
 // scores one fixed expression of them, so the order in which candidates are compared is free.
 #pragma once
 #include "cuda/growth.h"
+#include "math/hash.h"
 
 namespace sapwood {
 
@@ -33,11 +34,38 @@ struct BinScan {
   }
 };
 
+struct BinRange {
+  int first, last;  // bins that hold rows; last < 0: none does
+};
+// Of the bins of values. All threads of a block, which are as many as bins.
+inline BinRange occupied(bool holds) {
+  __shared__ unsigned votes[BIN_WARPS];
+  const unsigned vote = __ballot_sync(ALL_LANES, holds);
+  __syncthreads();
+  if (threadIdx.x % LANES == 0) votes[threadIdx.x / LANES] = vote;
+  __syncthreads();
+  BinRange range{TILE_BINS, -1};
+  for (int b = 0; b < TILE_BINS; b++)
+    if (votes[b / LANES] >> b % LANES & 1) range = {range.last < 0 ? b : range.first, b};
+  return range;
+}
+
+// extra_trees: a random cut between bins that hold rows, or of values against missing ones; -1: none.
+inline int random_cut(const Job& j, int k, int id, int column, int n_bins, BinRange range, bool missing) {
+  const int n_cuts = range.last > range.first ? range.last - range.first : 0,
+            among = range.last < 0 ? 0 : n_cuts + missing;
+  if (among == 0) return -1;
+  const uint64_t own = fold(fold(j.turn->cut_key, (uint64_t)(j.turn->tree + k)), (uint64_t)id);
+  const int at = (int)multiply_high(draw(own, (uint64_t)column), (uint64_t)among);
+  return at < n_cuts ? range.first + at : n_bins - 1;
+}
+
 // One column of a node; a thread has a bin. Of a larger child the sums are what the smaller one leaves of the parent's,
 // and are stored.
 template <bool COUNTS>
 struct BlockColumn {
   int place, column, n_bins;
+  bool holds_rows;
   Sums below, total, missing;  // below: up to the bin of this thread
   int64_t rows_below = 0, all_rows = 0, missing_rows = 0;
   double own_score;
@@ -61,6 +89,7 @@ struct BlockColumn {
       if (COUNTS) j.counts[tile + at] = rows = rows - j.counts[other + at];
     }
     if (b == n_bins) shared_missing[turn] = own, shared_rows[turn] = rows;
+    holds_rows = own.h > 0 && b < n_bins;
     const BinScan scan(own);
     below = scan.below, total = scan.total, missing = shared_missing[turn];
     if constexpr (COUNTS) {
@@ -151,14 +180,20 @@ struct BlockBest {  // over the columns of a block
 };
 
 template <bool PLAIN, bool COUNTS>
-SAPWOOD_INLINE void search_column(const Job& j, int x, int id, int place, int first_slot, int turn, BlockBest& found) {
+SAPWOOD_INLINE void search_column(const Job& j, int k, int x, int id, int place, int first_slot, int turn,
+                                  BlockBest& found) {
   const BlockColumn<COUNTS> c(j, j.nodes[id], id, place, first_slot, turn);
   found.bar = must_exceed(c.own_score);
   if (found.best.score < found.bar) found.best.score = found.bar;
   if (found.most < found.bar) found.most = found.bar;
+  int only = -1;  // the one cut that is considered
+  if (MAY_BIND && j.extra_trees) {
+    only = random_cut(j, k, id, c.column, c.n_bins, occupied(c.holds_rows), c.missing.h > 0);
+    if (only < 0) return;
+  }
   if (!may_use(j, x, c.column, c.place)) return;
   const uint64_t order = found.best.order;
-  score_bin<PLAIN, COUNTS>(c, least_rows(j), found.most, found.best);
+  if (only < 0 || only == (int)threadIdx.x) score_bin<PLAIN, COUNTS>(c, least_rows(j), found.most, found.best);
   if (found.best.order != order) found.place = place, found.missing = c.missing.h > 0;
   found.most = found.best.score;
   for (int step = LANES / 2; step > 0 && (int)gridDim.y < (int)j.n_columns; step /= 2) {
@@ -167,7 +202,7 @@ SAPWOOD_INLINE void search_column(const Job& j, int x, int id, int place, int fi
   }
 }
 
-SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int, int step) {
+SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
   const Level& level = j.levels[step];
   const int x = blockIdx.x, id = level.first_child + x, first_slot = level.first_slot;
@@ -176,14 +211,14 @@ SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int, int step) {
   BlockBest found;
   for (int place = blockIdx.y, turn = 0; place < (int)j.n_columns; place += gridDim.y, turn ^= 1) {
 #ifdef SAPWOOD_PLAIN  // compiled for these rules alone
-    search_column<SAPWOOD_PLAIN, SAPWOOD_COUNTS>(j, x, id, place, first_slot, turn, found);
+    search_column<SAPWOOD_PLAIN, SAPWOOD_COUNTS>(j, k, x, id, place, first_slot, turn, found);
 #else
     const Growth& t = *j.growth;
     const bool plain = is_plain(t.penalty) && j.direction == nullptr;
-    if (plain && !t.counts_rows) search_column<true, false>(j, x, id, place, first_slot, turn, found);
-    else if (plain) search_column<true, true>(j, x, id, place, first_slot, turn, found);
-    else if (!t.counts_rows) search_column<false, false>(j, x, id, place, first_slot, turn, found);
-    else search_column<false, true>(j, x, id, place, first_slot, turn, found);
+    if (plain && !t.counts_rows) search_column<true, false>(j, k, x, id, place, first_slot, turn, found);
+    else if (plain) search_column<true, true>(j, k, x, id, place, first_slot, turn, found);
+    else if (!t.counts_rows) search_column<false, false>(j, k, x, id, place, first_slot, turn, found);
+    else search_column<false, true>(j, k, x, id, place, first_slot, turn, found);
 #endif
   }
   write_best(found.best, found.bar, found.place, found.missing, j.found + x * j.n_found + blockIdx.y);

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 MAX_NODES = 65_536  # node ids of rows have 16 bits
 PRECISIONS = ("auto", "narrow", "wide")
-ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS = 2, 3, 4, 5  # purposes of core/math/hash.h
+ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, RANDOM_CUT = 2, 3, 4, 5, 20  # purposes of core/math/hash.h
 MAX_GROUPS = 64  # of interaction constraints: a node has a bit for each
 TILE_SUMS = 256 * LANES
 HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
@@ -278,8 +278,7 @@ class Trainer:
     ) -> None:
         if any(monotone) and intermediate:
             self._refuse("monotone_constraints_method='intermediate'")
-        if extra_trees:
-            self._refuse("extra_trees=True")
+        self._job["extra_trees"] = extra_trees
         if forced:
             self._refuse("forced_splits")
         if len(groups) > MAX_GROUPS:
@@ -320,6 +319,7 @@ class Trainer:
         self._flush()
         self._turn["learning_rate"], self._turn["tree"] = limits["learning_rate"], tree
         self._turn["column_keys"] = [key(seed, one) for one in (TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS)]
+        self._turn["cut_key"] = key(seed, RANDOM_CUT)
         assert self._finished is not None
         self._finished.make_room(self._n_outputs)
 
@@ -341,7 +341,7 @@ class Trainer:
                      "max_delta_step", "path_smooth"):  # fmt: skip
             self._job[name] = limits[name]
         self._last["counts"] = self._min_samples(limits["min_samples_leaf"]) > 1
-        rules = limits["reg_alpha"] or limits["max_delta_step"] or self._job["direction"]
+        rules = limits["reg_alpha"] or limits["max_delta_step"] or self._job["direction"] or self._job["extra_trees"]
         shares = [limits[name] for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode")]
         self._job["colsample_bytree"], self._job["colsample_bylevel"], self._job["colsample_bynode"] = shares
         self._last["columns"] = min(shares) < 1.0 or self._arrays.get("groups_of") is not None
@@ -405,6 +405,7 @@ class Trainer:
         if job["symmetric"]:
             self._make("level_scores", (max(1, leaves // 2), len(self._binned.places), 2, 256), np.float64)
             self._make("root_missing", len(self._binned.places), np.int64)
+            self._make("root_range", (len(self._binned.places), 2), np.int32)
             self._make("root_below", (len(self._binned.places), 256), np.int64)
         room = (self.runtime.max_shared - 16384) // 2 - int(nodes) * STEP_BYTES  # two blocks share a multiprocessor
         copies = 32
@@ -449,6 +450,7 @@ class Trainer:
 
     def copy_settings(self, other: "Trainer") -> None:
         self._keep("direction", other._arrays.get("direction"))
+        self._job["extra_trees"] = other._job["extra_trees"]
         self.set_sampler(*other._last["sampler"][:2])
 
     # ---- The tree last grown ----------------------------------------------------------------------------------------
