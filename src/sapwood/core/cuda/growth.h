@@ -130,11 +130,14 @@ inline void send_rows(const Job& j, int k, const NodeSplit& n, int at, int64_t f
   const uint8_t* codes = j.planes + (int64_t)n.place * j.n;
   Listed own[ROWS_EACH];
   unsigned right[ROWS_EACH];
-  const Listed* list = source.list == nullptr ? nullptr : source.list + first;
+  if (source.list != nullptr) {
 #pragma unroll
-  for (int e = 0; e < ROWS_EACH; e++) {
-    const int i = e * blockDim.x + tid;
-    if (i < rows) own[e] = list != nullptr ? list[i] : source.at(first + i);
+    for (int e = 0; e < ROWS_EACH; e++)
+      if ((int)(e * blockDim.x) + tid < rows) own[e] = source.list[first + e * blockDim.x + tid];
+  } else {
+#pragma unroll
+    for (int e = 0; e < ROWS_EACH; e++)
+      if ((int)(e * blockDim.x) + tid < rows) own[e] = source.at(first + e * blockDim.x + tid);
   }
 #pragma unroll
   for (int e = 0; e < ROWS_EACH; e++) {

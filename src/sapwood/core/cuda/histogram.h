@@ -34,7 +34,7 @@ struct RowCodes {  // 32 codes of a row, the half of the lane first
   uint4 a, b;
   void load(const uint8_t* codes, int lane) {
     const uint4* row = (const uint4*)codes;
-    a = row[lane >> 4], b = row[(lane >> 4) ^ 1];
+    a = read_ahead(row + (lane >> 4)), b = read_ahead(row + ((lane >> 4) ^ 1));
   }
 };
 

@@ -32,6 +32,20 @@ inline uint32_t permute_bytes(uint32_t a, uint32_t b, uint32_t select) {
 #endif
 }
 
+// A read that starts here, however long the compiler would rather wait: its result is needed later.
+inline uint4 read_ahead(const uint4* at) {
+#ifdef SAPWOOD_EMULATED
+  return *at;
+#else
+  uint4 w;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
+               : "l"(at)
+               : "memory");
+  return w;
+#endif
+}
+
 inline uint64_t multiply_high(uint64_t a, uint64_t b) {
 #ifdef SAPWOOD_EMULATED
   return (uint64_t)((unsigned __int128)a * b >> 64);
