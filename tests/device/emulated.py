@@ -121,6 +121,7 @@ class Emulated:
 def device() -> SimpleNamespace:
     """The device "emulated"."""
     binned, trainer, forest = cuda.make(Emulated())
+    forest.min_rows = 0
     found = SimpleNamespace(
         name="emulated", cuts=cuts, Binned=binned, Trainer=trainer, apply=cuda.apply, Forest=forest, Explainer=Explainer
     )

@@ -1,7 +1,7 @@
 """A frozen model on the device: predictions of tables of numbers.
 
 In: the arrays of a model. Out: the core's predictions, bit for bit. Where a model has sets of categories or linear
-leaves, or a table is no array of floats, the core on the host predicts.
+leaves, or a table is no array of floats or has few rows, the core on the host predicts.
 """
 
 from functools import cached_property
@@ -25,6 +25,7 @@ class Forest:
     """`_core.pyi` says what each method takes and returns."""
 
     runtime: Runtime
+    min_rows = 2048  # of a table on the host: with fewer rows the core there is faster
 
     def __init__(self, n_columns: int, offset: Any, output: Any, column: Any, threshold: Any, missing_left: Any,
                  left: Any, value: Any, set: Any, set_offset: Any, set_code: Any, base: Any, link: str,
@@ -41,7 +42,7 @@ class Forest:
     def predict(self, table: Any, first: int = 0, last: int = -1, raw: bool = False, init_score: Any = None,
                 n_threads: int = 1) -> Any:  # fmt: skip
         fits = isinstance(table, np.ndarray) and table.dtype in (np.float32, np.float64) and table.size > 0
-        if not fits or self._job is None:
+        if not fits or len(table) < self.min_rows or self._job is None:
             return self.host.predict(table, first, last, raw, init_score, n_threads)
         there = self.runtime.array(table.T if table.flags.f_contiguous else table)
         strides = there.strides[::-1] if table.flags.f_contiguous else there.strides
@@ -63,8 +64,7 @@ class Forest:
 
     def _walk(self, table: Any, strides: Any, n_rows: int, first: int, last: int, init_score: Any) -> Any:
         """Raw scores (n_rows, n_outputs) in device memory."""
-        run, job = self.runtime, self._job
-        assert job is not None
+        run, job = self.runtime, self._job.copy()  # several threads may predict at a time
         scores = run.zeros((n_rows, self._n_outputs), np.float64)
         if init_score is not None:
             run.put(scores, np.ascontiguousarray(init_score, np.float64).reshape(scores.shape))
