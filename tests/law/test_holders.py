@@ -125,6 +125,17 @@ def test_validation_sets_and_folds() -> None:
             np.testing.assert_array_equal(by_fold[name], values)
 
 
+@pytest.mark.parametrize("policy", ["leafwise", "depthwise", "symmetric"])
+def test_threads_of_holders(policy: str) -> None:
+    rows, params = numbers("squared_error", 3_000), {**SMALL, "grow_policy": policy}
+
+    def train(holder: Holder) -> bytes:
+        mine = hold(holder, rows, interleaved(3_000, holder.size)[holder.rank])
+        return sapwood.train({**params, "n_jobs": 1 + holder.rank}, mine).to_bytes()
+
+    assert set(run(3, train)) == {sapwood.train({**params, "n_jobs": 1}, Dataset(*rows)).to_bytes()}
+
+
 def test_a_callback_of_one_holder_stops_all() -> None:
     rows = numbers("squared_error", 300)
 

@@ -16,6 +16,8 @@ from sapwood.device import host
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 # Arguments, the peers that it cannot do without, and what it prints last.
 CASES = {
+    "cluster": ("--rows 400 --rounds 2 --repeats 1 --alone", "distributed", r"sapwood.dask .*same bytes: True"),
+    "link_model": ("--columns 5", "", r"depth 6 +1000 .*%"),
     "gpu": ("--tables 1000x28 --rounds 2", "cupy", "ms per tree"),
     "exact": ("--rows 200 --rounds 2 --turns 1", "xgboost", r"ratio +\d"),
     "explain": ("--rows 40 --rounds 2 --turns 1", "catboost lightgbm xgboost", r"catboost .*x ours"),

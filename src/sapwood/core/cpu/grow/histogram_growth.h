@@ -149,8 +149,11 @@ class HistogramGrowth : public GrowthCore {
     NodeIds children;
     for (const ChildHistograms& j : jobs_)
       small.push_back(nodes_[j.small].hist), children.insert(children.end(), {j.small, j.large});
-    run(in_.n_threads, (int64_t)jobs_.size(), [&](int64_t k, int worker) {
-      builder_.build_serial(nodes_[jobs_[k].small], small[k], worker, builder_.tiles, 0, builder_.tiles.size());
+    const std::vector<TileSpan>& parts = in_.n_threads == 1 ? builder_.tiles : builder_.slices;
+    const int64_t each = in_.n_threads == 1 ? 1 : (int64_t)parts.size();  // tasks of a job
+    run(in_.n_threads, (int64_t)jobs_.size() * each, [&](int64_t k, int worker) {
+      const size_t first = (size_t)(k % each), end = each == 1 ? parts.size() : first + 1;
+      builder_.build_serial(nodes_[jobs_[k / each].small], small[k / each], worker, parts, first, end);
     });
     builder_.reduce(small);
     if (search) finder_.prepare_counts(children);

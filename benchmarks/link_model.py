@@ -1,0 +1,101 @@
+"""What a round costs on 10 to 1,000 workers: messages and bytes as the code counts them, times by a model of links.
+
+In: rows, columns, a bandwidth and a latency. Out: a line for each number of workers.
+
+The calls of a round come from a real training of few rows on two holders. They depend neither on the number of rows nor
+on that of holders, but for the width of sums, which is taken at its widest. The time of the rows is that of a core,
+measured by benchmarks/kernels.py.
+
+    python benchmarks/link_model.py --rows 1e9 --columns 100
+"""
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+import sapwood
+from sapwood.holders import Communicator, communicator, threads
+
+NS_A_CELL = 0.35  # of a histogram update, one core (benchmarks/kernels.py)
+PASSES = 3.5  # passes over all rows that the histograms of 31 leaves take; a child's sibling is a difference
+WIDTH = 8  # bytes of a sum at most
+
+
+class Logged:
+    """A communicator that keeps the number of integers of every call."""
+
+    def __init__(self, holder: Communicator) -> None:
+        self.rank, self.size, self._holder, self.calls = holder.rank, holder.size, holder, list[int]()
+
+    def sum(self, values: Any) -> None:
+        """As `Reduce.sum`."""
+        self.calls.append(len(values))
+        self._holder.sum(values)
+
+    def max(self, values: Any) -> None:
+        """As `Reduce.max`."""
+        self.calls.append(len(values))
+        self._holder.max(values)
+
+    def gather(self, mine: bytes) -> list[bytes]:
+        """As `Reduce.gather`."""
+        self.calls.append(len(mine) // WIDTH)
+        return self._holder.gather(mine)
+
+
+def calls_of_a_round(columns: int, policy: dict[str, Any]) -> list[int]:
+    """The number of integers of every call in a round, of any of some holders; their number does not matter."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, columns)).astype(np.float32)
+    y = X[:, 0] + X[:, 1] * X[:, 2]
+
+    def train(holder: Communicator) -> list[list[int]]:
+        own, log = slice(10_000 * holder.rank, 10_000 * holder.rank + 10_000), Logged(holder)
+        data = sapwood.Dataset.dealt([(X[own], y[own])], log, [own.start], n_jobs=1)
+        found = []
+        for rounds in (1, 2):
+            log.calls.clear()
+            sapwood.train({"n_estimators": rounds, "n_jobs": 1, **policy}, data)
+            found.append(sorted(log.calls))
+        return found
+
+    one, two = threads.run(2, train)[0]
+    for call in one:
+        two.remove(call)
+    return two
+
+
+def main(rows: float, columns: int, cores: int, gigabits: float, latency_us: float) -> None:
+    """Print the table."""
+    link = f"{gigabits:g} Gbit/s, {latency_us:g} us a message"
+    print(f"{rows:.0e} rows x {columns} columns, {cores} cores a worker, {link}; by round")
+    print(f"{'trees':>12}{'workers':>9}{'messages':>10}{'MB sent':>9}{'rows s':>9}{'links s':>9}{'share':>7}")
+    policies = {
+        "31 leaves": {"grow_policy": "leafwise", "max_leaves": 31},
+        "depth 6": {"grow_policy": "depthwise", "max_depth": 6},
+    }
+    for name, policy in policies.items():
+        calls = calls_of_a_round(columns, policy)
+        large = [n for n in calls if n > communicator.FEW]
+        for workers in (10, 30, 100, 300, 1000):
+            direct, doublings = workers <= communicator.MAX_DIRECT, int(np.ceil(np.log2(workers)))
+            few = (len(calls) - len(large)) * doublings  # messages of sums that are doubled; each waits for one
+            sent = few + len(large) * (2 * (workers - 1) if direct else 2 * doublings)
+            waits = few + len(large) * (2 if direct else 2 * doublings)  # what is sent at once waits once
+            data = WIDTH * (2 * sum(large) * (workers - 1) / workers + (sum(calls) - sum(large)) * doublings)
+            work = rows * columns * PASSES * NS_A_CELL * 1e-9 / (workers * cores)
+            links = waits * latency_us * 1e-6 + data * 8 / (gigabits * 1e9)
+            share = links / (work + links)
+            print(f"{name:>12}{workers:9}{sent:10.0f}{data / 1e6:9.1f}{work:9.3f}{links:9.3f}{share:7.0%}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=float, default=1e9)
+    parser.add_argument("--columns", type=int, default=100)
+    parser.add_argument("--cores", type=int, default=16)
+    parser.add_argument("--gigabits", type=float, default=10.0)
+    parser.add_argument("--latency", type=float, default=300.0, help="microseconds from worker to worker over Dask")
+    given = parser.parse_args()
+    main(given.rows, given.columns, given.cores, given.gigabits, given.latency)
