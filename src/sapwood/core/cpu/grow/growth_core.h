@@ -2,6 +2,7 @@
 // values. How splits are found is the business of HistogramGrowth and ExactGrowth.
 #pragma once
 #include <functional>
+#include <utility>
 
 #include "cpu/grow/leaf_sums.h"
 #include "cpu/grow/level_split.h"
@@ -57,7 +58,8 @@ class GrowthCore : public SplitChooser {
       }
       const int32_t l = nodes_[id].left, r = l + 1;
       children.insert(children.end(), {l, r});
-      const bool left_small = nodes_[l].n_rows <= nodes_[r].n_rows;
+      const bool by_hessian = counts_late();
+      const bool left_small = by_hessian ? nodes_[l].sum.h <= nodes_[r].sum.h : nodes_[l].n_rows <= nodes_[r].n_rows;
       const int32_t small = left_small ? l : r, large = left_small ? r : l;
       const bool rest = more && (!search || finder_.can_split(nodes_[large]));
       if (rest || (more && (!search || finder_.can_split(nodes_[small])))) jobs_.push_back({id, small, large, rest});
@@ -138,6 +140,10 @@ class GrowthCore : public SplitChooser {
   }
 
  protected:
+  // With other holders of rows, the rows of children are reduced together with their histograms: one message less.
+  // Categories need them before.
+  bool counts_late() const { return in_.reduce() != nullptr && !b_.any_category; }
+
   struct ChildHistograms {  // after a split: the smaller child's histogram is built, the larger one's is what remains
     int32_t parent, small, large;
     bool rest;  // the larger child's is needed
@@ -211,7 +217,10 @@ class GrowthCore : public SplitChooser {
       splits_.push_back(in_slot(b_.layout, best.column, own, &fused_[splits_.size() * SET_WORDS]));
     }
     rows_.partition(batch, splits_, nodes_);
-    if (b_.any_category || in_.reduce() != nullptr) count_children(batch);
+    if (b_.any_category) count_children(batch);
+    for (const int32_t id : counts_late() ? batch : NodeIds{})
+      for (const int32_t child : {nodes_[id].left, nodes_[id].left + 1})
+        nodes_[child].own_rows = std::exchange(nodes_[child].n_rows, nodes_[id].n_rows);
     for (const int32_t id : batch) {
       inherit(id);
       const int32_t left = nodes_[id].left;

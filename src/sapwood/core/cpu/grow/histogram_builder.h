@@ -296,16 +296,18 @@ class HistogramBuilder {
     });
   }
 
-  // Adds the sums of the other holders' rows to these histograms, by one call for all of them.
-  void reduce(const std::vector<Histogram>& all) const {
+  // Adds the sums of the other holders' rows to these histograms, and to what is `beside` them, by one call for all.
+  void reduce(const std::vector<Histogram>& all, std::vector<int64_t>& beside) const {
     if (b_.reduce == nullptr) return;
     std::vector<int64_t> sums;
     for (const Histogram& h : all)
       for (const int s : active_slots_) sums.insert(sums.end(), slot(h, s), slot(h, s) + n_words(h, s));
+    sums.insert(sums.end(), beside.begin(), beside.end());
     reduce_sum(b_.reduce.get(), sums.data(), sums.size());
     const int64_t* from = sums.data();
     for (const Histogram& h : all)
       for (const int s : active_slots_) memcpy(slot(h, s), from, n_words(h, s) * 8), from += n_words(h, s);
+    std::copy_n(from, beside.size(), beside.begin());
   }
 
  private:

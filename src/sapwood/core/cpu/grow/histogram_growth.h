@@ -42,7 +42,8 @@ class HistogramGrowth : public GrowthCore {
       run(in_.n_threads, (int64_t)builder_.slices.size(),
           [&](int64_t t, int worker) { builder_.build_serial(root, root.hist, worker, builder_.slices, t, t + 1); });
     else builder_.build_parallel(root, root.hist, [](int, int, int) {});
-    builder_.reduce({root.hist});
+    std::vector<int64_t> none;
+    builder_.reduce({root.hist}, none);
     builder_.marginalise(root.hist, 0, builder_.n_slots());
     if (const int c = columns_[0]; b_.default_code[c] < 0) {
       root.sum = finder_.histogram(root, c).prefix(b_.n_bins[c] - 1, true);
@@ -155,7 +156,10 @@ class HistogramGrowth : public GrowthCore {
       const size_t first = (size_t)(k % each), end = each == 1 ? parts.size() : first + 1;
       builder_.build_serial(nodes_[jobs_[k / each].small], small[k / each], worker, parts, first, end);
     });
-    builder_.reduce(small);
+    std::vector<int64_t> rows;
+    for (const int32_t id : counts_late() ? children : NodeIds{}) rows.push_back(nodes_[id].own_rows);
+    builder_.reduce(small, rows);
+    for (size_t k = 0; k < rows.size(); k++) nodes_[children[k]].n_rows = rows[k];
     if (search) finder_.prepare_counts(children);
     run(in_.n_threads, (int64_t)jobs_.size(), [&](int64_t k, int) {
       const ChildHistograms& j = jobs_[k];

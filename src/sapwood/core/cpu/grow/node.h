@@ -22,10 +22,11 @@ struct Node {
   std::vector<Segment> segments;  // its rows in this process
   int buffer = -1;                // which row list they are in; -1: the root's
   int depth = 0;
-  int32_t left = 0;    // first child, once split
-  int64_t n_rows = 0;  // of all holders
-  int64_t count = 0;   // sum of its rows' weights in fixed point, of all holders; only where there are categories
-  int32_t set = -1;    // of its category split
+  int32_t left = 0;      // first child, once split
+  int64_t n_rows = 0;    // of all holders; until its histogram is there, at most so many (counts_late)
+  int64_t own_rows = 0;  // of this process, until then
+  int64_t count = 0;     // sum of its rows' weights in fixed point, of all holders; only where there are categories
+  int32_t set = -1;      // of its category split
   Sums sum;
   double score = 0, gain = 0;
   double rank = 0;  // its gain, or infinity where the split is forced; 0: no split is worth it
