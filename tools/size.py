@@ -65,7 +65,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1620,
     "tools": 1090,
-    "benchmarks": 2050,  # one script a claim
+    "benchmarks": 2250,  # one script a claim
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first
