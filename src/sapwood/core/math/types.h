@@ -43,7 +43,8 @@ struct Knot {
 };
 
 enum class Link { identity, sigmoid, softmax, exp, expm1, sigmoid2, step, one_vs_all, ascending };
-constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax", "exp", "expm1", "sigmoid2", "step", "one_vs_all", "ascending"};
+constexpr const char* LINKS[] = {"identity", "sigmoid", "softmax",    "exp",      "expm1",
+                                 "sigmoid2", "step",    "one_vs_all", "ascending"};
 
 enum class Threshold { none, top_k, expected_count };  // what a sampler needs from all rows before it samples
 
