@@ -59,7 +59,7 @@ class Contender:
         start, most = time.monotonic(), self.spec.params["n_estimators"]
         end = most if n_rounds is None else min(n_rounds, most)
         patience = self.spec.params["early_stopping_rounds"]
-        while len(self.losses) < end and not self.stopped:
+        while len(self.losses) < end and not self.stopped and (time.monotonic() < deadline or not self.losses):
             for store, rounds in zip(self._stores, self._rounds, strict=True):
                 store.add(next(rounds))
             self.losses.append(self.loss_of(scores := self.last_scores()))
@@ -68,7 +68,7 @@ class Contender:
             value = -self.losses[-1] if self.metric.higher_is_better else self.losses[-1]
             measured = {f"holdout {self.metric.name}": value}
             tell(self.candidate.name, len(self.losses), most, measured, self.metric.higher_is_better)
-            self.stopped = len(self.losses) - self.best_round >= patience or time.monotonic() >= deadline
+            self.stopped = len(self.losses) - self.best_round >= patience
         self.stopped |= len(self.losses) >= most
         self.seconds += time.monotonic() - start
 

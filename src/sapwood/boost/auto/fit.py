@@ -22,6 +22,7 @@ from sapwood.errors import ParameterError
 from sapwood.model.booster import Booster
 
 CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
+RESERVE = 0.95  # of what is left of it that is planned with
 # What a second training needs, and a blend of several models.
 REQUIRED = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
 RACE_ROUNDS = 100  # after so many rounds a candidate with crosses and one without are compared, and one of them stops
@@ -143,19 +144,40 @@ class _Fit:
 
     def model(self) -> tuple[Booster, list[int], bool]:
         """The blend, how often each candidate was drawn for it, and whether it was trained on all rows."""
-        drawn, fingerprint = blend.draw(self.finished), self.data.fingerprint()
-        chosen = [(one, n) for one, n in zip(self.finished, drawn, strict=True) if n]
-        counts = [next((n for other, n in chosen if other is one), 0) for one in self.tried]
-        parts = [n / blend.DRAWS for _, n in chosen]
-        left = self.start + self.limit - time.monotonic()
-        if not self.plan.refit or sum(one.seconds_on_all_rows(self.fraction) for one, _ in chosen) > left:
-            return blend.merge([one.booster(fingerprint) for one, _ in chosen], parts), counts, False
+        fingerprint, end = self.data.fingerprint(), self.start + self.limit
+        chosen = self.to_refit(RESERVE * (end - time.monotonic())) if self.plan.refit else []
+        refitted, most = bool(chosen), self.given.get("n_estimators")
+        if not refitted:
+            chosen = self.drawn(self.finished)
+            for at, (one, _) in enumerate(chosen):  # what is left of a time limit is theirs
+                left = RESERVE * (end - time.monotonic()) / (len(chosen) - at)
+                one.advance(deadline=time.monotonic() + left)
+            chosen = self.drawn(self.finished)
         models: list[Booster] = []
         shares: list[float] = []
-        for (one, _), part in zip(chosen, parts, strict=True):
-            own = refit.on_all_rows(one, self.fraction, fingerprint, self.given.get("n_estimators"))
-            models, shares = models + own, shares + [part / len(own)] * len(own)
-        return blend.merge(models, shares), counts, True
+        for one, n in chosen:
+            own = [one.booster(fingerprint)]
+            if refitted:
+                own = refit.on_all_rows(one, self.fraction, fingerprint, most, end)
+            models, shares = models + own, shares + [n / blend.DRAWS / len(own)] * len(own)
+        counts = [next((n for other, n in chosen if other is one), 0) for one in self.tried]
+        return blend.merge(models, shares), counts, refitted
+
+    def drawn(self, pool: list[Contender]) -> list[tuple[Contender, int]]:
+        """The candidates of a pool that are drawn for the blend, and how often."""
+        return [(one, n) for one, n in zip(pool, blend.draw(pool), strict=True) if n]
+
+    def to_refit(self, seconds: float) -> list[tuple[Contender, int]]:
+        """What is drawn and can be trained on all rows in this time: without the costliest until the rest can be."""
+        pool = self.finished
+        while pool:
+            chosen = self.drawn(pool)
+            cost = {one: one.seconds_on_all_rows(self.fraction) for one, _ in chosen}
+            if sum(cost.values()) <= seconds:
+                return chosen
+            costliest = max(cost, key=lambda one: cost[one])
+            pool = [one for one in pool if one is not costliest]
+        return []
 
 
 def check(quality: str, told: bool) -> None:

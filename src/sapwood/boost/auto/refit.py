@@ -4,6 +4,7 @@ In: a contender whose best round is known. Out: models of all rows.
 """
 
 import math
+import time
 from itertools import chain
 
 from sapwood.boost.auto.contender import Contender
@@ -16,13 +17,15 @@ from sapwood.boost.session import Session, make_booster
 from sapwood.model.booster import Booster
 
 
-def on_all_rows(contender: Contender, fraction: float, fingerprint: str, most: int | None = None) -> list[Booster]:
+def on_all_rows(
+    contender: Contender, fraction: float, fingerprint: str, most: int | None = None, deadline: float = math.inf
+) -> list[Booster]:
     """Train a contender's models on all rows, for `most` rounds at most; `fraction` of the rows was held out.
 
     Where trees split the table's own columns, the splits stay and leaves get new values; only the additional rounds are
     grown. There is a model for each fold, since their splits differ. Trees that split statistics of categories are
     grown anew, since the statistics of more rows are others. So are all trees on a device whose trainer cannot replay.
-    Then there is one model.
+    Then there is one model. After the deadline there are no additional rounds.
     """
     spec, n_rounds = contender.spec, contender.best_round
     end = math.ceil(n_rounds / (1 - fraction))
@@ -36,7 +39,9 @@ def on_all_rows(contender: Contender, fraction: float, fingerprint: str, most: i
         for step in chain(first, plain.boost(training, range(n_rounds if replays else 0, end))):
             store.add(step)
             tell(f"{contender.candidate.name}, on all rows", store.n_rounds, end, {})
-        models.append(make_booster(session, store.trees(end), None, fingerprint, {}))
+            if store.n_rounds >= n_rounds and time.monotonic() >= deadline:
+                break
+        models.append(make_booster(session, store.trees(store.n_rounds), None, fingerprint, {}))
         if not replays:
             break
     return models

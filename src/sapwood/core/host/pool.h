@@ -15,10 +15,10 @@ void run_tasks(int n_threads, int64_t n_tasks, Task task, void* f);
 int pool_workers();        // threads started in this process, without the callers
 void set_poll(Poll poll);  // how a run notices that the user pressed Ctrl-C
 
-constexpr int64_t TASK_ROWS = 16384;  // rows per task, if tasks are runs of rows
+constexpr int64_t TASK_ROWS = 4096;  // rows per task, if tasks are runs of rows: 20,000 rows are parted evenly
 inline int64_t task_count(int64_t n) { return (n + TASK_ROWS - 1) / TASK_ROWS; }
-// Few rows are done by the calling thread alone.
-inline int threads_for(int64_t n, int n_threads) { return n < TASK_ROWS ? 1 : n_threads; }
+// Few rows are done by the calling thread alone. n: rows, times what is done with each of them.
+inline int threads_for(int64_t n, int n_threads) { return n < 2 * TASK_ROWS ? 1 : n_threads; }
 
 struct Interrupted {};  // thrown by run() on the calling thread once all its tasks have stopped
 

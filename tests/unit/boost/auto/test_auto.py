@@ -231,6 +231,17 @@ def test_time_limit_is_kept():
     assert model.n_iter_ > 0
 
 
+@pytest.mark.parametrize("cheap", ["symmetric", "none"])
+def test_a_time_limit_is_used(monkeypatch, cheap):
+    """What can be trained again in the time left is; where nothing can, the candidates go on."""
+    cost = lambda one, _: 0.0 if cheap in one.candidate.name else 1e9  # noqa: E731
+    monkeypatch.setattr(Contender, "seconds_on_all_rows", cost)
+    model = sw.SapwoodClassifier(time_limit=1.5, n_jobs=1, learning_rate=1e-4).fit(X, LABELS["softmax"])
+    used = [one.name for one in model.chosen_.tried if one.part > 0]
+    assert model.chosen_.refitted == (cheap == "symmetric")
+    assert all("symmetric" in name for name in used) if model.chosen_.refitted else model.chosen_.seconds > 1.2
+
+
 def test_quality_is_checked():
     with pytest.raises(ParameterError, match="quality='good' is unknown"):
         sw.SapwoodRegressor(quality="good").fit(X[:200], SCORE[:200])

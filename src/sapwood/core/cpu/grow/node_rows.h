@@ -135,6 +135,7 @@ class NodeRows {
   }
 
  private:
+  static constexpr int64_t PARTITION_ROWS = 16384;  // rows per task
   static constexpr int64_t MIN_SHARED_ROWS = 8192;  // rows from which workers share a partition,
   static constexpr int64_t SCATTERED = 1 << 18;     // or half as many, where a node's rows lie far apart among so many
   // Rows stay in place while a split moves at most 1/4 of them, and 1/4 of the root's is left.
@@ -157,7 +158,7 @@ class NodeRows {
   }
   bool is_parallel(int64_t n) const { return n >= (b_.n_rows < SCATTERED ? MIN_SHARED_ROWS : MIN_SHARED_ROWS / 2); }
   int64_t rows_per_task(int64_t n) const {  // whole words of bits, and as many tasks for every worker
-    const int64_t round = in_.n_threads * TASK_ROWS;
+    const int64_t round = in_.n_threads * PARTITION_ROWS;
     const int64_t n_tasks = !is_parallel(n) ? 1 : in_.n_threads * ((n + round - 1) / round);
     return ((n + n_tasks - 1) / n_tasks + 63) / 64 * 64;
   }

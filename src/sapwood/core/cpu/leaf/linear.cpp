@@ -19,29 +19,41 @@ struct RowsByLeaf {  // the rows in use, leaf by leaf
   std::vector<int64_t> start;  // (n_leaves + 1)
 };
 
-// A counting sort, task by task:  counts (leaf, task) -> places (leaf, task) -> rows
+// f(row, leaf) for the rows of a task that are in use.
+template <class Id, class F>
+void each_used(const LinearRows& r, int64_t task, F&& f) {
+  const Id* leaf = (const Id*)r.leaf.data;
+  for (int64_t i = task * TASK_ROWS; i < std::min(r.n, (task + 1) * TASK_ROWS); i++)
+    if ((r.in_sample == nullptr || r.in_sample[i]) && r.weights.of(i) > 0) f(i, leaf[i]);
+}
+
+// A counting sort, task by task:  counts (task, leaf) -> places (task, leaf) -> rows
+template <class Id>
 RowsByLeaf group_rows(const LinearRows& r) {
-  const int64_t n_tasks = task_count(r.n);
+  const int64_t n_tasks = task_count(r.n), n_leaves = r.n_leaves;
   const int n_threads = threads_for(r.n, r.n_threads);
-  std::vector<int64_t> place((size_t)r.n_leaves * n_tasks, 0);
-  auto each = [&](int64_t task, auto&& visit) {
-    for (int64_t i = task * TASK_ROWS; i < std::min(r.n, (task + 1) * TASK_ROWS); i++)
-      if ((r.in_sample == nullptr || r.in_sample[i]) && r.weights.of(i) > 0)
-        visit(i, place[leaf_of(r.leaf, i) * n_tasks + task]);
-  };
-  run(n_threads, n_tasks, [&](int64_t t, int) { each(t, [](int64_t, int64_t& count) { count++; }); });
+  std::vector<int64_t> place((size_t)(n_leaves * n_tasks), 0);
+  run(n_threads, n_tasks, [&](int64_t t, int) {
+    int64_t* count = place.data() + t * n_leaves;
+    each_used<Id>(r, t, [&](int64_t, Id leaf) { count[leaf]++; });
+  });
   RowsByLeaf g;
   int64_t total = 0;
-  for (size_t k = 0; k < place.size(); k++) {
-    if (k % n_tasks == 0) g.start.push_back(total);
-    const int64_t count = place[k];
-    place[k] = total, total += count;
+  for (int64_t leaf = 0; leaf < n_leaves; leaf++) {
+    g.start.push_back(total);
+    for (int64_t t = 0; t < n_tasks; t++) {
+      const int64_t count = place[t * n_leaves + leaf];
+      place[t * n_leaves + leaf] = total, total += count;
+    }
   }
   g.start.push_back(total);
   if (r.space->size() < (size_t)total * 4) *r.space = Memory((size_t)total * 4);
   int32_t* rows = r.space->as<int32_t>();
   g.rows = rows;
-  run(n_threads, n_tasks, [&](int64_t t, int) { each(t, [&](int64_t i, int64_t& at) { rows[at++] = (int32_t)i; }); });
+  run(n_threads, n_tasks, [&](int64_t t, int) {
+    int64_t* at = place.data() + t * n_leaves;
+    each_used<Id>(r, t, [&](int64_t i, Id leaf) { rows[at[leaf]++] = (int32_t)i; });
+  });
   return g;
 }
 
@@ -343,8 +355,8 @@ void fix(Leaf& leaf) {
 template <class Real>
 std::vector<LinearPart> fit_as(const LinearRows& r, const LinearRule& rule) {
   const size_t n_outputs = r.leaf_pairs.size();
-  const RowsByLeaf rows = group_rows(r);
-  const int n_threads = threads_for(r.n, r.n_threads);
+  const RowsByLeaf rows = r.leaf.wide ? group_rows<uint16_t>(r) : group_rows<uint8_t>(r);
+  const int n_threads = threads_for(r.n * (int64_t)n_outputs, r.n_threads);
   std::vector<Leaf> leaves(r.n_leaves);
   std::vector<LeafTask> tasks;
   for (int l = 0; l < r.n_leaves; l++) {

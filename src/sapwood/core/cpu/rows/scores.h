@@ -56,7 +56,7 @@ struct RowState {
   // f(first row, number of rows, worker) for every task of consecutive rows.
   template <class F>
   void each_task(F&& f) const {
-    run(threads_for(n, n_threads), task_count(n),
+    run(threads_for(n * n_outputs, n_threads), task_count(n),
         [&](int64_t t, int worker) { f(t * TASK_ROWS, std::min(TASK_ROWS, n - t * TASK_ROWS), worker); });
   }
 

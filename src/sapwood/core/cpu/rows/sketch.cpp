@@ -62,7 +62,7 @@ void Sketch::project(const RowState& s, RowSample& sample, const Quantised& q, u
 void Sketch::quantise(const RowState& s, const uint8_t* in_sample, const Quantised& q, int i, const double* g,
                       const double* h) {
   auto in_use = [&](int64_t r) { return (in_sample == nullptr || in_sample[r]) && s.weights.of(r) > 0; };
-  const int n_threads = threads_for(s.n, s.n_threads);
+  const int n_threads = threads_for(s.n * s.n_outputs, s.n_threads);
   struct alignas(64) Local {
     uint64_t max_bits[3] = {0, 0, 0};  // |g|, h, h by count
     int64_t sums[3] = {0, 0, 0};       // repeats of |narrow g|, of narrow h, of rows
