@@ -129,7 +129,7 @@ def test_records_have_the_fields_of_the_header() -> None:
     assert record("Job").itemsize == 8 * len(record("Job").names or ())
 
 
-@pytest.mark.parametrize("n_classes", [0, 2, 3])
+@pytest.mark.parametrize("n_classes", [0, 2, pytest.param(3, marks=pytest.mark.nightly)])
 def test_an_automatic_fit_leaves_out_what_the_device_has_not(n_classes: int, device: None) -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(1300, 3))

@@ -131,8 +131,6 @@ def test_the_encoder_knows_the_targets_of_scikit_learn() -> None:
     [
         ({"objective": "binry"}, "did you mean 'binary'"),
         ({"objective": "Loglos"}, "did you mean 'logloss'"),
-        ({"objective": "rank:ndcg"}, "is not available: ranking is not available yet"),
-        ({"objective": "YetiRank"}, "ranking is not available yet"),
         ({"objective": "survival:cox"}, "survival analysis is not available yet"),
         ({"ctr_leaf_count_limit": 5}, "statistics keep every category"),
         ({"counter_calc_method": "Full"}, "counters count the training rows only"),
@@ -143,6 +141,12 @@ def test_the_encoder_knows_the_targets_of_scikit_learn() -> None:
 def test_names_are_explained(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         sw.train(QUICK | given, DATA)
+
+
+@pytest.mark.parametrize("name", ["rank:ndcg", "YetiRank"])
+def test_ranking_asks_for_groups(name: str) -> None:
+    with pytest.raises(DataError, match="ranks the rows of a group; give group"):
+        sw.train(QUICK | {"objective": name}, DATA)
 
 
 def test_errors_say_what_the_user_said() -> None:

@@ -198,8 +198,7 @@ def test_one_chunk_is_enough_to_make_categories() -> None:
         [first, pl.from_pandas(frame[3:4]).cast({"kind": pl.Int8}), frame[4:].astype("category")],
     ):
         assert Dataset.from_chunks(chunks).fingerprint() == whole.fingerprint()
-    with pytest.raises(DataError, match=r"column 'kind', which has categories in a chunk, has 0\.5 in row 1"):
-        Dataset.from_chunks([first.assign(kind=[1, 0.5, 2]), last])
+    assert "0.5" in Dataset.from_chunks([first.assign(kind=[1, 0.5, 2]), last]).categories[1].values
     with pytest.raises(DataError, match="column 'text' is text in one chunk and numbers in another"):
         Dataset.from_chunks([first.assign(text=[1, 2, 3]), last])
 
@@ -348,7 +347,7 @@ def test_train_refuses_other_columns(value: Any) -> None:
     ("value", "message"),
     [
         ("city", "categorical_features='city' is unknown; choose 'auto', None, or a list"),
-        (3, "is not a list of columns"),
+        (3.5, "is not a list of columns"),
         ([1.5], "names a column 1.5; give a name or a position"),
         (["city", True], "names a column True"),
     ],

@@ -22,7 +22,8 @@ PROJECT = tomllib.loads((HOUSE / "pyproject.toml").read_text())["project"]
 REFERENCE = {f"docs/{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "GLOSSARY", "NUMERICS")}  # no examples
 PAGES = sorted({str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/**/*.md")} - REFERENCE)
 SHELL = {"docs/command_line.md", "docs/api/parameters.md"}  # no Python; other tests run the commands
-SLOW = {page for page in PAGES if page.startswith("docs/losses/")} | {"docs/convert.md", "docs/ordered.md"}
+SLOW = {page for page in PAGES if page.startswith(("docs/losses/", "docs/peers/"))}
+SLOW |= {f"docs/{page}.md" for page in ("convert", "ordered", "plotting", "survival", "ranking", "intervals", "guides")}
 TARGETS = set(re.findall(r"^([a-z-]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
 
 

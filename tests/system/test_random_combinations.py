@@ -33,10 +33,10 @@ VALUES: dict[str, list[Any]] = {
     "forced_splits": [{"feature": 0, "threshold": 0.0}], "validation_fraction": [0.3], "subsample_by_class": [{0: 0.5}],
     "class_weight": [{0: 3}, "balanced"], "max_combination": [3], "model_size_reg": [0.0, 2.0],
     "category_encoding": ["auto", "partition", "onehot", "ordered", "both", {"k0": "ordered"}],
-    "statistics": [["mean", ("counter", [0.5])], {"k0": [("buckets", [0.5])]}],
+    "sketch_outputs": [1, 2], "date_features": [["month"]], "statistics": [["mean", ("counter", [0.5])], {"k0": [("buckets", [0.5])]}],
 }  # fmt: skip
 ELSEWHERE = {"n_estimators", "categorical_features", "eval_metric", "n_jobs", "random_state", "verbose", "device",
-             "n_classes", "quality", "time_limit"}  # fmt: skip
+             "n_classes", "quality", "time_limit", "checkpoint", "checkpoint_every", "quantiles", "conformal"}  # fmt: skip
 NEEDS = {  # a name and its value, without which others are refused
     ("boosting", "dart"): {"rate_drop", "skip_drop", "max_drop", "one_drop", "sample_type", "normalize_type"},
     ("linear_leaves", True): {"linear_lambda", "linear_smooth", "linear_units"},
@@ -99,7 +99,7 @@ def test_whatever_is_drawn(seed: int) -> None:
     draw = random.Random(seed)
     share = draw.choice([0.03, 0.1])
     params = {p.name: draw.choice(choices(p.name, p.type)) for p in TABLE if p.name not in ELSEWHERE
-              and draw.random() < share}  # fmt: skip
+              and not p.ranking and draw.random() < share}  # fmt: skip
     params |= {name: value for (name, value), others in NEEDS.items() if others & params.keys()}
     params |= {"objective": draw.choice(VALUES["objective"]), "random_state": seed, "n_estimators": draw.choice([1, 4])}
     X, y, weight = rows(draw, params["objective"])

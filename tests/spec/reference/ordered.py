@@ -97,7 +97,7 @@ def train(X: Floats, y: Floats, params: dict[str, Any], weight: Floats | None = 
         for g, h in zip(*ref.gradients(p["objective"], f, at, label[:, rows]), strict=True):
             h = np.ones_like(h) if method == "gradient" or p["hessian"] == "none" else h
             q = ref.quantise(g, h, wr, ref.BITS[ref.search_precision(g, h, wr, p["precision"])])
-            ready.append(ref.Ready(q, q, 0.0))
+            ready.append(ref.Ready(q, q, 0.0, wr))
         together = p.get("multi_strategy") == "multi_output_tree"
         codes, n_parts = [code[rows] for code in table], 2 * len(models.known)
         searches = ordered_growth.join(ready, models.part, n_parts) if together else [

@@ -143,6 +143,12 @@ def test_what_makes_no_sense(make: Any, message: str) -> None:
 NONE = "  nothing is measured"
 
 
+def bar(done: int, n_rounds: int, left: str = "") -> str:
+    """The line of a terminal after so many rounds; from the second on, it says how long the rest takes."""
+    full = 20 * done // n_rounds
+    return f"\r{'█' * full}{'░' * (20 - full)}{left} [{done}]{NONE}\033[K"
+
+
 def test_progress_every_so_many_rounds_and_the_last(capsys: pytest.CaptureFixture[str]) -> None:
     train({"n_estimators": 5, "verbose": 2}, DATA)
     assert capsys.readouterr().out == f"[2]{NONE}\n[4]{NONE}\n[5]{NONE}\n"
@@ -156,7 +162,7 @@ def test_progress_on_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: p
     assert capsys.readouterr().out == f"[50]{NONE}\n[100]{NONE}\n[103]{NONE}\n"  # into a pipe: a line now and then
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     train({"n_estimators": 3, "verbose": True}, DATA)
-    assert capsys.readouterr().out == f"\r[1]{NONE}\033[K\r[2]{NONE}\033[K\r[3]{NONE}\033[K\n"
+    assert capsys.readouterr().out == bar(1, 3) + bar(2, 3, " 0 s left") + bar(3, 3) + "\n"
     train({"n_estimators": 3}, DATA)
     assert capsys.readouterr().out == ""
 
@@ -166,7 +172,7 @@ def test_progress_ends_its_line_when_stopped_early(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     train({"n_estimators": 9, "verbose": True}, DATA, callbacks=[lambda view: view.index == 1])
-    assert capsys.readouterr().out == f"\r[1]{NONE}\033[K\r[2]{NONE}\033[K\n"
+    assert capsys.readouterr().out == bar(1, 9) + bar(2, 9) + "\n"
 
 
 def test_record() -> None:

@@ -8,6 +8,8 @@ from sapwood.boost.round.tree_store import BLOCK, TreeStore
 from sapwood.device import Tree
 from sapwood.model.trees import DTYPES, Trees
 
+N_ROUNDS = BLOCK + 24
+
 
 def tree(seed: int) -> Tree:
     """A stump by a number or a set of categories, whose leaves may have terms."""
@@ -25,11 +27,11 @@ def tree(seed: int) -> Tree:
     return arrays  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("n_rounds", [0, 1, 4, BLOCK, 40])
+@pytest.mark.parametrize("n_rounds", [0, 1, 4, BLOCK, N_ROUNDS])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_blocks_are_nowhere_seen(n_rounds: int, weighted: bool) -> None:
     grown, all_trees, weights = TreeStore(2), [], np.empty(0)
-    for index in range(40):
+    for index in range(N_ROUNDS):
         pair = [tree(2 * index), tree(2 * index + 1)]
         all_trees.extend((one, output) for output, one in enumerate(pair))
         weights = np.append(weights, 1.0) * (0.5 + 0.5 * np.random.default_rng(index).random(index + 1))
@@ -40,7 +42,7 @@ def test_blocks_are_nowhere_seen(n_rounds: int, weighted: bool) -> None:
     if weighted and n_rounds:
         kept = [(scaled(one, then[at // 2]), output) for at, (one, output) in enumerate(kept)]  # type: ignore[misc]
     wanted, got = Trees.of(kept), grown.trees(n_rounds)
-    assert grown.n_rounds == 40
+    assert grown.n_rounds == N_ROUNDS
     for name in DTYPES:
         np.testing.assert_array_equal(getattr(got, name), getattr(wanted, name), err_msg=name)
     assert (got.linear is None) == (wanted.linear is None) == (n_rounds < 7)
