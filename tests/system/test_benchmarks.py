@@ -92,6 +92,5 @@ def test_a_benchmark_runs(
 
 
 def test_no_benchmark_is_left_out() -> None:
-    assert {path.stem for path in BENCHMARKS.glob("*.py")} == CASES.keys() | {
-        "ranking"
-    }  # which needs a folder of real tables
+    tables_of_its_own = {"ranking"}
+    assert {path.stem for path in BENCHMARKS.glob("*.py")} == CASES.keys() | tables_of_its_own
