@@ -28,7 +28,7 @@ TARGETS = Choice(
 MAX_CLASSES = 100  # with more distinct numbers target_type='auto' warns
 
 
-class OrderedTargetEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class OrderedTargetEncoder(TransformerMixin, BaseEstimator):
     """Encode categories by statistics of the labels, without target leakage.
 
     A new row has (sum over the training rows of its category + prior) / (their number + 1), where the sum is that of

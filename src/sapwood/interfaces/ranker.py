@@ -14,8 +14,7 @@ from sapwood.boost import auto
 from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
 from sapwood.errors import DataError, ParameterError
-from sapwood.interfaces import sklearn as base
-from sapwood.interfaces.sklearn import VALUES
+from sapwood.interfaces.estimator import VALUES, Estimator, EstimatorDataset, choose_objective, documented
 from sapwood.interfaces.target import Holdout
 from sapwood.model.booster import Booster
 from sapwood.objective import GroupLoss
@@ -24,8 +23,8 @@ GROUPS = ("group", "qid", "group_id")  # LightGBM's name, XGBoost's, CatBoost's
 VALID_GROUPS = ("eval_group", "eval_qid", "group_val")
 
 
-@base._documented
-class SapwoodRanker(base._Estimator):
+@documented
+class SapwoodRanker(Estimator):
     """Gradient boosting of decision trees for rankings: rows are ordered inside groups.
 
     A `recipe` sets the parameters that you leave out; what you give goes before it.
@@ -138,7 +137,7 @@ class SapwoodRanker(base._Estimator):
         extra = {name: value for name, value in self._extra.items() if value is not None}
         if settings["objective"] == "auto":
             settings["objective"] = "pair_logit" if "pairs" in extra else "lambdarank"
-        base._choose_objective(settings, "lambdarank", "link", VALUES)
+        choose_objective(settings, "lambdarank", "link", VALUES)
         if extra:
             if not isinstance(settings["objective"], str):
                 raise ParameterError(f"{next(iter(extra))} is for an objective of ranking, by its name.")
@@ -155,7 +154,7 @@ class SapwoodRanker(base._Estimator):
         elif self._column is not None and self._column in list(getattr(X, "columns", ())):
             X = ingest.take_column(X, self._column)[1]
         self._check_names(X)
-        return base._EstimatorDataset(X, given.y, given.weight, given.init_score, group=group, reference=data, **bins)
+        return EstimatorDataset(X, given.y, given.weight, given.init_score, group=group, reference=data, **bins)
 
     def _fit_automatically(self, settings: Mapping[str, Any], data: Dataset, quality: str, start: float) -> Booster:
         """The mean of models of several losses and folds of groups, unless an objective was given."""

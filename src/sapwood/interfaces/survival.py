@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 MODELS = ("hazard", "cox", "aft")
 
 
-class SapwoodSurvival(BaseEstimator):  # type: ignore[misc]
+class SapwoodSurvival(BaseEstimator):
     """Gradient boosting of decision trees for times until an event, some of them censored.
 
     Parameters
