@@ -187,7 +187,7 @@ def test_public_names_exist_and_are_documented() -> None:
             assert inspect.getdoc(thing), name
 
 
-@pytest.mark.parametrize("estimator", ["SapwoodClassifier", "SapwoodRegressor"])
+@pytest.mark.parametrize("estimator", ["SapwoodClassifier", "SapwoodRegressor", "SapwoodRanker"])
 def test_every_parameter_is_documented(estimator: str) -> None:
     doc = inspect.getdoc(getattr(sapwood, estimator)) or ""
     for row in TABLE:

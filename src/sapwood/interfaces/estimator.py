@@ -7,7 +7,7 @@ import inspect
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from sapwood.interfaces import target as targets
 from sapwood.interfaces.parameters import OBJECTIVES, PARAMETERS, is_default
 from sapwood.interfaces.peer_names import PeerNames, importances
 from sapwood.model.booster import Booster
-from sapwood.params import names, resolve
+from sapwood.params import Parameter, names, resolve
 from sapwood.params.recipes import RECIPES
 
 VALUES = ("identity", "ascending", "exp", "expm1", "sigmoid", "sigmoid2")  # links of a regressor
@@ -38,6 +38,7 @@ PLAIN = (
     "eval_metric", "prune_by_validation",
 )  # fmt: skip
 
+BINS = (*BIN_PARAMS, "n_jobs", "categorical_features", "device", "date_features")  # what a Dataset is told
 BESIDE = {"verbose", "silent", "plot", "logging_level", "cat_features", "categorical_feature", "categorical_features"}
 
 ATTRIBUTES = """\
@@ -51,7 +52,7 @@ ATTRIBUTES = """\
     feature_importances_ : (n_features_in_,) ndarray"""  # of every estimator, in its docstring
 
 Pair = tuple[Any, Any]  # a table and its target
-E = TypeVar("E")
+E = TypeVar("E", bound="Estimator")
 
 
 class EstimatorDataset(Dataset):
@@ -60,9 +61,19 @@ class EstimatorDataset(Dataset):
     _called = ("y", "sample_weight")
 
 
+def signature(table: Mapping[str, Parameter], *by_place: str) -> inspect.Signature:
+    """What scikit-learn, help() and editors read instead of ``**params``; arguments `by_place` come first."""
+    place, key = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    rows = [table[name] for name in by_place] + [row for row in table.values() if row.name not in by_place]
+    kinds = [(row.name, place if row.name in by_place else key, row.default) for row in rows]
+    arguments = [inspect.Parameter(name, kind, default=default) for name, kind, default in kinds]
+    return inspect.Signature([inspect.Parameter("self", place), *arguments])
+
+
 class Estimator(PeerNames, BaseEstimator):
     """The common part of the estimators. Parameters are defined in the table of `sapwood.params` only."""
 
+    _table: ClassVar[Mapping[str, Parameter]] = PARAMETERS
     booster_: Booster
     n_features_in_: int
     feature_names_in_: NDArray[Any]
@@ -70,15 +81,11 @@ class Estimator(PeerNames, BaseEstimator):
     def __init__(self, **params: Any) -> None:
         self.set_params(**params)  # defaults are attributes of the class; an instance has only what was set
 
-    # What scikit-learn, help() and editors read instead of **params.
-    __init__.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-        + [inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=p.default) for p in PARAMETERS.values()]
-    )
+    __init__.__signature__ = signature(PARAMETERS)  # type: ignore[attr-defined]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, ours or a peer's, as the constructor does; the estimator itself is returned."""
-        for name, value in parameters.ours(type(self), params, vars(self)).items():
+        for name, value in parameters.ours(type(self), self._table, params, vars(self)).items():
             setattr(self, name, value)
         return self
 
@@ -195,12 +202,12 @@ class Estimator(PeerNames, BaseEstimator):
 
     def __sklearn_clone__(self) -> Self:
         return type(self)(
-            **{name: clone(value, safe=False) for name, value in vars(self).items() if name in PARAMETERS}
+            **{name: clone(value, safe=False) for name, value in vars(self).items() if name in self._table}
         )
 
     def _given(self) -> dict[str, Any]:
         """The parameters that the user has set; a recipe or an automatic fit may set the others."""
-        return parameters.given(vars(self))
+        return parameters.given(self._table, vars(self))
 
     def _fit(
         self,
@@ -221,9 +228,7 @@ class Estimator(PeerNames, BaseEstimator):
         before = {name: value for name, value in self._given().items() if name not in named}
         rates, callbacks = take_callbacks({}, callbacks)
         settings = resolve({**before, **now, **rates}, fields=objective.field_aliases())
-        bins = {
-            name: settings[name] for name in (*BIN_PARAMS, "n_jobs", "categorical_features", "device", "date_features")
-        }
+        bins = {name: settings[name] for name in BINS}
         told = holdouts or callbacks or now.keys() - BESIDE or init_model is not None or rows.init_score is not None
         quality = self._automatic(settings, bool(told))
         bins["linear_leaves"] |= quality is not None and _values_fit(rows.X)
@@ -262,7 +267,8 @@ class Estimator(PeerNames, BaseEstimator):
             auto.check(quality, told)
             return quality
         why = ["quality=None"] if asked else ["an argument of fit"] if told else []
-        said = [name for name in PLAIN if name in given and (name in ROUNDS or not is_default(name, given[name]))]
+        by_hand = [name for name in PLAIN if name in given]
+        said = [name for name in by_hand if name in ROUNDS or not is_default(PARAMETERS[name], given[name])]
         why += [f"{name} without quality" for name in said]
         why += [] if isinstance(settings["objective"], str) else ["an objective of your own"]
         if why and self.time_limit is not None:
@@ -320,9 +326,9 @@ class Estimator(PeerNames, BaseEstimator):
 
 
 def documented(estimator: type[E]) -> type[E]:
-    """Set the table's defaults as attributes of an estimator, and write the table into its docstring."""
+    """Set the defaults of an estimator's table as attributes, and write the table into its docstring."""
     lines = []
-    for row in PARAMETERS.values():
+    for row in estimator._table.values():
         setattr(estimator, row.name, row.default)
         lines.append(f"    {row.name} : {row.type}, default={row.default!r}")
         lines.append(textwrap.fill(row.doc, 112, initial_indent=" " * 8, subsequent_indent=" " * 8))

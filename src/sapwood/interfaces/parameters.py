@@ -43,11 +43,22 @@ PARAMETERS = {p.name: _of_estimator(p) for p in (*TABLE, *_fields()) if p.estima
 SPOKEN_NONE = {name for name, row in PARAMETERS.items() if allows_none(row)} - FIELDS - {"max_depth"}
 
 
-def ours(estimator: type, given: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
+def ours(
+    estimator: type, table: Mapping[str, Parameter], given: Mapping[str, Any], before: Mapping[str, Any]
+) -> dict[str, Any]:
     """Parameters under our names; one error names all that are unknown.
 
-    ``before``: the parameters that the estimator has: `alpha` is understood beside the objective among them.
+    ``table``: the parameters of the estimator. ``before``: those that are set: `alpha` is understood beside the
+    objective among them.
     """
+    alone = {name: value for name, value in given.items() if name in table and name not in PARAMETERS}  # its own
+    return alone | _renamed(estimator, table, {name: given[name] for name in given if name not in alone}, before)
+
+
+def _renamed(
+    estimator: type, table: Mapping[str, Parameter], given: Mapping[str, Any], before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Parameters that the table of `sapwood.params` has, under our names."""
     goal = before.get("objective")
     alone = "alpha" in given and not any(names().get(name) == "objective" for name in given)
     asked = {"objective": goal, **given} if alone and goal is not None else given
@@ -63,27 +74,29 @@ def ours(estimator: type, given: Mapping[str, Any], before: Mapping[str, Any]) -
         found.pop("objective", None)
     own = set(given)
     kept = {name: value for name, value in found.items() if value is not None or name in SPOKEN_NONE or name in own}
-    return {name: value for name, value in kept.items() if name in PARAMETERS}
+    if foreign := [name for name in kept if name in PARAMETERS and name not in table]:
+        raise ParameterError(f"{estimator.__name__} has no parameter {foreign[0]!r}; it chooses that itself.")
+    return {name: value for name, value in kept.items() if name in table}
 
 
-def given(attributes: Mapping[str, Any]) -> dict[str, Any]:
+def given(table: Mapping[str, Parameter], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters that the user has set, of an estimator's attributes; a recipe or an automatic fit sets others.
 
     None means not set where it is no value of its own. Where all parameters are set, they come from `get_params`: the
     defaults among them were not set by hand.
     """
-    own = {name: value for name, value in attributes.items() if name in PARAMETERS}
-    if len(own) == len(PARAMETERS):
-        own = {name: value for name, value in own.items() if not is_default(name, value)}
+    own = {name: value for name, value in attributes.items() if name in table}
+    if len(own) == len(table):
+        own = {name: value for name, value in own.items() if not is_default(table[name], value)}
     own = {name: value for name, value in own.items() if value is not None or name in SPOKEN_NONE}
     if own.get("max_leaves", 0) is None and "max_depth" not in own:
         del own["max_leaves"]  # the peers' "not set"; 0 is no limit, whatever the depth
     return own
 
 
-def is_default(name: str, value: Any) -> bool:
+def is_default(row: Parameter, value: Any) -> bool:
     """Whether a parameter has its default; arrays and the like are no default."""
-    default = PARAMETERS[name].default
+    default = row.default
     return value is default or (type(value) is type(default) and bool(value == default))
 
 

@@ -3,51 +3,72 @@
 In: a table, and times with events, or bounds of times. Out: curves that never rise, and a risk that ranks rows.
 """
 
-from typing import Any, Self
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from sapwood.boost import train
-from sapwood.data.dataset import Dataset
 from sapwood.device import elementary
 from sapwood.errors import DataError, ParameterError
+from sapwood.interfaces.estimator import BINS, Estimator, EstimatorDataset, documented, signature
+from sapwood.interfaces.parameters import FIELDS, PARAMETERS
 from sapwood.metric.survival import concordance
-from sapwood.model.booster import Booster
 from sapwood.objective.survival import Aft, Cox, Hazard, edges_of
+from sapwood.params import Parameter, resolve
+from sapwood.params.types import Choice, Integer
 
 Floats = NDArray[np.float64]
 MODELS = ("hazard", "cox", "aft")
 
 
-class SapwoodSurvival(BaseEstimator):
+# Parameters that say what is learned, or are for other targets than times.
+OTHERS = {
+    "objective", "recipe", "class_weight", "subsample_by_class", "quality", "time_limit", "quantiles", "conformal",
+    "early_stopping_rounds", "validation_fraction", "prune_by_validation", "eval_metric", "eval_at", "start",
+}  # fmt: skip
+DEFAULTS = {"learning_rate": 0.05, "max_leaves": 8, "min_samples_leaf": 10, "min_child_weight": 0.0}
+OWN = (
+    Parameter(
+        "model", Choice(MODELS), "hazard",
+        "'hazard': a hazard for each interval of time, which may differ in shape from row to row. 'cox': a factor on "
+        "one baseline hazard. 'aft': the log of the time is a score plus noise; it takes bounds of times.",
+    ),
+    Parameter("ties", Choice(("efron", "breslow")), "efron", "Cox: how events of one time share their risk set."),
+    Parameter(
+        "dist", Choice(("logistic", "normal", "extreme")), "logistic",
+        "Aft: the noise of the log of the time; its scale is learned.",
+    ),
+    Parameter("n_intervals", Integer(1), 10, "Hazard: intervals of time, with about as many events each."),
+)  # fmt: skip
+ROWS = {row.name: row for row in OWN} | {
+    name: replace(row, default=DEFAULTS.get(name, row.default))
+    for name, row in PARAMETERS.items()
+    if not (row.ranking or name in OTHERS or name in FIELDS)
+}
+
+
+@documented
+class SapwoodSurvival(Estimator):
     """Gradient boosting of decision trees for times until an event, some of them censored.
 
     Parameters
     ----------
-    model : {'hazard', 'cox', 'aft'}
-        'hazard': a hazard for each interval of time, which may differ in shape from row to row. 'cox': a factor on one
-        baseline hazard. 'aft': the log of the time is a score plus noise; it takes bounds of times.
-    ties : {'efron', 'breslow'}
-        Cox: how events of one time share their risk set.
-    dist : {'logistic', 'normal', 'extreme'}
-        Aft: the noise of the log of the time; its scale is learned.
-    n_intervals : int
-        Hazard: intervals of time, with about as many events each.
-    n_estimators, learning_rate, max_leaves, min_samples_leaf, subsample, colsample_bytree, reg_lambda
-        As in `sapwood.train`.
-    random_state, n_jobs
-        As in `sapwood.train`.
-    params : dict, optional
-        Further parameters of `sapwood.train`.
+    {parameters}
 
     Attributes
     ----------
     booster_ : sapwood.Booster
+        The model: scores, importances, text, files.
     event_times_ : ndarray
         Distinct times of events in training.
+    n_features_in_ : int
+    feature_names_in_ : (n_features_in_,) ndarray of str
+        Present where the training table had names.
+    n_iter_ : int
+    feature_importances_ : (n_features_in_,) ndarray
 
     Examples
     --------
@@ -57,30 +78,16 @@ class SapwoodSurvival(BaseEstimator):
     (2, 1)
     """
 
-    def __init__(
-        self,
-        model: str = "hazard",
-        *,
-        ties: str = "efron",
-        dist: str = "logistic",
-        n_intervals: int = 10,
-        n_estimators: int = 100,
-        learning_rate: float = 0.05,
-        max_leaves: int = 8,
-        min_samples_leaf: int = 10,
-        subsample: float = 1.0,
-        colsample_bytree: float = 1.0,
-        reg_lambda: float = 1.0,
-        random_state: int | None = None,
-        n_jobs: int | None = None,
-        params: dict[str, Any] | None = None,
-    ) -> None:
-        self.model, self.ties, self.dist, self.n_intervals = model, ties, dist, n_intervals
-        self.n_estimators, self.learning_rate, self.max_leaves = n_estimators, learning_rate, max_leaves
-        self.min_samples_leaf, self.subsample, self.colsample_bytree = min_samples_leaf, subsample, colsample_bytree
-        self.reg_lambda, self.random_state, self.n_jobs, self.params = reg_lambda, random_state, n_jobs, params
+    _table: ClassVar[Mapping[str, Parameter]] = ROWS
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, entry: Any = None) -> Self:
+    def __init__(self, model: str = "hazard", **params: Any) -> None:
+        super().__init__(model=model, **params)
+
+    __init__.__signature__ = signature(ROWS, "model")  # type: ignore[attr-defined]
+
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, *, entry: Any = None
+    ) -> Self:
         """Train on a table.
 
         Parameters
@@ -93,8 +100,10 @@ class SapwoodSurvival(BaseEstimator):
         entry : (n_rows,) array-like, optional
             Times from which rows are observed (left truncation); for 'hazard' and 'cox'.
         """
-        if self.model not in MODELS:
-            raise ParameterError(f"model={self.model!r} is unknown; choose one of {', '.join(MODELS)}.")
+        for row in OWN:
+            value = getattr(self, row.name)
+            row.type.check(f"{row.name}={value!r}", value)
+        self._forget()
         goal: Any
         if self.model == "aft":
             if entry is not None:
@@ -116,17 +125,15 @@ class SapwoodSurvival(BaseEstimator):
             else:
                 goal = Hazard(edges_of(time[live], event[live], self.n_intervals))
                 label = np.column_stack([start, time, event])
-        data = Dataset(X, label, sample_weight, n_jobs=self.n_jobs)
-        settings = {
-            "n_estimators": self.n_estimators, "learning_rate": self.learning_rate, "max_leaves": self.max_leaves,
-            "min_samples_leaf": self.min_samples_leaf, "subsample": self.subsample, "min_child_weight": 0.0,
-            "colsample_bytree": self.colsample_bytree, "reg_lambda": self.reg_lambda, "n_jobs": self.n_jobs,
-            "random_state": self.random_state, "objective": goal, "eval_metric": "none",
-        }  # fmt: skip
+        given = {name: value for name, value in self._given().items() if name in PARAMETERS}
         if self.model == "hazard" and goal.n_outputs > 1:
-            settings["multi_strategy"] = "multi_output_tree"
-        self.booster_: Booster = train(settings | (self.params or {}), data)
-        self._goal, self.n_features_in_ = goal, data.n_columns
+            given.setdefault("multi_strategy", "multi_output_tree")
+        settings = resolve(DEFAULTS | given | {"objective": goal, "eval_metric": "none"})
+        data = EstimatorDataset(X, label, sample_weight, **{name: settings[name] for name in BINS})
+        self.booster_ = train(settings, data)
+        self._goal, self.n_features_in_ = goal, data.n_given
+        if data.named:
+            self.feature_names_in_ = np.array(data.feature_names[: data.n_given], object)
         if self.model == "cox":
             score = self._score(X)
             weight = None if sample_weight is None else np.asarray(sample_weight, np.float64)
@@ -198,8 +205,7 @@ class SapwoodSurvival(BaseEstimator):
         return concordance(time, event, self.predict(X))
 
     def _score(self, X: Any) -> Floats:
-        check_is_fitted(self, "booster_")
-        return self.booster_.predict(X, raw=True, n_jobs=self.n_jobs)
+        return self._booster(X).predict(X, raw=True, n_jobs=self.n_jobs)
 
 
 def times_and_events(y: Any) -> tuple[Floats, NDArray[np.bool_]]:

@@ -1,10 +1,13 @@
 """SapwoodSurvival: gradients by differences, scikit-survival as oracle, curves, degenerate cases."""
 
+import inspect
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from sapwood import SapwoodSurvival, metric
 from sapwood.errors import DataError, ParameterError
@@ -120,6 +123,32 @@ def test_curves_fall_and_rank(model: str) -> None:
     for n_jobs in (1, 3):
         again = SapwoodSurvival(model, n_estimators=40, n_jobs=n_jobs).fit(X, (TIME + 0.5, EVENT))
         assert again.booster_.to_bytes() == fitted.booster_.to_bytes()
+
+
+def test_parameters_are_taken_as_the_other_estimators_take_them() -> None:
+    y = TIME + 0.5, EVENT
+    named = SapwoodSurvival("cox", num_leaves=4, n_estimators=5, reg_lambda=2.0, max_bin=31)
+    assert (named.max_leaves, named.max_bins, named.get_params()["learning_rate"]) == (4, 31, 0.05)
+    again = clone(named)
+    assert again.get_params() == named.get_params()
+    model = named.fit(X, y).booster_
+    assert model.to_bytes() == again.fit(X, y).booster_.to_bytes()
+    assert (model.params["max_leaves"], model.params["reg_lambda"]) == (4, 2.0)
+    assert (
+        model.to_bytes()
+        != SapwoodSurvival("cox", num_leaves=4, n_estimators=5, reg_lambda=2.0).fit(X, y).booster_.to_bytes()
+    )  # max_bins reaches the dataset
+    assert str(inspect.signature(SapwoodSurvival)).startswith("(model='hazard', *, ties='efron'")
+    with pytest.raises(ParameterError, match="SapwoodSurvival has no parameter 'objective'"):
+        SapwoodSurvival(objective="poisson")
+    with pytest.raises(ParameterError, match="n_intervals=0 is too small"):
+        SapwoodSurvival(n_intervals=0).fit(X, y)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    fitted = SapwoodSurvival(n_estimators=3).fit(frame, y)
+    assert fitted.feature_names_in_.tolist() == list("abcd")
+    assert fitted.feature_importances_.sum() == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(frame.rename(columns={"a": "z"}))
 
 
 def test_metrics_are_those_of_scikit_survival() -> None:
