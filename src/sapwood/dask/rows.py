@@ -19,6 +19,7 @@ def count(one: Part) -> int:
     return int(table.shape[0]) if hasattr(table, "shape") else len(table)
 
 
-def empty(one: Part) -> Part:
-    """No rows, of the columns that a part has."""
-    return tuple(None if values is None else values[:0] for values in one)  # type: ignore[return-value]
+def empty(one: Part, weighted: bool) -> Part:
+    """No rows, of the columns that a part has; with weights, or without."""
+    table, label, _ = one
+    return table[:0], None if label is None else label[:0], [] if weighted else None

@@ -97,7 +97,7 @@ async def start_training(
         "params": {one: value for one, value in params.items() if names().get(one) not in OF_CLIENT},
         "n_jobs": settings["n_jobs"],
         "callbacks": list(callbacks or ()),
-        "valid": list(sets),
+        "valid": {name: own[2] is not None for name, own in sets.items()},  # whether they have weights
         "init_model": init_model,
     }
     return await _train(plan, _printer(settings["verbose"]))

@@ -46,8 +46,8 @@ def _train(
     holder = Communicator(link)
     data = _dataset(parts, holder, job["positions"][rank][0], **job["bins"])
     sets = {
-        name: _dataset(own or [empty(parts[0])], holder, at or [0], reference=data)
-        for name, own, at in zip(job["valid"], valid, job["positions"][rank][1:], strict=True)
+        name: _dataset(own or [empty(parts[0], weighted)], holder, at or [0], reference=data)
+        for (name, weighted), own, at in zip(job["valid"].items(), valid, job["positions"][rank][1:], strict=True)
     }
     journals: list[Journal] = []
 

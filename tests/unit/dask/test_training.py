@@ -116,6 +116,19 @@ def test_validation_sets(client: Any) -> None:
     assert found.to_bytes() == want.to_bytes() and found.history == want.history
 
 
+@pytest.mark.parametrize("weighted", ["rows", "validation rows"])
+def test_weights_of_one_set_only(weighted: str, client: Any) -> None:
+    """A worker without validation rows knows whether the others have weights for theirs."""
+    w, v = (W[:600], None) if weighted == "rows" else (None, W[600:])
+    data = Dataset(X[:600], label=Y[:600], weight=w)
+    want = sapwood.train(PARAMS, data, valid=Dataset(X[600:], label=Y[600:], weight=v, reference=data))
+    rest = (frame(X[600:], [300]), frame(Y[600:], [300]), *(() if v is None else (frame(v, [300]),)))
+    given = {} if w is None else {"weight": frame(w, [250, 350])}
+    rows = frame(X[:600], [250, 350]), frame(Y[:600], [250, 350])
+    found = on_dask.train(PARAMS, *rows, valid=rest, client=client, **given)
+    assert found.to_bytes() == want.to_bytes() and found.history == want.history
+
+
 def test_continued_model_and_progress(client: Any, capsys: pytest.CaptureFixture[str]) -> None:
     first = on_dask.train(PARAMS, frame(X, [900]), frame(Y, [900]), client=client)
     more = on_dask.train(
