@@ -7,6 +7,7 @@ integers. So nothing else has to be sent, and the model does not depend on how t
 all rows has no `Reduce`: None.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -27,3 +28,6 @@ class Reduce(Protocol):
 
     def gather(self, mine: bytes) -> list[bytes]:
         """What every holder gave, in the order of holders."""
+
+    def exchange(self, parts: Sequence[bytes]) -> list[bytes]:
+        """What every holder gave to this one, in their order; ``parts`` has one for each holder."""

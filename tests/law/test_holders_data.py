@@ -96,6 +96,41 @@ def test_sampled_rows(weight):
     assert_same(sapwood.Dataset(X, y, w), dealt_to(3, X, y, w))
 
 
+def test_digests_of_blocks_of_rows(monkeypatch):
+    monkeypatch.setattr(dealt, "BLOCK_ROWS", 700)  # chunks begin and end inside blocks
+    X, y, w = frame(), np.arange(N) % 2.0, WEIGHTS["real"](N)
+    assert_same(sapwood.Dataset(X, y, w), dealt_to(3, X, y, w))
+
+
+@pytest.mark.parametrize("label", [[0.0, 1.0], [0.5], [1e9, 3.0, -2.0], [np.nan, 1.0], [0.0, 5.0]])
+@pytest.mark.parametrize("objective", ["squared_error", "logistic", "softmax"])
+def test_checks_of_labels(label, objective, monkeypatch):
+    """They say of dealt labels what they say of all: from few of them, or in words about a row of all."""
+    monkeypatch.setattr(dealt, "MAX_DISTINCT", 4)
+    y = np.arange(N) % 2.0 if objective != "squared_error" else np.sqrt(np.arange(N))
+    y[1500 : 1500 + len(label)] = label
+
+    def said(data):
+        try:
+            return sapwood.train({"objective": objective, "n_estimators": 1, "max_leaves": 2}, data).to_bytes()
+        except DataError as error:
+            return str(error)
+
+    def hold(holder):
+        own = holders.deal(N, 3)[holder.rank]
+        return said(sapwood.Dataset.dealt([(X[own], y[own])], holder, [own.start]))
+
+    X = numbers()[:, :2]
+    try:
+        whole = said(sapwood.Dataset(X, y))
+    except DataError as error:  # a label that is not finite
+        with pytest.raises(DataError, match="label"):
+            holders.run(3, hold)
+        assert "label" in str(error)
+    else:
+        assert holders.run(3, hold) == [whole] * 3
+
+
 def test_values_of_linear_leaves():
     X, y = numbers(), np.arange(N) % 2.0
     parts = dealt_to(3, X.astype(np.float32), y, None, linear_leaves=True)

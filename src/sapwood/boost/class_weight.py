@@ -3,6 +3,7 @@
 In: `class_weight`, classes and weights of the training rows. Out: a factor for each class; datasets with them.
 """
 
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -12,23 +13,27 @@ from numpy.typing import NDArray
 from sapwood.data.dataset import Dataset
 from sapwood.device import host
 from sapwood.errors import ParameterError, suggest
+from sapwood.reduce import Reduce
 
 Floats = NDArray[np.float64]
 
 
-def factors(given: Any, classes: Floats | None, weight: Floats | None, n_classes: int) -> Floats | None:
+def factors(
+    given: Any, classes: Floats | None, weight: Floats | None, n_classes: int, reduce: Reduce | None = None
+) -> Floats | None:
     """The factor of every class (NUMERICS 2), or None.
 
     ``given`` is `class_weight`, whose keys are the digits of class indices; a class without one has 1. ``classes`` and
-    ``weight`` are (n_rows), of all holders.
+    ``weight`` are (n_rows).
     """
     if given is None:
         return None
     assert classes is not None
     if isinstance(given, str):
         rows = np.ones(len(classes)) if weight is None else weight
-        sums = [host.weight_sum(np.where(classes == k, rows, 0.0)) for k in range(n_classes)]
-        fair = host.weight_sum(rows) / sum(one > 0 for one in sums)
+        total = partial(host.weight_sum, reduce=reduce)
+        sums = [total(np.where(classes == k, rows, 0.0)) for k in range(n_classes)]
+        fair = total(rows) / sum(one > 0 for one in sums)
         even = [fair / one if one > 0 else 1.0 for one in sums]
         return np.array(even if given == "balanced" else [sqrt(one) for one in even])
     names = [str(k) for k in range(n_classes)]

@@ -20,6 +20,7 @@ from sapwood.boost.round.peer_callbacks import adapted, rates
 from sapwood.boost.round.training import Floats
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
+from sapwood.data.dealt import check_labels
 from sapwood.device import elementary
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError
@@ -101,8 +102,7 @@ def make_spec(
         params, compatibility.Facts(params, given, goal, init_model, data, n_outputs, watched, in_cv, metrics)
     )
     classes = data.label if data.label.ndim == 1 and goal.labels in ("0 or 1", "a class index") else None
-    all_classes, weight = data.of_all_holders(classes), data.of_all_holders(data.weight)
-    factor = class_weight.factors(params["class_weight"], all_classes, weight, max(2, n_outputs))
+    factor = class_weight.factors(params["class_weight"], classes, data.weight, max(2, n_outputs), data.reduce)
     n_threads = threads(params["n_jobs"])
     return TrainSpec(
         params, goal, plan, data.label, classes, factor, metrics, watching, n_outputs, n_threads, init_model
@@ -191,7 +191,9 @@ def check_data(
         columns = [data.feature_names[column] for column in data.categories]
         for name in [name for name in params[what] if name not in columns] if isinstance(params[what], dict) else ():
             raise ParameterError(f"{what} names {name!r}, which is not a categorical column; leave it out.")
-    n_outputs = _outputs(params, goal, data.of_all_holders(data.label), init_model)
+    n_outputs = check_labels(
+        data, lambda label: _outputs(params, goal, label, init_model), goal.labels == "a class index"
+    )
     if data.init_score is not None and data.init_score.shape[1] != n_outputs:
         raise DataError(
             f"init_score has {data.init_score.shape[1]} columns; objective={goal.name!r} needs {n_outputs} here."

@@ -21,6 +21,7 @@ from sapwood.boost.round.tree_store import TreeStore
 from sapwood.boost.session import History, Session, make_booster, run
 from sapwood.boost.spec import TrainSpec, make_spec, merge_arguments, resolve_params, take_callbacks
 from sapwood.data.dataset import Dataset
+from sapwood.data.dealt import check_labels
 from sapwood.data.deferred import Deferred
 from sapwood.errors import DataError, ParameterError
 from sapwood.model.booster import Booster
@@ -117,7 +118,7 @@ def train_with(
     spec = make_spec(params, data, callbacks, init_model, watched=bool(sets))
     _check_sets(sets, data, spec)
     booster = _train(spec, data, sets, follow, said=bool(CHOSEN_HOLDOUT & params.keys()))
-    if data.n_total > 1:
+    if data.n_total > 1 and booster.trees.n_nodes <= booster.trees.n_trees:
         _warn_of_no_split(booster, spec, data.of_all_holders(spec.classes))
     return booster
 
@@ -190,8 +191,6 @@ def _automatic(params: Mapping[str, Any], data: Dataset, told: bool) -> Booster:
 def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None) -> None:
     """Warn where all rows have one class, or where min_child_weight alone forbade every split."""
     trees, min_child = booster.trees, spec.params["min_child_weight"]
-    if trees.n_nodes > trees.n_trees:
-        return
     if classes is not None and (classes == classes[0]).all():
         why = "all rows are of one class: there is nothing to tell apart, and every prediction is the same."
     elif trees.cover.max() < 2 * min_child:
@@ -222,4 +221,4 @@ def _check_sets(sets: Mapping[str, Dataset], data: Dataset, spec: TrainSpec) -> 
             )
         if (one.init_score is None) != (data.init_score is None):
             raise DataError(f"validation set {name!r} and the training data must both have an init_score, or neither.")
-        objective.outputs(spec.objective, one.of_all_holders(one.label), spec.n_outputs)
+        check_labels(one, lambda label: objective.outputs(spec.objective, label, spec.n_outputs), every=False)

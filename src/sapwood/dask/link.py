@@ -2,49 +2,55 @@
 
 In: the workers of one attempt at a training. Out: a `sapwood.holders.Link`, which notices workers that are gone.
 
-A training runs in a thread of a task. Messages go through the worker's event loop, which also answers the question
-whether the training is still running while its thread computes.
+A training runs in a thread of a task. `outbox.py` has the three ways in which a message leaves it. The worker's event
+loop answers the question whether the training is still running while its thread computes.
 """
 
 import asyncio
+import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import wait
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from distributed.comm import connect
+from distributed.core import Status
 
+from sapwood.dask import outbox
+from sapwood.dask.outbox import LINK, MESSAGE, READY, STATE
 from sapwood.errors import HolderLostError
 from sapwood.version import VERSION
 
-MESSAGE, STATE = "sapwood_message", "sapwood_state"  # operations of a worker
 POLL = 0.5  # seconds between two questions while nothing comes
 MAX_ENDED = 1000  # names of ended attempts that are kept, so that late messages are dropped
 
 
 class Mail:
-    """What the workers of this process have received for the attempts that run on them.
+    """What the workers of this process have received for the attempts that run on them: messages, or sockets.
 
     The name of a box has the attempt and the rank of the holder: several workers may share a process.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._queues: dict[tuple[str, int], SimpleQueue[bytes]] = {}
+        self._queues: dict[tuple[str, int], SimpleQueue[Any]] = {}
         self._running: set[str] = set()
         self._ended: deque[str] = deque(maxlen=MAX_ENDED)
 
-    def queue(self, name: str, source: int) -> "SimpleQueue[bytes]":
-        """The messages of one holder; they may come before this worker's own task has started."""
+    def queue(self, name: str, source: int) -> "SimpleQueue[Any]":
+        """What comes from one holder; it may come before this worker's own task has started."""
         with self._lock:
             return self._queues.setdefault((name, source), SimpleQueue())
 
-    def put(self, name: str, source: int, message: bytes) -> None:
-        """Take in a message, unless the attempt has ended here."""
+    def put(self, name: str, source: int, item: Any) -> None:
+        """Take in a message or a socket, unless the attempt has ended here."""
         if name not in self._ended:
-            self.queue(name, source).put(message)
+            self.queue(name, source).put(item)
+        elif isinstance(item, socket.socket):
+            item.close()
 
     def state(self, name: str) -> str:
         """What this worker does for an attempt: 'waiting' for its task to start, 'running' or 'ended'."""
@@ -59,7 +65,13 @@ class Mail:
         with self._lock:
             self._running.discard(name)
             self._ended.append(name)
+            gone = [queue for key, queue in self._queues.items() if key[0] == name]
             self._queues = {key: queue for key, queue in self._queues.items() if key[0] != name}
+        for queue in gone:
+            while not queue.empty():
+                item = queue.get()
+                if isinstance(item, socket.socket):
+                    item.close()
 
 
 MAIL = Mail()
@@ -73,9 +85,17 @@ def _on_state(name: str) -> str:
     return MAIL.state(name)
 
 
+def _on_link(comm: Any, name: str, source: int) -> Any:
+    """Take the socket of a comm over from Dask; the other side waits for the answer before it sends."""
+    line = outbox.taken_over(comm)
+    MAIL.put(name, source, line)
+    line.send(READY)
+    return Status.dont_reply
+
+
 def install(dask_worker: Any) -> dict[str, str]:
     """Make a worker ready to receive messages; what it runs."""
-    dask_worker.handlers[MESSAGE], dask_worker.handlers[STATE] = _on_message, _on_state
+    dask_worker.handlers.update({MESSAGE: _on_message, STATE: _on_state, LINK: _on_link})
     return {"sapwood": VERSION}
 
 
@@ -92,32 +112,41 @@ class DaskLink:
         self._boxes = [f"{name}:{one}" for one in range(self.size)]
         self._worker, self._key, self._timeout = worker, key, timeout
         self._loop: asyncio.AbstractEventLoop = worker.loop.asyncio_loop
-        self._outboxes = {to: _Outbox(self._loop, worker, address) for to, address in enumerate(addresses)}
+        self._outboxes: dict[int, outbox.Outbox] = {}
         self._queues = [MAIL.queue(self._boxes[rank], source) for source in range(self.size)]
+        self._lines: dict[int, outbox.Inlet] = {}  # by holder: where its messages come in, if over a socket
         MAIL.begin(self._boxes[rank])
 
     def send(self, to: int, message: bytes) -> None:
-        """Hand a message to the event loop."""
-        self._outboxes[to].put(
-            {"op": MESSAGE, "reply": False, "name": self._boxes[to], "source": self.rank, "message": message}
-        )
+        """Hand over a message; it is under way when this returns."""
+        if to not in self._outboxes:
+            self._outboxes[to] = self._outbox(to)
+        self._outboxes[to].put(message)
 
-    def receive(self, source: int) -> bytes:
+    def receive(self, source: int) -> bytes | memoryview:
         """Wait for the next message; the other's event loop is asked from time to time whether it is still there."""
         self.check_cancelled()
         start, silent = time.monotonic(), False
         while True:
             try:
-                message = self._queues[source].get(timeout=POLL)
-            except Empty:
+                if source in self._lines:
+                    return self._lines[source].read(POLL)
+                item = self._queues[source].get(timeout=POLL)
+            except (Empty, TimeoutError):
                 self.check_cancelled()
+                self._check_sent()
                 if silent:
-                    raise HolderLostError(f"worker {self._addresses[source]} has ended its part.") from None
+                    raise self._ended(source) from None
                 silent = self._has_ended(source, start)  # what it has sent before may still be on its way
+            except OSError:
+                raise self._ended(source) from None
             else:
-                if not isinstance(message, bytes | bytearray | memoryview):
+                if isinstance(item, socket.socket):
+                    self._lines[source] = outbox.Inlet(item)
+                elif isinstance(item, bytes | bytearray | memoryview):
+                    return bytes(item)
+                else:
                     raise HolderLostError(f"worker {self._addresses[source]} sent no bytes.")
-                return bytes(message)
 
     def check_cancelled(self) -> None:
         """Raise where Dask has taken the task back: it was cancelled, or its client is gone."""
@@ -127,68 +156,70 @@ class DaskLink:
 
     def close(self) -> None:
         """Leave the attempt."""
-        for outbox in self._outboxes.values():
-            outbox.close(self._timeout)
+        for one in self._outboxes.values():
+            one.close(self._timeout)
+        for line in self._lines.values():
+            line.close()
         MAIL.end(self._boxes[self.rank])
+
+    def _outbox(self, to: int) -> outbox.Outbox:
+        address, box = self._addresses[to], self._boxes[to]
+        if address.startswith("inproc://"):
+            return outbox.Local(lambda message: MAIL.put(box, self.rank, message))
+        found = self._of_loop(self._open(address, box), address)
+        if not isinstance(found, socket.socket):
+            return found  # type: ignore[no-any-return]
+        try:
+            found.settimeout(self._timeout)
+            if found.recv(1) != READY:
+                raise self._ended(to)
+            found.settimeout(None)
+        except OSError as cause:
+            raise HolderLostError(f"worker {address} does not answer.") from cause
+        return outbox.Line(found)
+
+    async def _open(self, address: str, box: str) -> Any:
+        comm = await connect(address, timeout=self._timeout, **self._worker.connection_args)
+        head = {"name": box, "source": self.rank, "reply": False}
+        if not outbox.can_take_over(comm):
+            return outbox.Looped(self._loop, comm, {"op": MESSAGE, **head})
+        await comm.write({"op": LINK, **head})
+        return outbox.taken_over(comm)
+
+    def _ended(self, source: int) -> HolderLostError:
+        return HolderLostError(f"worker {self._addresses[source]} has ended its part.")
 
     def _has_ended(self, source: int, start: float) -> bool:
         """Whether another has ended its part; raises where it does not answer, or does not start."""
         address = self._addresses[source]
-        asked = asyncio.run_coroutine_threadsafe(self._ask(address, self._boxes[source]), self._loop)
-        try:
-            state = asked.result(self._timeout + 1)
-        except Exception as cause:
-            asked.cancel()
-            raise HolderLostError(f"worker {address} does not answer.") from cause
+        state = self._of_loop(self._ask(address, self._boxes[source]), address)
         if state == "waiting" and time.monotonic() - start > self._timeout:
             raise HolderLostError(f"worker {address} has not started its part for {self._timeout:g} seconds.")
         return bool(state == "ended")
 
     async def _ask(self, address: str, box: str) -> Any:
-        async def ask() -> Any:
-            comm = await connect(address, timeout=self._timeout, **self._worker.connection_args)
-            try:
-                await comm.write({"op": STATE, "name": box})
-                return await comm.read()
-            finally:
-                await comm.close()
-
-        return await asyncio.wait_for(ask(), self._timeout)
-
-
-class _Outbox:
-    """Messages for one worker, written in their order by the event loop over one comm."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, worker: Any, address: str) -> None:
-        self._loop, self._worker, self._address = loop, worker, address
-        self._waiting: deque[dict[str, Any]] = deque()
-        self._comm: Any = None
-        self._task: asyncio.Task[None] | None = None
-
-    def put(self, message: dict[str, Any]) -> None:
-        self._waiting.append(message)
-        self._loop.call_soon_threadsafe(self._start)
-
-    def _start(self) -> None:
-        if self._task is None or self._task.done():
-            self._task = self._loop.create_task(self._write())
-
-    async def _write(self) -> None:
+        comm = await connect(address, timeout=self._timeout, **self._worker.connection_args)
         try:
-            if self._comm is None:
-                self._comm = await connect(self._address, **self._worker.connection_args)
-            while self._waiting:
-                await self._comm.write(self._waiting.popleft())
-        except (TimeoutError, OSError):  # receive() finds out that the other is gone
-            self._waiting.clear()
+            await comm.write({"op": STATE, "name": box})
+            return await comm.read()
+        finally:
+            await comm.close()
 
-    def close(self, timeout: float) -> None:
-        """Write what waits, and close the comm."""
+    def _of_loop(self, question: Coroutine[Any, Any, Any], address: str) -> Any:
+        """What the event loop finds out about another worker, in bounded time."""
+        asked = asyncio.run_coroutine_threadsafe(asyncio.wait_for(question, self._timeout), self._loop)
+        try:
+            while not asked.done():
+                wait({asked}, POLL)
+                self.check_cancelled()
+            return asked.result()
+        except HolderLostError:
+            asked.cancel()
+            raise
+        except Exception as cause:
+            raise HolderLostError(f"worker {address} does not answer.") from cause
 
-        async def close() -> None:
-            if self._task is not None:
-                await asyncio.wait({self._task}, timeout=timeout)
-            if self._comm is not None:
-                await self._comm.close()
-
-        asyncio.run_coroutine_threadsafe(close(), self._loop)
+    def _check_sent(self) -> None:
+        for to, one in self._outboxes.items():
+            if one.failed:
+                raise self._ended(to)

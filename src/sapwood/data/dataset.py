@@ -443,21 +443,28 @@ class Dataset:
             the values came in do not matter.
         """
         listed, vectors = self._listed(), self._vectors()
-        parts: list[fingerprint.Part] = [partial(self._column, j) for j in self._alone(listed)]
+        rows: list[fingerprint.Part] = [partial(self._column, j) for j in self._alone(listed)]
         if self.values is not None:
-            parts += [partial(fingerprint.one_zero, self.values[:, j]) for j in range(self.n_columns)]
+            rows += [partial(fingerprint.one_zero, self.values[:, j]) for j in range(self.n_columns)]
+        rows += [partial(np.asarray, values) for values in vectors.values()]
+        order = None
         if self.reduce is not None:
             order = dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes)
-            parts = [lambda part=part: order.whole(part()) for part in parts]  # type: ignore[misc]
             listed = order.lists(listed) if listed else listed
-            vectors = {name: order.whole(values) for name, values in vectors.items()}
         sizes = np.array([len(cuts) for cuts in self.cuts], np.int64)
         rest = {"cuts": np.concatenate(self.cuts), "sizes": sizes, **listed, **categories.pack(self.categories)}
-        rest |= vectors | crossing.encode(self.crosses)
-        work = [self.n_rows] * len(parts) + [values.nbytes for values in rest.values()]
-        parts += [partial(np.asarray, values) for values in rest.values()]
-        n_threads = self._n_threads if self.n_rows * self.n_columns >= LARGE and self.reduce is None else 1
-        return fingerprint.digest([self.feature_names, *rest], parts, work, n_threads)
+        rest |= (crosses := crossing.encode(self.crosses))
+        others = [partial(np.asarray, values) for values in rest.values()]
+        if order is None:
+            n_threads = self._n_threads if self.n_rows * self.n_columns >= LARGE else 1
+            work = [self.n_rows] * len(rows) + [values.nbytes for values in rest.values()]
+            found = fingerprint.digests([*rows, *others], work, n_threads)
+        else:
+            found = [*order.digests(rows), *fingerprint.digests(others, [1] * len(others), 1)]
+        known = dict(zip([*vectors, *rest], found[len(rows) - len(vectors) :], strict=True))
+        names = [*(name for name in rest if name not in crosses), *vectors, *crosses]
+        columns = found[: len(rows) - len(vectors)]
+        return fingerprint.digest([self.feature_names, *names], [*columns, *(known[name] for name in names)])
 
     def _repr_html_(self) -> str:
         kinds = f"{self.n_columns - len(self.categories):,} of numbers, {len(self.categories):,} of categories"

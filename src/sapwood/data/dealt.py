@@ -4,15 +4,22 @@ In: what one holder knows, and its `Reduce`; None where this process holds all r
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.data import fingerprint
+from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 from sapwood.reduce import Reduce
+
+T = TypeVar("T")
+MAX_DISTINCT = 4096  # labels of a holder that are told to all
+BLOCK_ROWS = 1 << 22  # rows of an array over all holders that one of them has at a time
 
 
 def gather(reduce: Reduce | None, fact: Any) -> list[Any]:
@@ -52,9 +59,47 @@ def total(reduce: Reduce | None, n: int) -> int:
     return int(sums[0])
 
 
+def decisive(reduce: Reduce, label: NDArray[np.float64], every: bool) -> NDArray[np.float64] | None:
+    """Few labels that stand for those of all holders in a check by value: the distinct ones, or extremes and odd ones.
+
+    None where ``every`` distinct one matters, and some holder has too many.
+    """
+    flat = label.ravel()
+    found = host.distinct(flat, MAX_DISTINCT)
+    if total(reduce, every and found is None):
+        return None
+    odd = [flat[~np.isfinite(flat)][:1], flat[flat != np.floor(flat)][:1]] if found is None else []
+    mine = np.concatenate([[flat.min()], [flat.max()], *odd]) if found is None else found[0]
+    few = np.concatenate([np.frombuffer(one, "<f8") for one in reduce.gather(little(mine).tobytes())])
+    return few if label.ndim == 1 else np.repeat(few[:, None], label.shape[1], 1)
+
+
+def check_labels(data: Any, check: Callable[[Any], T], every: bool) -> T:
+    """What a check of labels finds out, by value, about those of all holders of a `Dataset`; every: by all values.
+
+    Its error names a row of all: only then the labels are gathered.
+    """
+    few = None if data.reduce is None else decisive(data.reduce, data.label, every)
+    if few is not None:
+        with suppress(DataError):
+            return check(few)
+    return check(data.of_all_holders(data.label))
+
+
 def union(reduce: Reduce | None, some: Iterable[Any]) -> list[Any]:
     """What is among the things of some holder, sorted."""
     return sorted({one for mine in gather(reduce, sorted(some)) for one in mine})
+
+
+def little(values: NDArray[Any]) -> NDArray[Any]:
+    """An array whose bytes are little-endian and in the order of its rows."""
+    return np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+
+
+def _clip(block: slice, position: int, size: int) -> tuple[int, int]:
+    """The rows of a chunk that lie in a block of positions: from, to."""
+    low, high = max(block.start - position, 0), min(block.stop - position, size)
+    return (low, high) if low < high else (0, 0)
 
 
 @dataclass(frozen=True)
@@ -85,6 +130,49 @@ class Order:
                 pieces.append((position, rows[first : first + size]))
                 first += size
         return np.concatenate([rows for _, rows in sorted(pieces, key=lambda piece: (piece[0], len(piece[1])))])
+
+    def digests(self, parts: Sequence[fingerprint.Part]) -> list[str]:
+        """SHA-256 of arrays over the rows of all holders (`fingerprint.digests`), each given for the rows of this one.
+
+        Each holder digests every size-th array, and has some of its rows at a time.
+        """
+        n_holders, rank = self.reduce.size, self.reduce.rank
+        n_rows, mine = sum(size for chunks in self.chunks for _, size in chunks), []
+        for at in range(0, len(parts), n_holders):
+            group = [little(part()) for part in parts[at : at + n_holders]]
+            own = group[rank] if rank < len(group) else None
+            digest = None if own is None else fingerprint.begin(own.dtype, (n_rows, *own.shape[1:]))
+            for first in range(0, n_rows, BLOCK_ROWS):
+                block = slice(first, first + BLOCK_ROWS)
+                given = [self._rows_in(block, values) for values in group]
+                pieces = self.reduce.exchange(given + [b""] * (n_holders - len(given)))
+                if digest is not None:
+                    for piece in self._in_order(block, pieces):
+                        digest.update(piece)
+            mine += [] if digest is None else [digest.hexdigest()]
+        found = gather(self.reduce, mine)
+        return [found[k % n_holders][k // n_holders] for k in range(len(parts))]
+
+    def _rows_in(self, block: slice, mine: NDArray[Any]) -> bytes:
+        """The rows of this holder whose positions are in a block, chunk by chunk."""
+        first, pieces = 0, []
+        for position, size in self.chunks[self.reduce.rank]:
+            low, high = _clip(block, position, size)
+            pieces.append(mine[first + low : first + high].tobytes())
+            first += size
+        return b"".join(pieces)
+
+    def _in_order(self, block: slice, pieces: Sequence[bytes]) -> list[memoryview]:
+        """What `_rows_in` made of all holders' rows, in the order of the rows."""
+        found = []
+        for chunks, raw in zip(self.chunks, pieces, strict=True):
+            sizes = [high - low for low, high in (_clip(block, *chunk) for chunk in chunks)]
+            width, first = len(raw) // max(1, sum(sizes)), 0  # bytes of a row
+            for (position, _), size in zip(chunks, sizes, strict=True):
+                if size:
+                    found.append((position, memoryview(raw)[first : first + width * size]))
+                first += width * size
+        return [piece for _, piece in sorted(found, key=lambda one: one[0])]
 
     def lists(self, mine: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         """The listed codes of all holders (`Dataset._listed`), given those of this one."""

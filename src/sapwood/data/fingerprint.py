@@ -16,17 +16,27 @@ from numpy.typing import NDArray
 Part = Callable[[], NDArray[Any]]
 
 
-def digest(names: Any, parts: Sequence[Part], work: Sequence[int], n_threads: int) -> str:
-    """Digest of names (JSON values) and of the digests of all parts; `work` (parts) is what each of them costs."""
+def digest(names: Any, digests: Sequence[str]) -> str:
+    """Digest of names (JSON values) and of the digests of all parts."""
+    return sha256(json.dumps([names, *digests]).encode()).hexdigest()
+
+
+def digests(parts: Sequence[Part], work: Sequence[int], n_threads: int) -> list[str]:
+    """SHA-256 of each of some arrays, with its type and its shape; `work` (parts) is what each of them costs."""
     done = np.cumsum(work)
     ends = np.searchsorted(done, [done[-1] * k // n_threads for k in range(1, n_threads)]).tolist()
     tasks = [parts[first:end] for first, end in zip([0, *ends], [*ends, len(parts)], strict=True)]
     with ThreadPoolExecutor(n_threads) as pool:
         try:
-            digests = list((map if n_threads == 1 else pool.map)(_digests, tasks))
+            found = list((map if n_threads == 1 else pool.map)(_digests, tasks))
         except RuntimeError:  # no thread can be had
-            digests = [_digests(parts)]
-    return sha256(json.dumps([names, *chain.from_iterable(digests)]).encode()).hexdigest()
+            found = [_digests(parts)]
+    return list(chain.from_iterable(found))
+
+
+def begin(dtype: np.dtype[Any], shape: Sequence[int]) -> Any:
+    """A digest of an array of this type and shape, to which its bytes, little-endian, are added next."""
+    return sha256(f"{dtype.newbyteorder('<').str}{tuple(shape)}".encode())
 
 
 def one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
@@ -35,12 +45,11 @@ def one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _digests(parts: Sequence[Part]) -> list[str]:
-    """SHA-256 of each of some arrays, with its type and its shape."""
     found = []
     for part in parts:
         values = part()
         little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
-        one = sha256(f"{little.dtype.str}{little.shape}".encode())
+        one = begin(little.dtype, little.shape)
         one.update(little.data)
         found.append(one.hexdigest())
     return found

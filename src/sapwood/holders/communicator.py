@@ -7,7 +7,7 @@ steps every holder has the sums of all. Many integers are cut into as many block
 up one block and sends the sums to all others, so that nobody sends more than twice its integers.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -30,7 +30,7 @@ class Link(Protocol):
     def send(self, to: int, message: bytes) -> None:
         """Hand over a message for another holder. Returns before the other has received it."""
 
-    def receive(self, source: int) -> bytes:
+    def receive(self, source: int) -> bytes | memoryview:
         """The next message of another holder. Raises `HolderLostError` within bounded time where the other is gone."""
 
 
@@ -73,6 +73,16 @@ class Communicator:
             content, _ = self._receive("gather", source)
             found += messages.parted(content, min(step, n - step), source)
         return found[n - self.rank :] + found[: n - self.rank]
+
+    def exchange(self, parts: Sequence[bytes]) -> list[bytes]:
+        """What every holder gave to this one, in their order; ``parts`` has one for each holder."""
+        assert len(parts) == self.size
+        self._begin("exchange", 0)
+        others = [(self.rank + step) % self.size for step in range(1, self.size)]
+        for other in others:
+            self._send("exchange", other, parts[other])
+        found = {other: bytes(self._receive("exchange", other)[0]) for other in reversed(others)}
+        return [found.get(holder, parts[self.rank]) for holder in range(self.size)]
 
     def _begin(self, verb: str, n: int) -> None:
         self._call += 1

@@ -20,7 +20,7 @@ from sapwood.errors import MessageError
 
 HEAD = struct.Struct("<4sBBIQI")
 MAGIC = b"SWH1"
-VERBS = ("sum", "max", "gather")
+VERBS = ("sum", "max", "gather", "exchange")
 WIDTHS = (1, 2, 4, 8)
 Integers = NDArray[np.int64] | NDArray[np.uint64]
 
@@ -31,7 +31,7 @@ def message(verb: str, call: int, body: bytes | memoryview, width: int = 0) -> b
     return head + body
 
 
-def body(raw: bytes, verb: str, call: int, source: int) -> tuple[memoryview, int]:
+def body(raw: bytes | memoryview, verb: str, call: int, source: int) -> tuple[memoryview, int]:
     """The body and the width of a holder's message, which must be of this verb and call."""
     whole = memoryview(raw)
     if len(whole) < HEAD.size:

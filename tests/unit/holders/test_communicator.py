@@ -28,6 +28,8 @@ def test_every_number_of_holders(size):
             )
         assert holder.gather(b"x" * holder.rank) == [b"x" * rank for rank in range(size)]
         assert holder.gather(b"") == [b""] * size
+        given = [bytes([holder.rank]) * to for to in range(size)]
+        assert holder.exchange(given) == [bytes([source]) * holder.rank for source in range(size)]
         return holder.counts
 
     counts = run(size, work)

@@ -19,15 +19,30 @@ class PyReduce : public Reduce {
   void max(uint64_t* x, size_t n) const override { in_place("max", x, n); }
   std::vector<std::string> gather(const std::string& mine) const override {
     const nb::gil_scoped_acquire acquire;
+    return strings(object_.attr("gather")(nb::bytes(mine.data(), mine.size())));
+  }
+  std::vector<std::string> exchange(const std::vector<std::string>& parts) const override {
+    const nb::gil_scoped_acquire acquire;
+    nb::list given;
+    for (const std::string& part : parts) given.append(nb::bytes(part.data(), part.size()));
+    return strings(object_.attr("exchange")(given));
+  }
+  size_t rank() const override { return number("rank"); }
+  size_t size() const override { return number("size"); }
+
+ private:
+  static std::vector<std::string> strings(nb::object list) {
     std::vector<std::string> all;
-    for (nb::handle part : object_.attr("gather")(nb::bytes(mine.data(), mine.size()))) {
+    for (nb::handle part : list) {
       const nb::bytes bytes = nb::cast<nb::bytes>(part);
       all.emplace_back(bytes.c_str(), bytes.size());
     }
     return all;
   }
-
- private:
+  size_t number(const char* name) const {
+    const nb::gil_scoped_acquire acquire;
+    return nb::cast<size_t>(object_.attr(name));
+  }
   template <class T>
   void in_place(const char* verb, T* x, size_t n) const {
     const nb::gil_scoped_acquire acquire;

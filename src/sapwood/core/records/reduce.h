@@ -23,6 +23,10 @@ class Reduce {
   virtual void sum(int64_t* x, size_t n) const = 0;                            // x (n) IN OUT
   virtual void max(uint64_t* x, size_t n) const = 0;                           // x (n) IN OUT
   virtual std::vector<std::string> gather(const std::string& mine) const = 0;  // what every holder gave, in their order
+  // parts (holders): one for each holder. Returns what every holder gave to this one, in their order
+  virtual std::vector<std::string> exchange(const std::vector<std::string>& parts) const = 0;
+  virtual size_t rank() const = 0;
+  virtual size_t size() const = 0;
 };
 
 // A null `reduce` means: this process holds all rows.

@@ -60,18 +60,26 @@ class Lister {
     for (int s = 0; s < (int)l_.slots.size(); s++)
       if (l_.slots[s].bundled)
         for (const Place& p : sample_) each_unusual(s, p, [&](int c, uint32_t) { hits[c]++; });
+    std::vector<int> others;
     for (int c = 0; c < b_.n_columns; c++) {
       if (b_.is_category[c]) continue;
-      const bool sparse = l_.slot_of(c).bundled;
-      default_code[c] = sparse && (int64_t)sample_.size() - hits[c] >= least ? b_.default_code[c] : majority(c, least);
+      const bool sparse = l_.slot_of(c).bundled && (int64_t)sample_.size() - hits[c] >= least;
+      if (sparse) default_code[c] = b_.default_code[c];
+      else others.push_back(c);
+    }
+    std::vector<uint32_t> codes;  // (rows of the sample, others)
+    for (const Place& p : sample_)
+      for (const int c : others) codes.push_back(b_.code(*p.shard, c, p.row));
+    codes = gather_all(b_.reduce.get(), std::move(codes));
+    std::vector<uint32_t> own((size_t)n_sample_);
+    for (size_t k = 0; k < others.size(); k++) {
+      for (size_t i = 0; i < own.size(); i++) own[i] = codes[i * others.size() + k];
+      default_code[others[k]] = majority(own, least);
     }
     return default_code;
   }
 
-  int majority(int c, int64_t least) const {
-    std::vector<uint32_t> codes;
-    for (const Place& p : sample_) codes.push_back(b_.code(*p.shard, c, p.row));
-    codes = gather_all(b_.reduce.get(), std::move(codes));
+  static int majority(std::vector<uint32_t>& codes, int64_t least) {
     std::sort(codes.begin(), codes.end());
     const uint32_t middle = codes[codes.size() / 2];  // no other can have as many
     return std::count(codes.begin(), codes.end(), middle) >= least ? (int)middle : -1;

@@ -1,6 +1,7 @@
 #include "cpu/data/cuts.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "cpu/data/distinct.h"
 #include "cpu/data/transpose.h"
@@ -224,14 +225,13 @@ struct Lanes {           // of one worker: a list of keys for each of its column
   Memory keys, weights;  // (columns + 1, places + 1)
 };
 
-struct SampleValues {  // the values of a column in the rows of the sample
-  struct Value {
-    uint64_t key;
-    int64_t weight;
-  };
-  std::vector<Value> list;  // an entry may stand for several rows, with the sum of their weights
+template <class Key, class Weight>
+struct SampleValues {  // the values of a column in the rows of the sample, in any order
+  std::vector<Key> keys;
+  std::vector<Weight> weights;  // of a key, which may stand for several rows; none: every key counts once
   int64_t n_rows = 0;
 };
+using StoredValues = SampleValues<uint64_t, int64_t>;
 
 struct SampleIndex {              // the places of a sample by chunk and by row
   std::vector<uint64_t> sampled;  // a bit a row
@@ -254,33 +254,21 @@ struct Quantiles {
   const std::vector<Place>& places;
   int max_bins, min_samples_bin, n_threads;
 
-  // Sparse columns: the rows of the sample that are not stored are counted, not visited. Dealt columns: the values of
-  // all holders' samples are gathered.
-  void find_stored(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts,
-                   const Reduce* reduce) const {
+  // Sparse columns: the rows of the sample that are not stored are counted, not visited.
+  void find_stored(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts) const {
     if (columns.empty()) return;
     const SampleIndex index(chunks, weights, places);
-    const int64_t n = (int64_t)columns.size();
-    if (reduce == nullptr)
-      return run(n_threads, n, [&](int64_t j, int) { cuts[columns[j]] = cut_list(collect(columns[j], index)); });
-    constexpr int64_t BATCH = 16;  // columns whose gathered samples are in memory at a time
-    for (int64_t at = 0; at < n; at += BATCH) {
-      const int64_t m = std::min(BATCH, n - at);
-      std::vector<SampleValues> values(m);
-      run(n_threads, m, [&](int64_t j, int) { values[j] = collect(columns[at + j], index); });
-      for (SampleValues& one : values) {
-        one.list = gather_all(reduce, std::move(one.list));
-        reduce->sum(&one.n_rows, 1);
-      }
-      run(n_threads, m, [&](int64_t j, int) { cuts[columns[at + j]] = cut_list(values[j]); });
-    }
+    run(n_threads, (int64_t)columns.size(), [&](int64_t j, int) {
+      StoredValues values = collect(columns[j], index);
+      cuts[columns[j]] = cut_list(values);
+    });
   }
 
-  SampleValues collect(int c, const SampleIndex& index) const {
-    SampleValues values;
+  StoredValues collect(int c, const SampleIndex& index) const {
+    StoredValues values;
     int64_t first = 0;
     auto add = [&](double x, int64_t w, int64_t rows) {
-      if (is_finite(x)) values.list.push_back({ordered(x), w}), values.n_rows += rows;
+      if (is_finite(x)) values.keys.push_back(ordered(x)), values.weights.push_back(w), values.n_rows += rows;
     };
     for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
       const Column& column = chunks[k].columns[c];
@@ -306,12 +294,14 @@ struct Quantiles {
     return values;
   }
 
-  std::vector<double> cut_list(const SampleValues& values) const {
-    const size_t n = values.list.size();
-    std::vector<uint64_t> keys(n), other_keys(n);
-    std::vector<int64_t> heavy(n), other_heavy(n);
-    for (size_t i = 0; i < n; i++) keys[i] = values.list[i].key, heavy[i] = values.list[i].weight;
-    const Sorted<uint64_t, int64_t> mine{keys.data(), heavy.data()}, spare{other_keys.data(), other_heavy.data()};
+  template <class Key, class Weight>
+  std::vector<double> cut_list(SampleValues<Key, Weight>& values) const {
+    const size_t n = values.keys.size();
+    std::vector<Key> keys(n);
+    std::vector<Weight> heavy(values.weights.size());
+    const bool light = values.weights.empty();
+    const Sorted<Key, Weight> mine{values.keys.data(), light ? nullptr : values.weights.data()},
+        spare{keys.data(), light ? nullptr : heavy.data()};
     return cut(radix_sort(mine, spare, n), n, values.n_rows);
   }
 
@@ -344,9 +334,17 @@ struct Quantiles {
     return true;
   }
 
-  // Columns are gathered several at a time: a line of a row-major table is visited once for all of them.
   template <class Real, class Key>
   void find(const std::vector<int>& columns, std::vector<std::vector<double>>& cuts) const {
+    each_list<Real, Key>(columns, [&](size_t k, const Sorted<Key>& list, const Sorted<Key>& spare, size_t n) {
+      cuts[columns[k]] = cut(radix_sort(list, spare, n), n, (int64_t)n);
+    });
+  }
+
+  // f(k, values of the k-th column, room for as many, how many) from any worker. Columns are gathered several at a time:
+  // a line of a row-major table is visited once for all of them.
+  template <class Real, class Key, class F>
+  void each_list(const std::vector<int>& columns, F&& f) const {
     const size_t n_columns = columns.size(), most = 64 / sizeof(Real), m = places.size(),
                  together = std::min(most, (n_columns + n_threads - 1) / n_threads);
     if (n_columns == 0) return;
@@ -384,9 +382,7 @@ struct Quantiles {
             add(k - first, &x, i, 1);
           }
         }
-      for (size_t k = first; k < last; k++)
-        cuts[columns[k]] = cut(radix_sort(lane(k - first), lane(together), filled[k - first]), filled[k - first],
-                               (int64_t)filled[k - first]);
+      for (size_t k = first; k < last; k++) f(k, lane(k - first), lane(together), filled[k - first]);
     });
   }
 
@@ -401,6 +397,92 @@ struct Quantiles {
     for (size_t i = 0; weights.integral && i < n; i++) rows += sorted.weights[i];
     return walk(sorted, n, (int)std::min<int64_t>(max_bins, std::max<int64_t>(MIN_BIN_BUDGET, rows / min_samples_bin)));
   }
+};
+
+// Columns whose rows are dealt: each holder finds the cuts of every size-th column, from the values that all send to it.
+class DealtQuantiles {
+ public:
+  DealtQuantiles(const Quantiles& quantiles, const Reduce& reduce) : q_(quantiles), reduce_(reduce) {}
+
+  template <class Real, class Key>
+  void find(const std::vector<int>& columns) {
+    by_batch<Key, int32_t>(columns, [&](const std::vector<int>& batch, auto& values) {
+      q_.each_list<Real, Key>(batch, [&](size_t k, const Sorted<Key>& list, const Sorted<Key>&, size_t n) {
+        values[k].keys.assign(list.keys, list.keys + n), values[k].n_rows = (int64_t)n;
+        if (list.weights != nullptr) values[k].weights.assign(list.weights, list.weights + n);
+      });
+    });
+  }
+  void find_stored(const std::vector<int>& columns) {
+    if (columns.empty()) return;
+    const SampleIndex index(q_.chunks, q_.weights, q_.places);
+    by_batch<uint64_t, int64_t>(columns, [&](const std::vector<int>& batch, auto& values) {
+      run(q_.n_threads, (int64_t)batch.size(), [&](int64_t k, int) { values[k] = q_.collect(batch[k], index); });
+    });
+  }
+  void tell(std::vector<std::vector<double>>& cuts) {  // all holders the cuts of all columns
+    for (const Found& f : gather_all(&reduce_, std::move(found_))) cuts[f.column].push_back(f.cut);
+  }
+
+ private:
+  struct Found {
+    int64_t column;
+    double cut;
+  };
+
+  template <class Key, class Weight, class Fill>
+  void by_batch(const std::vector<int>& columns, Fill&& fill) {
+    const size_t n_holders = reduce_.size(), step = 16 * n_holders;  // columns whose values are in memory at a time
+    for (size_t at = 0; at < columns.size(); at += step) {
+      const std::vector<int> batch(columns.begin() + at, columns.begin() + std::min(columns.size(), at + step));
+      std::vector<SampleValues<Key, Weight>> values(batch.size());
+      fill(batch, values);
+      std::vector<std::string> parts(n_holders);
+      for (size_t k = 0; k < batch.size(); k++) append(values[k], parts[k % n_holders]), values[k] = {};
+      const std::vector<std::string> all = reduce_.exchange(parts);
+      std::vector<size_t> own, place(n_holders, 0);
+      for (size_t k = reduce_.rank(); k < batch.size(); k += n_holders) {
+        for (size_t holder = 0; holder < n_holders; holder++) take(all[holder], place[holder], values[k]);
+        own.push_back(k);
+      }
+      std::vector<std::vector<double>> cuts(own.size());
+      run(q_.n_threads, (int64_t)own.size(), [&](int64_t i, int) { cuts[i] = q_.cut_list(values[own[i]]); });
+      for (size_t i = 0; i < own.size(); i++)
+        for (const double cut : cuts[i]) found_.push_back({batch[own[i]], cut});
+    }
+  }
+
+  // The numbers of keys, weights and rows; then the keys, and the weights.
+  template <class Key, class Weight>
+  static void append(const SampleValues<Key, Weight>& values, std::string& to) {
+    const int64_t n[3] = {(int64_t)values.keys.size(), (int64_t)values.weights.size(), values.n_rows};
+    to.append((const char*)n, sizeof n);
+    to.append((const char*)values.keys.data(), values.keys.size() * sizeof(Key));
+    to.append((const char*)values.weights.data(), values.weights.size() * sizeof(Weight));
+  }
+  template <class Key, class Weight>
+  static void take(const std::string& from, size_t& at, SampleValues<Key, Weight>& to) {
+    int64_t n[3] = {0, 0, 0};
+    read(from, at, n, 3);
+    const size_t keys = to.keys.size(), weights = to.weights.size();
+    const size_t left = from.size() - at;
+    if (n[0] < 0 || n[1] < 0 || (uint64_t)n[0] > left / sizeof(Key) || (uint64_t)n[1] > left / sizeof(Weight))
+      throw std::runtime_error("a holder of rows sent a list of values that is too short");
+    to.keys.resize(keys + (size_t)n[0]), to.weights.resize(weights + (size_t)n[1]), to.n_rows += n[2];
+    read(from, at, to.keys.data() + keys, (size_t)n[0]);
+    read(from, at, to.weights.data() + weights, (size_t)n[1]);
+  }
+  template <class T>
+  static void read(const std::string& from, size_t& at, T* to, size_t n) {
+    if (n * sizeof(T) > from.size() - at)
+      throw std::runtime_error("a holder of rows sent a list of values that is too short");
+    if (n > 0) memcpy(to, from.data() + at, n * sizeof(T));
+    at += n * sizeof(T);
+  }
+
+  const Quantiles& q_;
+  const Reduce& reduce_;
+  std::vector<Found> found_;  // by this holder
 };
 
 // The keys of columns that have few distinct values become those of all holders; columns that have too many are marked.
@@ -446,17 +528,29 @@ std::vector<std::vector<double>> find_cuts(const std::vector<Chunk>& chunks, con
   const ColumnSketch sketch{chunks, weights, live, max_bins};
   run(n_threads, n_columns, [&](int64_t c, int) { many[c] = every || !sketch.few((int)c, keys[c]); });
   if (reduce != nullptr) merge_keys(keys, many, max_bins, *reduce);
-  std::vector<int> singles, doubles, stored;
+  std::vector<uint64_t> kinds(n_columns);  // of the values on any holder: 0 float32, 1 float64, 2 sparse
+  for (int c = 0; c < n_columns; c++) kinds[c] = some_sparse(chunks, c) ? 2 : is_single(chunks, c) ? 0 : 1;
+  reduce_max(reduce, kinds.data(), kinds.size());
+  std::vector<int> of_kind[3];
   for (int c = 0; c < n_columns; c++)
     if (!many[c]) cuts[c] = between(keys[c]);
-    else (reduce != nullptr || some_sparse(chunks, c) ? stored : is_single(chunks, c) ? singles : doubles).push_back(c);
+    else of_kind[kinds[c]].push_back(c);
+  const auto& [singles, doubles, stored] = of_kind;
   if (singles.empty() && doubles.empty() && stored.empty()) return cuts;
   const int64_t max_rows = every ? n : SAMPLE_ROWS;
   const std::vector<Place> places = sample_rows(chunks, weights, max_rows, n_threads, reduce, positions);
   const Quantiles quantiles{chunks, weights, places, max_bins, min_samples_bin, n_threads};
-  quantiles.find<float, uint32_t>(singles, cuts);
-  quantiles.find<double, uint64_t>(doubles, cuts);
-  quantiles.find_stored(stored, cuts, reduce);
+  if (reduce == nullptr) {
+    quantiles.find<float, uint32_t>(singles, cuts);
+    quantiles.find<double, uint64_t>(doubles, cuts);
+    quantiles.find_stored(stored, cuts);
+    return cuts;
+  }
+  DealtQuantiles dealt(quantiles, *reduce);
+  dealt.find<float, uint32_t>(singles);
+  dealt.find<double, uint64_t>(doubles);
+  dealt.find_stored(stored);
+  dealt.tell(cuts);
   return cuts;
 }
 
