@@ -23,12 +23,12 @@ WIDE_CLASSES = {
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 660,
+    "src/sapwood": 670,
     "src/sapwood/params": 2050,
     "src/sapwood/device": 215,
     "src/sapwood/device/cuda": 1250,  # training and prediction
-    "src/sapwood/holders": 440,
-    "src/sapwood/data": 2530,
+    "src/sapwood/holders": 450,
+    "src/sapwood/data": 2640,
     "src/sapwood/data/ingest": 1150,
     "src/sapwood/objective": 1150,
     "src/sapwood/metric": 1350,
@@ -45,7 +45,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 1900,  # ten commands
     "src/sapwood/plot": 1520,  # sixteen plots
-    "src/sapwood/dask": 1200,
+    "src/sapwood/dask": 1450,
     "src/sapwood/core": 85,
     "src/sapwood/core/math": 640,
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
@@ -55,7 +55,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/host": 340,
     "src/sapwood/core/cpu": 640,
     "src/sapwood/core/cpu/kernels": 2440,
-    "src/sapwood/core/cpu/data": 1960,
+    "src/sapwood/core/cpu/data": 2060,
     "src/sapwood/core/cpu/rows": 1360,
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
     "src/sapwood/core/cpu/grow": 3850,
