@@ -27,6 +27,7 @@ class Task:
     weight: str = ""  # whole | real | zeros
     data: dict[str, Any] = field(default_factory=dict)
     rounds: int = 5
+    categories: tuple[int, ...] = ()  # numbers of categories of further columns
 
 
 def uniform(n: int, stream: int) -> Floats:
@@ -45,6 +46,11 @@ def rows(task: Task) -> tuple[Floats, Floats, Floats | None]:
     if task.missing:
         for j in range(0, task.n_columns, 2):
             X[uniform(n, 2000 + j) < task.missing, j] = np.nan
+    for at, n_categories in enumerate(task.categories):
+        codes = np.floor(n_categories * uniform(n, 4000 + at) ** 2)  # the first ones have most rows
+        z = z + np.floor(codes * 7 % 5) * 0.4 - (codes == 1) * 0.5
+        codes[uniform(n, 5000 + at) < task.missing] = np.nan
+        X = np.column_stack([X, codes])
     labels = host.objectives()[task.params.get("objective", "squared_error")]["labels"]
     y = {
         "a number": z,
@@ -70,7 +76,9 @@ def rows(task: Task) -> tuple[Floats, Floats, Floats | None]:
 def train(task: Task, device: str = "cpu") -> sapwood.Booster:
     """The model of a task."""
     X, y, w = rows(task)
-    data = sapwood.Dataset(X, label=y, weight=w, device=device, **task.data)
+    of_categories = list(range(task.n_columns, X.shape[1]))
+    given = {"categorical_features": of_categories} if of_categories else {}
+    data = sapwood.Dataset(X, label=y, weight=w, device=device, **task.data, **given)
     return sapwood.train({**task.params, "n_estimators": task.rounds}, data)
 
 
@@ -99,6 +107,18 @@ PARTS: dict[str, dict[str, Any]] = {  # each beside every grower
     "steps": {"leaf_iterations": 5},
     "smooth": {"path_smooth": 10.0},
 }
+SETS = {"category_encoding": "partition"}
+CATEGORIES: dict[str, dict[str, Any]] = {
+    "sets": {**SETS, "min_data_per_group": 10, "cat_smooth": 2.0, "cat_l2": 1.0},
+    "onehot": {"category_encoding": "onehot"},
+    "extra": {**SETS, "extra_trees": True, "min_data_per_group": 10},
+    "rows": {**SETS, "min_samples_leaf": 40, "min_data_per_group": 5},
+    "monotone": {**SETS, "monotone_constraints": {0: 1, 3: -1}, "monotone_constraints_method": "basic"},
+    "sampled": {**SETS, "subsample": 0.6, "colsample_bynode": 0.7, "path_smooth": 5.0, "min_data_per_group": 10},
+    "wide": {**SETS, "precision": "wide", "reg_alpha": 0.5, "max_delta_step": 0.5, "min_data_per_group": 10},
+    "statistics": {"category_encoding": "ordered"},
+    "auto": {},
+}
 TASKS: dict[str, Task] = {}
 for grower, limits in GROWERS.items():
     for objective in sorted(set(host.objectives()) - {"adaptive_huber"}):
@@ -110,6 +130,17 @@ for grower, limits in GROWERS.items():
     TASKS[f"{grower}/many columns"] = Task({"objective": "logistic", **limits}, n_columns=70, missing=0.05)
     TASKS[f"{grower}/100k rows"] = Task({"objective": "logistic", **limits}, n_rows=100_000, n_columns=28, missing=0.02)
     TASKS[f"{grower}/100k classes"] = Task({"objective": "softmax", **limits}, n_rows=100_000)
+    for kind, more in CATEGORIES.items():
+        TASKS[f"{grower}/categories {kind}"] = Task(
+            {"objective": "logistic", **limits, **more}, 3000, missing=0.1, categories=(3, 12, 200)
+        )
+    for weight in ("whole", "real"):
+        TASKS[f"{grower}/categories {weight}"] = Task(
+            {"objective": "poisson", **limits, "min_data_per_group": 20, **SETS}, weight=weight, categories=(30, 3)
+        )
+TASKS["depthwise/100k categories"] = Task(
+    {"objective": "logistic", "max_depth": 6, **SETS}, 100_000, missing=0.02, categories=(2, 40, 250, 250)
+)
 TASKS["depthwise/deep"] = Task({"grow_policy": "depthwise", "max_depth": 9}, n_rows=20_000)
 TASKS["depthwise/leaves"] = Task({"grow_policy": "depthwise", "max_leaves": 13, "max_depth": 5})
 TASKS["leafwise/large"] = Task({"grow_policy": "leafwise", "max_leaves": 255}, n_rows=50_000, n_columns=12)

@@ -37,7 +37,8 @@ def small(name: str) -> tasks.Task:
     """A task with few rows, for the emulation."""
     task = tasks.TASKS[name]
     shallow = {"max_depth": 3} if "max_depth" in task.params else {"max_leaves": 6}
-    return tasks.Task({**task.params, **shallow}, 300, task.n_columns, task.missing, task.weight, {"max_bins": 32}, 2)
+    n_rows = 600 if task.categories else 300
+    return dataclasses.replace(task, params={**task.params, **shallow}, n_rows=n_rows, data={"max_bins": 32}, rounds=2)
 
 
 @pytest.mark.filterwarnings("ignore:on device:UserWarning")

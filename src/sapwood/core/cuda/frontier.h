@@ -90,6 +90,7 @@ struct Batch {
   Level old, level;        // the tree before the step and after it
   const BatchItem* items;  // (level.n_batch + 1) the last has the number of rows
   LevelSplit split;
+  uint64_t set[SET_WORDS];  // of a split by categories
 };
 
 struct Scanned {
@@ -135,6 +136,25 @@ inline LevelSplit best_of_level(const Job& j) {
   }
   __syncthreads();
   return split;
+}
+
+// Symmetric: the codes that go right in a split by categories of a level. All threads of a block.
+inline void set_of_level(const Job& j, const LevelSplit& split, uint64_t* set) {
+  const bool any = has_categories(j) && split.worth && j.category[split.place];
+  uint32_t* words = (uint32_t*)set;
+  if (threadIdx.x < 2 * SET_WORDS) words[threadIdx.x] = ~0u;
+  __syncthreads();
+  const CodeStep* steps = j.steps + (int64_t)split.place * 256;
+  for (int k = threadIdx.x; any && k <= split.bin; k += blockDim.x)
+    if (steps[k].start == steps[split.bin].start)
+      atomicAnd(words + steps[k].code / LANES, ~(1u << steps[k].code % LANES));
+  __syncthreads();
+  const int missing = any ? j.n_bins[split.place] : 0;
+  if (any && threadIdx.x == 0) {
+    if (split.missing_left) set[missing >> 6] &= ~(1ull << (missing & 63));
+    else set[missing >> 6] |= 1ull << (missing & 63);
+  }
+  __syncthreads();
 }
 
 // A whole level, in the order of ids, while leaves are left.
@@ -209,8 +229,9 @@ inline void next_batch(const Job& j, int step, BatchItem* here, Batch* out) {
   LevelSplit split{};
   if (is_symmetric(j) && n > 0) split = best_of_level(j);
   const Level level = is_leafwise(j) ? next_best(j, old, step, items) : next_level(j, old, step, split, items, n);
-  if (threadIdx.x == 0) *out = {old, level, items, split};
+  if (threadIdx.x == 0) out->old = old, out->level = level, out->items = items, out->split = split;
   __syncthreads();
+  if (is_symmetric(j) && has_categories(j)) set_of_level(j, split, out->set);
 }
 
 }  // namespace sapwood

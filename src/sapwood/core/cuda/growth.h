@@ -33,6 +33,7 @@ inline void begin_tree(const Job& j, int k) {
   t.unit = hs / (gs * gs);
   t.penalty = {j.reg_lambda * hs, j.reg_alpha * gs, j.max_delta_step * gs / hs, j.min_child_weight * hs};
   const double min_rows = j.min_samples_leaf == 0.0 ? o.own_min_samples : j.min_samples_leaf;
+  t.min_samples = min_rows;
   t.min_count = min_rows * power_of_two((int)j.weight_shift);
   t.counts_rows = min_rows > 1.0;
   if (t.counts_rows && j.counts_by_hessian &&
@@ -45,7 +46,7 @@ inline void begin_tree(const Job& j, int k) {
   int bits = o.is_narrow ? NARROW : WIDE;
   for (int64_t w = j.max_repeats; w > 1; w = (w + 1) / 2) bits += j.repeated != 0;
   t.n_parts = t.fast ? 1 : (bits + PART_BITS - 1) / PART_BITS;
-  t.count_parts = !t.counts_rows ? 0 : j.repeats == nullptr ? 1 : 3;  // counts are below 2^31
+  t.count_parts = !t.counts_rows && !j.counts_nodes ? 0 : j.repeats == nullptr ? 1 : 3;  // counts are below 2^31
   j.levels[0] = {1, 1, 0, 0, 0, 1, 1, n_rows};
   j.n_left[0] = j.n_right[0] = 0;
   Node root{};
@@ -112,20 +113,25 @@ struct Span {  // of the concatenated rows of several nodes, what a block has
 
 struct NodeSplit {  // of a node: its rows and where they go
   int32_t begin, end, buffer, place, bin, missing_left;
-  NodeSplit(const Node& n, const Batch& batch)
+  const uint64_t* set;  // of codes that go right; null: a range
+  NodeSplit(const Job& j, int id, const Node& n, const Batch& batch)
       : begin(n.begin),
         end(n.end),
         buffer(n.buffer),
         place(batch.split.worth ? batch.split.place : n.place),
         bin(batch.split.worth ? batch.split.bin : n.bin),
-        missing_left(batch.split.worth ? batch.split.missing_left : n.missing_left) {}
+        missing_left(batch.split.worth ? batch.split.missing_left : n.missing_left),
+        set(!has_categories(j) || !j.category[place] ? nullptr
+            : batch.split.worth                      ? batch.set
+                                                     : j.sets + SET_WORDS * id) {}
 };
 
 // Sends rows `first .. first + n - 1` of a node's list to its children; at most ROWS_EACH rows a thread.
 inline void send_rows(const Job& j, int k, const NodeSplit& n, int at, int64_t first, int rows) {
   __shared__ int count[2][ROWS_EACH * MAX_WARPS], base[2], total[2];
   const int tid = threadIdx.x, lane = tid % LANES, warp = tid / LANES, n_warps = blockDim.x / LANES;
-  const Split split = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
+  Split split = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
+  split.set = n.set;
   const RowSource source(j, n.buffer, k);
   const uint8_t* codes = j.planes + (int64_t)n.place * j.n;
   Listed own[ROWS_EACH];
@@ -142,7 +148,7 @@ inline void send_rows(const Job& j, int k, const NodeSplit& n, int at, int64_t f
 #pragma unroll
   for (int e = 0; e < ROWS_EACH; e++) {
     const int i = e * blockDim.x + tid, rest = rows - (i - lane), n_rows = rest < 0 ? 0 : rest < LANES ? rest : LANES;
-    right[e] = __ballot_sync(ALL_LANES, i < rows && codes[own[e].row] - split.low < split.length);
+    right[e] = __ballot_sync(ALL_LANES, i < rows && goes_right(split, codes[own[e].row]));
     if (lane == 0) {
       count[1][e * n_warps + warp] = __popc(right[e]);
       count[0][e * n_warps + warp] = n_rows - __popc(right[e]);
@@ -203,14 +209,26 @@ inline void left_of(const Job& j, const Node& n, int place, int bin, Sums& value
   missing = load_sums(tile, j.n_bins[place] * LANES + column, packed);
 }
 
+// The same of a set of codes, missing values among them.
+inline Sums sum_of_set(const Job& j, const Node& n, int place, const uint64_t* right) {
+  const Sums* tile = j.histograms + n.slot * j.histogram_size + place / LANES * TILE_SUMS;
+  Sums own;
+  for (int b = threadIdx.x % LANES; b <= j.n_bins[place]; b += LANES)
+    if (!(right[b >> 6] >> (b & 63) & 1)) own = own + load_sums(tile, b * LANES + place % LANES, n.packed != 0);
+  return {warp_sum(own.g), warp_sum(own.h)};
+}
+
 // Symmetric: a node takes the split of its level. One warp; its first lane has the node.
-inline void take_level_split(const Job& j, Node& n, const LevelSplit& split) {
+inline void take_level_split(const Job& j, Node& n, const LevelSplit& split, const uint64_t* set) {
   Sums values, missing;
-  left_of(j, n, split.place, split.bin, values, missing);
+  const int kind = has_categories(j) ? j.category[split.place] : 0;
+  if (kind != 0) values = sum_of_set(j, n, split.place, set);
+  else left_of(j, n, split.place, split.bin, values, missing);
   n.place = split.place, n.column = split.column, n.bin = split.bin, n.missing_left = split.missing_left;
   n.left_g = values.g + (split.missing_left ? missing.g : 0),
   n.left_h = values.h + (split.missing_left ? missing.h : 0);
   ScoreRule rule{j.growth->penalty};
+  if (kind == PARTITION) rule.penalty.lambda = rule.penalty.lambda + j.cat_l2 * h_scale(j.growth->scale);
   if (MAY_BIND && j.direction != nullptr)
     rule.bounded = true, rule.low = n.low, rule.high = n.high, rule.direction = j.direction[n.place],
     rule.free_bin = j.n_bins[n.place] - 1;
@@ -227,7 +245,9 @@ inline void record_batch(const Job& j, int step, const Batch& batch) {
   for (int i = from + gridDim.x * (threadIdx.x / LANES); i < level.n_batch; i += gridDim.x * n_warps) {
     const int id = batch.items[i].node;
     Node n = j.nodes[id];
-    if (is_symmetric(j)) take_level_split(j, n, batch.split);
+    if (is_symmetric(j)) take_level_split(j, n, batch.split, batch.set);
+    if (is_symmetric(j) && has_categories(j) && threadIdx.x % LANES < SET_WORDS)
+      j.sets[SET_WORDS * id + threadIdx.x % LANES] = batch.set[threadIdx.x % LANES];
     if (threadIdx.x % LANES != 0) continue;
     Node& out = j.nodes[id];
     if (is_symmetric(j))
@@ -250,7 +270,7 @@ SAPWOOD_BOUNDED(128, 8) void partition(SAPWOOD_JOB, int k, int step) {
     int at = find_item(batch.items, t.n_batch, span.low);
     for (int64_t low = span.low; low < span.high;) {
       while (batch.items[at + 1].at <= low) at++;
-      const NodeSplit n(j.nodes[batch.items[at].node], batch);
+      const NodeSplit n(j, batch.items[at].node, j.nodes[batch.items[at].node], batch);
       const int64_t first = batch.items[at].at, stop = batch.items[at + 1].at,
                     end = stop < span.high ? stop : span.high, most = (int64_t)ROWS_EACH * blockDim.x,
                     rows = end - low < most ? end - low : most;

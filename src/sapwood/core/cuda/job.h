@@ -57,11 +57,18 @@ struct Output {                        // of one score: fixed point, and the sea
   int32_t constant_hessian, n_passes;  // 1: every row has the same hessian
 };
 
+struct CodeStep {       // of a category column: one more code goes left
+  int16_t code, start;  // start: the first step of its end of the order
+  int16_t candidate;    // 1: the codes up to here are a set that may be chosen
+  int16_t missing;      // 1: missing values are among them
+};
+
 struct Growth {  // the tree that grows: what holds for all of its steps
   Penalty penalty;
   Scale scale;                      // of the search
   double unit, min_count;           // what a unit of scores is worth; minimum count of a side, in fixed point
   double level_score;               // symmetric: the score of the level's nodes together
+  double min_samples;               // min_samples_leaf, where it is 'auto' the objective's own
   int32_t fast, n_parts;            // fast: words are added as they are; parts of a number that are added apart
   int32_t counts_rows, n_rows;      // counts_rows: besides hessians; n_rows: of the sample
   int32_t n_finished, count_parts;  // trees so far; parts of what a row counts for, 0 where that does not matter
@@ -93,6 +100,7 @@ struct Job {
   const int32_t* column_of;    // (n_places) the column of a place; -1: none
   const uint64_t* groups_of;   // (n_places) interaction groups of a column; null: no constraints
   const int8_t* direction;     // (n_places) monotone constraints; null: none
+  const uint8_t* category;     // (n_places) kinds of columns of categories; null: there are none
   const int64_t* wide_at;      // (n_wide) where the sums of a wide column are in a histogram
   int64_t histogram_size;      // sums of a histogram
   int64_t n_tiles;             // tiles of 32 narrow columns
@@ -145,6 +153,11 @@ struct Job {
   double min_split_gain;        //
   double max_delta_step;        //
   double path_smooth;           //
+  int64_t max_cat_threshold;    //
+  double cat_smooth;            //
+  double cat_l2;                //
+  double min_data_per_group;    //
+  int64_t counts_nodes;         // 1: what the rows of nodes count for is needed, for estimates of categories
   double colsample_bytree;      //
   double colsample_bylevel;     //
   double colsample_bynode;      //
@@ -164,6 +177,10 @@ struct Job {
   int64_t* root_missing;  // (n_places) symmetric: the root's sum of hessians of missing values
   int32_t* root_range;    // (n_places, 2) symmetric: the root's first and last bin that hold rows
   int64_t* root_below;    // (n_places, 256) symmetric: the root's sum of hessians up to each bin
+  CodeStep* steps;        // (n_places, 256) symmetric: the steps of columns of categories
+  int32_t* n_steps;       // (n_places, 2) symmetric: their number, and that of the sizes of sets
+  uint64_t* sets;         // (max_nodes, 4) of splits by categories: a bit a code that goes right
+  uint64_t* tree_sets;    // (n_store, max_nodes, 4) the same of finished trees
   int64_t* leaf_sums;     // (max_nodes, 16) wide sums of g, h and counts
   uint32_t* arrived;      // (2 * max_batch) columns of a node that are searched
   TreeNode* trees;        // (n_store, max_nodes) finished trees
@@ -201,15 +218,19 @@ struct PredictJob {  // the arguments of predictions
   double* score;  // (n_rows, n_outputs) IN OUT
 };
 
+constexpr int PARTITION = 1, ONE_HOT = 2;  // kinds of columns of categories: any set of codes, one against the rest
+
 // Compiled for one growth policy, the kernels have none of the others' code: 0 depthwise, 1 symmetric, 2 leafwise.
 #ifdef SAPWOOD_POLICY
 inline bool is_symmetric(const Job&) { return SAPWOOD_POLICY == 1; }
 inline bool is_leafwise(const Job&) { return SAPWOOD_POLICY == 2; }
 inline bool has_columns(const Job& j) { return SAPWOOD_COLUMNS && j.allowed != nullptr; }
+inline bool has_categories(const Job& j) { return SAPWOOD_CATEGORIES && j.category != nullptr; }
 #else
 inline bool is_symmetric(const Job& j) { return j.symmetric != 0; }
 inline bool is_leafwise(const Job& j) { return j.leafwise != 0; }
 inline bool has_columns(const Job& j) { return j.allowed != nullptr; }
+inline bool has_categories(const Job& j) { return j.category != nullptr; }
 #endif
 
 }  // namespace sapwood

@@ -14,15 +14,24 @@ struct Step {            // a node as a row walks through it
   uint16_t low, length;  // codes that go right
 };
 
-inline Step step_of(const Job& j, const NodeSplit& n, int left) {
+constexpr uint16_t OWN_SET = 0xffff, LEVEL_SET = 0xfffe;  // in `low`: the codes that go right are a set
+
+inline Step step_of(const Job& j, const NodeSplit& n, int left, uint16_t set) {
   if (left == 0) return {nullptr, 0, 0, 0};
+  if (n.set != nullptr) return {j.planes + (int64_t)n.place * j.n, left, set, 0};
   const Split s = threshold_split((uint32_t)n.bin, (uint32_t)j.n_bins[n.place], n.missing_left != 0);
   return {j.planes + (int64_t)n.place * j.n, left, (uint16_t)s.low, (uint16_t)s.length};
 }
 
-inline int walk(const Step* steps, int64_t row) {
+inline int walk(const Job& j, const Step* steps, const uint64_t* level_set, int64_t row) {
   int at = 0;
-  for (Step s = steps[0]; s.left != 0; s = steps[at]) at = s.left + ((uint32_t)s.codes[row] - s.low < s.length);
+  for (Step s = steps[0]; s.left != 0; s = steps[at]) {
+    const uint32_t code = s.codes[row];
+    bool right = code - s.low < s.length;
+    if (has_categories(j) && s.low >= LEVEL_SET)
+      right = (s.low == LEVEL_SET ? level_set : j.sets + SET_WORDS * at)[code >> 6] >> (code & 63) & 1;
+    at = s.left + right;
+  }
   return at;
 }
 
@@ -69,11 +78,12 @@ SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int k, int step) {
   const int n_nodes = batch.level.n_nodes, n_old = batch.old.n_nodes, n_copies = (int)j.leaf_copies;
   int* sums = (int*)(steps + j.max_nodes);
   for (int i = threadIdx.x; i < n_nodes; i += blockDim.x)  // nodes of the batch may or may not be split yet
-    steps[i] = i < n_old ? step_of(j, NodeSplit(j.nodes[i], Batch{}), j.nodes[i].left) : Step{nullptr, 0, 0, 0};
+    steps[i] =
+        i < n_old ? step_of(j, NodeSplit(j, i, j.nodes[i], Batch{}), j.nodes[i].left, OWN_SET) : Step{nullptr, 0, 0, 0};
   __syncthreads();
   for (int i = threadIdx.x; i < batch.level.n_batch; i += blockDim.x)
-    steps[batch.items[i].node] =
-        step_of(j, NodeSplit(j.nodes[batch.items[i].node], batch), batch.level.first_child + 2 * i);
+    steps[batch.items[i].node] = step_of(j, NodeSplit(j, batch.items[i].node, j.nodes[batch.items[i].node], batch),
+                                         batch.level.first_child + 2 * i, is_symmetric(j) ? LEVEL_SET : OWN_SET);
   for (int i = threadIdx.x; i < n_nodes * LEAF_PARTS * n_copies; i += blockDim.x) sums[i] = 0;
   __syncthreads();
   const int64_t each = (j.n + gridDim.x - 1) / gridDim.x, low = blockIdx.x * each,
@@ -83,7 +93,7 @@ SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int k, int step) {
   for (int64_t first = low; first < high; first += MAX_SPAN) {
     const int64_t end = first + MAX_SPAN < high ? first + MAX_SPAN : high;
     for (int64_t row = first + threadIdx.x; row < end; row += blockDim.x) {
-      const int node = walk(steps, row);
+      const int node = walk(j, steps, batch.set, row);
       leaf[row] = (uint16_t)node;
       if (!j.all_rows && !j.in_sample[row]) continue;
       const Pair q = pairs[row];
@@ -120,7 +130,8 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int step) {
     const Node& n = j.nodes[i];
     const bool split = n.left != 0;
     const Sums sums{j.leaf_sums[LEAF_STRIDE * i], j.leaf_sums[LEAF_STRIDE * i + 1]};
-    TreeNode o{leaf_value(sums, scale, j.reg_lambda, j.reg_alpha, j.max_delta_step),
+    const bool by_many = has_categories(j) && i > 0 && j.category[j.nodes[n.parent].place] == PARTITION;
+    TreeNode o{leaf_value(sums, scale, by_many ? j.reg_lambda + j.cat_l2 : j.reg_lambda, j.reg_alpha, j.max_delta_step),
                split ? n.gain : 0.0,
                (double)sums.h / hs,
                (double)j.leaf_sums[LEAF_STRIDE * i + 2] * unit,
@@ -152,6 +163,8 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int step) {
     value[i] = out[i].value = out[i].left != 0 ? 0.0 : j.turn->learning_rate * v;
   }
   __syncthreads();
+  for (int i = threadIdx.x; has_categories(j) && i < (int)SET_WORDS * n_nodes; i += blockDim.x)
+    j.tree_sets[(int64_t)tree * j.max_nodes * SET_WORDS + i] = j.sets[i];
   if (threadIdx.x == 0) j.tree_sizes[tree] = n_nodes, j.growth->n_finished++;
 }
 

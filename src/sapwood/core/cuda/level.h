@@ -19,10 +19,51 @@ inline double node_part(const BlockColumn<COUNTS>& c, Sums l, int64_t rows, doub
   return admits(l, r, c.rule.penalty) ? score_split(l, r, threadIdx.x, c.rule) : -INF;
 }
 
+// The steps of a column of categories: those of the root, as every level has all of its rows.
+template <bool COUNTS>
+SAPWOOD_INLINE void score_sets(const Job& j, int x, int id, const BlockColumn<COUNTS>& c) {
+  __shared__ Sums by_code[TILE_BINS], up_to[TILE_BINS];
+  __shared__ int64_t rows_by_code[TILE_BINS], rows_up_to[TILE_BINS];
+  CodeStep* steps = j.steps + (int64_t)c.place * TILE_BINS;
+  int32_t* n_steps = j.n_steps + 2 * c.place;
+  const int k = threadIdx.x;
+  if (id == 0) {
+    Steps& s = shared_steps();
+    make_steps(j, c.place, c.own, c.own_rows, c.total, weight_of(j, j.nodes[0], c.all_rows), s);
+    if (k < s.n[0]) steps[k] = s.step[0][k];
+    else if (k < s.n[0] + s.n[1]) steps[k] = s.step[1][k - s.n[0]];
+    if (k == 0) n_steps[0] = s.n[0] + s.n[1], n_steps[1] = s.among, j.root_missing[c.place] = c.missing.h;
+    __threadfence_block();
+  }
+  __syncthreads();
+  by_code[k] = c.own, rows_by_code[k] = c.own_rows;
+  __syncthreads();
+  const bool in = k < n_steps[0];
+  const CodeStep step = in ? steps[k] : CodeStep{};
+  const BinScan scan(in ? by_code[step.code] : Sums{});
+  const BinScan counted(Sums{in && COUNTS ? rows_by_code[step.code] : 0, 0});
+  up_to[k] = scan.below, rows_up_to[k] = counted.below.g;
+  __syncthreads();
+  if (!in) return;
+  const bool first = step.start == 0;
+  const Sums l = first ? scan.below : scan.below - up_to[step.start - 1], r = c.total - l;
+  const int64_t rows = counted.below.g - (first ? 0 : rows_up_to[step.start - 1]);
+  if (id == 0) j.root_below[c.place * TILE_BINS + k] = l.h;
+  ScoreRule rule = c.rule;
+  rule.penalty = category_penalty(j, c.place), rule.direction = 0;
+  const double least = least_rows(j);
+  const bool few = COUNTS && ((double)rows < least || (double)(c.all_rows - rows) < least);
+  level_scores(j, x, c.place, 0)[k] = c.total.h == 0                         ? 0.0
+                                      : l.h == 0 || r.h == 0                 ? c.own_score
+                                      : !admits(l, r, c.rule.penalty) || few ? -INF
+                                                                             : score_split(l, r, k, rule);
+}
+
 template <bool COUNTS>
 SAPWOOD_INLINE void score_column(const Job& j, int x, int id, int place, int first_slot, int turn) {
   const BlockColumn<COUNTS> c(j, j.nodes[id], id, place, first_slot, turn);
   const int b = threadIdx.x;
+  if (has_categories(j) && j.category[place]) return score_sets<COUNTS>(j, x, id, c);
   if (MAY_BIND && j.extra_trees && id == 0) {
     const BinRange range = occupied(c.holds_rows);
     if (b == 0) j.root_range[2 * c.place] = range.first, j.root_range[2 * c.place + 1] = range.last;
@@ -50,7 +91,7 @@ SAPWOOD_BOUNDED(256, 4) void score_level(SAPWOOD_JOB, int, int step) {
 #ifdef SAPWOOD_PLAIN
     score_column<SAPWOOD_COUNTS>(j, x, id, place, first_slot, turn);
 #else
-    if (j.growth->counts_rows) score_column<true>(j, x, id, place, first_slot, turn);
+    if (j.growth->count_parts > 0) score_column<true>(j, x, id, place, first_slot, turn);
     else score_column<false>(j, x, id, place, first_slot, turn);
 #endif
   }
@@ -66,12 +107,19 @@ SAPWOOD_BOUNDED(64, 8) void choose_level(SAPWOOD_JOB, int k, int step) {
   if (n_nodes == 0) return;
   const int column = j.column_of[place], n_bins = j.n_bins[place];
   const bool any_missing = j.root_missing[place] > 0;
-  bool in = may_use(j, 0, column, place) && (b < n_bins - 1 || (any_missing && b == n_bins - 1));
-  if (MAY_BIND && j.extra_trees) {  // the level has all rows of the root
+  const bool sets = has_categories(j) && j.category[place], allowed = may_use(j, 0, column, place);
+  bool in = allowed && !sets && (b < n_bins - 1 || (any_missing && b == n_bins - 1));
+  CodeStep added{};
+  if (sets && b < j.n_steps[2 * place]) {
+    added = j.steps[(int64_t)place * TILE_BINS + b];
+    in = allowed && added.candidate &&
+         is_chosen(j, k, first, column, j.category[place] == ONE_HOT, j.n_steps[2 * place + 1], b, added.start);
+  }
+  if (MAY_BIND && j.extra_trees && !sets) {  // the level has all rows of the root
     const BinRange range{j.root_range[2 * place], j.root_range[2 * place + 1]};
     in = in && b == random_cut(j, k, first, column, n_bins, range, any_missing);
   }
-  const bool two_sides = in && any_missing && b < n_bins - 1;
+  const bool two_sides = in && !sets && any_missing && b < n_bins - 1;
   const double *rights = level_scores(j, 0, place, 0) + b, *lefts = level_scores(j, 0, place, 1) + b;
   const int64_t stride = j.n_tiles * LANES * 2 * TILE_BINS;
   double right = 0.0, left = 0.0, own = 0.0;
@@ -84,7 +132,7 @@ SAPWOOD_BOUNDED(64, 8) void choose_level(SAPWOOD_JOB, int k, int step) {
   Best best{must_exceed(own), ~0ull, {}};
   const uint64_t order = (uint64_t)column << 32 | (uint64_t)(2 * b);
   if (two_sides && left > best.score) best = {left, order, {}};
-  if (in && right > best.score) best = {right, order + 1, {}};
+  if (in && right > best.score) best = {right, order + !(sets && added.missing), {}};
   write_best(best, must_exceed(own), place, any_missing, j.found + blockIdx.x);
   if (at == 0) j.growth->level_score = own;
 }

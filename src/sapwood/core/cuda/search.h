@@ -2,8 +2,7 @@
 // score is long, so that one candidate after the other in a thread takes most of the time. Sums are exact integers and
 // scores one fixed expression of them, so the order in which candidates are compared is free.
 #pragma once
-#include "cuda/growth.h"
-#include "math/hash.h"
+#include "cuda/categories.h"
 
 namespace sapwood {
 
@@ -66,8 +65,8 @@ template <bool COUNTS>
 struct BlockColumn {
   int place, column, n_bins;
   bool holds_rows;
-  Sums below, total, missing;  // below: up to the bin of this thread
-  int64_t rows_below = 0, all_rows = 0, missing_rows = 0;
+  Sums own, below, total, missing;  // own: of the bin of this thread; below: up to it
+  int64_t own_rows = 0, rows_below = 0, all_rows = 0, missing_rows = 0;
   double own_score;
   ScoreRule rule;
 
@@ -79,7 +78,7 @@ struct BlockColumn {
     const int b = threadIdx.x, at = b * LANES + place % LANES;
     const bool rest = id != 0 && n.slot < first_slot, packed = n.packed != 0;
     const int64_t tile = n.slot * j.histogram_size + place / LANES * TILE_SUMS;
-    Sums own = load_sums(j.histograms + tile, at, packed);
+    own = load_sums(j.histograms + tile, at, packed);
     int64_t rows = COUNTS ? j.counts[tile + at] : 0;
     if (rest) {  // a child of a node whose sums are words has few rows as well
       const Node& small = j.nodes[sibling(id)];
@@ -89,7 +88,7 @@ struct BlockColumn {
       if (COUNTS) j.counts[tile + at] = rows = rows - j.counts[other + at];
     }
     if (b == n_bins) shared_missing[turn] = own, shared_rows[turn] = rows;
-    holds_rows = own.h > 0 && b < n_bins;
+    holds_rows = own.h > 0 && b < n_bins, own_rows = rows;
     const BinScan scan(own);
     below = scan.below, total = scan.total, missing = shared_missing[turn];
     if constexpr (COUNTS) {
@@ -179,6 +178,28 @@ struct BlockBest {  // over the columns of a block
   bool missing = false;
 };
 
+// The sets of a column of categories: a thread has a step.
+template <bool COUNTS>
+SAPWOOD_INLINE void search_sets(const Job& j, int k, int id, const BlockColumn<COUNTS>& c, BlockBest& found) {
+  Steps& s = shared_steps();
+  make_steps(j, c.place, c.own, c.own_rows, c.total, weight_of(j, j.nodes[id], c.all_rows), s);
+  const int n_front = s.n[0], step = threadIdx.x, at = step < n_front ? step : step - n_front;
+  const bool back = step >= n_front, onehot = j.category[c.place] == ONE_HOT;
+  if (step >= n_front + s.n[1] || !s.step[back][at].candidate) return;
+  if (!is_chosen(j, k, id, c.column, onehot, s.among, step, s.step[back][at].start)) return;
+  const Sums l = s.left[back][at], r = c.total - l;
+  if (!admits(l, r, c.rule.penalty)) return;
+  if (COUNTS && j.growth->counts_rows) {
+    const int64_t left = s.rows_left[back][at];
+    if ((double)left < least_rows(j) || (double)(c.all_rows - left) < least_rows(j)) return;
+  }
+  ScoreRule rule = c.rule;
+  rule.penalty = category_penalty(j, c.place), rule.direction = 0;
+  const double score = score_split(l, r, step, rule);
+  if (score > found.best.score)
+    found.best = {score, (uint64_t)c.column << 32 | (uint64_t)(2 * step + !s.step[back][at].missing), l};
+}
+
 template <bool PLAIN, bool COUNTS>
 SAPWOOD_INLINE void search_column(const Job& j, int k, int x, int id, int place, int first_slot, int turn,
                                   BlockBest& found) {
@@ -186,14 +207,16 @@ SAPWOOD_INLINE void search_column(const Job& j, int k, int x, int id, int place,
   found.bar = must_exceed(c.own_score);
   if (found.best.score < found.bar) found.best.score = found.bar;
   if (found.most < found.bar) found.most = found.bar;
+  const bool sets = has_categories(j) && j.category[place];
   int only = -1;  // the one cut that is considered
-  if (MAY_BIND && j.extra_trees) {
+  if (MAY_BIND && j.extra_trees && !sets) {
     only = random_cut(j, k, id, c.column, c.n_bins, occupied(c.holds_rows), c.missing.h > 0);
     if (only < 0) return;
   }
   if (!may_use(j, x, c.column, c.place)) return;
   const uint64_t order = found.best.order;
-  if (only < 0 || only == (int)threadIdx.x) score_bin<PLAIN, COUNTS>(c, least_rows(j), found.most, found.best);
+  if (sets) search_sets<COUNTS>(j, k, id, c, found);
+  else if (only < 0 || only == (int)threadIdx.x) score_bin<PLAIN, COUNTS>(c, least_rows(j), found.most, found.best);
   if (found.best.order != order) found.place = place, found.missing = c.missing.h > 0;
   found.most = found.best.score;
   for (int step = LANES / 2; step > 0 && (int)gridDim.y < (int)j.n_columns; step /= 2) {
@@ -215,14 +238,19 @@ SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int k, int step) {
 #else
     const Growth& t = *j.growth;
     const bool plain = is_plain(t.penalty) && j.direction == nullptr;
-    if (plain && !t.counts_rows) search_column<true, false>(j, k, x, id, place, first_slot, turn, found);
+    if (plain && t.count_parts == 0) search_column<true, false>(j, k, x, id, place, first_slot, turn, found);
     else if (plain) search_column<true, true>(j, k, x, id, place, first_slot, turn, found);
-    else if (!t.counts_rows) search_column<false, false>(j, k, x, id, place, first_slot, turn, found);
+    else if (t.count_parts == 0) search_column<false, false>(j, k, x, id, place, first_slot, turn, found);
     else search_column<false, true>(j, k, x, id, place, first_slot, turn, found);
 #endif
   }
   write_best(found.best, found.bar, found.place, found.missing, j.found + x * j.n_found + blockIdx.y);
-  if (last_block(j.arrived + x, gridDim.y) && threadIdx.x < LANES) take_best(j, j.found + x * j.n_found, gridDim.y, id);
+  if (!last_block(j.arrived + x, gridDim.y)) return;
+  if (threadIdx.x < LANES) take_best(j, j.found + x * j.n_found, gridDim.y, id);
+  if (!has_categories(j)) return;
+  __threadfence_block();
+  __syncthreads();
+  write_set(j, id);
 }
 
 }  // namespace sapwood

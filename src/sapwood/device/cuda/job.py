@@ -11,6 +11,7 @@ import numpy as np
 
 CORE = Path(__file__).resolve().parents[2] / "core"
 _TYPES = {"int64_t": "<i8", "uint64_t": "<u8", "int32_t": "<i4", "uint32_t": "<u4", "double": "<f8", "uint16_t": "<u2"}
+_TYPES |= {"int16_t": "<i2"}
 
 
 @cache

@@ -23,6 +23,7 @@ SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks o
 }  # fmt: skip
 
 
+RULES = ("plain", "counts", "columns", "categories")  # what kernels of growth are compiled for
 POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
 
@@ -147,7 +148,7 @@ class Cuda:
             header = f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{variant}.h"'
             defines = (header, f"-DSAPWOOD_OBJECTIVE=objective_{variant}")
         elif source == "grow":
-            defines = tuple(f"-DSAPWOOD_{name.upper()}={int(name in words)}" for name in ("plain", "counts", "columns"))
+            defines = tuple(f"-DSAPWOOD_{name.upper()}={int(name in words)}" for name in RULES)
             defines += (f"-DSAPWOOD_POLICY={POLICIES.index(words[-1])}",)
         text = f'// {digest()}\n#include "cuda/{source}.cu"\n'
         return self.cupy.RawModule(code=text, options=(*OPTIONS, *defines), backend="nvrtc")

@@ -25,6 +25,7 @@ ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, RANDOM_CUT = 2, 3, 4, 5, 20  # 
 MAX_GROUPS = 64  # of interaction constraints: a node has a bit for each
 TILE_SUMS = 256 * LANES
 HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
+PARTITION, ONE_HOT, SET_WORDS = 1, 2, 4  # kinds of columns of categories; words of a set of codes
 SEARCH_BLOCKS = 4  # of the search, that a multiprocessor has at a time
 STEP_BYTES, PART_BYTES = 16, 20  # of a node in find_leaves: what rows walk through, what they add
 
@@ -48,8 +49,6 @@ class Trainer:
         facts = _core.objectives()[objective]
         if facts["adaptive"]:
             self._refuse(f"objective={objective!r}")
-        if any(binned.is_category):
-            self._refuse("a column of categories (partition or onehot)")
         self._binned, self._objective, self._n_outputs, self._n = binned, objective, n_outputs, binned.n_rows
         self._host_arguments = (binned.host, label, weight, objective, fields, n_outputs, n_threads)
         self._host: _core.Trainer | None = None
@@ -59,7 +58,7 @@ class Trainer:
         self._turn = np.zeros((), record("Turn"))
         self._numbers: list[Ints | None] = [None] * n_outputs  # node of each leaf, where leaves are not nodes
         self._pending = [False] * n_outputs
-        self._last: dict[Any, Any] = {"sampler": ("uniform", {}, None, None)}
+        self._last: dict[Any, Any] = {"sampler": ("uniform", {}, None, None), "onehot": []}
         self._graphs: dict[Any, Any] = {}
         self._finished: Finished | None = None
         self._shape: tuple[Any, ...] = ()
@@ -87,8 +86,6 @@ class Trainer:
     ) -> None:
         run, job, n, k = self.runtime, self._job, self._n, self._n_outputs
         job["n"], job["n_outputs"], job["n_columns"] = n, k, len(self._binned.cuts)
-        self._keep("codes", self._binned.tiles)
-        self._keep("planes", self._binned.planes)
         places = self._binned.places
         bins = np.array([0 if column < 0 else self._binned.n_bins[column] for column in places], np.int32)
         self._keep("n_bins", run.array(bins))
@@ -279,6 +276,7 @@ class Trainer:
         if any(monotone) and intermediate:
             self._refuse("monotone_constraints_method='intermediate'")
         self._job["extra_trees"] = extra_trees
+        self._last["onehot"] = list(onehot)
         if forced:
             self._refuse("forced_splits")
         if len(groups) > MAX_GROUPS:
@@ -315,6 +313,9 @@ class Trainer:
                             ("multi_strategy='multi_output_tree'", multi_output and self._n_outputs > 1)):  # fmt: skip
             if given:
                 self._refuse(what)
+        if "codes" not in self._arrays:  # the rows of a model whose trees grow on other columns never get here
+            self._keep("codes", self._binned.tiles)
+            self._keep("planes", self._binned.planes)
         self._set_limits(policy, limits)
         self._flush()
         self._turn["learning_rate"], self._turn["tree"] = limits["learning_rate"], tree
@@ -340,13 +341,15 @@ class Trainer:
         for name in ("min_child_weight", "min_samples_leaf", "reg_lambda", "reg_alpha", "min_split_gain",
                      "max_delta_step", "path_smooth"):  # fmt: skip
             self._job[name] = limits[name]
-        self._last["counts"] = self._min_samples(limits["min_samples_leaf"]) > 1
+        self._set_categories(limits)
+        self._last["counts"] = self._min_samples(limits["min_samples_leaf"]) > 1 or bool(self._job["counts_nodes"])
         rules = limits["reg_alpha"] or limits["max_delta_step"] or self._job["direction"] or self._job["extra_trees"]
         shares = [limits[name] for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode")]
         self._job["colsample_bytree"], self._job["colsample_bylevel"], self._job["colsample_bynode"] = shares
         self._last["columns"] = min(shares) < 1.0 or self._arrays.get("groups_of") is not None
         words = ("" if rules else "plain", "counts" if self._last["counts"] else "",
-                 "columns" if self._last["columns"] else "", policy)  # fmt: skip
+                 "columns" if self._last["columns"] else "", "categories" if self._job["category"] else "",
+                 policy)  # fmt: skip
         self._rules = " ".join(words)
         shape = (policy, depth, leaves, self._rules)
         if shape == self._shape:
@@ -363,6 +366,21 @@ class Trainer:
         job["max_depth"], job["max_leaves"] = depth, leaves
         job["leafwise"], job["symmetric"] = policy == "leafwise", policy == "symmetric"
         self._make_tree_memory(most, depth, policy == "leafwise")
+
+    def _set_categories(self, limits: Mapping[str, float]) -> None:
+        """Which columns are of categories, and how they are split."""
+        if not any(self._binned.is_category):
+            return
+        for name in ("max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group"):
+            self._job[name] = limits[name]
+        kinds = np.zeros(len(self._binned.places), np.uint8)
+        for column, is_category in enumerate(self._binned.is_category):
+            few = self._binned.n_bins[column] <= limits["max_cat_to_onehot"]
+            kinds[column] = 0 if not is_category else ONE_HOT if few or column in self._last["onehot"] else PARTITION
+        if self._last.get("kinds") != kinds.tobytes():
+            self._last["kinds"] = kinds.tobytes()
+            self._keep("category", self.runtime.array(kinds))
+        self._job["counts_nodes"] = bool((kinds == PARTITION).any()) and bool(self._job["repeats"])
 
     def _min_samples(self, given: float) -> float:
         """The minimum rows of a leaf; 0 stands for the objective's own, which the gradients leave on the device."""
@@ -382,7 +400,10 @@ class Trainer:
         job["n_store"] = size = max(128, 4 * k)
         self._make_records("trees", size * int(nodes), "TreeNode")
         self._make("tree_sizes", size, np.int32)
-        self._finished = Finished(self.runtime, self._arrays, self._binned.cuts, size)
+        if job["category"]:
+            self._make("sets", (nodes, SET_WORDS), np.uint64)
+            self._make("tree_sets", (size, nodes, SET_WORDS), np.uint64)
+        self._finished = Finished(self.runtime, self._arrays, self._binned, size, bool(job["symmetric"]))
         self._make("node_value", (k, nodes), np.float64)
         self._make_records("nodes", int(nodes), "Node")
         self._make("leaf_sums", (nodes, 16), np.int64)
@@ -407,6 +428,8 @@ class Trainer:
             self._make("root_missing", len(self._binned.places), np.int64)
             self._make("root_range", (len(self._binned.places), 2), np.int32)
             self._make("root_below", (len(self._binned.places), 256), np.int64)
+            self._make_records("steps", len(self._binned.places) * 256, "CodeStep")
+            self._make("n_steps", (len(self._binned.places), 2), np.int32)
         room = (self.runtime.max_shared - 16384) // 2 - int(nodes) * STEP_BYTES  # two blocks share a multiprocessor
         copies = 32
         while copies and (copies * nodes * PART_BYTES > room or job["repeats"]):
@@ -450,7 +473,7 @@ class Trainer:
 
     def copy_settings(self, other: "Trainer") -> None:
         self._keep("direction", other._arrays.get("direction"))
-        self._job["extra_trees"] = other._job["extra_trees"]
+        self._job["extra_trees"], self._last["onehot"] = other._job["extra_trees"], other._last["onehot"]
         self.set_sampler(*other._last["sampler"][:2])
 
     # ---- The tree last grown ----------------------------------------------------------------------------------------
@@ -474,6 +497,9 @@ class Trainer:
         self._flush()
         self.runtime.put(self._arrays["leaf"][output], leaf_id.astype(np.uint16))
         self._numbers[output] = np.arange(n_leaves, dtype=np.int32)
+        if n_leaves > self._job["max_nodes"]:  # no tree has grown here, or smaller ones
+            self._job["max_nodes"], self._shape = n_leaves, ()
+            self._make("node_value", (self._n_outputs, n_leaves), np.float64)
 
     def relabel_leaves(self, output: int, new_id: Ints | None, value: Floats) -> None:
         if new_id is not None:
@@ -499,8 +525,9 @@ class Trainer:
         host = self._host
         host.set_scores(self.scores())
         host.set_sampler(*self._last["sampler"])
-        host.gradients(*self._last["gradients"])
-        host.sample(*self._last["sample"])
+        if "gradients" in self._last:
+            host.gradients(*self._last["gradients"])
+            host.sample(*self._last.get("sample", (0, 0, None)))
         for k in range(self._n_outputs):
             host.set_leaf_ids(
                 k, self.leaf_ids(k), n_leaves if k == output else int(self.leaf_ids(k).max(initial=0)) + 1

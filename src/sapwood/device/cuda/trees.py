@@ -3,12 +3,13 @@
 In: the store of a trainer. Out: trees that are copied once someone looks at them, all that wait at once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.device.cuda.binned import Binned
 from sapwood.device.cuda.job import record
 from sapwood.device.cuda.runtime import Runtime
 from sapwood.errors import DivergedError
@@ -49,9 +50,11 @@ class Finished:
     """The ring of finished trees; it does not know the trainer, so that nothing keeps device memory alive."""
 
     def __init__(
-        self, runtime: Runtime, arrays: Mapping[str, Any], cuts: Sequence[NDArray[np.float64]], size: int
+        self, runtime: Runtime, arrays: Mapping[str, Any], binned: Binned, size: int, shares_sets: bool
     ) -> None:
-        self._runtime, self._arrays, self._cuts, self._size = runtime, arrays, cuts, size
+        self._runtime, self._arrays, self._size = runtime, arrays, size
+        self._cuts, self._is_category, self._n_bins = binned.cuts, np.array(binned.is_category, bool), binned.n_bins
+        self._shares_sets = shares_sets  # all nodes of a level have the same
         self._waiting: list[DeviceTree] = []
         facts = runtime.get(arrays["growth"]).view(record("Growth"))
         self._n_taken = int(facts["n_finished"][0])
@@ -75,20 +78,24 @@ class Finished:
         node = record("TreeNode")
         rows = np.arange(self._n_taken, self._n_taken + len(waiting)) % self._size
         raw = arrays["trees"].reshape(self._size, -1)
-        first, last = int(rows[0]), int(rows[-1])
-        if first <= last:
-            nodes = run.get(raw[first : last + 1]).view(node)
-        else:
-            nodes = np.concatenate([run.get(raw[first:]), run.get(raw[: last + 1])]).view(node)
-        for tree, row, own in zip(waiting, rows, nodes, strict=True):
-            self._fill(tree, own[: sizes[row]])
+        nodes = self._rows(raw, rows).view(node)
+        sets = self._rows(arrays["tree_sets"], rows) if self._is_category.any() else None
+        for at, (tree, row) in enumerate(zip(waiting, rows, strict=True)):
+            self._fill(tree, nodes[at][: sizes[row]], None if sets is None else sets[at])
         self._n_taken += len(waiting)
         self._waiting = []
         output = run.get(arrays["output"]).view(record("Output"))
         if output["failed"].any():
             raise DivergedError("in some round the gradients are")
 
-    def _fill(self, tree: DeviceTree, nodes: Any) -> None:
+    def _rows(self, ring: Any, rows: NDArray[Any]) -> NDArray[Any]:
+        """Rows of an array that follow each other, the first after the last."""
+        run, first, last = self._runtime, int(rows[0]), int(rows[-1])
+        if first <= last:
+            return run.get(ring[first : last + 1])
+        return np.concatenate([run.get(ring[first:]), run.get(ring[: last + 1])])
+
+    def _fill(self, tree: DeviceTree, nodes: Any, sets: Any) -> None:
         cuts = self._cuts
         tree._store = None
         for name in ("column", "bin", "left"):
@@ -97,9 +104,19 @@ class Finished:
             tree[name] = np.ascontiguousarray(nodes[name])
         tree["missing_left"] = nodes["missing_left"].astype(np.uint8)
         threshold = np.zeros(len(nodes))
-        for at in np.flatnonzero(tree["column"] >= 0):
+        by_set = (tree["column"] >= 0) & self._is_category[tree["column"]]
+        for at in np.flatnonzero((tree["column"] >= 0) & ~by_set):
             own, b = cuts[tree["column"][at]], tree["bin"][at]
             threshold[at] = own[b] if b < len(own) else np.inf
         tree["threshold"] = threshold
-        tree["set"] = np.full(len(nodes), -1, np.int32)
-        tree["set_offset"], tree["set_code"] = np.zeros(1, np.int64), np.empty(0, np.int32)
+        tree["set"], codes = np.full(len(nodes), -1, np.int32), [np.empty(0, np.int32)]
+        known: dict[int, int] = {}
+        for at in np.flatnonzero(by_set):  # sets are numbered in the order of the first nodes that have them
+            key = (int(at) + 1).bit_length() if self._shares_sets else int(at)
+            if key not in known:
+                known[key] = len(known)
+                right = np.unpackbits(sets[at].view(np.uint8), bitorder="little")[: self._n_bins[tree["column"][at]]]
+                codes.append(np.flatnonzero(right == 0).astype(np.int32))
+            tree["set"][at], tree["bin"][at] = known[key], -1
+        tree["set_offset"] = np.cumsum([len(one) for one in codes], dtype=np.int64)
+        tree["set_code"] = np.concatenate(codes)
