@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sapwood._core import Explainer, cuts
 from sapwood.device import cuda
 from sapwood.device.cuda.job import CORE
-from sapwood.device.cuda.runtime import ROW_KERNELS, SETTINGS, digest
+from sapwood.device.cuda.runtime import ROW_KERNELS, SETTINGS, digest, row_defines
 
 HERE = Path(__file__).resolve().parent
 SMALL = {  # threads and blocks, few of both
@@ -30,6 +30,8 @@ SMALL = {  # threads and blocks, few of both
     **dict.fromkeys(("choose_level", "choose_columns"), (64, 0)),
     **dict.fromkeys(("gradient_pass", "add_values"), (32, 2)),
     "draw_rows": (64, 2),
+    **dict.fromkeys(("count_norms", "reweigh"), (64, 2)),
+    "choose_norm": (64, 0),
     "begin": (64, 1),
     "find_leaves": (64, 2),
     "finish_tree": (32, 0),
@@ -38,10 +40,10 @@ SMALL = {  # threads and blocks, few of both
 
 @cache
 def library(objective: str) -> ctypes.CDLL:
-    """All kernels for one objective."""
+    """All kernels for one objective and one sampler, by their names."""
     folder = Path(tempfile.gettempdir()) / f"sapwood-emulated-{os.getuid()}"
     folder.mkdir(exist_ok=True)
-    made = folder / f"{objective}-{digest()[:16]}-{hash_of_emulation()}.so"
+    made = folder / f"{objective.replace(' ', '-')}-{digest()[:16]}-{hash_of_emulation()}.so"
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of a test run want the same kernels
         if not made.exists():
@@ -56,7 +58,7 @@ def compile_kernels(objective: str, made: Path) -> None:
         source.write_text('#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n#include "cuda/predict.cu"\n')
         flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
         flags += ["-w", "-DSAPWOOD_ISA=emulated", f"-I{CORE}", f'-DSAPWOOD_EMULATED="{HERE / "emulation.h"}"']
-        flags += [f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{objective}.h"', f"-DSAPWOOD_OBJECTIVE=objective_{objective}"]
+        flags += row_defines(objective)
         subprocess.run([os.environ.get("CXX", "c++"), *flags, str(source), "-o", str(target)], check=True)
         target.rename(made)
 
@@ -72,7 +74,7 @@ class Emulated:
 
     name, n_processors, max_shared = "emulated", 2, 200_000
     settings = SETTINGS | SMALL
-    objective = "logistic"
+    objective = "logistic uniform"
 
     def array(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.array(values, order="C")

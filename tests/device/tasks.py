@@ -107,6 +107,12 @@ PARTS: dict[str, dict[str, Any]] = {  # each beside every grower
     "steps": {"leaf_iterations": 5},
     "smooth": {"path_smooth": 10.0},
 }
+LINEAR, STANDARD = {"linear_leaves": True}, {"linear_units": "standard", "subsample": 0.7}
+SAMPLERS: dict[str, dict[str, Any]] = {
+    "goss": {"sampling": "goss"},
+    "mvs": {"sampling": "mvs", "subsample": 0.5, "hessian": "none"},
+    "bayesian": {"sampling": "bayesian", "n_parallel_trees": 2},
+}
 SETS = {"category_encoding": "partition"}
 CATEGORIES: dict[str, dict[str, Any]] = {
     "sets": {**SETS, "min_data_per_group": 10, "cat_smooth": 2.0, "cat_l2": 1.0},
@@ -125,6 +131,12 @@ for grower, limits in GROWERS.items():
         TASKS[f"{grower}/{objective}"] = Task({"objective": objective, **limits})
     for part, params in PARTS.items():
         TASKS[f"{grower}/{part}"] = Task({"objective": "logistic", **limits, **params}, missing=0.1)
+    for sampler, more in SAMPLERS.items():
+        params = {"objective": "softmax", **limits, **more, "learning_rate": 0.6}
+        TASKS[f"{grower}/{sampler} classes"] = Task(params, weight="whole")
+        TASKS[f"{grower}/{sampler} zeros"] = Task({**params, "objective": "absolute_error"}, weight="zeros")
+    TASKS[f"{grower}/linear"] = Task({"objective": "logistic", **limits, **LINEAR}, data=LINEAR, missing=0.1)
+    TASKS[f"{grower}/linear classes"] = Task({"objective": "softmax", **limits, **LINEAR, **STANDARD}, data=LINEAR)
     for weight in ("whole", "real", "zeros"):
         TASKS[f"{grower}/{weight}"] = Task({"objective": "logistic", **limits}, weight=weight, missing=0.1)
     TASKS[f"{grower}/many columns"] = Task({"objective": "logistic", **limits}, n_columns=70, missing=0.05)

@@ -38,7 +38,13 @@ def small(name: str) -> tasks.Task:
     task = tasks.TASKS[name]
     shallow = {"max_depth": 3} if "max_depth" in task.params else {"max_leaves": 6}
     n_rows = 600 if task.categories else 300
-    return dataclasses.replace(task, params={**task.params, **shallow}, n_rows=n_rows, data={"max_bins": 32}, rounds=2)
+    return dataclasses.replace(
+        task,
+        params={**task.params, **shallow},
+        n_rows=n_rows,
+        data={**task.data, "max_bins": 32},
+        rounds=3 if "sampling" in task.params else 2,
+    )
 
 
 @pytest.mark.filterwarnings("ignore:on device:UserWarning")

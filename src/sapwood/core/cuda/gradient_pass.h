@@ -6,7 +6,6 @@
 #include "cuda/job.h"
 #include "cuda/platform.h"
 #include "math/fixed.h"
-#include "math/sample.h"
 
 namespace sapwood {
 
@@ -32,6 +31,19 @@ inline Scale wide_of(const Output& o) { return {WIDE, exponent_of(of_bits(o.max_
 inline bool same(const Scale& a, const Scale& b) { return a.g == b.g && a.h == b.h; }
 inline bool scales_hold(const Output& o) { return same(o.narrow, narrow_of(o)) && same(o.wide, wide_of(o)); }
 inline bool is_finite(const Output& o) { return o.max_g <= MAX_FINITE && o.max_h <= MAX_FINITE; }
+
+// Fixes the scales of an output after its passes, once; copies of a round share its gradients.
+inline void fix_scales(const Job& j, Output& o) {
+  if (o.n_passes > 0) {
+    const int pass = scales_hold(o) ? 0 : 1;
+    o.failed |= !is_finite(o);
+    o.narrow = narrow_of(o), o.wide = wide_of(o), o.kept_max_search = o.max_search, o.total_g = o.sum_g[pass];
+    const int64_t enough = 64 * j.total_repeats;
+    o.is_narrow = j.precision == 1 || (j.precision == 0 && o.sum_g[pass] >= enough && o.sum_h[pass] >= enough);
+  }
+  o.n_passes = 0, o.max_g = o.max_h = o.max_search = 0;
+  o.sum_g[0] = o.sum_g[1] = o.sum_h[0] = o.sum_h[1] = 0;
+}
 
 struct RowGradient {
   double g, h, search;  // search: the hessian of the split search
@@ -145,31 +157,6 @@ inline void pass_rows(const Job& j, int pass, bool pending) {
     o.constant_hessian = Objective::constant_hessian && j.given_g == nullptr;
     o.own_min_samples = Objective::default_min_samples_leaf(j.field + k * j.n_fields);
     o.n_passes++;
-  }
-}
-
-// The rows of this round: those that the sampler draws, among those of positive weight.
-template <class Sampler>
-inline void sample_rows(const Job& j) {
-  __shared__ int n_here, place;
-  const Turn& turn = *j.turn;
-  for (int64_t first = (int64_t)blockIdx.x * blockDim.x; first < j.n; first += (int64_t)gridDim.x * blockDim.x) {
-    const int64_t row = first + threadIdx.x;
-    bool in = row < j.n && (j.repeats == nullptr || j.repeats[row] > 0);
-    if (in && j.draws) {
-      const double p = j.row_subsample != nullptr ? j.row_subsample[row] : j.subsample;
-      const uint64_t at = j.row_group != nullptr ? (uint64_t)j.row_group[row] : (uint64_t)row;
-      in = Sampler::factor({turn.sample_key, turn.tie_key, at, 0, p}, {}, nullptr) > 0.0;
-    }
-    if (threadIdx.x == 0) n_here = 0;
-    __syncthreads();
-    const int mine = in ? atomicAdd(&n_here, 1) : 0;
-    __syncthreads();
-    if (threadIdx.x == 0) place = atomicAdd(&j.growth->n_rows, n_here);
-    __syncthreads();
-    if (row < j.n) j.in_sample[row] = in;
-    if (in) j.sample[place + mine] = (uint32_t)row;
-    __syncthreads();
   }
 }
 

@@ -18,15 +18,7 @@ constexpr int PART_BITS = 15;                     // of a number whose parts are
 inline void begin_tree(const Job& j, int k) {
   Output& o = j.output[k];
   Growth& t = *j.growth;
-  if (o.n_passes > 0) {  // a new round; the copies of a round share its gradients
-    const int pass = scales_hold(o) ? 0 : 1;
-    o.failed |= !is_finite(o);
-    o.narrow = narrow_of(o), o.wide = wide_of(o), o.kept_max_search = o.max_search;
-    const int64_t enough = 64 * j.total_repeats;
-    o.is_narrow = j.precision == 1 || (j.precision == 0 && o.sum_g[pass] >= enough && o.sum_h[pass] >= enough);
-  }
-  o.n_passes = 0, o.max_g = o.max_h = o.max_search = 0;
-  o.sum_g[0] = o.sum_g[1] = o.sum_h[0] = o.sum_h[1] = 0;
+  fix_scales(j, o);
   const int32_t n_rows = j.all_rows ? (int32_t)j.n : t.n_rows;
   t.scale = o.is_narrow ? o.narrow : Scale{WIDE, o.narrow.g, o.narrow.h};
   const double gs = g_scale(t.scale), hs = h_scale(t.scale);

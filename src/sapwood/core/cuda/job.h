@@ -52,9 +52,19 @@ struct Output {                        // of one score: fixed point, and the sea
   int64_t sum_g[2], sum_h[2];          // sums of repeats * narrow |g| and h, of the first and second pass
   uint64_t kept_max_search;            // max_search of the last pass
   Scale narrow, wide;                  // of the split search, of the leaf values
+  int64_t total_g;                     // sum_g of the last round; of reweighted rows what they count for
+  double quantum;                      // of gradients, in units in which no output's exceeds 1
   double own_min_samples;              // what min_samples_leaf="auto" means
   int32_t is_narrow, failed;           // precision of the search; 1: gradients are not finite
   int32_t constant_hessian, n_passes;  // 1: every row has the same hessian
+};
+
+struct Sampling {              // of a round: a sampler whose draws depend on gradients
+  double field[2], scale, mu;  // fields of the sampler, and its threshold, see SampleThreshold
+  int64_t norm, target, need;  // need: of the rows that tie with `norm`, how many take part
+  uint64_t tie;
+  int64_t at, above, here, below;  // what is selected so far, see cpu/rows/select.h
+  int32_t seeks, direct;           // seeks: the threshold is not found yet; direct: the norm is |gradient|
 };
 
 struct CodeStep {       // of a category column: one more code goes left
@@ -139,6 +149,16 @@ struct Job {
   uint32_t* sample;             // (n) rows of the sample, where it is not all rows
   double subsample;             // probability of a row
   const double* row_subsample;  // (n) instead of it, or null
+  const double* sampler_field;  // fields of the sampler
+  int64_t n_live;               // rows of positive weight
+  Sampling* sampling;           // of samplers that depend on gradients
+  uint32_t* norms;              // (n) of gradients
+  int64_t* digits;              // (2048, 2) rows and their sum by a digit of their norms
+  double* factor;               // (n) what a row of the sample counts for
+  Output* reweighted;           // (n_outputs) of the sample, where rows count more or less
+  int32_t* reweighted_packed;   // (n_outputs, n) the same as `packed`
+  Pair* reweighted_leaf;        // (n_outputs, n)
+  Pair* reweighted_search;      // (n_outputs, n)
   const int32_t* row_group;     // (n) number of the group that is drawn as one, or null
   int64_t max_nodes;            // of a tree
   int64_t max_depth;            // 0: none

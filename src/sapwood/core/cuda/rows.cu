@@ -1,7 +1,7 @@
-// Kernels over all rows that know the objective; OBJECTIVE is the name of its header.
-#include "cuda/gradient_pass.h"
-#include "sampler/uniform.h"
+// Kernels over all rows that know the objective and the sampler, by the names of their headers.
+#include "cuda/sampling.h"
 #include SAPWOOD_OBJECTIVE_HEADER
+#include SAPWOOD_SAMPLER_HEADER
 
 namespace sapwood {
 
@@ -19,10 +19,20 @@ SAPWOOD_KERNEL void add_values(SAPWOOD_JOB, int k, int) {
   }
 }
 
-SAPWOOD_KERNEL void forget_sample(SAPWOOD_JOB, int, int) { job.growth->n_rows = 0; }
-SAPWOOD_KERNEL void draw_rows(SAPWOOD_JOB, int, int) {
-  const Job& j = job;
-  sample_rows<sampler_uniform>(j);
+SAPWOOD_KERNEL void forget_sample(SAPWOOD_JOB, int, int) {
+  job.growth->n_rows = 0;
+  if (job.sampling == nullptr) return;
+  begin_sample<SAPWOOD_SAMPLER>(job);
+  clear_reweighted(job);
 }
+SAPWOOD_KERNEL void count_norms(SAPWOOD_JOB, int digit, int ties) {
+  count_digits<SAPWOOD_SAMPLER>(job, digit, ties != 0);
+}
+SAPWOOD_KERNEL void choose_norm(SAPWOOD_JOB, int digit, int ties) {
+  choose_digit<SAPWOOD_SAMPLER>(job, digit, ties != 0);
+}
+SAPWOOD_KERNEL void draw_rows(SAPWOOD_JOB, int, int) { sample_rows<SAPWOOD_SAMPLER>(job); }
+SAPWOOD_KERNEL void reweigh(SAPWOOD_JOB, int pass, int) { reweigh_rows(job, pass); }
+SAPWOOD_KERNEL void end_reweigh(SAPWOOD_JOB, int, int) { end_reweighted(job); }
 
 }  // namespace sapwood

@@ -17,6 +17,7 @@ from sapwood.errors import DataError, ParameterError
 OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{CORE}/cuda/nvrtc", "-DSAPWOOD_ISA=cuda")
 SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
     "gradient_pass": (256, 4), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0),
+    "count_norms": (512, 2), "choose_norm": (512, 0), "reweigh": (256, 4), "end_reweigh": (1, 0),
     "begin": (256, 1), "partition": (128, 8), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
     "choose_level": (64, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2), "finish_tree": (512, 0),
     "predict": (512, 0),
@@ -145,8 +146,7 @@ class Cuda:
     def _module(self, source: str, variant: str) -> Any:
         words, defines = variant.split(), tuple[str, ...]()
         if source == "rows":
-            header = f'-DSAPWOOD_OBJECTIVE_HEADER="objective/{variant}.h"'
-            defines = (header, f"-DSAPWOOD_OBJECTIVE=objective_{variant}")
+            defines = tuple(row_defines(variant))
         elif source == "grow":
             defines = tuple(f"-DSAPWOOD_{name.upper()}={int(name in words)}" for name in RULES)
             defines += (f"-DSAPWOOD_POLICY={POLICIES.index(words[-1])}",)
@@ -180,7 +180,18 @@ class Cuda:
 
 
 ROOMS = ("math", "objective", "sampler", "cuda")
-ROW_KERNELS = ("gradient_pass", "add_values", "draw_rows", "forget_sample")
+ROW_KERNELS = (
+    "gradient_pass", "add_values", "draw_rows", "forget_sample", "count_norms", "choose_norm", "reweigh", "end_reweigh"
+)  # fmt: skip
+
+
+def row_defines(variant: str) -> list[str]:
+    """What kernels of rows are compiled for: an objective and a sampler."""
+    found = []
+    for kind, name in zip(("objective", "sampler"), variant.split(), strict=True):
+        found.append(f'-DSAPWOOD_{kind.upper()}_HEADER="{kind}/{name}.h"')
+        found.append(f"-DSAPWOOD_{kind.upper()}={kind}_{name}")
+    return found
 
 
 @cache

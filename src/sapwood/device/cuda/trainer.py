@@ -3,7 +3,6 @@
 In: codes, labels, weights, parameters. Out: trees, which stay in device memory until they are read.
 """
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from sapwood import _core
 from sapwood.device.cuda.binned import LANES, Binned
+from sapwood.device.cuda.hosted import Hosted
 from sapwood.device.cuda.job import record
 from sapwood.device.cuda.runtime import ROW_KERNELS, Runtime
 from sapwood.device.cuda.trees import Finished
@@ -30,7 +30,7 @@ SEARCH_BLOCKS = 4  # of the search, that a multiprocessor has at a time
 STEP_BYTES, PART_BYTES = 16, 20  # of a node in find_leaves: what rows walk through, what they add
 
 
-class Trainer:
+class Trainer(Hosted):
     """Labels, scores and gradients of one training set; `_core.pyi` says what each method takes and returns."""
 
     runtime: Runtime
@@ -51,7 +51,6 @@ class Trainer:
             self._refuse(f"objective={objective!r}")
         self._binned, self._objective, self._n_outputs, self._n = binned, objective, n_outputs, binned.n_rows
         self._host_arguments = (binned.host, label, weight, objective, fields, n_outputs, n_threads)
-        self._host: _core.Trainer | None = None
         self._arrays: dict[str, Any] = {}
         self._job = np.zeros((), record("Job"))
         self._raw_job = np.ndarray((), f"V{self._job.nbytes}", self._job)  # the same bytes: CuPy need not read fields
@@ -63,6 +62,7 @@ class Trainer:
         self._finished: Finished | None = None
         self._shape: tuple[Any, ...] = ()
         self._rules = "plain"  # what the search must look at
+        self._start_hosted()
         self._set_rows(label, weight, facts, fields)
 
     def _refuse(self, what: str) -> None:
@@ -95,7 +95,7 @@ class Trainer:
         job["histogram_size"] = job["n_tiles"] * TILE_SUMS
         self._keep("label", run.array(np.ascontiguousarray(label, np.float64)))
         job["label_plane"] = n if len(label) > 1 else 0
-        job["total_repeats"], job["max_repeats"], job["counts_by_hessian"] = n, 1, 1
+        job["total_repeats"], job["max_repeats"], job["counts_by_hessian"], job["n_live"] = n, 1, 1, n
         job["all_rows"] = 1
         if weight is not None:
             self._set_weights(weight)
@@ -125,7 +125,7 @@ class Trainer:
         job["repeated"], job["weight_shift"] = whole and not unit, shift
         job["total_repeats"] = int(count.sum(dtype=np.int64)) if whole else live
         job["max_repeats"] = int(count.max(initial=1)) if job["repeated"] else 1
-        job["counts_by_hessian"] = whole
+        job["counts_by_hessian"], job["n_live"] = whole, live
         if not whole:
             self._keep("weight", run.array(weight))
         elif live < self._n:
@@ -149,7 +149,8 @@ class Trainer:
         if grid is None:
             most = max(1, run.n_processors * each)
             grid = (max(1, min(most, -(-self._n // threads))) if each else 1, 1)
-        run.launch(kernel, self._objective if kernel in ROW_KERNELS else self._rules, grid, shared, self._raw_job, a, b)
+        variant = f"{self._objective} {self._last['sampler'][0]}" if kernel in ROW_KERNELS else self._rules
+        run.launch(kernel, variant, grid, shared, self._raw_job, a, b)
 
     def _repeat(self, key: Any, work: Callable[[], None]) -> None:
         """Do some launches: as they are the first time, then captured as a graph, which is replayed."""
@@ -173,12 +174,12 @@ class Trainer:
         return _core.Trainer(*self._host_arguments).start()
 
     def fill_scores(self, start: Floats) -> None:
-        self._pending = [False] * self._n_outputs
+        self._forget_values()
         for k, value in enumerate(start):
             self.runtime.fill(self._arrays["score"][k], float(value))
 
     def set_scores(self, scores: Floats) -> None:
-        self._pending = [False] * self._n_outputs
+        self._forget_values()
         self.runtime.put(self._arrays["score"], np.ascontiguousarray(scores, np.float64))
 
     def scores(self, rows: NDArray[np.int32] | None = None) -> Floats:
@@ -186,7 +187,18 @@ class Trainer:
         found: Floats = self.runtime.get(self._arrays["score"])
         return found if rows is None else found[:, rows]
 
+    def _forget_values(self) -> None:
+        """No values wait to be added to the scores, and the host's scores are old."""
+        self._changed()
+        self._pending = [False] * self._n_outputs
+        self._last["hosted"] = False
+
     def _flush(self) -> None:
+        if self._last.get("hosted"):
+            assert self._host is not None
+            self.set_scores(self._host.scores())
+        if any(self._pending):
+            self._changed()
         for k, pending in enumerate(self._pending):
             if pending:
                 self._upload()
@@ -203,6 +215,7 @@ class Trainer:
     ) -> list[str]:
         """As the core's; the precision stays on the device, so the list is empty."""
         job = self._job
+        self._changed()
         self._last["gradients"] = (precision, unit_search, unit_leaf, gradient, hessian)
         job["precision"], job["unit_search"], job["unit_leaf"] = PRECISIONS.index(precision), unit_search, unit_leaf
         if unit_search and not unit_leaf and "search_pairs" not in self._arrays:
@@ -215,7 +228,7 @@ class Trainer:
                 self._make(name, (self._n_outputs, self._n), np.float64)
             self._job[name] = self.runtime.address(self._arrays[name])
             self.runtime.put(self._arrays[name], np.ascontiguousarray(values, np.float64))
-        pending = all(self._pending)
+        pending = all(self._pending) and not self._last.get("hosted")
         if not pending:
             self._flush()
         self._pending = [False] * self._n_outputs
@@ -234,17 +247,30 @@ class Trainer:
         subsample_by_row: Floats | None = None,
         group: Ints | None = None,
     ) -> None:
-        if name != "uniform":
-            self._refuse(f"sampling={name!r}")
         self._last["sampler"] = (name, fields, subsample_by_row, group)
         for field, values in (("row_subsample", subsample_by_row), ("row_group", group)):
             self._keep(field, None if values is None else self.runtime.array(values))
+        self._last["reweights"] = name != "uniform"
+        if not self._last["reweights"]:
+            return
+        n, k = self._n, self._n_outputs
+        self._keep("sampler_field", self.runtime.array(np.array([*fields.values(), 0.0])))
+        self._make_records("sampling", 1, "Sampling")
+        self._make_records("reweighted", k, "Output")
+        self._make("norms", n, np.uint32)
+        self._make("digits", (2048, 2), np.int64)
+        self._make("factor", n, np.float64)
+        self._make("reweighted_packed", (k, n), np.int32)
+        self._make("reweighted_leaf", (k, n, 2), np.int32)
 
     def sample(self, seed: int, round: int, subsample: float | None) -> int:
         """As the core's; the number of rows stays on the device, so that of all rows is returned."""
+        self._changed()
         self._last["sample"] = (seed, round, subsample)
         job, turn = self._job, self._turn
-        takes_all = subsample is None or (subsample >= 1.0 and self._last["sampler"][2] is None)
+        reweights = self._last.get("reweights", False)
+        takes_all = subsample is None or (not reweights and subsample >= 1.0 and self._last["sampler"][2] is None)
+        self._last["reweighted"] = reweights and not takes_all
         zeros = self._last.get("zeros", False)
         job["all_rows"], job["draws"] = takes_all and not zeros, not takes_all
         if job["all_rows"]:
@@ -255,9 +281,21 @@ class Trainer:
             self._make("in_sample", self._n, np.uint8)
             self._make("sample", self._n, np.uint32)
 
+        if self._last["reweighted"] and self._job["search_pairs"] and "reweighted_search" not in self._arrays:
+            self._make("reweighted_search", (self._n_outputs, self._n, 2), np.int32)
+        by_norm = self._last["sampler"][0] in ("goss", "mvs")
+
         def work() -> None:
             self._launch("forget_sample")
+            passes = [(digit, ties) for ties in (False, True) for digit in range(3) if by_norm]
+            for digit, ties in passes if self._last["reweighted"] else ():
+                self._launch("count_norms", digit, ties)
+                self._launch("choose_norm", digit, ties)
             self._launch("draw_rows")
+            for one in range(2 if self._last["reweighted"] else 0):
+                self._launch("reweigh", one)
+            if self._last["reweighted"]:
+                self._launch("end_reweigh")
 
         self._repeat("sample", work)
         return int(self._n)
@@ -328,13 +366,28 @@ class Trainer:
             for k in range(self._n_outputs):
                 self._grow_one(k)
 
+        kept = self._use_reweighted() if self._last.get("reweighted") else {}
         self._repeat(("grow", bool(self._job["all_rows"]), *self._shape), work)
+        for name, value in kept.items():
+            self._job[name] = value
         self._numbers = [None] * self._n_outputs
+        self._new_leaves(range(self._n_outputs))
         trees = []
         for k in range(self._n_outputs):
             trees.append(self._finished.take())
             self._last["tree", k] = trees[-1]
         return trees
+
+    def _use_reweighted(self) -> dict[str, int]:
+        """Growth reads the rows of a sample that count more or less; returns what the job had before."""
+        own = {"packed": "reweighted_packed", "leaf_pairs": "reweighted_leaf", "output": "reweighted"}
+        if self._job["search_pairs"]:
+            own["search_pairs"] = "reweighted_search"
+        kept = {name: int(self._job[name]) for name in (*own, "counts_by_hessian")}
+        for name, other in own.items():
+            self._job[name] = self._job[other]
+        self._job["counts_by_hessian"] = 0
+        return kept
 
     def _set_limits(self, policy: str, limits: Mapping[str, float]) -> None:
         depth, leaves = int(limits["max_depth"]), int(limits["max_leaves"])
@@ -497,6 +550,7 @@ class Trainer:
         self._flush()
         self.runtime.put(self._arrays["leaf"][output], leaf_id.astype(np.uint16))
         self._numbers[output] = np.arange(n_leaves, dtype=np.int32)
+        self._new_leaves([output])
         if n_leaves > self._job["max_nodes"]:  # no tree has grown here, or smaller ones
             self._job["max_nodes"], self._shape = n_leaves, ()
             self._make("node_value", (self._n_outputs, n_leaves), np.float64)
@@ -505,52 +559,22 @@ class Trainer:
         if new_id is not None:
             self.set_leaf_ids(output, new_id[self.leaf_ids(output)], len(value))
         nodes = self._leaf_nodes(output)
+        self._last["values", output] = value
         values = np.zeros(int(self._job["max_nodes"]))
         values[np.arange(len(value)) if nodes is None else nodes] = value
         self.runtime.put(self._arrays["node_value"][output], values)
 
+    def _n_leaves(self, output: int) -> int:
+        numbers = self._numbers[output]
+        return len(np.flatnonzero(self._last["tree", output]["left"] == 0) if numbers is None else numbers)
+
     def add_scores(self, output: int) -> None:
-        self._pending[output] = True
-
-    def _on_host(self, output: int, n_leaves: int) -> _core.Trainer:
-        """The core's trainer with these scores, this sample and these leaves, for leaf values beyond one step."""
-        if self._host is None:
-            self._host = _core.Trainer(*self._host_arguments)
-            warnings.warn(
-                f"on device={self.runtime.name!r} leaf values beyond one Newton step are found by the CPU: scores and "
-                "leaf ids are copied in every round. leaf_estimation='newton' with leaf_iterations=1 avoids it.",
-                UserWarning,
-                stacklevel=2,
-            )
-        host = self._host
-        host.set_scores(self.scores())
-        host.set_sampler(*self._last["sampler"])
-        if "gradients" in self._last:
-            host.gradients(*self._last["gradients"])
-            host.sample(*self._last.get("sample", (0, 0, None)))
-        for k in range(self._n_outputs):
-            host.set_leaf_ids(
-                k, self.leaf_ids(k), n_leaves if k == output else int(self.leaf_ids(k).max(initial=0)) + 1
-            )
-        return host
-
-    def leaf_loss_sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
-        return self._on_host(output, len(step)).leaf_loss_sums(output, step)
-
-    def refit(self, output: int, method: str, iterations: int, *penalty: float) -> Floats:
-        nodes = self._leaf_nodes(output)
-        numbers = self._numbers[output] if nodes is None else nodes
-        assert numbers is not None
-        return self._on_host(output, len(numbers)).refit(output, method, iterations, *penalty)
-
-    def line_search(self, output: int, value: Floats) -> float:
-        return self._on_host(output, len(value)).line_search(output, value)
-
-    def restore(self, output: int, **tree: Any) -> None:
-        self._refuse("training that goes on from a checkpoint")
-
-    def set_table(self, table: NDArray[Any]) -> None:
-        self._refuse("linear_leaves=True")
+        if self._adds_linear[output]:
+            assert self._host is not None
+            self._host.add_scores(output)
+            self._last["hosted"] = True
+        else:
+            self._pending[output] = True
 
 
 def key(*coordinates: int) -> int:

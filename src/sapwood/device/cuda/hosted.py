@@ -1,0 +1,146 @@
+"""What the core on the host does for rows whose trees grow on the device: leaf values beyond one Newton step, linear
+leaves, replays.
+
+In: a trainer of the device. Out: the core's own results; scores, gradients, sample and leaves are copied there first.
+"""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood import _core
+from sapwood.device.cuda.binned import Binned
+from sapwood.device.cuda.runtime import Runtime
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+class Hosted:
+    """The part of a trainer that the host has; `_core.pyi` says what each method takes and returns."""
+
+    runtime: Runtime
+    _binned: Binned
+    _host_arguments: tuple[Any, ...]
+    _n_outputs: int
+    _last: dict[Any, Any]
+
+    def _start_hosted(self) -> None:
+        self._host: _core.Trainer | None = None
+        self._table: NDArray[Any] | None = None
+        self._turns = [0, -1]  # changes of scores, gradients and sample on the device, and those that the host has
+        self._adds_linear = [False] * self._n_outputs  # the host adds the values of these outputs' trees
+        self._leaves_there = [False] * self._n_outputs  # the host has the leaves of these outputs' trees
+
+    # What the trainer of the device has.
+    def scores(self, rows: Ints | None = None) -> Floats:
+        raise NotImplementedError
+
+    def leaf_ids(self, output: int) -> Ints:
+        raise NotImplementedError
+
+    def set_leaf_ids(self, output: int, leaf_id: Ints, n_leaves: int) -> None:
+        raise NotImplementedError
+
+    def relabel_leaves(self, output: int, new_id: Ints | None, value: Floats) -> None:
+        raise NotImplementedError
+
+    def _changed(self) -> None:
+        """Scores, gradients or the sample have changed: the host's are old."""
+        self._turns[0] += 1
+
+    def _new_leaves(self, outputs: Iterable[int]) -> None:
+        """The rows of these outputs have other leaves."""
+        for k in outputs:
+            self._adds_linear[k] = self._leaves_there[k] = False
+
+    def _core_trainer(self) -> _core.Trainer:
+        if self._host is None:
+            self._host = _core.Trainer(*self._host_arguments)
+            if self._table is not None:
+                self._host.set_table(self._table)
+            warnings.warn(
+                f"on device={self.runtime.name!r} linear leaves, replays and leaf values beyond one Newton step are "
+                "found by the CPU: scores and leaf ids are copied in every round. Constant leaves with "
+                "leaf_estimation='newton' and leaf_iterations=1 avoid it.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self._host
+
+    def _with_gradients(self) -> _core.Trainer:
+        """The core's trainer with these scores, gradients and this sample."""
+        scores = self.scores()
+        host = self._core_trainer()
+        if self._turns[0] != self._turns[1]:
+            host.set_scores(scores)
+            if "gradients" in self._last:
+                host.set_sampler(*self._last["sampler"])
+                host.gradients(*self._last["gradients"])
+                host.sample(*self._last.get("sample", (0, 0, None)))
+            self._turns[1] = self._turns[0]
+        return host
+
+    def _with_leaves(self, output: int, n_leaves: int) -> _core.Trainer:
+        """The same with the leaves of the trees last grown."""
+        host = self._with_gradients()
+        for k in range(self._n_outputs):
+            if not self._leaves_there[k]:
+                host.set_leaf_ids(k, self.leaf_ids(k), n_leaves if k == output else self._n_leaves(k))
+                self._leaves_there[k] = True
+        return host
+
+    def leaf_loss_sums(self, output: int, step: Floats) -> tuple[Floats, Floats, Floats]:
+        return self._with_leaves(output, len(step)).leaf_loss_sums(output, step)
+
+    def refit(self, output: int, method: str, iterations: int, *penalty: float) -> Floats:
+        return self._with_leaves(output, self._n_leaves(output)).refit(output, method, iterations, *penalty)
+
+    def _n_leaves(self, output: int) -> int:
+        raise NotImplementedError
+
+    def line_search(self, output: int, value: Floats) -> float:
+        return self._with_leaves(output, len(value)).line_search(output, value)
+
+    # ---- Trees that have grown before -------------------------------------------------------------------------------
+
+    def replay(self, first: int, end: int, *, limits: Any, **tree: Any) -> list[tuple[Floats, Floats, Floats]]:
+        host = self._with_gradients()
+        found = host.replay(first, end, **tree, limits=limits)
+        is_leaf = tree["left"] == 0
+        for k in range(first, end):
+            self.set_leaf_ids(k, host.leaf_ids(k), int(is_leaf.sum()))
+            self.relabel_leaves(k, None, found[k - first][0][is_leaf])
+        return found
+
+    def restore(self, output: int, *, value: Floats, **tree: Any) -> None:
+        names = ("column", "bin", "missing_left", "left", "set", "set_offset", "set_code")
+        node: Ints = _core.apply(self._binned.host, *[tree[name] for name in names], self._host_arguments[-1])  # type: ignore[call-arg]
+        is_leaf = tree["left"] == 0
+        number = np.cumsum(is_leaf, dtype=np.int32) - 1
+        self.set_leaf_ids(output, number[node], int(is_leaf.sum()))
+        self.relabel_leaves(output, None, value[is_leaf])
+
+    # ---- Linear leaves ----------------------------------------------------------------------------------------------
+
+    def set_table(self, table: NDArray[Any]) -> None:
+        self._table = table
+
+    def standardise(self, bounds: Floats | None) -> Floats:
+        return self._core_trainer().standardise(bounds)
+
+    def set_linear(self, output: int, offset: Any, column: Any, coef: Any, bounds: Any) -> None:
+        host = self._with_leaves(output, len(offset) - 1)
+        host.relabel_leaves(output, None, self._last["values", output])
+        host.set_linear(output, offset, column, coef, bounds)
+        self._adds_linear[output] = True
+
+    def fit_linear(self, first: int, offset: Any, column: Any, value: Floats, *more: float) -> Any:
+        host = self._with_leaves(first, value.shape[1])
+        for k, own in enumerate(value):
+            host.relabel_leaves(first + k, None, own)
+            self._adds_linear[first + k] = True
+        return host.fit_linear(first, offset, column, value, *more)
