@@ -10,17 +10,20 @@ import pytest
 
 import sapwood as sw
 from device import emulated, tasks
+from sapwood.boost.round import growth
 from sapwood.device import get
 from sapwood.device.cuda import runtime
 from sapwood.device.cuda.job import CORE, record
 from sapwood.errors import ParameterError
-from sapwood.params import types
+from sapwood.params import resolve, types
 
 HASHES = Path(__file__).parent / "hashes.txt"
 SHOWN = [  # all growers, rules and kinds of rows, at the price of two objectives
     "depthwise/softmax", "symmetric/logistic", "leafwise/penalties", "depthwise/rows", "symmetric/rows",
     "leafwise/wide", "depthwise/columns", "symmetric/columns", "leafwise/monotone", "depthwise/groups",
     "depthwise/whole", "leafwise/zeros", "depthwise/extra", "symmetric/extra", "depthwise/parallel", "leafwise/steps",
+    "depthwise/categories sets", "symmetric/categories rows", "leafwise/categories onehot", "symmetric/categories auto",
+    "leafwise/linear",
 ]  # fmt: skip
 
 
@@ -110,7 +113,7 @@ def test_every_hash_that_a_gpu_gave(name: str) -> None:
 
 @pytest.mark.parametrize(
     "params",
-    [{"sampling": "goss"}, {"random_strength": 1.0}, {"score_function": "cosine"}],
+    [{"random_strength": 1.0}, {"score_function": "cosine"}],
 )
 def test_what_is_not_there_is_refused_in_words(params: dict[str, object], device: None) -> None:
     data = sw.Dataset(np.arange(40.0).reshape(20, 2), label=np.arange(20.0), device="emulated")
@@ -136,13 +139,43 @@ def test_records_have_the_fields_of_the_header() -> None:
     assert record("Job").itemsize == 8 * len(record("Job").names or ())
 
 
-@pytest.mark.parametrize("n_classes", [0, 2, pytest.param(3, marks=pytest.mark.nightly)])
-def test_an_automatic_fit_leaves_out_what_the_device_has_not(n_classes: int, device: None) -> None:
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:on device:UserWarning")
+@pytest.mark.parametrize("n_classes", [0, 2])
+def test_an_automatic_fit_has_the_bytes_of_the_cpu(n_classes: int, device: None) -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(1300, 3))
     y = X[:, 0] * X[:, 1]
     estimator = sw.SapwoodClassifier if n_classes else sw.SapwoodRegressor
-    label = np.digitize(y, [0.0, 0.6][: n_classes - 1]) if n_classes else y
-    model = estimator(device="emulated", quality="fast", learning_rate=0.9, max_bins=15).fit(X, label)
-    assert model.chosen_.refitted
-    assert [one.name for one in model.chosen_.tried] == ["symmetric trees"]
+    given = {"quality": "fast", "learning_rate": 0.9, "n_estimators": 8, "max_bins": 15, "time_limit": 10_000}
+    models = [estimator(device=one, **given).fit(X, y > 0 if n_classes else y) for one in ("cpu", "emulated")]
+    assert [one.name for one in models[1].chosen_.tried] == ["symmetric trees, linear leaves"]
+    assert models[1].chosen_.refitted
+    assert models[0].booster_.to_bytes() == models[1].booster_.to_bytes()
+
+
+@pytest.mark.filterwarnings("ignore:on device:UserWarning")
+def test_an_automatic_fit_leaves_out_what_the_device_has_not(device: None) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(130, 2))
+    y = np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.0, 0.3])
+    model = sw.SapwoodClassifier(device="emulated", quality="fast", learning_rate=0.9, n_estimators=2, max_bins=7)
+    assert model.fit(X, y).chosen_.refitted
+
+
+@pytest.mark.filterwarnings("ignore:on device:UserWarning")
+def test_gradients_that_no_tree_has_used_leave_nothing(device: None) -> None:
+    task = small("depthwise/logistic")
+    X, y, _ = tasks.rows(task)
+    found = []
+    for name in ("cpu", "emulated"):
+        data = sw.Dataset(X, label=y, device=name, max_bins=32)
+        trainer = get(name).Trainer(data.binned, y[None, :], None, "logistic", {}, 1, 1)
+        trainer.fill_scores(np.array([9.0]))
+        trainer.gradients("auto")
+        trainer.fill_scores(np.array([0.0]))
+        trainer.gradients("auto")
+        trainer.sample(0, 0, None)
+        limits = growth.limits(resolve({"max_depth": 3}))[1] | {"learning_rate": 0.1}
+        found.append(trainer.grow("depthwise", limits, 0, 0)[0]["value"])
+    assert found[0].tobytes() == found[1].tobytes()

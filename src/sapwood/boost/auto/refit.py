@@ -24,8 +24,8 @@ def on_all_rows(
 
     Where trees split the table's own columns, the splits stay and leaves get new values; only the additional rounds are
     grown. There is a model for each fold, since their splits differ. Trees that split statistics of categories are
-    grown anew, since the statistics of more rows are others. So are all trees on a device whose trainer cannot replay.
-    Then there is one model. After the deadline there are no additional rounds.
+    grown anew, since the statistics of more rows are others. Then there is one model. After the deadline there are no
+    additional rounds.
     """
     spec, n_rounds = contender.spec, contender.best_round
     end = math.ceil(n_rounds / (1 - fraction))
@@ -33,7 +33,7 @@ def on_all_rows(
     models: list[Booster] = []
     for trees in contender.trees():
         session = Session(spec, with_class_weight(contender.data, spec.factor))
-        training, replays = session.training(), session.encoded is None and hasattr(session.trainer, "replay")
+        training, replays = session.training(), session.encoded is None
         first = replay(training, trees) if replays else ()
         store = TreeStore(spec.n_outputs)
         for step in chain(first, plain.boost(training, range(n_rounds if replays else 0, end))):

@@ -19,6 +19,11 @@ SAPWOOD_KERNEL void add_values(SAPWOOD_JOB, int k, int) {
   }
 }
 
+// Gradients that no tree has used.
+SAPWOOD_KERNEL void forget_gradients(SAPWOOD_JOB, int, int) {
+  for (int k = 0; k < job.n_outputs; k++) job.output[k].n_passes = 0, fix_scales(job, job.output[k]);
+}
+
 SAPWOOD_KERNEL void forget_sample(SAPWOOD_JOB, int, int) {
   job.growth->n_rows = 0;
   if (job.sampling == nullptr) return;

@@ -233,6 +233,10 @@ class Trainer(Hosted):
             self._flush()
         self._pending = [False] * self._n_outputs
 
+        if self._last.get("unused"):  # gradients that no tree has used: their largest would stay
+            self._launch("forget_gradients")
+        self._last["unused"] = True
+
         def work() -> None:
             self._launch("gradient_pass", 0, pending)
             self._launch("gradient_pass", 1, grid=(2 * self.runtime.n_processors, 1))
@@ -345,6 +349,7 @@ class Trainer(Hosted):
         random_strength: float = 0.0,
         multi_output: bool = False,
         prefix_ends: Sequence[int] = (),
+        sketch: int = 0,
     ) -> list[Any]:
         """Grow a tree for every output; the trees are read from the device once someone looks at them."""
         for what, given in (("random_strength", random_strength), ("ordered boosting", prefix_ends),
@@ -366,6 +371,7 @@ class Trainer(Hosted):
             for k in range(self._n_outputs):
                 self._grow_one(k)
 
+        self._last["unused"] = False
         kept = self._use_reweighted() if self._last.get("reweighted") else {}
         self._repeat(("grow", bool(self._job["all_rows"]), *self._shape), work)
         for name, value in kept.items():
