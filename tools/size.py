@@ -28,7 +28,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood": 670,
     "src/sapwood/params": 2050,
     "src/sapwood/device": 215,
-    "src/sapwood/device/cuda": 1250,  # training and prediction
+    "src/sapwood/device/cuda": 1900,  # training, prediction, what the host does, tables in device memory
     "src/sapwood/holders": 450,
     "src/sapwood/data": 2640,
     "src/sapwood/data/ingest": 1150,
@@ -63,7 +63,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/grow": 3850,
     "src/sapwood/core/cpu/leaf": 1480,
     "src/sapwood/core/cpu/predict": 1660,
-    "src/sapwood/core/cuda": 1950,
+    "src/sapwood/core/cuda": 3000,  # categories, samplers
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1620,
     "tools": 1090,

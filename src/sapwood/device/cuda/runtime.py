@@ -16,7 +16,8 @@ from sapwood.errors import DataError, ParameterError
 
 OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{CORE}/cuda/nvrtc", "-DSAPWOOD_ISA=cuda")
 SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
-    "gradient_pass": (256, 4), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0), "forget_gradients": (1, 0),
+    "gradient_pass": (256, 4), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0),
+    "forget_gradients": (1, 0),
     "count_norms": (512, 2), "choose_norm": (512, 0), "reweigh": (256, 4), "end_reweigh": (1, 0),
     "begin": (256, 1), "partition": (128, 8), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
     "choose_level": (64, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2), "finish_tree": (512, 0),
