@@ -25,13 +25,14 @@ WIDE_CLASSES = {
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 670,
+    "src/sapwood": 725,
     "src/sapwood/params": 2050,
-    "src/sapwood/device": 215,
+    "src/sapwood/device": 230,
     "src/sapwood/device/cuda": 1900,  # training, prediction, what the host does, tables in device memory
     "src/sapwood/holders": 450,
-    "src/sapwood/data": 2640,
-    "src/sapwood/data/ingest": 1150,
+    "src/sapwood/data": 2790,  # and progress of every pass
+    "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
+    "src/sapwood/data/ingest": 1400,  # and files
     "src/sapwood/objective": 1150,
     "src/sapwood/metric": 1350,
     "src/sapwood/model": 2150,
@@ -54,18 +55,18 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/sampler": 110,
     "src/sapwood/core/grower": 55,
     "src/sapwood/core/records": 460,
-    "src/sapwood/core/host": 340,
+    "src/sapwood/core/host": 540,  # threads, memory, and memory under a limit
     "src/sapwood/core/cpu": 640,
     "src/sapwood/core/cpu/kernels": 2440,
-    "src/sapwood/core/cpu/data": 2060,
+    "src/sapwood/core/cpu/data": 2370,  # and cuts of a table that streams by
     "src/sapwood/core/cpu/rows": 1360,
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
-    "src/sapwood/core/cpu/grow": 3850,
+    "src/sapwood/core/cpu/grow": 3880,
     "src/sapwood/core/cpu/leaf": 1480,
     "src/sapwood/core/cpu/predict": 1660,
     "src/sapwood/core/cuda": 3000,  # categories, samplers
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1620,
+    "src/sapwood/core/bind": 1830,  # and tables that stream by
     "tools": 1090,
     "benchmarks": 2250,  # one script a claim
     "examples": 70,

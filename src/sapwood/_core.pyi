@@ -92,6 +92,50 @@ class Binned:
     def listed(self, n_threads: int) -> tuple[Ints, NDArray[np.uint16], Longs, NDArray[np.uint32], NDArray[np.uint16]]:
         """Columns in which most rows have one code: which, that code, offsets into rows and codes of the other rows."""
 
+class CutSketch:
+    """The cuts of a table that streams by in chunks of consecutive rows: those of the whole table."""
+
+    def __init__(self, n_columns: int, max_bins: int) -> None: ...
+    def add(self, table: Table, weight: Floats | None, n_threads: int) -> None: ...
+    def cuts(self, min_samples_bin: int, n_threads: int) -> list[Floats]: ...
+    missing: list[bool]  # by column: whether some value is
+    n_rows: int
+    integral: bool  # whether weights so far are small integers
+
+class Encoder:
+    """The codes of some rows of a table at a time, `held` at most, as a file of `n_rows` rows has them."""
+
+    def __init__(
+        self,
+        cuts: Sequence[Floats],
+        n_categories: Sequence[int],
+        missing: Sequence[bool],  # by column: whether some value is
+        n_rows: int,
+        held: int,
+    ) -> None: ...
+    def fill(self, table: Table, start: int, n: int, to: int, n_threads: int) -> bool:
+        """Encode rows of a table into rows from `to` on; False: a column has missing values and should not."""
+    def places(self, n_rows: int) -> tuple[list[tuple[int, int]], int]:
+        """Where each block and plane begins in a file of so many rows, the bytes of a row; the size of the file."""
+    def bytes(self, n: int) -> list[Bytes]: ...  # the first n rows of each block and plane
+    slots: list[list[int]]
+
+def stored(
+    file: int,  # a descriptor
+    n_bytes: int,
+    cuts: Sequence[Floats],
+    n_categories: Sequence[int],
+    missing: Sequence[bool],
+    n_rows: int,
+) -> Binned:
+    """A table whose codes are mapped from a file."""
+
+def codes_fit(binned: Binned, n_threads: int) -> bool: ...  # whether no code is beyond those of its column
+def resident_bytes() -> int: ...  # of this process; 0 where the system does not tell
+def release_pages() -> None: ...  # of all mapped files
+def set_resident_limit(n_bytes: int) -> None: ...  # 0: none
+def set_scratch(folder: str | None) -> None: ...  # where large arrays are put; None: in memory
+
 class Trainer:
     """Labels, scores and gradients of one training set, and the trees grown on them."""
 

@@ -22,10 +22,10 @@ from sapwood.boost.round.callback import Round, record, stops
 from sapwood.boost.round.evaluation import EvalRows, EvalSet, HeldOutRows, measure, start_scores
 from sapwood.boost.round.grown import GrownTrees
 from sapwood.boost.round.training import Floats, Step, Training
-from sapwood.boost.round.watch import tell
 from sapwood.boost.spec import TrainSpec
 from sapwood.data.dataset import Dataset
 from sapwood.data.dealt import total
+from sapwood.data.progress import tell
 from sapwood.device import Trainer
 from sapwood.errors import DataError, DivergedError
 from sapwood.model.booster import Booster

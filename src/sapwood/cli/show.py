@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.boost.round.watch import Sight, watching
+from sapwood.data.progress import Sight, watching
 
 EVERY = 5.0  # seconds between two lines where stderr is no terminal
 

@@ -191,26 +191,46 @@ def learn(
     `chunks` are consecutive rows. `counts` (n_rows) is what every row counts (NUMERICS 2): rows of 0 are left out;
     None: each counts once. `reduce` adds up the counts of all holders of rows.
     """
-    total: dict[Any, int] = {}
+    tally = Tally()
     first = 0
     for chunk in chunks:
         end = first + len(chunk.codes)
-        sums = _sums(chunk, None if counts is None else counts[first:end])
-        for value, count in zip(chunk.values, sums.tolist(), strict=True):
+        tally.add(chunk, None if counts is None else counts[first:end])
+        first = end
+    return tally.dictionary(where, reduce)
+
+
+class Tally:
+    """How often the values of a column occur, batch by batch."""
+
+    def __init__(self) -> None:
+        self.total: dict[Any, int] = {}
+
+    def add(self, chunk: Coded, counts: NDArray[np.int32] | None) -> list[Any]:
+        """Count some rows, `counts` (n_rows) as `learn` has it; the values that only rows of 0 have."""
+        total, spare = self.total, []
+        here = None if counts is None else np.bincount(chunk.codes.astype(np.intp) + 1, minlength=len(chunk.values) + 1)
+        for k, (value, count) in enumerate(zip(chunk.values, _sums(chunk, counts).tolist(), strict=True), 1):
             if count:
                 total[value] = total.get(value, 0) + count
-        first = end
-    if reduce is not None:
-        mine, total = total, {}
-        for value, count in (one for some in dealt.gather(reduce, list(mine.items())) for one in some):
-            total[value] = total.get(value, 0) + count
-    if len({isinstance(value, str) for value in total}) > 1:
-        raise ColumnTypeError(f"{where} is text in one chunk and numbers in another; make text of all.")
-    if not all(map(_plain, total)):  # numbers, of which some are no int64
-        total = {text_of(value): count for value, count in total.items()}
-    values = sorted(total)
-    values.sort(key=total.__getitem__, reverse=True)  # stable, so that equal counts stay sorted
-    return Dictionary(tuple(values))
+            elif here is not None and here[k]:
+                spare.append(value)
+        return spare
+
+    def dictionary(self, where: str, reduce: Reduce | None = None) -> Dictionary:
+        """The values by falling count, equal counts in the order of the values."""
+        total = self.total
+        if reduce is not None:
+            mine, total = total, {}
+            for value, count in (one for some in dealt.gather(reduce, list(mine.items())) for one in some):
+                total[value] = total.get(value, 0) + count
+        if len({isinstance(value, str) for value in total}) > 1:
+            raise ColumnTypeError(f"{where} is text in one chunk and numbers in another; make text of all.")
+        if not all(map(_plain, total)):  # numbers, of which some are no int64
+            total = {text_of(value): count for value, count in total.items()}
+        values = sorted(total)
+        values.sort(key=total.__getitem__, reverse=True)  # stable, so that equal counts stay sorted
+        return Dictionary(tuple(values))
 
 
 def _sums(chunk: Coded, counts: NDArray[np.int32] | None) -> NDArray[np.int64]:

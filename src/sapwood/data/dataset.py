@@ -19,6 +19,7 @@ from sapwood.data.categories import Coded, Dictionary
 from sapwood.data.crosses import Crosses
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
 from sapwood.data.notices import warn_of_columns
+from sapwood.data.streaming.constructors import Streamed
 from sapwood.data.times import Plan
 from sapwood.device import Binned, get, host
 from sapwood.device.threads import threads
@@ -30,7 +31,7 @@ Vector = TypeVar("Vector", bound=NDArray[Any] | None)
 LARGE = 1 << 22  # cells from which threads share the work of a digest
 
 
-class Dataset:
+class Dataset(Streamed):
     """A table turned into bins, ready for training.
 
     The table is read once, here: changing it afterwards changes nothing. `save` and `load`, pickle and joblib keep it.
@@ -429,7 +430,7 @@ class Dataset:
     def _with(self, **changed: Any) -> "Dataset":
         """The same dataset with other attributes; nothing is copied."""
         other = Dataset.__new__(Dataset)
-        vars(other).update(vars(self), **changed)
+        vars(other).update(vars(self), _fingerprint=None, **changed)
         return other
 
     def fingerprint(self) -> str:
@@ -442,6 +443,8 @@ class Dataset:
             label, weight, init_score and group, and of all names. The container, the number types and the chunks that
             the values came in do not matter.
         """
+        if self._fingerprint is not None:
+            return self._fingerprint
         listed, vectors = self._listed(), self._vectors()
         rows: list[fingerprint.Part] = [partial(self._column, j) for j in self._alone(listed)]
         if self.values is not None:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sapwood.boost import class_weight
 from sapwood.boost.auto.candidates import Candidate
 from sapwood.boost.round.tree_store import TreeStore
-from sapwood.boost.round.watch import tell
 from sapwood.boost.session import Session, make_booster
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
+from sapwood.data.progress import tell
 from sapwood.model.booster import Booster
 from sapwood.model.trees import Trees
 

@@ -12,8 +12,8 @@ from sapwood.boost.class_weight import with_class_weight
 from sapwood.boost.loops import plain
 from sapwood.boost.loops.replay import replay
 from sapwood.boost.round.tree_store import TreeStore
-from sapwood.boost.round.watch import tell
 from sapwood.boost.session import Session, make_booster
+from sapwood.data.progress import tell
 from sapwood.model.booster import Booster
 
 

@@ -33,6 +33,19 @@ TreeView tree_over(const Binned& b, const Ints& column, const Ints& bin, const B
           (int)n,        set.data(), set_offset.data(),   set_code.data()};
 }
 
+std::vector<std::vector<double>> cuts_of(nb::sequence cut_list, bool exact) {
+  std::vector<std::vector<double>> all;
+  for (nb::handle item : cut_list) {
+    const Doubles c = nb::cast<Doubles>(item);
+    all.emplace_back(c.data(), c.data() + c.shape(0));
+    for (size_t i = 0; i < all.back().size(); i++)
+      if (!(all.back()[i] - all.back()[i] == 0.0) || (i > 0 && !(all.back()[i - 1] < all.back()[i])))
+        refuse("cuts must be finite and rising");
+    if (!exact && all.back().size() > 65534) refuse("a column can have at most 65534 cuts");
+  }
+  return all;
+}
+
 namespace {
 
 void check_dealt(const std::shared_ptr<const Reduce>& reduce, const std::vector<int64_t>& positions,
@@ -65,15 +78,7 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
   std::shared_ptr<const Reduce> holders = reduce_of(reduce);
   const auto chunks = chunks_of(tables, holders != nullptr);
   check_dealt(holders, positions, chunks, exact);
-  std::vector<std::vector<double>> all;
-  for (nb::handle item : cut_list) {
-    const Doubles c = nb::cast<Doubles>(item);
-    all.emplace_back(c.data(), c.data() + c.shape(0));
-    for (size_t i = 0; i < all.back().size(); i++)
-      if (!(all.back()[i] - all.back()[i] == 0.0) || (i > 0 && !(all.back()[i - 1] < all.back()[i])))
-        refuse("cuts must be finite and rising");
-    if (!exact && all.back().size() > 65534) refuse("a column can have at most 65534 cuts");
-  }
+  std::vector<std::vector<double>> all = cuts_of(cut_list, exact);
   if (all.size() != chunks[0].columns.size()) refuse("there must be one list of cuts a column");
   if (exact && n_rows_of(chunks) > 0x7fffffff) refuse("exact trees take at most 2^31 - 1 rows");
   const std::vector<int> categories = n_categories ? list_of<int>(*n_categories) : std::vector<int>(all.size(), 0);

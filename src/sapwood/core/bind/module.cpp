@@ -7,6 +7,7 @@
 namespace sapwood {
 
 void bind_data(nb::module_& m);
+void bind_store(nb::module_& m);
 void bind_codes(nb::module_& m);
 void bind_shelves(nb::module_& m);
 void bind_trainer(nb::module_& m);
@@ -39,6 +40,7 @@ NB_MODULE(_core, m) {
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { gate.close(); }));
   if (const char* isa = getenv("SAPWOOD_ISA"); isa != nullptr && *isa != 0) set_isa(isa);
   bind_data(m);
+  bind_store(m);
   bind_codes(m);
   bind_shelves(m);
   bind_trainer(m);

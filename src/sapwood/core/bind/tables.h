@@ -13,6 +13,7 @@ DType kind_of(const AnyArray& a);
 Chunk chunk_of(nb::handle table, bool by_rows = false);
 // At least one, all with the same columns and with rows; a holder of dealt rows may have one chunk of no rows.
 std::vector<Chunk> chunks_of(nb::sequence tables, bool dealt = false);
+std::vector<std::vector<double>> cuts_of(nb::sequence cut_list, bool exact);  // of each column, checked
 RawTable table_of(const AnyArray& a);
 // A tree whose splits are over the codes of a binned table, checked.
 TreeView tree_over(const Binned& b, const Ints& column, const Ints& bin, const Bytes& missing_left, const Ints& left,

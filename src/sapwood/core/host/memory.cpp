@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "host/resident.h"
+
 namespace sapwood {
 
 namespace {
@@ -20,6 +22,10 @@ Memory::Memory(size_t n_bytes) : size_(n_bytes) {
     data_ = ::operator new(n_bytes, LINE);
     return;
   }
+  if (n_bytes >= HUGE_PAGE && (mapped_ = scratch_pages(n_bytes)) != nullptr) {
+    data_ = mapped_, mapped_size_ = n_bytes, of_file_ = true;
+    return;
+  }
   const size_t spare = n_bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
   void* at = mmap(nullptr, n_bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) throw std::bad_alloc();
@@ -30,7 +36,16 @@ Memory::Memory(size_t n_bytes) : size_(n_bytes) {
   if (spare != 0) madvise(data_, n_bytes, MADV_HUGEPAGE);
 #endif
 }
+Memory Memory::of_file(int file, size_t offset, size_t n_bytes) {
+  Memory m;
+  void* at = mmap(nullptr, n_bytes, PROT_READ, MAP_SHARED, file, (off_t)offset);
+  if (at == MAP_FAILED) throw std::bad_alloc();
+  m.data_ = m.mapped_ = at, m.size_ = m.mapped_size_ = n_bytes, m.of_file_ = true;
+  add_pages(at, n_bytes);
+  return m;
+}
 Memory::~Memory() {
+  if (of_file_) remove_pages(mapped_);
   if (mapped_ != nullptr) munmap(mapped_, mapped_size_);
   else if (data_ != nullptr) ::operator delete(data_, LINE);
 }
@@ -40,6 +55,7 @@ Memory& Memory::operator=(Memory&& o) noexcept {
   std::swap(size_, o.size_);
   std::swap(mapped_, o.mapped_);
   std::swap(mapped_size_, o.mapped_size_);
+  std::swap(of_file_, o.of_file_);
   return *this;
 }
 

@@ -19,6 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "host/resident.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -33,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto SPIN = std::chrono::microseconds(20);
 constexpr auto POLL_EVERY = std::chrono::milliseconds(50);
 constexpr int64_t MAX_TASKS = (1 << 18) - 1;
+constexpr int64_t TASK_BYTES = TASK_ROWS * 64;  // that a task is taken to touch of the arrays by row
 constexpr int MAX_THREADS = (1 << 10) - 1;
 
 void pause() {
@@ -70,6 +73,7 @@ struct Pool {
   void execute(uint32_t k, int worker) {
     if (stop.load(std::memory_order_relaxed)) return;
     try {
+      touch(TASK_BYTES);
       task(body, k, worker);
     } catch (...) {
       const std::lock_guard hold(error_lock);
@@ -158,6 +162,7 @@ struct Poller {
 void run_alone(int64_t n_tasks, Task task, void* body) {
   static thread_local Poller poll;  // kept between runs, so that Ctrl-C also stops many short runs
   for (int64_t k = 0; k < n_tasks; k++) {
+    touch(TASK_BYTES);
     task(body, k, 0);
     if (!inside && poll()) throw Interrupted{};
   }

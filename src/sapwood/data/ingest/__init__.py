@@ -17,13 +17,13 @@ from sapwood.data.ingest.columns import Columns, is_sparse
 from sapwood.data.ingest.frames import frame_of, from_frame, take_column
 from sapwood.data.ingest.records import of_records
 from sapwood.data.ingest.refusals import INSTEAD, check_shape, names_differ
-from sapwood.data.ingest.vectors import floats, group, init_score, label, weight
+from sapwood.data.ingest.vectors import check_label_size, floats, group, init_score, label, part_of_vector, weight
 from sapwood.data.times import Plan, Times, kind_of
 from sapwood.errors import DataError
 
 __all__ = [
-    "Columns", "align", "as_categories", "encode", "floats", "group", "init_score", "is_sparse", "kinds_differ",
-    "label", "one_row", "read", "rename", "take_column", "weight",
+    "Columns", "align", "as_categories", "check_label_size", "encode", "floats", "group", "init_score", "is_sparse",
+    "kinds_differ", "label", "one_row", "part_of_vector", "read", "rename", "take_column", "weight",
 ]  # fmt: skip
 
 

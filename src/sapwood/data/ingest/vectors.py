@@ -37,11 +37,31 @@ def label(y: Any, n_rows: int, what: str = "y", reduce: Reduce | None = None) ->
         )
     check_length(values, n_rows, what)
     check_finite(values, what)
-    largest = float(max(values.max(initial=0.0), -values.min(initial=0.0)))
+    check_label_size(float(max(values.max(initial=0.0), -values.min(initial=0.0))), what, reduce)
+    return values
+
+
+def check_label_size(largest: float, what: str, reduce: Reduce | None = None) -> None:
+    """Raise where the squares of all labels vanish; `largest`: in size, of this holder's labels."""
     if dealt.total(reduce, int(largest > 0)) and not dealt.total(reduce, int(largest >= MIN_LABEL)):
         raise DataError(
             f"{what} is at most {largest:g} in size; squares of numbers below {MIN_LABEL:g} are 0. Scale them."
         )
+
+
+def part_of_vector(name: str, values: NDArray[np.float64], n_rows: int, what: str) -> NDArray[np.float64]:
+    """Check a piece of a label, weight or init_score; what only all rows together can tell is left to others."""
+    if values.ndim not in ((1, 2) if name == "label" else (2,) if name == "init_score" else (1,)):
+        raise DataError(f"{what} is an array of shape {values.shape}; give one value for each row.")
+    check_length(values, n_rows, what)
+    check_finite(values, what)
+    if name == "weight":
+        if values.min(initial=0.0) < 0:
+            row = int(np.argmax(values < 0))
+            raise DataError(f"{what} is {values[row]} in row {row}; weights must not be negative.")
+        check_size(values, MAX_WEIGHT, what)
+    if name == "init_score":
+        check_size(values, MAX_SCORE, what)
     return values
 
 
@@ -58,12 +78,7 @@ def weight(
     values = values.ravel() if values.ndim == 2 and values.shape[1] == 1 else values
     if values.ndim != 1:
         raise DataError(f"{what} must be a 1-D array of length {n_rows}, got one of shape {values.shape}.")
-    check_length(values, n_rows, what)
-    check_finite(values, what)
-    if values.min(initial=0.0) < 0:
-        row = int(np.argmax(values < 0))
-        raise DataError(f"{what} is {values[row]} in row {row}; weights must not be negative.")
-    check_size(values, MAX_WEIGHT, what)
+    part_of_vector("weight", values, n_rows, what)
     if not dealt.total(reduce, int(values.any())):
         raise DataError(f"The {what} of all rows is zero; at least one weight must be positive.")
     return values

@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <stdexcept>
 
 #include "cpu/data/transpose.h"
 #include "host/pool.h"
+#include "host/resident.h"
 #include "math/real.h"
 
 namespace sapwood {
@@ -83,12 +85,7 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
                const std::vector<int>& n_categories, bool exact_, std::optional<bool> fuse, int n_threads,
                std::shared_ptr<const Reduce> reduce_, const std::vector<int64_t>& positions)
     : reduce(std::move(reduce_)), exact(exact_), cuts(std::move(cuts_)) {
-  n_columns = (int)cuts.size();
-  for (int c = 0; c < n_columns; c++) {
-    is_category.push_back(n_categories[c] > 0), any_category |= n_categories[c] > 0;
-    n_bins.push_back(is_category[c] ? n_categories[c] : (int)cuts[c].size() + 1);
-  }
-  has_missing.assign(n_columns, 0), default_code.assign(n_columns, -1);
+  set_columns(n_categories);
   std::vector<PaddedCuts> ready(cuts.begin(), cuts.end());
   if (exact) {
     layout = lay_out(n_bins, has_missing, default_code, {}, 0, true);
@@ -104,6 +101,26 @@ Binned::Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>
   has_missing.assign(missing.begin(), missing.end());
   n_total = n_rows;
   reduce_sum(reduce.get(), &n_total, 1);
+}
+
+Binned::Binned(Plan plan, int64_t held, std::optional<Codes> stored) : cuts(std::move(plan.cuts)) {
+  set_columns(plan.n_categories);
+  has_missing = std::move(plan.missing);
+  layout = lay_out(n_bins, has_missing, default_code, {}, plan.n_rows, false);
+  const bool fresh = !stored;
+  Shard shard = new_shard(held, std::move(stored));
+  if (fresh) memset(shard.planes.as<char>(), 0, shard.planes.size());
+  shards.push_back(std::move(shard));
+  n_total = n_rows;
+}
+
+void Binned::set_columns(const std::vector<int>& n_categories) {
+  n_columns = (int)cuts.size();
+  for (int c = 0; c < n_columns; c++) {
+    is_category.push_back(n_categories[c] > 0), any_category |= n_categories[c] > 0;
+    n_bins.push_back(is_category[c] ? n_categories[c] : (int)cuts[c].size() + 1);
+  }
+  has_missing.assign(n_columns, 0), default_code.assign(n_columns, -1);
 }
 
 // Encodes the sparse columns and lays out all of them. The layout of dealt rows must be the same for all holders, so it
@@ -164,17 +181,17 @@ void Binned::encode_column(const Chunk& chunk, int c, int64_t at, int n, const P
   else kernels().bin32(single, n, ready.f.data(), ready.n, code);
 }
 
-Shard Binned::new_shard(int64_t rows) {
+Shard Binned::new_shard(int64_t rows, std::optional<Codes> stored) {
   Shard shard;
   shard.n_rows = rows, shard.first = n_rows;
   n_rows += rows;
-  shard.blocks = Memory((size_t)rows * layout.row_bytes + 64);
+  shard.blocks = stored ? std::move(stored->blocks) : Memory((size_t)rows * layout.row_bytes + 64);
   size_t at = 0;
   for (const Slot& s : layout.slots) {
     shard.plane_at.push_back(at);
-    at += ((size_t)rows * s.code_bytes + BLOCK + 63) / 64 * 64;  // readable a block past the end
+    at += plane_bytes(rows, s);
   }
-  shard.planes = Memory(at);
+  shard.planes = stored ? std::move(stored->planes) : Memory(at);
   return shard;
 }
 
@@ -213,17 +230,23 @@ void Binned::encode_shard(const Chunk& chunk, SparseColumns sparse, const std::v
                           int n_threads) {
   Shard shard = new_shard(chunk.n_rows);
   encode_bundles(shard, std::move(sparse), n_threads);
+  encode_rows(chunk, 0, chunk.n_rows, shard, 0, ready, n_threads, has_missing);
+  add_shard(std::move(shard));
+}
+
+void Binned::encode_rows(const Chunk& chunk, int64_t from, int64_t n_rows, Shard& shard, int64_t to,
+                         const std::vector<PaddedCuts>& ready, int n_threads, std::vector<uint8_t>& found) const {
   std::vector<std::vector<uint8_t>> missing(n_threads, std::vector<uint8_t>(n_columns, 0));
   const std::vector<int> near = row_major_runs(chunk, std::vector<uint8_t>(n_columns, 1));
   auto encode_stripe = [&](int64_t at, int n, TransposedStripe<STRIPE_ROWS>& stripe, std::vector<uint8_t>& gone) {
     stripe.go(at, n);
     for (const SlotBlock& b : layout.blocks) {
       if (b.code_bytes == 0) continue;
-      char* rows = (char*)block(shard, b) + (size_t)at * b.stride * b.code_bytes;
+      char* rows = (char*)block(shard, b) + (size_t)(at - from + to) * b.stride * b.code_bytes;
       const uint8_t* bytes[SLOT_BLOCK];
       for (int k = 0; k < b.width; k++) {
         const int s = b.first + k;
-        void* own = (char*)plane(shard, s) + (size_t)at * b.code_bytes;
+        void* own = (char*)plane(shard, s) + (size_t)(at - from + to) * b.code_bytes;
         if (b.code_bytes == 1) {
           if (!layout.slots[s].bundled) encode_slot(chunk, s, at, n, ready, stripe, (uint8_t*)own, gone);
           bytes[k] = (const uint8_t*)own;
@@ -238,15 +261,54 @@ void Binned::encode_shard(const Chunk& chunk, SparseColumns sparse, const std::v
         memset(rows + (i * b.stride + b.width) * b.code_bytes, 0, (b.stride - b.width) * b.code_bytes);
     }
   };
-  run(n_threads, (chunk.n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
+  run(n_threads, (n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {
     TransposedStripe<STRIPE_ROWS> stripe(chunk, near);
-    const int64_t end = std::min(chunk.n_rows, (b + 1) * BLOCK);
-    for (int64_t at = b * BLOCK; at < end; at += STRIPE_ROWS)
+    const int64_t end = from + std::min(n_rows, (b + 1) * BLOCK);
+    for (int64_t at = from + b * BLOCK; at < end; at += STRIPE_ROWS)
       encode_stripe(at, (int)std::min<int64_t>(STRIPE_ROWS, end - at), stripe, missing[worker]);
   });
   for (const auto& m : missing)
-    for (int c = 0; c < n_columns; c++) has_missing[c] |= m[c];
-  add_shard(std::move(shard));
+    for (int c = 0; c < n_columns; c++) found[c] |= m[c];
+}
+
+bool Binned::fill(const Chunk& chunk, int64_t from, int64_t n, int64_t to, int n_threads) {
+  std::vector<uint8_t> found(n_columns, 0);
+  for (int c = 0; c < n_columns; c++)  // a fused slot has no code for them
+    for (int64_t at = from; at < from + n && !has_missing[c] && layout.slot_of(c).fused(); at += BLOCK)
+      found[c] |= any_missing(chunk.columns[c], at, (int)std::min<int64_t>(BLOCK, from + n - at), is_category[c]);
+  auto fits = [&] {
+    for (int c = 0; c < n_columns; c++)
+      if (found[c] && !has_missing[c]) return false;
+    return true;
+  };
+  if (!fits()) return false;
+  const std::vector<PaddedCuts> ready(cuts.begin(), cuts.end());
+  encode_rows(chunk, from, n, shards[0], to, ready, n_threads, found);
+  return fits();
+}
+
+bool Binned::codes_fit(int n_threads) const {
+  std::atomic<bool> fit = true;
+  for (const Shard& s : shards)
+    for (const SlotBlock& b : layout.blocks)
+      run(threads_for(s.n_rows, n_threads), task_count(s.n_rows), [&](int64_t task, int) {
+        const int64_t first = task * TASK_ROWS, end = std::min(s.n_rows, first + TASK_ROWS);
+        touch((int64_t)(b.width * 2) * FAULT_BYTES);
+        auto look = [&](auto zero) {
+          using Code = decltype(zero);
+          const Code* rows = (const Code*)block(s, b);
+          int wrong = 0;
+          for (int k = 0; k < b.width; k++) {
+            const Code* own = (const Code*)plane(s, b.first + k);
+            const int n_codes = layout.slots[b.first + k].n_codes;
+            for (int64_t i = first; i < end; i++) wrong |= own[i] >= n_codes, wrong |= own[i] != rows[i * b.stride + k];
+          }
+          if (wrong != 0) fit = false;
+        };
+        if (b.code_bytes == 1) look(uint8_t());
+        else look(uint16_t());
+      });
+  return fit;
 }
 
 // Fills the planes of bundles, and the lists.

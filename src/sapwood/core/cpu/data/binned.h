@@ -31,6 +31,11 @@ struct Shard {
   SparseColumns sparse;          // their columns
 };
 
+// Of the plane of a slot: readable a block past its end.
+inline size_t plane_bytes(int64_t n_rows, const Slot& s) {
+  return ((size_t)n_rows * s.code_bytes + BLOCK + 63) / 64 * 64;
+}
+
 class Binned {
  public:
   // exact: for trees that evaluate every value; 32-bit codes in planes only, all chunks in one shard
@@ -39,7 +44,23 @@ class Binned {
   Binned(const std::vector<Chunk>& chunks, std::vector<std::vector<double>> cuts, const std::vector<int>& n_categories,
          bool exact, std::optional<bool> fuse, int n_threads, std::shared_ptr<const Reduce> reduce = nullptr,
          const std::vector<int64_t>& positions = {});  // throws std::invalid_argument: a code is too large
+  // A table whose codes are stored, or to be filled in: its only shard has `held` rows. The layout is that of n_rows
+  // rows, in which the columns marked by `missing` (n_columns) have missing values.
+  struct Plan {
+    std::vector<std::vector<double>> cuts;
+    std::vector<int> n_categories;
+    std::vector<uint8_t> missing;
+    int64_t n_rows;
+  };
+  struct Codes {  // what a shard of a plan consists of
+    Memory blocks, planes;
+  };
+  Binned(Plan plan, int64_t held, std::optional<Codes> stored);
   Binned(const Binned&) = delete;
+  // Codes of n rows of a chunk, from row `from` on, into the only shard, from row `to` on; false: a column has missing
+  // values and is not marked.
+  bool fill(const Chunk& chunk, int64_t from, int64_t n, int64_t to, int n_threads);
+  bool codes_fit(int n_threads) const;   // whether no code is beyond those that its slot has
   std::shared_ptr<const Reduce> reduce;  // over the holders of rows; null: all rows are here
   int64_t n_rows = 0;                    // of this process
   int64_t n_total = 0;                   // of all holders
@@ -75,7 +96,8 @@ class Binned {
   std::vector<SparseColumns> encode_sparse(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready,
                                            std::optional<bool> fuse, int n_threads);
   void find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads);
-  Shard new_shard(int64_t n_rows);
+  void set_columns(const std::vector<int>& n_categories);
+  Shard new_shard(int64_t n_rows, std::optional<Codes> stored = {});
   void add_shard(Shard shard);
   template <class Code>
   void encode_column(const Chunk& chunk, int c, int64_t at, int n, const PaddedCuts& ready, const float* single,
@@ -84,6 +106,9 @@ class Binned {
   void encode_slot(const Chunk& chunk, int slot, int64_t at, int n, const std::vector<PaddedCuts>& ready,
                    TransposedStripe& stripe, Code* code, std::vector<uint8_t>& gone) const;
   void encode_shard(const Chunk& chunk, SparseColumns sparse, const std::vector<PaddedCuts>& ready, int n_threads);
+  // missing (columns) OUT: 1 where a value is
+  void encode_rows(const Chunk& chunk, int64_t from, int64_t n, Shard& shard, int64_t to,
+                   const std::vector<PaddedCuts>& ready, int n_threads, std::vector<uint8_t>& missing) const;
   void encode_bundles(Shard& shard, SparseColumns sparse, int n_threads);
   uint32_t listed_code(const Shard& s, int column, int64_t row) const;
   void rank_chunks(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready, int n_threads);

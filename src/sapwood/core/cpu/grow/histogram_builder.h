@@ -7,12 +7,14 @@
 
 #include "cpu/grow/node_rows.h"
 #include "host/pool.h"
+#include "host/resident.h"
 
 namespace sapwood {
 
-constexpr int64_t STRIP = 32768;     // rows read at a time: their ids and gradients stay in L2 from tile to tile
-constexpr int64_t ROW_SPLIT = 4096;  // rows from which workers share a node's rows rather than its slots
-constexpr int64_t FORK_NS = 4000;    // estimated work below which a fork (about 0.5 us) does not pay
+constexpr int64_t MAX_TOUCHED = 8 << 20;  // bytes of stored codes that are read between two looks at resident memory
+constexpr int64_t STRIP = 32768;          // rows read at a time: their ids and gradients stay in L2 from tile to tile
+constexpr int64_t ROW_SPLIT = 4096;       // rows from which workers share a node's rows rather than its slots
+constexpr int64_t FORK_NS = 4000;         // estimated work below which a fork (about 0.5 us) does not pay
 
 struct WorkerHistogram {  // one worker's own histogram while several share a node's rows
   Memory packed, pairs;
@@ -112,6 +114,16 @@ class HistogramBuilder {
     const int64_t n_rows = s.end - s.begin, begin = ids == nullptr ? s.begin : 0;
     if (g.code_bytes == 0) return accumulate_lists(n, s, t.first, words, hist + at[0] * (words == nullptr ? 2 : 1));
     codes += (size_t)begin * g.stride * g.code_bytes;
+    if (resident_limited.load(std::memory_order_relaxed) && n_rows > 0) {
+      const int64_t bytes =
+          touched(n_rows, ids == nullptr ? n_rows : ids[n_rows - 1] - ids[0] + 1, (int64_t)(g.stride * g.code_bytes));
+      if (bytes > MAX_TOUCHED && n_rows > 1) {  // rows that lie far apart: look at resident memory on the way
+        const Segment one{s.shard, s.begin, s.begin + n_rows / 2}, other{s.shard, s.begin + n_rows / 2, s.end};
+        accumulate_tile(n, one, t, words, hist);
+        return accumulate_tile(n, other, t, words == nullptr ? nullptr : words + n_rows / 2, hist);
+      }
+      touch(bytes);
+    }
     if (words == nullptr)
       k_.histogram_pairs(codes, g.code_bytes == 2, g.stride, t.width, ids, n_rows, q_.search + shard.first + begin,
                          weights_.integral ? weights_.repeats.data() + shard.first + begin : nullptr, at, hist);

@@ -12,6 +12,7 @@
 #include "cpu/grow/node.h"
 #include "cpu/grow/partition_sparse.h"
 #include "host/pool.h"
+#include "host/resident.h"
 
 namespace sapwood {
 
@@ -194,6 +195,7 @@ class NodeRows {
     const PartitionArgs a = args(t, n, splits);
     const int c = n.best.column, shard = n.segments[t.segment].shard;
     const bool sparse = b_.layout.slot_of(c).lists();
+    if (t.n > 0) touch(touched(t.n, a.rows == nullptr ? t.n : a.rows[t.n - 1] - a.rows[0] + 1, (int64_t)a.code_bytes));
     t.right = sparse ? mark_sparse(a, b_.shards[shard].sparse.of(c), (uint32_t)b_.default_code[c]) : k_.mark(a);
     const uint64_t* live_rows = live(n, shard, t.begin);
     if (live_rows == nullptr) return;

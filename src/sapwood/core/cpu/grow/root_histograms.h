@@ -8,6 +8,7 @@
 
 #include "cpu/data/binned.h"
 #include "host/pool.h"
+#include "host/resident.h"
 
 namespace sapwood {
 
@@ -58,6 +59,7 @@ class RootHistograms {
         for (int k = 0; k < OUTPUTS; k++) packed[k] = planes[k] + s.first + at;
         for (int k = from; k < to; k++) codes[k - from] = (const uint8_t*)b.plane(s, k) + at;
         memset(hist, 0, words * OUTPUTS * 8);
+        touch((to - from) * PACKED_ROWS);
         kernels().histogram_outputs(codes.data(), to - from, packed, std::min<int64_t>(PACKED_ROWS, s.n_rows - at),
                                     hist);
         for (int k = 0; k < n; k++) {

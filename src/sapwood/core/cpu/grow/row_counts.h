@@ -98,6 +98,7 @@ class RowCounts {
   void count_codes(const Node& n, int c, std::vector<int64_t>& count) const {
     const int slot = b_.layout.members[c].slot;
     count.assign((size_t)builder_.n_codes(c), 0);
+    touch(touched(n.n_rows, b_.n_rows, (int64_t)b_.layout.slots[slot].code_bytes));
     if (b_.layout.slots[slot].lists()) {
       rows_.each_row(n, [&](const Shard& shard, int64_t row) {
         count[b_.split_code(shard, c, row)] += weights_.of(shard.first + row);

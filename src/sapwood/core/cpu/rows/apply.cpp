@@ -6,6 +6,7 @@
 #include <map>
 
 #include "host/pool.h"
+#include "host/resident.h"
 
 namespace sapwood {
 
@@ -125,6 +126,7 @@ void apply_as(const Binned& b, const TreeView& t, const std::vector<Name>& name,
   for (const Shard& s : b.shards) {
     const auto planes = byte_planes(b, s);
     run(threads_for(s.n_rows, n_threads), task_count(s.n_rows), [&](int64_t task, int) {
+      touch((int64_t)planes.size() * FAULT_BYTES);
       std::vector<uint64_t> reach(few ? (size_t)t.n_nodes * (masks ? BLOCK / 64 : BLOCK / 8) : 0);
       for (int64_t at = task * TASK_ROWS; at < std::min(s.n_rows, (task + 1) * TASK_ROWS); at += BLOCK) {
         const int n = (int)std::min<int64_t>(BLOCK, s.n_rows - at);

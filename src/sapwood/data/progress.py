@@ -1,4 +1,4 @@
-"""Who looks on while trees grow: progress bars. They see each round of every training, those of an automatic fit too.
+"""Who looks on while data is read and trees grow: progress bars. They see every pass and each round of every training.
 
 In: a function, for as long as a `with` block lasts. Out: calls of it; nothing that it does changes a model.
 """
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sight:
-    """A round that has just ended."""
+    """A round that has just ended, or a batch of rows that was read."""
 
-    stage: str  # what is trained: "training", or the name of a candidate
-    round: int  # how many rounds are done
-    n_rounds: int  # how many there may be
+    stage: str  # what is trained: "training", or the name of a candidate; or which pass reads rows
+    round: int  # how many rounds are done, or rows
+    n_rounds: int  # how many there may be; 0 where that is not known
     measured: Mapping[str, float]  # metrics by name; the first is watched
     higher_is_better: bool = False
 
@@ -26,7 +26,7 @@ _WATCHERS: ContextVar[tuple[Watcher, ...]] = ContextVar("watchers", default=())
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Call a function after each round of all trainings in this block."""
+    """Call a function after each round of all trainings, and each batch of all passes, in this block."""
     token = _WATCHERS.set((*_WATCHERS.get(), watcher))
     try:
         yield

@@ -1,0 +1,218 @@
+"""How a `Dataset` is made of files and batches that do not fit in memory, and opened again.
+
+In: files, or batches of rows. Out: a `Dataset` whose codes lie in a store, a folder on disk.
+"""
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from sapwood.data.bin_arguments import arguments
+from sapwood.data.ingest import sources
+from sapwood.data.ingest.sources import Source
+from sapwood.data.streaming import build, store
+from sapwood.data.streaming.limits import size_of
+from sapwood.data.streaming.reading import Request
+from sapwood.data.streaming.store import Head
+from sapwood.device.threads import threads
+from sapwood.errors import DataError, ParameterError
+
+OWN = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing", "categorical_features")
+USUAL = (None, None, "hist", False, False, "auto")  # their defaults
+
+
+class Streamed:
+    """The ways to a `Dataset` over a store.
+
+    Attributes
+    ----------
+    store : pathlib.Path or None
+        The folder that the codes are read from; None where they are in memory.
+    memory_limit : int or None
+        Bytes of resident memory that the process may have while it trains on this data.
+    """
+
+    store: Path | None = None
+    memory_limit: int | None = None
+    _fingerprint: str | None = None
+    _own_folder: Any = None
+
+    @classmethod
+    def from_files(
+        cls,
+        paths: Any,
+        label: str | Sequence[str] | None = None,
+        *,
+        weight: str | None = None,
+        init_score: str | Sequence[str] | None = None,
+        group: str | None = None,
+        columns: Sequence[str] | None = None,
+        store: str | os.PathLike[str] | None = None,
+        memory_limit: int | str | None = None,
+        reference: Any = None,
+        n_jobs: int | None = None,
+        **more: Any,
+    ) -> Self:
+        """Make a dataset of files that need not fit in memory.
+
+        The rows are read twice, in batches: for cuts and categories, then for codes, which are written to a store.
+        Models have the bytes that the same table in memory would give (docs/streaming.md).
+
+        Parameters
+        ----------
+        paths : str, path-like, or a list of them
+            Parquet, Feather (Arrow) and CSV files, folders of them, or patterns such as ``"part-*.parquet"``. Rows
+            come in the order of the files, those of a folder or pattern by name.
+        label, weight, init_score, group : str, or for label and init_score a list of str, optional
+            Which columns have them.
+        columns : sequence of str, optional
+            The columns that are features; all that are left, if not given.
+        store : str or path-like, optional
+            The folder to make; a complete store of the same files and arguments is opened instead. Not given: a
+            temporary one, which is deleted with the dataset.
+        memory_limit : int or str, optional
+            Resident memory of this process while it reads and trains, in bytes or as ``"2GB"``.
+        reference : Dataset, optional
+            As for `Dataset`.
+        n_jobs : int, optional
+            Threads.
+        **more
+            ``feature_names``, ``max_bins``, ``min_samples_bin``, ``zero_as_missing``, ``categorical_features`` and
+            what else `Dataset` takes.
+
+        Returns
+        -------
+        Dataset
+        """
+        taken = {"label": label, "weight": weight, "init_score": init_score, "group": group}
+        taken = {name: column for name, column in taken.items() if column is not None}
+        several = [one if isinstance(one, str) else list(one) for one in taken.values() if one is not None]
+        wanted = None
+        if columns is not None:
+            others = [name for one in several for name in ([one] if isinstance(one, str) else one)]
+            wanted = [*columns, *(name for name in others if name not in columns)]
+        source = sources.files(paths, wanted)
+        return cls._streamed(source, taken, store, memory_limit, reference, n_jobs, more)
+
+    @classmethod
+    def from_batches(
+        cls,
+        batches: Any,
+        label: str | Sequence[str] | None = None,
+        *,
+        weight: str | None = None,
+        init_score: str | Sequence[str] | None = None,
+        group: str | None = None,
+        store: str | os.PathLike[str] | None = None,
+        memory_limit: int | str | None = None,
+        reference: Any = None,
+        n_jobs: int | None = None,
+        **more: Any,
+    ) -> Self:
+        """Make a dataset of batches of rows that need not fit in memory together.
+
+        Parameters
+        ----------
+        batches : iterable of tables or tuples, a function that returns one, an Arrow reader, lazy frame or query
+            Consecutive rows: tables, or tuples (table, label) or (table, label, weight). A polars lazy frame, a duckdb
+            relation and an Arrow data set are read in batches. What can be iterated only once (a generator, an Arrow
+            reader) is copied to disk first.
+        label, weight, init_score, group, store, memory_limit, reference, n_jobs, **more
+            As for `from_files`.
+
+        Returns
+        -------
+        Dataset
+        """
+        taken = {"label": label, "weight": weight, "init_score": init_score, "group": group}
+        taken = {name: column for name, column in taken.items() if column is not None}
+        return cls._streamed(sources.batches(batches), taken, store, memory_limit, reference, n_jobs, more)
+
+    @classmethod
+    def open(
+        cls,
+        store: str | os.PathLike[str],
+        *,
+        memory_limit: int | str | None = None,
+        verify: bool = True,
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Open a store that `from_files` or `from_batches` made; its source is not needed.
+
+        Parameters
+        ----------
+        store : str or path-like
+            The folder.
+        memory_limit : int or str, optional
+            As for `from_files`.
+        verify : bool
+            Compare all bytes with their checksums first, which reads the whole store once.
+        n_jobs : int, optional
+            Threads.
+
+        Returns
+        -------
+        Dataset
+            A damaged or foreign folder raises `DataError`.
+        """
+        return cls._opened(Path(store), None, size_of(memory_limit), verify, threads(n_jobs))
+
+    @classmethod
+    def _opened(cls, folder: Path, head: Head | None, limit: int | None, verify: bool, n_threads: int) -> Self:
+        complete = head is None
+        found = store.read_head(folder) if head is None else head
+        if complete and found.fingerprint is None:
+            raise DataError(f"{folder} is a store that is not complete; make it anew.")
+        self = cls.__new__(cls)
+        vars(self).update(store.attributes(folder, found, n_threads))
+        if verify:
+            store.verify(folder, found, self.binned, n_threads)  # type: ignore[attr-defined]
+        self.store, self.memory_limit, self._fingerprint = folder, limit, found.fingerprint
+        return self
+
+    @classmethod
+    def _streamed(
+        cls,
+        source: Source,
+        taken: Mapping[str, Any],
+        given: str | os.PathLike[str] | None,
+        memory_limit: int | str | None,
+        reference: Any,
+        n_jobs: int | None,
+        more: dict[str, Any],
+    ) -> Self:
+        limit, n_threads = size_of(memory_limit), threads(n_jobs)
+        names = more.pop("feature_names", None)
+        own = [more.pop(name, usual) for name, usual in zip(OWN, USUAL, strict=True)]
+        names, bins, categorical = arguments(cls.from_files, own, names, reference, more)
+        for name, wrong, instead in (("tree_method", "exact", "use 'hist'"), ("linear_leaves", True, "leave it out")):
+            if bins[name] == wrong:
+                raise ParameterError(f"{name}={wrong!r} keeps every value in memory, and rows are streamed; {instead}.")
+        if bins["device"] != "cpu":
+            raise ParameterError(f"device={bins['device']!r} holds all rows itself, and rows are streamed; use 'cpu'.")
+        request = Request(source, taken, names, bins, categorical, reference, n_threads, limit)
+        own_folder = tempfile.TemporaryDirectory(prefix="sapwood-") if given is None else None
+        folder = Path(own_folder.name) / "store" if own_folder is not None else Path(str(given))
+        if folder.exists():
+            return cls._opened(folder, _existing(folder, build.asked_for(request)), limit, True, n_threads)
+
+        def finish(unfinished: Path, head: Head) -> str:
+            return str(cls._opened(unfinished, head, limit, False, n_threads).fingerprint())  # type: ignore[attr-defined]
+
+        build.build(request, folder, finish)
+        self = cls._opened(folder, None, limit, False, n_threads)
+        self._own_folder = own_folder  # goes with the last dataset that reads it
+        return self
+
+
+def _existing(folder: Path, asked: Any) -> Head:
+    """The head of a store that is already there, if it was made from the same source in the same way."""
+    head = store.read_head(folder)
+    if asked["source"] is None or not store.same(head.request, asked):
+        raise DataError(
+            f"{folder} is already there, and was made from other data or arguments; open it with Dataset.open, delete "
+            "it, or give another path."
+        )
+    return head

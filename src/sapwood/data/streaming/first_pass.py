@@ -1,0 +1,210 @@
+"""The first pass over a source: cuts, dictionaries, labels and weights, in bounded memory.
+
+In: batches. Out: `Learned`, all that the codes of the second pass need; vectors by row go to files at once.
+"""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.data import categories, ingest, times
+from sapwood.data.categories import Coded, Dictionary, Tally
+from sapwood.data.ingest.sources import Restart
+from sapwood.data.streaming.reading import Batch, Reader, Request, time_zones
+from sapwood.data.streaming.vectors import VectorFiles
+from sapwood.data.times import Plan, TimeColumn
+from sapwood.device import host
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Learned:
+    """What the first pass has found."""
+
+    names: tuple[str, ...]  # of all columns, parts of times included
+    named: bool
+    n_rows: int
+    cuts: list[Floats]
+    categories: dict[int, Dictionary]
+    missing: list[bool]  # (columns) whether some value is
+    times: Plan
+    shapes: dict[str, list[int]]  # of the vectors by row, by name
+    digests: dict[str, int] = field(default_factory=dict)  # of the content, where nothing else tells that it changed
+
+
+def learn(request: Request, folder: Any) -> Learned:
+    """Read all batches once, or again where their types turn out to be wider."""
+    coded: set[int] = set()
+    while True:
+        with VectorFiles(folder) as vectors:
+            one = _Pass(request, vectors, coded)
+            try:
+                for batch in one.reader.batches("reading rows"):
+                    one.add(batch)
+                return one.learned()
+            except Restart:
+                coded |= one.coded
+
+
+class _Pass:
+    """One reading of all batches."""
+
+    def __init__(self, request: Request, vectors: VectorFiles, coded: set[int]) -> None:
+        self.request, self.vectors, self.reader = request, vectors, Reader(request)
+        self.coded = set(coded)  # columns that have categories in some batch
+        self.known = request.reference
+        self.zones: dict[int, str | None] | None = None
+        self.plan: Plan = ()
+        self.sketch: Any = None
+        self.tally: dict[int, Tally] = {}
+        self.gone: dict[int, bool] = {}  # columns of categories: whether some row has none
+        self.spare: dict[int, set[Any]] = {}  # their values in rows that count nothing
+        self.numeric: list[int] = []
+        self.ends: dict[int, list[float]] = {}  # smallest and largest value of each candidate part of times
+        self.digests: dict[str, int] = {}
+        self.n_rows = 0
+
+    def add(self, batch: Batch) -> None:
+        """Take a batch in."""
+        columns, weight = batch.columns, batch.vectors.get("weight")
+        names = self.reader.names or tuple(f"f{j}" for j in range(columns.n_columns))
+        if self.known is not None:
+            if wrong := ingest.kinds_differ([columns], self.known.times, self.known.categories, names):
+                raise categories.ColumnTypeError(wrong[0])
+            self.plan = self.known.times
+        else:
+            self.zones = time_zones(columns, names, self.zones)
+            wanted = self.request.bins["date_features"]
+            parts = times.USUAL if wanted == "auto" else tuple(wanted or ())
+            self.plan = tuple(TimeColumn(j, zone, parts) for j, zone in sorted(self.zones.items()))
+        given = columns.n_columns
+        columns = times.expand(columns, self.plan)
+        self._watch_types(columns)
+        if self.sketch is None:
+            self.numeric = [j for j in range(columns.n_columns) if j not in self.coded]
+            self.sketch = host.CutSketch(len(self.numeric), self.request.bins["max_bins"])
+        table = columns.table
+        if not isinstance(table, np.ndarray) or self.coded:
+            table = [one for j, one in enumerate(columns.as_columns()) if j not in self.coded]
+        if self.numeric:
+            self.sketch.add(table, weight, self.request.n_threads)
+        for j in sorted(self.coded):
+            self._count(j, columns.as_columns()[j], weight, names)
+        for j in range(given, columns.n_columns):
+            self._measure(j, columns.as_columns()[j])
+        if self.request.source.identity is None:
+            digest(self.digests, batch.columns, batch)
+        self.vectors.add(batch.vectors)
+        self.n_rows += columns.n_rows
+
+    def _watch_types(self, columns: ingest.Columns) -> None:
+        """A column that has categories for the first time, after others without, makes the pass begin again."""
+        if self.known is not None:
+            self.coded = set(self.known.categories)
+            return
+        table = columns.table if isinstance(columns.table, list) else []
+        found = {j for j, one in enumerate(table) if isinstance(one, Coded)} - self.coded
+        self.coded |= found
+        if found and self.sketch is not None:
+            raise Restart
+
+    def _count(self, j: int, column: Any, weight: Floats | None, names: Sequence[str]) -> None:
+        where = f"column {names[j]!r}, which has categories in a batch,"
+        own = ingest.as_categories(column, where)
+        if self.known is not None:
+            codes = self.known.categories[j].encode(own, f"column {names[j]!r} of data")
+            self.gone[j] = self.gone.get(j, False) or bool((codes < 0).any())
+            return
+        # Weights that are not integers are counted in a pass of their own.
+        counts = None if weight is None else np.clip(np.rint(weight), 0, 1 << 20).astype(np.int32)
+        self.spare.setdefault(j, set()).update(self.tally.setdefault(j, Tally()).add(own, counts))
+        self.gone[j] = self.gone.get(j, False) or bool((own.codes < 0).any())
+
+    def _measure(self, j: int, part: Floats) -> None:
+        if not np.isnan(part).all():
+            low, high = float(np.nanmin(part)), float(np.nanmax(part))
+            ends = self.ends.setdefault(j, [low, high])
+            self.ends[j] = [min(ends[0], low), max(ends[1], high)]
+
+    def learned(self) -> Learned:
+        """What all batches have in common."""
+        reader, request = self.reader, self.request
+        base = reader.names or tuple(f"f{j}" for j in range(reader.n_columns))
+        known = self.known.categories if self.known is not None else self._dictionaries(base)
+        n_columns = reader.n_columns + times.n_parts(self.plan)
+        missing, cuts = [False] * n_columns, [np.empty(0)] * n_columns
+        for place, gone in zip(self.numeric, self.sketch.missing, strict=True):
+            missing[place] = gone
+        for j in self.coded:
+            missing[j] = self.gone[j] or any(value not in known[j].place for value in self.spare.get(j, ()))
+        if self.known is not None:
+            cuts = list(self.known.cuts)
+        else:
+            found = self.sketch.cuts(request.bins["min_samples_bin"], request.n_threads)
+            for place, own in zip(self.numeric, found, strict=True):
+                cuts[place] = own
+        plan, kept = self._chosen_parts(reader.n_columns)
+        return Learned(
+            base + times.names_of(plan, base),
+            reader.names is not None,
+            self.n_rows,
+            [cuts[j] for j in kept],
+            dict(known),
+            [missing[j] for j in kept],
+            plan,
+            self.vectors.close(),
+            self.digests,
+        )
+
+    def _chosen_parts(self, n_given: int) -> tuple[Plan, list[int]]:
+        """The parts of times that differ between rows, and the columns that stay with them."""
+        kept = list(range(n_given))
+        if self.known is not None or self.request.bins["date_features"] != "auto":
+            return self.plan, list(range(n_given + times.n_parts(self.plan)))
+        plan, at = [], n_given
+        for one in self.plan:
+            ends = [self.ends.get(at + k, [0.0, 0.0]) for k in range(len(one.parts))]
+            differ = [low != high for low, high in ends]
+            kept += [at + k for k, does in enumerate(differ) if does]
+            parts = tuple(part for part, does in zip(one.parts, differ, strict=True) if does)
+            plan.append(TimeColumn(one.column, one.zone, parts))
+            at += len(one.parts)
+        return tuple(plan), kept
+
+    def _dictionaries(self, names: Sequence[str]) -> dict[int, Dictionary]:
+        """The dictionaries of all columns of categories."""
+        tally = self.tally
+        if tally and "weight" in self.reader.given and not self._integral():
+            tally = self._counted_again()
+        return {j: one.dictionary(f"column {names[j]!r}") for j, one in sorted(tally.items())}
+
+    def _integral(self) -> bool:
+        counts, integral, _ = host.integer_weights(self.vectors.view("weight"))
+        del counts
+        return integral
+
+    def _counted_again(self) -> dict[int, Tally]:
+        """Counts by weights in fixed point, whose unit all weights decide."""
+        counts = host.integer_weights(self.vectors.view("weight"))[0]
+        tally: dict[int, Tally] = {j: Tally() for j in self.tally}
+        for batch in Reader(self.request).batches("counting categories", self.n_rows):
+            own = counts[batch.first : batch.first + batch.columns.n_rows]
+            columns = batch.columns.as_columns()
+            for j, one in tally.items():
+                one.add(ingest.as_categories(columns[j], f"column {j}"), own)
+        return tally
+
+
+def digest(digests: dict[str, int], columns: ingest.Columns, batch: Batch) -> None:
+    """Checksums of the columns of numbers and of the vectors, over all batches so far: batches may be of any size."""
+    for j, one in enumerate(columns.as_columns()):
+        if isinstance(one, np.ndarray):
+            digests[str(j)] = zlib.crc32(np.ascontiguousarray(one).data, digests.get(str(j), 0))
+    for name, values in batch.vectors.items():
+        if values.dtype != object:
+            digests[name] = zlib.crc32(np.ascontiguousarray(values).data, digests.get(name, 0))

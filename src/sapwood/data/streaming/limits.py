@@ -1,0 +1,32 @@
+"""Sizes of memory: what a user writes, what the process has.
+
+In: numbers of bytes, text such as "2GB". Out: bytes.
+"""
+
+import re
+from typing import Any
+
+from sapwood.errors import ParameterError
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
+
+
+def size_of(given: Any) -> int | None:
+    """A number of bytes: an integer, or text with a unit; None stays None."""
+    if given is None:
+        return None
+    if isinstance(given, int) and not isinstance(given, bool) and given > 0:
+        return given
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", given) if isinstance(given, str) else None
+    if found is None or found[2].upper() not in UNITS or float(found[1]) == 0:
+        raise ParameterError(f"memory_limit={given!r} is no size; give bytes, or text such as '2GB' or '512MiB'.")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def text_of(n_bytes: float) -> str:
+    """A size as people read it."""
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n_bytes >= size:
+            return f"{n_bytes / size:.1f} {unit}"
+    return f"{n_bytes:.0f} bytes"
