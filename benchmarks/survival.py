@@ -41,7 +41,7 @@ def rivals(n_rounds: int, slow: bool) -> dict[str, Any]:
 
     def sapwood(model: str) -> Any:
         def run(X: Any, t: Any, e: Any, new: Any, times: Any) -> Any:
-            fitted = SapwoodSurvival(model, n_estimators=n_rounds).fit(X, (t, e))
+            fitted = SapwoodSurvival(model).fit(X, (t, e))
             return fitted.predict(new), fitted.predict_survival_function(new, times)
 
         return run

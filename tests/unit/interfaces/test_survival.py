@@ -89,17 +89,37 @@ def test_the_normal_distribution_function() -> None:
     np.testing.assert_allclose(normal_cdf(z), norm.cdf(z), rtol=1e-12)
 
 
-def test_hazard_is_the_gradient_of_its_likelihood() -> None:
-    goal, entry = Hazard(np.array([0.0, 2.0, 5.0, 60.0])), np.where(RNG.random(N) < 0.3, TIME / 3, 0.0)
+@pytest.mark.parametrize("edges", [[0.0, 60.0], [0.0, 2.0, 5.0, 60.0]])
+def test_hazard_is_the_gradient_of_its_likelihood(edges: list[float]) -> None:
+    """The likelihood is written out by its definition; scores are those that all intervals share, and their own."""
+    goal, entry = Hazard(np.array(edges), 0.4), np.where(RNG.random(N) < 0.3, TIME / 3, 0.0)
     y = np.column_stack([entry, TIME, EVENT])
-    score = RNG.normal(-2, 0.5, (N, 3))
+    score = RNG.normal(-1, 0.5, (N, goal.n_outputs))
     at_risk, events = goal.exposures(y)
-    np.testing.assert_allclose(at_risk.sum(1), TIME - entry)
-    assert (events.sum(1) == EVENT).all()
+    np.testing.assert_allclose(at_risk.sum(0), TIME - entry)
+    assert (events.sum(0) == EVENT).all()
+
+    def by_definition(score: NDArray[Any]) -> NDArray[Any]:
+        log = score[:, :1] + 0.4 * score[:, 1:] if len(edges) > 2 else score
+        return np.asarray((np.exp(log) * at_risk.T - events.T * log).sum(axis=1))
+
+    np.testing.assert_allclose(goal.loss(y, score), by_definition(score), rtol=1e-12)
     g, h = goal.grad_hess(y, score)
-    np.testing.assert_allclose(g, np.exp(score) * at_risk - events, rtol=1e-14, atol=1e-14)
-    np.testing.assert_allclose(h, np.exp(score) * at_risk, rtol=1e-14)
-    np.testing.assert_allclose(goal.cumulative(score, np.array([60.0]))[:, 0], np.exp(score) @ np.diff(goal.edges))
+    step = 1e-3
+    for k in range(goal.n_outputs):
+        move = step * (np.arange(goal.n_outputs) == k)
+        at = [by_definition(score + m * move) for m in (-2, -1, 1, 2)]
+        np.testing.assert_allclose(g[:, k], (at[0] - 8 * at[1] + 8 * at[2] - at[3]) / (12 * step), atol=1e-7)
+        slopes = [goal.grad_hess(y, score + m * move)[0][:, k] for m in (-2, -1, 1, 2)]
+        np.testing.assert_allclose(
+            h[:, k], (slopes[0] - 8 * slopes[1] + 8 * slopes[2] - slopes[3]) / (12 * step), atol=1e-7
+        )
+    np.testing.assert_allclose(
+        goal.cumulative(score, np.array([60.0]))[:, 0], np.diff(goal.edges) @ goal.rates(score), rtol=1e-12
+    )
+    start = goal.start(y, WEIGHT)
+    share = events @ WEIGHT / (at_risk @ WEIGHT)
+    np.testing.assert_allclose(goal.rates(start[None])[:, 0], share, rtol=1e-9)
 
 
 @pytest.mark.parametrize("model", ["hazard", "cox", "aft"])
@@ -189,8 +209,10 @@ def test_degenerate_targets() -> None:
         fit(X, (-TIME, EVENT))
     with pytest.raises(DataError, match="entry"):
         SapwoodSurvival("cox").fit(X, (TIME, EVENT), entry=TIME)
+    with pytest.raises(DataError, match="cause"):
+        fit(X, (TIME, np.full(N, 0.5)))
     with pytest.raises(DataError, match="competing"):
-        fit(X, (TIME, np.full(N, 2)))
+        SapwoodSurvival("aft").fit(X, np.array(list(zip(EVENT * 2, TIME, strict=True)), "i4,f8"))
     with pytest.raises(DataError, match="lower <= upper"):
         SapwoodSurvival("aft").fit(X, (TIME, TIME - 1.0))
     with pytest.raises(DataError, match="above 0"):
@@ -198,7 +220,7 @@ def test_degenerate_targets() -> None:
     with pytest.raises(ParameterError, match="model="):
         SapwoodSurvival("kaplan").fit(X, (TIME, EVENT))
     for model in ("hazard", "cox"):
-        few = SapwoodSurvival(model, n_estimators=5)
+        few = SapwoodSurvival(model, n_estimators=5, subsample=1.0)  # a sample depends on the places of rows
         for time, event in ((TIME, np.ones(N, bool)), (np.full(N, 3.0), EVENT), (TIME * (np.arange(N) > 5), EVENT)):
             assert np.isfinite(few.fit(X, (time, event)).predict(X)).all()
         last = np.argmax(TIME + np.arange(N) * 1e-9) == np.arange(N)
@@ -207,3 +229,94 @@ def test_degenerate_targets() -> None:
         whole = few.fit(X, (TIME, EVENT), weight).predict(X)
         alone = few.fit(X[50:], (TIME[50:], EVENT[50:])).predict(X)
         np.testing.assert_allclose(whole, alone, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("model", ["hazard", "cox"])
+def test_competing_causes(model: str) -> None:
+    """Each cause has a model of its own, for which events of the others are censored; probabilities sum to 1."""
+    other = RNG.exponential(np.exp(1.5 - 0.8 * X[:, 1]))
+    own = TIME - 0.99 * RNG.random(N)
+    time, cause = np.minimum(own, other), np.where(own <= other, np.where(EVENT, 1, 0), 3)
+    assert set(cause) == {0, 1, 3}
+    fitted = SapwoodSurvival(model, n_estimators=40).fit(X, (time, cause))
+    np.testing.assert_array_equal(fitted.causes_, [1, 3])
+    structured = np.array(list(zip(cause, time, strict=True)), "i4,f8")
+    np.testing.assert_array_equal(
+        SapwoodSurvival(model, n_estimators=40).fit(X, structured).predict(X), fitted.predict(X)
+    )
+    times = np.linspace(0.0, time.max(), 40)
+    incidence, left = fitted.predict_cumulative_incidence(X, times), fitted.predict_survival_function(X, times)
+    assert incidence.shape == (N, 2, 40)
+    np.testing.assert_allclose(incidence.sum(axis=1) + left, 1.0, atol=1e-12)
+    assert (np.diff(incidence, axis=2) >= -1e-15).all()
+    assert not incidence[:, :, 0].any()
+    for number in (1, 3):
+        alone = SapwoodSurvival(model, n_estimators=40).fit(X, (time, cause == number))
+        if model == "cox":
+            np.testing.assert_array_equal(alone.predict(X), fitted.predict(X, cause=number))
+        assert metric.concordance(time, cause == number, fitted.predict(X, cause=number)) > 0.65
+    hazards = [fitted.predict_cumulative_hazard(X, times, cause=number) for number in (1, 3)]
+    np.testing.assert_allclose(sum(hazards), fitted.predict_cumulative_hazard(X, times), rtol=1e-12)
+    # of all rows, the mean incidence is near Aalen and Johansen's estimate of each cause
+    for k, number in enumerate((1, 3)):
+        at, kept = metric.kaplan_meier(time, cause > 0)
+        before = np.append(1.0, kept)[np.searchsorted(at, at, side="left")]
+        hit = np.array([(cause[time == t] == number).sum() / (time >= t).sum() for t in at])
+        estimate = np.append(0.0, np.cumsum(before * hit))[np.searchsorted(at, times, side="right")]
+        np.testing.assert_allclose(incidence[:, k].mean(axis=0), estimate, atol=0.05)
+    with pytest.raises(ParameterError, match="cause=2"):
+        fitted.predict(X, cause=2)
+
+
+@pytest.mark.parametrize("model", ["hazard", "cox", "aft"])
+def test_entry_times_and_intervals_are_learned_from(model: str) -> None:
+    """Rows that enter late are not at risk before; bounds say less than times, and the order stays."""
+    if model == "aft":
+        wide = SapwoodSurvival("aft").fit(X, (np.maximum(TIME - 1, 0.0), np.where(EVENT, TIME + 1, np.inf)))
+        assert metric.concordance(TIME, EVENT, wide.predict(X)) > 0.65
+        return
+    entry = np.where(RNG.random(N) < 0.5, TIME * 0.6, 0.0)
+    late = SapwoodSurvival(model, n_estimators=20).fit(X, (TIME + 0.5, EVENT), entry=entry)
+    plain = SapwoodSurvival(model, n_estimators=20).fit(X, (TIME + 0.5, EVENT))
+    at = [2.0, 6.0]
+    # fewer rows at risk, the same events: hazards are higher
+    assert (
+        late.predict_cumulative_hazard(X, at).mean(axis=0) > plain.predict_cumulative_hazard(X, at).mean(axis=0)
+    ).all()
+    assert late.score(X, (TIME, EVENT)) > 0.65
+
+
+def test_tools_of_scikit_learn_take_it() -> None:
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    y = np.array(list(zip(EVENT, TIME + 0.5, strict=True)), [("event", "?"), ("time", "f8")])
+    model = SapwoodSurvival(n_estimators=10)
+    assert (cross_val_score(model, X, y, cv=3) > 0.6).all()
+    search = GridSearchCV(model, {"max_leaves": [2, 4]}, cv=2).fit(X, y)
+    assert search.best_params_["max_leaves"] in (2, 4)
+    piped = make_pipeline(StandardScaler(), clone(model)).fit(X, y)
+    assert piped.score(X, y) > 0.65
+
+
+@pytest.mark.parametrize("model", ["hazard", "cox", "aft"])
+def test_tools_of_scikit_survival_take_it(model: str) -> None:
+    sks = pytest.importorskip("sksurv.metrics")
+    y = np.array(list(zip(EVENT, TIME + 0.5, strict=True)), [("event", "?"), ("time", "f8")])
+    half, times = np.arange(N) % 2 == 0, np.array([2.0, 4.0, 8.0])
+    fitted = SapwoodSurvival(model, n_estimators=20)
+    for made in (sks.as_concordance_index_ipcw_scorer, sks.as_cumulative_dynamic_auc_scorer):
+        more = {"times": times} if made is sks.as_cumulative_dynamic_auc_scorer else {}
+        assert made(fitted, **more).fit(X[half], y[half]).score(X[~half], y[~half]) > 0.6
+    scorer = sks.as_integrated_brier_score_scorer(fitted, times=times).fit(X[half], y[half])
+    curves = fitted.predict_survival_function(X[~half], times)
+    assert scorer.score(X[~half], y[~half]) == pytest.approx(
+        -sks.integrated_brier_score(y[half], y[~half], curves, times), rel=1e-9
+    )
+    first = fitted.predict_survival_function(X)[0]
+    np.testing.assert_array_equal(first(first.x), first.y)
+    assert first(3.0) == fitted.predict_survival_function(X[:1], [3.0])[0, 0]
+    hazard = fitted.predict_cumulative_hazard_function(X)[0]
+    np.testing.assert_allclose(np.exp(-hazard(times)), first(times), atol=1e-12)

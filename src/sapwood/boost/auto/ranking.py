@@ -2,9 +2,11 @@
 
 In: what the user set, and a `Dataset` with groups. Out: one `Booster`, which knows what was trained.
 
-Labels of rankings are noisy, and the mean of several models orders better than any of them. The models of a loss train
-side by side, and stop where their mean on the folds that they have not seen is best. The scores of each are divided by
-their spread there, so that all count alike.
+Labels of rankings are noisy, and the mean of several models orders better than any of them, most of all if they differ
+in kind: a loss of pairs sees the order in a group only, a loss of rows sees labels across groups. Losses and shapes of
+trees were chosen by folds inside the training groups of two tables (docs/ranking.md). The models of a loss train side
+by side, and stop where their mean on the folds that they have not seen is best. The scores of each are divided by their
+spread there, so that all count alike.
 """
 
 import time
@@ -14,6 +16,7 @@ from math import fsum, inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sapwood.boost import splits
 from sapwood.boost.auto import blend
@@ -25,37 +28,47 @@ from sapwood.model.booster import Booster
 
 PARAMS = {
     "learning_rate": 0.05,
-    "max_leaves": 16,
-    "colsample_bynode": 0.5,
-    "reg_lambda": 10.0,
     "n_estimators": 2000,
     "early_stopping_rounds": 2000,  # not by a fold alone: `PATIENCE` is for the mean
     "eval_metric": "ndcg@10",
 }
+LEAF_WISE = {**PARAMS, "max_leaves": 16, "colsample_bynode": 0.5, "reg_lambda": 10.0}
+SYMMETRIC = {**PARAMS, "grow_policy": "symmetric", "max_depth": 5, "reg_lambda": 3.0}
 PATIENCE = 100
-LOSSES = {"fast": ("lambdarank",), "balanced": ("lambdarank", "query_rmse"), "best": ("lambdarank", "query_rmse")}
+PAIRS = Candidate("pair_logit", {**LEAF_WISE, "objective": "pair_logit"})
+SQUARES = Candidate("squared_error", {**SYMMETRIC, "objective": "squared_error"})
+FIRST_PLACES = Candidate("lambdarank", {**LEAF_WISE, "objective": "lambdarank"})
+MAX_PAIRS = 1000  # of a row in the mean, from which only pairs of the first places are taken
 FOLDS = {"fast": 3, "balanced": 5, "best": 10}
+
+
+def candidates(given: Mapping[str, Any], sizes: NDArray[np.int64], quality: str, large: bool) -> list[Candidate]:
+    """What is trained: the user's own loss, or a loss of pairs and one of rows."""
+    if "objective" in given:
+        name = str(getattr(given["objective"], "name", given["objective"]))
+        return [Candidate(name, {**LEAF_WISE, "objective": given["objective"]})]
+    many = int((sizes * sizes).sum()) > MAX_PAIRS * int(sizes.sum())
+    pairs = FIRST_PLACES if large or many else PAIRS
+    return [pairs] if large or quality == "fast" else [pairs, SQUARES]
 
 
 def rank(given: Mapping[str, Any], data: Dataset, quality: str) -> Booster:
     """Train a model for each loss and fold, and take the mean; data of many cells has one loss and one fold."""
     start = time.monotonic()
     given = {name: value for name, value in given.items() if name not in ("quality", "time_limit", "verbose")}
-    losses = (given["objective"],) if "objective" in given else LOSSES[quality]
     assert data.group is not None
-    n_groups = int(data.group.max()) + 1
+    sizes = np.bincount(data.group).astype(np.int64)
+    n_groups = len(sizes)
     large = data.n_rows * data.n_columns >= LARGE
     n_folds = min(FOLDS[quality], n_groups)
     seed = given.get("random_state") or 0
     fold = splits.folds(seed, max(2, n_folds), data.n_rows, None, data.group)
     trained: list[Contender] = []
-    for loss in losses[:1] if large else losses:
+    for candidate in candidates(given, sizes, quality, large):
         side_by_side = []
         for which in range(1 if large else n_folds):
-            name = f"{getattr(loss, 'name', loss)}, fold {which + 1}"
-            candidate = Candidate(name, {**PARAMS, "objective": loss})
-            own = {**given, "objective": loss}
-            side_by_side.append(Contender(candidate, own, data.without_values(), [fold == which]))
+            one = replace(candidate, name=f"{candidate.name}, fold {which + 1}")
+            side_by_side.append(Contender(one, given, data.without_values(), [fold == which]))
         _advance(side_by_side)
         trained += side_by_side
     spread = [float(np.std(one.last_scores())) for one in trained]
