@@ -35,10 +35,10 @@ OTHERS = {
 }  # fmt: skip
 # Chosen by five folds inside the training parts of the tables of docs/survival.md.
 DEFAULTS = {
-    "n_estimators": 150, "learning_rate": 0.05, "min_samples_leaf": 10, "min_child_weight": 0.0, "reg_lambda": 10.0,
-    "subsample": 0.5, "colsample_bytree": 0.5,
+    "learning_rate": 0.05, "min_samples_leaf": 10, "min_child_weight": 0.0, "subsample": 0.5, "colsample_bytree": 0.5,
 }  # fmt: skip
-LEAVES = 3, 8  # of max_leaves='auto', with few events and with many
+FEW: dict[str, Any] = {"n_estimators": 150, "max_leaves": 3, "reg_lambda": 10.0}
+MANY: dict[str, Any] = {"n_estimators": 200, "max_leaves": 4, "reg_lambda": 1.0}
 MANY_EVENTS = 1000
 OWN = (
     Parameter(
@@ -63,10 +63,10 @@ ROWS = {row.name: row for row in OWN} | {
     for name, row in PARAMETERS.items()
     if not (row.ranking or name in OTHERS or name in FIELDS)
 }
-ROWS["max_leaves"] = replace(
-    ROWS["max_leaves"],
-    doc="Maximum number of leaves of a tree; None means no limit. 'auto' is 3, and 8 from a thousand events on.",
-)
+for _name in FEW:
+    _doc = ROWS[_name].doc.split(";")[0].split(". ")[0].rstrip(".")
+    _rule = f"'auto' is {FEW[_name]:g}, and {MANY[_name]:g} from {MANY_EVENTS:,} events on."
+    ROWS[_name] = replace(ROWS[_name], default="auto", doc=f"{_doc}. {_rule}")
 
 
 @dataclass(frozen=True)
@@ -291,9 +291,10 @@ class SapwoodSurvival(Estimator):
         given = {name: value for name, value in self._given().items() if name in PARAMETERS}
         if goal.n_outputs > 1:
             given.setdefault("multi_strategy", "multi_output_tree")
-        if not {"max_leaves", "max_depth", "grow_policy"} & given.keys():
-            given["max_leaves"] = LEAVES[self._n_events >= MANY_EVENTS]
-        return resolve(DEFAULTS | given | {"objective": goal, "eval_metric": "none"})
+        size = MANY if self._n_events >= MANY_EVENTS else FEW
+        if {"max_depth", "grow_policy"} & given.keys():  # they limit trees themselves
+            size = {**size, "max_leaves": "auto"}
+        return resolve({**DEFAULTS, **size, **given, "objective": goal, "eval_metric": "none"})
 
     def _learn(
         self, goal: Any, settings: Mapping[str, Any], data: Dataset, X: Any, label: Floats, weight: Floats | None
