@@ -1,6 +1,6 @@
 """The native core: arrays in, arrays out; argument checks and nothing decided."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, Protocol, TypedDict
 
 import numpy as np
@@ -80,6 +80,17 @@ class Binned:
         reduce: Reduce | None = None,  # over the holders of rows; None: all rows are here
         positions: Sequence[int] = (),  # of each chunk's first row among the rows of all holders
     ) -> None: ...
+    @staticmethod
+    def of_codes(
+        columns: Iterable[NDArray[np.uint8] | NDArray[np.uint16]],  # (n_rows) each; missing values: the number of bins
+        cuts: Sequence[Floats],
+        n_categories: Sequence[int],
+        has_missing: Sequence[int],
+        n_rows: int,
+        grows: bool,  # trees will grow on it; without that it takes half the memory
+        n_threads: int,
+    ) -> Binned:
+        """A table whose codes are known; columns come one after the other, and none is kept."""
     n_rows: int
     n_total: int  # rows of all holders
     chunk_sizes: list[int]  # rows of each chunk
@@ -436,6 +447,9 @@ SAGE: int
 
 def draw(seed: int, purpose: int, a: int, b: int, n: int) -> NDArray[np.uint64]:
     """draw(key(seed, purpose, a, b), i) for i = 0 .. n - 1 (NUMERICS 1)."""
+
+def trim_heap() -> None:
+    """Return what the heap keeps of freed blocks to the system."""
 
 def hash_order(seed: int, which: int, count: Ints | None, n: int) -> Ints:
     """The rows whose count is not 0, by (draw(key(seed, 40, which, 0), row), row)."""

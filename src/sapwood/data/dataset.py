@@ -302,7 +302,7 @@ class Dataset(Streamed):
         return container.pack(dataset_file.KIND, version, arrays, fields)
 
     def with_columns(
-        self, gone: Collection[int], columns: Sequence[NDArray[np.float64] | Coded], cuts: Sequence[NDArray[np.float64]]
+        self, gone: Collection[int], columns: Sequence[NDArray[Any] | Coded], cuts: Sequence[NDArray[np.float64]]
     ) -> "Dataset":
         """The bins of these rows with other columns; labels and all else stay behind.
 

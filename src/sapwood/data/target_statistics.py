@@ -181,11 +181,8 @@ def ordered(
         for one in statistics if one.kind != "counter"
     }  # fmt: skip
     for column, (code, n) in enumerate(zip(codes, n_codes, strict=True)):
-        yield np.concatenate(
-            [
-                table(code, n, target, [one])(code)
-                if one.kind == "counter"
-                else found[one][column].reshape(-1, len(code))
-                for one in statistics
-            ]
-        )
+        blocks = [
+            table(code, n, target, [one])(code) if one.kind == "counter" else found[one][column].reshape(-1, len(code))
+            for one in statistics
+        ]
+        yield blocks[0] if len(blocks) == 1 else np.concatenate(blocks)

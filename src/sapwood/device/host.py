@@ -45,6 +45,7 @@ from sapwood._core import (
     set_resident_limit,
     set_scratch,
     stored,
+    trim_heap,
     weight_sum,
 )
 
@@ -55,5 +56,5 @@ __all__ = [
     "growers",
     "hash_order", "integer_weights", "isa", "linear_values", "link", "math", "n_workers", "objectives",
     "release_pages", "resident_bytes", "samplers", "set_isa", "set_resident_limit", "set_scratch", "stored",
-    "weight_sum",
+    "trim_heap", "weight_sum",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import sapwood
 from sapwood import Dataset
 from sapwood.data import container, ingest, sparse
+from sapwood.data.ingest import arrays
 from sapwood.errors import DataError, ParameterError
 
 TABLE = np.array([[0.0, 2.0, 0.0], [np.nan, 0.0, 0.0], [3.0, -1.0, 0.0], [0.0, 2.0, 5.0]])
@@ -198,3 +199,21 @@ def test_estimators() -> None:
         np.testing.assert_array_equal(fitted.predict_proba(table), wanted)
         np.testing.assert_array_equal(fitted.apply(table), model.apply(X))
         np.testing.assert_array_equal(list(fitted.staged_predict_proba(table))[-1], wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("most", [255, 256])
+def test_counts_are_copied_in_a_byte_each(dtype: type, most: int) -> None:
+    """A table that must be turned around keeps its values; -1, fractions and NaN too."""
+    rng = np.random.default_rng(0)
+    whole = (rng.random((300, 5)) < 0.2) * rng.integers(1, most + 1, (300, 5))
+    whole[0, 0] = most
+    rows = sp.csr_array(whole.astype(dtype))
+    table = sparse.read(rows, "X", False, arrays.readable)
+    assert table.values.dtype == (np.uint8 if most == 255 else dtype)
+    for odd in (-1, 0.5, np.nan) if dtype != np.int64 else (-1,):
+        other = whole.astype(dtype)
+        other[1, 1] = odd
+        assert sparse.read(sp.csr_array(other), "X", False, arrays.readable).values.dtype == dtype
+    label = rng.integers(0, 2, 300)
+    assert Dataset(rows, label).fingerprint() == Dataset(rows.toarray(), label).fingerprint()

@@ -5,7 +5,7 @@ In: trees as they have grown, and the columns behind their splits. Out: combinat
 NUMERICS: Combinations.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -37,9 +37,14 @@ class CombinedColumn:
     """A column of codes to make statistics of."""
 
     sources: Sources
-    codes: Codes  # (n_rows) or MISSING, or UNSEEN; of combinations MISSING where no row that counts has its states
+    read: Callable[[], Codes]
     size: int
     keys: NDArray[np.int64] | None = None  # of a combination: the states behind each code
+
+    @property
+    def codes(self) -> Codes:
+        """(n_rows) or MISSING, or UNSEEN; of combinations MISSING where no row that counts has its states."""
+        return self.read()
 
 
 class CombinationPool:
@@ -109,15 +114,23 @@ def joined(data: Dataset, sources: Sources, live: Live) -> list[CombinedColumn]:
     """Give a code to every combination of states that live rows have; no column if there are too many codes."""
     key = _keys(data, sources)
     known = np.unique(key[live])
-    return [CombinedColumn(sources, find(key, known), len(known), known)] if len(known) <= MAX_BINS else []
+    if len(known) > MAX_BINS:
+        return []
+    codes = find(key, known)
+    return [CombinedColumn(sources, lambda: codes, len(known), known)]
 
 
 def single(data: Dataset, column: int) -> CombinedColumn:
-    """A categorical column, for statistics of its own."""
-    code, size = data.binned.codes(column).astype(np.int32), data.n_bins[column]
-    code[code == size] = MISSING
-    code[data.unseen.get(column, [])] = UNSEEN  # of weight 0
-    return CombinedColumn(((column, 0.0),), code, size)
+    """A categorical column, for statistics of its own; its codes are read whenever they are needed."""
+    size = data.n_bins[column]
+
+    def read() -> Codes:
+        code = data.binned.codes(column).astype(np.int32)
+        code[code == size] = MISSING
+        code[data.unseen.get(column, [])] = UNSEEN  # of weight 0
+        return code
+
+    return CombinedColumn(((column, 0.0),), read, size)
 
 
 def extended(data: Dataset, combinations: Sequence[Found]) -> Dataset:

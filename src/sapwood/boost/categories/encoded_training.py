@@ -20,10 +20,10 @@ from sapwood.boost.categories.combinations import CombinationPool, CombinedColum
 from sapwood.boost.leaves import leaf, linear
 from sapwood.boost.round import growth, sampling
 from sapwood.boost.round.evaluation import apply
-from sapwood.data import target_statistics
+from sapwood.data import coded_columns, target_statistics
 from sapwood.data.dataset import Dataset
 from sapwood.data.target_statistics import Floats, Statistic, Target
-from sapwood.device import Trainer, Tree
+from sapwood.device import Trainer, Tree, host
 from sapwood.device.threads import threads
 from sapwood.objective import Objective
 from sapwood.params.constraints import encodings
@@ -33,6 +33,8 @@ from sapwood.params.types import PRIORS
 # was worse on four of five sets. Means of numbers lie close together where few labels are extreme: they have quantiles.
 SIXTEENTHS = np.arange(1, 16) / 16
 MAX_BINS = 255  # of means
+MANY_ROWS = 100_000
+TOGETHER = 1 << 21  # values of statistics that are computed at a time, unless there are more threads than that
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,7 @@ class EncodedColumn:
     sources: Sources
     values: Floats | None = None  # (n_codes + 2) of every code, of missing values and of what was never met
     keys: NDArray[np.int64] | None = None  # of a combination
+    cuts: Floats | None = None  # of values; trees grow on codes, and have thresholds between these
 
 
 class EncodedTraining:
@@ -187,17 +190,20 @@ class EncodedTraining:
         """Replace columns to grow on: all trainers are made again, with these scores."""
         goal = self._plan
         self._grown = [one for j, one in enumerate(self._grown) if j not in gone]
-        for one in new:
-            self._grown += [EncodedColumn(one.sources, values, one.keys) for values in self._later(one)]
+        added = [(one, values) for one in new for values in self._later(one)]
         self._sets = {}
-        cuts: list[Floats] | None = None
-        for which, order in enumerate(self._orders):
-            values = list(self._ordered(new, order))
-            if cuts is None:
-                cuts = [SIXTEENTHS] * len(values)
-                if values and not self._classes:
-                    cuts = self._given.device.cuts([values], self._weight, MAX_BINS, 1, self._n_threads)
-            self._data[which] = self._data[which].with_columns(gone, values, cuts)
+        cuts = [SIXTEENTHS] * len(added)
+        if added and not self._classes:
+            cuts = [self._cuts(values) for values in self._ordered(new, self._orders[0])]
+        between = [np.arange(0.5, len(own)) for own in cuts]
+        for which in reversed(range(len(self._orders))):  # the last first: trees do not grow on it
+            codes = map(self._codes, self._ordered(new, self._orders[which]), cuts)
+            grows = which < len(self._orders) - 1
+            self._data[which] = coded_columns.replaced(self._data[which], gone, codes, between, grows)
+            if self._given.n_rows > MANY_ROWS:
+                host.trim_heap()  # of hundreds of short-lived arrays
+        found = zip(added, cuts, strict=True)
+        self._grown += [EncodedColumn(one.sources, values, one.keys, own) for (one, values), own in found]
         self.growers = [
             one.device.Trainer(
                 one.binned, self._planes, self._weight, goal.objective.core, goal.objective.fields, goal.n_outputs,
@@ -227,6 +233,12 @@ class EncodedTraining:
 
     def _ordered(self, new: Sequence[CombinedColumn], order: target_statistics.Codes) -> Iterator[Floats]:
         """The values of columns in training, each row from the rows before it; columns in the order of `_later`."""
+        each = max(self._n_threads, TOGETHER // (self._given.n_rows * (len(PRIORS) + 1)))
+        for first in range(0, len(new), each):
+            yield from self._ordered_together(new[first : first + each], order)
+
+    def _ordered_together(self, new: Sequence[CombinedColumn], order: target_statistics.Codes) -> Iterator[Floats]:
+        """The values of some columns."""
         found: list[list[Floats]] = [[] for _ in new]
         for which, target in enumerate(self._targets):
             alike: dict[tuple[Statistic, ...], list[int]] = {}
@@ -234,10 +246,20 @@ class EncodedTraining:
                 alike.setdefault(self._kinds(one, which), []).append(place)
             for kinds, places in alike.items():
                 codes, sizes = [new[place].codes for place in places], [new[place].size for place in places]
-                blocks = target_statistics.ordered(codes, sizes, target, kinds, order, self._n_threads) if kinds else ()
-                for place, block in zip(places, blocks, strict=False):
-                    found[place] += list(block)
+                for kind in kinds:
+                    blocks = target_statistics.ordered(codes, sizes, target, [kind], order, self._n_threads)
+                    for place, block in zip(places, blocks, strict=True):
+                        found[place] += list(block)
         return (one for values in found for one in values)
+
+    def _cuts(self, values: Floats) -> Floats:
+        """The cuts of a statistic of numbers."""
+        return self._given.device.cuts([[values]], self._weight, MAX_BINS, 1, self._n_threads)[0]
+
+    def _codes(self, values: Floats, cuts: Floats) -> NDArray[np.uint8]:
+        """The codes of a statistic."""
+        binned = self._given.device.Binned([[values]], [cuts], self._n_threads, False, [0])
+        return np.array(binned.codes(0), np.uint8)
 
     def _configure(self) -> None:
         """Configure the splits of all trainers."""
@@ -249,7 +271,10 @@ class EncodedTraining:
             if len(one.sources) > 1
         ]
         for grower in self.growers:
-            categories, cuts = self._data[0].categories, self._data[0].cuts
+            categories = self._data[0].categories
+            cuts = [
+                own if one.cuts is None else one.cuts for one, own in zip(self._grown, self._data[0].cuts, strict=True)
+            ]
             growth.configure_splits(grower, self._params, names, categories, cuts, weights=weights)
             sampling.prepare(grower, self._params, self._given, self._row_classes)
         self._stale = False
@@ -257,9 +282,9 @@ class EncodedTraining:
     def _set(self, key: tuple[int, float]) -> tuple[NDArray[np.int32], int]:
         """The codes whose statistic is at most a threshold, and the sides of missing values and unseen categories."""
         if key not in self._sets:
-            values = self._grown[key[0]].values
-            assert values is not None
-            left = values <= key[1]
+            values, cuts = self._grown[key[0]].values, self._grown[key[0]].cuts
+            assert values is not None and cuts is not None
+            left = values <= cuts[int(key[1])]
             missing, new = map(int, left[-2:])
             self._sets[key] = np.flatnonzero(left[:-2]).astype(np.int32), missing + 2 * (new != missing)
         return self._sets[key]

@@ -4,11 +4,13 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "bind/gil.h"
+#include "host/memory.h"
 #include "math/real.h"
 
 namespace sapwood {
@@ -47,6 +49,14 @@ nb::ndarray<nb::numpy, T> array(std::vector<T>&& values, std::vector<size_t> sha
   if (shape.empty()) shape = {held->size()};
   nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return nb::ndarray<nb::numpy, T>(held->data(), shape.size(), shape.data(), owner);
+}
+
+// The same for large arrays of short lives, whose memory is to go back to the system at once.
+template <class T>
+nb::ndarray<nb::numpy, T> array_of(std::unique_ptr<Memory> values, const std::vector<size_t>& shape) {
+  T* data = values->as<T>();
+  nb::capsule owner(values.release(), [](void* p) noexcept { delete static_cast<Memory*>(p); });
+  return nb::ndarray<nb::numpy, T>(data, shape.size(), shape.data(), owner);
 }
 
 inline int threads_of(int n) {

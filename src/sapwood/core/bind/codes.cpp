@@ -1,4 +1,6 @@
 // Categories: values to codes, codes to statistics of labels, several columns to one. Crosses of columns.
+#include <string.h>
+
 #include "bind/tables.h"
 #include "cpu/data/combinations.h"
 #include "cpu/data/crosses.h"
@@ -55,9 +57,12 @@ nb::ndarray<nb::numpy, double> py_encode(nb::sequence code_list, nb::sequence n_
   for (int64_t i = 0; i < n_order; i++)
     if (order.data()[i] < 0 || order.data()[i] >= n) refuse("no such row in the order");
   threads_of(n_threads);
-  std::vector<double> value(codes.size() * mass.shape(0) * priors.size() * (size_t)n, 0.0);
-  without_gil([&] { encode(e, value.data(), n_threads); });
-  return array(std::move(value), {codes.size(), mass.shape(0), priors.size(), (size_t)n});
+  auto value = std::make_unique<Memory>(codes.size() * mass.shape(0) * priors.size() * (size_t)n * sizeof(double));
+  without_gil([&] {
+    if (value->size() > 0) memset(value->as<void>(), 0, value->size());
+    encode(e, value->as<double>(), n_threads);
+  });
+  return array_of<double>(std::move(value), {codes.size(), mass.shape(0), priors.size(), (size_t)n});
 }
 
 nb::ndarray<nb::numpy, int32_t> py_combine(nb::handle x, Longs offset, Ints column, Ints n_codes, Doubles threshold,
@@ -107,6 +112,7 @@ nb::ndarray<nb::numpy, float> py_cross(nb::handle x, Bytes kind, Ints left, Ints
 void bind_codes(nb::module_& m) {
   m.def("distinct", py_distinct, "values"_a, "limit"_a);
   m.def("hash_order", py_hash_order, "seed"_a, "which"_a, "count"_a.none(), "n"_a);
+  m.def("trim_heap", [] { without_gil([] { trim_heap(); }); });
   m.def("encode", py_encode, "codes"_a, "n_codes"_a, "mass"_a, "count"_a.none(), "order"_a, "mass_unit"_a,
         "count_unit"_a, "priors"_a, "n_threads"_a);
   m.def("combine", py_combine, "table"_a, "offset"_a, "column"_a, "n_codes"_a, "threshold"_a, "key_offset"_a, "key"_a,

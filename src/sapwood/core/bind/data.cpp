@@ -97,6 +97,43 @@ void new_binned(Binned* self, nb::sequence tables, nb::sequence cut_list, int n_
   });
 }
 
+// columns: an iterator of uint8 or uint16 arrays, one after the other, so that no more than one need exist at a time.
+Binned* of_codes(nb::iterable columns, nb::sequence cut_list, nb::sequence n_category_list, nb::sequence missing_list,
+                 int64_t n_rows, bool grows, int n_threads) {
+  std::vector<std::vector<double>> all = cuts_of(cut_list, false);
+  const std::vector<int> n_categories = list_of<int>(n_category_list), missing = list_of<int>(missing_list);
+  if (n_categories.size() != all.size() || missing.size() != all.size()) refuse("there must be one number a column");
+  for (const int n : n_categories)
+    if (n < 0 || n > 65534) refuse("a column can have at most 65534 categories");
+  if (n_rows < 1 || n_rows > 0x7fffffff) refuse("there must be 1 to 2^31 - 1 rows");
+  threads_of(n_threads);
+  auto binned = without_gil([&] {
+    Binned::Plan plan{std::move(all), n_categories, std::vector<uint8_t>(missing.begin(), missing.end()), n_rows,
+                      grows};
+    return std::make_unique<Binned>(std::move(plan), n_rows, std::nullopt);
+  });
+  int column = 0;
+  auto add = [&](auto zero, const AnyArray& codes) {
+    using Code = decltype(zero);
+    const Code* at = static_cast<const Code*>(codes.data());
+    const uint32_t most = (uint32_t)(binned->n_bins[column] - 1 + (missing[column] != 0));
+    if (std::any_of(at, at + n_rows, [&](Code c) { return c > most; })) refuse("a code is too large");
+    binned->add_codes(column, at);
+  };
+  for (nb::handle item : columns) {
+    const AnyArray codes = nb::cast<AnyArray>(item);
+    if (column == binned->n_columns || codes.ndim() != 1 || (int64_t)codes.shape(0) != n_rows || codes.stride(0) != 1)
+      refuse("there must be one code a row, for every column");
+    const DType kind = kind_of(codes);
+    if (kind != DType::u8 && kind != DType::u16) refuse("codes must be uint8 or uint16");
+    without_gil([&] { kind == DType::u8 ? add(uint8_t(), codes) : add(uint16_t(), codes); });
+    column++;
+  }
+  if (column != binned->n_columns) refuse("there must be one code a row, for every column");
+  without_gil([&] { binned->finish(n_threads); });
+  return binned.release();  // Python owns it
+}
+
 template <class Code>
 nb::object codes_as(const Binned& b, int column) {
   std::vector<Code> out(b.n_rows);
@@ -143,6 +180,8 @@ void bind_data(nb::module_& m) {
       .def("__init__", new_binned, "chunks"_a, "cuts"_a, "n_threads"_a, "exact"_a = false,
            "n_categories"_a.none() = nb::none(), "fuse"_a.none() = nb::none(), "reduce"_a.none() = nb::none(),
            "positions"_a = nb::tuple())
+      .def_static("of_codes", of_codes, "columns"_a, "cuts"_a, "n_categories"_a, "has_missing"_a, "n_rows"_a, "grows"_a,
+                  "n_threads"_a)
       .def_ro("n_rows", &Binned::n_rows)
       .def_ro("n_total", &Binned::n_total)
       .def_ro("n_columns", &Binned::n_columns)

@@ -2,6 +2,9 @@
 
 #include <stdint.h>
 #include <sys/mman.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <new>
 #include <utility>
@@ -57,6 +60,12 @@ Memory& Memory::operator=(Memory&& o) noexcept {
   std::swap(mapped_size_, o.mapped_size_);
   std::swap(of_file_, o.of_file_);
   return *this;
+}
+
+void trim_heap() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
 }
 
 }  // namespace sapwood

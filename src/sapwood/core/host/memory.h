@@ -27,4 +27,7 @@ class Memory {
   bool of_file_ = false;  // its pages may go at any time, and come back
 };
 
+// Returns what the heap keeps of freed blocks to the system, where it can be asked to.
+void trim_heap();
+
 }  // namespace sapwood

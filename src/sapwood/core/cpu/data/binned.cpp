@@ -108,7 +108,7 @@ Binned::Binned(Plan plan, int64_t held, std::optional<Codes> stored) : cuts(std:
   has_missing = std::move(plan.missing);
   layout = lay_out(n_bins, has_missing, default_code, {}, plan.n_rows, false);
   const bool fresh = !stored;
-  Shard shard = new_shard(held, std::move(stored));
+  Shard shard = new_shard(held, std::move(stored), plan.grows);
   if (fresh) memset(shard.planes.as<char>(), 0, shard.planes.size());
   shards.push_back(std::move(shard));
   n_total = n_rows;
@@ -121,6 +121,45 @@ void Binned::set_columns(const std::vector<int>& n_categories) {
     n_bins.push_back(is_category[c] ? n_categories[c] : (int)cuts[c].size() + 1);
   }
   has_missing.assign(n_columns, 0), default_code.assign(n_columns, -1);
+}
+
+template <class Code>
+void Binned::add_codes(int column, const Code* codes) {
+  const Member& m = layout.members[column];
+  const Slot& slot = layout.slots[m.slot];
+  const uint32_t step = slot.fused() ? m.step : 1;
+  auto add = [&](auto* to) {
+    for (int64_t i = 0; i < n_rows; i++) to[i] = (std::remove_pointer_t<decltype(to)>)(to[i] + step * codes[i]);
+  };
+  if (slot.code_bytes == 1) add((uint8_t*)plane(shards[0], m.slot));
+  else add((uint16_t*)plane(shards[0], m.slot));
+}
+template void Binned::add_codes(int, const uint8_t*);
+template void Binned::add_codes(int, const uint16_t*);
+
+void Binned::finish(int n_threads) {
+  if (shards[0].blocks.size() == 0) return;
+  run(n_threads, (n_rows + BLOCK - 1) / BLOCK, [&](int64_t block, int) {
+    const int64_t end = std::min(n_rows, (block + 1) * BLOCK);
+    for (int64_t at = block * BLOCK; at < end; at += STRIPE_ROWS)
+      for (const SlotBlock& b : layout.blocks)
+        if (b.code_bytes != 0) fill_block(shards[0], b, at, (int)std::min<int64_t>(STRIPE_ROWS, end - at));
+  });
+}
+
+// Copies the codes of some rows from planes to a block.
+void Binned::fill_block(const Shard& shard, const SlotBlock& b, int64_t at, int n) const {
+  char* rows = (char*)block(shard, b) + (size_t)at * b.stride * b.code_bytes;
+  const uint8_t* bytes[SLOT_BLOCK];
+  for (int k = 0; k < b.width; k++) {
+    const char* own = (const char*)plane(shard, b.first + k) + (size_t)at * b.code_bytes;
+    bytes[k] = (const uint8_t*)own;
+    for (int i = 0; i < n && b.code_bytes == 2; i++) ((uint16_t*)rows)[i * b.stride + k] = ((const uint16_t*)own)[i];
+  }
+  if (b.code_bytes == 1) kernels().interleave(bytes, b.width, n, (uint8_t*)rows, b.stride);
+  // The padding is never read as a code, but it is written, so that bytes are defined.
+  for (int i = 0; i < n && b.stride > (size_t)b.width; i++)
+    memset(rows + (i * b.stride + b.width) * b.code_bytes, 0, (b.stride - b.width) * b.code_bytes);
 }
 
 // Encodes the sparse columns and lays out all of them. The layout of dealt rows must be the same for all holders, so it
@@ -181,11 +220,12 @@ void Binned::encode_column(const Chunk& chunk, int c, int64_t at, int n, const P
   else kernels().bin32(single, n, ready.f.data(), ready.n, code);
 }
 
-Shard Binned::new_shard(int64_t rows, std::optional<Codes> stored) {
+Shard Binned::new_shard(int64_t rows, std::optional<Codes> stored, bool grows) {
   Shard shard;
   shard.n_rows = rows, shard.first = n_rows;
   n_rows += rows;
-  shard.blocks = stored ? std::move(stored->blocks) : Memory((size_t)rows * layout.row_bytes + 64);
+  if (stored) shard.blocks = std::move(stored->blocks);
+  else if (grows) shard.blocks = Memory((size_t)rows * layout.row_bytes + 64);
   size_t at = 0;
   for (const Slot& s : layout.slots) {
     shard.plane_at.push_back(at);
@@ -242,23 +282,13 @@ void Binned::encode_rows(const Chunk& chunk, int64_t from, int64_t n_rows, Shard
     stripe.go(at, n);
     for (const SlotBlock& b : layout.blocks) {
       if (b.code_bytes == 0) continue;
-      char* rows = (char*)block(shard, b) + (size_t)(at - from + to) * b.stride * b.code_bytes;
-      const uint8_t* bytes[SLOT_BLOCK];
-      for (int k = 0; k < b.width; k++) {
-        const int s = b.first + k;
+      for (int s = b.first; s < b.first + b.width; s++) {
+        if (layout.slots[s].bundled) continue;
         void* own = (char*)plane(shard, s) + (size_t)(at - from + to) * b.code_bytes;
-        if (b.code_bytes == 1) {
-          if (!layout.slots[s].bundled) encode_slot(chunk, s, at, n, ready, stripe, (uint8_t*)own, gone);
-          bytes[k] = (const uint8_t*)own;
-          continue;
-        }
-        if (!layout.slots[s].bundled) encode_slot(chunk, s, at, n, ready, stripe, (uint16_t*)own, gone);
-        for (int i = 0; i < n; i++) ((uint16_t*)rows)[i * b.stride + k] = ((const uint16_t*)own)[i];
+        if (b.code_bytes == 1) encode_slot(chunk, s, at, n, ready, stripe, (uint8_t*)own, gone);
+        else encode_slot(chunk, s, at, n, ready, stripe, (uint16_t*)own, gone);
       }
-      if (b.code_bytes == 1) kernels().interleave(bytes, b.width, n, (uint8_t*)rows, b.stride);
-      // The padding is never read as a code, but it is written, so that bytes are defined.
-      for (int i = 0; i < n && b.stride > (size_t)b.width; i++)
-        memset(rows + (i * b.stride + b.width) * b.code_bytes, 0, (b.stride - b.width) * b.code_bytes);
+      fill_block(shard, b, at - from + to, n);
     }
   };
   run(n_threads, (n_rows + BLOCK - 1) / BLOCK, [&](int64_t b, int worker) {

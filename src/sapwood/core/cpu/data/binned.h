@@ -51,11 +51,16 @@ class Binned {
     std::vector<int> n_categories;
     std::vector<uint8_t> missing;
     int64_t n_rows;
+    bool grows = true;  // trees will grow on it; without that it has no blocks
   };
   struct Codes {  // what a shard of a plan consists of
     Memory blocks, planes;
   };
   Binned(Plan plan, int64_t held, std::optional<Codes> stored);
+  // Codes that are known, column by column: `add_codes` for each of them, then `finish`.
+  template <class Code>
+  void add_codes(int column, const Code* codes);  // (n_rows); each column once
+  void finish(int n_threads);
   Binned(const Binned&) = delete;
   // Codes of n rows of a chunk, from row `from` on, into the only shard, from row `to` on; false: a column has missing
   // values and is not marked.
@@ -97,7 +102,8 @@ class Binned {
                                            std::optional<bool> fuse, int n_threads);
   void find_missing(const std::vector<Chunk>& chunks, int64_t rows, int n_threads);
   void set_columns(const std::vector<int>& n_categories);
-  Shard new_shard(int64_t n_rows, std::optional<Codes> stored = {});
+  Shard new_shard(int64_t n_rows, std::optional<Codes> stored = {}, bool grows = true);
+  void fill_block(const Shard& shard, const SlotBlock& b, int64_t at, int n) const;
   void add_shard(Shard shard);
   template <class Code>
   void encode_column(const Chunk& chunk, int c, int64_t at, int n, const PaddedCuts& ready, const float* single,

@@ -27,16 +27,16 @@ class Lister {
     Listing out;
     for (int c = 0; c < b_.n_columns; c++)
       if (default_code[c] >= 0) out.column.push_back(c), out.default_code.push_back((uint16_t)default_code[c]);
-    own_.resize(b_.n_columns);
-    run(n_threads_, (int64_t)l_.slots.size(), [&](int64_t s, int) { list_slot((int)s, default_code); });
-    for (const int32_t c : out.column) out.offset.push_back(out.offset.back() + (int64_t)own_[c].row.size());
+    at_.assign(b_.n_columns, 0);
+    auto list_all = [&] {
+      run(n_threads_, (int64_t)l_.slots.size(), [&](int64_t s, int) { list_slot((int)s, default_code); });
+    };
+    list_all();  // counts
+    for (const int32_t c : out.column) out.offset.push_back(out.offset.back() + at_[c]);
     out.row.resize((size_t)out.offset.back()), out.code.resize((size_t)out.offset.back());
-    run(n_threads_, (int64_t)out.column.size(), [&](int64_t k, int) {
-      Own& own = own_[out.column[k]];
-      std::copy(own.row.begin(), own.row.end(), out.row.begin() + out.offset[k]);
-      std::copy(own.code.begin(), own.code.end(), out.code.begin() + out.offset[k]);
-      own = {};
-    });
+    for (size_t k = 0; k < out.column.size(); k++) at_[out.column[k]] = out.offset[k];
+    to_ = &out;
+    list_all();
     return out;
   }
 
@@ -45,11 +45,12 @@ class Lister {
     const Shard* shard;
     int64_t row;
   };
-  struct Own {  // of one column
-    std::vector<uint32_t> row;
-    std::vector<uint16_t> code;
-    void add(int64_t r, uint32_t c) { row.push_back((uint32_t)r), code.push_back((uint16_t)c); }
-  };
+  // The first time rows are counted, the second time they are written: lists that grow would take up to three times the
+  // memory.
+  void add(int c, int64_t row, uint32_t code) {
+    if (to_ != nullptr) to_->row[at_[c]] = (uint32_t)row, to_->code[at_[c]] = (uint16_t)code;
+    at_[c]++;
+  }
 
   // (columns) the code that 7 of 8 rows of the sample have, or -1
   std::vector<int> default_codes() const {
@@ -114,7 +115,7 @@ class Lister {
       else if (slot.lists())
         for (const Shard& shard : b_.shards) {
           const Entries e = shard.sparse.of(c);
-          for (int64_t i = 0; i < e.n; i++) own_[c].add(shard.position + e.rows[i], e.codes[i]);
+          for (int64_t i = 0; i < e.n; i++) add(c, shard.position + e.rows[i], e.codes[i]);
         }
       else {
         of.resize(slot.n_codes, -1);
@@ -124,7 +125,7 @@ class Lister {
     for (const Shard& shard : b_.shards)
       for (int64_t i = 0; i < shard.n_rows && !of.empty(); i++) {
         const uint32_t code = b_.slot_code(shard, s, i);
-        if (const int c = of[code]; c >= 0) own_[c].add(shard.position + i, code - l_.members[c].first);
+        if (const int c = of[code]; c >= 0) add(c, shard.position + i, code - l_.members[c].first);
       }
   }
 
@@ -133,7 +134,7 @@ class Lister {
     b_.codes(c, codes.data());
     for (const Shard& shard : b_.shards)
       for (int64_t i = 0; i < shard.n_rows; i++)
-        if (const uint16_t code = codes[shard.first + i]; code != default_code) own_[c].add(shard.position + i, code);
+        if (const uint16_t code = codes[shard.first + i]; code != default_code) add(c, shard.position + i, code);
   }
 
   const Binned& b_;
@@ -141,7 +142,8 @@ class Lister {
   int n_threads_;
   int64_t n_sample_;           // rows of the sample
   std::vector<Place> sample_;  // those that this process holds
-  std::vector<Own> own_;       // (columns)
+  std::vector<int64_t> at_;    // (columns) rows so far, or the place of the next one
+  Listing* to_ = nullptr;      // null while rows are counted
 };
 
 }  // namespace

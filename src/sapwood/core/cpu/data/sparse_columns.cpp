@@ -48,28 +48,32 @@ std::vector<int> default_codes(const std::vector<Chunk>& chunks, const std::vect
 
 SparseColumns::SparseColumns(const Chunk& chunk, const std::vector<int>& default_code,
                              const std::vector<PaddedCuts>& cuts, int n_threads)
-    : begin_(default_code.size(), 0), count_(default_code.size(), 0) {
+    : begin_(default_code.size(), 0),
+      count_(default_code.size(), 0),
+      rows_of_(default_code.size(), nullptr),
+      filtered_(default_code.size()) {
   int64_t at = 0;
   for (size_t c = 0; c < default_code.size(); c++) {
     begin_[c] = at;
     if (default_code[c] >= 0) at += chunk.columns[c].n_stored;
   }
-  rows_ = Memory((size_t)at * 4), codes_ = Memory((size_t)at * 2);
+  codes_ = Memory((size_t)at * 2);
   run(n_threads, (int64_t)default_code.size(), [&](int64_t c, int) {
     if (default_code[c] < 0) return;
     const Column& column = chunk.columns[c];
-    int32_t* rows = rows_.as<int32_t>() + begin_[c];
-    uint16_t *codes = codes_.as<uint16_t>() + begin_[c], code[BLOCK];
+    uint16_t* codes = codes_.as<uint16_t>() + begin_[c];
+    for (int64_t first = 0; first < column.n_stored; first += BLOCK)
+      encode(column.stored(), first, (int)std::min<int64_t>(BLOCK, column.n_stored - first), cuts[c], codes + first);
+    const int64_t n_default = std::count(codes, codes + column.n_stored, (uint16_t)default_code[c]);
+    count_[c] = column.n_stored - n_default, rows_of_[c] = column.rows;
+    if (n_default == 0) return;
+    std::vector<int32_t> rows(column.n_stored);
     int64_t n = 0;
-    for (int64_t first = 0; first < column.n_stored; first += BLOCK) {
-      const int m = (int)std::min<int64_t>(BLOCK, column.n_stored - first);
-      encode(column.stored(), first, m, cuts[c], code);
-      for (int i = 0; i < m; i++) {  // a stored zero is overwritten by the next entry
-        rows[n] = column.rows[first + i], codes[n] = code[i];
-        n += code[i] != default_code[c];
-      }
+    for (int64_t i = 0; i < column.n_stored; i++) {  // a stored zero is overwritten by the next entry
+      rows[n] = column.rows[i], codes[n] = codes[i];
+      n += codes[i] != default_code[c];
     }
-    count_[c] = n;
+    filtered_[c] = std::move(rows), rows_of_[c] = filtered_[c].data();
   });
 }
 
@@ -84,10 +88,10 @@ void SparseColumns::keep(const std::vector<uint8_t>& wanted) {
       memcpy(rows.as<int32_t>() + at, of((int)c).rows, (size_t)count_[c] * 4);
       memcpy(codes.as<uint16_t>() + at, of((int)c).codes, (size_t)count_[c] * 2);
     }
-    begin_[c] = at;
+    begin_[c] = at, rows_of_[c] = rows.as<int32_t>() + at;
     at += count_[c];
   }
-  rows_ = std::move(rows), codes_ = std::move(codes);
+  rows_ = std::move(rows), codes_ = std::move(codes), filtered_ = {};
 }
 
 RowCodes::RowCodes(const SparseColumns& sparse, const Layout& layout, const Slot& slot, int64_t n_rows)

@@ -23,18 +23,19 @@ struct Entries {          // the listed rows of one column in a shard
 class SparseColumns {  // the sparse columns of a shard
  public:
   SparseColumns() = default;
-  // default_code (columns): -1 where a column is not stored sparsely
+  // default_code (columns): -1 where a column is not stored sparsely. Until `keep`, rows are read where the chunk has
+  // them.
   SparseColumns(const Chunk& chunk, const std::vector<int>& default_code, const std::vector<PaddedCuts>& cuts,
                 int n_threads);
-  Entries of(int column) const {
-    return {rows_.as<int32_t>() + begin_[column], codes_.as<uint16_t>() + begin_[column], count_[column]};
-  }
-  void keep(const std::vector<uint8_t>& wanted);  // only some columns
+  Entries of(int column) const { return {rows_of_[column], codes_.as<uint16_t>() + begin_[column], count_[column]}; }
+  void keep(const std::vector<uint8_t>& wanted);  // only some columns; their rows are copied
   size_t n_bytes() const { return rows_.size() + codes_.size(); }
 
  private:
   Memory rows_, codes_;
-  std::vector<int64_t> begin_, count_;  // (columns)
+  std::vector<int64_t> begin_, count_;          // (columns)
+  std::vector<const int32_t*> rows_of_;         // (columns)
+  std::vector<std::vector<int32_t>> filtered_;  // (columns) rows, where some stored values have the default code
 };
 
 struct RowCodes {  // slot codes of lists, row by row
