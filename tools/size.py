@@ -27,7 +27,7 @@ WIDE_CLASSES = {
 BUDGET: dict[str, int] = {
     "src/sapwood": 725,
     "src/sapwood/params": 2050,
-    "src/sapwood/device": 230,
+    "src/sapwood/device": 240,
     "src/sapwood/device/cuda": 1900,  # training, prediction, what the host does, tables in device memory
     "src/sapwood/holders": 450,
     "src/sapwood/data": 2790,  # and progress of every pass
@@ -43,7 +43,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/boost/loops": 350,
     "src/sapwood/boost/round": 1255,
     "src/sapwood/boost/leaves": 480,
-    "src/sapwood/boost/categories": 500,
+    "src/sapwood/boost/categories": 545,  # statistics become bins one by one
     "src/sapwood/interfaces": 2320,  # survival takes the table of parameters
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 1900,  # ten commands
@@ -58,7 +58,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/host": 540,  # threads, memory, and memory under a limit
     "src/sapwood/core/cpu": 640,
     "src/sapwood/core/cpu/kernels": 2440,
-    "src/sapwood/core/cpu/data": 2370,  # and cuts of a table that streams by
+    "src/sapwood/core/cpu/data": 2430,  # and cuts of a table that streams by
     "src/sapwood/core/cpu/rows": 1360,
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
     "src/sapwood/core/cpu/grow": 3880,
@@ -66,7 +66,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/predict": 1660,
     "src/sapwood/core/cuda": 3000,  # categories, samplers
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1830,  # and tables that stream by
+    "src/sapwood/core/bind": 1880,  # and tables that stream by
     "tools": 1090,
     "benchmarks": 2250,  # one script a claim
     "examples": 70,

@@ -4,7 +4,6 @@ In: offsets and codes of all sets. Out: arrays of a file; and back, with nothing
 """
 
 from collections.abc import MutableMapping
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,18 +22,27 @@ def encode(offset: NDArray[np.int64], code: NDArray[np.int32]) -> dict[str, NDAr
     Where some sets are bits, these have no codes there, and ``set_bits_offset``, (n_sets + 1) int64, says which bytes
     of ``set_bits`` are theirs: the lowest bit of the first is that of code 0.
     """
-    sets = [code[first:last] for first, last in pairwise(offset.tolist())]
-    dense = [len(one) > MAX_LISTED and one[-1] < 32 * len(one) for one in sets]
-    if not any(dense):
+    size = np.diff(offset)
+    last = np.zeros(len(size), np.int64)  # the largest code, since codes rise
+    last[size > 0] = code[offset[1:][size > 0] - 1]
+    dense = (size > MAX_LISTED) & (last < 32 * size)
+    if not dense.any():
         return {"set_offset": offset, "set_code": code}
-    listed = [one[:0] if packed else one for one, packed in zip(sets, dense, strict=True)]
-    others = [one if packed else one[:0] for one, packed in zip(sets, dense, strict=True)]
-    bits = [np.packbits(np.bincount(one).astype(bool), bitorder="little") for one in others]
+    place = np.concatenate([[0], np.cumsum(np.where(dense, last // 8 + 1, 0))])
+    packed = np.empty(place[-1], np.uint8)
+    bits = np.zeros(int(last.max()) + 8, np.bool_)
+    which = np.flatnonzero(dense)
+    spans = zip(*(ends[which + k].tolist() for ends in (offset, place) for k in (0, 1)), strict=True)
+    for first, end, start, stop in spans:
+        own = code[first:end]
+        bits[own] = True
+        packed[start:stop] = np.packbits(bits[: (stop - start) * 8], bitorder="little")
+        bits[own] = False
     return {
-        "set_offset": np.cumsum([0, *map(len, listed)], dtype=np.int64),
-        "set_code": np.concatenate(listed),
-        "set_bits_offset": np.cumsum([0, *map(len, bits)], dtype=np.int64),
-        "set_bits": np.concatenate(bits),
+        "set_offset": np.concatenate([[0], np.cumsum(np.where(dense, 0, size))]),
+        "set_code": code[np.repeat(~dense, size)],
+        "set_bits_offset": place,
+        "set_bits": packed,
     }
 
 
@@ -50,11 +58,15 @@ def decode(arrays: MutableMapping[str, NDArray[Any]]) -> None:
         fits = len(ends) == len(offset) > 0 and ends[0] == 0 and ends[-1] == size
         require(fits and bool((ends[1:] >= ends[:-1]).all()), "offsets of sets rise from 0 to the end")
     require((offset[1:] == offset[:-1]) | (place[1:] == place[:-1]), "a set has codes or bits")
-    spans = zip(pairwise(offset.tolist()), pairwise(place.tolist()), strict=True)
-    sets = [
-        np.flatnonzero(np.unpackbits(packed[a:b], bitorder="little")).astype(np.int32) if a < b else code[first:last]
-        for (first, last), (a, b) in spans
-    ]
-    arrays["set_offset"] = np.cumsum([0, *map(len, sets)], dtype=np.int64)
-    arrays["set_code"] = np.concatenate([code[:0], *sets])
-    arrays["set_code"].flags.writeable = False  # read-only, so that Trees does not copy it
+    dense = place[1:] > place[:-1]
+    which, size = np.flatnonzero(dense), np.diff(offset)
+    spans = zip(place[which].tolist(), place[which + 1].tolist(), strict=True)
+    sets = [np.flatnonzero(np.unpackbits(packed[first:end], bitorder="little")) for first, end in spans]
+    size[which] = [len(one) for one in sets]
+    ends = np.concatenate([[0], np.cumsum(size)])
+    whole = np.empty(ends[-1], np.int32)
+    whole[np.repeat(~dense, size)] = code
+    for first, one in zip(ends[which].tolist(), sets, strict=True):
+        whole[first : first + len(one)] = one
+    whole.flags.writeable = False  # so that Trees does not copy it
+    arrays["set_offset"], arrays["set_code"] = ends, whole

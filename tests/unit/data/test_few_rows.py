@@ -63,3 +63,21 @@ def test_what_differs_is_refused_as_ever() -> None:
     np.testing.assert_array_equal(MODEL.booster_.predict(row[list("tabcif")]), WHOLE[3])
     with pytest.raises(ValueError, match="float64 cannot hold exactly"):
         MODEL.booster_.predict(row.assign(i=2**53 + 1))
+
+
+@pytest.mark.parametrize("kind", ["category", "int64", "int8"])
+def test_categories_of_integers(kind: str) -> None:
+    """Integers as categories, of pandas' type or named as such: one row as many rows."""
+    table = pd.DataFrame({"a": TABLE["a"], "k": pd.Series(RNG.integers(-3, 40, N)).astype(kind)})
+    y = (TABLE["a"] + table["k"].astype(int) % 3 > 1).astype(int)
+    model = sw.SapwoodClassifier(n_estimators=10, categorical_features=["k"]).fit(table, y)
+    whole = model.booster_.predict(table)
+    few = model.booster_._few_rows
+    for i in range(40):
+        row = table.iloc[[i]]
+        assert few.read(row) is not None
+        assert model.booster_.predict(row)[0] == whole[i]
+    for new in (99, 41):
+        row = table.iloc[[3]].assign(k=pd.Series([new], [3]).astype(kind))
+        both = pd.concat([row] * 100, ignore_index=True)
+        assert model.booster_.predict(row)[0] == model.booster_.predict(both)[0]

@@ -17,7 +17,7 @@ from sapwood.data.categories import MISSING, UNSEEN, Dictionary
 from sapwood.data.ingest.arrays import MAX_EXACT
 
 MAX_ROWS = 64
-MAX_KNOWN = 256  # indices of columns and of categories that are remembered
+MAX_KNOWN = 1024  # indices of columns and of categories that are remembered
 NUMBERS = {np.dtype(kind) for kind in ("f8", "f4", "i4", "i2", "i1", "u4", "u2", "u1", "?")}
 WHOLE = np.dtype("i8")
 
@@ -32,6 +32,7 @@ class FewRows:
     def __init__(self, names: Sequence[str], categories: Mapping[int, Dictionary]) -> None:
         self._names, self._categories = tuple(names), categories
         self._columns: dict[int, tuple[Any, NDArray[np.intp] | None]] = {}
+        self._types: dict[int, type | None] = {}
         self._codes: dict[tuple[int, int], tuple[Any, NDArray[np.float64]]] = {}
 
     def knows(self, X: Any) -> bool:
@@ -79,19 +80,47 @@ class FewRows:
         elif values.dtype not in NUMBERS:
             return False
         if self._categories and not self._categories.keys().isdisjoint(columns.tolist()):
-            return False
+            return values.dtype.kind in "iu" and self._whole(values, columns.tolist(), table)
         table[:, columns] = values.T
         return True
 
+    def _whole(self, values: NDArray[Any], columns: list[int], table: NDArray[np.float64]) -> bool:
+        """Put a block of integers, some of them categories, into the table; whether that was possible."""
+        for column, row in zip(columns, values.tolist(), strict=True):
+            dictionary = self._categories.get(column)
+            if dictionary is None:
+                table[:, column] = row
+            elif self._type_of(column) is int:
+                table[:, column] = [dictionary.place.get(one, UNSEEN) for one in row]
+            else:
+                return False
+        return True
+
+    def _type_of(self, column: int) -> type | None:
+        """The type of all values of a dictionary, text or integers; None where there is another among them."""
+        if column not in self._types:
+            types = {type(one) for one in self._categories[column].values}
+            self._types[column] = types.pop() if len(types) == 1 and types <= {str, int} else None
+        return self._types[column]
+
     def _coded(self, values: Any, column: int, table: NDArray[np.float64]) -> bool:
         """Put the codes of a column of categories or of text into the table; whether that was possible."""
-        dictionary = self._categories.get(column)
-        if dictionary is None or not dictionary.values or not isinstance(dictionary.values[0], str):
-            return False
-        if hasattr(values, "codes"):
-            table[:, column] = self._lookup(values.dtype.categories, column, dictionary)[values.codes]
+        dtype = values.dtype
+        codes = getattr(values, "_codes", None)  # `codes` makes a view every time
+        if codes is not None and (known := self._codes.get((id(dtype), column))) is not None:
+            if len(codes) == 1:
+                table[0, column] = known[1].item(codes[0])
+            else:
+                table[:, column] = known[1][codes]
             return True
-        if values.dtype.kind not in "OUT" or getattr(values.dtype, "na_value", None) is NotImplemented:
+        dictionary = self._categories.get(column)
+        if dictionary is None or self._type_of(column) is None:
+            return False
+        if codes is not None:
+            table[:, column] = self._lookup(dtype, column, dictionary)[codes]
+            return True
+        usual = dtype.kind in "OUT" and getattr(dtype, "na_value", None) is not NotImplemented
+        if not usual or self._type_of(column) is not str:
             return False
         for row, value in enumerate(values):
             code = dictionary.place.get(value)
@@ -102,15 +131,17 @@ class FewRows:
             table[row, column] = code
         return True
 
-    def _lookup(self, values: Any, column: int, dictionary: Dictionary) -> NDArray[np.float64]:
+    def _lookup(self, dtype: Any, column: int, dictionary: Dictionary) -> NDArray[np.float64]:
         """Our codes by those of a categorical type; the last is that of a missing value."""
-        known = self._codes.get((id(values), column))
+        values = dtype.categories
+        known = self._codes.get((id(values), column))  # types are made anew more often than their categories
         if known is None:
-            listed = values.tolist()
-            if not all(type(one) is str for one in listed):
-                raise TypeError("categories that are not text are for `read`")
+            listed, kind = values.tolist(), self._type_of(column)
+            if not all(type(one) is kind for one in listed):
+                raise TypeError("categories of another type than those of training are for `read`")
             if len(self._codes) >= MAX_KNOWN:
                 self._codes.clear()
             found = np.array([*(dictionary.place.get(one, UNSEEN) for one in listed), MISSING], np.float64)
             known = self._codes[id(values), column] = values, found
+        self._codes[id(dtype), column] = dtype, known[1]
         return known[1]
