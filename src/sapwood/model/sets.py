@@ -59,13 +59,13 @@ def decode(arrays: MutableMapping[str, NDArray[Any]]) -> None:
         require(fits and bool((ends[1:] >= ends[:-1]).all()), "offsets of sets rise from 0 to the end")
     require((offset[1:] == offset[:-1]) | (place[1:] == place[:-1]), "a set has codes or bits")
     dense = place[1:] > place[:-1]
-    which, size = np.flatnonzero(dense), np.diff(offset)
+    which, n_codes = np.flatnonzero(dense), np.diff(offset)
     spans = zip(place[which].tolist(), place[which + 1].tolist(), strict=True)
     sets = [np.flatnonzero(np.unpackbits(packed[first:end], bitorder="little")) for first, end in spans]
-    size[which] = [len(one) for one in sets]
-    ends = np.concatenate([[0], np.cumsum(size)])
+    n_codes[which] = [len(one) for one in sets]
+    ends = np.concatenate([[0], np.cumsum(n_codes)])
     whole = np.empty(ends[-1], np.int32)
-    whole[np.repeat(~dense, size)] = code
+    whole[np.repeat(~dense, n_codes)] = code
     for first, one in zip(ends[which].tolist(), sets, strict=True):
         whole[first : first + len(one)] = one
     whole.flags.writeable = False  # so that Trees does not copy it
