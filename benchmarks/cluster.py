@@ -2,7 +2,7 @@
 
 In: the number of rows. Out: seconds of a training on rows that lie on the workers already, and ratios to two threads.
 
-    python benchmarks/cluster.py --rows 1000000 --rounds 50
+    python benchmarks/cluster.py --rows 1000000 --rounds 100
 """
 
 import argparse
@@ -107,7 +107,7 @@ def main(rows: int, rounds: int, repeats: int, alone: bool) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--alone", action="store_true", help="without the peers, and with workers that are threads")
     given = parser.parse_args()

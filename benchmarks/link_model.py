@@ -10,6 +10,7 @@ measured by benchmarks/kernels.py.
 """
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,11 @@ WIDTH = 8  # bytes of a sum at most
 
 
 class Logged:
-    """A communicator that keeps the number of integers of every call."""
+    """A communicator that keeps the number of integers of every call, and the bytes that are exchanged."""
 
     def __init__(self, holder: Communicator) -> None:
         self.rank, self.size, self._holder, self.calls = holder.rank, holder.size, holder, list[int]()
+        self.n_exchanged = 0
 
     def sum(self, values: Any) -> None:
         """As `Reduce.sum`."""
@@ -43,27 +45,36 @@ class Logged:
         self.calls.append(len(mine) // WIDTH)
         return self._holder.gather(mine)
 
+    def exchange(self, parts: Sequence[bytes]) -> list[bytes]:
+        """As `Reduce.exchange`."""
+        self.n_exchanged += sum(map(len, parts))
+        return self._holder.exchange(parts)
 
-def calls_of_a_round(columns: int, policy: dict[str, Any]) -> list[int]:
-    """The number of integers of every call in a round, of any of some holders; their number does not matter."""
+
+def calls_of_a_round(columns: int, policy: dict[str, Any]) -> tuple[list[int], float]:
+    """The number of integers of every call in a round, of any of some holders; their number does not matter.
+
+    And the bytes of a row that are exchanged for the fingerprint.
+    """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20_000, columns)).astype(np.float32)
     y = X[:, 0] + X[:, 1] * X[:, 2]
 
-    def train(holder: Communicator) -> list[list[int]]:
+    def train(holder: Communicator) -> tuple[list[list[int]], float]:
         own, log = slice(10_000 * holder.rank, 10_000 * holder.rank + 10_000), Logged(holder)
         data = sapwood.Dataset.dealt([(X[own], y[own])], log, [own.start], n_jobs=1)
         found = []
         for rounds in (1, 2):
             log.calls.clear()
+            log.n_exchanged = 0
             sapwood.train({"n_estimators": rounds, "n_jobs": 1, **policy}, data)
             found.append(sorted(log.calls))
-        return found
+        return found, log.n_exchanged / data.n_rows
 
-    one, two = threads.run(2, train)[0]
+    (one, two), a_row = threads.run(2, train)[0]
     for call in one:
         two.remove(call)
-    return two
+    return two, a_row
 
 
 def main(rows: float, columns: int, cores: int, gigabits: float, latency_us: float) -> None:
@@ -76,7 +87,7 @@ def main(rows: float, columns: int, cores: int, gigabits: float, latency_us: flo
         "depth 6": {"grow_policy": "depthwise", "max_depth": 6},
     }
     for name, policy in policies.items():
-        calls = calls_of_a_round(columns, policy)
+        calls, a_row = calls_of_a_round(columns, policy)
         large = [n for n in calls if n > communicator.FEW]
         for workers in (10, 30, 100, 300, 1000):
             direct, doublings = workers <= communicator.MAX_DIRECT, int(np.ceil(np.log2(workers)))
@@ -88,6 +99,12 @@ def main(rows: float, columns: int, cores: int, gigabits: float, latency_us: flo
             links = waits * latency_us * 1e-6 + data * 8 / (gigabits * 1e9)
             share = links / (work + links)
             print(f"{name:>12}{workers:9}{sent:10.0f}{data / 1e6:9.1f}{work:9.3f}{links:9.3f}{share:7.0%}")
+    for workers in (10, 100, 1000):
+        once = rows / workers * a_row * (workers - 1) / workers
+        print(
+            f"once, for the fingerprint: {once / 1e9:.2f} GB by each of {workers} workers, "
+            f"{once * 8 / (gigabits * 1e9):.2f} s"
+        )
 
 
 if __name__ == "__main__":

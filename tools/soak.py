@@ -38,7 +38,7 @@ def kinds() -> dict[str, dict[str, Any]]:
         "goss": {"sampling": "goss", "learning_rate": 0.3},
         "dart": {"boosting": "dart"},
         "ordered": {"boosting": "ordered"},
-        "stopped": {"early_stopping_rounds": 5, "learning_rate": 0.3},
+        "stopped": {"early_stopping_rounds": 5, "validation_fraction": 0.1, "learning_rate": 0.3},
     }
 
 
@@ -48,8 +48,10 @@ def forked(work: Callable[[], str], seconds: float | None) -> str | None:
     child = os.fork()
     if child == 0:
         os.close(reading)
-        os.write(writing, work().encode())
-        os._exit(0)
+        try:
+            os.write(writing, work().encode())
+        finally:
+            os._exit(0)
     os.close(writing)
     if seconds is not None:
         time.sleep(seconds)
@@ -64,13 +66,14 @@ def killed_and_resumed(runs: int, seed: int) -> int:
     """Local trainings with a checkpoint; how many kills there were."""
     rng, kills = random.Random(seed), 0
     X, y = table(seed)
+    train, Dataset = sapwood.train, sapwood.Dataset  # loaded here, so that a killed process has trained
     wanted: dict[str, tuple[str, float]] = {}
     for run in range(runs):
         kind = list(kinds())[run % len(kinds())]
         params = {"n_estimators": 60, "max_depth": 4, "n_jobs": 2, **kinds()[kind]}
 
         def work(params: dict[str, Any] = params, **more: Any) -> str:
-            return sapwood.train(params, sapwood.Dataset(X, label=y), **more).fingerprint()
+            return train(params, Dataset(X, label=y), **more).fingerprint()
 
         if kind not in wanted:
             start = time.monotonic()
@@ -93,6 +96,7 @@ def killed_and_resumed(runs: int, seed: int) -> int:
 
 def workers_killed(runs: int, seed: int) -> int:
     """Trainings on three Dask workers, one of which is killed at a random moment; how many kills there were."""
+    import dask
     import dask.array
     import distributed
 
@@ -100,6 +104,7 @@ def workers_killed(runs: int, seed: int) -> int:
 
     rng, kills, seconds = random.Random(seed), 0, 3.0
     X, y = table(seed)
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "600s"})  # a busy machine restarts a worker slowly
     rows = dask.array.from_array(X, chunks=(len(X) // 6, X.shape[1])), dask.array.from_array(y, chunks=len(X) // 6)
     with (
         distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
@@ -118,7 +123,9 @@ def workers_killed(runs: int, seed: int) -> int:
             kills += not _alive(victim)
             if found != sapwood.train(params, sapwood.Dataset(X, label=y)).fingerprint():
                 sys.exit(f"run {run} on Dask ended with other bytes")
-            client.wait_for_workers(3, timeout=120)
+            client.wait_for_workers(3, timeout=600)
+            if (run + 1) % 10 == 0:
+                print(f"{run + 1} trainings on Dask, {kills} workers killed", flush=True)
     return kills
 
 

@@ -88,6 +88,7 @@ async def _attempt(plan: Plan, sizes: Sequence[Sequence[int]], attempt: int) -> 
         "name": name,
         "topic": f"sapwood-{plan.name}",
         "timeout": plan.timeout,
+        "n_rows": [sum(size) for size in sizes],
         "positions": [[[starts[k][i] for i in indices] for k, indices in enumerate(mine)] for mine in own],
     }
     tasks = []

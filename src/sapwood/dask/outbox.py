@@ -109,14 +109,16 @@ class Inlet:
     """Reads the messages that a `Line` has written."""
 
     def __init__(self, line: socket.socket) -> None:
-        self._line = line
+        self._line, self._seconds = line, -1.0
         self._head, self._n_head = bytearray(LENGTH), 0
         self._body: memoryview | None = None
         self._n_body = 0
 
     def read(self, seconds: float) -> memoryview:
         """The next message; raises `TimeoutError` where it is not complete in some seconds, and goes on later."""
-        self._line.settimeout(seconds)
+        if seconds != self._seconds:
+            self._line.settimeout(seconds)
+            self._seconds = seconds
         while self._n_head < LENGTH:
             self._n_head += self._some(memoryview(self._head)[self._n_head :])
         if self._body is None:

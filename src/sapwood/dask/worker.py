@@ -15,6 +15,7 @@ from sapwood.dask.journal import Journal
 from sapwood.dask.link import DaskLink
 from sapwood.dask.rows import Part, empty
 from sapwood.data.dataset import Dataset
+from sapwood.errors import DataError
 from sapwood.holders import Communicator
 from sapwood.reduce import Reduce
 
@@ -49,6 +50,12 @@ def _train(
         name: _dataset(own or [empty(parts[0], weighted)], holder, at or [0], reference=data)
         for (name, weighted), own, at in zip(job["valid"].items(), valid, job["positions"][rank][1:], strict=True)
     }
+    for held, n_rows in zip([data, *sets.values()], job["n_rows"], strict=True):
+        if held.n_total != n_rows:
+            raise DataError(
+                f"the workers hold {held.n_total} rows, and there were {n_rows}; a partition that is computed again "
+                "must have the same rows."
+            )
     journals: list[Journal] = []
 
     def follow(facts: Mapping[str, Any], spec: Any) -> Journal:

@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import shutil
 import signal
+import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -116,6 +119,81 @@ def test_worker_added_and_client_gone_and_back() -> None:
         task.cancel()
         gone.close()
         assert on_dask.train(long, *held, client=client).to_bytes() == whole(n_estimators=400)
+
+
+@pytest.mark.nightly
+def test_killed_before_and_after() -> None:
+    """Rows that were lost before the training are computed again; a model and its predictions need no worker of it."""
+    with cluster(2) as client:
+        data = client.persist(list(rows(*[100] * 9)))
+        distributed.wait(data)
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        model = on_dask.train(PARAMS, *data, client=client, timeout=20)
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        assert model.to_bytes() == whole()
+        np.testing.assert_array_equal(on_dask.predict(model, data[0]).compute(), model.predict(X))
+
+
+def pause(dask_worker: Any) -> None:
+    dask_worker.status = distributed.core.Status.paused
+
+
+class Pauses:
+    """A callback that pauses its worker in some round, as one does that runs out of memory."""
+
+    def __call__(self, view: Any) -> None:
+        if view.index == 3:
+            worker = distributed.get_worker()
+            worker.loop.add_callback(pause, worker)
+
+
+@pytest.mark.nightly
+def test_paused_worker() -> None:
+    """A worker that is paused in the training goes on with it; one that was paused before it gives its rows away."""
+    with cluster(2) as client:
+        data = client.persist(list(rows(*[100] * 9)))
+        distributed.wait(data)
+        address = sorted(client.scheduler_info()["workers"])[0]
+        client.run(pause, workers=[address])
+        assert on_dask.train(PARAMS, *data, client=client, timeout=20).to_bytes() == whole()
+    with cluster(2) as client:
+        found = on_dask.train(PARAMS, *rows(*[100] * 9), client=client, callbacks=[Pauses()], timeout=20)
+        assert found.to_bytes() == whole()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("event", ["restart", "close"])
+def test_scheduler_restarted_or_gone(event: str) -> None:
+    """The training raises in bounded time, or ends with the right bytes; it never hangs."""
+    with cluster(2, silence_logs=50) as client:
+        long = {**PARAMS, "n_estimators": 3000}
+        task = client.restart if event == "restart" else lambda: client.cluster.sync(client.cluster.scheduler.close)
+        timer = threading.Timer(3, task)
+        timer.start()
+        start = time.monotonic()
+        with pytest.raises((SapwoodError, OSError, asyncio.CancelledError)):
+            on_dask.train(long, *rows(*[100] * 9), client=client, timeout=10)
+        assert time.monotonic() - start < 60
+        timer.join(60)
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate")
+def test_tls(tmp_path: Path) -> None:
+    """Messages go through Dask's own TLS, and a killed worker is noticed."""
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run([*made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    files = {
+        f"tls_{role}_{what}": str(path)
+        for role in ("client", "scheduler", "worker")
+        for what, path in (("key", key), ("cert", certificate))
+    }
+    security = distributed.Security(tls_ca_file=str(certificate), require_encryption=True, **files)
+    with cluster(2, security=security, protocol="tls://") as client:
+        kill = Signals(tmp_path / "killed", 7, signal.SIGKILL)
+        model = on_dask.train(PARAMS, *rows(*[100] * 9), client=client, callbacks=[kill], timeout=20)
+        assert (tmp_path / "killed").exists() and model.to_bytes() == whole()
 
 
 def test_what_cannot_recover_raises(tmp_path: Path) -> None:

@@ -225,6 +225,16 @@ def test_lost_in_the_middle(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert known[:2] == [0, 0] and known[2] in (8, 9)
 
 
+@pytest.mark.parametrize("wrong", [[300, 300, 299], [300, 301, 300]])
+def test_rows_lost_or_counted_twice_are_refused(wrong: list[int], client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def sizes(*given: Any) -> list[int]:
+        return wrong
+
+    monkeypatch.setattr(coordinate, "_sizes", sizes)
+    with pytest.raises(DataError, match="rows"):
+        on_dask.train(PARAMS, frame(X, [300] * 3), frame(Y, [300] * 3), client=client)
+
+
 def test_other_versions_are_refused(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(coordinate, "VERSION", "9.9")
     with pytest.raises(SapwoodError, match=r"has Sapwood .*, and the client 9\.9; install one version"):

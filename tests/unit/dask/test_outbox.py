@@ -1,0 +1,63 @@
+"""Messages over a socket: whole, in their order, of any size; what is no message, or ends early, is noticed."""
+
+import socket
+import threading
+
+import pytest
+
+pytest.importorskip("distributed")
+
+from sapwood.dask.outbox import LENGTH, MAX_MESSAGE, Inlet, Line
+
+MESSAGES = [b"", b"one", bytes(range(256)) * 40_000, b"two", b"x" * 3_000_000, b"last"]  # some fill every buffer
+
+
+def test_both_sides_send_at_once_what_no_buffer_holds():
+    ends = socket.socketpair()
+    lines, inlets = [Line(end) for end in ends], [Inlet(end) for end in ends]
+    for line in lines:
+        for message in MESSAGES:
+            line.put(message)  # returns before the other has read anything
+    for inlet in inlets:
+        assert [bytes(inlet.read(10)) for _ in MESSAGES] == MESSAGES
+    assert not any(line.failed for line in lines)
+    for line in lines:
+        line.close(10)
+
+
+def test_a_message_that_comes_in_pieces():
+    here, there = socket.socketpair()
+    inlet, raw = Inlet(there), (5).to_bytes(LENGTH, "little") + b"hello"
+    for piece in (raw[:3], raw[3:9]):
+        here.sendall(piece)
+        with pytest.raises(TimeoutError):
+            inlet.read(0.01)
+    here.sendall(raw[9:])
+    assert bytes(inlet.read(1)) == b"hello"
+    here.close(), there.close()
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"abc", (9).to_bytes(8, "little") + b"short", (MAX_MESSAGE + 1).to_bytes(8, "little")]
+)
+def test_what_is_no_message(raw):
+    here, there = socket.socketpair()
+    here.sendall(raw)
+    here.shutdown(socket.SHUT_WR)
+    with pytest.raises(OSError, match=r"closed|too long"):
+        Inlet(there).read(1)
+    here.close(), there.close()
+
+
+@pytest.mark.parametrize("size", [10, 10_000_000])
+def test_the_other_side_is_gone(size):
+    here, there = socket.socketpair()
+    line = Line(here)
+    if size > 10:
+        line.put(b"x" * size)  # a thread still writes when the other goes
+    there.close()
+    for _ in range(3):
+        line.put(b"x" * size)
+    line.close(10)
+    assert line.failed
+    assert not any(thread.name == "sapwood-writer" for thread in threading.enumerate())
