@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import wait
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -88,8 +89,9 @@ def _on_state(name: str) -> str:
 def _on_link(comm: Any, name: str, source: int) -> Any:
     """Take the socket of a comm over from Dask; the other side waits for the answer before it sends."""
     line = outbox.taken_over(comm)
+    with suppress(OSError):  # the other may be gone already
+        line.send(READY)
     MAIL.put(name, source, line)
-    line.send(READY)
     return Status.dont_reply
 
 
