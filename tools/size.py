@@ -34,17 +34,18 @@ BUDGET: dict[str, int] = {
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
     "src/sapwood/data/ingest": 1400,  # and files
     "src/sapwood/objective": 1150,
+    "src/sapwood/objective/distributions": 1320,  # sixteen families
     "src/sapwood/metric": 1350,
     "src/sapwood/model": 2150,
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1325,
     "src/sapwood/boost": 2000,
-    "src/sapwood/boost/auto": 820,
+    "src/sapwood/boost/auto": 1060,  # with the fit of distributions
     "src/sapwood/boost/loops": 350,
     "src/sapwood/boost/round": 1255,
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 545,  # statistics become bins one by one
-    "src/sapwood/interfaces": 2320,  # survival takes the table of parameters
+    "src/sapwood/interfaces": 2560,  # survival and distributions take the table of parameters
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 1900,  # ten commands
     "src/sapwood/plot": 1520,  # sixteen plots
@@ -68,7 +69,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1880,  # and tables that stream by
     "tools": 1090,
-    "benchmarks": 2250,  # one script a claim
+    "benchmarks": 2370,  # one script a claim
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first

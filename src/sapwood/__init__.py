@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sapwood.boost.train import train
     from sapwood.data.dataset import Dataset
     from sapwood.data.deferred import DMatrix, Pool
+    from sapwood.interfaces.distribution import SapwoodDistribution
     from sapwood.interfaces.doctor import doctor
     from sapwood.interfaces.encoder import OrderedTargetEncoder
     from sapwood.interfaces.ranker import SapwoodRanker
@@ -34,6 +35,7 @@ __all__ = [
     "OrderedTargetEncoder",
     "Pool",
     "SapwoodClassifier",
+    "SapwoodDistribution",
     "SapwoodRanker",
     "SapwoodRegressor",
     "SapwoodSurvival",
@@ -60,6 +62,7 @@ _HOME = {  # the module of each name; some are modules themselves
     "OrderedTargetEncoder": "sapwood.interfaces.encoder",
     "Pool": "sapwood.data.deferred",
     "SapwoodClassifier": "sapwood.interfaces.sklearn",
+    "SapwoodDistribution": "sapwood.interfaces.distribution",
     "SapwoodRanker": "sapwood.interfaces.ranker",
     "SapwoodRegressor": "sapwood.interfaces.sklearn",
     "SapwoodSurvival": "sapwood.interfaces.survival",

@@ -19,6 +19,11 @@ CASES = {
     "cluster": ("--rows 400 --rounds 2 --repeats 1 --alone", "distributed", r"sapwood.dask .*same bytes: True"),
     "link_model": ("--columns 5", "", r"depth 6 +1000 .*%"),
     "gpu": ("--tables 1000x28 --rounds 2", "cupy", "ms per tree"),
+    "distributions": (
+        "{data} --tables shops --rows 60 --splits 1 --only sapwood",
+        "",
+        r"shops +sapwood .*coverage [01]\.\d+ .* s$",
+    ),
     "exact": ("--rows 200 --rounds 2 --turns 1", "xgboost", r"ratio +\d"),
     "explain": ("--rows 40 --rounds 2 --turns 1", "catboost lightgbm xgboost", r"catboost .*x ours"),
     "imported": (
@@ -48,6 +53,7 @@ CASES = {
 }
 LONG = {
     "quality",
+    "distributions",
     "ranking",
     "recipe",
     "survival",

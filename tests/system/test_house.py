@@ -23,7 +23,10 @@ REFERENCE = {f"docs/{name}.md" for name in ("ARCHITECTURE", "CONTRIBUTING", "GLO
 PAGES = sorted({str(page.relative_to(HOUSE)) for page in HOUSE.glob("docs/**/*.md")} - REFERENCE)
 SHELL = {"docs/command_line.md", "docs/api/parameters.md"}  # no Python; other tests run the commands
 SLOW = {page for page in PAGES if page.startswith(("docs/losses/", "docs/peers/"))}
-SLOW |= {f"docs/{page}.md" for page in ("convert", "ordered", "plotting", "survival", "ranking", "intervals", "guides")}
+SLOW |= {
+    f"docs/{page}.md"
+    for page in ("convert", "ordered", "plotting", "survival", "ranking", "intervals", "guides", "distributions")
+}
 TARGETS = set(re.findall(r"^([a-z-]+):", (HOUSE / "Makefile").read_text(), re.MULTILINE))
 
 

@@ -3,6 +3,7 @@
 In: labels, predictions, weights. Out: a number; sums are exact, so the order of rows never matters.
 """
 
+from sapwood.metric.distribution import *  # noqa: F403
 from sapwood.metric.functions import *  # noqa: F403  every formula is public
 from sapwood.metric.ranking import *  # noqa: F403
 from sapwood.metric.registry import BINARY, CLASSES, METRICS, PEERS, RANKS, STEP, VALUE, Metric, resolve, with_gain

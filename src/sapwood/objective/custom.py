@@ -39,6 +39,7 @@ class Custom:
     loss: Callable[..., Any] | None = None  # (y, score) -> a number for each row
     first: Callable[..., Any] | None = None  # (y, weight) -> start scores
     leaf: Callable[..., Any] | None = None  # (y, score, weight) -> the value of a leaf with these rows
+    values: Callable[[int, Floats], Floats] | None = None  # (output, Newton steps) -> leaf values in closed form
 
     @classmethod
     def of(cls, given: Any) -> "Custom":
@@ -87,6 +88,7 @@ class Custom:
             loss=loss if callable(loss) else None,
             first=getattr(given, "start", None),
             leaf=getattr(given, "leaf", None),
+            values=getattr(given, "leaf_values", None),
         )
 
     def gradients(self, label: Floats, scores: Floats, weight: Floats | None, index: int = 0) -> tuple[Floats, Floats]:

@@ -85,7 +85,8 @@ def make_plan(
     min_gain = params["min_split_gain"] if params["pruning"] == "post" else 0.0
     prunes = min_gain > 0 or params["ccp_alpha"] > 0 or params["prune_by_validation"]
     search = params["line_search"] == "tree"
-    refits = how in DIRECT or iterations > 1 or search or prunes or from_other_rows
+    closed = isinstance(objective.custom, Custom) and objective.custom.values is not None
+    refits = how in DIRECT or iterations > 1 or search or prunes or from_other_rows or closed
     fills = len(direction) > 0 and params["grow_policy"] == "symmetric" and params["monotone_method"] == "basic"
     penalty = params["reg_lambda"], params["reg_alpha"], params["max_delta_step"]
     return LeafPlan(
@@ -123,6 +124,8 @@ def finish_tree(
         value = refit(trainer, output, plan) if refound else np.where(value > 0, 1.0, -1.0)
     elif plan.method in ("exact", "joint") or plan.iterations > 1 or number is not None or plan.from_other_rows:
         value = refit(trainer, output, plan)
+    if isinstance(plan.objective.custom, Custom) and plan.objective.custom.values is not None:
+        value = plan.objective.custom.values(output, value)
     if plan.direction:
         found = number is not None or plan.method in DIRECT or plan.iterations > 1 or plan.from_other_rows
         value = clip_to_monotone(tree, value, plan.direction, cut=found) if found or plan.fills_empty_leaves else value
