@@ -18,8 +18,8 @@ from sapwood import SapwoodDistribution, metric
 from sapwood.objective.distributions import Distribution, family_of
 
 TABLES = (
-    "concrete", "wine_quality", "protein", "abalone", "ames", "kin40k", "california_housing", "bike_sharing", "diamonds",
-    "students",
+    "concrete", "wine_quality", "protein", "abalone", "ames", "kin40k", "california_housing", "bike_sharing",
+    "diamonds", "students",
 )  # fmt: skip
 
 

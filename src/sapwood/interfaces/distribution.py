@@ -32,7 +32,7 @@ OTHERS = {
     "validation_fraction", "prune_by_validation", "eval_metric", "eval_at", "start", "boosting", "n_parallel_trees",
 }  # fmt: skip
 DEFAULTS = {
-    "n_estimators": 1000, "early_stopping_rounds": 30, "learning_rate": 0.1, "max_leaves": 16, "min_samples_leaf": 5,
+    "n_estimators": 1000, "early_stopping_rounds": 20, "learning_rate": 0.1, "max_leaves": 16, "min_samples_leaf": 5,
     "min_child_weight": 0.0,
 }  # fmt: skip
 OWN = (
