@@ -15,7 +15,7 @@ WHEEL_LIMIT := 3000000
 
 unexport PYTHONPATH
 .DEFAULT_GOAL := help
-.PHONY: docs gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang wheel format clean
+.PHONY: docs gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang arm cross wheel format clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -96,6 +96,12 @@ clang: $(VENV)/dev ## build with clang (or that of PyPI's ziglang): the smoke su
 	export CXX && $(call build,clang,Release,) --config-settings=cmake.define.CMAKE_MODULE_LINKER_FLAGS="$(call RUNTIME,libgcc.a)"
 	PYTHONPATH=build/clang/site $(PY) -m pytest -q $(SMOKE)
 	PYTHONPATH=build/clang/site $(PY) tools/replay.py --check
+
+arm: ## build for aarch64 and run the replay and the smoke suite under qemu-user; COMPILERS="gcc clang"
+	tools/arm.sh $(COMPILERS)
+
+cross: ## compile for macOS and Windows, so that code does not come to depend on Linux
+	PYTHON=$(PYTHON) tools/cross.sh $(ARGS)
 
 wheel: $(PY) ## build the wheel into dist/ and check its size
 	rm -rf dist

@@ -36,9 +36,9 @@ BUDGET: dict[str, int] = {
     "src/sapwood/objective": 1150,
     "src/sapwood/objective/distributions": 1320,  # sixteen families
     "src/sapwood/metric": 1350,
-    "src/sapwood/model": 2150,
+    "src/sapwood/model": 2230,  # bounds of texts and frames
     "src/sapwood/model/convert": 2240,
-    "src/sapwood/model/explain": 1325,
+    "src/sapwood/model/explain": 1345,
     "src/sapwood/boost": 2000,
     "src/sapwood/boost/auto": 1060,  # with the fit of distributions
     "src/sapwood/boost/loops": 350,
@@ -56,7 +56,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/sampler": 110,
     "src/sapwood/core/grower": 55,
     "src/sapwood/core/records": 460,
-    "src/sapwood/core/host": 540,  # threads, memory, and memory under a limit
+    "src/sapwood/core/host": 660,  # threads, memory, memory under a limit, three operating systems
     "src/sapwood/core/cpu": 640,
     "src/sapwood/core/cpu/kernels": 2440,
     "src/sapwood/core/cpu/data": 2430,  # and cuts of a table that streams by
@@ -64,7 +64,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
     "src/sapwood/core/cpu/grow": 3880,
     "src/sapwood/core/cpu/leaf": 1480,
-    "src/sapwood/core/cpu/predict": 1660,
+    "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
     "src/sapwood/core/cuda": 3000,  # categories, samplers
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1880,  # and tables that stream by

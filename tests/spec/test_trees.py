@@ -579,3 +579,10 @@ def test_functions_at_the_edges() -> None:
     assert list(_core.math("softplus", np.array([-np.inf, 0.0, np.inf]))) == [0, math.log(2), np.inf]
     assert list(_core.math("tanh", np.array([-np.inf, -0.0, 0.0, 30.0, np.inf]))) == [-1, 0, 0, 1, 1]
     assert np.isnan(_core.math("log", np.array([-1.0]))[0])
+
+
+@pytest.mark.parametrize("name", MAX_ULP)
+def test_there_is_one_nan(name: str) -> None:
+    """Compilers differ in the sign and the digits of a NaN: signalling, quiet, negative, with digits."""
+    bits = np.array([0x7FF0000000000001, 0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000123], np.uint64)
+    assert (_core.math(name, bits.view(np.float64)).view(np.uint64) == bits[1]).all()

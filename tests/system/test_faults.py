@@ -172,7 +172,7 @@ def lazy_16() -> None:
     reader = frame.to_arrow().to_reader()
     booster = sw.train({"n_estimators": 2}, sw.Dataset(reader, Y))
     assert len(booster.predict(frame)) == 60
-    with pytest.raises(ValueError, match=r"0 sample|no rows|cannot be read"):
+    with pytest.raises(ValueError, match="a stream can be read once"):
         sw.Dataset(reader, Y)  # consumed
 
 

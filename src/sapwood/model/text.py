@@ -4,7 +4,7 @@ In: a model. Out: a string, or a frame of the library asked for.
 """
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BACKENDS = ("pandas", "polars")
 MAX_SHOWN = 8  # categories in a line of text
+MAX_TEXT, MAX_LISTED = 2**28, 2**24  # characters of a text or of a frame, categories in the lists of a frame
 OR_MISSING = ", or where a value is missing "  # of a line in raw units
 
 
@@ -29,8 +30,17 @@ def to_text(booster: "Booster", tree: int | None = None) -> str:
         raise ParameterError(f"tree={tree} does not exist; choose 0..{n_trees - 1}, or None for all.")
     which = range(n_trees) if tree is None else [tree]
     names, known = booster.internal_names, booster._labelled
-    lines = _Lines(booster)
-    return "\n".join(_tree(booster.trees, index, booster._per_round, names, known, lines) for index in which)
+    formulas, parts, size = _Lines(booster), [], 0
+    for index in which:
+        for line in _tree(booster.trees, index, booster._per_round, names, known, formulas):
+            parts.append(line)
+            if (size := size + len(line)) > MAX_TEXT:
+                raise ParameterError(
+                    f"the text has more than {MAX_TEXT} characters, as paths or names are long; show single trees, "
+                    "to_text(tree=0), or use to_frame."
+                )
+        parts.append("")
+    return "\n".join(parts)
 
 
 def _tree(
@@ -40,8 +50,8 @@ def _tree(
     names: Sequence[str],
     categories: Mapping[int, Labelled],
     formulas: "_Lines",
-) -> str:
-    """Write one tree as indented text.
+) -> Iterator[str]:
+    """Write one tree as lines of indented text.
 
     ::
 
@@ -51,7 +61,7 @@ def _tree(
             2: city in {'Bern', 'Lyon', ... 31 in all}  [gain 2.0, cover 6.0, count 6.0]
     """
     one = trees.slice(tree, tree + 1)
-    lines = [f"tree {tree} (round {tree // per_round}, output {one.output[0]})"]
+    yield f"tree {tree} (round {tree // per_round}, output {one.output[0]})"
     stack = [(0, 1)]  # (node, indentation)
     while stack:
         node, indent = stack.pop()
@@ -64,8 +74,7 @@ def _tree(
         else:
             content = f"{_condition(one, node, names, categories)}  [gain {float(one.gain[node])!r}, {cover}, {count}]"
             stack += [(left + 1, indent + 1), (left, indent + 1)]
-        lines.append(f"{'  ' * indent}{node}: {content}")
-    return "\n".join(lines) + "\n"
+        yield f"{'  ' * indent}{node}: {content}"
 
 
 def to_html(booster: "Booster") -> str:
@@ -116,7 +125,7 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
     leaf = trees.left == 0
     missing, new = (np.where(left, "left", "right").tolist() for left in (trees.missing_left & 1 == 1, trees.new_left))
     by_set = (trees.set >= 0).tolist()
-    lists = [_labels(trees, node, categories) if inside else None for node, inside in enumerate(by_set)]
+    lists = _lists(trees, names, categories)
     told = [side if inside else None for side, inside in zip(new, by_set, strict=True)]
     lines = _Lines(booster)
     formulas = [lines.formula(node) or None for node in range(trees.n_nodes)] if trees.linear else []
@@ -141,6 +150,30 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
             **({"linear": formulas} if trees.linear else {}),
         }
     )
+
+
+def _lists(
+    trees: Trees, names: Sequence[str], categories: Mapping[int, Labelled]
+) -> list[list[str] | None]:
+    """By node: the categories that go left where the split is by them; raises if a frame of them would be too large."""
+    nodes = np.flatnonzero(trees.set >= 0).tolist()
+    count = int(np.diff(trees.set_offset)[trees.set[nodes]].sum())
+    size = int(np.append([len(name) for name in names], 0)[trees.column].sum())
+    known: dict[tuple[int, int], tuple[list[str], int]] = {}  # by column and set: nodes share sets
+    found: list[list[str] | None] = [None] * trees.n_nodes
+    for node in nodes if count <= MAX_LISTED else ():
+        key = int(trees.column[node]), int(trees.set[node])
+        if key not in known:
+            labels = _labels(trees, node, categories)
+            known[key] = labels, sum(map(len, labels))
+        found[node], more = known[key]
+        size += more
+    if count > MAX_LISTED or size > MAX_TEXT:
+        raise ParameterError(
+            f"the frame would list {count} categories in {size} characters or more, above {MAX_LISTED} and {MAX_TEXT}; "
+            "to_text shows the first of each set."
+        )
+    return found
 
 
 class _Lines:
@@ -171,23 +204,28 @@ class _Lines:
 
 
 def _labels(
-    trees: Trees, node: int, categories: Mapping[int, Labelled], write: Callable[[Any], str] = str
+    trees: Trees,
+    node: int,
+    categories: Mapping[int, Labelled],
+    write: Callable[[Any], str] = str,
+    most: int | None = None,
 ) -> list[str]:
-    """The categories that go left at a node."""
+    """The categories that go left at a node, at most so many."""
     dictionary = categories[int(trees.column[node])]
-    return [dictionary.label(code, write) for code in trees.codes(node).tolist()]
+    return [dictionary.label(code, write) for code in trees.codes(node)[:most].tolist()]
 
 
 def _condition(tree: Trees, node: int, names: Sequence[str], categories: Mapping[int, Labelled]) -> str:
     """The condition of the left branch."""
     name, threshold = names[tree.column[node]], float(tree.threshold[node])
     if tree.set[node] >= 0:
-        labels, none = _labels(tree, node, categories, repr), categories[int(tree.column[node])].none
+        labels = _labels(tree, node, categories, repr, MAX_SHOWN)
+        count, none = len(tree.codes(node)), categories[int(tree.column[node])].none
         rest = ("", none, "new", "missing, not new")[tree.missing_left[node]]
         if rest and not labels:
             return f"{name} is {rest}"
-        more = [f"... {len(labels)} in all"] if len(labels) > MAX_SHOWN else []
-        return f"{name} in {{{', '.join(labels[:MAX_SHOWN] + more)}}}" + (f" or {rest}" if rest else "")
+        more = [f"... {count} in all"] if count > MAX_SHOWN else []
+        return f"{name} in {{{', '.join(labels + more)}}}" + (f" or {rest}" if rest else "")
     if threshold == np.inf:
         return f"{name} is not missing"
     return f"{name} <= {threshold!r}" + (" or missing" if tree.missing_left[node] else "")

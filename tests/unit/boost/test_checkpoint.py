@@ -15,6 +15,7 @@ import pytest
 import sapwood
 from sapwood import Dataset, SapwoodRegressor
 from sapwood.boost.round import grown
+from sapwood.data import container
 from sapwood.errors import CheckpointError, ParameterError
 
 RNG = np.random.default_rng(0)
@@ -170,6 +171,22 @@ def test_half_written_and_damaged_files(tmp_path: Path) -> None:
             sapwood.train(PARAMS, data, checkpoint=path)
     path.write_bytes(b"")
     assert sapwood.train(PARAMS, data, checkpoint=path).to_bytes() == whole
+
+
+@pytest.mark.parametrize(("name", "value"), [("bin", 999), ("column", 77), ("left", 10**6), ("set", 5)])
+def test_trees_of_a_file_that_someone_has_signed_anew(tmp_path: Path, name: str, value: int) -> None:
+    data, path = numbers(), tmp_path / "run"
+    sapwood.train(PARAMS, data, checkpoint=path, every=3)
+    raw = path.read_bytes()
+    header = 8 + int.from_bytes(raw[:8], "little")
+    record = raw[header + 8 : header + 8 + int.from_bytes(raw[header : header + 8], "little")]
+    arrays, fields = container.unpack(record, "checkpoint rounds", 1, CheckpointError)
+    arrays[name] = arrays[name].copy()
+    arrays[name][0] = value
+    record = container.pack("checkpoint rounds", 1, arrays, fields)
+    path.write_bytes(raw[:header] + len(record).to_bytes(8, "little") + record)
+    with pytest.raises(CheckpointError, match="a tree that does not fit the data"):
+        sapwood.train(PARAMS, data, checkpoint=path)
 
 
 def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path) -> None:

@@ -332,7 +332,7 @@ def test_a_dataset_is_no_table():
 def test_a_spent_stream_raises():
     reader = pa.table(COLUMNS).to_reader()
     ingest.read(reader)
-    with pytest.raises(DataError, match=r"0 sample\(s\)"):
+    with pytest.raises(DataError, match="a stream can be read once"):
         ingest.read(reader)
 
 

@@ -21,6 +21,7 @@ from sapwood.boost.round.grown import SPLITS, GrownTrees
 from sapwood.data.dataset import Dataset
 from sapwood.device import Trainer, Tree, host
 from sapwood.device.threads import threads
+from sapwood.errors import CheckpointError
 
 Floats = NDArray[np.float64]
 Models = tuple[Trainer, list[int]]  # the bodies and tails of several models one after the other, and their ends
@@ -112,7 +113,10 @@ class Training:
         for output, tree in enumerate(trees or ()):
             if not ordered:
                 splits: dict[str, Any] = {name: dict(tree)[name] for name in SPLITS}
-                grower.restore(output, **splits, value=tree["value"])
+                try:
+                    grower.restore(output, **splits, value=tree["value"])
+                except ValueError as cause:
+                    raise CheckpointError(f"the checkpoint has a tree that does not fit the data: {cause}.") from cause
         return trees
 
     def replay_round(self, index: int, trees: Sequence[Tree]) -> list[Tree]:

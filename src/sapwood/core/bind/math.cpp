@@ -51,7 +51,10 @@ nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
   else if (name == "tanh") f = sapwood::tanh;
   else refuse("no function named " + name);
   std::vector<double> out(x.shape(0));
-  for (size_t i = 0; i < out.size(); i++) out[i] = f(x.data()[i]);
+  for (size_t i = 0; i < out.size(); i++) {
+    const double y = f(x.data()[i]);
+    out[i] = y == y ? y : NAN_;  // compilers differ in the sign and the digits of a NaN
+  }
   return array(std::move(out));
 }
 

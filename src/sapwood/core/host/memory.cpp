@@ -1,7 +1,6 @@
 #include "host/memory.h"
 
 #include <stdint.h>
-#include <sys/mman.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -9,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "host/pages.h"
 #include "host/resident.h"
 
 namespace sapwood {
@@ -30,26 +30,24 @@ Memory::Memory(size_t n_bytes) : size_(n_bytes) {
     return;
   }
   const size_t spare = n_bytes >= HUGE_PAGE ? HUGE_PAGE : 0;
-  void* at = mmap(nullptr, n_bytes + spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) throw std::bad_alloc();
+  void* at = map_memory(n_bytes + spare);
+  if (at == nullptr) throw std::bad_alloc();
   mapped_ = at, mapped_size_ = n_bytes + spare;
   data_ =
       reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(at) + spare) & ~(uintptr_t)(spare == 0 ? 0 : HUGE_PAGE - 1));
-#ifdef MADV_HUGEPAGE
-  if (spare != 0) madvise(data_, n_bytes, MADV_HUGEPAGE);
-#endif
+  if (spare != 0) want_huge_pages(data_, n_bytes);
 }
 Memory Memory::of_file(int file, size_t offset, size_t n_bytes) {
   Memory m;
-  void* at = mmap(nullptr, n_bytes, PROT_READ, MAP_SHARED, file, (off_t)offset);
-  if (at == MAP_FAILED) throw std::bad_alloc();
+  void* at = map_file(file, offset, n_bytes);
+  if (at == nullptr) throw std::bad_alloc();
   m.data_ = m.mapped_ = at, m.size_ = m.mapped_size_ = n_bytes, m.of_file_ = true;
   add_pages(at, n_bytes);
   return m;
 }
 Memory::~Memory() {
-  if (of_file_) remove_pages(mapped_);
-  if (mapped_ != nullptr) munmap(mapped_, mapped_size_);
+  if (of_file_) remove_pages(mapped_), unmap_file(mapped_, mapped_size_);
+  else if (mapped_ != nullptr) unmap_memory(mapped_, mapped_size_);
   else if (data_ != nullptr) ::operator delete(data_, LINE);
 }
 Memory::Memory(Memory&& o) noexcept { *this = std::move(o); }

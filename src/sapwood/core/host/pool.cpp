@@ -5,8 +5,9 @@
 // worker that the operating system has suspended delays nothing unless it holds a task.
 #include "host/pool.h"
 
+#ifndef _WIN32
 #include <pthread.h>
-#include <sched.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -140,12 +141,14 @@ Pool& pool() {
   return *p;
 }
 
+#ifndef _WIN32
 // The child of a fork has no pool threads. It starts a new pool and leaves the old one alone: its locks may be held.
 void after_fork() {
   the_pool.store(nullptr);
   inside = false;
 }
 [[maybe_unused]] const int registered = pthread_atfork(nullptr, nullptr, after_fork);
+#endif
 
 struct Poller {
   Clock::time_point last = Clock::now();

@@ -1,15 +1,11 @@
 #include "host/resident.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <mutex>
 #include <new>
 #include <string>
 #include <vector>
+
+#include "host/pages.h"
 
 namespace sapwood {
 namespace {
@@ -32,22 +28,7 @@ std::string& scratch_folder() {
 }
 int64_t limit = 0;
 
-int statm() {  // opened once
-  static const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-  return file;
-}
-
 }  // namespace
-
-size_t resident_bytes() {
-  char text[128];
-  const ssize_t n = pread(statm(), text, sizeof text - 1, 0);
-  if (n <= 0) return 0;
-  text[n] = 0;
-  char* end;
-  strtoull(text, &end, 10);
-  return (size_t)strtoull(end, nullptr, 10) * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 void set_resident_limit(size_t n_bytes) {
   const std::lock_guard hold(looking);
@@ -58,7 +39,7 @@ void set_resident_limit(size_t n_bytes) {
 
 void release_pages() {
   const std::lock_guard hold(lock);
-  for (const Pages& p : all_pages()) madvise(p.at, p.n_bytes, MADV_DONTNEED);
+  for (const Pages& p : all_pages()) let_pages_go(p.at, p.n_bytes);
 }
 
 void look_at_resident() {
@@ -88,21 +69,14 @@ void set_scratch(const char* folder) {
 }
 
 void* scratch_pages(size_t n_bytes) {
-  std::string name;
+  std::string folder;
   {
     const std::lock_guard hold(lock);
     if (scratch_folder().empty()) return nullptr;
-    name = scratch_folder() + "/rows-XXXXXX";
+    folder = scratch_folder();
   }
-  const int file = mkstemp(name.data());
-  if (file < 0) throw std::bad_alloc();
-  unlink(name.c_str());
-  // Blocks of the disk are reserved at once: a full disk must not show as a fault on a later write.
-  void* at = posix_fallocate(file, 0, (off_t)n_bytes) == 0
-                 ? mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
-                 : MAP_FAILED;
-  close(file);
-  if (at == MAP_FAILED) throw std::bad_alloc();
+  void* at = map_scratch(folder, n_bytes);
+  if (at == nullptr) throw std::bad_alloc();
   add_pages(at, n_bytes);
   return at;
 }

@@ -52,11 +52,17 @@ def frame_of(X: Any, what: str) -> "nw.DataFrame[Any] | None":
     if not hasattr(X, "__arrow_c_stream__"):
         return None
     try:
-        return nw.from_arrow(X, backend="pyarrow" if find_spec("pyarrow") or not find_spec("polars") else "polars")
+        frame = nw.from_arrow(X, backend="pyarrow" if find_spec("pyarrow") or not find_spec("polars") else "polars")
     except ModuleNotFoundError as cause:
         raise DataError(f"{what} is an Arrow stream ({type(X).__name__}); install pyarrow to read it.") from cause
     except Exception as cause:  # whatever the producer of the stream throws
         raise DataError(f"{what} ({type(X).__name__}) cannot be read as a stream of Arrow tables: {cause}") from cause
+    if not len(frame):
+        raise DataError(
+            f"{what} ({type(X).__name__}) is an Arrow stream without rows; a stream can be read once. Give a new one, "
+            "or a table (read_all of pyarrow makes one)."
+        )
+    return frame
 
 
 def from_frame(

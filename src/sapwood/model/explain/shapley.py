@@ -27,6 +27,7 @@ Curve = Callable[[Floats], Floats]  # raw scores (n_rows, n_outputs) -> what is 
 SPACES = ("raw", "prediction", "probability", "loss")
 WEIGHTS = ("count", "cover")
 NOT_SEPARABLE = ("softmax", "one_vs_all", "step", "custom")  # links of several scores, and those without a slope
+MAX_MEAN_DEPTH, FREE_STEPS = 256, 2**22  # splits above a leaf in the mean, and more of all: memory grows with them
 CLOSE = 2.0**-20  # scores so close are joined by a tangent, not by a chord
 
 
@@ -163,14 +164,14 @@ def explain(
             start = start + each / booster._divisor
         values, base = ask.values(None), np.tile(start, (columns.n_rows, 1))
     else:
-        other = booster._whole(booster._read(background).dense())
-        scores = booster.predict(background, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
+        other = booster._whole(known := booster._read(background).dense())  # read once: it may be a stream
+        scores = booster.predict(known, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
         if space == "raw" and not exact:
             means = [host.exact_sum(np.ascontiguousarray(score), None) / len(score) for score in scores.T]
             values, base = ask.values(other.table), np.tile(means, (columns.n_rows, 1))
         else:
             curve = _curve(booster, space, y, columns.n_rows, n_threads, exact)
-            own = booster.predict(X, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
+            own = booster.predict(columns, raw=True, n_jobs=n_jobs).reshape(-1, booster.n_outputs)
             told = (booster, columns, other, curve, n_jobs)
             values, base = enumerated(*told) if exact else _rescaled(ask, other, scores, own, curve)
     single = booster.n_outputs == 1
@@ -219,8 +220,19 @@ def explainer(booster: "Booster", by: str | None = None) -> Explainer:
         by = "count" if trees.count.any() or not trees.cover.any() else "cover"
     if by not in WEIGHTS:
         raise ParameterError(f"by={by!r} is unknown; {suggest(str(by), WEIGHTS)}")
+    leaf = trees.left == 0
+    steps = int(trees.depth()[leaf].sum(dtype=np.int64))
+    if steps > FREE_STEPS + MAX_MEAN_DEPTH * int(leaf.sum()):
+        raise ParameterError(
+            f"the paths to the {int(leaf.sum())} leaves of the model have {steps} splits; models with up to "
+            f"{MAX_MEAN_DEPTH} in the mean, and {FREE_STEPS} more in all, are explained. Train with a smaller max_depth."
+        )
     terms = () if trees.linear is None else trees.linear.terms
-    return booster.device.Explainer(booster.n_internal, booster.n_outputs, *trees.structure, getattr(trees, by), *terms)
+    arrays = (*trees.structure, getattr(trees, by), *terms)
+    try:
+        return booster.device.Explainer(booster.n_internal, booster.n_outputs, *arrays)
+    except ValueError as cause:
+        raise ParameterError(f"the model cannot be explained: {cause}.") from cause
 
 
 def refuse_linear(trees: Trees, what: str) -> None:
@@ -320,7 +332,7 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
     str
         A line for each reason, largest first.
     """
-    row = ingest.one_row(row)
+    row = booster._read(ingest.one_row(row), min_rows=0)
     told = explain(booster, row, internal=True)
     if len(told) != 1:
         raise DataError(f"why explains one row, not {len(told)}; choose one, X[i : i + 1], or use explain.")

@@ -10,7 +10,7 @@ namespace {
 
 const Kernels* find(const char* name) {
   const bool any = strcmp(name, "auto") == 0;
-#if defined(__x86_64__)
+#ifdef SAPWOOD_X86
   __builtin_cpu_init();
   if ((any || strcmp(name, "avx512") == 0) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))

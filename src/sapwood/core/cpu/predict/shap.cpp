@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "cpu/kernels/lookup_add.h"
@@ -14,6 +15,10 @@ namespace {
 constexpr int64_t PASS = 16384;  // rows explained in one pass: many, so that filling tables is a small part of the work
 constexpr int64_t SPAN = 1024;   // rows whose sums one task adds up: they stay in L2, and a table in L1 for so many
 constexpr int64_t BATCH = 1 << 23;  // bytes of the tables and patterns of trees that are explained together
+constexpr int64_t MAX_PASS_BYTES = 1 << 29;  // of the tables of one tree: fewer rows a pass if they would take more
+constexpr int64_t MAX_ROW_BYTES = 1 << 30;   // of the tables of one tree for one row
+// Columns on a path. Time grows with its square for each row, and with its cube before the first one.
+constexpr int MAX_FACTORS = 512;
 
 // Gauss quadrature with n points on 0..1. The points of n - 1 (`fewer`) separate those of n.
 void gauss(const std::vector<double>& fewer, std::vector<double>& at, std::vector<double>& mass) {
@@ -99,6 +104,15 @@ void interventional(const Seen& seen, int64_t n_seen, double value, const uint8_
   }
 }
 
+int64_t row_bytes(const Paths& paths, bool pairs) {  // of the tables of a tree, for each row
+  int64_t bytes = 0;
+  for (const LeafGroup& g : paths.groups) {
+    const int64_t slots = (int64_t)g.columns.size();
+    bytes += g.n_bits() < 14 ? 2 : 8 * (pairs ? slots * slots / 2 : slots) * (1 + (int64_t)g.lines.size()) + slots;
+  }
+  return bytes;
+}
+
 int64_t place(int i, int j, int n) { return (int64_t)std::min(i, j) * n + std::max(i, j); }
 
 }  // namespace
@@ -134,6 +148,10 @@ Explainer::Explainer(int n_columns, int n_outputs, const ForestArrays& a, const 
     for (const LeafGroup& g : trees_.back().groups)
       for (const PathLeaf& leaf : g.leaves) max_factors_ = std::max(max_factors_, leaf.end - leaf.factor);
   }
+  if (max_factors_ > MAX_FACTORS)
+    throw std::invalid_argument("a path of the model has " + std::to_string(max_factors_) +
+                                " different columns; models of up to " + std::to_string(MAX_FACTORS) +
+                                " are explained");
   points_.resize(1), point_weights_.resize(1);
   for (int n = 1; n <= (max_factors_ + 1) / 2; n++) {
     points_.emplace_back(), point_weights_.emplace_back();
@@ -428,7 +446,11 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
   const int64_t width = n_outputs_ * n_targets;  // sums a row has
   CodedRows reference;
   if (background != nullptr) reference = encode(*background, 0, background->n_rows, n_threads);
-  const int64_t pass = std::max<int64_t>(SPAN, pairs ? PASS / n_columns_ : PASS);
+  int64_t worst = 1;
+  for (int64_t t = first; t < last; t++) worst = std::max(worst, row_bytes(trees_[t], pairs));
+  if (worst > MAX_ROW_BYTES) throw std::invalid_argument("a row needs " + std::to_string(worst >> 30) + " GB or more");
+  const int64_t pass = std::min(std::max<int64_t>(SPAN, pairs ? PASS / n_columns_ : PASS),
+                                std::max<int64_t>(1, MAX_PASS_BYTES / worst));
   for (int64_t at = 0; at < table.n_rows; at += pass) {
     const int64_t n = std::min(pass, table.n_rows - at), stride = std::min<int64_t>(n, SPAN);
     const int64_t n_blocks = (n + SPAN - 1) / SPAN;

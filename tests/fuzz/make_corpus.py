@@ -1,0 +1,51 @@
+"""Write the corpus anew: small files of every format, from the libraries that write them.
+
+In: nothing. Out: tests/fuzz/corpus. Run where pyarrow, xgboost, lightgbm and catboost are installed.
+"""
+
+import json
+from pathlib import Path
+
+import catboost
+import formats
+import lightgbm
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import xgboost
+
+import sapwood as sw
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 3))
+X[::9, 1] = np.nan
+y = X[:, 0] + rng.normal(0, 0.1, 60)
+town = pd.Series(rng.choice(["Bern", "Lyon", "Rome"], 60), dtype="category")
+frame = pd.DataFrame(X, columns=list("abc")).assign(t=town)
+few = {"n_estimators": 3, "max_leaves": 5, "min_samples_leaf": 3}
+
+
+def write(name: str, data: bytes) -> None:
+    (formats.CORPUS / name).write_bytes(data)
+
+
+write("numbers.sapwood", sw.train({**few, "objective": "logistic"}, sw.Dataset(X, y > 0)).to_bytes())
+write("categories.sapwood", sw.train(few, sw.Dataset(frame, y)).to_bytes())
+linear = {**few, "linear_leaves": True, "linear_units": "standard", "grow_policy": "symmetric"}
+write("linear.sapwood", sw.train(linear, sw.Dataset(X, y, linear_leaves=True)).to_bytes())
+sw.Dataset(frame, y).save(formats.CORPUS / "dataset.sapwood")
+path = Path(formats.CORPUS, "checkpoint.sapwood")
+path.unlink(missing_ok=True)
+sw.train({**formats.CHECKPOINTED, "checkpoint": path}, formats.checkpoint_data())
+for name, table, more in (("xgboost", X, {}), ("xgboost_categories", frame, {"enable_categorical": True})):
+    model = xgboost.XGBRegressor(n_estimators=2, max_depth=3, **more).fit(table, y)
+    write(f"{name}.json", json.dumps(json.loads(model.get_booster().save_raw("json")), separators=(",", ":")).encode())
+model = lightgbm.LGBMRegressor(n_estimators=2, num_leaves=4, min_child_samples=3, verbose=-1).fit(frame, y)
+write("lightgbm.txt", model.booster_.model_to_string().split("\nparameters:")[0].encode() + b"\n")
+model = catboost.CatBoostRegressor(iterations=2, depth=2, verbose=False, allow_writing_files=False)
+model.fit(X, y).save_model(str(formats.CORPUS / "catboost.json"), format="json")
+table = pa.Table.from_pandas(frame[:12])
+with pa.OSFile(str(formats.CORPUS / "table.arrow"), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+    stream.write_table(table)
+pyarrow.parquet.write_table(table, formats.CORPUS / "table.parquet")
