@@ -15,7 +15,7 @@ WHEEL_LIMIT := 3000000
 
 unexport PYTHONPATH
 .DEFAULT_GOAL := help
-.PHONY: docs gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang arm cross wheel format clean
+.PHONY: docs gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang arm cross fuzz fuzz-asan wheel wheels oldest newest format clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -85,6 +85,14 @@ sanitize: $(VENV)/dev ## the smoke suite under AddressSanitizer and UndefinedBeh
 	LD_PRELOAD="$(call RUNTIME,libasan.so) $(call RUNTIME,libstdc++.so)" \
 	sh -c '$(PY) -m pytest -q -s $(SMOKE) && $(PY) tools/replay.py --check'
 
+fuzz: $(VENV)/dev ## mutants of every file that is read: none may crash, hang or take memory; ARGS="--mutants 1000000"
+	$(PY) tests/fuzz/run.py $(ARGS)
+
+fuzz-asan: $(VENV)/dev ## the same under AddressSanitizer and UndefinedBehaviorSanitizer (built by make sanitize)
+	test -d build/asan/site || $(MAKE) sanitize
+	PYTHONPATH=build/asan/site PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+	LD_PRELOAD="$(call RUNTIME,libasan.so) $(call RUNTIME,libstdc++.so)" $(PY) tests/fuzz/run.py --no-limit $(ARGS)
+
 tsan: $(VENV)/dev ## the pool, concurrent fits and predictions under ThreadSanitizer
 	$(call build,tsan,Debug,-fsanitize=thread -fno-omit-frame-pointer -O1)
 	PYTHONPATH=build/tsan/site TSAN_OPTIONS=suppressions=tools/tsan.txt LD_PRELOAD="$(call RUNTIME,libtsan.so)" \
@@ -108,6 +116,25 @@ wheel: $(PY) ## build the wheel into dist/ and check its size
 	$(PIP) wheel --quiet --no-deps --wheel-dir dist .
 	@for wheel in dist/*.whl; do bytes=$$(wc -c < $$wheel); echo "$$wheel: $$bytes bytes (limit $(WHEEL_LIMIT))"; \
 		test $$bytes -lt $(WHEEL_LIMIT) || exit 1; done
+
+# Pythons that the machine lacks come from Debian's packages (tools/python.sh).
+NEWER := 3.13 3.14
+wheels: $(PY) ## sdist and wheels into wheelhouse/, repaired, checked, each tried in a new environment
+	for version in $(NEWER); do PIP=$(CURDIR)/$(BIN)/pip tools/python.sh $$version; done
+	$(PY) tools/wheels.py $(PYTHON) build/python/3.13/usr/bin/python3.13 --also build/python/3.14/usr/bin/python3.14
+
+# The oldest versions that pyproject.toml allows, of what is required and of what users bring; and the newest of all.
+REQUIRED := import tomllib; print(*(one for one in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"] if ";" not in one))
+OLDEST   := pandas==2.2.2 polars==1.20.0 pyarrow==18.0.0 pytest hypothesis
+VERSIONS  = $(PYTHON) -m venv --clear build/$(1)/venv && build/$(1)/venv/bin/python -m pip install --quiet $(2) && \
+	build/$(1)/venv/bin/python -m pip install --quiet --no-deps . && build/$(1)/venv/bin/python -m pip list && \
+	build/$(1)/venv/bin/python -m pytest -q -p no:cacheprovider tests/smoke tests/unit/data/test_ingest.py
+
+oldest: $(PY) ## the smoke suite and tables with the oldest version of each dependency that is allowed
+	$(call VERSIONS,oldest,$$($(PY) -c '$(REQUIRED)' | sed 's/>=/==/g') $(OLDEST))
+
+newest: $(PY) ## the same with the newest version of each dependency
+	$(call VERSIONS,newest,--upgrade --pre $$($(PY) -c '$(REQUIRED)') pandas polars pyarrow pytest hypothesis)
 
 format: $(VENV)/dev ## put every file into the house style
 	$(BIN)/ruff check --fix

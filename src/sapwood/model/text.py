@@ -152,9 +152,7 @@ def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
     )
 
 
-def _lists(
-    trees: Trees, names: Sequence[str], categories: Mapping[int, Labelled]
-) -> list[list[str] | None]:
+def _lists(trees: Trees, names: Sequence[str], categories: Mapping[int, Labelled]) -> list[list[str] | None]:
     """By node: the categories that go left where the split is by them; raises if a frame of them would be too large."""
     nodes = np.flatnonzero(trees.set >= 0).tolist()
     count = int(np.diff(trees.set_offset)[trees.set[nodes]].sum())

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from unit.model.handmade import grown
 
 import sapwood as sw
 from sapwood.data.categories import Dictionary
 from sapwood.errors import DataError, ParameterError
 from sapwood.model import Booster, text
 from sapwood.model.trees import Trees
+from unit.model.handmade import grown
 
 
 def chain(n_splits: int, n_columns: int, codes: list[int] | None = None, **more: Any) -> Booster:

@@ -22,8 +22,8 @@ from sapwood.data.times import Plan, Times, kind_of
 from sapwood.errors import DataError
 
 __all__ = [
-    "Columns", "align", "as_categories", "check_label_size", "encode", "floats", "group", "init_score", "is_sparse",
-    "kinds_differ", "label", "one_row", "part_of_vector", "read", "rename", "take_column", "weight",
+    "Columns", "align", "as_categories", "check_label_size", "check_shape", "encode", "floats", "group", "init_score",
+    "is_sparse", "kinds_differ", "label", "one_row", "part_of_vector", "read", "rename", "take_column", "weight",
 ]  # fmt: skip
 
 

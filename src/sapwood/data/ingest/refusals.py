@@ -74,12 +74,17 @@ def names_differ(has: Sequence[str], wanted: Sequence[str]) -> str:
     )
 
 
+MAX_ROWS = 2**31 - 1  # the core counts rows in 32 bits
+
+
 def check_shape(shape: tuple[int, ...], min_rows: int) -> None:
     n_rows, n_columns = shape
     if n_rows < min_rows:
         raise DataError(
             f"Found array with {n_rows} sample(s) (shape={shape}) while a minimum of {min_rows} is required."
         )
+    if n_rows > MAX_ROWS:
+        raise DataError(f"a table may have {MAX_ROWS} rows; this one has {n_rows}. Give it in parts.")
     if n_columns < 1:
         raise DataError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
 

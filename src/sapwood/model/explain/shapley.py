@@ -225,7 +225,8 @@ def explainer(booster: "Booster", by: str | None = None) -> Explainer:
     if steps > FREE_STEPS + MAX_MEAN_DEPTH * int(leaf.sum()):
         raise ParameterError(
             f"the paths to the {int(leaf.sum())} leaves of the model have {steps} splits; models with up to "
-            f"{MAX_MEAN_DEPTH} in the mean, and {FREE_STEPS} more in all, are explained. Train with a smaller max_depth."
+            f"{MAX_MEAN_DEPTH} in the mean, and {FREE_STEPS} more in all, are explained. Train with a smaller "
+            "max_depth."
         )
     terms = () if trees.linear is None else trees.linear.terms
     arrays = (*trees.structure, getattr(trees, by), *terms)

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t PASS = 16384;  // rows explained in one pass: many, so that filling tables is a small part of the work
 constexpr int64_t SPAN = 1024;   // rows whose sums one task adds up: they stay in L2, and a table in L1 for so many
-constexpr int64_t BATCH = 1 << 23;  // bytes of the tables and patterns of trees that are explained together
+constexpr int64_t BATCH = 1 << 23;           // bytes of the tables and patterns of trees that are explained together
 constexpr int64_t MAX_PASS_BYTES = 1 << 29;  // of the tables of one tree: fewer rows a pass if they would take more
 constexpr int64_t MAX_ROW_BYTES = 1 << 30;   // of the tables of one tree for one row
 // Columns on a path. Time grows with its square for each row, and with its cube before the first one.
@@ -449,8 +449,8 @@ void Explainer::explain(const Chunk& table, const Chunk* background, bool pairs,
   int64_t worst = 1;
   for (int64_t t = first; t < last; t++) worst = std::max(worst, row_bytes(trees_[t], pairs));
   if (worst > MAX_ROW_BYTES) throw std::invalid_argument("a row needs " + std::to_string(worst >> 30) + " GB or more");
-  const int64_t pass = std::min(std::max<int64_t>(SPAN, pairs ? PASS / n_columns_ : PASS),
-                                std::max<int64_t>(1, MAX_PASS_BYTES / worst));
+  const int64_t pass =
+      std::min(std::max<int64_t>(SPAN, pairs ? PASS / n_columns_ : PASS), std::max<int64_t>(1, MAX_PASS_BYTES / worst));
   for (int64_t at = 0; at < table.n_rows; at += pass) {
     const int64_t n = std::min(pass, table.n_rows - at), stride = std::min<int64_t>(n, SPAN);
     const int64_t n_blocks = (n + SPAN - 1) / SPAN;
