@@ -128,13 +128,13 @@ REQUIRED := import tomllib; print(*(one for one in tomllib.load(open("pyproject.
 OLDEST   := pandas==2.2.2 polars==1.20.0 pyarrow==18.0.0 pytest hypothesis
 VERSIONS  = $(PYTHON) -m venv --clear build/$(1)/venv && build/$(1)/venv/bin/python -m pip install --quiet $(2) && \
 	build/$(1)/venv/bin/python -m pip install --quiet --no-deps . && build/$(1)/venv/bin/python -m pip list && \
-	build/$(1)/venv/bin/python -m pytest -q -p no:cacheprovider tests/smoke tests/unit/data/test_ingest.py
+	build/$(1)/venv/bin/python -m pytest -q -p no:cacheprovider tests/smoke tests/law/test_containers.py tests/law/test_tables.py
 
 oldest: $(PY) ## the smoke suite and tables with the oldest version of each dependency that is allowed
 	$(call VERSIONS,oldest,$$($(PY) -c '$(REQUIRED)' | sed 's/>=/==/g') $(OLDEST))
 
 newest: $(PY) ## the same with the newest version of each dependency
-	$(call VERSIONS,newest,--upgrade --pre $$($(PY) -c '$(REQUIRED)') pandas polars pyarrow pytest hypothesis)
+	$(call VERSIONS,newest,--upgrade $$($(PY) -c '$(REQUIRED)') pandas polars pyarrow pytest hypothesis)
 
 format: $(VENV)/dev ## put every file into the house style
 	$(BIN)/ruff check --fix
