@@ -124,6 +124,8 @@ def workers_killed(runs: int, seed: int) -> int:
             if found != sapwood.train(params, sapwood.Dataset(X, label=y)).fingerprint():
                 sys.exit(f"run {run} on Dask ended with other bytes")
             client.wait_for_workers(3, timeout=600)
+            while any(nanny.status.name != "running" for nanny in cluster.workers.values()):
+                time.sleep(0.1)  # a nanny that still starts a worker would not start it again
             if (run + 1) % 10 == 0:
                 print(f"{run + 1} trainings on Dask, {kills} workers killed", flush=True)
     return kills

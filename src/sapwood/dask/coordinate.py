@@ -20,7 +20,7 @@ from sapwood.errors import DataError, HolderLostError, MessageError, SapwoodErro
 from sapwood.version import VERSION
 
 MAX_IDLE_ATTEMPTS = 8  # attempts in a row without a new round; then the last error is raised
-WATCH = 0.05  # seconds between two looks at the tasks
+WATCH = 0.01  # seconds between two looks at the tasks
 IDENTITY_EVERY = 1.0  # seconds between two looks at the list of workers
 GRACE = 2.0  # seconds in which other workers may still say what went wrong
 
