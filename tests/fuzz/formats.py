@@ -73,6 +73,15 @@ def dataset(data: bytes) -> None:
         sw.train({"n_estimators": 1, "n_jobs": 1, "max_leaves": 4}, found)
 
 
+def store(data: bytes) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+        for name, part in mutators.files_of(data).items():
+            Path(folder, name).write_bytes(part)
+        found = sw.Dataset.open(folder, n_jobs=1)
+        if found.label is not None and found.n_rows * found.n_columns < 100_000:
+            sw.train({"n_estimators": 1, "n_jobs": 1, "max_leaves": 4}, found)
+
+
 CHECKPOINTED = {"n_estimators": 6, "n_jobs": 1, "max_leaves": 4, "seed": 5, "checkpoint_every": 2}
 
 
@@ -141,6 +150,7 @@ def arrow(data: bytes) -> None:
 FORMATS = {
     "sapwood": Format(("numbers.sapwood", "categories.sapwood", "linear.sapwood"), mutators.of_container, model),
     "dataset": Format(("dataset.sapwood",), mutators.of_container, dataset),
+    "store": Format(("store.zip",), mutators.of_store, store),
     "checkpoint": Format(("checkpoint.sapwood",), mutators.of_records, checkpoint),
     "xgboost-json": Format(("xgboost.json", "xgboost_categories.json"), mutators.of_json, model),
     "xgboost-ubjson": Format(("xgboost.json", "xgboost_categories.json"), mutators.of_ubjson, model),

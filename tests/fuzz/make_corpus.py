@@ -4,11 +4,14 @@ In: nothing. Out: tests/fuzz/corpus. Run where pyarrow, xgboost, lightgbm and ca
 """
 
 import json
+import tempfile
+import zipfile
 from pathlib import Path
 
 import catboost
 import formats
 import lightgbm
+import mutators
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -35,6 +38,10 @@ write("categories.sapwood", sw.train(few, sw.Dataset(frame, y)).to_bytes())
 linear = {**few, "linear_leaves": True, "linear_units": "standard", "grow_policy": "symmetric"}
 write("linear.sapwood", sw.train(linear, sw.Dataset(X, y, linear_leaves=True)).to_bytes())
 sw.Dataset(frame, y).save(formats.CORPUS / "dataset.sapwood")
+with tempfile.TemporaryDirectory() as folder:
+    sw.Dataset.from_batches(lambda: iter([(frame, y)]), store=Path(folder, "s"))
+    kept = {path.name: path.read_bytes() for path in sorted(Path(folder, "s").iterdir())}
+    write("store.zip", mutators.archive_of(kept, zipfile.ZIP_DEFLATED))
 path = Path(formats.CORPUS, "checkpoint.sapwood")
 path.unlink(missing_ok=True)
 sw.train({**formats.CHECKPOINTED, "checkpoint": path}, formats.checkpoint_data())

@@ -3,9 +3,11 @@
 In: bytes, and a source of random numbers. Out: bytes. The same numbers give the same bytes, on every machine.
 """
 
+import io
 import json
 import re
 import struct
+import zipfile
 from random import Random
 from typing import Any
 
@@ -236,6 +238,32 @@ def of_container(data: bytes, rng: Random) -> bytes:
         return container.pack(kind, version, arrays, fields)
     except ValueError:  # NaN is not JSON, and half of a pair of surrogates is not UTF-8
         return raw(data, rng)
+
+
+def files_of(data: bytes) -> dict[str, bytes]:
+    """The files of an archive."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name) for name in sorted(archive.namelist())}
+
+
+def archive_of(files: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> bytes:
+    """Files as an archive: the same bytes for the same files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name), content, method)
+    return out.getvalue()
+
+
+def of_store(data: bytes, rng: Random) -> bytes:
+    """The files of a store: one of them changed, or gone."""
+    files = files_of(data)
+    name = "dataset" if rng.random() < 0.7 else rng.choice(list(files))
+    if rng.random() < 0.03:
+        del files[name]
+    else:
+        files[name] = (of_container if name == "dataset" else raw)(files[name], rng)
+    return archive_of(files)
 
 
 def of_records(data: bytes, rng: Random) -> bytes:

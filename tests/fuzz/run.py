@@ -29,8 +29,8 @@ from sapwood.errors import SapwoodError
 MAX_SECONDS, MAX_WALL, MAX_MEMORY = 10.0, 600.0, 2**30  # of one mutant: CPU, clock (of a busy machine), bytes
 # How many of each 1,000 mutants are of a format; what is quick to read gets more.
 SHARES = {
-    "sapwood": 240, "dataset": 100, "checkpoint": 20, "xgboost-json": 120, "xgboost-ubjson": 120, "lightgbm": 130,
-    "catboost": 90, "messages": 100, "arrow": 40, "parquet": 40,
+    "sapwood": 240, "dataset": 60, "store": 40, "checkpoint": 20, "xgboost-json": 120, "xgboost-ubjson": 120,
+    "lightgbm": 130, "catboost": 90, "messages": 100, "arrow": 40, "parquet": 40,
 }  # fmt: skip
 
 
@@ -124,7 +124,11 @@ def run(n: int, names: list[str], first: int, n_workers: int, until: float, limi
                 print("FIND", finds[-1], flush=True)
 
     jobs: list[Job] = []
+    told = time.monotonic()
     while parts or jobs:
+        if time.monotonic() - told > 60:
+            told = time.monotonic()
+            print(f"{sum(sum(of.values()) for of in counts.values()):,} so far, {len(finds)} finds", flush=True)
         while parts and len(jobs) < n_workers and time.time() < until:
             jobs.append(Job(*parts.pop(), results, limited))
         if not jobs:

@@ -171,6 +171,8 @@ def _open(path: str, header: Callable[[], bytes]) -> BinaryIO:
 
 def _compare(path: str, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     """Raise where a checkpoint is of another training, and say what differs."""
+    if not isinstance(there.get("parameters", {}), dict):
+        raise CheckpointError(f"{path} is no checkpoint that can be resumed: its parameters have no names.")
     flat = [{**of, **of.get("parameters", {})} for of in (there, here)]
     usual = defaults()
     names = [name for name in dict.fromkeys((*flat[1], *flat[0])) if name != "parameters"]

@@ -189,6 +189,19 @@ def test_trees_of_a_file_that_someone_has_signed_anew(tmp_path: Path, name: str,
         sapwood.train(PARAMS, data, checkpoint=path)
 
 
+@pytest.mark.parametrize("parameters", [[], [1], None, "x"])
+def test_parameters_that_are_none(tmp_path: Path, parameters: Any) -> None:
+    path = tmp_path / "run"
+    sapwood.train(PARAMS, numbers(), checkpoint=path)
+    raw = path.read_bytes()
+    end = 8 + int.from_bytes(raw[:8], "little")
+    _, fields = container.unpack(raw[8:end], "checkpoint", 1, CheckpointError)
+    record = container.pack("checkpoint", 1, {}, {**fields, "parameters": parameters})
+    path.write_bytes(len(record).to_bytes(8, "little") + record + raw[end:])
+    with pytest.raises(CheckpointError, match="its parameters have no names"):
+        sapwood.train(PARAMS, numbers(), checkpoint=path)
+
+
 def test_a_file_of_something_else_stays_as_it_is(tmp_path: Path) -> None:
     data, path = numbers(), tmp_path / "model"
     sapwood.train(PARAMS, data).save(path)
@@ -273,6 +286,6 @@ def test_arrays_that_do_not_fit() -> None:
         "do not fit": arrays | {"bin": np.zeros(3, np.int32)},
         "lacks trees": arrays,
     }
-    for message, given in wrong.items():
+    for message, given in (*wrong.items(), ("other arrays", arrays | {"value": np.zeros((1, 2))})):
         with pytest.raises(ValueError, match=message):
             grown.unpack(given, 2)

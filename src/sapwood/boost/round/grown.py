@@ -57,7 +57,9 @@ def pack(calls: Sequence[Sequence[Tree]]) -> dict[str, NDArray[Any]]:
 def unpack(arrays: Mapping[str, NDArray[Any]], per_call: int) -> list[list[Tree]]:
     """The calls that `pack` made arrays of; ValueError where the arrays do not fit together."""
     kinds = OF_NODES | OF_SETS | dict.fromkeys(SIZES, np.int64)
-    if set(arrays) != set(kinds) or any(arrays[name].dtype != kind for name, kind in kinds.items()):
+    if set(arrays) != set(kinds) or any(
+        arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()
+    ):
         raise ValueError("other arrays than those of grown trees")
     ends = {name: np.cumsum(arrays[name]) for name in SIZES}
     n_trees = len(ends["n_nodes"])

@@ -17,7 +17,7 @@ from sapwood.data.streaming.limits import size_of
 from sapwood.data.streaming.reading import Request
 from sapwood.data.streaming.store import Head
 from sapwood.device.threads import threads
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ParameterError, SapwoodError
 
 OWN = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing", "categorical_features")
 USUAL = (None, None, "hist", False, False, "auto")  # their defaults
@@ -166,9 +166,15 @@ class Streamed:
         if complete and found.fingerprint is None:
             raise DataError(f"{folder} is a store that is not complete; make it anew.")
         self = cls.__new__(cls)
-        vars(self).update(store.attributes(folder, found, n_threads))
-        if verify:
-            store.verify(folder, found, self.binned, n_threads)  # type: ignore[attr-defined]
+        try:
+            vars(self).update(store.attributes(folder, found, n_threads))
+            if verify:
+                store.verify(folder, found, self.binned, n_threads)  # type: ignore[attr-defined]
+        except SapwoodError:
+            raise
+        # Raised by values of types and sizes that no store has.
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as cause:
+            raise DataError(f"{folder} is not a valid store: {cause}.") from cause
         self.store, self.memory_limit, self._fingerprint = folder, limit, found.fingerprint
         return self
 

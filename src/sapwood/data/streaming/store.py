@@ -95,12 +95,14 @@ class Head:
             bins = fields["bins"]
             sizes = sizes and set(bins) == {*BIN_PARAMS, "device"} and set(learned.shapes) <= set(TYPES)
             sizes = sizes and all(shape[0] == learned.n_rows for shape in learned.shapes.values())
-            if not sizes:
+            names = learned.names
+            texts = all(type(one) is str for one in names) and len(set(names)) == n > 0
+            if not sizes or not texts or type(learned.n_rows) is not int or type(learned.named) is not bool:
                 raise ValueError("its parts do not fit together")
             head = cls(learned, bins, fields["request"], fields["slots"], fields["checksums"], unseen)
             head.fingerprint = fields["fingerprint"]
             return head
-        except (KeyError, TypeError, ValueError, AttributeError) as cause:
+        except (LookupError, TypeError, ValueError, AttributeError) as cause:
             raise DataError(f"the file is not the head of a store: {cause}.") from cause
 
     @property
