@@ -47,6 +47,7 @@ CASES = {
         r"geometric mean +\d",
     ),
     "ranking": ("{data} --n-jobs 1 --no-peers", "", r"web +sapwood +[01]\.\d.* s$"),
+    "coverage": ("{data} --tables numbers --rounds 2 --seeds 1", "", r"numbers +split, quantiles +\d"),
     "survival": ("--rounds 2 --tables veteran", "sksurv", r"IBS \d"),
     "slots": ("--rows 200 --rounds 1 --turns 1", "", r"2 to 16 values .* bytes a row"),
     "sparse": ("--rows 200 --rounds 2 --turns 1", "lightgbm xgboost", r"onehot .* times as fast as the fastest peer"),
@@ -68,6 +69,7 @@ def data(tmp_path: Path) -> Path:
     frame = pd.DataFrame({"city": city, "size": rng.normal(size=200), "target": (city == "Rom").astype(int)})
     frame.to_parquet(tmp_path / "shops.parquet")
     (tmp_path / "index.json").write_text(json.dumps({"shops": {"task": "binary", "categorical": ["city"]}}))
+    frame.assign(target=rng.normal(size=200)).to_parquet(tmp_path / "numbers.parquet")
     query = np.repeat(np.arange(20), 10)
     names = [f"{table}_{part}" for table in ("example", "web") for part in ("train", "test")]
     for name in names:  # as ranking.py wants them

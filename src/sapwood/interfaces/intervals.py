@@ -77,6 +77,8 @@ class Conformal:
         """
         n_rows = len(np.asarray(y))
         scores = self._conformity(X, y, np.ones(n_rows, np.bool_))
+        if np.isnan(scores).any():
+            raise DataError(f"y in row {int(np.isnan(scores).argmax())} is not a number, so no error can be measured.")
         if group is not None and np.asarray(group).shape != (n_rows,):
             raise DataError(f"group needs one value for each of {n_rows} rows.")
         self.calibration_ = Calibration((scores,), None if group is None else (np.asarray(group),))

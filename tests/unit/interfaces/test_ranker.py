@@ -15,6 +15,7 @@ from sklearn.model_selection import GroupKFold, KFold
 
 import sapwood
 from sapwood import SapwoodRanker, metric
+from sapwood.boost.auto.ranking import candidates
 from sapwood.errors import DataError, ParameterError
 from sapwood.objective import GroupLoss
 
@@ -263,6 +264,17 @@ def test_an_automatic_fit_is_the_mean_of_losses_and_folds() -> None:
     assert model.score(X, Y, GROUP) > 0.9
     assert len(model.chosen_.tried) == 3
     assert {one.part for one in model.chosen_.tried} == {1 / 3}
+
+
+def test_an_automatic_fit_takes_losses_that_suit_the_groups() -> None:
+    def names(sizes: list[int], quality: str = "balanced", large: bool = False, **given: Any) -> list[str]:
+        return [one.name for one in candidates(given, np.array(sizes), quality, large)]
+
+    assert names([20] * 30) == ["pair_logit", "squared_error"]
+    assert names([100_000]) == ["lambdarank", "squared_error"]  # pairs of all rows would be too many
+    assert names([20] * 30, "fast") == ["pair_logit"]
+    assert names([20] * 30, large=True) == ["lambdarank"]
+    assert names([100_000], objective="pair_logit") == ["pair_logit"]
 
 
 def test_other_losses_do_not_take_parameters_of_ranking() -> None:

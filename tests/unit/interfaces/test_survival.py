@@ -223,6 +223,10 @@ def test_degenerate_targets() -> None:
         few = SapwoodSurvival(model, n_estimators=5, subsample=1.0)  # a sample depends on the places of rows
         for time, event in ((TIME, np.ones(N, bool)), (np.full(N, 3.0), EVENT), (TIME * (np.arange(N) > 5), EVENT)):
             assert np.isfinite(few.fit(X, (time, event)).predict(X)).all()
+        before = np.where(EVENT, TIME + 100, 1.0)  # censored rows leave before the first event
+        assert np.isfinite(few.fit(X, (before, EVENT)).predict_survival_function(X, [0.5, 150.0])).all()
+        with pytest.raises(DataError, match="finite"):
+            few.fit(X, (np.where(EVENT, np.inf, TIME), EVENT))
         last = np.argmax(TIME + np.arange(N) * 1e-9) == np.arange(N)
         assert np.isfinite(few.fit(X, (TIME, last)).predict(X)).all()
         weight = np.where(np.arange(N) < 50, 0.0, 1.0)

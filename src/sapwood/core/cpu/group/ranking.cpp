@@ -7,13 +7,21 @@ namespace sapwood {
 
 constexpr double MAX_SPAN = 600.0;  // nats below the best score of a group at which e^x no longer falls
 constexpr int64_t PLACES = 64;      // of a larger tie so many places stand for all, evenly spaced
+constexpr int64_t SHORT = 512;      // rows of a group up to which places are counted, without a sort
 
 struct RankLoss::Work {      // of one thread; arrays by block of rows with equal score and label, best score first
   std::vector<int32_t> row;  // rows of the group, ranked
   std::vector<int64_t> start, tie_start, tie_end;  // places of the block and of its score
   std::vector<double> score, gain, e, count, mean, g, h, weight;
-  std::vector<double> place_gain;  // by place
+  std::vector<double> place_score, place_gain;  // by place
+  std::vector<int64_t> place, taken;            // by row: rows of larger score; by place: rows of this place so far
   SwapDelta delta;
+
+  void resize(int64_t n) {  // for n rows
+    for (auto* v : {&start, &tie_start, &tie_end, &place, &taken}) v->resize(n + PAIR_LANES);
+    for (auto* v : {&score, &gain, &e, &count, &mean, &g, &h, &weight, &place_score}) v->resize(n + PAIR_LANES);
+    row.resize(n), place_gain.resize(n);
+  }
 };
 
 RankLoss::RankLoss(const int32_t* group, const double* label, const double* gain, const double* weight,
@@ -43,45 +51,57 @@ RankLoss::RankLoss(const int32_t* group, const double* label, const double* gain
   }
 }
 
-// Ranks a group: by falling score, then rising label. Fills the blocks and returns their number.
-int64_t RankLoss::sort_rows(int64_t group, const double* score, Work& w) const {
+// Fills w.row: by falling score, then rising label; and w.place_score, the scores by place.
+void RankLoss::sort_rows(int64_t group, const double* score, Work& w) const {
   const int64_t n = groups_.begin[group + 1] - groups_.begin[group];
-  struct Ranked {
-    double score, label;
-    int32_t row;
-  };
-  thread_local std::vector<Ranked> all;
-  all.resize(n);
-  for (int64_t i = 0; i < n; i++) {
-    const int32_t row = groups_.row[groups_.begin[group] + i];
-    all[i] = {score[row] + 0.0, label_[row], row};
+  const int32_t* rows = groups_.row.data() + groups_.begin[group];
+  w.resize(n);
+  if (n > SHORT) {
+    std::copy(rows, rows + n, w.row.begin());
+    std::sort(w.row.begin(), w.row.end(), [&](int32_t a, int32_t b) {
+      return score[a] > score[b] || (score[a] == score[b] && label_[a] < label_[b]);
+    });
+    for (int64_t i = 0; i < n; i++) w.place_score[i] = score[w.row[i]] + 0.0;
+    return;
   }
-  std::sort(all.begin(), all.end(), [](const Ranked& a, const Ranked& b) {
-    return a.score > b.score || (a.score == b.score && a.label < b.label);
-  });
-  for (auto* v : {&w.start, &w.tie_start, &w.tie_end}) v->clear();
-  for (auto* v : {&w.score, &w.gain, &w.e, &w.count, &w.mean}) v->clear();
-  w.row.resize(n), w.place_gain.resize(n);
-  int64_t tie = 0, tie_block = 0;
+  for (int64_t i = 0; i < n; i++) w.score[i] = score[rows[i]];
+  kernels().places(w.score.data(), n, w.place.data());
+  std::fill_n(w.taken.begin(), n, 0);
+  bool ties = false;
   for (int64_t i = 0; i < n; i++) {
-    const Ranked& r = all[i];
-    w.row[i] = r.row, w.place_gain[i] = gain_[r.row];
-    if (i == 0 || r.score != all[i - 1].score) tie = i, tie_block = (int64_t)w.start.size();
-    if (i > 0 && r.score == all[i - 1].score && r.label == all[i - 1].label) {
-      w.count.back() += 1.0;
-    } else {
-      w.start.push_back(i), w.tie_start.push_back(tie), w.tie_end.push_back(0);
-      w.score.push_back(r.score), w.gain.push_back(gain_[r.row]), w.count.push_back(1.0);
+    const int64_t at = w.place[i], same = w.taken[at]++;
+    w.row[at + same] = rows[i], w.place_score[at + same] = w.score[i] + 0.0, ties |= same > 0;
+  }
+  for (int64_t i = 0; ties && i < n; i += w.taken[i])
+    std::sort(w.row.begin() + i, w.row.begin() + i + w.taken[i],
+              [&](int32_t a, int32_t b) { return label_[a] < label_[b]; });
+}
+
+// Ranks a group, fills the blocks and returns their number.
+int64_t RankLoss::rank_blocks(int64_t group, const double* score, Work& w) const {
+  sort_rows(group, score, w);
+  const int64_t n = (int64_t)w.row.size();
+  int64_t n_blocks = 0, tie = 0, tie_block = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const int32_t row = w.row[i];
+    const bool same = i > 0 && w.place_score[i] == w.place_score[i - 1];
+    if (!same) {
+      for (; tie_block < n_blocks; tie_block++) w.tie_end[tie_block] = i;
+      tie = i;
     }
-    if (i + 1 == n || all[i + 1].score != r.score)
-      for (int64_t b = tie_block; b < (int64_t)w.start.size(); b++) w.tie_end[b] = i + 1;
+    w.place_gain[i] = gain_[row];
+    if (same && label_[row] == label_[w.row[i - 1]]) {
+      w.count[n_blocks - 1] += 1.0;
+    } else {
+      w.start[n_blocks] = i, w.tie_start[n_blocks] = tie;
+      w.score[n_blocks] = w.place_score[i], w.gain[n_blocks] = gain_[row], w.count[n_blocks++] = 1.0;
+    }
   }
-  const int64_t n_blocks = (int64_t)w.start.size();
-  w.g.assign(n_blocks, 0.0), w.h.assign(n_blocks, 0.0), w.e.resize(n_blocks);
-  for (int64_t b = 0; b < n_blocks; b++) {
-    const double x = settings_.sigma * (w.score[b] - w.score[0]);
-    w.e[b] = exp(x < -MAX_SPAN ? -MAX_SPAN : x);
-  }
+  for (; tie_block < n_blocks; tie_block++) w.tie_end[tie_block] = n;
+  kernels().list_exp(w.score.data(), w.score[0], settings_.sigma, -MAX_SPAN, n_blocks, w.e.data());
+  std::fill_n(w.g.begin(), n_blocks + PAIR_LANES, 0.0), std::fill_n(w.h.begin(), n_blocks + PAIR_LANES, 0.0);
+  for (int64_t b = n_blocks; b < n_blocks + PAIR_LANES; b++)  // what a kernel reads and does not use
+    w.score[b] = w.score[n_blocks - 1], w.gain[b] = w.count[b] = w.mean[b] = w.weight[b] = 0.0, w.e[b] = 1.0;
   return n_blocks;
 }
 
@@ -97,12 +117,11 @@ double RankLoss::swap_weight(const Work& w, int64_t a, int64_t b) const {
 
 // lambdarank and pair_logit: every pair of which one row stands above the truncation.
 void RankLoss::list_pairs(int64_t group, const double* score, Work& w, double* g, double* h) const {
-  const int64_t n_blocks = sort_rows(group, score, w);
+  const int64_t n_blocks = rank_blocks(group, score, w);
   const bool ndcg = settings_.kind == RankLossKind::lambdarank && settings_.metric == RankMetric::ndcg;
   const bool unit = settings_.kind == RankLossKind::pair_logit;
   if (ndcg && inverse_ideal_[group] == 0.0) return;
   if (ndcg) {  // the mean discount of each tie
-    w.mean.resize(n_blocks);
     for (int64_t b = 0; b < n_blocks; b++) {
       const int64_t from = w.tie_start[b], end = w.tie_end[b];
       double sum = 0.0;
@@ -116,7 +135,7 @@ void RankLoss::list_pairs(int64_t group, const double* score, Work& w, double* g
   } else if (!unit) {
     w.delta.rank(settings_.metric, w.place_gain.data(), (int64_t)w.row.size(), &discounts_, 1.0);
   }
-  w.weight.assign(n_blocks, 1.0);
+  std::fill_n(w.weight.begin(), n_blocks, 1.0);
   PairArgs p{};
   p.norm = settings_.score_norm && !unit && w.score[0] != w.score[n_blocks - 1];
   p.sigma = settings_.sigma, p.factor = ndcg ? inverse_ideal_[group] : 1.0;
@@ -158,7 +177,7 @@ void RankLoss::list_pairs(int64_t group, const double* score, Work& w, double* g
 
 // rank_xendcg: cross-entropy between the softmax of the scores and shares of 2^label - 1/2.
 void RankLoss::softmax(int64_t group, const double* score, Work& w, double* g, double* h) const {
-  const int64_t n_blocks = sort_rows(group, score, w);
+  const int64_t n_blocks = rank_blocks(group, score, w);
   double all = 0.0, wanted = 0.0;
   for (int64_t b = 0; b < n_blocks; b++) {
     all = all + w.count[b] * w.e[b];

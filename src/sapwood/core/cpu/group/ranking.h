@@ -48,7 +48,8 @@ class RankLoss {
   void centred(int64_t group, const double* score, Work& w, double* g, double* h) const;
   void noisy(int64_t group, const double* score, uint64_t round, Work& w, double* g, double* h) const;
   void given_pairs(const double* score, int n_threads, double* g, double* h) const;
-  int64_t sort_rows(int64_t group, const double* score, Work& w) const;
+  void sort_rows(int64_t group, const double* score, Work& w) const;
+  int64_t rank_blocks(int64_t group, const double* score, Work& w) const;
   double swap_weight(const Work& w, int64_t a, int64_t b) const;
 
   RankSettings settings_;

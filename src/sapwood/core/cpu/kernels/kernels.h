@@ -200,6 +200,8 @@ struct TailArgs {  // a column's histograms over the two row sets of a node in o
 
 enum class PairWeight { discounts, within, given };  // of a pair: from both discounts, from one number, by pair
 
+constexpr int PAIR_LANES = 8;  // blocks of a ranked list handled together; its arrays are so much longer than the list
+
 struct PairArgs {  // a block of a ranked list against the n blocks behind it (pairs.h)
   PairWeight kind;
   bool norm;  // weights are divided by 0.01 + the difference of the scores
@@ -232,6 +234,9 @@ struct RowKernels {  // gradient_pass.h, row_sample.h, pairs.h
                            int64_t& below);
   void (*apply_link)(int kind, const double* raw, double* out, int64_t n, int n_outputs);  // (n, n_outputs)
   void (*pairs)(PairArgs&);
+  // score (n) IN, place (n) OUT, both PAIR_LANES longer: how many scores are larger. For short lists.
+  void (*places)(const double* score, int64_t n, int64_t* place);
+  void (*list_exp)(const double* score, double top, double sigma, double lowest, int64_t n, double* e);
 };
 
 struct HistogramKernels {  // histogram.h, sorted_sums.h

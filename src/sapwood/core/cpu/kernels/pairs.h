@@ -1,56 +1,57 @@
-// Pairs of a ranked list: one block of rows (equal scores and labels) against the blocks behind it.
+// Ranked lists: places of scores, and pairs of one block of rows (equal scores and labels) with the blocks behind it.
 //
 // A pair adds count * weight * log(1 + e^(-sigma (s_high - s_low))) to the loss; high is the one with the larger gain.
 // With e = e^(sigma (s - top)) the probability of a wrong order is e_low / (e_high + e_low): one division a pair.
 #pragma once
 #include "cpu/kernels/kernels.h"
+#include "math/real.h"
 
 namespace sapwood::inline SAPWOOD_ISA {
 
-constexpr int PAIR_LANES = 8;  // sums over a list are made in so many parts, whatever the instruction set
+// Sums over a list are made in PAIR_LANES parts, whatever the instruction set.
+typedef double Lanes __attribute__((vector_size(8 * PAIR_LANES)));
+typedef int64_t LaneMask __attribute__((vector_size(8 * PAIR_LANES)));
 
-static double sum_of_lanes(const double* x) {
+typedef int64_t LooseMask __attribute__((vector_size(8 * PAIR_LANES), aligned(8), may_alias));
+typedef double LooseLanes __attribute__((vector_size(8 * PAIR_LANES), aligned(8), may_alias));
+
+// so many numbers from x on
+static inline const LooseLanes& lanes_at(const double* x) { return *(const LooseLanes*)x; }
+static inline LooseLanes& lanes_at(double* x) { return *(LooseLanes*)x; }
+
+static inline double sum_of_lanes(const Lanes& x) {
   return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7]));
-}
-
-// += sums of count * x over the lanes
-static void add_lanes(const double* __restrict count, const double* __restrict x, int n, double* __restrict lanes) {
-  int at = 0;
-  for (; at + PAIR_LANES <= n; at += PAIR_LANES)
-    for (int lane = 0; lane < PAIR_LANES; lane++) lanes[lane] = lanes[lane] + count[at + lane] * x[at + lane];
-  for (int lane = 0; at + lane < n; lane++) lanes[lane] = lanes[lane] + count[at + lane] * x[at + lane];
 }
 
 template <PairWeight kind, bool norm>
 static void pairs_with(PairArgs& a) {
-  double sum_g[PAIR_LANES] = {}, sum_h[PAIR_LANES] = {}, sum_size[PAIR_LANES] = {};
-  double push[BLOCK], size[BLOCK], bend[BLOCK];
-  const double own_score = a.own_score, own_gain = a.own_gain, own_e = a.own_e, own_discount = a.own_discount;
-  const double sigma = a.sigma, factor = a.factor, own_count = a.own_count;
-  for (int64_t from = 0; from < a.n; from += BLOCK) {
-    const int n = (int)(a.n - from < BLOCK ? a.n - from : BLOCK);
-    const double* __restrict score = a.score + from, * __restrict gain = a.gain + from, * __restrict e = a.e + from;
-    const double* __restrict count = a.count + from, * __restrict weight = a.weight + from;
-    double* __restrict g = a.g + from, * __restrict h = a.h + from;
-    for (int b = 0; b < n; b++) {
-      const double diff = own_gain - gain[b], both = own_e + e[b];
-      double w = diff;
-      if constexpr (kind == PairWeight::discounts) w = (diff * (own_discount - weight[b])) * factor;
-      if constexpr (kind == PairWeight::within) w = (diff * own_discount) * factor;
-      if constexpr (kind == PairWeight::given) w = (diff > 0.0 ? weight[b] : diff < 0.0 ? -weight[b] : 0.0) * factor;
-      double inverse;
-      if constexpr (norm) {
-        const double far = 0.01 + (own_score - score[b]), t = 1.0 / (both * far);
-        inverse = t * far, w = w * (t * both);
-      } else {
-        inverse = 1.0 / both;
-      }
-      const double p = (diff > 0.0 ? e[b] : own_e) * inverse, lambda = (sigma * w) * p;
-      push[b] = lambda, size[b] = lambda < 0.0 ? -lambda : lambda, bend[b] = (sigma * size[b]) * (1.0 - p);
+  const Lanes own_score = a.own_score - Lanes{}, own_gain = a.own_gain - Lanes{}, own_e = a.own_e - Lanes{};
+  const LaneMask number = {0, 1, 2, 3, 4, 5, 6, 7};
+  Lanes sum_g = {}, sum_h = {}, sum_size = {};
+  for (int64_t at = 0; at < a.n; at += PAIR_LANES) {
+    const Lanes gain = lanes_at(a.gain + at), e = lanes_at(a.e + at);
+    const Lanes diff = own_gain - gain, both = own_e + e;
+    Lanes w = diff;
+    if constexpr (kind == PairWeight::discounts) w = (diff * (a.own_discount - lanes_at(a.weight + at))) * a.factor;
+    if constexpr (kind == PairWeight::within) w = (diff * a.own_discount) * a.factor;
+    if constexpr (kind == PairWeight::given) {
+      const Lanes given = lanes_at(a.weight + at);
+      w = (diff > 0.0 ? given : diff < 0.0 ? -given : Lanes{}) * a.factor;
     }
-    for (int b = 0; b < n; b++) g[b] = g[b] + own_count * push[b];
-    for (int b = 0; b < n; b++) h[b] = h[b] + own_count * bend[b];
-    add_lanes(count, push, n, sum_g), add_lanes(count, bend, n, sum_h), add_lanes(count, size, n, sum_size);
+    Lanes inverse;
+    if constexpr (norm) {
+      const Lanes far = 0.01 + (own_score - lanes_at(a.score + at)), t = 1.0 / (both * far);
+      inverse = t * far, w = w * (t * both);
+    } else {
+      inverse = 1.0 / both;
+    }
+    const Lanes p = (diff > 0.0 ? e : own_e) * inverse;
+    Lanes push = (a.sigma * w) * p;
+    if (a.n - at < PAIR_LANES) push = number < a.n - at ? push : Lanes{};  // the lanes behind the last block
+    const Lanes size = push < 0.0 ? -push : push, bend = (a.sigma * size) * (1.0 - p), count = lanes_at(a.count + at);
+    lanes_at(a.g + at) = lanes_at(a.g + at) + a.own_count * push;
+    lanes_at(a.h + at) = lanes_at(a.h + at) + a.own_count * bend;
+    sum_g = sum_g + count * push, sum_h = sum_h + count * bend, sum_size = sum_size + count * size;
   }
   a.sum_g = sum_of_lanes(sum_g), a.sum_h = sum_of_lanes(sum_h), a.sum_size = sum_of_lanes(sum_size);
 }
@@ -63,6 +64,25 @@ static void pairs(PairArgs& a) {
       return a.norm ? pairs_with<PairWeight::within, true>(a) : pairs_with<PairWeight::within, false>(a);
     case PairWeight::given:
       return a.norm ? pairs_with<PairWeight::given, true>(a) : pairs_with<PairWeight::given, false>(a);
+  }
+}
+
+// place (n) OUT: how many scores are larger. n^2 / PAIR_LANES comparisons without a branch: for short lists.
+static void places(const double* score, int64_t n, int64_t* place) {
+  for (int64_t at = 0; at < n; at += PAIR_LANES) {
+    const Lanes own = lanes_at(score + at);
+    LaneMask larger = {};
+    for (int64_t i = 0; i < n; i++) larger = larger - (score[i] > own);
+    *(LooseMask*)(place + at) = larger;
+  }
+}
+
+// e (n) OUT: e^max(sigma (score - top), lowest)
+static void list_exp(const double* __restrict score, double top, double sigma, double lowest, int64_t n,
+                     double* __restrict e) {
+  for (int64_t i = 0; i < n; i++) {
+    const double x = sigma * (score[i] - top);
+    e[i] = exp(x < lowest ? lowest : x);
   }
 }
 
