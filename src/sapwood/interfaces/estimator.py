@@ -150,7 +150,7 @@ class Estimator(PeerNames, BaseEstimator):
         holdouts = targets.holdouts(X_val, y_val, sample_weight_val, init_score_val) + sets
         rows = targets.TrainingRows(X, y, sample_weight, init_score, group)
         if self.conformal is not None:
-            intervals.fit(self, rows, bool(holdouts) or init_model is not None, {"callbacks": callbacks, **now})
+            intervals.fit(self, rows, bool(holdouts) or init_model is not None, callbacks, now)
             return self
         return self._fit(rows, holdouts, callbacks, init_model, now, start)
 
@@ -234,7 +234,9 @@ class Estimator(PeerNames, BaseEstimator):
         bins["linear_leaves"] |= quality is not None and _values_fit(rows.X)
         try:
             label = self._learn_target(target := targets.target(type(self), rows.y), settings, known)
-            data: Dataset = EstimatorDataset(rows.X, label, rows.weight, rows.init_score, group=rows.group, **bins)
+            weight = rows.weight if rows.bin_weight is None else rows.bin_weight
+            data: Dataset = EstimatorDataset(rows.X, label, weight, rows.init_score, group=rows.group, **bins)
+            data = data if rows.bin_weight is None else data.with_weight(rows.weight)
             self.n_features_in_ = data.n_given
             if data.named:
                 self.feature_names_in_ = np.array(data.feature_names[: data.n_given], object)

@@ -3,6 +3,7 @@
 In: an estimator with a `conformal` method, or calibration rows. Out: intervals with a stated coverage.
 """
 
+import time
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -23,10 +24,11 @@ Floats = NDArray[np.float64]
 FOLDS, HELD = 5, 0.2  # models of 'cv+'; the fraction of the rows that 'split' holds out
 
 
-def fit(estimator: Any, rows: TrainingRows, told: bool, more: dict[str, Any]) -> None:
+def fit(estimator: Any, rows: TrainingRows, told: bool, callbacks: Any, now: dict[str, Any]) -> None:
     """Fit an estimator whose `conformal` is set: on a part of the rows, or a model for each of several folds.
 
-    ``told``: validation rows or a model to continue from were given too.
+    ``told``: validation rows or a model to continue from were given too. ``now``: parameters of this fit alone. Models
+    of folds have the bins and categories of all rows, so that their trees can be those of one model.
     """
     how, seed, X, y = estimator.conformal, estimator.random_state, rows.X, rows.y
     if told or rows.init_score is not None:
@@ -45,7 +47,8 @@ def fit(estimator: Any, rows: TrainingRows, told: bool, more: dict[str, Any]) ->
     models = []
     for mask in masks:
         model = clone(estimator).set_params(conformal=None)
-        models.append(model.fit(X, y, np.where(mask, 0.0, weight), group=rows.group, **more))
+        part = rows._replace(weight=np.where(mask, 0.0, weight), bin_weight=None if how == "split" else weight)
+        models.append(model._fit(part, (), callbacks, None, now, time.monotonic()))
     scores = [one._conformity(X, y, mask & (weight > 0)) for one, mask in zip(models, masks, strict=True)]
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)

@@ -35,6 +35,7 @@ class TrainingRows(NamedTuple):
     weight: Any
     init_score: Any
     group: Any
+    bin_weight: Any = None  # where bins and categories are those of other weights
 
 
 def holdouts(X: Any, y: Any, weight: Any, init_score: Any) -> list[Holdout]:

@@ -35,7 +35,10 @@ def draw(contenders: Sequence[Contender]) -> list[int]:
 
 
 def merge(boosters: Sequence[Booster], parts: Sequence[float]) -> Booster:
-    """One model whose raw scores are the sum of those of several, each times its part; the parts sum to 1."""
+    """One model whose raw scores are the sum of those of several, each times its part; the parts sum to 1.
+
+    Codes of categories must be the same in all: the models are of one dataset, or of datasets of one set of weights.
+    """
     if len(boosters) == 1:
         return boosters[0]
     whole = max(boosters, key=lambda one: len(one.crosses))  # crosses are the same where there are any
@@ -52,4 +55,9 @@ def merge(boosters: Sequence[Booster], parts: Sequence[float]) -> Booster:
         own = replace(booster.trees, column=column.astype(np.int32), linear=linear)
         trees.append(own.times(np.full(own.n_trees, part)))
         made += zip(booster.combinations.sources(), booster.combinations.keys(), strict=True)
-    return replace(whole, trees=Trees.concat(trees), combinations=Combinations.of(made), best_round=None)
+    base = whole.base  # as it is where all have the same: no rounding
+    if any((one.base != base).any() for one in boosters):
+        base = np.zeros_like(base)
+        for booster, part in zip(boosters, parts, strict=True):
+            base = base + part * booster.base
+    return replace(whole, trees=Trees.concat(trees), base=base, combinations=Combinations.of(made), best_round=None)
