@@ -58,7 +58,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/records": 460,
     "src/sapwood/core/host": 660,  # threads, memory, memory under a limit, three operating systems
     "src/sapwood/core/cpu": 640,
-    "src/sapwood/core/cpu/kernels": 2440,
+    "src/sapwood/core/cpu/kernels": 2480,  # places and exponentials of ranked lists
     "src/sapwood/core/cpu/data": 2430,  # and cuts of a table that streams by
     "src/sapwood/core/cpu/rows": 1360,
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
