@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood._core import Explainer, cuts
+from sapwood._core import Explainer
 from sapwood.device import cuda
+from sapwood.device.cuda.binned import find_cuts
 from sapwood.device.cuda.job import CORE
 from sapwood.device.cuda.runtime import ROW_KERNELS, SETTINGS, digest, row_defines
 
@@ -91,8 +92,11 @@ class Emulated:
     def fill(self, into: NDArray[Any], value: float) -> None:
         into.fill(value)
 
-    def foreign(self, values: NDArray[Any]) -> NDArray[Any]:
-        return values
+    def foreign(self, values: Any) -> NDArray[Any]:
+        return values if isinstance(values, np.ndarray) else values.get()
+
+    def distinct(self, values: NDArray[Any]) -> NDArray[Any]:
+        return np.unique(values[np.isfinite(values)])
 
     def wait(self) -> None:
         pass
@@ -122,7 +126,9 @@ class Emulated:
 
 def device() -> SimpleNamespace:
     """The device "emulated"."""
-    binned, trainer, forest = cuda.make(Emulated())
+    runtime = Emulated()
+    binned, trainer, forest = cuda.make(runtime)
+    cuts = partial(find_cuts, runtime)
     forest.min_rows = 0
     found = SimpleNamespace(
         name="emulated", cuts=cuts, Binned=binned, Trainer=trainer, apply=cuda.apply, Forest=forest, Explainer=Explainer

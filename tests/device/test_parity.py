@@ -4,6 +4,7 @@ import dataclasses
 import re
 import shutil
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sapwood.boost.round import growth
 from sapwood.device import get
 from sapwood.device.cuda import runtime
 from sapwood.device.cuda.job import CORE, record
-from sapwood.errors import ParameterError
+from sapwood.errors import DataError, ParameterError
 from sapwood.params import resolve, types
 
 HASHES = Path(__file__).parent / "hashes.txt"
@@ -97,6 +98,44 @@ def test_predictions_have_the_bits_of_the_cpu(name: str, device: None) -> None:
     assert there.tobytes() == wanted.predict(X, raw=True).tobytes()
 
 
+class There:
+    """An array "in device memory"."""
+
+    __cuda_array_interface__: ClassVar[dict[str, object]] = {}
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.get = lambda: values
+        self.shape, self.dtype, self.ndim = values.shape, values.dtype, values.ndim
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+
+def test_a_table_in_device_memory_gives_the_bytes_of_the_host(device: None) -> None:
+    task = small("depthwise/logistic")
+    X, y, _ = tasks.rows(dataclasses.replace(task, missing=0.1))
+    X[3, 0] = np.inf
+    known = sw.Dataset(X, label=y, max_bins=32)
+    wanted = sw.train({**task.params, "n_estimators": 2}, known).to_bytes()
+    for table in (X, np.asfortranarray(X)):
+        data = sw.Dataset(There(table), label=There(y), device="emulated", max_bins=32)
+        assert sw.train({**task.params, "n_estimators": 2}, data).to_bytes() == wanted
+        assert data.fingerprint() == known.fingerprint()
+        assert (data.binned.host.codes(0) == known.binned.codes(0)).all()
+    with pytest.raises(DataError, match="train with device='cuda', or copy it"):
+        sw.Dataset(There(X), label=y)
+
+
+def test_cuts_of_a_table_in_device_memory(device: None) -> None:
+    rng = np.random.default_rng(0)
+    few = rng.integers(0, 300, 200_400).astype(float)
+    rare = np.where(rng.random(200_400) < 1e-5, rng.random(200_400), 1.0)  # all rows have more values than the sample
+    X = np.column_stack([rng.normal(size=200_400), few, np.where(few < 9, np.nan, few % 5), rare])
+    wanted = get("cpu").cuts([X], None, 255, 32, 1)
+    found = get("emulated").cuts([There(X)], None, 255, 32, 1)
+    assert [one.tobytes() for one in found] == [one.tobytes() for one in wanted]
+
+
 def test_the_cpu_has_the_hashes_that_a_gpu_gave() -> None:
     kept = dict(reversed(line.split(" ", 1)) for line in HASHES.read_text().splitlines())
     assert set(kept) == set(tasks.TASKS)
@@ -113,12 +152,22 @@ def test_every_hash_that_a_gpu_gave(name: str) -> None:
 
 @pytest.mark.parametrize(
     "params",
-    [{"random_strength": 1.0}, {"score_function": "cosine"}],
+    [
+        {"random_strength": 1.0},
+        {"score_function": "cosine"},
+        {"objective": "adaptive_huber"},
+        {"monotone_constraints": [1, 0], "monotone_method": "intermediate"},
+    ],
 )
 def test_what_is_not_there_is_refused_in_words(params: dict[str, object], device: None) -> None:
     data = sw.Dataset(np.arange(40.0).reshape(20, 2), label=np.arange(20.0), device="emulated")
-    with pytest.raises(ParameterError, match="does not run on device='emulated' yet; use device='cpu'"):
+    with pytest.raises(ParameterError, match="not run on device='emulated' yet; use device='cpu'"):
         sw.train(params, data, 20)
+    many = sw.Dataset(
+        np.arange(800.0)[:, None], label=np.arange(800.0), device="emulated", max_bins=700, min_samples_bin=1
+    )
+    with pytest.raises(ParameterError, match="device='emulated' takes at most 255 bins or categories"):
+        sw.train({}, many, 20)
 
 
 def test_a_machine_without_a_gpu_gets_one_sentence() -> None:

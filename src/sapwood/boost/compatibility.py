@@ -310,6 +310,7 @@ SOFTMAX = Condition("objective='softmax' with multi_strategy='multi_output_tree'
 BY_GRADIENT = Condition("sampling=" + " or ".join(repr(name) for name, of in SAMPLERS.items() if of["by_gradient"]),
                         lambda f: SAMPLERS[f.params["sampling"]]["by_gradient"])
 CROSSES = Condition("crosses of columns", lambda f: sorted(f.crossed))
+GPU = Condition("device='cuda'", lambda f: hasattr(f.data.device.Trainer, "runtime"))  # or its emulation
 DEALT = Condition("rows dealt to several holders", lambda f: f.data.reduce is not None)
 SMOOTH = Condition("path_smooth", lambda f: f.params["path_smooth"] not in ("auto", 0), "path_smooth")
 NOT_SMOOTH = ("path_smooth={p[path_smooth]:g} needs leaves of one Newton step, plain boosting, no pruning and no "
@@ -505,6 +506,22 @@ TABLE: list[Row] = [
         "checkpoint={p[checkpoint]!r} needs a device that takes grown trees back; use device='cpu'."),
     *no(DEALT, changed("checkpoint"),
         "checkpoint={p[checkpoint]!r} is for a process that holds all rows; they are dealt to several holders."),
+    # A GPU
+    *no(GPU, "forced_splits feature_weights first_use_penalties random_strength score_function",
+        "{name}={value!r} does not run on device={f.data.device.name!r} yet; use device='cpu'."),
+    *no(GPU, ORDERED | MULTI | Condition("monotone_method='intermediate'", lambda f: f.params["monotone_constraints"]
+                                         and f.params["monotone_method"] == "intermediate"),
+        "boosting='ordered', multi_strategy='multi_output_tree' of several outputs and monotone_method='intermediate' "
+        "do not run on device={f.data.device.name!r} yet; use device='cpu'."),
+    *no(GPU, Condition("objective='adaptive_huber'", lambda f: host.objectives()[f.objective.core]["adaptive"]),
+        "objective={f.objective.name!r} does not run on device={f.data.device.name!r} yet; use device='cpu'."),
+    *no(GPU, Condition("more than 64 groups of interaction_constraints",
+                       lambda f: len(f.params["interaction_constraints"] or ()) > 64),
+        "device={f.data.device.name!r} takes at most 64 groups of interaction_constraints; use device='cpu'."),
+    *no(GPU, Condition("more than 255 bins or categories", lambda f: any(
+        n > 255 for column, n in enumerate(f.data.n_bins) if column not in f.encoded)),
+        "device={f.data.device.name!r} takes at most 255 bins or categories of a column; set max_bins=255, encode "
+        "columns of more categories by category_encoding='ordered', or use device='cpu'."),
     # Rows dealt to several holders
     *no(DEALT, EXACT,
         "tree_method='exact' sorts all rows, which are dealt to several holders; use tree_method='hist'."),

@@ -13,6 +13,7 @@ from sapwood.data import categories, dealt, ingest
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.data.crosses import Crosses
 from sapwood.device import Device, host
+from sapwood.device.arrays import is_there, to_host
 from sapwood.errors import DataError, ParameterError
 from sapwood.reduce import Reduce
 
@@ -91,8 +92,10 @@ def tables(
     ]
 
 
-def check_kept(tables: Sequence[Any], exact: bool, linear_leaves: bool, categories: Sequence[str]) -> None:
+def check_kept(tables: Sequence[Any], device: str, exact: bool, linear_leaves: bool, categories: Sequence[str]) -> None:
     """Raise where every value of every row is to be kept, and the tables do not allow that."""
+    if device == "cpu" and any(map(is_there, tables)):
+        raise DataError("the table is in the memory of a GPU; train with device='cuda', or copy it to the host.")
     if exact and categories:
         name = categories[0]
         raise ParameterError(f"tree_method='exact' knows no categories, and {name!r} has some; use 'hist'.")
@@ -133,6 +136,7 @@ def values(
 ) -> NDArray[np.float32 | np.float64]:
     """The tables of all chunks as one, row by row, in float32 where that holds every type in them; 0 for categories."""
     numeric = [j for j in range(n_columns) if j not in categories]
+    tables = [to_host(table) for table in tables]
     chunks = [[table[:, j] if isinstance(table, np.ndarray) else table[j] for j in numeric] for table in tables]
     kinds = dealt.union(reduce, {column.dtype.str for chunk in chunks for column in chunk})
     table = np.zeros((n_rows, n_columns), np.result_type(np.float32, *map(np.dtype, kinds)))

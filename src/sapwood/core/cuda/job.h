@@ -238,6 +238,17 @@ struct PredictJob {  // the arguments of predictions
   double* score;  // (n_rows, n_outputs) IN OUT
 };
 
+struct BinJob {  // the arguments of binning
+  int64_t n_rows;
+  const char* table;      // values, float32 or float64
+  int64_t row_stride;     // in bytes
+  int64_t column_stride;  //
+  int64_t is_double;
+  const int32_t* cut_at;  // (n_columns + 1) the first cut of each column
+  const double* cuts;     // rising
+  uint8_t* planes;        // (n_columns, n_rows) OUT: codes; those of missing values are the last
+};
+
 constexpr int PARTITION = 1, ONE_HOT = 2;  // kinds of columns of categories: any set of codes, one against the rest
 
 // Compiled for one growth policy, the kernels have none of the others' code: 0 depthwise, 1 symmetric, 2 leafwise.

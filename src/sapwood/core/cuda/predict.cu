@@ -1,2 +1,2 @@
-// The kernel of predictions.
-#include "cuda/predict.h"
+// The kernels of predictions, and of tables in device memory.
+#include "cuda/binning.h"

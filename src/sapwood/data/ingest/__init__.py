@@ -19,6 +19,7 @@ from sapwood.data.ingest.records import of_records
 from sapwood.data.ingest.refusals import INSTEAD, check_shape, names_differ
 from sapwood.data.ingest.vectors import check_label_size, floats, group, init_score, label, part_of_vector, weight
 from sapwood.data.times import Plan, Times, kind_of
+from sapwood.device.arrays import is_there, to_host
 from sapwood.errors import DataError
 
 __all__ = [
@@ -77,6 +78,8 @@ def _read(
     wanted: Sequence[str] | None,
 ) -> Columns:
     """A table as it is."""
+    if is_there(X):
+        return _of_device(X, what, min_rows, categorical, names)
     X = of_records(X, what)
     if isinstance(X, np.ndarray) and X.dtype.names and X.ndim == 1:
         return from_fields(X, what, min_rows, categorical)
@@ -109,6 +112,17 @@ def _read(
         table = [column_of(X[:, j], f"column {j} of {what}", category) for j, category in enumerate(categories)]
         return Columns(table, None, *X.shape)
     return Columns(readable(X, what), None, *X.shape)
+
+
+def _of_device(X: Any, what: str, min_rows: int, categorical: Categorical, names: Sequence[str] | None) -> Columns:
+    """A table in the memory of a GPU, which stays there unless it has categories."""
+    own = tuple(map(str, X.columns)) if hasattr(X, "to_cupy") and hasattr(X, "columns") else None
+    if len(X.shape) != 2:
+        raise DataError(f"Expected a 2-D table as {what}, got one of shape {tuple(X.shape)} in the memory of a GPU.")
+    check_shape(tuple(X.shape), min_rows)
+    if any(declared(categorical, own or names, X.shape[1], what)):
+        return replace(_read(to_host(X), what, min_rows, False, categorical, own or names, None), names=own)
+    return Columns(X, own, *X.shape)
 
 
 def _has_times(X: NDArray[Any]) -> bool:

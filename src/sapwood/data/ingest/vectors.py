@@ -13,6 +13,7 @@ from sapwood.data.ingest.arrays import as_array, readable
 from sapwood.data.ingest.frames import from_series, wrap
 from sapwood.data.ingest.refusals import check_finite, check_length, check_size, refusal, refuse_sparse
 from sapwood.data.times import Times
+from sapwood.device.arrays import to_host
 from sapwood.errors import DataError
 from sapwood.params.types import MAX_SCORE
 from sapwood.reduce import Reduce
@@ -129,6 +130,7 @@ def _no_times(column: Any, what: str) -> Any:
 
 def floats(values: Any, what: str) -> NDArray[np.float64]:
     """Read labels, weights or scores of any kind: a float64 copy of the same shape; missing values are NaN."""
+    values = to_host(values)
     if not isinstance(values, np.ndarray | list | tuple):
         import narwhals as nw
 

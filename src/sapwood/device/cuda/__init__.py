@@ -6,7 +6,7 @@ In: arrays of this process. Out: arrays of this process. `runtime.py` has CuPy, 
 from typing import Any
 
 from sapwood import _core
-from sapwood._core import Explainer, cuts
+from sapwood._core import Explainer
 from sapwood.device.cuda import binned, forest, trainer
 from sapwood.device.cuda.runtime import Runtime, cuda
 
@@ -29,6 +29,11 @@ def apply(table: binned.Binned, *tree: Any) -> Any:
 
 
 name = "cuda"
+
+
+def cuts(*arguments: Any, **named: Any) -> Any:
+    """Cut points of the columns of a table, on the host or in device memory."""
+    return _core.cuts(*arguments, **named) if named else binned.find_cuts(cuda(), *arguments)
 
 
 def __getattr__(verb: str) -> Any:

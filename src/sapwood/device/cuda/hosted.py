@@ -59,7 +59,7 @@ class Hosted:
 
     def _core_trainer(self) -> _core.Trainer:
         if self._host is None:
-            self._host = _core.Trainer(*self._host_arguments)
+            self._host = _core.Trainer(self._binned.host, *self._host_arguments)
             if self._table is not None:
                 self._host.set_table(self._table)
             warnings.warn(

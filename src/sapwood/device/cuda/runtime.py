@@ -21,7 +21,7 @@ SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks o
     "count_norms": (512, 2), "choose_norm": (512, 0), "reweigh": (256, 4), "end_reweigh": (1, 0),
     "begin": (256, 1), "partition": (128, 8), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
     "choose_level": (64, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2), "finish_tree": (512, 0),
-    "predict": (512, 0),
+    "predict": (512, 0), "bin_values": (256, 0),
 }  # fmt: skip
 
 
@@ -44,6 +44,7 @@ class Runtime(Protocol):
     def fill(self, into: Any, value: float) -> None: ...
     def address(self, values: Any) -> int: ...
     def foreign(self, values: Any) -> Any: ...
+    def distinct(self, values: Any) -> NDArray[Any]: ...
     def wait(self) -> None: ...
     def launch(
         self,
@@ -131,13 +132,21 @@ class Cuda:
         self.cupy.cuda.get_current_stream().synchronize()
         return self.cupy.asarray(values)
 
+    def distinct(self, values: Any) -> NDArray[Any]:
+        """The finite values of an array on the device, each once, as an array of this process."""
+        with self.stream:
+            found = self.cupy.unique(values[self.cupy.isfinite(values)])
+        return self.get(found)
+
     def wait(self) -> None:
         """Wait until all work so far is done."""
         self.stream.synchronize()
 
     def _kernel(self, name: str, variant: str) -> Any:
         """A compiled kernel; those of rows know their objective, those of growth what the search must look at."""
-        module = self._module("rows" if name in ROW_KERNELS else "predict" if name == "predict" else "grow", variant)
+        module = self._module(
+            "rows" if name in ROW_KERNELS else "predict" if name in ("predict", "bin_values") else "grow", variant
+        )
         kernel = module.get_function(name)
         if name in ("histogram", "find_leaves", "predict"):
             kernel.max_dynamic_shared_size_bytes = self.max_shared - kernel.shared_size_bytes

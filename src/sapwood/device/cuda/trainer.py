@@ -22,7 +22,6 @@ Ints = NDArray[np.int32]
 MAX_NODES = 65_536  # node ids of rows have 16 bits
 PRECISIONS = ("auto", "narrow", "wide")
 ROWS, TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, RANDOM_CUT = 2, 3, 4, 5, 20  # purposes of core/math/hash.h
-MAX_GROUPS = 64  # of interaction constraints: a node has a bit for each
 TILE_SUMS = 256 * LANES
 HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
 PARTITION, ONE_HOT, SET_WORDS = 1, 2, 4  # kinds of columns of categories; words of a set of codes
@@ -47,10 +46,8 @@ class Trainer(Hosted):
         n_threads: int,
     ) -> None:
         facts = _core.objectives()[objective]
-        if facts["adaptive"]:
-            self._refuse(f"objective={objective!r}")
         self._binned, self._objective, self._n_outputs, self._n = binned, objective, n_outputs, binned.n_rows
-        self._host_arguments = (binned.host, label, weight, objective, fields, n_outputs, n_threads)
+        self._host_arguments = (label, weight, objective, fields, n_outputs, n_threads)
         self._arrays: dict[str, Any] = {}
         self._job = np.zeros((), record("Job"))
         self._raw_job = np.ndarray((), f"V{self._job.nbytes}", self._job)  # the same bytes: CuPy need not read fields
@@ -64,9 +61,6 @@ class Trainer(Hosted):
         self._rules = "plain"  # what the search must look at
         self._start_hosted()
         self._set_rows(label, weight, facts, fields)
-
-    def _refuse(self, what: str) -> None:
-        raise ParameterError(f"{what} does not run on device={self.runtime.name!r} yet; use device='cpu'.")
 
     # ---- Memory -----------------------------------------------------------------------------------------------------
 
@@ -171,7 +165,7 @@ class Trainer(Hosted):
 
     def start(self) -> Floats:
         """The constant scores (n_outputs) that minimise the loss, from the core on the host."""
-        return _core.Trainer(*self._host_arguments).start()
+        return _core.Trainer(self._binned.for_start, *self._host_arguments).start()
 
     def fill_scores(self, start: Floats) -> None:
         self._forget_values()
@@ -315,14 +309,9 @@ class Trainer(Hosted):
         forced: Sequence[Sequence[int]],
         onehot: Sequence[int],
     ) -> None:
-        if any(monotone) and intermediate:
-            self._refuse("monotone_constraints_method='intermediate'")
         self._job["extra_trees"] = extra_trees
         self._last["onehot"] = list(onehot)
-        if forced:
-            self._refuse("forced_splits")
-        if len(groups) > MAX_GROUPS:
-            self._refuse(f"interaction_constraints with more than {MAX_GROUPS} groups")
+        assert not forced and not (any(monotone) and intermediate), "boost/compatibility.py refuses them"
         n = len(self._binned.places)
         groups_of = np.zeros(n, np.uint64)
         for at, columns in enumerate(groups):
@@ -335,10 +324,7 @@ class Trainer(Hosted):
     def set_split_preference(
         self, cosine: bool, weight: Sequence[float], penalty: Sequence[float], used: Sequence[int]
     ) -> None:
-        for what, given in (("score_function='cosine'", cosine), ("feature_weights", weight),
-                            ("first_use_penalties", penalty)):  # fmt: skip
-            if given:
-                self._refuse(what)
+        assert not cosine and not weight and not penalty, "boost/compatibility.py refuses them"
 
     def grow(
         self,
@@ -352,10 +338,8 @@ class Trainer(Hosted):
         sketch: int = 0,
     ) -> list[Any]:
         """Grow a tree for every output; the trees are read from the device once someone looks at them."""
-        for what, given in (("random_strength", random_strength), ("ordered boosting", prefix_ends),
-                            ("multi_strategy='multi_output_tree'", multi_output and self._n_outputs > 1)):  # fmt: skip
-            if given:
-                self._refuse(what)
+        together = multi_output and self._n_outputs > 1
+        assert not random_strength and not prefix_ends and not together, "boost/compatibility.py refuses them"
         if "codes" not in self._arrays:  # the rows of a model whose trees grow on other columns never get here
             self._keep("codes", self._binned.tiles)
             self._keep("planes", self._binned.planes)
