@@ -95,6 +95,12 @@ class Emulated:
     def foreign(self, values: Any) -> NDArray[Any]:
         return values if isinstance(values, np.ndarray) else values.get()
 
+    def take(self, values: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(values[rows])
+
+    def copy(self, into: NDArray[Any], values: NDArray[Any]) -> None:
+        into[...] = values
+
     def distinct(self, values: NDArray[Any]) -> NDArray[Any]:
         return np.unique(values[np.isfinite(values)])
 

@@ -1,5 +1,6 @@
 // Histograms of byte codes on the device. A lane has a row of 32 columns and updates column (step XOR lane): the lanes
-// of a warp are at different columns, which are different banks of shared memory, so no two of them ever collide.
+// of a warp are at different columns, which are different banks of shared memory, so no two of them ever collide. A tile
+// of at most 16 or 8 columns has 2 or 4 copies of their sums side by side, and takes as many steps as columns.
 #pragma once
 #include "cuda/growth.h"
 
@@ -30,29 +31,34 @@ inline RowWord part_of(const Job& j, const Growth& t, int k, Listed row, int par
   return {bits_of_part(s.g, part, last), bits_of_part(s.h, part, last)};
 }
 
-struct RowCodes {  // 32 codes of a row, the half of the lane first
+template <int WIDTH>
+struct RowCodes {  // 32 codes of a row, the half of the lane first; of a narrow tile the first half
   uint4 a, b;
   void load(const uint8_t* codes, int lane) {
     const uint4* row = (const uint4*)codes;
-    a = read_ahead(row + (lane >> 4)), b = read_ahead(row + ((lane >> 4) ^ 1));
+    if constexpr (WIDTH < LANES) a = read_ahead(row);
+    else a = read_ahead(row + (lane >> 4)), b = read_ahead(row + ((lane >> 4) ^ 1));
   }
 };
 
-// Adds a row's 32 codes; sums: [bin][32 gradients, 32 hessians]
-inline void add_row(const RowCodes& row, RowWord q, int lane, uint32_t places, const uint32_t* select, int* sums) {
+// Adds a row's codes; sums: [bin][32 gradients, 32 hessians]
+template <int WIDTH>
+inline void add_row(const RowCodes<WIDTH>& row, RowWord q, int lane, uint32_t places, const uint32_t* select,
+                    int* sums) {
+  constexpr int N_WORDS = WIDTH / 4;
   uint32_t w[8] = {row.a.x, row.a.y, row.a.z, row.a.w, row.b.x, row.b.y, row.b.z, row.b.w};
 #pragma unroll
-  for (int bit = 0; bit < 2; bit++) {  // word i becomes word i XOR (lane / 4)
+  for (int bit = 0; bit < 2 && 1 << bit < N_WORDS; bit++) {  // word i becomes word i XOR (lane / 4)
     const bool swap = lane >> (2 + bit) & 1;
 #pragma unroll
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < N_WORDS; i++)
       if (!(i & (1 << bit))) {
         const uint32_t x = w[i], y = w[i | (1 << bit)];
         w[i] = swap ? y : x, w[i | (1 << bit)] = swap ? x : y;
       }
   }
 #pragma unroll
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < N_WORDS; i++) {
     const uint32_t columns = places ^ (0x10101010u * (uint32_t)i);
 #pragma unroll
     for (int e = 0; e < 4; e++) {  // code * 256 + column * 4, in bytes
@@ -64,20 +70,26 @@ inline void add_row(const RowCodes& row, RowWord q, int lane, uint32_t places, c
 }
 
 // Adds the block's sums of one part to a histogram, and clears them.
+template <int WIDTH>
 inline void flush(int* sums, Sums* out, int64_t* counts, int n_columns, int shift, bool packed) {
-  for (int i = threadIdx.x; i < (int)TILE_SUMS; i += blockDim.x) {
-    const int at = (i + (int)((blockIdx.x * 37u) % TILE_BINS) * LANES) % (int)TILE_SUMS;  // blocks start apart
-    const int place = at / LANES * 2 * LANES + at % LANES;
-    const int64_t g = sums[place], h = sums[place + LANES];
-    if ((g | h) != 0 && at % LANES < n_columns) {
-      if (packed) {
-        add_to((int64_t*)out + at, pack({g, h}));
-      } else {
-        add_to(counts != nullptr ? counts + at : &out[at].g, g * ((int64_t)1 << shift));
-        if (counts == nullptr) add_to(&out[at].h, h * ((int64_t)1 << shift));
-      }
+  for (int i = threadIdx.x; i < TILE_BINS * WIDTH; i += blockDim.x) {
+    const int bin = (i / WIDTH + (int)(blockIdx.x * 37u)) % TILE_BINS, column = i % WIDTH;  // blocks start apart
+    int* own = sums + bin * 2 * LANES + column;
+    int64_t g = own[0], h = own[LANES];
+    own[0] = own[LANES] = 0;
+#pragma unroll
+    for (int copy = WIDTH; copy < LANES; copy += WIDTH) {
+      g += own[copy], h += own[copy + LANES];
+      own[copy] = own[copy + LANES] = 0;
     }
-    sums[place] = sums[place + LANES] = 0;
+    if ((g | h) == 0 || column >= n_columns) continue;
+    const int at = bin * LANES + column;
+    if (packed) {
+      add_to((int64_t*)out + at, pack({g, h}));
+    } else {
+      add_to(counts != nullptr ? counts + at : &out[at].g, g * ((int64_t)1 << shift));
+      if (counts == nullptr) add_to(&out[at].h, h * ((int64_t)1 << shift));
+    }
   }
 }
 
@@ -93,14 +105,14 @@ struct LaneColumns {  // which column each step of a lane is at
 };
 
 // Some rows of a node. While a row is added, the codes of the next are on their way, and the place of the one after it.
-template <bool FAST>
+template <bool FAST, int WIDTH>
 inline void add_rows(const Job& j, const Growth& t, int k, const RowSource& source, int64_t first, int rows, int part,
                      const uint8_t* codes, const LaneColumns& columns, int* sums) {
   const int lane = threadIdx.x % LANES, step = blockDim.x;
   int i = threadIdx.x;
   if (i >= rows) return;
   Listed own = source.at(first + i), next{};
-  RowCodes row, next_row{};
+  RowCodes<WIDTH> row{}, next_row{};
   if (i + step < rows) next = source.at(first + i + step);
   row.load(codes + (int64_t)own.row * LANES, lane);
   for (; i < rows; i += step) {
@@ -108,18 +120,18 @@ inline void add_rows(const Job& j, const Growth& t, int k, const RowSource& sour
     if (i + step < rows) next_row.load(codes + (int64_t)next.row * LANES, lane);
     if (i + 2 * step < rows) after = source.at(first + i + 2 * step);
     const RowWord q = FAST ? RowWord{own.word >> 16, own.word & 0xffff} : part_of(j, t, k, own, part);
-    add_row(row, q, lane, columns.places, columns.select, sums);
+    add_row<WIDTH>(row, q, lane, columns.places, columns.select, sums);
     own = next, next = after, row = next_row;
   }
 }
 
 // The same as functions of their own: what the kernel keeps besides costs their loops no registers.
-template <bool FAST>
+template <bool FAST, int WIDTH>
 SAPWOOD_APART void add_rows_of(const Job& job, int k, int tile, int buffer, int64_t first, int rows, int part,
                                int* sums) {
   const RowSource source(job, buffer, k);
   const uint8_t* codes = job.codes + (int64_t)tile * job.n * LANES;
-  add_rows<FAST>(job, *job.growth, k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES), sums);
+  add_rows<FAST, WIDTH>(job, *job.growth, k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES), sums);
 }
 
 // Where the rows of the children are, and which of them are built: the smaller ones. All threads of every block; each
@@ -155,6 +167,32 @@ inline int list_items(const Job& j, const Level& level, BuildItem* items) {
   return sum;
 }
 
+// The rows of a block's span, node after node.
+template <int WIDTH>
+inline void add_items(const Job& job, int k, int tile, int n_columns, const BuildItem* items, int n_items, Span span,
+                      int* sums) {
+  const Job& j = job;
+  const int n_parts = j.growth->n_parts, count_parts = j.growth->count_parts, fast = j.growth->fast;
+  int at = find_item(items, n_items, span.low);
+  for (int64_t low = span.low; low < span.high;) {
+    while (items[at + 1].at <= low) at++;
+    int64_t end = items[at + 1].at < span.high ? items[at + 1].at : span.high;
+    end = end - low > MAX_SPAN ? low + MAX_SPAN : end;
+    const BuildItem n = items[at];
+    const int64_t first = n.begin + low - n.at, place = n.slot * j.histogram_size + tile * TILE_SUMS;
+    for (int part = 0; part < n_parts + count_parts; part++) {
+      const bool counts = part >= n_parts;
+      if (fast && !counts) add_rows_of<true, WIDTH>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
+      else add_rows_of<false, WIDTH>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
+      __syncthreads();
+      flush<WIDTH>(sums, j.histograms + place, counts ? j.counts + place : nullptr, n_columns,
+                   (counts ? part - n_parts : part) * PART_BITS, n.packed != 0 && !counts);
+      __syncthreads();
+    }
+    low = end;
+  }
+}
+
 // The histograms of the smaller children, or that of the root. A block has some rows of a tile of columns.
 SAPWOOD_BOUNDED(1024, 1) void histogram(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
@@ -175,26 +213,12 @@ SAPWOOD_BOUNDED(1024, 1) void histogram(SAPWOOD_JOB, int k, int step) {
   }
   const Span span(n_rows, j.min_rows, blockIdx.x, gridDim.x);
   if (span.low >= span.high) return;
-  const int n_parts = j.growth->n_parts, count_parts = j.growth->count_parts, fast = j.growth->fast;
   const int tile = blockIdx.y, rest = (int)j.n_columns - tile * LANES, n_columns = rest < LANES ? rest : LANES;
-  int at = find_item(items, n_items, span.low);
-  for (int64_t low = span.low; low < span.high;) {
-    while (items[at + 1].at <= low) at++;
-    int64_t end = items[at + 1].at < span.high ? items[at + 1].at : span.high;
-    end = end - low > MAX_SPAN ? low + MAX_SPAN : end;
-    const BuildItem n = items[at];
-    const int64_t first = n.begin + low - n.at, place = n.slot * j.histogram_size + tile * TILE_SUMS;
-    for (int part = 0; part < n_parts + count_parts; part++) {
-      const bool counts = part >= n_parts;
-      if (fast && !counts) add_rows_of<true>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
-      else add_rows_of<false>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
-      __syncthreads();
-      flush(sums, j.histograms + place, counts ? j.counts + place : nullptr, n_columns,
-            (counts ? part - n_parts : part) * PART_BITS, n.packed != 0 && !counts);
-      __syncthreads();
-    }
-    low = end;
+  if constexpr (MAY_BE_NARROW) {
+    if (n_columns <= 8) return add_items<8>(job, k, tile, n_columns, items, n_items, span, sums);
+    if (n_columns <= 16) return add_items<16>(job, k, tile, n_columns, items, n_items, span, sums);
   }
+  add_items<LANES>(job, k, tile, n_columns, items, n_items, span, sums);
 }
 
 }  // namespace sapwood

@@ -256,12 +256,14 @@ constexpr int PARTITION = 1, ONE_HOT = 2;  // kinds of columns of categories: an
 inline bool is_symmetric(const Job&) { return SAPWOOD_POLICY == 1; }
 inline bool is_leafwise(const Job&) { return SAPWOOD_POLICY == 2; }
 inline bool has_columns(const Job& j) { return SAPWOOD_COLUMNS && j.allowed != nullptr; }
-inline bool has_categories(const Job& j) { return SAPWOOD_CATEGORIES && j.category != nullptr; }
+constexpr bool MAY_HAVE_CATEGORIES = SAPWOOD_CATEGORIES,
+               MAY_BE_NARROW = SAPWOOD_NARROW;  // narrow: a tile of 16 columns
 #else
 inline bool is_symmetric(const Job& j) { return j.symmetric != 0; }
 inline bool is_leafwise(const Job& j) { return j.leafwise != 0; }
 inline bool has_columns(const Job& j) { return j.allowed != nullptr; }
-inline bool has_categories(const Job& j) { return j.category != nullptr; }
+constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true;
 #endif
+inline bool has_categories(const Job& j) { return MAY_HAVE_CATEGORIES && j.category != nullptr; }
 
 }  // namespace sapwood

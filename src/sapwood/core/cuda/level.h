@@ -63,7 +63,8 @@ template <bool COUNTS>
 SAPWOOD_INLINE void score_column(const Job& j, int x, int id, int place, int first_slot, int turn) {
   const BlockColumn<COUNTS> c(j, j.nodes[id], id, place, first_slot, turn);
   const int b = threadIdx.x;
-  if (has_categories(j) && j.category[place]) return score_sets<COUNTS>(j, x, id, c);
+  if constexpr (MAY_HAVE_CATEGORIES)
+    if (has_categories(j) && j.category[place]) return score_sets<COUNTS>(j, x, id, c);
   if (MAY_BIND && j.extra_trees && id == 0) {
     const BinRange range = occupied(c.holds_rows);
     if (b == 0) j.root_range[2 * c.place] = range.first, j.root_range[2 * c.place + 1] = range.last;

@@ -215,8 +215,10 @@ SAPWOOD_INLINE void search_column(const Job& j, int k, int x, int id, int place,
   }
   if (!may_use(j, x, c.column, c.place)) return;
   const uint64_t order = found.best.order;
-  if (sets) search_sets<COUNTS>(j, k, id, c, found);
-  else if (only < 0 || only == (int)threadIdx.x) score_bin<PLAIN, COUNTS>(c, least_rows(j), found.most, found.best);
+  if constexpr (MAY_HAVE_CATEGORIES)
+    if (sets) search_sets<COUNTS>(j, k, id, c, found);
+  if (!sets && (only < 0 || only == (int)threadIdx.x))
+    score_bin<PLAIN, COUNTS>(c, least_rows(j), found.most, found.best);
   if (found.best.order != order) found.place = place, found.missing = c.missing.h > 0;
   found.most = found.best.score;
   for (int step = LANES / 2; step > 0 && (int)gridDim.y < (int)j.n_columns; step /= 2) {
@@ -247,10 +249,12 @@ SAPWOOD_BOUNDED(256, 4) void search(SAPWOOD_JOB, int k, int step) {
   write_best(found.best, found.bar, found.place, found.missing, j.found + x * j.n_found + blockIdx.y);
   if (!last_block(j.arrived + x, gridDim.y)) return;
   if (threadIdx.x < LANES) take_best(j, j.found + x * j.n_found, gridDim.y, id);
-  if (!has_categories(j)) return;
-  __threadfence_block();
-  __syncthreads();
-  write_set(j, id);
+  if constexpr (MAY_HAVE_CATEGORIES) {
+    if (!has_categories(j)) return;
+    __threadfence_block();
+    __syncthreads();
+    write_set(j, id);
+  }
 }
 
 }  // namespace sapwood

@@ -30,7 +30,7 @@ def find_cuts(runtime: Runtime, tables: Any, weight: Any, max_bins: int, *more: 
     if len(tables) > 1 or weight is not None or n_rows <= _core.SAMPLE_ROWS:
         return _core.cuts([to_host(one) for one in tables], weight, max_bins, *more)
     table = floats(runtime, tables[0])
-    sample = runtime.get(table[runtime.array(sampled_rows(n_rows))])
+    sample = runtime.take(table, sampled_rows(n_rows))
     cuts = _core.cuts([sample], None, max_bins, *more)
     for column, own in enumerate(cuts):
         few = all(len(np.unique(sample[:n, column])) <= max_bins + 1 for n in (8 * max_bins, len(sample)))
@@ -159,7 +159,7 @@ class Binned:
         n_tiles = len(self.places) // LANES
         tiles = self.runtime.zeros((n_tiles, self.n_rows, LANES), np.uint8)
         for column in range(len(self.cuts)):
-            tiles[column // LANES, :, column % LANES] = self.planes[column]
+            self.runtime.copy(tiles[column // LANES, :, column % LANES], self.planes[column])
         return tiles
 
     @cached_property

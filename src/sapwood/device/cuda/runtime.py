@@ -25,7 +25,7 @@ SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks o
 }  # fmt: skip
 
 
-RULES = ("plain", "counts", "columns", "categories")  # what kernels of growth are compiled for
+RULES = ("plain", "counts", "columns", "categories", "narrow")  # what kernels of growth are compiled for
 POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
 
@@ -45,6 +45,8 @@ class Runtime(Protocol):
     def address(self, values: Any) -> int: ...
     def foreign(self, values: Any) -> Any: ...
     def distinct(self, values: Any) -> NDArray[Any]: ...
+    def take(self, values: Any, rows: NDArray[Any]) -> NDArray[Any]: ...
+    def copy(self, into: Any, values: Any) -> None: ...
     def wait(self) -> None: ...
     def launch(
         self,
@@ -131,6 +133,18 @@ class Cuda:
         """An array of any library in device memory as it is, once the work of its stream is done."""
         self.cupy.cuda.get_current_stream().synchronize()
         return self.cupy.asarray(values)
+
+    def take(self, values: Any, rows: NDArray[Any]) -> NDArray[Any]:
+        """Some rows of an array on the device, as an array of this process."""
+        there = self.array(rows)
+        with self.stream:  # work of another stream would not wait for that of this one
+            found = values[there]
+        return self.get(found)
+
+    def copy(self, into: Any, values: Any) -> None:
+        """Overwrite an array on the device by another one there."""
+        with self.stream:
+            into[...] = values
 
     def distinct(self, values: Any) -> NDArray[Any]:
         """The finite values of an array on the device, each once, as an array of this process."""

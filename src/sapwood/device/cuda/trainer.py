@@ -392,6 +392,7 @@ class Trainer(Hosted):
         self._last["columns"] = min(shares) < 1.0 or self._arrays.get("groups_of") is not None
         words = ("" if rules else "plain", "counts" if self._last["counts"] else "",
                  "columns" if self._last["columns"] else "", "categories" if self._job["category"] else "",
+                 "narrow" if 0 < self._job["n_columns"] % LANES <= LANES // 2 else "",
                  policy)  # fmt: skip
         self._rules = " ".join(words)
         shape = (policy, depth, leaves, self._rules)
