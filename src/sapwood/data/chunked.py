@@ -92,9 +92,10 @@ def tables(
     ]
 
 
-def check_kept(tables: Sequence[Any], device: str, exact: bool, linear_leaves: bool, categories: Sequence[str]) -> None:
+def check_kept(tables: Sequence[Any], bins: Mapping[str, Any], categories: Sequence[str]) -> None:
     """Raise where every value of every row is to be kept, and the tables do not allow that."""
-    if device == "cpu" and any(map(is_there, tables)):
+    exact, linear_leaves = bins["tree_method"] == "exact", bins["linear_leaves"]
+    if bins["device"] == "cpu" and any(map(is_there, tables)):
         raise DataError("the table is in the memory of a GPU; train with device='cuda', or copy it to the host.")
     if exact and categories:
         name = categories[0]

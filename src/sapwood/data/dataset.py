@@ -558,9 +558,7 @@ class Dataset(Streamed):
         self.unseen = chunked.unseen(tables, self.categories, reduce) if unseen is None else unseen
         exact = self.tree_method == "exact"
         dealt_to: dict[str, Any] = {} if reduce is None else {"reduce": reduce, "positions": self.positions}
-        chunked.check_kept(
-            tables, self.device.name, exact, self.linear_leaves, [feature_names[j] for j in self.categories]
-        )
+        chunked.check_kept(tables, bins, [feature_names[j] for j in self.categories])
         if known is None:
             most = host.EVERY_VALUE if exact else self.max_bins
             self.cuts = chunked.cuts(
