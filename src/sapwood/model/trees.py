@@ -110,13 +110,28 @@ class Trees:
         return cls(offset=np.cumsum(np.concatenate(sizes)), linear=linear, **arrays)
 
     def slice(self, first: int, last: int) -> "Trees":
-        """The trees ``first .. last - 1``, and the sets up to their last; the arrays are views, not copies."""
+        """The trees ``first .. last - 1``, and the sets that they use; the arrays are views, not copies.
+
+        Sets are copied where some of those before the last are not used.
+        """
         start, end = self.offset[first], self.offset[last]
         nodes = {name: getattr(self, name)[start:end] for name in OF_NODES}
-        n_sets = int(nodes["set"].max(initial=-1)) + 1
+        used = np.unique(nodes["set"][nodes["set"] >= 0])
+        n_sets = int(used[-1]) + 1 if len(used) else 0
         nodes |= {"set_offset": self.set_offset[: n_sets + 1], "set_code": self.set_code[: self.set_offset[n_sets]]}
+        if len(used) < n_sets:
+            nodes |= self._some_sets(nodes["set"], used)
         offset, linear = self.offset[first : last + 1] - start, self.linear and self.linear.slice(start, end)
         return Trees(offset=offset, output=self.output[first:last], linear=linear, **nodes)
+
+    def _some_sets(self, number: NDArray[np.int32], used: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+        """The sets `used`, in their order, and the numbers of nodes counted over them."""
+        begin = self.set_offset[used]
+        size = self.set_offset[used + 1] - begin
+        ends = np.append(0, np.cumsum(size))
+        place = np.repeat(begin - ends[:-1], size) + np.arange(ends[-1])
+        counted = np.where(number < 0, number, np.searchsorted(used, number)).astype(np.int32)
+        return {"set": counted, "set_offset": ends, "set_code": self.set_code[place]}
 
     def times(self, factor: NDArray[np.float64]) -> "Trees":
         """The same trees, the values and terms of each multiplied by its factor."""

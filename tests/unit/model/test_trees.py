@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
+from sapwood import Dataset, train
 from sapwood.errors import ModelFormatError
 from sapwood.model import Booster, Trees
 from sapwood.model.trees import DTYPES, SETS
@@ -38,6 +42,20 @@ def test_arrays_are_read_only_and_our_own(regressor: Booster) -> None:
     for name in DTYPES:
         with pytest.raises(ValueError, match="read-only"):
             getattr(trees, name)[0] = 1
+
+
+def test_a_slice_has_the_sets_it_uses_alone() -> None:
+    rng = np.random.default_rng(0)
+    x = pd.DataFrame({"c": pd.Categorical(rng.integers(0, 40, 600)), "d": pd.Categorical(rng.integers(0, 9, 600))})
+    y = rng.normal(size=40)[x["c"].cat.codes] + rng.normal(size=9)[x["d"].cat.codes]
+    model = train({"n_estimators": 6, "category_encoding": "ordered"}, Dataset(x, y))
+    trees = model.trees
+    parts = [trees.slice(k, k + 1) for k in range(trees.n_trees)]
+    for one in parts:
+        assert len(one.set_offset) - 1 == len(np.unique(one.set[one.set >= 0])) < len(trees.set_offset) - 1
+    joined = replace(model, trees=Trees.concat(parts))
+    np.testing.assert_array_equal(joined.predict(x), model.predict(x))
+    assert_equal(Trees.concat(parts).with_shared_sets(), trees)
 
 
 def test_slice_and_concat_undo_each_other(regressor: Booster) -> None:

@@ -158,10 +158,10 @@ def as_grown(trees: Trees, cuts: Sequence[Floats]) -> Iterator[Any]:
     bins = _bins(trees, cuts)
     for tree in range(trees.n_trees):
         nodes = slice(trees.offset[tree], trees.offset[tree + 1])
-        arrays = {"bin": bins[nodes], **{name: getattr(trees, name)[nodes] for name in OF_NODES}}
-        arrays |= {"set_offset": trees.set_offset, "set_code": trees.set_code}
-        if trees.linear is not None:
-            arrays["linear"] = trees.linear.slice(nodes.start, nodes.stop).terms
+        one = trees.slice(tree, tree + 1)  # with its own sets alone: a replayed tree is stored with those it has
+        arrays = {"bin": bins[nodes], **{name: getattr(one, name) for name in (*OF_NODES, "set_offset", "set_code")}}
+        if one.linear is not None:
+            arrays["linear"] = one.linear.terms
         yield arrays
 
 
