@@ -131,7 +131,10 @@ def test_the_encoder_knows_the_targets_of_scikit_learn() -> None:
     [
         ({"objective": "binry"}, "did you mean 'binary'"),
         ({"objective": "Loglos"}, "did you mean 'logloss'"),
-        ({"objective": "survival:cox"}, "survival analysis is not available yet"),
+        ({"objective": "survival:cox"}, r"times are for SapwoodSurvival\(model='cox'\)"),
+        ({"objective": "binary:logitraw"}, r"use 'logistic' and predict\(raw=True\)"),
+        ({"objective": "reg:pseudohubererror"}, "'huber' and 'log_cosh' are near to it"),
+        ({"objective": "cross_entropy_lambda"}, "use 'cross_entropy'"),
         ({"ctr_leaf_count_limit": 5}, "statistics keep every category"),
         ({"counter_calc_method": "Full"}, "counters count the training rows only"),
         ({"ctr_target_border_count": 3}, "use statistics"),

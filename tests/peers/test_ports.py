@@ -3,6 +3,7 @@
 Every program is text as its library's users write it. The edits are replacements in it; the result is run.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -182,11 +183,156 @@ proba = np.array(study.best_trial.user_attrs["model"])
 """,
         [("import lightgbm as lgb", "import sapwood as lgb"), ],
     ),
+    "LightGBM, own metric, saved and loaded": (
+        """
+import lightgbm as lgb
+def error_rate(preds, data):
+    return "error", float(np.mean((preds > 0.5) != data.get_label())), False
+data = lgb.Dataset(X_train, y_train)
+bst = lgb.train({"objective": "binary", "num_leaves": 7, "verbose": -1, "metric": "None"}, data, num_boost_round=30,
+                valid_sets=[lgb.Dataset(X_test, y_test)], feval=error_rate)
+bst.save_model(path)
+bst = lgb.Booster(model_file=path)
+proba = bst.predict(X_test)
+assert bst.num_trees() == 30 and bst.feature_name()[0] == X_train.columns[0]
+""",
+        [("import lightgbm as lgb", "import sapwood as lgb")],
+    ),
+    "LightGBM, quantiles": (
+        """
+from lightgbm import LGBMRegressor
+low, high = (LGBMRegressor(objective="quantile", alpha=alpha, n_estimators=50, num_leaves=7, verbose=-1)
+             .fit(X_train, X_train["mean_area"]).predict(X_test) for alpha in (0.05, 0.95))
+inside = ((low <= X_test["mean_area"]) & (X_test["mean_area"] <= high)).mean()
+assert 0.7 < inside <= 1.0
+proba = y_test
+""",
+        [("from lightgbm import LGBMRegressor", "from sapwood import SapwoodRegressor as LGBMRegressor")],
+    ),
+    "LightGBM, categories in a Dataset": (
+        """
+import lightgbm as lgb
+for part in (C_train, C_test):
+    part["size"] = part["size"].astype("category")
+data = lgb.Dataset(C_train, label=y_train, categorical_feature=["size"], free_raw_data=False)
+bst = lgb.train({"objective": "binary", "num_leaves": 15, "min_data_in_leaf": 5, "verbosity": -1}, data, 50)
+proba = bst.predict(C_test)
+names = dict(zip(bst.feature_name(), bst.feature_importance(importance_type="split")))
+assert "size" in names
+""",
+        [("import lightgbm as lgb", "import sapwood as lgb")],
+    ),
+    "XGBoost, cross-validation": (
+        """
+import xgboost as xgb
+data = xgb.DMatrix(X_train, label=y_train)
+params = {"objective": "binary:logistic", "max_depth": 3, "eta": 0.2, "eval_metric": "logloss"}
+found = xgb.cv(params, data, num_boost_round=60, nfold=4, stratified=True, early_stopping_rounds=5, seed=7)
+best = len(found["test-logloss-mean"])
+proba = xgb.train(params, data, num_boost_round=best).predict(xgb.DMatrix(X_test))
+""",
+        [("import xgboost as xgb", "import sapwood as xgb")],
+    ),
+    "XGBoost, weights, missing values and a saved model": (
+        """
+from xgboost import XGBClassifier
+weight = np.where(y_train == 1, 1.0, 2.0)
+holes = X_train.mask(np.random.default_rng(0).random(X_train.shape) < 0.1)
+model = XGBClassifier(n_estimators=50, max_depth=3, learning_rate=0.2, scale_pos_weight=1, monotone_constraints=None)
+model.fit(holes, y_train, sample_weight=weight)
+model.save_model(path)
+again = XGBClassifier()
+again.load_model(path)
+proba = again.predict_proba(X_test)[:, 1]
+assert (proba == model.predict_proba(X_test)[:, 1]).all()
+""",
+        [("from xgboost import XGBClassifier", "from sapwood import SapwoodClassifier as XGBClassifier")],
+    ),
+    "CatBoost, estimator": (
+        """
+from catboost import CatBoostClassifier
+model = CatBoostClassifier(iterations=60, depth=4, learning_rate=0.1, l2_leaf_reg=3, random_seed=1,
+                           cat_features=["size"], od_type="Iter", od_wait=10, verbose=False,
+                           allow_writing_files=False)
+model.fit(C_train, y_train, eval_set=(C_test, y_test), use_best_model=True)
+proba = model.predict_proba(C_test)[:, 1]
+assert len(model.get_feature_importance()) == C_train.shape[1] and model.tree_count_ <= 60
+""",
+        [("from catboost import CatBoostClassifier", "from sapwood import SapwoodClassifier as CatBoostClassifier")],
+    ),
+    "scikit-learn, gradient boosting by stages": (
+        """
+from sklearn.ensemble import GradientBoostingClassifier
+model = GradientBoostingClassifier(n_estimators=60, learning_rate=0.1, max_depth=3, subsample=0.8, random_state=0)
+model.fit(X_train, y_train)
+errors = [np.mean(stage != y_test) for stage in model.staged_predict(X_test)]
+best = int(np.argmin(errors)) + 1
+proba = list(model.staged_predict_proba(X_test))[best - 1][:, 1]
+assert len(errors) == model.n_estimators
+""",
+        [("from sklearn.ensemble import GradientBoostingClassifier",
+          "from sapwood import SapwoodClassifier as GradientBoostingClassifier")],
+    ),
+    "scikit-learn, a pipeline and a stack": (
+        """
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder, StandardScaler
+first = make_column_transformer((OrdinalEncoder(), ["size"]), remainder="passthrough")
+trees = make_pipeline(first, HistGradientBoostingClassifier(max_iter=40, categorical_features=[0], random_state=0))
+rest = make_column_transformer((StandardScaler(), list(X_train.columns)))
+model = StackingClassifier([("trees", trees), ("line", make_pipeline(rest, LogisticRegression()))], cv=3)
+proba = model.fit(C_train, y_train).predict_proba(C_test)[:, 1]
+""",
+        [("from sklearn.ensemble import HistGradientBoostingClassifier, StackingClassifier",
+          "from sapwood import SapwoodClassifier as HistGradientBoostingClassifier\\n"
+          "from sklearn.ensemble import StackingClassifier")],
+    ),
+    "scikit-learn, calibration and inspection": (
+        """
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.inspection import partial_dependence, permutation_importance
+model = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=7, l2_regularization=1.0, early_stopping=False)
+model.fit(X_train, y_train)
+rise = permutation_importance(model, X_test, y_test, n_repeats=2, random_state=0).importances_mean
+line = partial_dependence(model, X_train, [int(rise.argmax())], grid_resolution=5)["average"]
+assert line.shape == (1, 5)
+proba = CalibratedClassifierCV(model, cv=3).fit(X_train, y_train).predict_proba(X_test)[:, 1]
+""",
+        [("from sklearn.ensemble import HistGradientBoostingClassifier",
+          "from sapwood import SapwoodClassifier as HistGradientBoostingClassifier")],
+    ),
+    "XGBoost, ranking": (
+        """
+from xgboost import XGBRanker
+qid = np.sort(np.arange(len(X_train)) % 20)
+model = XGBRanker(objective="rank:ndcg", n_estimators=30, max_depth=3, learning_rate=0.2, tree_method="hist")
+model.fit(X_train, y_train, qid=qid)
+score = model.predict(X_test)
+proba = score > np.quantile(score, 1 - y_test.mean())
+""",
+        [("from xgboost import XGBRanker", "from sapwood import SapwoodRanker as XGBRanker")],
+    ),
+    "LightGBM, ranking": (
+        """
+import lightgbm as lgb
+sizes = [20] * 21 + [len(X_train) - 420]
+model = lgb.LGBMRanker(objective="lambdarank", metric="ndcg", n_estimators=30, num_leaves=7, importance_type="gain",
+                       label_gain=[0, 1], verbose=-1)
+model.fit(X_train, y_train, group=sizes, eval_set=[(X_test, y_test)], eval_group=[[len(X_test)]], eval_at=[5, 10])
+score = model.predict(X_test)
+proba = score > np.quantile(score, 1 - y_test.mean())
+""",
+        [("import lightgbm as lgb", "import sapwood as lgb"), ("lgb.LGBMRanker", "lgb.SapwoodRanker")],
+    ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_moves(name: str) -> None:
+def test_a_program_moves(name: str, tmp_path: Path) -> None:
     text, edits = PROGRAMS[name]
     if "optuna" in text:
         pytest.importorskip("optuna")
@@ -196,7 +342,7 @@ def test_a_program_moves(name: str) -> None:
     train, test, y_train, y_test = NUMBERS
     names: dict[str, Any] = {
         "np": np, "X_train": train, "X_test": test, "y_train": y_train, "y_test": y_test,
-        "C_train": PARTS[0], "C_test": PARTS[1],
+        "C_train": PARTS[0].copy(), "C_test": PARTS[1].copy(), "path": str(tmp_path / "model"),
     }  # fmt: skip
     exec(compile(text, name, "exec"), names)
     assert ((names["proba"] > 0.5) == y_test).mean() > 0.9
@@ -204,4 +350,5 @@ def test_a_program_moves(name: str) -> None:
 
 def test_edits_are_few() -> None:
     counts = {name: len(edits) for name, (_, edits) in PROGRAMS.items()}
+    assert len(counts) == 21
     assert sum(counts.values()) / len(counts) <= 1.5 and max(counts.values()) <= 3

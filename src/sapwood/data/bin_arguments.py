@@ -34,6 +34,7 @@ def arguments(
     whole = more.pop("params", None) or {}
     if not isinstance(whole, Mapping):
         raise ParameterError(f"params is a {type(whole).__name__}; give a dict of names and values.")
+    more.pop("free_raw_data", None)  # LightGBM's: the table is read once and never kept
     names = more.pop("feature_name", None) if names is None else names
     names = None if isinstance(names, str) and names == "auto" else names
     taken = (*FIXED_BY_DATASET, "recipe", "device", "date_features")

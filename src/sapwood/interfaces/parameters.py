@@ -15,7 +15,7 @@ from sapwood.params.types import Number
 
 OBJECTIVES = host.objectives()
 # Parameters that fit takes too, for this fit alone, as the peers' do.
-OF_FIT = ("categorical_features", "eval_metric", "early_stopping_rounds", "verbose")
+OF_FIT = ("categorical_features", "eval_metric", "early_stopping_rounds", "verbose", "eval_at")
 
 
 def _fields() -> Iterator[Parameter]:

@@ -5,19 +5,20 @@ In: a fitted estimator. Out: the same things of ours, or an error that says wher
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from sapwood import metric
 from sapwood.data import times
-from sapwood.errors import suggest
+from sapwood.errors import ParameterError, suggest
 from sapwood.model.booster import Booster
+from sapwood.model.io import load
 
 # Attributes of the peers' estimators that are something else here.
 ELSEWHERE = {
-    "load_model": "sapwood.load(path), which gives the booster_",
     "coef_": "feature_importances_; trees have no coefficients",
     "intercept_": "booster_.base",
     "oob_improvement_": "early_stopping_rounds; rows outside of a sample are not scored",
@@ -25,7 +26,6 @@ ELSEWHERE = {
     "objective_": "booster_.objective",
     "plot_importance": "booster_.importance()",
     "get_all_params": "booster_.params",
-    "get_feature_importance": "booster_.importance(kind)",
     "get_best_iteration": "best_iteration_",
     "calc_leaf_indexes": "apply(X)",
     "shrink": "booster_.predict(X, rounds=n)",
@@ -39,6 +39,11 @@ class PeerNames:
     """Names of LightGBM's, XGBoost's, CatBoost's and scikit-learn's estimators, for what ours have under others."""
 
     booster_: Booster
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    classes_: NDArray[Any]
+    n_classes_: int
+    outputs_2d_: bool
 
     def __getattr__(self, name: str) -> Any:
         # Called for names that nothing else has; before fit these are missing, as scikit-learn wants.
@@ -110,6 +115,26 @@ class PeerNames:
     def save_model(self, path: str | Path) -> None:
         """Write the `booster_` to a file that `sapwood.load` reads."""
         self.booster_.save(path)
+
+    def load_model(self, path: str | Path) -> Self:
+        """XGBoost's and CatBoost's: become the estimator of a model file, in any format that `sapwood.load` reads."""
+        booster = load(path)
+        self.booster_, self.n_features_in_ = booster, booster.n_given
+        if booster.named:
+            self.feature_names_in_ = np.array(booster.feature_names, object)
+        if is_classifier(self):
+            known = booster.classes
+            self.classes_ = np.arange(max(2, booster.n_outputs)) if known is None else np.asarray(known)
+            self.n_classes_, self.outputs_2d_ = len(self.classes_), booster.objective == "multilabel"
+        return self
+
+    def get_feature_importance(self, type: str = "FeatureImportance") -> NDArray[np.float64]:
+        """CatBoost's: how much predictions change with each column, in percent."""
+        if type not in ("FeatureImportance", "PredictionValuesChange"):
+            raise ParameterError(
+                f"type={type!r} is not available; booster_.importance(kind) and explain(X) have others."
+            )
+        return 100.0 * self.booster_.importance("prediction_values_change", normalize=True)
 
 
 class Evaluations(dict[str, Any]):

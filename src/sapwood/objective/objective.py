@@ -21,9 +21,18 @@ from sapwood.params.types import Number
 Floats = NDArray[np.float64]
 MAX_LABEL = 1e150  # squares of labels must stay finite in float64
 LEVELS = ("quantile_alpha", "expectile_alpha")  # may have several values: one label, and an output for each value
-NOT_YET = {  # prefixes of the peers' names of objectives that Sapwood does not have
-    "a loss of this name": ("query", "stochasticrank", "yetirankpairwise", "pairlogitpairwise"),
-    "survival analysis": ("survival", "cox"),
+INSTEAD = {  # beginnings of the peers' names of objectives that are something else here, or near to something
+    "survival:aft": "times are for SapwoodSurvival(model='aft')",
+    "survival": "times are for SapwoodSurvival(model='cox')",
+    "cox": "times are for SapwoodSurvival(model='cox')",
+    "binary:logitraw": "use 'logistic' and predict(raw=True)",
+    "reg:pseudohubererror": "'huber' and 'log_cosh' are near to it",
+    "cross_entropy_lambda": "use 'cross_entropy', with sample_weight for the weights of rows",
+    "xentlambda": "use 'cross_entropy', with sample_weight for the weights of rows",
+    "query": "'query_rmse' and 'rank_xendcg' are losses of groups",
+    "stochasticrank": "'lambdarank' and 'yetirank' are near to it",
+    "yetirankpairwise": "use 'yetirank'",
+    "pairlogitpairwise": "use 'pair_logit'",
 }
 GRADES = "a number of at least 0"  # labels of ranking
 MAX_SHOWN = 5  # classes in an error message
@@ -78,8 +87,8 @@ def resolve(params: Mapping[str, Any]) -> Objective:
         _refuse_fields(params, own.name, ())
         return Objective(own.name, CORE, own.link, own.metric, "a number", "newton", 0.0, True, {}, own)
     if name not in known:
-        if later := [what for what, heads in NOT_YET.items() if name.startswith(heads)]:
-            raise ParameterError(f"objective={name!r} is not available: {later[0]} is not available yet.")
+        if other := [what for head, what in INSTEAD.items() if name.startswith(head)]:
+            raise ParameterError(f"objective={name!r} is not available; {other[0]}.")
         hint = near(name, [*known, *LOSSES, *OBJECTIVES]) or suggest(name, known)
         raise ParameterError(f"objective={name!r} is unknown; {hint}")
     entry = known[name]

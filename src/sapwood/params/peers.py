@@ -147,7 +147,6 @@ ARGUMENTS = {
     **dict.fromkeys(("base_margin", "baseline"), "use init_score."),
     **dict.fromkeys(("qid", "group_id"), "use group."),
     **dict.fromkeys(("feature_types",), "use categorical_features."),
-    **dict.fromkeys(("free_raw_data",), "the table is read once and not kept; leave it out."),
     **dict.fromkeys(("eval_sample_weight", "sample_weight_eval_set"), "use X_val, y_val and sample_weight_val."),
     **dict.fromkeys(("eval_init_score", "base_margin_eval_set"), "use X_val, y_val and init_score_val."),
     **dict.fromkeys(("eval_names",), "validation sets are called valid, or valid_0, valid_1, ..."),

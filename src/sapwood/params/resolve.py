@@ -140,6 +140,8 @@ def _add(found: Found, row: Parameter, name: str, value: Any) -> None:
         checked = before or checked  # verbosity=-1 beside verbose_eval=100
     elif row.name == "class_weight" and None in (before, checked):
         checked = before if checked is None else checked  # is_unbalance=False beside a weight
+    elif row.name == "eval_metric" and "none" in (before, checked):
+        checked = before if checked == "none" else checked  # metric="None" beside feval: that alone
     elif before != checked:
         raise ParameterError(f"{found[row.name][0]} and {text} are both {row.name}; give one of them.")
     found[row.name] = text, checked

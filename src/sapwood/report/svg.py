@@ -137,7 +137,7 @@ def _wide(ends: tuple[float, float]) -> tuple[float, float]:
 def bars(rows: Sequence[tuple[str, float, str]], label: str, kind: str = "c1", width: int = 460) -> str:
     """Horizontal bars: name, value, and the text beside it."""
     top = max((abs(value) for _, value, _ in rows), default=1.0) or 1.0
-    high, name_width, room = 22, 165, 105
+    high, name_width, room = 22, 190, 90
     parts = [_open(width, high * len(rows) + 6, label)]
     for k, (name, value, text) in enumerate(rows):
         y = high * k + 4
