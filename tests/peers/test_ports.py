@@ -196,7 +196,9 @@ bst = lgb.Booster(model_file=path)
 proba = bst.predict(X_test)
 assert bst.num_trees() == 30 and bst.feature_name()[0] == X_train.columns[0]
 """,
-        [("import lightgbm as lgb", "import sapwood as lgb")],
+        [("import lightgbm as lgb", "import sapwood as lgb"),
+         ("lgb.Dataset(X_test, y_test)", "lgb.Dataset(X_test, y_test, reference=data)"),
+         ("lgb.Booster(model_file=path)", "lgb.load(path)")],
     ),
     "LightGBM, quantiles": (
         """
