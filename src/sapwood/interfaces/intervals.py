@@ -112,7 +112,7 @@ class RegressionIntervals(Conformal):
 
         The guarantee needs rows to come that are like those of the calibration (exchangeable). With conformal='split',
         or after `calibrate`, at least `coverage` of new targets lie inside; with 'cv+' at least 1 - 2 (1 - coverage),
-        less a term of about 1 / (rows of a fold), and in practice about `coverage`.
+        less a term of about 1 / (rows of a fold), and in practice somewhat more than `coverage`.
 
         Parameters
         ----------
