@@ -11,6 +11,7 @@ from sapwood.version import VERSION
 if TYPE_CHECKING:
     from sapwood import errors, math, metric, plot
     from sapwood.boost.cv import cv
+    from sapwood.boost.memory import estimate_cost
     from sapwood.boost.round import callback
     from sapwood.boost.round.callback import early_stopping
     from sapwood.boost.train import train
@@ -45,6 +46,7 @@ __all__ = [
     "doctor",
     "early_stopping",
     "errors",
+    "estimate_cost",
     "load",
     "math",
     "metric",
@@ -71,6 +73,7 @@ _HOME = {  # the module of each name; some are modules themselves
     "doctor": "sapwood.interfaces.doctor",
     "early_stopping": "sapwood.boost.round.callback",
     "errors": "sapwood.errors",
+    "estimate_cost": "sapwood.boost.memory",
     "load": "sapwood.model.io",
     "math": "sapwood.math",
     "metric": "sapwood.metric",

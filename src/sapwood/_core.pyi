@@ -141,6 +141,7 @@ def stored(
 ) -> Binned:
     """A table whose codes are mapped from a file."""
 
+def mapped(file: int, n_bytes: int) -> Bytes: ...  # the bytes of a file; its pages can go
 def codes_fit(binned: Binned, n_threads: int) -> bool: ...  # whether no code is beyond those of its column
 def resident_bytes() -> int: ...  # of this process; 0 where the system does not tell
 def release_pages() -> None: ...  # of all mapped files

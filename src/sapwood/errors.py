@@ -27,6 +27,10 @@ class CheckpointError(SapwoodError):
     """A checkpoint is of another training, damaged or in use."""
 
 
+class MemoryLimitError(SapwoodError):
+    """A training or a pass over rows cannot be done within its memory_limit."""
+
+
 class HolderLostError(SapwoodError):
     """Another holder of rows has ended, or does not answer."""
 

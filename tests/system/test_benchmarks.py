@@ -49,6 +49,7 @@ CASES = {
     "ranking": ("{data} --n-jobs 1 --no-peers", "", r"web +sapwood +[01]\.\d.* s$"),
     "coverage": ("{data} --tables numbers --rounds 2 --seeds 1", "", r"numbers +split, quantiles +\d"),
     "survival": ("--rounds 2 --tables veteran", "sksurv", r"IBS \d"),
+    "streaming": ("speed --rows 2000 --repeats 1 --n-jobs 1", "", r"times the time in memory"),
     "slots": ("--rows 200 --rounds 1 --turns 1", "", r"2 to 16 values .* bytes a row"),
     "sparse": ("--rows 200 --rounds 2 --turns 1", "lightgbm xgboost", r"onehot .* times as fast as the fastest peer"),
 }
@@ -57,6 +58,7 @@ LONG = {
     "distributions",
     "ranking",
     "recipe",
+    "streaming",
     "survival",
 }  # seconds, where the others take tenths; the race, which takes some too, is the one that counts
 

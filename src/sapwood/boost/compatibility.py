@@ -312,6 +312,7 @@ BY_GRADIENT = Condition("sampling=" + " or ".join(repr(name) for name, of in SAM
 CROSSES = Condition("crosses of columns", lambda f: sorted(f.crossed))
 GPU = Condition("device='cuda'", lambda f: hasattr(f.data.device.Trainer, "runtime"))  # or its emulation
 DEALT = Condition("rows dealt to several holders", lambda f: f.data.reduce is not None)
+LIMITED = Condition("memory_limit", lambda f: f.data.memory_limit is not None)
 SMOOTH = Condition("path_smooth", lambda f: f.params["path_smooth"] not in ("auto", 0), "path_smooth")
 NOT_SMOOTH = ("path_smooth={p[path_smooth]:g} needs leaves of one Newton step, plain boosting, no pruning and no "
               "ordered statistics.")
@@ -535,6 +536,21 @@ TABLE: list[Row] = [
     *no(DEALT, Condition("your own metric", lambda f: any(callable(one) for one in np.atleast_1d(
         np.array(f.params["eval_metric"], object)))),
         "eval_metric has a function, which sees the rows of one holder only; choose metrics by their names."),
+    # Rows that are streamed under a limit of memory
+    *no(LIMITED, STATISTICS,
+        "category_encoding={p[category_encoding]!r} keeps statistics of all rows in memory, and the data has a "
+        "memory_limit; choose category_encoding='partition', or open the data without a limit."),
+    *no(LIMITED, ORDERED,
+        "boosting='ordered' keeps permutations of all rows in memory, and the data has a memory_limit; choose "
+        "boosting='plain', or open the data without a limit."),
+    *no(LIMITED, CROSSES,
+        "crosses keep further columns in memory, and the data has a memory_limit; leave them out."),
+    *no(LIMITED, CV, "cv trains the models of all folds at a time, and the data has a memory_limit; open the data "
+                     "without a limit, or use a validation set."),
+    *no(LIMITED, RANKING, "objective={f.objective.name!r} keeps whole groups in memory, and the data has a "
+                          "memory_limit; open the data without a limit."),
+    *no(LIMITED, OWN, "objective {f.objective.name!r} is your own, and gets all rows in memory; choose one by its "
+                      "name, or open the data without a memory_limit."),
     # Trees of several outputs
     *need(JOINT, SOFTMAX,
           "leaf_estimation='joint' is for objective='softmax' with multi_strategy='multi_output_tree'; use 'newton'."),

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sapwood import objective, version
-from sapwood.boost import arguments, auto, class_weight, splits
+from sapwood.boost import arguments, auto, class_weight, memory, splits
 from sapwood.boost.arguments import Rows, Valid
 from sapwood.boost.checkpoint import Checkpoint
 from sapwood.boost.round.callback import Callback
@@ -127,17 +127,30 @@ def _train(
     spec: TrainSpec, data: Dataset, sets: Mapping[str, Dataset], follow: Follow | None, *, said: bool
 ) -> Booster:
     """Run the rounds; ``said``: the user knows that rows may be held out for early stopping."""
-    training = tuple(name for name, one in sets.items() if one is data)
-    fingerprint = cache(data.fingerprint)  # that of the rows as they were given, without weights of classes
-    sets = {name: class_weight.with_class_weight(one, spec.factor) for name, one in sets.items()}
-    data = class_weight.with_class_weight(data, spec.factor)
-    held = None
-    if spec.params["early_stopping_rounds"] is not None and not sets:
-        held = splits.holdout_of(spec.params, data, spec.classes)
-        if not said:
+    holds = spec.params["early_stopping_rounds"] is not None and not sets
+    with memory.limited(spec, data, holds, sets.values()):
+        training = tuple(name for name, one in sets.items() if one is data)
+        fingerprint = cache(data.fingerprint)  # that of the rows as they were given, without weights of classes
+        sets = {name: class_weight.with_class_weight(one, spec.factor) for name, one in sets.items()}
+        data = class_weight.with_class_weight(data, spec.factor)
+        held = splits.holdout_of(spec.params, data, spec.classes) if holds else None
+        if held is not None and not said:
             splits.say_holdout(held)
-    follow = follow or (_checkpoint if spec.params["checkpoint"] is not None else None)
-    follower = None if follow is None else follow(_facts(spec, sets, fingerprint), spec)
+        follow = follow or (_checkpoint if spec.params["checkpoint"] is not None else None)
+        follower = None if follow is None else follow(_facts(spec, sets, fingerprint), spec)
+        return _rounds(spec, data, held, sets, follower, training, fingerprint)
+
+
+def _rounds(
+    spec: TrainSpec,
+    data: Dataset,
+    held: Any,
+    sets: Mapping[str, Dataset],
+    follower: Follower | None,
+    training: tuple[str, ...],
+    fingerprint: Callable[[], str],
+) -> Booster:
+    """Train round after round, and make the model. ``training``: the names of validation sets that are the data."""
     session = Session(spec, data, held, held, sets)
     store, history = TreeStore(spec.n_outputs), History()
 
@@ -181,6 +194,11 @@ def _automatic(params: Mapping[str, Any], data: Dataset, told: bool) -> Booster:
     """The model of an automatic fit, which takes neither validation rows nor a start (`told`)."""
     known = resolve_params(params, None)
     auto.check(known["quality"], told)
+    if data.memory_limit is not None:
+        raise ParameterError(
+            f"quality={known['quality']!r} trains several models side by side, and the data has a memory_limit; leave "
+            "quality out, or open the data without a limit."
+        )
     if not auto.enough(data):
         return train({name: value for name, value in params.items() if name not in ("quality", "time_limit")}, data)
     own = given_names(params).union(objective.field_aliases().values())

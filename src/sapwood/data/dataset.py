@@ -467,8 +467,8 @@ class Dataset(Streamed):
             found = [*order.digests(rows), *fingerprint.digests(others, [1] * len(others), 1)]
         known = dict(zip([*vectors, *rest], found[len(rows) - len(vectors) :], strict=True))
         names = [*(name for name in rest if name not in crosses), *vectors, *crosses]
-        columns = found[: len(rows) - len(vectors)]
-        return fingerprint.digest([self.feature_names, *names], [*columns, *(known[name] for name in names)])
+        digests = [*found[: len(rows) - len(vectors)], *(known[name] for name in names)]
+        return fingerprint.digest([self.feature_names, *names], digests)
 
     def _repr_html_(self) -> str:
         kinds = f"{self.n_columns - len(self.categories):,} of numbers, {len(self.categories):,} of categories"

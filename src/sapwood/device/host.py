@@ -35,6 +35,7 @@ from sapwood._core import (
     isa,
     linear_values,
     link,
+    mapped,
     math,
     n_workers,
     objectives,
@@ -54,7 +55,7 @@ __all__ = [
     "TURN", "UNSEEN", "CutSketch", "Encoder", "Groups", "RankLoss",
     "branches", "codes_fit", "combine", "cross", "cuts", "distinct", "draw", "encode", "evaluate", "exact_sum",
     "growers",
-    "hash_order", "integer_weights", "isa", "linear_values", "link", "math", "n_workers", "objectives",
+    "hash_order", "integer_weights", "isa", "linear_values", "link", "mapped", "math", "n_workers", "objectives",
     "release_pages", "resident_bytes", "samplers", "set_isa", "set_resident_limit", "set_scratch", "stored",
     "trim_heap", "weight_sum",
 ]  # fmt: skip

@@ -6,6 +6,7 @@
 #include "cpu/data/binned.h"
 #include "cpu/data/canonical_codes.h"
 #include "cpu/rows/apply.h"
+#include "host/resident.h"
 
 namespace sapwood {
 
@@ -145,6 +146,7 @@ nb::object codes(nb::handle_t<Binned> self, int column) {
   const Binned& b = nb::cast<const Binned&>(self);
   if (column < 0 || column >= b.n_columns) refuse("no such column");
   const int slot = b.layout.members[column].slot;
+  touch(b.n_rows * (int64_t)b.layout.slots[slot].code_bytes);
   if (b.shards.size() == 1 && b.layout.slots[slot].columns.size() == 1 && b.layout.slots[slot].code_bytes == 1)
     return nb::cast(nb::ndarray<nb::numpy, const uint8_t>(b.plane(b.shards[0], slot), {(size_t)b.n_rows}, self));
   if (b.exact) return codes_as<uint32_t>(b, column);

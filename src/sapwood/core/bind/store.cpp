@@ -100,6 +100,12 @@ nb::list bytes(nb::handle_t<Encoder> self, int64_t n) {
   return out;
 }
 
+nb::ndarray<nb::numpy, const uint8_t> mapped(int file, size_t n_bytes) {
+  auto* memory = new Memory(Memory::of_file(file, 0, n_bytes));
+  nb::capsule owner(memory, [](void* p) noexcept { delete static_cast<Memory*>(p); });
+  return nb::ndarray<nb::numpy, const uint8_t>(memory->as<uint8_t>(), {n_bytes}, owner);
+}
+
 Binned* stored(int file, size_t n_bytes, nb::sequence cut_list, nb::sequence n_categories, nb::sequence missing,
                int64_t n_rows) {
   Binned::Plan plan = plan_of(cut_list, n_categories, missing, n_rows);
@@ -152,8 +158,9 @@ void bind_store(nb::module_& m) {
       });
   m.def("stored", stored, "file"_a, "n_bytes"_a, "cuts"_a, "n_categories"_a, "missing"_a, "n_rows"_a,
         nb::rv_policy::take_ownership);
+  m.def("mapped", mapped, "file"_a, "n_bytes"_a);
   m.def("resident_bytes", resident_bytes);
-  m.def("release_pages", [] { without_gil([] { release_pages(); }); });
+  m.def("release_pages", [] { without_gil([] { trim_heap(), release_pages(); }); });
   m.def("set_resident_limit", set_resident_limit, "n_bytes"_a);
   m.def(
       "set_scratch", [](std::optional<std::string> folder) { set_scratch(folder ? folder->c_str() : nullptr); },

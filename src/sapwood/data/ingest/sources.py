@@ -60,6 +60,7 @@ def files(paths: Any, columns: Sequence[str] | None) -> Source:
                     other = set(table.column_names) ^ set(names)
                     raise DataError(f"{path} has other columns than {found[0]}: they differ in {sorted(other)[:5]}.")
                 yield table
+        _arrow().default_memory_pool().release_unused()
         check()
 
     what = str(found[0]) if len(found) == 1 else f"{len(found)} files"

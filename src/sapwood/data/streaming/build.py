@@ -146,9 +146,9 @@ class _Writer:
     def __init__(self, folder: Path, head: Head) -> None:
         found = head.learned
         self.places, size = head.encoder(1).places(found.n_rows)
-        self.step, self.n_rows = head.group_rows(self.places), found.n_rows
+        self.step, self.n_rows = store.rows_together(self.places), found.n_rows
         self.encoder = head.encoder(min(self.step, found.n_rows))
-        head.slots = self.encoder.slots
+        head.slots, head.group_rows = self.encoder.slots, self.step
         self.file = os.open(folder / CODES, os.O_RDWR | os.O_CREAT, 0o666)
         os.posix_fallocate(self.file, 0, size)
         os.ftruncate(self.file, size)

@@ -13,7 +13,7 @@ from sapwood.data.bin_arguments import arguments
 from sapwood.data.ingest import sources
 from sapwood.data.ingest.sources import Source
 from sapwood.data.streaming import build, store
-from sapwood.data.streaming.limits import size_of
+from sapwood.data.streaming.limits import resident_below, size_of
 from sapwood.data.streaming.reading import Request
 from sapwood.data.streaming.store import Head
 from sapwood.device.threads import threads
@@ -169,7 +169,8 @@ class Streamed:
         try:
             vars(self).update(store.attributes(folder, found, n_threads))
             if verify:
-                store.verify(folder, found, self.binned, n_threads)  # type: ignore[attr-defined]
+                with resident_below(limit):
+                    store.verify(folder, found, self.binned, n_threads)  # type: ignore[attr-defined]
         except SapwoodError:
             raise
         # Raised by values of types and sizes that no store has.
@@ -205,7 +206,8 @@ class Streamed:
             return cls._opened(folder, _existing(folder, build.asked_for(request)), limit, True, n_threads)
 
         def finish(unfinished: Path, head: Head) -> str:
-            return str(cls._opened(unfinished, head, limit, False, n_threads).fingerprint())  # type: ignore[attr-defined]
+            with resident_below(limit):
+                return str(cls._opened(unfinished, head, limit, False, n_threads).fingerprint())  # type: ignore[attr-defined]
 
         build.build(request, folder, finish)
         self = cls._opened(folder, None, limit, False, n_threads)

@@ -4,7 +4,7 @@ In: batches. Out: `Learned`, all that the codes of the second pass need; vectors
 """
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 from sapwood.data import categories, ingest, times
 from sapwood.data.categories import Coded, Dictionary, Tally
 from sapwood.data.ingest.sources import Restart
+from sapwood.data.streaming.limits import text_of
 from sapwood.data.streaming.reading import Batch, Reader, Request, time_zones
 from sapwood.data.streaming.vectors import VectorFiles
 from sapwood.data.times import Plan, TimeColumn
 from sapwood.device import host
+from sapwood.errors import MemoryLimitError
 
 Floats = NDArray[np.float64]
+SAMPLE_BYTES = int(1.4 * host.SAMPLE_ROWS) * 8  # of a column of numbers, while its cuts are found
+BATCH_ROOM = 96 << 20  # for batches, and for sorting
 
 
 @dataclass
@@ -65,6 +69,7 @@ class _Pass:
         self.gone: dict[int, bool] = {}  # columns of categories: whether some row has none
         self.spare: dict[int, set[Any]] = {}  # their values in rows that count nothing
         self.numeric: list[int] = []
+        self.together = 0  # columns of numbers that are looked at in one pass
         self.ends: dict[int, list[float]] = {}  # smallest and largest value of each candidate part of times
         self.digests: dict[str, int] = {}
         self.n_rows = 0
@@ -87,12 +92,9 @@ class _Pass:
         self._watch_types(columns)
         if self.sketch is None:
             self.numeric = [j for j in range(columns.n_columns) if j not in self.coded]
-            self.sketch = host.CutSketch(len(self.numeric), self.request.bins["max_bins"])
-        table = columns.table
-        if not isinstance(table, np.ndarray) or self.coded:
-            table = [one for j, one in enumerate(columns.as_columns()) if j not in self.coded]
-        if self.numeric:
-            self.sketch.add(table, weight, self.request.n_threads)
+            self.together = _at_a_time(self.request.memory_limit, len(self.numeric))
+            self.sketch = host.CutSketch(self.together, self.request.bins["max_bins"])
+        self._sketch(self.sketch, columns, weight, self.numeric[: self.together])
         for j in sorted(self.coded):
             self._count(j, columns.as_columns()[j], weight, names)
         for j in range(given, columns.n_columns):
@@ -101,6 +103,32 @@ class _Pass:
             digest(self.digests, batch.columns, batch)
         self.vectors.add(batch.vectors)
         self.n_rows += columns.n_rows
+
+    def _sketch(self, sketch: Any, columns: ingest.Columns, weight: Floats | None, wanted: list[int]) -> None:
+        """Look at some columns of a batch for their cuts."""
+        table = columns.table
+        if not isinstance(table, np.ndarray) or len(wanted) < columns.n_columns:
+            every = columns.as_columns()
+            table = [every[j] for j in wanted]
+        if wanted:
+            sketch.add(table, weight, self.request.n_threads)
+
+    def _found(self) -> Iterator[tuple[int, bool, Floats]]:
+        """Of every column of numbers its place, whether values are missing, and its cuts.
+
+        Under a limit of memory, some columns are looked at in each of several passes.
+        """
+        least, n_threads = self.request.bins["min_samples_bin"], self.request.n_threads
+        first, self.sketch = self.sketch, None
+        yield from zip(self.numeric[: self.together], first.missing, first.cuts(least, n_threads), strict=True)
+        del first
+        for at in range(self.together, len(self.numeric), max(1, self.together)):
+            wanted = self.numeric[at : at + self.together]
+            sketch = host.CutSketch(len(wanted), self.request.bins["max_bins"])
+            for batch in Reader(self.request).batches("reading rows again", self.n_rows):
+                columns = times.expand(batch.columns, self.plan)
+                self._sketch(sketch, columns, batch.vectors.get("weight"), wanted)
+            yield from zip(wanted, sketch.missing, sketch.cuts(least, n_threads), strict=True)
 
     def _watch_types(self, columns: ingest.Columns) -> None:
         """A column that has categories for the first time, after others without, makes the pass begin again."""
@@ -133,21 +161,17 @@ class _Pass:
 
     def learned(self) -> Learned:
         """What all batches have in common."""
-        reader, request = self.reader, self.request
+        reader = self.reader
         base = reader.names or tuple(f"f{j}" for j in range(reader.n_columns))
         known = self.known.categories if self.known is not None else self._dictionaries(base)
         n_columns = reader.n_columns + times.n_parts(self.plan)
         missing, cuts = [False] * n_columns, [np.empty(0)] * n_columns
-        for place, gone in zip(self.numeric, self.sketch.missing, strict=True):
-            missing[place] = gone
+        for place, gone, own in self._found():
+            missing[place], cuts[place] = gone, own
         for j in self.coded:
             missing[j] = self.gone[j] or any(value not in known[j].place for value in self.spare.get(j, ()))
         if self.known is not None:
             cuts = list(self.known.cuts)
-        else:
-            found = self.sketch.cuts(request.bins["min_samples_bin"], request.n_threads)
-            for place, own in zip(self.numeric, found, strict=True):
-                cuts[place] = own
         plan, kept = self._chosen_parts(reader.n_columns)
         return Learned(
             base + times.names_of(plan, base),
@@ -198,6 +222,20 @@ class _Pass:
             for j, one in tally.items():
                 one.add(ingest.as_categories(columns[j], f"column {j}"), own)
         return tally
+
+
+def _at_a_time(limit: int | None, n_columns: int) -> int:
+    """Columns whose samples fit in memory together."""
+    if limit is None or n_columns == 0:
+        return n_columns
+    room = limit - host.resident_bytes() - BATCH_ROOM
+    if room < SAMPLE_BYTES:
+        raise MemoryLimitError(
+            f"a memory_limit of {text_of(limit)} is too small: reading rows needs at least "
+            f"{text_of(host.resident_bytes() + BATCH_ROOM + SAMPLE_BYTES)}. Raise it, or use a process that holds "
+            "nothing else."
+        )
+    return min(n_columns, room // SAMPLE_BYTES)
 
 
 def digest(digests: dict[str, int], columns: ingest.Columns, batch: Batch) -> None:

@@ -4,8 +4,11 @@ In: numbers of bytes, text such as "2GB". Out: bytes.
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from sapwood.device import host
 from sapwood.errors import ParameterError
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -22,6 +25,16 @@ def size_of(given: Any) -> int | None:
     if found is None or found[2].upper() not in UNITS or float(found[1]) == 0:
         raise ParameterError(f"memory_limit={given!r} is no size; give bytes, or text such as '2GB' or '512MiB'.")
     return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+@contextmanager
+def resident_below(limit: int | None) -> Iterator[None]:
+    """Let mapped pages go before the process has so many bytes of resident memory, while this block lasts."""
+    try:
+        host.set_resident_limit(limit or 0)
+        yield
+    finally:
+        host.set_resident_limit(0)
 
 
 def text_of(n_bytes: float) -> str:

@@ -41,6 +41,7 @@ class Head:
     bins: dict[str, Any]  # the parameters of `BIN_PARAMS`, and device
     request: Any  # what it was made from and how, a JSON value
     slots: list[list[int]] = field(default_factory=list)  # which columns share a slot: the layout of the codes
+    group_rows: int = 0  # rows of `codes` that have one checksum
     checksums: dict[str, list[int]] = field(default_factory=dict)  # of `codes`, a group of rows each; of vectors
     unseen: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     fingerprint: str | None = None  # None: the store is not complete
@@ -65,6 +66,7 @@ class Head:
             "bins": self.bins,
             "request": self.request,
             "slots": self.slots,
+            "group_rows": self.group_rows,
             "checksums": self.checksums,
             "fingerprint": self.fingerprint,
         }
@@ -99,8 +101,8 @@ class Head:
             texts = all(type(one) is str for one in names) and len(set(names)) == n > 0
             if not sizes or not texts or type(learned.n_rows) is not int or type(learned.named) is not bool:
                 raise ValueError("its parts do not fit together")
-            head = cls(learned, bins, fields["request"], fields["slots"], fields["checksums"], unseen)
-            head.fingerprint = fields["fingerprint"]
+            head = cls(learned, bins, fields["request"], fields["slots"], fields["group_rows"])
+            head.checksums, head.unseen, head.fingerprint = fields["checksums"], unseen, fields["fingerprint"]
             return head
         except (LookupError, TypeError, ValueError, AttributeError) as cause:
             raise DataError(f"the file is not the head of a store: {cause}.") from cause
@@ -116,10 +118,11 @@ class Head:
         found = self.learned
         return host.Encoder(found.cuts, self.n_categories, found.missing, found.n_rows, held)
 
-    def group_rows(self, places: Sequence[tuple[int, int]]) -> int:
-        """Rows that are written together."""
-        most = GROUP_BYTES // max(1, sum(row_bytes for _, row_bytes in places))
-        return max(4096, min(1 << 18, most // 4096 * 4096))
+
+def rows_together(places: Sequence[tuple[int, int]]) -> int:
+    """Rows whose codes are written together."""
+    most = GROUP_BYTES // max(1, sum(row_bytes for _, row_bytes in places))
+    return max(4096, min(1 << 18, most // 4096 * 4096))
 
 
 def read_head(folder: Path, name: str = HEAD) -> Head:
@@ -195,7 +198,7 @@ def verify(folder: Path, head: Head, binned: Any, n_threads: int) -> None:
 
 def checksums(folder: Path, head: Head, places: Sequence[tuple[int, int]], size: int) -> dict[str, list[int]]:
     """Of the codes, a group of rows each, and of the vectors."""
-    found, step = head.learned, head.group_rows(places)
+    found, step = head.learned, max(1, int(head.group_rows))
     sums: dict[str, list[int]] = {CODES: []}
     with open(folder / CODES, "rb") as file:
         for first in range(0, found.n_rows, step):

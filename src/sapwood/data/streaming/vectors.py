@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sapwood.data import ingest
+from sapwood.device import host
 from sapwood.errors import DataError
 
 
@@ -76,5 +77,9 @@ class VectorFiles:
 
 def mapped(path: Path, shape: Any, kind: Any) -> NDArray[Any]:
     """An array in a file, read-only, as an array."""
-    found: NDArray[Any] = np.memmap(path, kind, "r", shape=tuple(shape)).view(np.ndarray)
-    return found
+    file = os.open(path, os.O_RDONLY)
+    try:
+        found: NDArray[Any] = host.mapped(file, os.fstat(file).st_size).view(kind).reshape(shape)
+        return found
+    finally:
+        os.close(file)

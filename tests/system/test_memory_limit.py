@@ -1,0 +1,110 @@
+"""A memory_limit is a promise: the process stays below it with the same model, or an error says what is needed."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sapwood
+from sapwood import Dataset
+from sapwood.errors import MemoryLimitError, ParameterError
+
+N_ROWS, N_COLUMNS = 800_000, 6
+# Trains under a limit that the cost of the training names, and prints the peak of resident memory and the model.
+CHILD = """
+import sys, sapwood
+params, limit = eval(sys.argv[2]), sys.argv[3]
+free = sapwood.Dataset.open(sys.argv[1], verify=False)
+cost = sapwood.estimate_cost(params, free)
+limit = int({"least": 1.05 * cost.least, "between": (cost.least + cost.fast) / 2, "fast": 1.05 * cost.fast}[limit])
+data = sapwood.Dataset.open(sys.argv[1], memory_limit=limit, verify=False)
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")  # the peak begins anew
+model = sapwood.train(params, data)
+with open("/proc/self/status") as file:
+    peak = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+print(limit, peak, model.fingerprint())
+"""
+PARAMS: dict[str, dict[str, Any]] = {
+    "plain": {"objective": "squared_error"},
+    "classes": {"objective": "softmax"},
+    "vectors": {"objective": "softmax", "multi_strategy": "multi_output_tree"},
+    "quantile": {"objective": "quantile"},
+    "uniform": {"objective": "squared_error", "subsample": 0.5},
+    "goss": {"objective": "squared_error", "sampling": "goss", "learning_rate": 1.0},
+    "mvs": {"objective": "squared_error", "sampling": "mvs", "subsample": 0.4},
+    "bayesian": {"objective": "squared_error", "sampling": "bayesian"},
+    "stopping": {"objective": "squared_error", "early_stopping_rounds": 2, "validation_fraction": 0.1},
+    "weights": {"objective": "softmax", "class_weight": "balanced"},
+    "symmetric": {"objective": "squared_error", "grow_policy": "symmetric"},
+    "depthwise": {"objective": "squared_error", "grow_policy": "depthwise", "max_depth": 8},
+    "leaves": {"objective": "squared_error", "max_leaves": 255},
+}
+BY_DAY = {("plain", "between")}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("limit") / "store"
+
+    def batches() -> Iterator[tuple[Any, Any]]:
+        for k in range(8):
+            X = np.random.default_rng(k).normal(size=(N_ROWS // 8, N_COLUMNS)).astype(np.float32)
+            yield X, np.digitize(X[:, 0] * X[:, 1] + X[:, 2], [-1.0, 0.0, 1.0]).astype(float)
+
+    Dataset.from_batches(batches, store=path)
+    yield path
+
+
+CASES = [
+    pytest.param(kind, limit, marks=() if (kind, limit) in BY_DAY else pytest.mark.nightly)
+    for kind in PARAMS
+    for limit in ("least", "between", "fast")
+]
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="resident memory is measured on Linux")
+@pytest.mark.parametrize(("kind", "limit"), CASES)
+def test_resident_memory_stays_below_the_limit(store: Path, kind: str, limit: str) -> None:
+    params = {**PARAMS[kind], "n_estimators": 2, "n_jobs": 2}
+    child = [sys.executable, "-c", CHILD, str(store), repr(params), limit]
+    out = subprocess.run(child, capture_output=True, text=True, check=True).stdout.split()
+    most, peak, model = int(out[0]), int(out[1]), out[2]
+    assert peak <= most
+    assert model == sapwood.train(params, Dataset.open(store, verify=False)).fingerprint()
+    assert sorted(one.name for one in store.parent.iterdir()) == ["store"]  # nothing is left behind
+
+
+def test_a_limit_that_is_too_small(store: Path) -> None:
+    data = Dataset.open(store, memory_limit="20MB", verify=False)
+    with pytest.raises(MemoryLimitError, match=r"needs at least [0-9.]+ MB .* Raise the limit, or"):
+        sapwood.train({"n_estimators": 1}, data)
+    assert sapwood.estimate_cost({}, data).least > 20e6
+
+
+def test_what_cannot_be_limited(store: Path) -> None:
+    data = Dataset.open(store, memory_limit="4GB", verify=False)
+    with pytest.raises(ParameterError, match="cv trains the models of all folds"):
+        sapwood.cv({}, data)
+    with pytest.raises(ParameterError, match="several models side by side"):
+        sapwood.train({"quality": "fast"}, data)
+    with pytest.raises(ParameterError, match="permutations of all rows"):
+        sapwood.train({"boosting": "ordered"}, data)
+
+
+@pytest.mark.parametrize("wrong", ["much", 0, -1, True, "2 XB", 1.5])
+def test_sizes_that_are_none(store: Path, wrong: Any) -> None:
+    with pytest.raises(ParameterError, match="is no size"):
+        Dataset.open(store, memory_limit=wrong)
+
+
+def test_cost_of_a_table_that_is_not_read_yet() -> None:
+    small, large = (sapwood.estimate_cost({}, n_rows=n, n_columns=20) for n in (10_000, 10_000_000))
+    assert small.disk < large.disk and large.least < large.fast < large.memory
+    assert large.disk == 2 * 10_000_000 * 20 + 8 * 10_000_000
+    with pytest.raises(ParameterError, match="needs the data, or n_rows"):
+        sapwood.estimate_cost({})
