@@ -25,7 +25,7 @@ WIDE_CLASSES = {
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 725,
+    "src/sapwood": 740,
     "src/sapwood/params": 2050,
     "src/sapwood/device": 275,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 1900,  # training, prediction, what the host does, tables in device memory
@@ -69,7 +69,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1880,  # and tables that stream by
     "tools": 1250,  # wheels
-    "benchmarks": 2370,  # one script a claim
+    "benchmarks": 2420,  # one script a claim
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first
