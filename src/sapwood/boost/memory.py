@@ -134,7 +134,7 @@ def limited(spec: TrainSpec, data: Dataset, held: bool, sets: Iterable[Dataset])
     try:
         if limit < cost.fast:
             host.set_scratch(str(data.store.parent))
-        host.set_resident_limit(limit - PER_THREAD * spec.n_threads)
+        host.set_resident_limit(limit - max(PER_THREAD * spec.n_threads, limit // 20))
         yield
     except MemoryError as cause:
         raise MemoryLimitError(

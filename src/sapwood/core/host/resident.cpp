@@ -11,6 +11,7 @@ namespace sapwood {
 namespace {
 
 constexpr int64_t MIN_ROOM = 2 << 20;  // pages go when less is left
+constexpr int64_t MAX_OVERDRAFT = 4 << 20;
 
 struct Pages {
   void* at;
@@ -42,11 +43,16 @@ void release_pages() {
   for (const Pages& p : all_pages()) let_pages_go(p.at, p.n_bytes);
 }
 
-void look_at_resident() {
-  const std::unique_lock hold(looking, std::try_to_lock);
-  if (!hold.owns_lock() || !resident_limited) return;  // another thread looks
+void look_at_resident(int64_t n_bytes) {
+  std::unique_lock hold(looking, std::try_to_lock);
+  if (!hold.owns_lock()) {  // another thread looks; wait for it where much was touched since
+    if (touch_credit > -MAX_OVERDRAFT) return;
+    hold.lock();
+    if (touch_credit > 0) return;
+  }
+  if (!resident_limited) return;
   int64_t room = limit - (int64_t)resident_bytes();
-  if (room < MIN_ROOM) {
+  if (room < n_bytes + MIN_ROOM) {
     release_pages();
     room = limit - (int64_t)resident_bytes();
   }

@@ -16,10 +16,10 @@ constexpr int64_t FAULT_BYTES = 1 << 16;
 inline std::atomic<bool> resident_limited{false};
 inline std::atomic<int64_t> touch_credit{0};  // bytes that may be touched before the next look at the process
 
-void set_resident_limit(size_t n_bytes);  // 0: none
-size_t resident_bytes();                  // of this process, as the system counts; 0 where it does not tell
-void release_pages();                     // of all mapped files
-void look_at_resident();
+void set_resident_limit(size_t n_bytes);   // 0: none
+size_t resident_bytes();                   // of this process, as the system counts; 0 where it does not tell
+void release_pages();                      // of all mapped files
+void look_at_resident(int64_t n_bytes);    // which are about to be touched
 void add_pages(void* at, size_t n_bytes);  // of a mapped file
 void remove_pages(void* at);
 // Where large arrays are put from now on: files in this folder, whose pages can go too; null: in memory.
@@ -29,7 +29,7 @@ void* scratch_pages(size_t n_bytes);  // null: there is no such folder; throws s
 // About so many bytes of mapped memory will be touched.
 inline void touch(int64_t n_bytes) {
   if (!resident_limited.load(std::memory_order_relaxed)) return;
-  if (touch_credit.fetch_sub(n_bytes, std::memory_order_relaxed) <= n_bytes) look_at_resident();
+  if (touch_credit.fetch_sub(n_bytes, std::memory_order_relaxed) <= n_bytes) look_at_resident(n_bytes);
 }
 // The bytes of n entries among `span`, each of so many bytes.
 inline int64_t touched(int64_t n, int64_t span, int64_t bytes) {

@@ -31,7 +31,7 @@ def size_of(given: Any) -> int | None:
 def resident_below(limit: int | None) -> Iterator[None]:
     """Let mapped pages go before the process has so many bytes of resident memory, while this block lasts."""
     try:
-        host.set_resident_limit(limit or 0)
+        host.set_resident_limit(limit - limit // 20 if limit else 0)
         yield
     finally:
         host.set_resident_limit(0)
