@@ -9,7 +9,9 @@
 
 Every contender gets the same 80 % of the rows and nothing else: no tuning by hand, no look at the test rows. What its
 defaults do with them (hold some out, stop early, refit) is its own business, and its time is shown. Loss: log loss
-(binary, multiclass), root mean squared error (regression), mean Poisson deviance (poisson).
+(binary, multiclass), root mean squared error (regression), mean Poisson deviance (poisson). The calibration error of
+probabilities is kept too: rows are put into 15 bins by the probability of a class, and the mean probability of a bin is
+compared with the part of its rows that have the class; bins count by their rows, classes alike.
 
     NAME-tuned   the published tuned defaults of the 'Better by default' study, 1000 rounds at most, 20 % of the
                  training rows held out for early stopping
@@ -37,8 +39,9 @@ from typing import Any
 import numpy as np
 
 CONTENDERS = [
-    "sapwood", "lightgbm", "xgboost", "catboost", "sklearn", "lightgbm-tuned", "xgboost-tuned",
+    "sapwood", "lightgbm", "xgboost", "catboost", "sklearn", "chimeraboost", "lightgbm-tuned", "xgboost-tuned",
 ]  # fmt: skip
+N_BINS = 15  # of probabilities
 SHIPPED = {"breast_cancer": "binary", "diabetes": "regression", "digits": "multiclass", "wine": "multiclass"}
 TUNED = {
     ("lightgbm", True): {"learning_rate": 0.04, "num_leaves": 50, "subsample": 0.75, "min_child_samples": 40},
@@ -101,6 +104,16 @@ def loss(task: str, y: np.ndarray, out: np.ndarray) -> float:
     return float(-np.log(p[np.arange(len(y)), y.astype(int)]).mean())
 
 
+def calibration(y: np.ndarray, out: np.ndarray) -> float:
+    """The expected calibration error, in the mean over classes; of two classes only the second counts."""
+    p, errors = np.asarray(out, np.float64), []
+    for k in range(p.shape[1])[-1:] if p.shape[1] == 2 else range(p.shape[1]):
+        where = np.minimum((p[:, k] * N_BINS).astype(int), N_BINS - 1)
+        gaps = np.bincount(where, (y == k) - p[:, k], N_BINS)
+        errors.append(np.abs(gaps).sum() / len(y))
+    return float(np.mean(errors))
+
+
 def build(name: str, task: str, columns: list[str], seed: int) -> Any:
     """The estimator of a contender, as its constructor makes it or with the tuned defaults."""
     library, _, how = name.partition("-")
@@ -139,6 +152,10 @@ def build(name: str, task: str, columns: list[str], seed: int) -> Any:
         more = {"loss": "poisson"} if count else {}
         cls = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
         return cls(random_state=seed, categorical_features="from_dtype", **more)
+    if library == "chimeraboost":
+        import chimeraboost as ch
+
+        return (ch.ChimeraBoostClassifier if classify else ch.ChimeraBoostRegressor)(random_state=seed)
     raise ValueError(name)
 
 
@@ -163,12 +180,15 @@ def child(folder: str, name: str, data: str, seed: int, rows: int) -> None:
             import lightgbm as lgb
 
             more["callbacks"] = [lgb.early_stopping(300, verbose=False)]
+    if name == "chimeraboost":
+        more["cat_features"] = columns or None
     model.fit(X, y, **more)
     if task in ("binary", "multiclass"):
         out = model.predict_proba(Xt)
     else:
         out = model.predict(Xt, **({"prediction_type": "Exponent"} if (name, task) == ("catboost", "poisson") else {}))
-    print(json.dumps({"loss": loss(task, yt, out), "seconds": time.perf_counter() - start}))
+    figures = {"loss": loss(task, yt, out), "seconds": time.perf_counter() - start}
+    print(json.dumps(figures | ({"calibration": calibration(yt, out)} if task in ("binary", "multiclass") else {})))
 
 
 def compare(kept: dict[str, Any], ours: str, sets: list[str]) -> None:
@@ -204,6 +224,10 @@ def compare(kept: dict[str, Any], ours: str, sets: list[str]) -> None:
             print(
                 f"  against {c:18}{mean}, median {np.exp(np.median(logs)):.4f}, wins {(logs < 0).sum()} of {len(logs)}"
             )
+    for c in (ours, *peers):
+        errors = [one["calibration"] for d in sets for one in kept[c].get(d, {}).values() if "calibration" in one]
+        if errors:
+            print(f"  calibration error of {c:18}{np.mean(errors):.4f} in the mean of {len(errors)}")
 
 
 def main() -> None:

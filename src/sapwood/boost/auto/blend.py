@@ -17,21 +17,36 @@ from sapwood.model.trees import Trees
 DRAWS = 8  # a power of two: the parts are exact and sum to 1
 
 
-def draw(contenders: Sequence[Contender]) -> list[int]:
+def draw(contenders: Sequence[Contender], least: float = 0.0) -> list[int]:
     """How often each is drawn: every draw is the one that lowers the held-out loss of the mean most.
 
-    Caruana, Niculescu-Mizil, Crew and Ksikes (2004), with replacement. Scores are raw: the mean of log-odds.
+    Caruana, Niculescu-Mizil, Crew and Ksikes (2004), with replacement. Scores are raw: the mean of log-odds. What saves
+    less than this part of the loss for each of its rounds is left out: rounds take time, in every prediction too.
     """
-    counts, total = [0] * len(contenders), np.zeros_like(contenders[0].scores)
+    counts, loss = _draw(contenders, list(range(len(contenders))))
+    while least and len(drawn := [at for at, n in enumerate(counts) if n]) > 1:
+        without = [_draw(contenders, [at for at in drawn if at != gone]) for gone in drawn]
+        worth = [
+            (other - loss) / max(1, contenders[at].best_round) for at, (_, other) in zip(drawn, without, strict=True)
+        ]
+        if min(worth) >= least * abs(loss):
+            break
+        counts, loss = without[worth.index(min(worth))]
+    return counts
+
+
+def _draw(contenders: Sequence[Contender], pool: Sequence[int]) -> tuple[list[int], float]:
+    """How often each is drawn from a pool of them, and the loss of their mean."""
+    counts, total, best = [0] * len(contenders), np.zeros_like(contenders[0].scores), inf
     for n in range(1, DRAWS + 1):
-        best, found = inf, 0
-        for at, one in enumerate(contenders):
-            loss = one.loss_of((total + one.scores) / n)
+        best, found = inf, pool[0]
+        for at in pool:
+            loss = contenders[at].loss_of((total + contenders[at].scores) / n)
             if loss < best:
                 best, found = loss, at
         counts[found] += 1
         total = total + contenders[found].scores
-    return counts
+    return counts, best
 
 
 def merge(boosters: Sequence[Booster], parts: Sequence[float]) -> Booster:

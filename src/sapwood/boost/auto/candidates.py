@@ -20,11 +20,19 @@ MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
 MIN_CROSS_ROWS = 2000  # training rows from which crosses are tried
 MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
+SYMMETRIC_RATE = 0.07, 0.1
+FAST_RATE = 0.15, 0.25
+LEAF_WISE_RATE = 0.03, 0.07
+CLASSES_RATE = 0.2  # of `MANY_CLASSES` and more: krkopt as good as at 0.1 in less than half of the rounds
+PATIENCE = 30, 4.0  # rounds, and the sum of learning rates, for which the loss may not fall; the larger of both
 SKETCH = 3  # random sums of the gradients that splits for more outputs than these are searched by
 MANY_CLASSES = 10  # from here on a tree for each class costs too much
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
 FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 25_000}  # rows up to which every row is held out once, by folds
 N_FOLDS = 4  # a power of two: parts of a blend are exact
+# Part of itself by which the loss must fall in a window of rounds; where it falls less, more rounds cost too much.
+LEAST_FALL = {"fast": 0.005, "balanced": 0.001}
+LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for each of its rounds: they cost time
 HELD = 0.2  # fraction of the rows that is held out where there are no folds
 MAX_HELD = 50_000  # rows that are held out at most
 
@@ -76,6 +84,9 @@ class Plan:
     crosses: bool  # whether crosses of columns are tried
     joins: bool  # whether columns of categories are joined, where that is better
     refit: bool
+    thorough: bool = False  # whether every candidate races for itself, and both go on in a close race
+    least_fall: float = 0.0  # part of itself by which the loss must fall in a window of rounds, or training stops
+    least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its rounds
 
 
 def enough(data: Dataset, n_classes: int = 0) -> bool:
@@ -96,14 +107,17 @@ def plan(facts: Facts, quality: str) -> Plan:
     crosses = facts.values and facts.n_rows >= MIN_CROSS_ROWS and facts.n_numbers > 0
     joins = facts.n_joinable > 1 and facts.n_rows >= MIN_CROSS_ROWS and (facts.statistics or not facts.n_numbers)
     if quality == "fast":
-        return Plan((symmetric(facts, linear),), crosses=False, joins=joins and not facts.n_numbers, refit=True)
+        one, joins = symmetric(facts, linear, FAST_RATE), joins and not facts.n_numbers
+        return Plan((one,), crosses=False, joins=joins, refit=True, least_fall=LEAST_FALL["fast"])
     both = [symmetric(facts, linear), leaf_wise(facts, linear and facts.n_outputs == 1)]
     if facts.n_outputs >= MANY_CLASSES:
         both = both[:1]
     if quality == "best":
         deep = symmetric(facts, linear)
         both.append(replace(deep, name=f"deep {deep.name}", params={**deep.params, "max_depth": 8}))
-    return Plan(tuple(both), crosses, joins, refit=True)
+        return Plan(tuple(both), crosses, joins, refit=True, thorough=True)
+    fall = LEAST_FALL["balanced"]
+    return Plan(tuple(both), crosses, joins, refit=True, least_fall=fall, least_worth=LEAST_WORTH)
 
 
 def fraction(n_rows: int) -> float:
@@ -117,13 +131,18 @@ def rate(n_rows: int, small: float, large: float) -> float:
     return round(small + (large - small) * min(1.0, max(0.0, at)), 6)
 
 
+def patience(eta: float) -> int:
+    """The rounds for which the loss may not fall, at a learning rate."""
+    return max(PATIENCE[0], round(PATIENCE[1] / eta))
+
+
 def leaf_wise(facts: Facts, linear: bool) -> Candidate:
     """Trees that grow at the best leaf, from samples of rows and columns."""
     params = {
         "grow_policy": "leafwise",
-        "learning_rate": rate(facts.n_rows, 0.03, 0.05),
+        "learning_rate": (eta := rate(facts.n_rows, *LEAF_WISE_RATE)),
         "n_estimators": 4000,
-        "early_stopping_rounds": 100,
+        "early_stopping_rounds": patience(eta),
         "subsample": 0.8,
         "colsample_bynode": 0.6,
     }
@@ -132,22 +151,28 @@ def leaf_wise(facts: Facts, linear: bool) -> Candidate:
     return _candidate("leaf-wise trees", params, linear, ("subsample", "colsample_bynode"))
 
 
-def symmetric(facts: Facts, linear: bool) -> Candidate:
+def symmetric(facts: Facts, linear: bool, rates: tuple[float, float] = SYMMETRIC_RATE) -> Candidate:
     """Trees with one split a level, from all rows and columns."""
     params: dict[str, Any] = {
         "grow_policy": "symmetric",
         "max_depth": 6,
-        "learning_rate": rate(facts.n_rows, 0.07, 0.1),
+        "learning_rate": (eta := rate(facts.n_rows, *rates)),
         "n_estimators": 4000,
-        "early_stopping_rounds": 50,
+        "early_stopping_rounds": patience(eta),
     }
     if facts.n_outputs > 1:
         weight = min(1.0, max(0.0, (2000 - facts.n_rows) / 1500))
         params |= {"multi_strategy": "multi_output_tree", "min_child_weight": weight, "n_estimators": 2000}
         params |= {"sketch_outputs": SKETCH} if facts.n_outputs > SKETCH else {}
     if facts.n_outputs >= MANY_CLASSES:
-        params |= {"learning_rate": 0.2}  # krkopt: as good as 0.1 in less than half of the rounds
+        eta = max(eta, CLASSES_RATE)
+        params |= {"learning_rate": eta, "early_stopping_rounds": patience(eta)}
     return _candidate("symmetric trees", params, linear, ("multi_strategy",), ("sketch_outputs",))
+
+
+def crossed(candidate: Candidate, n: int) -> Candidate:
+    """The same, for data with so many crosses."""
+    return replace(candidate, name=f"{candidate.name}, {n} crosses")
 
 
 def joined(candidate: Candidate) -> Candidate:

@@ -4,6 +4,7 @@ In: parameters, data, and which rows are held out. Out: the best round, its tree
 """
 
 import time
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
@@ -23,6 +24,8 @@ from sapwood.model.trees import Trees
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+WINDOW = 100, 10.0  # rounds, and the sum of learning rates, in which the loss must fall; the larger of both
+DENSE = 100  # rounds after each of which the loss is measured
 
 
 class Contender:
@@ -32,9 +35,19 @@ class Contender:
     given: mapping; the user's parameters, which go before the candidate's.
     data: Dataset; all rows, in the columns of this candidate.
     folds: sequence of (n_rows) bool; rows of weight 0 in each training. No row is in two folds.
+    every: int; after the first `DENSE` rounds the loss is measured once in so many.
+    least_fall: float; part of itself by which the loss must fall in each `WINDOW` of rounds.
     """
 
-    def __init__(self, candidate: Candidate, given: Mapping[str, Any], data: Dataset, folds: Sequence[Mask]) -> None:
+    def __init__(
+        self,
+        candidate: Candidate,
+        given: Mapping[str, Any],
+        data: Dataset,
+        folds: Sequence[Mask],
+        every: int = 1,
+        least_fall: float = 0.0,
+    ) -> None:
         self.candidate, self.data = candidate, data
         spec = make_spec({**candidate.params, **given}, data, None, watched=False)
         weighted = class_weight.with_class_weight(data, spec.factor)
@@ -47,8 +60,11 @@ class Contender:
         groups = [one.group for one in rows if one.group is not None]
         self._group = np.concatenate(groups) if groups else None  # no group is in two folds
         self._rows, self._reduce = rows, rows[0].reduce
-        self.best_round, self.seconds, self.stopped = 0, 0.0, False
-        self.losses: list[float] = []  # after each round
+        self.n_rounds, self.best_round, self.seconds, self.stopped = 0, 0, 0.0, False
+        self._every, self._least_fall = every, least_fall
+        self._window = max(WINDOW[0], round(WINDOW[1] / spec.leaf_plan.rate(0)))
+        self._lows: list[tuple[int, float]] = []  # rounds that were measured, and the lowest loss up to each
+        self.losses: list[float] = []  # after each round that was measured
         self.scores = self.last_scores()  # of the best round, (n_outputs, n_held), fold after fold
         self.loss = self.loss_of(self.scores)  # of the best round
         self._stores = [TreeStore(spec.n_outputs) for _ in folds]
@@ -59,18 +75,32 @@ class Contender:
         start, most = time.monotonic(), self.spec.params["n_estimators"]
         end = most if n_rounds is None else min(n_rounds, most)
         patience = self.spec.params["early_stopping_rounds"]
-        while len(self.losses) < end and not self.stopped and (time.monotonic() < deadline or not self.losses):
+        while self.n_rounds < end and not self.stopped and (time.monotonic() < deadline or not self.n_rounds):
             for store, rounds in zip(self._stores, self._rounds, strict=True):
                 store.add(next(rounds))
-            self.losses.append(self.loss_of(scores := self.last_scores()))
-            if self.losses[-1] < self.loss:
-                self.loss, self.best_round, self.scores = self.losses[-1], len(self.losses), scores
-            value = -self.losses[-1] if self.metric.higher_is_better else self.losses[-1]
-            measured = {f"holdout {self.metric.name}": value}
-            tell(self.candidate.name, len(self.losses), most, measured, self.metric.higher_is_better)
-            self.stopped = len(self.losses) - self.best_round >= patience
-        self.stopped |= len(self.losses) >= most
+            self.n_rounds += 1
+            if self.n_rounds <= DENSE or self.n_rounds % self._every == 0 or self.n_rounds == end:
+                self._measure(most)
+            self.stopped = self.n_rounds - self.best_round >= patience or self._crawls()
+        self.stopped |= self.n_rounds >= most
         self.seconds += time.monotonic() - start
+
+    def _crawls(self) -> bool:
+        """Whether the loss falls so slowly that more rounds are not worth their time."""
+        if not self._least_fall or self.n_rounds <= 2 * self._window:
+            return False
+        before = self._lows[max(0, bisect_right(self._lows, (self.n_rounds - self._window, inf)) - 1)][1]
+        return before - self.loss < self._least_fall * abs(before)
+
+    def _measure(self, most: int) -> None:
+        """Note the loss after a round, and whether it is the best so far."""
+        self.losses.append(self.loss_of(scores := self.last_scores()))
+        if self.losses[-1] < self.loss:
+            self.loss, self.best_round, self.scores = self.losses[-1], self.n_rounds, scores
+        value = -self.losses[-1] if self.metric.higher_is_better else self.losses[-1]
+        self._lows.append((self.n_rounds, self.loss))
+        measured = {f"holdout {self.metric.name}": value}
+        tell(self.candidate.name, self.n_rounds, most, measured, self.metric.higher_is_better)
 
     @property
     def value(self) -> float:
@@ -79,7 +109,7 @@ class Contender:
 
     def seconds_on_all_rows(self, fraction: float) -> float:
         """How long the same trainings take on all rows, if every round takes as long a row."""
-        return self.seconds * self.best_round / max(1, len(self.losses)) / (1 - fraction) ** 2
+        return self.seconds * self.best_round / max(1, self.n_rounds) / (1 - fraction) ** 2
 
     def loss_of(self, scores: Floats) -> float:
         """The loss of raw scores of the held-out rows, (n_outputs, n_held); lower is better for every metric."""

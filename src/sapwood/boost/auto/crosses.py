@@ -11,6 +11,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.model.trees import Trees
 
 N_PAIRED = 6  # columns of numbers whose differences and products are tried
+N_KEPT = 12  # crosses that stay after a probe
 N_CENTRED = 4, 3  # columns of numbers, and of categories by whose mean each is centred
 
 
@@ -24,3 +25,10 @@ def propose(trees: Trees, data: Dataset) -> list[tuple[str, int, int]]:
     paired = combinations(numbers[:N_PAIRED], 2)
     found = [(kind, a, b) for a, b in paired for kind in ("difference", "product")]
     return found + [("centred", a, b) for a in numbers[: N_CENTRED[0]] for b in groups[: N_CENTRED[1]]]
+
+
+def best(trees: Trees, found: list[tuple[str, int, int]], n_columns: int) -> list[tuple[str, int, int]]:
+    """The crosses that trees over them gain most from; they are the columns from `n_columns` on."""
+    split = trees.column >= n_columns
+    gain = np.bincount(trees.column[split] - n_columns, trees.gain[split], len(found))[: len(found)]
+    return [found[at] for at in sorted(np.argsort(-gain, kind="stable")[:N_KEPT].tolist()) if gain[at] > 0]

@@ -25,10 +25,13 @@ CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
 RESERVE = 0.95  # of what is left of it that is planned with
 # What a second training needs, and a blend of several models.
 REQUIRED = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
-RACE_ROUNDS = 100  # after so many rounds a candidate with crosses and one without are compared, and one of them stops
-# Crosses that lower the loss by no more than the first are out; by more than the second, what has none is out.
-CLOSE_RACE = 0.0, 0.05
-CLOSE_RACE_OF_FEW = 0.02, 0.02  # few rows: the comparison is noisy, and crosses overfit
+RACE_ROUNDS = 100  # of a race, after which some stop, at most
+RACE_RATES = 7.0  # the sum of learning rates in a race
+# What crosses must lower the loss by where rows are few: the comparison is noisy, and crosses overfit.
+CROSSES_LEAD = 0.02
+JOINED_LEAD = -0.005  # what joined categories must lower it by: they help later, and another candidate than the first
+CLOSE = 0.05  # up to this lead a race is close
+EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
 
 class _Fit:
@@ -53,6 +56,8 @@ class _Fit:
         self.fraction: float = 1 / len(self.folds) if len(self.folds) > 1 else spec.params["validation_fraction"]
         self.facts = Facts.of(data, int((~self.folds[0]).sum()), spec.params, spec.n_outputs)
         self.plan = candidates.plan(self.facts, quality)
+        self.crosses, self.joins = self.plan.crosses, self.plan.joins  # whether they are still tried
+        self.crossed: Dataset | None = None  # the data with crosses that are worth a race
         self.tried: list[Contender] = []
         self.finished: list[Contender] = []  # those that were not stopped in a race
 
@@ -70,50 +75,84 @@ class _Fit:
     def candidates(self) -> None:
         """Train the candidates of the plan, with crosses and joined categories where these win a race.
 
-        What did not help the first candidate is not tried again.
+        The first one races. The others follow it, or race too in a thorough plan: but for what has lost before.
         """
-        crossed: Dataset | None = None
-        joins, races = self.plan.joins, self.plan.crosses or self.plan.joins
         for at, candidate in enumerate(self.plan.candidates, 1):
             end = self.deadline(at / len(self.plan.candidates))
-            one = self.enter(candidate, self.data)
-            one.advance(RACE_ROUNDS if races else None, end)
-            if at == 1 and self.plan.crosses:
-                crossed = self.crossed(one)
-            going = [one]
-            if crossed is not None:
-                going = self.race(going, replace(candidate, name=f"{candidate.name}, crosses"), crossed, end)
-                crossed = None if going == [one] else crossed
-            if joins:
-                best = min(going, key=lambda each: each.loss)
-                other = candidates.joined(best.candidate)
-                before, going = going, self.race(going, other, best.data, end)
-                joins = going != before
+            going = self.raced(candidate, end) if at == 1 or self.plan.thorough else [self.follower(candidate)]
             for each in going:
                 each.advance(deadline=end)
                 self.finished.append(each)
                 self.say(each)
 
-    def crossed(self, one: Contender) -> Dataset | None:
-        """The data with crosses of the columns that a candidate's trees gain most from; None where there are none."""
-        found = crosses.propose(one.trees()[0], self.data)
-        return self.data.with_crosses(found) if found else None
+    def raced(self, candidate: Candidate, end: float) -> list[Contender]:
+        """What goes on of a candidate: with crosses and joined categories, or without."""
+        one = self.enter(candidate, self.data)
+        going = [one]
+        if self.crosses or self.joins:
+            one.advance(self.race_rounds, end)
+        if self.crosses and self.crossed is None:
+            self.crossed = self.probe(one, end)
+        if self.crosses and self.crossed is not None:
+            other = candidates.crossed(candidate, len(self.crossed.crosses))
+            low = 0.0 if self.facts.n_rows >= candidates.MANY_ROWS else CROSSES_LEAD
+            going = self.race(going, other, self.crossed, low, end)
+        self.crosses &= going != [one]
+        if self.joins:
+            best = min(going, key=lambda each: each.loss)
+            after = self.race(going, candidates.joined(best.candidate), best.data, JOINED_LEAD, end)
+            self.joins = after != going
+            follows = len(self.plan.candidates) > 1 and not self.plan.thorough
+            going = going if follows else after  # joined categories are for the next candidate, which uses them better
+        return going
 
-    def race(self, going: list[Contender], candidate: Candidate, data: Dataset, end: float) -> list[Contender]:
-        """Those that go on, of some and a challenger: the winner, or the best two if it is a close race."""
+    def follower(self, candidate: Candidate) -> Contender:
+        """A candidate with what has won the races of the first."""
+        data = self.data
+        if self.crosses and self.crossed is not None:
+            data, candidate = self.crossed, candidates.crossed(candidate, len(self.crossed.crosses))
+        return self.enter(candidates.joined(candidate) if self.joins else candidate, data)
+
+    def probe(self, one: Contender, end: float) -> Dataset | None:
+        """The data with the best of many crosses of the columns that trees gain most from; None if they do not help."""
+        found = crosses.propose(one.trees()[0], self.data)
+        if not found:
+            return None
+        try:
+            many = self.enter(candidates.crossed(one.candidate, len(found)), self.data.with_crosses(found))
+        except ParameterError:  # the user's parameters do not go with it
+            return None
+        many.advance(self.race_rounds, end)
+        self.say(many)
+        if many.loss >= one.loss:
+            return None
+        return self.data.with_crosses(crosses.best(many.trees()[0], found, self.data.n_columns))
+
+    def race(
+        self, going: list[Contender], candidate: Candidate, data: Dataset, low: float, end: float
+    ) -> list[Contender]:
+        """Those that go on, of some and a challenger, which must lower the loss by more than this part of it.
+
+        That is the winner. In a thorough plan for many rows both go on if it is a close race.
+        """
         try:
             other = self.enter(candidate, data)
         except ParameterError:  # the user's parameters do not go with it
             return going
-        other.advance(RACE_ROUNDS, end)
+        other.advance(self.race_rounds, end)
         best = min(going, key=lambda each: each.loss)
         lead = (best.loss - other.loss) / abs(best.loss) if best.loss else 0.0
-        low, high = CLOSE_RACE if self.facts.n_rows >= candidates.MANY_ROWS else CLOSE_RACE_OF_FEW
-        after = going if lead <= low else [other] if lead > high else [best, other]
+        close = self.plan.thorough and self.facts.n_rows >= candidates.MANY_ROWS and lead <= CLOSE
+        after = going if lead <= low else [best, other] if close else [other]
         for each in (*going, other):
             if each not in after:
                 self.say(each)
         return after
+
+    @property
+    def race_rounds(self) -> int:
+        """The rounds of a race."""
+        return min(RACE_ROUNDS, round(RACE_RATES / self.tried[0].spec.leaf_plan.rate(0)))
 
     def enter(self, candidate: Candidate, data: Dataset) -> Contender:
         """Make a contender of a candidate, without what the user's parameters, or the device, do not go with."""
@@ -128,7 +167,8 @@ class _Fit:
 
     def _contender(self, candidate: Candidate, data: Dataset) -> Contender:
         linear = {**candidate.params, **self.given}.get("linear_leaves", False)
-        one = Contender(candidate, self.given, data if linear else data.without_values(), self.folds)
+        own = data if linear else data.without_values()
+        one = Contender(candidate, self.given, own, self.folds, every=EVERY, least_fall=self.plan.least_fall)
         one.advance(1)  # a device refuses some trees when it grows the first
         return one
 
@@ -165,7 +205,7 @@ class _Fit:
 
     def drawn(self, pool: list[Contender]) -> list[tuple[Contender, int]]:
         """The candidates of a pool that are drawn for the blend, and how often."""
-        return [(one, n) for one, n in zip(pool, blend.draw(pool), strict=True) if n]
+        return [(one, n) for one, n in zip(pool, blend.draw(pool, self.plan.least_worth), strict=True) if n]
 
     def to_refit(self, seconds: float) -> list[tuple[Contender, int]]:
         """What is drawn and can be trained on all rows in this time: without the costliest until the rest can be."""

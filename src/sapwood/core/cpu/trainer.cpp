@@ -383,7 +383,9 @@ std::vector<double> Trainer::refit(int output, const LeafRule& rule) {
       joint_ = leaf_joint(leaf_rows(0, false), rows_.score_of(0), rows_.label, rows_.n_outputs, rule.penalty.lambda);
     std::copy_n(joint_.begin() + (int64_t)(output * value.size()), value.size(), value.begin());
   } else {
-    value = refit_leaves(leaf_rows(output, false), rule);
+    LeafRows r = leaf_rows(output, false);
+    r.space = &leaf_space_;
+    value = refit_leaves(r, rule);
   }
   const double m = rule.penalty.max_step;
   for (double& v : value) v = m > 0.0 ? std::min(std::max(v, -m), m) : v;

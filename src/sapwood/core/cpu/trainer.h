@@ -120,6 +120,7 @@ class Trainer {
   std::vector<double> bounds_;          // (n_columns, 3) of the table, empty in raw units
   Memory linear_space_;
   std::vector<double> margin_, margin_label_;         // (n) softmax along one score, of the last output used
+  Memory leaf_space_;                                 // of `refit`, from call to call
   std::vector<double> joint_;                         // (n_outputs, n_leaves) values found with the first output
   std::unique_ptr<Workspace[]> work_;                 // by worker
   std::unique_ptr<Workspace[]> workspace_by_output_;  // where the trees of all outputs grow in lockstep

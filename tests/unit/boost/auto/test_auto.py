@@ -5,11 +5,12 @@ import pickle
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sapwood as sw
-from sapwood.boost.auto import MIN_ROWS, blend, candidates, fit
-from sapwood.boost.auto.contender import Contender
+from sapwood.boost.auto import MIN_ROWS, blend, candidates, crosses, fit
+from sapwood.boost.auto.contender import DENSE, WINDOW, Contender
 from sapwood.boost.auto.report import Chosen
 from sapwood.errors import ParameterError
 
@@ -39,6 +40,25 @@ def test_same_bytes_on_any_number_of_threads(objective, quality):
     ]
     assert len({model.to_bytes() for model in models}) == 1
     assert models[0].trees.n_trees > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("quality", ["fast", "balanced", "best"])
+def test_same_bytes_with_races_of_crosses_and_joined_categories(quality):
+    rng = np.random.default_rng(5)
+    n = 12_000
+    words = rng.integers(0, 300, (n, 2))
+    table = pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd"))
+    table["e"], table["f"] = pd.Categorical(words[:, 0]), pd.Categorical(words[:, 1])
+    effect = rng.normal(size=(300, 300))[words[:, 0] % 20, words[:, 1] % 20]
+    label = table.a * table.b + effect + 0.1 * rng.normal(size=n)
+    models = [
+        sw.SapwoodRegressor(quality=quality, n_jobs=n_jobs, learning_rate=0.3).fit(table, label)
+        for n_jobs in (1, 2, 3, 7)
+    ]
+    assert len({model.booster_.to_bytes() for model in models}) == 1
+    names = " ".join(one.name for one in models[0].chosen_.tried)
+    assert quality == "fast" or ("crosses" in names and "joined" in names)
 
 
 @pytest.mark.parametrize("objective", LABELS)
@@ -78,6 +98,57 @@ def test_the_blend_is_the_mean_of_its_members():
     wanted = 0.375 * members[0].predict(X) + 0.625 * members[1].predict(X)
     np.testing.assert_allclose(whole.predict(X), wanted, rtol=0, atol=1e-12)
     assert whole.n_rounds == 40
+
+
+class _Made:
+    """A contender of scores that are given; the loss is the mean squared error of zeros."""
+
+    def __init__(self, scores, best_round):
+        self.scores, self.best_round = np.array([scores]), best_round
+
+    def loss_of(self, scores):
+        return float(np.mean(scores**2))
+
+
+def test_members_that_save_little_for_their_rounds_are_left_out():
+    """The mean of the first two has no error; the third is like the first. Alone the first has a loss of 1."""
+    rounds = 500
+    made = [_Made([1.0, 1.0], 100), _Made([-1.0, -1.0], rounds), _Made([1.0, 1.0], 100)]
+    assert blend.draw(made) == [4, 4, 0]
+    assert blend.draw(made[:2], 0.0019) == [4, 4]  # it saves 1 of a loss of 0, whatever the limit
+    near = [_Made([1.0, 0.9], 100), _Made([0.9, 1.0], rounds)]
+    both, alone = np.mean(np.full(2, 0.95) ** 2), np.mean(np.array([1.0, 0.9]) ** 2)
+    worth = (alone - both) / both / rounds
+    assert blend.draw(near, 0.99 * worth) == [4, 4]
+    assert blend.draw(near, 1.01 * worth) == [8, 0]
+
+
+@pytest.mark.parametrize("least_fall", [0.0, 0.02])
+def test_training_stops_where_the_loss_falls_slowly(least_fall):
+    """After so many rounds the loss still falls, by less than the part that is asked for."""
+    given = {"objective": "squared_error", "n_jobs": 1, "n_estimators": 400, "early_stopping_rounds": 400}
+    candidate = candidates.Candidate("slow", {"learning_rate": 0.2, "max_leaves": 4})
+    one = Contender(candidate, given, data_of("squared_error").without_values(), [np.arange(N) % 5 == 0], 4, least_fall)
+    one.advance()
+    assert one.stopped
+    if not least_fall:
+        assert one.n_rounds == 400
+        return
+    assert 2 * WINDOW[0] < one.n_rounds < 400
+    measured = [n for n in range(1, one.n_rounds + 1) if n <= DENSE or n % 4 == 0]
+    assert len(one.losses) == len(measured)
+    before = min(loss for n, loss in zip(measured, one.losses, strict=True) if n <= one.n_rounds - WINDOW[0])
+    assert one.loss > (1 - least_fall) * before
+
+
+def test_the_crosses_that_gain_most_stay(monkeypatch):
+    label = X[:, 2] * X[:, 3] + 2 * (X[:, 0] - X[:, 4]) + 0.5 * X[:, 0] * X[:, 3]
+    found = [("product", 0, 3), ("difference", 0, 4), ("product", 0, 2), ("product", 2, 3)]
+    data = sw.Dataset(X, label, linear_leaves=True, n_jobs=1).with_crosses(found)
+    trees = sw.train({"n_jobs": 1, "n_estimators": 30, "max_leaves": 8}, data).trees
+    assert crosses.best(trees, found, 5)[:2] == found[:2]
+    monkeypatch.setattr(crosses, "N_KEPT", 2)
+    assert crosses.best(trees, found, 5) == [found[1], found[3]]
 
 
 def test_labels_of_held_out_rows_do_not_reach_the_trees():
@@ -122,9 +193,9 @@ def test_few_rows_are_held_out_in_turn(monkeypatch):
 
 
 def _listening(init, seen):
-    def listening(self, candidate, given, data, folds):
+    def listening(self, candidate, given, data, folds, **more):
         seen.append(folds)
-        init(self, candidate, given, data, folds)
+        init(self, candidate, given, data, folds, **more)
 
     return listening
 

@@ -223,13 +223,19 @@ static void knots(int objective, const double* field, const double* score, const
 }
 
 static void margins(const double* score, int64_t plane, int n_outputs, int k, int n, double* margin) {
-  for (int i = 0; i < n; i++) {
-    double top = -INF, total = 0.0;
-    for (int j = 0; j < n_outputs; j++)
-      if (j != k) top = score[j * plane + i] > top ? score[j * plane + i] : top;
-    for (int j = 0; j < n_outputs; j++)
-      if (j != k) total = total + exp(score[j * plane + i] - top);
-    margin[i] = (score[k * plane + i] - top) - log(total);
+  double top[BLOCK], total[BLOCK];
+  for (int at = 0; at < n; at += BLOCK) {  // row by row in the inner loops, for SIMD
+    const int m = n - at < BLOCK ? n - at : BLOCK;
+    for (int i = 0; i < m; i++) top[i] = -INF, total[i] = 0.0;
+    for (int j = 0; j < n_outputs; j++) {
+      const double* other = score + j * plane + at;
+      for (int i = 0; i < m && j != k; i++) top[i] = other[i] > top[i] ? other[i] : top[i];
+    }
+    for (int j = 0; j < n_outputs; j++) {
+      const double* other = score + j * plane + at;
+      for (int i = 0; i < m && j != k; i++) total[i] = total[i] + exp(other[i] - top[i]);
+    }
+    for (int i = 0; i < m; i++) margin[at + i] = (score[k * plane + at + i] - top[i]) - log(total[i]);
   }
 }
 

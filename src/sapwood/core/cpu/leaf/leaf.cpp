@@ -198,8 +198,10 @@ std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int it
   auto penalised = [&](double loss, double x) { return loss + 0.5 * pull * x * x + p.alpha * abs(x); };
   // Of a convex loss the slope after a step can tell that the loss fell, without its value.
   const bool slopes = p.damps && p.alpha == 0.0 && objective_info(r.objective).convex;
-  Memory space;
-  LeafLossSums now = leaf_loss_sums(r, d.data(), space, !slopes);
+  const bool tests = iterations > 0;  // a step that is not tested needs no loss
+  Memory own;
+  Memory& space = r.space != nullptr ? *r.space : own;
+  LeafLossSums now = leaf_loss_sums(r, d.data(), space, tests && !slopes);
   std::vector<uint8_t> near(r.n_leaves), tested(r.n_leaves);
   for (int round = 0; round < std::max(iterations, 1); round++) {
     const std::vector<double>& hessian = weight != nullptr ? *weight : now.h;
@@ -211,7 +213,7 @@ std::vector<double> leaf_newton(const LeafRows& r, std::vector<double> d, int it
       near[k] = close(to[k], d[k]);
       all_near = all_near && near[k];
     }
-    if (all_near || iterations == 0) return to;
+    if (all_near || !tests) return to;
     LeafLossSums then = leaf_loss_sums(r, to.data(), space, !slopes);
     for (int k = 0; k < r.n_leaves; k++) {  // a convex loss is lower where it still falls
       const bool falls = slopes && then.loss[k] < INF && then.g[k] * (to[k] - d[k]) <= 0.0;

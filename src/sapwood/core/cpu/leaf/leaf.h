@@ -17,7 +17,8 @@ struct LeafRows {  // the rows of one output, with the leaf of each
   LeafIds leaf;              // null data: all rows are in one leaf
   int64_t n;
   int n_leaves, n_threads;
-  const Reduce* reduce;  // over the holders of rows, or null
+  const Reduce* reduce;     // over the holders of rows, or null
+  Memory* space = nullptr;  // that `leaf_newton` may use and leave to the next call, or null
 
   bool takes(int64_t row) const {
     return (in_sample == nullptr || in_sample[row]) && (!weights.given || weights.repeats[row] > 0);
