@@ -5,6 +5,7 @@ In: what the user set, and a `Dataset`. Out: one `Booster`, which knows what was
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -91,19 +92,18 @@ class _Fit:
         going = [one]
         if self.crosses or self.joins:
             one.advance(self.race_rounds, end)
-        if self.crosses and self.crossed is None:
-            self.crossed = self.probe(one, end)
-        if self.crosses and self.crossed is not None:
-            other = candidates.crossed(candidate, len(self.crossed.crosses))
+        if self.crosses:
+            other = self.with_crosses(one, end)
             low = 0.0 if self.facts.n_rows >= candidates.MANY_ROWS else CROSSES_LEAD
-            going = self.race(going, other, self.crossed, low, end)
+            going = self.race(going, other, low)
         self.crosses &= going != [one]
         if self.joins:
             best = min(going, key=lambda each: each.loss)
-            after = self.race(going, candidates.joined(best.candidate), best.data, JOINED_LEAD, end)
+            followed = len(self.plan.candidates) > 1 and not self.plan.thorough
+            other = self.challenger(candidates.joined(best.candidate), best.data, end)
+            after = self.race(going, other, JOINED_LEAD if followed else 0.0)
             self.joins = after != going
-            follows = len(self.plan.candidates) > 1 and not self.plan.thorough
-            going = going if follows else after  # joined categories are for the next candidate, which uses them better
+            going = going if followed else after  # the next candidate makes better use of joined categories
         return going
 
     def follower(self, candidate: Candidate) -> Contender:
@@ -111,35 +111,46 @@ class _Fit:
         data = self.data
         if self.crosses and self.crossed is not None:
             data, candidate = self.crossed, candidates.crossed(candidate, len(self.crossed.crosses))
-        return self.enter(candidates.joined(candidate) if self.joins else candidate, data)
+        if self.joins:
+            with suppress(ParameterError):  # the user's parameters do not go with it
+                return self.enter(candidates.joined(candidate), data)
+        return self.enter(candidate, data)
 
-    def probe(self, one: Contender, end: float) -> Dataset | None:
-        """The data with the best of many crosses of the columns that trees gain most from; None if they do not help."""
+    def with_crosses(self, one: Contender, end: float) -> Contender | None:
+        """The same candidate with crosses; None if they do not help.
+
+        First there are many, of the columns that trees gain most from. Those that gain most themselves stay.
+        """
+        if self.crossed is not None:
+            return self.challenger(candidates.crossed(one.candidate, len(self.crossed.crosses)), self.crossed, end)
         found = crosses.propose(one.trees()[0], self.data)
-        if not found:
-            return None
-        try:
-            many = self.enter(candidates.crossed(one.candidate, len(found)), self.data.with_crosses(found))
-        except ParameterError:  # the user's parameters do not go with it
-            return None
-        many.advance(self.race_rounds, end)
+        whole = self.data.with_crosses(found) if found else self.data
+        many = self.challenger(candidates.crossed(one.candidate, len(found)), whole, end) if found else None
+        if many is None or many.loss >= one.loss:
+            return many
+        kept = crosses.best(many.trees()[0], found, self.data.n_columns)
+        self.crossed = self.data.with_crosses(kept) if len(kept) < len(found) else whole
+        if self.crossed is whole:
+            return many
         self.say(many)
-        if many.loss >= one.loss:
-            return None
-        return self.data.with_crosses(crosses.best(many.trees()[0], found, self.data.n_columns))
+        return self.challenger(candidates.crossed(one.candidate, len(kept)), self.crossed, end)
 
-    def race(
-        self, going: list[Contender], candidate: Candidate, data: Dataset, low: float, end: float
-    ) -> list[Contender]:
+    def challenger(self, candidate: Candidate, data: Dataset, end: float) -> Contender | None:
+        """A candidate after the rounds of a race; None where the user's parameters do not go with it."""
+        try:
+            other = self.enter(candidate, data)
+        except ParameterError:
+            return None
+        other.advance(self.race_rounds, end)
+        return other
+
+    def race(self, going: list[Contender], other: Contender | None, low: float) -> list[Contender]:
         """Those that go on, of some and a challenger, which must lower the loss by more than this part of it.
 
         That is the winner. In a thorough plan for many rows both go on if it is a close race.
         """
-        try:
-            other = self.enter(candidate, data)
-        except ParameterError:  # the user's parameters do not go with it
+        if other is None:
             return going
-        other.advance(self.race_rounds, end)
         best = min(going, key=lambda each: each.loss)
         lead = (best.loss - other.loss) / abs(best.loss) if best.loss else 0.0
         close = self.plan.thorough and self.facts.n_rows >= candidates.MANY_ROWS and lead <= CLOSE
