@@ -24,7 +24,8 @@ SYMMETRIC_RATE = 0.07, 0.1
 FAST_RATE = 0.15, 0.25
 LEAF_WISE_RATE = 0.03, 0.07
 CLASSES_RATE = 0.2  # of `MANY_CLASSES` and more: krkopt as good as at 0.1 in less than half of the rounds
-PATIENCE = 30, 4.0  # rounds, and the sum of learning rates, for which the loss may not fall; the larger of both
+PATIENCE = 50, 4.0  # rounds, and the sum of learning rates, for which the loss may not fall; the larger of both
+FAST_PATIENCE = 20
 SKETCH = 3  # random sums of the gradients that splits for more outputs than these are searched by
 MANY_CLASSES = 10  # from here on a tree for each class costs too much
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
@@ -108,6 +109,7 @@ def plan(facts: Facts, quality: str) -> Plan:
     joins = facts.n_joinable > 1 and facts.n_rows >= MIN_CROSS_ROWS and (facts.statistics or not facts.n_numbers)
     if quality == "fast":
         one, joins = symmetric(facts, linear, FAST_RATE), joins and not facts.n_numbers
+        one = replace(one, params={**one.params, "early_stopping_rounds": FAST_PATIENCE})
         return Plan((one,), crosses=False, joins=joins, refit=True, least_fall=LEAST_FALL["fast"])
     both = [symmetric(facts, linear), leaf_wise(facts, linear and facts.n_outputs == 1)]
     if facts.n_outputs >= MANY_CLASSES:

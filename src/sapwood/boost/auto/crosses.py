@@ -11,7 +11,8 @@ from sapwood.data.dataset import Dataset
 from sapwood.model.trees import Trees
 
 N_PAIRED = 6  # columns of numbers whose differences and products are tried
-N_KEPT = 12  # crosses that stay after a probe
+N_KEPT = 12  # crosses that stay after a race, and as many more as it takes for
+KEPT_GAIN = 0.95  # this part of the gain of all of them
 N_CENTRED = 4, 3  # columns of numbers, and of categories by whose mean each is centred
 
 
@@ -31,4 +32,6 @@ def best(trees: Trees, found: list[tuple[str, int, int]], n_columns: int) -> lis
     """The crosses that trees over them gain most from; they are the columns from `n_columns` on."""
     split = trees.column >= n_columns
     gain = np.bincount(trees.column[split] - n_columns, trees.gain[split], len(found))[: len(found)]
-    return [found[at] for at in sorted(np.argsort(-gain, kind="stable")[:N_KEPT].tolist()) if gain[at] > 0]
+    order = np.argsort(-gain, kind="stable")
+    enough = int(np.searchsorted(np.cumsum(gain[order]), KEPT_GAIN * gain.sum())) + 1
+    return [found[at] for at in sorted(order[: max(N_KEPT, enough)].tolist()) if gain[at] > 0]
