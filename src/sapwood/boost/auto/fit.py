@@ -128,7 +128,9 @@ class _Fit:
         many = self.challenger(candidates.crossed(one.candidate, len(found)), whole, end) if found else None
         if many is None or many.loss >= one.loss:
             return many
-        kept = crosses.best(many.trees()[0], found, self.data.n_columns)
+        kept = found  # of many outputs the search for splits takes little of a round
+        if self.facts.n_outputs < candidates.MANY_CLASSES:
+            kept = crosses.best(many.trees()[0], found, self.data.n_columns)
         self.crossed = self.data.with_crosses(kept) if len(kept) < len(found) else whole
         if self.crossed is whole:
             return many
