@@ -69,7 +69,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1880,  # and tables that stream by
     "tools": 1250,  # wheels
-    "benchmarks": 2470,  # one script a claim
+    "benchmarks": 2500,  # one script a claim
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first
