@@ -26,11 +26,11 @@ WIDE_CLASSES = {
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
     "src/sapwood": 740,
-    "src/sapwood/params": 2050,
+    "src/sapwood/params": 2080,
     "src/sapwood/device": 275,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 1900,  # training, prediction, what the host does, tables in device memory
     "src/sapwood/holders": 450,
-    "src/sapwood/data": 2790,  # and progress of every pass
+    "src/sapwood/data": 3420,  # progress of every pass; text, lists and dates as columns
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
     "src/sapwood/data/ingest": 1430,  # and files, and tables in the memory of a GPU
     "src/sapwood/objective": 1150,

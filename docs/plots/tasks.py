@@ -1,15 +1,17 @@
 """Draw the pictures of the pages on tasks: python docs/plots/tasks.py (needs matplotlib).
 
-In: nothing. Out: distributions.svg, intervals.svg, survival.svg and ranking.svg beside this file.
+In: nothing. Out: distributions.svg, intervals.svg, survival.svg, ranking.svg and text.svg beside this file.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
-from sapwood import SapwoodDistribution, SapwoodRanker, SapwoodRegressor, SapwoodSurvival, metric
+from sapwood import SapwoodClassifier, SapwoodDistribution, SapwoodRanker, SapwoodRegressor, SapwoodSurvival, metric
 
 FOLDER = Path(__file__).resolve().parent
 plt.rcParams["svg.hashsalt"] = "sapwood"  # the same ids in every run
@@ -92,6 +94,27 @@ def ranking() -> None:
     write(axis, "ranking")
 
 
+def text() -> None:
+    rng = np.random.default_rng(4)
+    liked = rng.integers(0, 2, 1600)
+    common, rare = [f"word{i}" for i in range(300)], [f"{kind}{i}" for kind in ("good", "bad") for i in range(150)]
+    own = np.where(liked == 1, 0, 150) + rng.integers(0, 150, 1600)
+    table = pd.DataFrame(
+        {"review": [" ".join([*rng.choice(common, 6), rare[j]]) for j in own], "x": rng.normal(size=1600)}
+    )
+    axis = axes("300 rare words tell the class: rows held out", "training rows", "accuracy")
+    sizes = (150, 300, 600, 1200)
+    for wanted, name in (("auto", "text_features='auto'"), (None, "text_features=None")):
+        values = []
+        for n in sizes:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model = SapwoodClassifier(n_estimators=40, text_features=wanted).fit(table[:n], liked[:n])
+            values.append(model.score(table[1200:], liked[1200:]))
+        axis.plot(sizes, values, "o-", label=name)
+    write(axis, "text")
+
+
 if __name__ == "__main__":
-    for draw in (distributions, intervals, survival, ranking):
+    for draw in (distributions, intervals, survival, ranking, text):
         draw()

@@ -82,10 +82,10 @@ def test_what_can_hardly_be_used_is_named() -> None:
         one=3.0, row=[f"r{i}" for i in range(N)], note=[f"this is the note {i} of the day" for i in range(N)]
     )
     with pytest.warns(UserWarning, match="'one' have one value.*'row' have a category of their own.*'note' have text"):
-        sw.Dataset(table, Y)
+        sw.Dataset(table, Y, text_features=None)
     with pytest.raises(
-        TypeError, match=r"column 'n' of data has dtype List.*nested values are not supported; part them"
+        TypeError, match=r"column 'n' of data has dtype Struct.*nested values are not supported; part them"
     ):
-        sw.Dataset(pl.DataFrame({"n": [[1], [2]]}), [0, 1])
-    with pytest.raises(TypeError, match=r"(?s)column 'a' of data.*nested.*column 'b' of data.*nested"):
-        sw.Dataset(pl.DataFrame({"a": [[1]], "b": [{"c": 1}]}), [0])
+        sw.Dataset(pl.DataFrame({"n": [{"c": 1}, {"c": 2}]}), [0, 1])
+    with pytest.raises(TypeError, match=r"(?s)column 'a' of data.*1 to 2 values.*column 'b' of data.*nested"):
+        sw.Dataset(pl.DataFrame({"a": [[1], [1, 2]], "b": [{"c": 1}, {"c": 1}]}), [0, 1])

@@ -9,10 +9,12 @@ from typing import Any
 from sapwood import params
 from sapwood.data import categories
 from sapwood.data.dataset_file import BIN_PARAMS
+from sapwood.data.derived import coded
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import peers
 
 FIXED_BY_DATASET = (*BIN_PARAMS, "categorical_features")  # parameters of a training that are arguments here
+DERIVED = ("date_features", "text_features", "embedding_features")  # what columns of these kinds become
 BY_RECIPE = ("max_bins", "min_samples_bin")  # those that a recipe may set
 
 
@@ -37,17 +39,22 @@ def arguments(
     more.pop("free_raw_data", None)  # LightGBM's: the table is read once and never kept
     names = more.pop("feature_name", None) if names is None else names
     names = None if isinstance(names, str) and names == "auto" else names
-    taken = (*FIXED_BY_DATASET, "recipe", "device", "date_features")
+    taken = (*FIXED_BY_DATASET, "recipe", "device", *DERIVED)
     peers_names = {name: more.pop(name) for name in list(more) if known.get(name) in taken}
     peers.refuse_arguments(function, more, known, "the params of sapwood.train")
     if reference is not None:
         if not hasattr(reference, "cuts"):
             raise DataError(f"reference is a {type(reference).__name__}; give the Dataset whose bins these rows get.")
         bins = {name: getattr(reference, name) for name in BIN_PARAMS} | {"device": reference.device.name}
-        bins["date_features"] = None  # as the reference has them
+        bins |= dict.fromkeys(DERIVED)  # as the reference has them
         own_names = reference.feature_names if reference.named else None
-        return names, bins, categories.known(reference.categories, own_names)
+        return names, bins, categories.known(coded(reference.times, reference.categories), own_names)
     of_training = {name: value for name, value in whole.items() if known.get(name) in taken}
     settings = params.resolve({**of_training, **peers_names, **given})
-    bins = {name: settings[name] for name in (*BIN_PARAMS, "device", "date_features")}
-    return names, bins, settings["categorical_features"]
+    bins = {name: settings[name] for name in (*BIN_PARAMS, "device", *DERIVED)}
+    categorical, texts = settings["categorical_features"], settings["text_features"]
+    if texts == "auto" and categorical != "auto":
+        bins["text_features"] = None  # what is text is said by hand
+    if isinstance(texts, list) and (categorical is None or isinstance(categorical, list)):
+        categorical = [*(categorical or ()), *(one for one in texts if one not in (categorical or ()))]
+    return names, bins, categorical

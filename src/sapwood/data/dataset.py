@@ -12,15 +12,15 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, chunked, container, dataset_file, dealt, fingerprint, html, ingest, times
+from sapwood.data import categories, chunked, container, dataset_file, dealt, derived, fingerprint, html, ingest
 from sapwood.data import crosses as crossing
 from sapwood.data.bin_arguments import arguments
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.data.crosses import Crosses
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
+from sapwood.data.derived import Plan
 from sapwood.data.notices import warn_of_columns
 from sapwood.data.streaming.constructors import Streamed
-from sapwood.data.times import Plan
 from sapwood.device import Binned, get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError
@@ -296,10 +296,10 @@ class Dataset(Streamed):
             "feature_names": self.feature_names,
             "named": self.named,
             **{name: getattr(self, name) for name in BIN_PARAMS if name not in ADDED_LATER or getattr(self, name)},
-            **({"times": times.encode(self.times)} if self.times else {}),
+            **({"times": derived.encode(self.times)} if self.times else {}),
         }
         version = 2 if self.categories or "listed.column" in arrays or set(ADDED_LATER) & set(fields) else 1
-        version = 5 if self.times else 4 if len(self.crosses) else 3 if self.unseen else version
+        version = derived.file_version(self.times) or (4 if len(self.crosses) else 3 if self.unseen else version)
         return container.pack(dataset_file.KIND, version, arrays, fields)
 
     def with_columns(
@@ -398,7 +398,7 @@ class Dataset(Streamed):
     @property
     def n_given(self) -> int:
         """Columns of the table as it was given."""
-        return self.n_columns - len(self.crosses) - times.n_parts(self.times)
+        return self.n_columns - len(self.crosses) - derived.n_parts(self.times)
 
     @property
     def global_rows(self) -> NDArray[np.int64]:
@@ -505,17 +505,17 @@ class Dataset(Streamed):
         chunks = [ingest.align(chunk, names, n_columns) for chunk in chunks]
         all_names = names or tuple(f"f{j}" for j in range(n_columns))
         if reference is None:
-            self.times = times.learn(chunks, bins["date_features"], all_names, holders and holders[0])
+            self.times, own = derived.learn_from(chunks, bins, all_names, vectors, self._called, holders and holders[0])
         else:
-            self.times = reference.times
-            if wrong := ingest.kinds_differ(chunks, self.times, reference.categories, all_names):
+            self.times, own = reference.times, None
+            if wrong := derived.kinds_differ(chunks, self.times, reference.categories, all_names):
                 raise categories.ColumnTypeError(wrong[0])
-        chunks = [times.expand(chunk, self.times) for chunk in chunks]
-        all_names += times.names_of(self.times, all_names)
+        chunks = derived.expand_all(chunks, self.times, own)
+        all_names += derived.names_of(self.times, all_names)
         all_names += crosses.names(all_names)
         self._fill(chunks, known, all_names, names is not None, bins, n_jobs, vectors, None, holders, crosses)
         if reference is None and names is not None:
-            warn_of_columns(names, self.n_bins[:n_columns], self.categories, self.n_total)
+            warn_of_columns(names, derived.n_bins(self.times, self.n_bins[:n_columns]), self.categories, self.n_total)
 
     def _fill(
         self,

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, crosses, ingest, sparse, times
+from sapwood.data import categories, crosses, derived, ingest, sparse
 from sapwood.data.categories import Coded, Dictionary
 from sapwood.data.crosses import Crosses
 from sapwood.errors import DataError
 
 # 1: without categories, values and lists, 2: without unseen ones, 3: without crosses, 4: without columns of times, as
 # data that has none is still written
-KIND, VERSION = "dataset", 5
+KIND, VERSION = "dataset", 6
 LISTED = ("column", "usual", "offset", "row", "code")  # of columns in which most rows have one code
 LISTED_TYPES = (np.int32, np.uint16, np.int64, np.uint32, np.uint16)
 NO_LISTS: tuple[NDArray[Any], ...] = tuple(np.zeros(int(i == 2), t) for i, t in enumerate(LISTED_TYPES))
@@ -52,14 +52,14 @@ def read(
     return columns(cuts, codes, listed, fields["n_rows"], known), cuts, known, unseen, derived
 
 
-def read_times(fields: dict[str, Any]) -> times.Plan:
+def read_times(fields: dict[str, Any]) -> derived.Plan:
     """The columns of times of a loaded file, taken out of its fields; `DataError` where they do not fit the others."""
     names = fields.get("feature_names")
     try:
-        plan = times.decode(fields.pop("times", []))
+        plan = derived.decode(fields.pop("times", []))
     except ValueError as cause:
         raise DataError(f"the file is not a valid dataset: {cause}.") from cause
-    if flaw := times.flaw(plan, len(names) if isinstance(names, list) else 0, {}):
+    if flaw := derived.flaw(plan, len(names) if isinstance(names, list) else 0, {}):
         raise DataError(f"the file is not a valid dataset: it breaks the rule '{flaw}'.")
     return plan
 

@@ -31,7 +31,7 @@ def warn_of_columns(
         "have a category of their own in almost every row, as identifiers do; leave them out": [
             names[j] for j in alone if j not in sentences
         ],
-        "have text that is read as one category each; make numbers of it, for example by counting words": [
+        "have text that is read as one category each; text_features makes columns of its words": [
             names[j] for j in sentences
         ],
     }

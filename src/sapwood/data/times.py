@@ -6,7 +6,7 @@ A column of times becomes the seconds since the start of 1970, on the clock of i
 in its own place. Its parts follow after all columns of the table, as ``date.month``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 MISSING = np.iinfo(np.int64).min  # NumPy's NaT
 SECOND, DAY = 1_000_000, 86_400_000_000  # in microseconds
+SINCE, MAX_DIFFERENCES = "since:", 6  # of so many columns of times, each has the time since every earlier one
 USUAL = ("month", "day", "weekday", "hour")  # the parts of "auto", those that differ between rows
 
 
@@ -75,7 +76,35 @@ class TimeColumn:
 
     column: int
     zone: str | None
-    parts: tuple[str, ...]
+    parts: tuple[str, ...]  # of the calendar, or 'since:3', the seconds since the time of column 3
+
+    @property
+    def word(self) -> str:
+        """What the column has, for errors."""
+        return "times" + (f" of the zone {self.zone}" if self.zone else "")
+
+    def fits(self, column: Any) -> bool:
+        """Whether a column of a table has times of this zone; one without a value does."""
+        if isinstance(column, Times):
+            return column.zone == self.zone
+        return isinstance(column, np.ndarray) and column.dtype.kind == "f" and bool(np.isnan(column).all())
+
+    def numbers(self, table: Sequence[Any], n_rows: int) -> list[Floats]:
+        """The time that has passed, and the parts; ``table``: all columns as they came."""
+        own = _times_of(table[self.column], n_rows)
+        found = [own.elapsed()]
+        for part in self.parts:
+            if part.startswith(SINCE):
+                other = _times_of(table[int(part[len(SINCE) :])], n_rows)
+                found.append(own.elapsed() - other.elapsed())
+            else:
+                found.append(own.part(part))
+        return found
+
+
+def _times_of(column: Any, n_rows: int) -> Times:
+    """A column of times; one without a value, or of a chunk without rows, may be of another type."""
+    return column if isinstance(column, Times) else Times(np.full(n_rows, MISSING, np.int64))
 
 
 Plan = tuple[TimeColumn, ...]
@@ -93,7 +122,8 @@ def learn(chunks: "Sequence[Columns]", wanted: Any, names: Sequence[str], reduce
     for j in found:
         columns = [table[j] for table in tables if table]
         if odd := [one for one in columns if not isinstance(one, Times) and len(one)]:
-            raise ColumnTypeError(f"column {names[j]!r} has times in one chunk, and {kind_of(odd[0])} in another.")
+            other = "categories" if hasattr(odd[0], "codes") else "numbers"
+            raise ColumnTypeError(f"column {names[j]!r} has times in one chunk, and {other} in another.")
         own = [one for one in columns if isinstance(one, Times)]
         zones = {zone for some in dealt.gather(reduce, sorted({str(one.zone or "") for one in own})) for zone in some}
         if len(zones) > 1:
@@ -102,7 +132,19 @@ def learn(chunks: "Sequence[Columns]", wanted: Any, names: Sequence[str], reduce
         if wanted == "auto":
             parts = tuple(part for part in USUAL if _differs([one.part(part) for one in own], reduce))
         plan.append(TimeColumn(j, next(iter(zones)) or None, parts))
+    if wanted == "auto":
+        plan = with_differences(plan)
     return tuple(plan)
+
+
+def with_differences(plan: list[TimeColumn]) -> list[TimeColumn]:
+    """Columns of times with the time since each earlier column of the same zone."""
+    found = []
+    for at, one in enumerate(plan):
+        others = [other for other in plan[: min(at, MAX_DIFFERENCES)] if other.zone == one.zone]
+        since = tuple(f"{SINCE}{other.column}" for other in others) if at < MAX_DIFFERENCES else ()
+        found.append(replace(one, parts=one.parts + since))
+    return found
 
 
 def _differs(pieces: Sequence[Floats], reduce: Reduce | None) -> bool:
@@ -111,77 +153,10 @@ def _differs(pieces: Sequence[Floats], reduce: Reduce | None) -> bool:
     return len({end for some in dealt.gather(reduce, sorted(ends)) for end in some}) > 1
 
 
-def n_parts(plan: Plan) -> int:
-    """How many columns the parts of all columns of times are."""
-    return sum(len(one.parts) for one in plan)
-
-
-def names_of(plan: Plan, names: Sequence[str]) -> tuple[str, ...]:
-    """The names of the parts, ``date.month``; with more dots where a column has that name already."""
-    made: list[str] = []
-    taken = set(names)
-    for one in plan:
-        for part in one.parts:
-            dots = "."
-            while (name := f"{names[one.column]}{dots}{part}") in taken:
-                dots += "."
-            taken.add(name)
-            made.append(name)
-    return tuple(made)
-
-
-def expand(columns: "Columns", plan: Plan) -> "Columns":
-    """A table whose columns of times are numbers, with the parts after all others."""
-    if not plan:
-        return columns
-    table = columns.as_columns()
-    parts: list[Floats] = []
-    for one in plan:
-        own = table[one.column]
-        if not isinstance(own, Times):  # a chunk without rows, or without a value
-            own = Times(np.full(columns.n_rows, MISSING, np.int64))
-        table[one.column] = own.elapsed()
-        parts += [own.part(part) for part in one.parts]
-    return replace(columns, table=[*table, *parts], names=None, n_columns=len(table) + len(parts))
-
-
-def shares(plan: Plan, n_columns: int) -> Floats:
-    """What belongs to each column of the table, (n_columns, n_given): its parts go to a column of times."""
-    first = n_columns - n_parts(plan)
-    sources = [one.column for one in plan for _ in one.parts]
-    return np.eye(first)[[*range(first), *sources]]
-
-
-def kind_of(column: Any) -> str:
-    """What a column has, for errors."""
-    if isinstance(column, Times):
-        return "times" + (f" of the zone {column.zone}" if column.zone else "")
-    return "categories" if hasattr(column, "codes") else "numbers"
-
-
-def flaw(plan: Plan, n_columns: int, categories: Mapping[int, Any]) -> str | None:
-    """The rule that a plan from a file breaks, for a model of so many columns, parts included."""
-    places = [one.column for one in plan]
-    if places != sorted(set(places)) or (places and not 0 <= places[0] <= places[-1] < n_columns - n_parts(plan)):
-        return "columns of times rise, and are columns of the table"
-    if set(places) & set(categories):
-        return "a column of times has no categories"
-    known = all(set(one.parts) <= set(DATE_PARTS) and len(set(one.parts)) == len(one.parts) for one in plan)
-    return None if known else f"parts of times are some of {', '.join(DATE_PARTS)}"
-
-
-def encode(plan: Plan) -> list[list[Any]]:
-    """A plan as JSON has it."""
-    return [[one.column, one.zone, list(one.parts)] for one in plan]
-
-
-def decode(given: Any) -> Plan:
-    """The plan of a file; raises ValueError where it is none. `flaw` must look at it."""
-    plan = []
-    for one in given if isinstance(given, list) else [None]:
-        match one:
-            case [int() as column, (str() | None) as zone, list() as parts] if all(isinstance(p, str) for p in parts):
-                plan.append(TimeColumn(column, zone, tuple(parts)))
-            case _:
-                raise ValueError("columns of times are not as they are saved")
-    return tuple(plan)
+def flaw(one: TimeColumn, columns: set[int]) -> str | None:
+    """The rule that a column of times from a file breaks; ``columns``: all columns of times."""
+    calendar = [part for part in one.parts if not part.startswith(SINCE)]
+    others = [part[len(SINCE) :] for part in one.parts if part.startswith(SINCE)]
+    known = set(calendar) <= set(DATE_PARTS) and len(set(one.parts)) == len(one.parts)
+    known = known and all(other.isdigit() and int(other) in columns - {one.column} for other in others)
+    return None if known else f"parts of times are some of {', '.join(DATE_PARTS)}, or the time since another column"

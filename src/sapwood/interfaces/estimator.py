@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sapwood import objective
 from sapwood.boost import auto, train
 from sapwood.boost.spec import take_callbacks
+from sapwood.data.bin_arguments import DERIVED
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.data.deferred import Deferred
@@ -38,7 +39,7 @@ PLAIN = (
     "eval_metric", "prune_by_validation",
 )  # fmt: skip
 
-BINS = (*BIN_PARAMS, "n_jobs", "categorical_features", "device", "date_features")  # what a Dataset is told
+BINS = (*BIN_PARAMS, "n_jobs", "categorical_features", "device", *DERIVED)  # what a Dataset is told
 BESIDE = {"verbose", "silent", "plot", "logging_level", "cat_features", "categorical_feature", "categorical_features"}
 
 ATTRIBUTES = """\

@@ -16,13 +16,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import container, ingest, times
+from sapwood.data import container, derived, ingest
 from sapwood.data.categories import Dictionary, known
 from sapwood.data.crosses import NONE, Crosses
 from sapwood.data.deferred import Deferred
+from sapwood.data.derived import Plan
 from sapwood.data.ingest.few_rows import FewRows
 from sapwood.data.sparse import no_zeros
-from sapwood.data.times import Plan
 from sapwood.device import Device, Explainer, Forest, get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
@@ -139,7 +139,7 @@ class Booster(PeerNames):
     @property
     def n_given(self) -> int:
         """Columns of a table to predict."""
-        return self.n_columns - times.n_parts(self.times)
+        return self.n_columns - derived.n_parts(self.times)
 
     @property
     def internal_names(self) -> tuple[str, ...]:
@@ -506,7 +506,7 @@ class Booster(PeerNames):
             return X
         given = self.feature_names[: self.n_given]
         names = given if self.named else None
-        categorical, zeros = known(self.categories, names), self.zero_as_missing
+        categorical, zeros = known(derived.coded(self.times, self.categories), names), self.zero_as_missing
         columns = ingest.read(
             X, min_rows=min_rows, categorical=categorical, by_rows=by_rows, zero_as_missing=zeros, wanted=names
         )
@@ -514,8 +514,8 @@ class Booster(PeerNames):
             names = names and self.feature_names
             return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
         columns = ingest.align(columns, names, self.n_given)
-        wrong = ingest.kinds_differ([columns], self.times, self.categories, given)
-        return ingest.encode(times.expand(columns, self.times), self.categories, "X", names, wrong)
+        wrong = derived.kinds_differ([columns], self.times, self.categories, given)
+        return ingest.encode(derived.expand(columns, self.times), self.categories, "X", names, wrong)
 
     def _whole(self, columns: ingest.Columns, n_threads: int = 1) -> ingest.Columns:
         """All columns that trees split."""
@@ -579,7 +579,7 @@ def _validate(booster: Booster) -> None:
         raise ModelFormatError(f"n_parallel_trees={n_parallel!r} is not a number of trees.")
     if not all(0 <= column < booster.n_columns for column in booster.categories):
         raise ModelFormatError(f"categories are of columns {list(booster.categories)}, of {booster.n_columns} in all.")
-    if (flaw := times.flaw(booster.times, booster.n_columns, booster.categories)) is not None:
+    if (flaw := derived.flaw(booster.times, booster.n_columns, booster.categories)) is not None:
         raise ModelFormatError(f"The columns of times of the model break the rule '{flaw}'.")
     n_bins = {column: dictionary.n_bins for column, dictionary in booster.categories.items()}
     if (flaw := booster.crosses.flaw(booster.n_columns, booster.categories)) is not None:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, container, crosses, times
+from sapwood.data import categories, container, crosses, derived
 from sapwood.errors import DataError, ModelFormatError, SapwoodError
 from sapwood.model import combinations, convert, linear, sets
 from sapwood.model.booster import Booster, Link
@@ -22,8 +22,8 @@ from sapwood.params.table import BY_NAME
 KIND = "model"
 # 1: without categories and linear leaves, 2: without combinations, 3: without splits that tell new categories from
 # missing ones and without sets as bits, 4: without crosses and linear leaves in standard units, 5: without columns of
-# times; as models that have none are still written
-VERSION = 6
+# times, 6: without text and lists; as models that have none are still written
+VERSION = 7
 
 # Everything of a booster that is not an array, with the JSON types it may have. `history` cannot change a prediction.
 FIELDS: dict[str, tuple[type, ...]] = {
@@ -62,9 +62,11 @@ def encode(booster: Booster) -> bytes:
     crossed = crosses.encode(booster.crosses)
     late = "set_bits" in by_code or (trees.missing_left > 1).any()
     if booster.times:
-        fields["times"] = times.encode(booster.times)
+        fields["times"] = derived.encode(booster.times)
     version = (
-        6
+        7
+        if derived.is_late(booster.times)
+        else 6
         if booster.times
         else 5
         if crossed or linear.BOUNDS in extra
@@ -87,7 +89,7 @@ def decode(
     """The booster of a file's content, or an error; `history`, `transform` and `chosen` are not in the file."""
     arrays, fields = container.unpack(raw, KIND, VERSION, ModelFormatError)
     try:
-        plan = times.decode(fields.pop("times", []))
+        plan = derived.decode(fields.pop("times", []))
     except ValueError as cause:
         raise ModelFormatError(f"The file is not a model: {cause}.") from cause
     if set(fields) != set(FIELDS):

@@ -65,7 +65,6 @@ _ROWS = (
     ("nan_mode", "min none", "each split finds the better side for missing values; leave it out."),
     ("feature_types", "none", "name columns of categories in categorical_features."),
     ("ignored_features ignore_column", "none [] ()", "drop these columns from the table first."),
-    ("text_features embedding_features", "none [] ()", "convert these columns to numbers first."),
     (
         "max_bin_by_feature per_float_feature_quantization input_borders forcedbins_filename",
         "none [] ()",

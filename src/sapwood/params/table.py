@@ -145,6 +145,15 @@ TABLE: tuple[Parameter, ...] = (
         "'year', 'month', 'day', 'weekday', 'dayofyear', 'hour' and 'minute'. 'auto' is month, day, weekday and hour, "
         "those of them that differ between rows; None is no part. The model stores it and takes the same columns.",
         model=False),
+    Parameter("text_features", types.text_columns, "auto",
+        "Columns of free text, which become the number of words, frequent words, and what words say of the label. "
+        "'auto': columns of text in which most values differ and have four words or more, where categorical_features "
+        "is 'auto'. A sequence of names or positions: these columns. None: text is read as categories.",
+        model=False),
+    Parameter("embedding_features", types.text_columns, "auto",
+        "Columns of lists of one length, such as embeddings, which become a column for each place of the lists. "
+        "'auto': all of them. A sequence of names or positions: these. Lists in any other column are an error.",
+        model=False),
     Parameter("zero_as_missing", types.flag, False,
         "Whether zeros are missing values, including the zeros that a sparse table does not store. In categorical "
         "columns 0 is a category."),

@@ -392,6 +392,18 @@ def date_parts(given: str, value: Any) -> list[str] | str:
     return [part for part in DATE_PARTS if part in words]
 
 
+@described("'auto', sequence of str or int, or None", or_none=True)
+def text_columns(given: str, value: Any) -> list[str | int] | str:
+    """Columns of text or of lists: 'auto', None, or some by name or position."""
+    if isinstance(value, str):
+        if value == "auto":
+            return value
+        value = [value]
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise ParameterError(f"{given} is not a list of columns; give names or positions, 'auto' or None.")
+    return _columns(given, value)
+
+
 @described("list of lists of str or int, 'pairwise', 'no_interactions' or None", or_none=True)
 def column_groups(given: str, value: Any) -> list[list[str | int]] | str:
     """Interaction constraints: groups of columns by name or position, or a word for a set of groups."""

@@ -267,7 +267,7 @@ def test_bad_names_raise(names, message):
         (pl.DataFrame({"s": ["a"]}), r"column 's' of X has dtype String.*text"),
         (pl.DataFrame({"c": ["a"]}, schema={"c": pl.Categorical}), r"column 'c' of X has dtype Categorical.*categ"),
         (pl.DataFrame({"c": ["a"]}, schema={"c": pl.Enum(["a"])}), r"column 'c' of X has dtype Enum.*categories"),
-        (pl.DataFrame({"l": [[1]]}), r"column 'l' of X has dtype List.*nested values"),
+        (pl.DataFrame({"l": [["a"]]}), r"column 'l' of X has a list in row 0 that is not of numbers"),
         (pl.DataFrame({"s": [{"a": 1}]}), r"column 's' of X has dtype Struct.*nested values"),
         (pl.DataFrame({"i": [1]}, schema={"i": pl.Int128}), r"column 'i' of X has dtype Int128.*convert it to numbers"),
         (pa.table({"c": pa.array(["a"]).dictionary_encode()}), r"column 'c' of X has dtype dictionary.*categories"),

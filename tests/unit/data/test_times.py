@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sapwood as sw
-from sapwood.data import ingest, times
+from sapwood.data import derived, ingest
 from sapwood.data.times import Times
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.model import io
@@ -52,7 +52,7 @@ def test_the_model_takes_the_same_column() -> None:
         np.testing.assert_array_equal(again.predict(TABLE), booster.predict(TABLE))
         np.testing.assert_array_equal(again.predict(TABLE[["x", "when"]].iloc[::-1]), booster.predict(TABLE)[::-1])
     assert "when.weekday" in str(booster.why(TABLE.iloc[:1]))
-    numbers = np.column_stack([times.expand(ingest.read(TABLE), data.times).table[j] for j in range(6)])
+    numbers = np.column_stack([derived.expand(ingest.read(TABLE), data.times).table[j] for j in range(6)])
     np.testing.assert_array_equal(booster.predict(numbers), booster.predict(TABLE))  # with its parts, as numbers
 
 

@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 REPEATS = 2  # how often every row is held out
 MIN_ROWS = 30  # with fewer rows of positive weight, none is held out
-SCREEN_ROUNDS = 30  # of a candidate of 'auto', on the folds of one repetition
+SCREEN_ROUNDS = 20  # of a candidate of 'auto', on the folds of one repetition
 DEGREES = (3.0, 4.0, 6.0, 10.0, 30.0, 100.0)  # of freedom, among which those of Student's t are chosen
 MAX_SHIFT, SEARCH = 2.0, 40  # of the log of a scale; steps of the search for it
 MIN_ZEROS = 0.01  # share of zeros from which they have a probability of their own
@@ -87,11 +87,11 @@ def candidates(y: Floats) -> list[Family]:
     zeros = float((y == 0).mean())
     if whole and low >= 0 and len(np.unique(y)) <= MAX_COUNTS:
         names = ["poisson", "negative_binomial"] + ["zero_inflated_poisson"] * (zeros > MIN_ZEROS)
-        names += ["normal"] if zeros <= MIN_ZEROS else []
+        names += ["student_t"] if zeros <= MIN_ZEROS else []
     elif low >= 0 and y.max() < 1:
         names = ["hurdle_beta"] if low == 0 else ["beta", "normal"]
     elif low > 0:
-        names = ["student_t", "lognormal", "gamma"]
+        names = ["student_t", "normal", "lognormal", "gamma"]
     elif low == 0 and zeros > MIN_ZEROS:
         names = ["hurdle_gamma", "hurdle_lognormal"]
     else:

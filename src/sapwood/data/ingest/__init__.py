@@ -18,13 +18,14 @@ from sapwood.data.ingest.frames import frame_of, from_frame, take_column
 from sapwood.data.ingest.records import of_records
 from sapwood.data.ingest.refusals import INSTEAD, check_shape, names_differ
 from sapwood.data.ingest.vectors import check_label_size, floats, group, init_score, label, part_of_vector, weight
-from sapwood.data.times import Plan, Times, kind_of
+from sapwood.data.lists import Lists
+from sapwood.data.times import Times
 from sapwood.device.arrays import is_there, to_host
 from sapwood.errors import DataError
 
 __all__ = [
     "Columns", "align", "as_categories", "check_label_size", "check_shape", "encode", "floats", "group", "init_score",
-    "is_sparse", "kinds_differ", "label", "one_row", "part_of_vector", "read", "rename", "take_column", "weight",
+    "is_sparse", "label", "one_row", "part_of_vector", "read", "rename", "take_column", "weight",
 ]  # fmt: skip
 
 
@@ -164,31 +165,6 @@ def align(columns: Columns, names: Sequence[str] | None, n_columns: int) -> Colu
     return replace(columns, table=[table[j] for j in order], names=tuple(names))
 
 
-def kinds_differ(
-    chunks: Sequence[Columns], plan: Plan, categories: Mapping[int, Dictionary], names: Sequence[str]
-) -> list[str]:
-    """Say which columns are not of the kind of training: times or not, and of which zone."""
-    zones = {one.column: one.zone for one in plan}
-    wrong = []
-    for chunk in chunks:
-        table = chunk.table if isinstance(chunk.table, list) else []
-        if not zones and not any(isinstance(one, Times) for one in table):
-            continue
-        for j, one in enumerate(chunk.as_columns()):
-            had, has = j in zones, isinstance(one, Times)
-            empty = had and not has and not isinstance(one, Coded) and bool(np.isnan(np.asarray(one, float)).all())
-            was = (
-                kind_of(Times(np.empty(0, np.int64), zones[j]))
-                if had
-                else "categories"
-                if j in categories
-                else "numbers"
-            )
-            if (had != has and not empty) or (has and one.zone != zones.get(j, one.zone)):
-                wrong.append(f"{names[j]!r} had {was} in training, and has {kind_of(one)} now")
-    return [f"Columns of X are of other types than in training: {'; '.join(wrong)}."] if wrong else []
-
-
 def encode(
     columns: Columns,
     categories: Mapping[int, Dictionary],
@@ -220,6 +196,8 @@ def as_categories(column: NDArray[Any] | Coded, where: str) -> Coded:
         raise ColumnTypeError(f"{where} is sparse, and of categories elsewhere; make it dense.")
     if isinstance(column, Times):
         raise ColumnTypeError(f"{where} has dates or times, and categories elsewhere; use one of them.")
+    if isinstance(column, Lists):
+        raise ColumnTypeError(f"{where} has lists, and categories elsewhere; use one of them.")
     return column if isinstance(column, Coded) else of_numbers(column, None, where)
 
 

@@ -17,6 +17,7 @@ from sapwood.data.categories import Categorical, Coded, ColumnTypeError, declare
 from sapwood.data.ingest.arrays import column_of, has_text, of_times, readable, with_missing
 from sapwood.data.ingest.columns import Columns
 from sapwood.data.ingest.refusals import check_shape, names_differ, refusal
+from sapwood.data.lists import Lists, is_list
 from sapwood.data.times import Times
 from sapwood.errors import DataError, suggest
 
@@ -163,7 +164,7 @@ def _times(series: "nw.Series[Any]") -> NDArray[Any] | Times:
 
 def _from_column(
     series: "nw.Series[Any]", where: str, category: bool | None
-) -> NDArray[Any] | Coded | Times | sparse.SparseColumn:
+) -> NDArray[Any] | Coded | Times | Lists | sparse.SparseColumn:
     """One column of a data frame, sparse where pandas has it so."""
     stored = None if category else sparse.of_series(getattr(series.to_native(), "array", None), where, readable)
     return from_series(series, where, category) if stored is None else stored
@@ -181,7 +182,7 @@ def take_column(X: Any, name: str) -> tuple[NDArray[Any], Any]:
     return found[name].to_numpy(), found.drop(name).to_native()
 
 
-def from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded | Times:
+def from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> NDArray[Any] | Coded | Times | Lists:
     """One column of a data frame."""
     import narwhals as nw
 
@@ -189,6 +190,11 @@ def from_series(series: "nw.Series[Any]", where: str, category: bool | None) -> 
     if category is not True and isinstance(dtype, nw.Datetime | nw.Date | nw.Duration | nw.Time):
         return _times(series)
     stored = getattr(series.to_native(), "dtype", None)
+    nested = isinstance(dtype, nw.List | nw.Array)
+    if category is not True and (nested or (isinstance(stored, np.dtype) and stored.kind == "O")):
+        rows = series.to_list()
+        if nested or any(is_list(one) for one in rows[:100]):
+            return Lists.of(rows, where)
     if isinstance(stored, np.dtype):
         found = _factorized(series.to_native()) if stored.kind == "O" and category is not False else None
         if found is not None and (category or has_text(found[1])):

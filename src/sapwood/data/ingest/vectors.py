@@ -12,6 +12,7 @@ from sapwood.data import dealt
 from sapwood.data.ingest.arrays import as_array, readable
 from sapwood.data.ingest.frames import from_series, wrap
 from sapwood.data.ingest.refusals import check_finite, check_length, check_size, refusal, refuse_sparse
+from sapwood.data.lists import Lists
 from sapwood.data.times import Times
 from sapwood.device.arrays import to_host
 from sapwood.errors import DataError
@@ -122,9 +123,11 @@ def group(groups: Any, n_rows: int) -> NDArray[np.int32] | None:
 
 
 def _no_times(column: Any, what: str) -> Any:
-    """A column, unless it is of dates or times."""
+    """A column, unless it is of dates, times or lists."""
     if isinstance(column, Times):
         raise refusal(what, "datetime")
+    if isinstance(column, Lists):
+        raise refusal(what, "list")
     return column
 
 

@@ -4,22 +4,23 @@ In: batches. Out: `Learned`, all that the codes of the second pass need; vectors
 """
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, ingest, times
+from sapwood.data import categories, derived, ingest, text, times
 from sapwood.data.categories import Coded, Dictionary, Tally
+from sapwood.data.derived import Plan
 from sapwood.data.ingest.sources import Restart
 from sapwood.data.streaming.limits import text_of
 from sapwood.data.streaming.reading import Batch, Reader, Request, time_zones
 from sapwood.data.streaming.vectors import VectorFiles
-from sapwood.data.times import Plan, TimeColumn
+from sapwood.data.times import TimeColumn
 from sapwood.device import host
-from sapwood.errors import MemoryLimitError
+from sapwood.errors import DataError, MemoryLimitError
 
 Floats = NDArray[np.float64]
 SAMPLE_BYTES = int(1.4 * host.SAMPLE_ROWS) * 8  # of a column of numbers, while its cuts are found
@@ -79,16 +80,18 @@ class _Pass:
         columns, weight = batch.columns, batch.vectors.get("weight")
         names = self.reader.names or tuple(f"f{j}" for j in range(columns.n_columns))
         if self.known is not None:
-            if wrong := ingest.kinds_differ([columns], self.known.times, self.known.categories, names):
+            if wrong := derived.kinds_differ([columns], self.known.times, self.known.categories, names):
                 raise categories.ColumnTypeError(wrong[0])
             self.plan = self.known.times
         else:
             self.zones = time_zones(columns, names, self.zones)
             wanted = self.request.bins["date_features"]
             parts = times.USUAL if wanted == "auto" else tuple(wanted or ())
-            self.plan = tuple(TimeColumn(j, zone, parts) for j, zone in sorted(self.zones.items()))
+            found = [TimeColumn(j, zone, parts) for j, zone in sorted(self.zones.items())]
+            self.plan = tuple(times.with_differences(found) if wanted == "auto" else found)
+            derived.refuse_lists(columns, names)
         given = columns.n_columns
-        columns = times.expand(columns, self.plan)
+        columns = derived.expand(columns, self.plan)
         self._watch_types(columns)
         if self.sketch is None:
             self.numeric = [j for j in range(columns.n_columns) if j not in self.coded]
@@ -126,7 +129,7 @@ class _Pass:
             wanted = self.numeric[at : at + self.together]
             sketch = host.CutSketch(len(wanted), self.request.bins["max_bins"])
             for batch in Reader(self.request).batches("reading rows again", self.n_rows):
-                columns = times.expand(batch.columns, self.plan)
+                columns = derived.expand(batch.columns, self.plan)
                 self._sketch(sketch, columns, batch.vectors.get("weight"), wanted)
             yield from zip(wanted, sketch.missing, sketch.cuts(least, n_threads), strict=True)
 
@@ -164,7 +167,9 @@ class _Pass:
         reader = self.reader
         base = reader.names or tuple(f"f{j}" for j in range(reader.n_columns))
         known = self.known.categories if self.known is not None else self._dictionaries(base)
-        n_columns = reader.n_columns + times.n_parts(self.plan)
+        if self.known is None and self.request.bins["text_features"]:
+            self._refuse_text(known, base)
+        n_columns = reader.n_columns + derived.n_parts(self.plan)
         missing, cuts = [False] * n_columns, [np.empty(0)] * n_columns
         for place, gone, own in self._found():
             missing[place], cuts[place] = gone, own
@@ -174,7 +179,7 @@ class _Pass:
             cuts = list(self.known.cuts)
         plan, kept = self._chosen_parts(reader.n_columns)
         return Learned(
-            base + times.names_of(plan, base),
+            base + derived.names_of(plan, base),
             reader.names is not None,
             self.n_rows,
             [cuts[j] for j in kept],
@@ -185,17 +190,30 @@ class _Pass:
             self.digests,
         )
 
+    def _refuse_text(self, known: Mapping[int, Dictionary], names: Sequence[str]) -> None:
+        """Raise where a column has text: what its words say of the label needs all rows at once."""
+        wanted = self.request.bins["text_features"]
+        for j, dictionary in known.items():
+            by_name = wanted != "auto" and (j in wanted or names[j] in wanted)
+            if by_name or (wanted == "auto" and text.reads_as_text(dictionary.values, self.n_rows)):
+                raise DataError(
+                    f"column {names[j]!r} has text, of which only a Dataset in memory makes columns; set "
+                    "text_features=None to read it as categories."
+                )
+
     def _chosen_parts(self, n_given: int) -> tuple[Plan, list[int]]:
         """The parts of times that differ between rows, and the columns that stay with them."""
         kept = list(range(n_given))
         if self.known is not None or self.request.bins["date_features"] != "auto":
-            return self.plan, list(range(n_given + times.n_parts(self.plan)))
+            return self.plan, list(range(n_given + derived.n_parts(self.plan)))
         plan, at = [], n_given
         for one in self.plan:
             ends = [self.ends.get(at + k, [0.0, 0.0]) for k in range(len(one.parts))]
-            differ = [low != high for low, high in ends]
+            since = [part.startswith(times.SINCE) for part in one.parts]  # these stay in any case
+            differ = [low != high or stays for (low, high), stays in zip(ends, since, strict=True)]
             kept += [at + k for k, does in enumerate(differ) if does]
             parts = tuple(part for part, does in zip(one.parts, differ, strict=True) if does)
+            assert isinstance(one, TimeColumn)
             plan.append(TimeColumn(one.column, one.zone, parts))
             at += len(one.parts)
         return tuple(plan), kept

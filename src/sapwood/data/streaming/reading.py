@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import chunked, ingest, times
+from sapwood.data import chunked, derived, ingest
 from sapwood.data.categories import Coded, ColumnTypeError
 from sapwood.data.ingest.sources import Source
 from sapwood.data.progress import tell
@@ -27,7 +27,7 @@ class Request:
     source: Source
     taken: Mapping[str, str | Sequence[str]]  # names of the columns that are label, weight, init_score or group
     feature_names: Sequence[str] | None
-    bins: Mapping[str, Any]  # parameters of `BIN_PARAMS`, device and date_features
+    bins: Mapping[str, Any]  # parameters of `BIN_PARAMS`, device and what columns of dates, text and lists become
     categorical: Any
     reference: Any  # a `Dataset`, or None
     n_threads: int
@@ -154,4 +154,4 @@ def time_zones(columns: ingest.Columns, names: Sequence[str], known: dict[int, s
 
 
 def _other(table: Sequence[Any], j: int) -> str:
-    return times.kind_of(table[j]) if j < len(table) and not isinstance(table[j], Times) else "numbers"
+    return derived.kind_of(table[j]) if j < len(table) and not isinstance(table[j], Times) else "numbers"

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, container, ingest, times
+from sapwood.data import categories, container, derived, ingest
 from sapwood.data import crosses as crossing
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.data.streaming.first_pass import Learned
@@ -60,7 +60,7 @@ class Head:
             "named": found.named,
             "n_rows": found.n_rows,
             "missing": found.missing,
-            "times": times.encode(found.times),
+            "times": derived.encode(found.times),
             "shapes": found.shapes,
             "digests": found.digests,
             "bins": self.bins,
@@ -89,7 +89,7 @@ class Head:
                 cuts,
                 known,
                 fields["missing"],
-                times.decode(fields["times"]),
+                derived.decode(fields["times"]),
                 fields["shapes"],
                 fields["digests"],
             )
@@ -241,5 +241,5 @@ def _check_size(path: Path, size: int) -> None:
 
 def parts(columns: ingest.Columns, head: Head) -> Any:
     """The table of a batch as the core encodes it."""
-    expanded = times.expand(columns, head.learned.times)
+    expanded = derived.expand(columns, head.learned.times)
     return ingest.encode(expanded, head.learned.categories, "data", head.learned.names).table

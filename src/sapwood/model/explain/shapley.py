@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import html, ingest
 from sapwood.data.categories import MISSING
+from sapwood.data.times import TimeColumn
 from sapwood.device import Explainer, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, suggest
@@ -357,7 +358,7 @@ def why(booster: "Booster", row: Any, *, n: int = 5, output: int | str | None = 
 
 def _shown(booster: "Booster", column: int, value: float) -> str:
     """The value of a row in a column that trees split, as text."""
-    if column in {one.column for one in booster.times} and not np.isnan(value):
+    if column in {one.column for one in booster.times if isinstance(one, TimeColumn)} and not np.isnan(value):
         return f"= {np.datetime64(int(value), 's')}".replace("T", " ")
     if column not in booster._labelled:
         return "is missing" if np.isnan(value) else f"= {value:.6g}"
