@@ -9,7 +9,7 @@ import pytest
 RUN = Path(__file__).with_name("run.py")
 
 
-@pytest.mark.parametrize("n", [150, pytest.param(20_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("n", [60, pytest.param(20_000, marks=pytest.mark.nightly)])
 def test_mutants_are_taken_or_refused(n: int) -> None:
     pytest.importorskip("pyarrow")
     line = [sys.executable, str(RUN), "--mutants", str(n), "--workers", "2"]

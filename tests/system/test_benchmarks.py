@@ -17,7 +17,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 # Arguments, the peers that it cannot do without, and what it prints last.
 CASES = {
     "cluster": ("--rows 400 --rounds 2 --repeats 1 --alone", "distributed", r"sapwood.dask .*same bytes: True"),
-    "link_model": ("--columns 5", "", r"depth 6 +1000 .*%"),
+    "link_model": ("--columns 5", "", r"once, for the fingerprint: [\d.]+ GB by each of 1000 workers"),
     "gpu": ("--tables 1000x28 --rounds 2", "cupy", "ms per tree"),
     "distributions": (
         "{data} --tables shops --rows 60 --splits 1 --only sapwood",

@@ -33,7 +33,7 @@ VALUES: dict[str, list[Any]] = {
     "forced_splits": [{"feature": 0, "threshold": 0.0}], "validation_fraction": [0.3], "subsample_by_class": [{0: 0.5}],
     "class_weight": [{0: 3}, "balanced"], "max_combination": [3], "model_size_reg": [0.0, 2.0],
     "category_encoding": ["auto", "partition", "onehot", "ordered", "both", {"k0": "ordered"}],
-    "sketch_outputs": [1, 2], "date_features": [["month"]],
+    "sketch_outputs": [1, 2], "date_features": [["month"]], "text_features": [None], "embedding_features": [None],
     "statistics": [["mean", ("counter", [0.5])], {"k0": [("buckets", [0.5])]}],
 }  # fmt: skip
 ELSEWHERE = {"n_estimators", "categorical_features", "eval_metric", "n_jobs", "random_state", "verbose", "device",

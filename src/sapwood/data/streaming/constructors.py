@@ -206,8 +206,11 @@ class Streamed:
             return cls._opened(folder, _existing(folder, build.asked_for(request)), limit, True, n_threads)
 
         def finish(unfinished: Path, head: Head) -> str:
-            with resident_below(limit):
-                return str(cls._opened(unfinished, head, limit, False, n_threads).fingerprint())  # type: ignore[attr-defined]
+            opened: Any = cls._opened(unfinished, head, limit, False, n_threads)
+            vectors = sum(one.nbytes for one in opened._vectors().values())
+            whole = vectors + 2 * n_threads * opened.n_rows  # what is digested as one: a column of codes in each thread
+            with resident_below(max(limit - whole, limit // 2) if limit else None):
+                return str(opened.fingerprint())
 
         build.build(request, folder, finish)
         self = cls._opened(folder, None, limit, False, n_threads)
