@@ -25,11 +25,11 @@ help: ## list the targets
 demo: $(VENV)/installed ## train on real data: losses, progress, columns, save and load, same bytes on any thread count
 	$(PY) examples/demo.py
 
-test: lint types rooms size ## all that a change must pass: lint, types, rooms, size, the commit's tests with their coverage
-	$(PYTEST) --cov --cov-report=term $(ARGS)
+test: lint types rooms size ## all that a change must pass: lint, types, rooms, size, the commit's tests
+	$(PYTEST) $(ARGS)
 
-test-all: lint types rooms size ## everything: full products of parameters, ten times the random examples, every peer
-	$(PYTEST) -m '' --hypothesis-profile=nightly $(ARGS)
+test-all: lint types rooms size ## everything: full products of parameters, ten times the random examples, every peer, with the coverage of Python
+	$(PYTEST) -m '' --hypothesis-profile=nightly --cov --cov-report=term $(ARGS)
 
 soak: $(VENV)/dev ## trainings killed at random moments, 100 of each kind: all must end with the right bytes
 	$(PY) tools/soak.py $(ARGS)

@@ -81,7 +81,7 @@ def test_resident_memory_stays_below_the_limit(store: Path, kind: str, limit: st
 
 def test_a_limit_that_is_too_small(store: Path) -> None:
     data = Dataset.open(store, memory_limit="20MB", verify=False)
-    with pytest.raises(MemoryLimitError, match=r"needs at least [0-9.]+ MB .* Raise the limit, or"):
+    with pytest.raises(MemoryLimitError, match=r"needs at least [0-9.]+ [MG]B .* Raise the limit, or"):
         sapwood.train({"n_estimators": 1}, data)
     assert sapwood.estimate_cost({}, data).least > 20e6
 
