@@ -4,7 +4,6 @@ In: a table and numbers. Out: a `Distribution` of every row.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -17,7 +16,7 @@ from sapwood.boost.auto import fit_distribution
 from sapwood.data import ingest
 from sapwood.errors import DataError, ModelFormatError, ParameterError
 from sapwood.interfaces.estimator import BINS, Estimator, EstimatorDataset, documented, signature
-from sapwood.interfaces.parameters import FIELDS, PARAMETERS
+from sapwood.interfaces.parameters import PARAMETERS, TARGET_PARAMETERS, rows_with
 from sapwood.metric.distribution import nll
 from sapwood.model.io import load
 from sapwood.objective.distributions import FAMILIES, PREFIX, Distribution, Family, family_of
@@ -27,10 +26,7 @@ from sapwood.params.types import Choice, Integer
 Floats = NDArray[np.float64]
 
 # Parameters that say what is learned, or are for other targets than numbers.
-OTHERS = {
-    "objective", "recipe", "class_weight", "subsample_by_class", "quality", "time_limit", "quantiles", "conformal",
-    "validation_fraction", "prune_by_validation", "eval_metric", "eval_at", "start", "boosting", "n_parallel_trees",
-}  # fmt: skip
+OTHERS = TARGET_PARAMETERS | {"boosting", "n_parallel_trees"}
 DEFAULTS = {
     "n_estimators": 1000, "early_stopping_rounds": 20, "learning_rate": 0.1, "max_leaves": 16, "min_samples_leaf": 5,
     "min_child_weight": 0.0,
@@ -47,11 +43,7 @@ OWN = (
         "that each has not seen. 0: one model of all rows, without early stopping and recalibration.",
     ),
 )  # fmt: skip
-ROWS = {row.name: row for row in OWN} | {
-    name: replace(row, default=DEFAULTS.get(name, row.default))
-    for name, row in PARAMETERS.items()
-    if not (row.ranking or name in OTHERS or name in FIELDS)
-}
+ROWS = rows_with(OWN, DEFAULTS, OTHERS)
 
 
 @documented
@@ -70,11 +62,7 @@ class SapwoodDistribution(RegressorMixin, Estimator):
         The family that was learned, with its constants.
     chosen_ : Chosen
         What was tried and decided, in words and figures.
-    n_features_in_ : int
-    feature_names_in_ : (n_features_in_,) ndarray of str
-        Present where the training table had names.
-    n_iter_ : int
-    feature_importances_ : (n_features_in_,) ndarray
+    {fitted}
 
     Examples
     --------

@@ -42,15 +42,16 @@ PLAIN = (
 BINS = (*BIN_PARAMS, "n_jobs", "categorical_features", "device", *DERIVED)  # what a Dataset is told
 BESIDE = {"verbose", "silent", "plot", "logging_level", "cat_features", "categorical_feature", "categorical_features"}
 
-ATTRIBUTES = """\
+FITTED = """\
     n_features_in_ : int
     feature_names_in_ : (n_features_in_,) ndarray of str
         Present where the training table had names.
     n_iter_ : int
+    feature_importances_ : (n_features_in_,) ndarray"""  # of every estimator, in its docstring
+WATCHED = """\
     best_iteration_ : int
         Present after early stopping.
-    evals_result_ : mapping
-    feature_importances_ : (n_features_in_,) ndarray"""  # of every estimator, in its docstring
+    evals_result_ : mapping"""  # of those that report validation rows
 
 Pair = tuple[Any, Any]  # a table and its target
 E = TypeVar("E", bound="Estimator")
@@ -335,8 +336,9 @@ def documented(estimator: type[E]) -> type[E]:
         setattr(estimator, row.name, row.default)
         lines.append(f"    {row.name} : {row.type}, default={row.default!r}")
         lines.append(textwrap.fill(row.doc, 112, initial_indent=" " * 8, subsequent_indent=" " * 8))
-    for place, text in (("{parameters}", "\n".join(lines)), ("{attributes}", ATTRIBUTES)):
-        estimator.__doc__ = (estimator.__doc__ or "").replace(f"    {place}", text)
+    texts = {"parameters": "\n".join(lines), "attributes": f"{FITTED}\n{WATCHED}", "fitted": FITTED}
+    for place, text in texts.items():
+        estimator.__doc__ = (estimator.__doc__ or "").replace(f"    {{{place}}}", text)
     return estimator
 
 

@@ -3,7 +3,7 @@
 In: what a user gives to the constructor, to `set_params` or to `fit`. Out: parameters under our names.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,12 @@ from sapwood.params.types import Number
 OBJECTIVES = host.objectives()
 # Parameters that fit takes too, for this fit alone, as the peers' do.
 OF_FIT = ("categorical_features", "eval_metric", "early_stopping_rounds", "verbose", "eval_at")
+
+# Parameters that say what is learned of numbers or classes, and how it is measured: estimators of other targets do.
+TARGET_PARAMETERS = {
+    "objective", "recipe", "class_weight", "subsample_by_class", "quality", "time_limit", "quantiles", "conformal",
+    "validation_fraction", "prune_by_validation", "eval_metric", "eval_at", "start",
+}  # fmt: skip
 
 
 def _fields() -> Iterator[Parameter]:
@@ -77,6 +83,15 @@ def _renamed(
     if foreign := [name for name in kept if name in PARAMETERS and name not in table]:
         raise ParameterError(f"{estimator.__name__} has no parameter {foreign[0]!r}; it chooses that itself.")
     return {name: value for name, value in kept.items() if name in table}
+
+
+def rows_with(own: Iterable[Parameter], defaults: Mapping[str, Any], without: Collection[str]) -> dict[str, Parameter]:
+    """The parameters of an estimator of one kind of target: its own first, then the table's, with other defaults."""
+    return {row.name: row for row in own} | {
+        name: replace(row, default=defaults.get(name, row.default))
+        for name, row in PARAMETERS.items()
+        if not (row.ranking or name in without or name in FIELDS)
+    }
 
 
 def given(table: Mapping[str, Parameter], attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.device import elementary
 from sapwood.errors import DataError, ParameterError
 from sapwood.interfaces.estimator import BINS, Estimator, EstimatorDataset, documented, signature
-from sapwood.interfaces.parameters import FIELDS, PARAMETERS
+from sapwood.interfaces.parameters import PARAMETERS, TARGET_PARAMETERS, rows_with
 from sapwood.metric.survival import concordance
 from sapwood.model.booster import Booster
 from sapwood.objective.survival import Aft, Cox, Hazard, edges_of
@@ -29,10 +29,7 @@ MODELS = ("hazard", "cox", "aft")
 
 
 # Parameters that say what is learned, or are for other targets than times.
-OTHERS = {
-    "objective", "recipe", "class_weight", "subsample_by_class", "quality", "time_limit", "quantiles", "conformal",
-    "early_stopping_rounds", "validation_fraction", "prune_by_validation", "eval_metric", "eval_at", "start",
-}  # fmt: skip
+OTHERS = TARGET_PARAMETERS | {"early_stopping_rounds"}
 # Chosen by five folds inside the training parts of the tables of docs/survival.md.
 DEFAULTS = {
     "learning_rate": 0.05, "min_samples_leaf": 10, "min_child_weight": 0.0, "subsample": 0.5, "colsample_bytree": 0.5,
@@ -58,11 +55,7 @@ OWN = (
         "`departure` times a score of the interval, so that the latter is penalised by reg_lambda / departure^2.",
     ),
 )  # fmt: skip
-ROWS = {row.name: row for row in OWN} | {
-    name: replace(row, default=DEFAULTS.get(name, row.default))
-    for name, row in PARAMETERS.items()
-    if not (row.ranking or name in OTHERS or name in FIELDS)
-}
+ROWS = rows_with(OWN, DEFAULTS, OTHERS)
 for _name in FEW:
     _doc = ROWS[_name].doc.split(";")[0].split(". ")[0].rstrip(".")
     _rule = f"'auto' is {FEW[_name]:g}, and {MANY[_name]:g} from {MANY_EVENTS:,} events on."
@@ -118,11 +111,7 @@ class SapwoodSurvival(Estimator):
         The numbers of the causes of events; [1] where there is one.
     event_times_ : ndarray
         Distinct times of events in training.
-    n_features_in_ : int
-    feature_names_in_ : (n_features_in_,) ndarray of str
-        Present where the training table had names.
-    n_iter_ : int
-    feature_importances_ : (n_features_in_,) ndarray
+    {fitted}
 
     Examples
     --------
