@@ -73,7 +73,8 @@ class Streamed:
             The folder to make; a complete store of the same files and arguments is opened instead. Not given: a
             temporary one, which is deleted with the dataset.
         memory_limit : int or str, optional
-            Resident memory of this process while it reads and trains, in bytes or as ``"2GB"``.
+            Resident memory of this process while it trains, in bytes or as ``"2GB"``. The reading aims at it too, but
+            may exceed it (docs/streaming.md).
         reference : Dataset, optional
             As for `Dataset`.
         n_jobs : int, optional
