@@ -21,7 +21,8 @@ from sapwood.model.booster import Booster
 from sapwood.model.constraint_proof import Verdict
 
 Floats = NDArray[np.float64]
-FOLDS, HELD = 5, 0.2  # models of 'cv+'; the fraction of the rows that 'split' holds out
+HELD = 0.2  # the fraction of the rows that 'split' holds out
+FOLDS, FEW_FOLDS, FEW_ROWS = 10, 5, 2000  # models of 'cv+' and 'cross'; of tables of more than so many rows
 
 
 def fit(estimator: Any, rows: TrainingRows, told: bool, callbacks: Any, now: dict[str, Any]) -> None:
@@ -42,8 +43,9 @@ def fit(estimator: Any, rows: TrainingRows, told: bool, callbacks: Any, now: dic
     if how == "split":
         masks = [splits.holdout(seed, HELD, n_rows, weight, None, numbers)]
     else:
-        fold = splits.folds(seed, FOLDS, n_rows, None, numbers)
-        masks = [fold == which for which in range(FOLDS)]
+        n_folds = FOLDS if n_rows <= FEW_ROWS else FEW_FOLDS
+        fold = splits.folds(seed, n_folds, n_rows, None, numbers)
+        masks = [fold == which for which in range(n_folds)]
     models = []
     for mask in masks:
         model = clone(estimator).set_params(conformal=None)
@@ -53,10 +55,12 @@ def fit(estimator: Any, rows: TrainingRows, told: bool, callbacks: Any, now: dic
     for name in [name for name in vars(estimator) if name.endswith("_")]:
         delattr(estimator, name)
     vars(estimator).update({name: value for name, value in vars(models[0]).items() if name.endswith("_")})
-    estimator.calibration_ = Calibration(tuple(scores), None)
+    estimator.calibration_ = Calibration(tuple(scores) if how == "cv+" else (np.concatenate(scores),), None)
     if len(models) > 1:
-        estimator.fold_boosters_ = [one.booster_ for one in models]
-        estimator.booster_ = blend.merge(estimator.fold_boosters_, [1.0 / FOLDS] * FOLDS)
+        boosters = [one.booster_ for one in models]
+        estimator.booster_ = blend.merge(boosters, [1.0 / len(models)] * len(models))
+        if how == "cv+":
+            estimator.fold_boosters_ = boosters
 
 
 class Conformal:
@@ -95,7 +99,8 @@ class Conformal:
             raise ParameterError(f"coverage={coverage!r} is not between 0 and 1.")
         if not hasattr(self, "calibration_"):
             raise ParameterError(
-                "there is no calibration; set conformal='split' or 'cv+', or call calibrate with rows of your own."
+                "there is no calibration; set conformal='split', 'cross' or 'cv+', or call calibrate with rows of "
+                "your own."
             )
         return self.calibration_
 
@@ -112,15 +117,16 @@ class RegressionIntervals(Conformal):
 
         The guarantee needs rows to come that are like those of the calibration (exchangeable). With conformal='split',
         or after `calibrate`, at least `coverage` of new targets lie inside; with 'cv+' at least 1 - 2 (1 - coverage),
-        less a term of about 1 / (rows of a fold), and in practice somewhat more than `coverage`.
+        less a term of about 1 / (rows of a fold), and in practice somewhat more than `coverage`. 'cross' comes nearer
+        to `coverage`, without a bound that holds for every model.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_columns)
         coverage : float
         group : (n_rows,) array-like, optional
-            Groups in each of which the coverage is to hold, if the calibration has them. Groups that it has not met, or
-            of which it has too few rows, get the width of all rows.
+            Groups in each of which the coverage is to hold, after `calibrate` with groups. Groups that it has not met,
+            or of which it has too few rows, get the width of all rows.
 
         Returns
         -------
@@ -131,14 +137,14 @@ class RegressionIntervals(Conformal):
         calibration = self._calibrated(coverage)
         if len(calibration.scores) > 1:
             if group is not None:
-                raise ParameterError("group is for conformal='split' or calibrate, not 'cv+'; leave it out.")
+                raise ParameterError("group is for calibrate, not conformal='cv+'; leave it out.")
             ends = [self._ends(one.predict(X, n_jobs=self.n_jobs)) for one in self.fold_boosters_]
             return np.stack(calibration.cross([low for low, _ in ends], [high for _, high in ends], coverage), axis=1)
         low, high = self._ends(self.predict(X))  # type: ignore[attr-defined]
         width = calibration.widths(coverage, group, len(low))
         low, high = low - width, high + width
-        middle = (low + high) / 2  # an interval that was narrowed to less than nothing is a point
         with np.errstate(invalid="ignore"):
+            middle = (low + high) / 2  # an interval that was narrowed to less than nothing is a point
             return np.where((low > high)[:, None], middle[:, None], np.stack([low, high], axis=1))
 
     def check_quantiles(self) -> Verdict:
@@ -186,7 +192,7 @@ class PredictionSets(Conformal):
             p = self.predict_proba(X)  # type: ignore[attr-defined]
             return np.asarray(1.0 - p <= calibration.widths(coverage, group, len(p))[:, None])
         if group is not None:
-            raise ParameterError("group is for conformal='split' or calibrate, not 'cv+'; leave it out.")
+            raise ParameterError("group is for calibrate, not conformal='cv+'; leave it out.")
         n = sum(map(len, calibration.scores))
         worse = 0
         for booster, scores in zip(self.fold_boosters_, calibration.scores, strict=True):

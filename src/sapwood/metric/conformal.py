@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.errors import DataError
+from sapwood.errors import DataError, ParameterError
 
 Floats = NDArray[np.float64]
 SIGN = np.uint64(1 << 63)
@@ -42,8 +42,10 @@ class Calibration:
         """Split conformal: by how much to widen the prediction of every row."""
         (scores,) = self.scores
         pooled = threshold(scores, coverage)
-        if self.groups is None or group is None:
+        if group is None:
             return np.full(n_rows, pooled)
+        if self.groups is None:
+            raise ParameterError("the calibration has no groups; call calibrate with group first, or leave group out.")
         own = np.asarray(group)
         if own.shape != (n_rows,):
             raise DataError(f"group has the shape {own.shape}; it needs one value for each of {n_rows} rows.")

@@ -377,10 +377,11 @@ TABLE: tuple[Parameter, ...] = (
     Parameter("quantiles", types.levels, None,
         "Levels between 0 and 1 of quantiles to predict, a column for each, rising. They never cross: a row's "
         "predictions are sorted, which never raises their summed loss. It sets objective='quantile'."),
-    Parameter("conformal", Choice(("split", "cv+"), or_none=True), None,
+    Parameter("conformal", Choice(("split", "cross", "cv+"), or_none=True), None,
         "Calibration for `interval` and `predict_set` while fitting. 'split': a fifth of the rows is held out for it. "
-        "'cv+': five models, each without a fifth of the rows, which it is calibrated on; predictions are their mean. "
-        "For estimators only.", model=False),
+        "'cross' and 'cv+': five models, each without a fifth of the rows, which it is calibrated on, or ten for up to "
+        "2,000 rows; predictions are their mean. 'cross' takes one width from all errors, 'cv+' ends from each model "
+        "and its own errors, which is wider and has a guarantee. For estimators only.", model=False),
     Parameter("eval_metric", types.metrics, None,
         "Metrics of the validation rows; early stopping uses the first. None is the objective's own metric, 'none' "
         "means no metric. A callable takes (y, prediction, weight) and returns a float; lower is better, unless given "

@@ -1,6 +1,5 @@
 """Quantiles that never cross, conformal intervals and prediction sets: coverage, degenerate cases, the law."""
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -83,7 +82,7 @@ def test_levels_that_are_none_raise(params: dict[str, Any], match: str) -> None:
         SapwoodRegressor(**params, **PLAIN).fit(X, Y)
 
 
-@pytest.mark.parametrize("conformal", ["split", "cv+"])
+@pytest.mark.parametrize("conformal", ["split", "cross", "cv+"])
 @pytest.mark.parametrize("quantiles", [None, [0.05, 0.95]])
 def test_intervals_hold(conformal: str, quantiles: Any) -> None:
     model = SapwoodRegressor(conformal=conformal, quantiles=quantiles, **PLAIN).fit(X, Y)
@@ -115,7 +114,7 @@ def test_prediction_sets_hold() -> None:
         return np.array(["low", "mid", "top"])[np.digitize(X[:, 0] + noise, [-0.5, 0.5])]
 
     truth = classes(NEW, 4)
-    for conformal in ("split", "cv+"):
+    for conformal in ("split", "cross", "cv+"):
         model = SapwoodClassifier(conformal=conformal, **PLAIN).fit(X, classes(X, 3))
         for coverage in (0.8, 0.95):
             sets = model.predict_set(NEW, coverage)
@@ -124,6 +123,18 @@ def test_prediction_sets_hold() -> None:
         assert model.predict_proba(NEW).shape == (4000, 3)
     with pytest.raises(DataError, match="does not know"):
         model.calibrate(X[:3], ["low", "mid", "other"])
+
+
+def test_cross_is_the_mean_of_all_folds_and_one_width() -> None:
+    model = SapwoodRegressor(conformal="cross", **PLAIN).fit(X, Y)
+    other = SapwoodRegressor(conformal="cv+", **PLAIN).fit(X, Y)
+    assert model.booster_.to_bytes() == other.booster_.to_bytes()
+    assert len(other.fold_boosters_) == 10  # five where there are more than 2,000 rows
+    width = threshold(np.concatenate(other.calibration_.scores), 0.9)
+    middle = model.predict(NEW)
+    assert (model.interval(NEW, 0.9) == np.stack([middle - width, middle + width], axis=1)).all()
+    with pytest.raises(ParameterError, match="no groups"):
+        model.interval(NEW, 0.9, group=np.zeros(4000))
 
 
 def test_what_is_missing_raises() -> None:
@@ -155,10 +166,9 @@ def test_threads_and_chunks_change_no_byte() -> None:
     whole = CUT.booster_.to_bytes()
     for n_jobs in (1, 3, 7):
         assert SapwoodRegressor(quantiles=LEVELS, **{**PLAIN, "n_jobs": n_jobs}).fit(X, Y).booster_.to_bytes() == whole
-    intervals = [
-        SapwoodRegressor(conformal="cv+", **{**PLAIN, "n_jobs": n}).fit(X, Y).interval(NEW[:99]) for n in (1, 3)
-    ]
-    assert all((a == b).all() for a, b in pairwise(intervals))
+    for how in ("cross", "cv+"):
+        one, three = (SapwoodRegressor(conformal=how, **PLAIN | {"n_jobs": n}).fit(X[:900], Y[:900]) for n in (1, 3))
+        assert (one.interval(NEW[:99]) == three.interval(NEW[:99])).all()
 
 
 def test_quantiles_of_few_rows_and_of_weights() -> None:
@@ -212,14 +222,14 @@ def made_up(name: str, n: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["split", "quantiles", "cv+"])
+@pytest.mark.parametrize("kind", ["split", "quantiles", "cross", "cv+"])
 @pytest.mark.parametrize(
     "name", ["even", "spread", "heavy", "skewed", "rounded", "california_housing", "wine_quality", "bike_sharing",
              "protein", "flat"]
 )  # fmt: skip
 def test_coverage_on_ten_tables(name: str, kind: str) -> None:
     """The mean over seeds is within 1.5 points of what was asked for; cv+ and tied labels may be above."""
-    n_seeds, shares = (5 if kind == "cv+" else 20), []
+    n_seeds, shares = (5 if kind in ("cross", "cv+") else 20), []
     for seed in range(n_seeds):
         rng = np.random.default_rng(seed)
         if hasattr(datasets, name):
@@ -231,7 +241,7 @@ def test_coverage_on_ten_tables(name: str, kind: str) -> None:
         n = len(target) * 3 // 5
         more: dict[str, Any] = {"quantiles": [0.05, 0.95]} if kind == "quantiles" else {}
         model = SapwoodRegressor(
-            conformal="cv+" if kind == "cv+" else "split", n_estimators=40, random_state=seed, **more
+            conformal="split" if kind == "quantiles" else kind, n_estimators=40, random_state=seed, **more
         ).fit(table[:n], target[:n])
         low, high = model.interval(table[n:], coverage=0.9).T
         shares.append(((low <= target[n:]) & (target[n:] <= high)).mean())

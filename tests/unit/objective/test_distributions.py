@@ -12,7 +12,9 @@ from sapwood.objective.distributions import special as ours
 
 Floats = NDArray[np.float64]
 N = 300
-BOUNDS = ("negative_binomial", "zero_inflated_poisson", "zero_inflated_negative_binomial")  # hessians above Fisher's
+BOUNDS = (  # hessians above Fisher's
+    "negative_binomial", "zero_inflated_poisson", "zero_inflated_negative_binomial", "hurdle_negative_binomial"
+)  # fmt: skip
 
 every_family = pytest.mark.parametrize("name", FAMILIES)
 
@@ -26,7 +28,7 @@ def labels(family: Family) -> Floats:
         "a number above 0": np.exp(rng.normal(size=N)),
         "a number between 0 and 1, neither 0 nor 1": rng.beta(2, 3, N),
         "a whole number of at least 0": rng.negative_binomial(2, 0.4, N).astype(float),
-        "a whole number above 0": 1.0 + rng.poisson(2, N),
+        "a whole number above 0": 1.0 + rng.negative_binomial(2, 0.5, N),
     }
     y = kinds[base.support]
     return np.where(rng.random(N) < 0.3, 0.0, y) if base is not family else y

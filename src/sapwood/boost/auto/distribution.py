@@ -86,7 +86,8 @@ def candidates(y: Floats) -> list[Family]:
     whole, low = bool((y == np.floor(y)).all()), float(y.min())
     zeros = float((y == 0).mean())
     if whole and low >= 0 and len(np.unique(y)) <= MAX_COUNTS:
-        names = ["poisson", "negative_binomial"] + ["zero_inflated_poisson"] * (zeros > MIN_ZEROS)
+        names = ["poisson"] + ["negative_binomial"] * bool(y.var() > y.mean())
+        names += ["zero_inflated_poisson"] * (zeros > MIN_ZEROS)
         names += ["student_t"] if zeros <= MIN_ZEROS else []
     elif low >= 0 and y.max() < 1:
         names = ["hurdle_beta"] if low == 0 else ["beta", "normal"]

@@ -13,7 +13,7 @@ from sapwood.objective.distributions.likelihood import PREFIX, Likelihood
 from sapwood.objective.distributions.located import Laplace, LogNormal, Normal, StudentT
 from sapwood.objective.distributions.positive import Beta, Gamma, Weibull
 from sapwood.objective.distributions.predicted import Distribution
-from sapwood.objective.distributions.zeros import AboveZero, Hurdle, ZeroInflated
+from sapwood.objective.distributions.zeros import Hurdle, NegativeBinomialAboveZero, PoissonAboveZero, ZeroInflated
 
 __all__ = ["FAMILIES", "PREFIX", "Distribution", "Family", "Likelihood", "StudentT", "family_of"]
 
@@ -29,7 +29,8 @@ FAMILIES: dict[str, Callable[[], Family]] = {
     "negative_binomial": NegativeBinomial,
     "zero_inflated_poisson": lambda: ZeroInflated(Poisson()),
     "zero_inflated_negative_binomial": lambda: ZeroInflated(NegativeBinomial()),
-    "hurdle_poisson": lambda: Hurdle(AboveZero()),
+    "hurdle_poisson": lambda: Hurdle(PoissonAboveZero()),
+    "hurdle_negative_binomial": lambda: Hurdle(NegativeBinomialAboveZero()),
     "hurdle_gamma": lambda: Hurdle(Gamma()),
     "hurdle_lognormal": lambda: Hurdle(LogNormal()),
     "hurdle_weibull": lambda: Hurdle(Weibull()),

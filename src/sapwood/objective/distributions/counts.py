@@ -23,6 +23,10 @@ class Counts(Family):
     def allowed(self, y: Floats) -> Mask:
         return np.asarray((y >= 0) & (y == np.floor(y)) & (y < 2.0**52))
 
+    def log_zero(self, *parts: Floats) -> Floats:
+        """The log of the probability of 0."""
+        raise NotImplementedError
+
 
 class Poisson(Counts):
     """Score: the log of the mean. It has no scale of its own to be recalibrated."""
@@ -62,7 +66,6 @@ class Poisson(Counts):
         return searched(self, np.asarray(special.pdtrik(np.clip(p, 1e-300, 1 - 1e-16), parts[0])), p, parts)
 
     def log_zero(self, *parts: Floats) -> Floats:
-        """The log of the probability of 0."""
         return -parts[0]
 
 
@@ -118,7 +121,6 @@ class NegativeBinomial(Counts):
         return searched(self, np.asarray(special.nbdtrik(level, r, r / (r + m))), p, parts)
 
     def log_zero(self, *parts: Floats) -> Floats:
-        """The log of the probability of 0."""
         return -parts[1] * elementary.log1p(parts[0] / parts[1])
 
 

@@ -26,6 +26,7 @@ class Likelihood:
         self.family, self.pace, self.name = family, pace, PREFIX + family.spec
         self.n_outputs: int = family.n_outputs
         self.metric: Any = family.metric
+        self._natural = not isinstance(family.precision(*family.parts(np.zeros((1, family.n_outputs)))), float)
 
     def start(self, y: Floats, weight: Floats | None) -> Floats:
         """The scores that fit all rows best."""
@@ -35,8 +36,8 @@ class Likelihood:
         """The derivatives, those of the first score divided by the precision."""
         rows = two_dimensional(score)
         g, h = self.family.grad_hess(y, rows)
-        precision = self.family.precision(*self.family.parts(rows))
-        if not isinstance(precision, float):
+        if self._natural:
+            precision = self.family.precision(*self.family.parts(rows))
             g[:, 0], h[:, 0] = g[:, 0] / precision, h[:, 0] / precision
         return (g, h) if score.ndim == 2 else (g[:, 0], h[:, 0])
 

@@ -3,6 +3,8 @@
 In: arrays of float64. Out: arrays of the same shape, by + - * / and the core's own `log` and `exp`.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,13 +15,22 @@ HALF_LOG_TWO_PI = 0.9189385332046727
 SHIFT = 8  # arguments are raised to at least this; the series below then have an error near 1e-16
 
 
+def _raised(x: Floats, first: float, gather: Callable[[Floats, Floats], Floats]) -> tuple[Floats, Floats]:
+    """Numbers raised by 1 until they are at least SHIFT, and what is gathered on the way, from `first` on."""
+    raised = np.array(x, np.float64).ravel()
+    gathered = np.full(len(raised), first)
+    at = np.flatnonzero(raised < SHIFT)
+    for _ in range(SHIFT):
+        low = raised[at]
+        gathered[at] = gather(gathered[at], low)
+        raised[at] = low = low + 1.0
+        at = at[low < SHIFT]
+    return raised.reshape(np.shape(x)), gathered.reshape(np.shape(x))
+
+
 def log_gamma(x: Floats) -> Floats:
     """log Gamma(x) for x > 0: Stirling's series, after the recurrence."""
-    x, product = np.asarray(x, np.float64), np.ones(np.shape(x))
-    for _ in range(SHIFT):
-        low = x < SHIFT
-        product = np.where(low, product * x, product)
-        x = np.where(low, x + 1.0, x)
+    x, product = _raised(x, 1.0, lambda product, x: product * x)
     r = 1.0 / (x * x)
     series = 1 / 12 - r * (1 / 360 - r * (1 / 1260 - r * (1 / 1680 - r * (1 / 1188 - r * (691 / 360360)))))
     return np.asarray((x - 0.5) * elementary.log(x) - x + HALF_LOG_TWO_PI + series / x - elementary.log(product))
@@ -27,12 +38,8 @@ def log_gamma(x: Floats) -> Floats:
 
 def log_minus_digamma(x: Floats) -> Floats:
     """log x - psi(x) for x > 0, without the difference of two large numbers."""
-    start, total = np.asarray(x, np.float64), np.zeros(np.shape(x))
-    x = start
-    for _ in range(SHIFT):
-        low = x < SHIFT
-        total = np.where(low, total + 1.0 / x, total)
-        x = np.where(low, x + 1.0, x)
+    start = np.asarray(x, np.float64)
+    x, total = _raised(x, 0.0, lambda total, x: total + 1.0 / x)
     r = 1.0 / (x * x)
     series = 1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760)))))
     return np.asarray(total + 0.5 / x + r * series - elementary.log(x / start))
@@ -45,12 +52,8 @@ def digamma(x: Floats) -> Floats:
 
 def trigamma_excess(x: Floats) -> Floats:
     """psi'(x) - 1 / x for x > 0, without the difference of two large numbers."""
-    start, total = np.asarray(x, np.float64), np.zeros(np.shape(x))
-    x = start
-    for _ in range(SHIFT):
-        low = x < SHIFT
-        total = np.where(low, total + 1.0 / (x * x), total)
-        x = np.where(low, x + 1.0, x)
+    start = np.asarray(x, np.float64)
+    x, total = _raised(x, 0.0, lambda total, x: total + 1.0 / (x * x))
     r = 1.0 / (x * x)
     series = 1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (5 / 66 - r * (691 / 2730)))))
     return np.asarray(total + r * (0.5 + series / x) + (1.0 / x - 1.0 / start))

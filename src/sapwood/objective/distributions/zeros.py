@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sapwood.device import elementary
-from sapwood.objective.distributions.counts import NegativeBinomial, Poisson, searched
+from sapwood.objective.distributions.counts import Counts, NegativeBinomial, Poisson, searched
 from sapwood.objective.distributions.family import Family, Floats, Mask, Parts, total, weighted_mean
 
 MAX_LOGIT = 30.0
@@ -53,7 +53,7 @@ class ZeroInflated(WithZeros):
 
     prefix = "zero_inflated"
 
-    def __init__(self, base: Poisson | NegativeBinomial) -> None:
+    def __init__(self, base: Counts) -> None:
         super().__init__(base)
         self.support, self.hint = base.support, base.hint  # type: ignore[misc]
         self.counts = base
@@ -143,44 +143,68 @@ class Hurdle(WithZeros):
         return np.where(p <= zero, 0.0, self.base.quantile(np.where(rest > 0, rest, 0.5), *parts[:-1]))
 
 
-class AboveZero(Poisson):
-    """A Poisson distribution without its zeros, for the hurdle; the score is the log of the rate m.
-
-    The mean is m / (1 - e^-m), the Fisher information mean * (1 + m - mean).
-    """
+class AboveZero(Counts):
+    """Counts without zeros, for the hurdle: goes before a family of counts among the bases of a class."""
 
     support = "a whole number above 0"
 
     def allowed(self, y: Floats) -> Mask:
         return np.asarray((y >= 1) & super().allowed(y))
 
+    def some(self, *parts: Floats) -> Floats:
+        """The probability of a count above 0, before zeros are left out."""
+        return -elementary.expm1(self.log_zero(*parts))
+
+    def log_density(self, y: Floats, *parts: Floats) -> Floats:
+        usual = super().log_density(y, *parts) - elementary.log(self.some(*parts))
+        return np.where(y >= 1, usual, -np.inf)
+
+    def mean(self, *parts: Floats) -> Floats:
+        return super().mean(*parts) / self.some(*parts)
+
+    def variance(self, *parts: Floats) -> Floats:
+        usual = super().mean(*parts)
+        mean = usual / self.some(*parts)
+        return mean * (super().variance(*parts) / usual + usual - mean)
+
+    def cdf(self, y: Floats, *parts: Floats) -> Floats:
+        zero = elementary.exp(self.log_zero(*parts))
+        return np.where(y < 1, 0.0, (super().cdf(y, *parts) - zero) / self.some(*parts))
+
+    def quantile(self, p: Floats, *parts: Floats) -> Floats:
+        level = elementary.exp(self.log_zero(*parts)) + p * self.some(*parts)
+        return searched(self, np.maximum(super().quantile(level, *parts), 1.0), np.asarray(p), parts)
+
+
+class PoissonAboveZero(AboveZero, Poisson):
+    """The gradient is mean - y, the Fisher information the variance."""
+
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
-        (m,) = self.parts(score)
-        mean = m / -elementary.expm1(-m)
-        return ((mean - y, np.maximum(mean * (1.0 + m - mean), 1e-9)),)
+        parts = self.parts(score)
+        return ((self.mean(*parts) - y, np.maximum(self.variance(*parts), 1e-9)),)
 
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
         return (float(elementary.log(max(weighted_mean(y, weight) - 1.0, 0.1))),)
 
-    def log_density(self, y: Floats, *parts: Floats) -> Floats:
-        (m,) = parts
-        usual = super().log_density(y, m) - elementary.log(-elementary.expm1(-m))
-        return np.where(y >= 1, usual, -np.inf)
 
-    def mean(self, *parts: Floats) -> Floats:
-        return parts[0] / -elementary.expm1(-parts[0])
+class NegativeBinomialAboveZero(AboveZero, NegativeBinomial):
+    """Gradients are those of all counts, and those of log(1 - probability of 0).
 
-    def variance(self, *parts: Floats) -> Floats:
-        mean = self.mean(*parts)
-        return mean * (1.0 + parts[0] - mean)
+    The hessian of the size is that of all counts, divided by the probability of a count above 0, which is a bound.
+    """
 
-    def cdf(self, y: Floats, *parts: Floats) -> Floats:
-        some = -elementary.expm1(-parts[0])
-        return np.where(y < 1, 0.0, (super().cdf(y, *parts) - elementary.exp(-parts[0])) / some)
+    def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
+        m, r = self.parts(score)
+        rest, some = r / (r + m), self.some(m, r)
+        _, (slope, bend) = super().derivatives(y, score)
+        odds = elementary.exp(self.log_zero(m, r)) / some
+        slope = slope + odds * r * (elementary.log1p(m / r) - m / (r + m))
+        first = rest * (self.mean(m, r) - y), np.maximum(rest * rest * self.variance(m, r), 1e-9)
+        return first, (slope, np.maximum(bend / some, 1e-9))
 
-    def quantile(self, p: Floats, *parts: Floats) -> Floats:
-        level = elementary.exp(-parts[0]) - p * elementary.expm1(-parts[0])
-        return searched(self, np.maximum(super().quantile(level, *parts), 1.0), np.asarray(p), parts)
+    def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
+        _, size = super().guess(y, weight)
+        return float(elementary.log(max(weighted_mean(y, weight) - 1.0, 0.1))), size
 
 
 def inside(family: Family) -> float:
