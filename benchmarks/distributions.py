@@ -19,7 +19,7 @@ from sapwood.objective.distributions import Distribution, family_of
 
 TABLES = (
     "concrete", "wine_quality", "protein", "abalone", "ames", "kin40k", "california_housing", "bike_sharing",
-    "diamonds", "students",
+    "diamonds", "employee_salaries", "nyc_flights",
 )  # fmt: skip
 
 

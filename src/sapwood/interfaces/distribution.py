@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 # Parameters that say what is learned, or are for other targets than numbers.
 OTHERS = TARGET_PARAMETERS | {"boosting", "n_parallel_trees"}
 DEFAULTS = {
-    "n_estimators": 1000, "early_stopping_rounds": 20, "learning_rate": 0.1, "max_leaves": 16, "min_samples_leaf": 5,
+    "n_estimators": 1000, "early_stopping_rounds": 20, "learning_rate": 0.2, "max_leaves": 16, "min_samples_leaf": 5,
     "min_child_weight": 0.0,
 }  # fmt: skip
 OWN = (

@@ -159,7 +159,8 @@ class Custom:
             raise ObjectiveError(f"{returned} with masked values; return a number for every row, 0 for one to ignore.")
         try:
             array = np.asarray(part)
-            array = array.astype(np.float64, casting="same_kind" if array.dtype.kind in "fciub" else "unsafe")
+            casting: Any = "same_kind" if array.dtype.kind in "fciub" else "unsafe"
+            array = array.astype(np.float64, casting=casting, copy=False)  # only read from here on
         except (TypeError, ValueError) as cause:
             raise ObjectiveError(f"{returned} that is not numeric.") from cause
         wanted = _by_row(scores).shape

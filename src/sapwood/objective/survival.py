@@ -261,7 +261,8 @@ class Hazard:
         """(n_intervals, n_rows) hazards."""
         planes = score.reshape(len(score), -1).T
         if self.n_outputs > 1:
-            planes = planes[1:] * self.departure + planes[0]
+            common, planes = planes[0], planes[1:] * self.departure
+            planes += common
         return np.asarray(elementary.exp(planes))
 
     def grad_hess(self, y: Floats, score: Floats) -> tuple[Floats, Floats]:
@@ -269,7 +270,8 @@ class Hazard:
         if self._of[0] is not y:
             self._of = (y, *self.exposures(y))
         _, at_risk, events = self._of
-        h = self.rates(score) * at_risk
+        h = self.rates(score)
+        h *= at_risk
         g = h - events
         if self.n_outputs == 1:
             return (g.T, h.T) if score.ndim == 2 else (g[0], h[0])

@@ -11,8 +11,9 @@ from sklearn.exceptions import NotFittedError
 
 import sapwood
 from sapwood import SapwoodDistribution, metric
-from sapwood.boost.auto.distribution import candidates
+from sapwood.boost.auto.distribution import DEGREES, MAX_TILT, candidates
 from sapwood.errors import DataError, ModelFormatError, ParameterError
+from sapwood.objective.distributions import Located, family_of
 
 RNG = np.random.default_rng(11)
 N = 600
@@ -83,9 +84,9 @@ def test_explanations_add_up_for_every_parameter() -> None:
 
 
 def test_estimator_habits() -> None:
-    model = SapwoodDistribution("gamma", learning_rate=0.2, n_folds=4)
+    model = SapwoodDistribution("gamma", learning_rate=0.3, n_folds=4)
     assert clone(model).get_params() == model.get_params()
-    assert repr(model) == "SapwoodDistribution(dist='gamma', learning_rate=0.2, n_folds=4)"
+    assert repr(model) == "SapwoodDistribution(dist='gamma', learning_rate=0.3, n_folds=4)"
     with pytest.raises(NotFittedError):
         model.predict_dist(X)
     with pytest.raises(NotFittedError):
@@ -109,7 +110,18 @@ def test_a_validation_set_stops_and_recalibrates() -> None:
     )
     assert model.n_iter_ < 200
     z = (Y[400:] - model.predict(X[400:])) / model.predict_dist(X[400:]).std()
-    assert (z * z).mean() == pytest.approx(1.0, abs=0.01)  # of the scale that makes these rows most likely
+    tilt = abs(0.5 * np.log((z * z).mean()))  # 0 for the scale that makes these rows most likely
+    assert tilt <= MAX_TILT + 0.001
+    covered = metric.coverage(Y[400:], model.predict_dist(X[400:]), 0.9)
+    assert abs(covered - 0.9) <= 0.01 or tilt > MAX_TILT - 0.001
+
+
+def test_the_reach_of_every_located_family() -> None:
+    for name in ("normal", "lognormal", "laplace", *(f"student_t:{df:g}" for df in DEGREES)):
+        family = family_of(name)
+        assert isinstance(family, Located) and family.reach is not None
+        y = family.quantile(np.array([0.95, 0.05]), np.zeros(2), np.ones(2))
+        np.testing.assert_allclose(family.distances(y, np.zeros((2, 2))), family.reach, rtol=1e-12)
 
 
 def test_groups_are_held_out_whole() -> None:

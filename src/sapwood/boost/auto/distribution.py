@@ -24,8 +24,9 @@ from sapwood.boost.session import Session, make_booster
 from sapwood.boost.spec import make_spec
 from sapwood.data.dataset import Dataset
 from sapwood.data.progress import tell
+from sapwood.device import elementary
 from sapwood.model.booster import Booster
-from sapwood.objective.distributions import Family, Likelihood, StudentT, family_of
+from sapwood.objective.distributions import Family, Likelihood, Located, StudentT, family_of, weighted_quantile
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -34,6 +35,8 @@ MIN_ROWS = 30  # with fewer rows of positive weight, none is held out
 SCREEN_ROUNDS = 20  # of a candidate of 'auto', on the folds of one repetition
 DEGREES = (3.0, 4.0, 6.0, 10.0, 30.0, 100.0)  # of freedom, among which those of Student's t are chosen
 MAX_SHIFT, SEARCH = 2.0, 40  # of the log of a scale; steps of the search for it
+MAX_TILT = 0.06  # how far that may be from the likeliest one, for the coverage of intervals
+COVERAGE = 0.9  # of the intervals that it is about
 MIN_ZEROS = 0.01  # share of zeros from which they have a probability of their own
 MAX_COUNTS = 1000  # distinct values of labels that can be counts
 FEW_GAIN = 1e-5  # of the loss, that a round must bring to be the best
@@ -183,9 +186,9 @@ class _Run:
             family = StudentT(min(found, key=lambda one: one[1])[2])
         if family.scale_at is None:
             return family, 0.0, self._loss(family, mean)
-        shift, loss = self._shift(family, mean)
+        shift, loss = self._tilted(family, mean)
         if len(self.clean) > 1:  # one model needs more, many models less
-            alone = [self._shift(family, one)[0] for one in self.clean]
+            alone = [self._tilted(family, one)[0] for one in self.clean]
             shift = 2.0 * shift - sum(alone) / len(alone)
         return family, float(np.clip(shift, -MAX_SHIFT, MAX_SHIFT)), loss
 
@@ -221,13 +224,28 @@ class _Run:
             found.append(full)
         return found
 
+    def _held(self, scores: Floats) -> tuple[Floats, Floats, Floats | None]:
+        """Labels, scores and weights of held-out rows."""
+        if len(self.places) != 1:
+            return self.label, scores, self.weight
+        at = self.places[0]
+        return self.label[at], scores[at], None if self.weight is None else self.weight[at]
+
     def _loss(self, family: Family, scores: Floats) -> float:
         """The mean loss of held-out rows."""
-        if len(self.places) == 1:
-            at = self.places[0]
-            weight = None if self.weight is None else self.weight[at]
-            return family.mean_loss(self.label[at], scores[at], weight)
-        return family.mean_loss(self.label, scores, self.weight)
+        return family.mean_loss(*self._held(scores))
+
+    def _tilted(self, family: Family, scores: Floats) -> tuple[float, float]:
+        """What to add to the score of the scale, near the likeliest, so that intervals hold what they say."""
+        shift, loss = self._shift(family, scores)
+        if isinstance(family, Located) and family.reach is not None:
+            label, scores, weight = self._held(scores)
+            away = family.distances(label, scores)
+            wanted = weighted_quantile(away, np.ones(len(away)) if weight is None else weight, COVERAGE)
+            if wanted > 0:
+                right = float(elementary.log(wanted / family.reach))
+                shift = min(max(right, shift - MAX_TILT), shift + MAX_TILT)
+        return shift, loss
 
     def _shift(self, family: Family, scores: Floats) -> tuple[float, float]:
         """What to add to the score of the scale, and the loss then."""

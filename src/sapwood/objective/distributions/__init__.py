@@ -8,14 +8,17 @@ from typing import Any
 
 from sapwood.errors import ParameterError, suggest
 from sapwood.objective.distributions.counts import NegativeBinomial, Poisson
-from sapwood.objective.distributions.family import Family
+from sapwood.objective.distributions.family import Family, Located, weighted_quantile
 from sapwood.objective.distributions.likelihood import PREFIX, Likelihood
 from sapwood.objective.distributions.located import Laplace, LogNormal, Normal, StudentT
 from sapwood.objective.distributions.positive import Beta, Gamma, Weibull
 from sapwood.objective.distributions.predicted import Distribution
 from sapwood.objective.distributions.zeros import Hurdle, NegativeBinomialAboveZero, PoissonAboveZero, ZeroInflated
 
-__all__ = ["FAMILIES", "PREFIX", "Distribution", "Family", "Likelihood", "StudentT", "family_of"]
+__all__ = [
+    "FAMILIES", "PREFIX", "Distribution", "Family", "Likelihood", "Located", "StudentT", "family_of",
+    "weighted_quantile",
+]  # fmt: skip
 
 FAMILIES: dict[str, Callable[[], Family]] = {
     "normal": Normal,

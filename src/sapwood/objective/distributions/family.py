@@ -165,6 +165,16 @@ class Located(Family):
 
     parameters: ClassVar[tuple[str, ...]] = ("location", "log_scale")
 
+    @property
+    def reach(self) -> float | None:
+        """The 95 % quantile of z; None where none is known that is the same on every machine."""
+        return None
+
+    def distances(self, y: Floats, score: Floats) -> Floats:
+        """|z| of every row."""
+        location, scale = self.parts(score)
+        return np.abs((y - location) / scale)
+
     def parts(self, score: Floats) -> Parts:
         return score[..., 0], exponential(score[..., 1])
 

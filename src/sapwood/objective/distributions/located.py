@@ -19,13 +19,15 @@ from sapwood.objective.survival import normal_cdf
 
 MAX_Z = 100.0  # standardised residuals beyond count as this in gradients: their squares would hide all others
 ROOT_PI = 0.5641895835477563  # 1 / sqrt(pi)
+REACH = {3.0: 2.3533634348018233, 4.0: 2.1318467863266495, 6.0: 1.9431802805153042, 10.0: 1.8124611228116756,
+         30.0: 1.697260886593957, 100.0: 1.6602343260853392}  # 95 % quantiles of Student's t  # fmt: skip
 MIN_RATIO = 1e-9  # the least factor of a scale in one leaf
 
 
 class Normal(Located):
     """Gradient -z / scale and 1 - z^2; Fisher information 1 / scale^2 and 2."""
 
-    name = "normal"
+    name, reach = "normal", 1.6448536269514722
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         location, scale = self.parts(score)
@@ -76,6 +78,9 @@ class LogNormal(Normal):
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         return super().derivatives(elementary.log(y), score)
 
+    def distances(self, y: Floats, score: Floats) -> Floats:
+        return super().distances(elementary.log(y), score)
+
     def guess(self, y: Floats, weight: Floats) -> Sequence[float]:
         return super().guess(elementary.log(y), weight)
 
@@ -113,6 +118,10 @@ class StudentT(Located):
     @property
     def spec(self) -> str:
         return f"student_t:{self.df:g}"
+
+    @property
+    def reach(self) -> float | None:
+        return REACH.get(self.df)
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         location, scale = self.parts(score)
@@ -152,7 +161,7 @@ class StudentT(Located):
 class Laplace(Located):
     """Gradient -sign(z) / scale and 1 - |z|; Fisher information 1 / scale^2 and 1."""
 
-    name = "laplace"
+    name, reach = "laplace", 2.302585092994046
 
     def derivatives(self, y: Floats, score: Floats) -> Sequence[tuple[Floats, Floats]]:
         location, scale = self.parts(score)
