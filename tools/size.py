@@ -13,9 +13,9 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 MAX_SOURCES = (
-    56_000  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
+    57_500  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
 )
-# room for streaming, distributions, raw text and the rest of the GPU
+# room for streaming, distributions, raw text and the rest of the GPU; 57,500 for what is left of issues 17 to 22
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -69,7 +69,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1880,  # and tables that stream by
     "tools": 1250,  # wheels
-    "benchmarks": 2500,  # one script a claim
+    "benchmarks": 2600,  # one script a claim; seconds of survival by round
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first
