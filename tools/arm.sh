@@ -32,7 +32,7 @@ if [ ! -e packages/done ]; then
   venv/bin/python -m pip install --quiet nanobind cmake ninja
   venv/bin/python -m pip download --quiet --dest wheels --only-binary=:all: --python-version 3.11 \
     --platform manylinux_2_28_aarch64 --platform manylinux_2_27_aarch64 --platform manylinux2014_aarch64 \
-    --platform manylinux_2_17_aarch64 numpy scikit-learn scipy safetensors narwhals joblib threadpoolctl pytest hypothesis
+    --platform manylinux_2_17_aarch64 numpy scikit-learn scipy narwhals joblib threadpoolctl pytest hypothesis
   for wheel in wheels/*.whl; do venv/bin/python -m zipfile -e "$wheel" packages; done
   touch packages/done
 fi

@@ -5,16 +5,20 @@ In: bytes. Out: whether they were taken; `SapwoodError` where they were refused;
 
 import io
 import tempfile
+import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import mutators
 import numpy as np
+import pandas as pd
 
 import sapwood as sw
+from sapwood.data import derived
 from sapwood.errors import SapwoodError
 from sapwood.holders import messages
 from sapwood.model.booster import Booster
@@ -43,25 +47,52 @@ def content(name: str, _kept: dict[str, bytes] = {}) -> bytes:  # noqa: B006 (a 
     return _kept[name]
 
 
-def use_model(booster: Booster) -> None:
-    """All that one may do with a model; whatever is refused is refused by an error of ours."""
+def rows_for(booster: Booster) -> Any:
+    """Three rows of the kinds of columns that a model has, some values missing and some new to it."""
+    n = booster.n_columns - derived.n_parts(booster.times)
+    numbers = np.random.default_rng(0).normal(size=(3, n))
+    numbers[0, 0], numbers[1, -1] = np.nan, np.inf
+    if not booster.categories and not booster.times:
+        return numbers
+    columns: dict[str, Any] = dict(zip(booster.feature_names, numbers.T, strict=False))
+    for j, known in booster.categories.items():
+        if j < n:
+            columns[booster.feature_names[j]] = [None, "new", *known.values[:1], "new"][:3]
+    for one in booster.times:
+        name = booster.feature_names[one.column]
+        if one.word == "text":
+            columns[name] = ["red wine from the old north", None, ""]
+        elif one.word.startswith("times"):
+            columns[name] = np.array(["2024-02-29T13", "NaT", "1969-12-31"], "datetime64[s]")
+        else:
+            columns[name] = [[0.5] * one.length, None, [np.nan] * one.length]
+    if not booster.times:
+        return columns
+    return pd.DataFrame(columns)
+
+
+def use_model(booster: Booster, number: int) -> None:
+    """Predict, explain, and by turns one of what else one may do with a model; what is refused, by an error of ours."""
     if booster.n_columns > 500 or booster.trees.n_nodes > 5_000:
         return
-    rows = np.random.default_rng(0).normal(size=(3, booster.n_columns))
-    rows[0, 0], rows[1, -1] = np.nan, np.inf
+    rows = rows_for(booster)
+    uses: list[Callable[[], object]] = [
+        lambda: booster.to_text(),
+        lambda: booster.importance("total_gain"),
+        lambda: booster.to_frame(),
+        lambda: sw.load(booster.to_bytes()),
+    ]
     for use in (
         lambda: booster.predict(rows, raw=True, n_jobs=1),
         lambda: booster.explain(rows, n_jobs=1),
-        lambda: booster.to_text(),
-        lambda: booster.importance("total_gain"),
-        lambda: sw.load(booster.to_bytes()),
+        uses[number % len(uses)],
     ):
         with suppress(SapwoodError):
             use()
 
 
 def model(data: bytes) -> None:
-    use_model(sw.load(data))
+    use_model(sw.load(data), zlib.crc32(data))
 
 
 def dataset(data: bytes) -> None:
@@ -96,7 +127,7 @@ def checkpoint(data: bytes) -> None:
         file.write(data)
     try:
         found = sw.train({**CHECKPOINTED, "checkpoint": file.name}, checkpoint_data())
-        use_model(found)
+        use_model(found, zlib.crc32(data))
     finally:
         Path(file.name).unlink(missing_ok=True)
 
@@ -148,7 +179,11 @@ def arrow(data: bytes) -> None:
 
 
 FORMATS = {
-    "sapwood": Format(("numbers.sapwood", "categories.sapwood", "linear.sapwood"), mutators.of_container, model),
+    "sapwood": Format(
+        ("numbers.sapwood", "categories.sapwood", "linear.sapwood", "derived.sapwood", "classes.sapwood"),
+        mutators.of_container,
+        model,
+    ),
     "dataset": Format(("dataset.sapwood",), mutators.of_container, dataset),
     "store": Format(("store.zip",), mutators.of_store, store),
     "checkpoint": Format(("checkpoint.sapwood",), mutators.of_records, checkpoint),

@@ -37,6 +37,16 @@ write("numbers.sapwood", sw.train({**few, "objective": "logistic"}, sw.Dataset(X
 write("categories.sapwood", sw.train(few, sw.Dataset(frame, y)).to_bytes())
 linear = {**few, "linear_leaves": True, "linear_units": "standard", "grow_policy": "symmetric"}
 write("linear.sapwood", sw.train(linear, sw.Dataset(X, y, linear_leaves=True)).to_bytes())
+late = frame.assign(
+    said=[" ".join(rng.choice(["red", "wine", "from", "north", "old"], 4)) for _ in range(60)],
+    when=pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 9_000, 60), "h"),
+    place=list(rng.normal(size=(60, 2))),
+)
+more = {"text_features": ["said"], "embedding_features": ["place"]}
+write("derived.sapwood", sw.train(few, sw.Dataset(late, y, **more)).to_bytes())
+three = np.digitize(y, [-0.5, 0.5])
+vector = {**few, "objective": "softmax", "multi_strategy": "multi_output_tree"}
+write("classes.sapwood", sw.train(vector, sw.Dataset(X, three)).to_bytes())
 sw.Dataset(frame, y).save(formats.CORPUS / "dataset.sapwood")
 with tempfile.TemporaryDirectory() as folder:
     sw.Dataset.from_batches(lambda: iter([(frame, y)]), store=Path(folder, "s"))

@@ -27,10 +27,11 @@ from formats import FORMATS
 from sapwood.errors import SapwoodError
 
 MAX_SECONDS, MAX_WALL, MAX_MEMORY = 10.0, 600.0, 2**30  # of one mutant: CPU, clock (of a busy machine), bytes
+PROCESSES = multiprocessing.get_context("fork")  # a worker starts with everything imported
 # How many of each 1,000 mutants are of a format; what is quick to read gets more.
 SHARES = {
-    "sapwood": 240, "dataset": 60, "store": 40, "checkpoint": 20, "xgboost-json": 120, "xgboost-ubjson": 120,
-    "lightgbm": 130, "catboost": 90, "messages": 100, "arrow": 40, "parquet": 40,
+    "sapwood": 250, "dataset": 60, "store": 40, "checkpoint": 15, "xgboost-json": 100, "xgboost-ubjson": 100,
+    "lightgbm": 100, "catboost": 60, "messages": 200, "arrow": 25, "parquet": 50,
 }  # fmt: skip
 
 
@@ -89,8 +90,8 @@ class Job:
 
     def __init__(self, name: str, first: int, last: int, results: Any, limited: bool) -> None:
         self.name, self.last, self.limited = name, last, limited
-        self.at = multiprocessing.Value("q", first)
-        self.process = multiprocessing.Process(target=work, args=(name, first, last, self.at, results, limited))
+        self.at = PROCESSES.Value("q", first)
+        self.process = PROCESSES.Process(target=work, args=(name, first, last, self.at, results, limited))
         self.process.start()
         self.seen, self.cpu, self.since = -1, 0.0, time.monotonic()
 
@@ -104,7 +105,7 @@ class Job:
 
 def run(n: int, names: list[str], first: int, n_workers: int, until: float, limited: bool) -> int:
     """Try n mutants of the formats; the number of finds."""
-    results: Any = multiprocessing.Queue()
+    results: Any = PROCESSES.Queue()
     total = sum(SHARES[name] for name in names)
     todo = [(name, first, first + max(1, n * SHARES[name] // total)) for name in names]
     # Small jobs in turn, so that a run that ends early has seen every format.

@@ -89,3 +89,20 @@ def test_what_can_hardly_be_used_is_named() -> None:
         sw.Dataset(pl.DataFrame({"n": [{"c": 1}, {"c": 2}]}), [0, 1])
     with pytest.raises(TypeError, match=r"(?s)column 'a' of data.*1 to 2 values.*column 'b' of data.*nested"):
         sw.Dataset(pl.DataFrame({"a": [[1], [1, 2]], "b": [{"c": 1}, {"c": 1}]}), [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"": [1.0, 2.0], "b": [2.0, 3.0]}, "two keys of one name, or an empty one"),
+        ({1: [1.0, 2.0], "1": [2.0, 3.0]}, "two keys of one name, or an empty one"),
+        ([{"": 1.0}, {"": 2.0}], "keys that are empty or no text"),
+        ({"a": 5}, "column 'a' of data is '5'; give a list"),
+        ({"a": "xy"}, "column 'a' of data is 'xy'; give a list"),
+        ({"a": {"x": 1.0, "y": 2.0}}, "column 'a' of data is .*; give a list"),
+        ({"a": [[1.0], [2.0]]}, r"setting an array element with a sequence\.$"),
+    ],
+)
+def test_dicts_that_are_no_table(table: object, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        sw.Dataset(table, [0.0, 1.0])

@@ -295,10 +295,6 @@ def test_a_new_loss_is_shown_whole() -> None:
     assert f"```cpp\n{header.read_text()}```" in (HOUSE / "docs/losses/README.md").read_text()
 
 
-def test_required_dependencies_are_the_four() -> None:
-    assert {re.split(r"[<>=]", wanted)[0] for wanted in PROJECT["dependencies"]} == {
-        "numpy",
-        "scikit-learn",
-        "narwhals",
-        "safetensors",
-    }
+def test_required_dependencies_are_the_three() -> None:
+    required = {re.split(r"[<>=]", wanted)[0] for wanted in PROJECT["dependencies"]}
+    assert required == {"numpy", "scikit-learn", "narwhals"}

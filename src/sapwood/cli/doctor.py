@@ -19,7 +19,7 @@ from sapwood.errors import SapwoodError
 from sapwood.interfaces.doctor import doctor as devices
 
 PACKAGES = {
-    "numpy": "", "scikit-learn": "", "narwhals": "", "safetensors": "", "pyarrow": "cli", "typer": "cli", "rich": "cli",
+    "numpy": "", "scikit-learn": "", "narwhals": "", "pyarrow": "cli", "typer": "cli", "rich": "cli",
     "matplotlib": "plot", "onnx": "onnx", "optuna": "tune", "cupy-cuda12x": "cuda",
 }  # fmt: skip
 CHECK = """

@@ -146,7 +146,8 @@ def _from_objects(values: NDArray[Any], where: str) -> NDArray[np.float64]:
         out = values.astype(np.float64)
         exact = all(int(v) == int(f) for v, f in zip(values.flat, out.flat, strict=True) if isinstance(v, Integral))
     except (TypeError, ValueError, OverflowError) as cause:
-        raise ColumnTypeError(f"{where} has dtype object, and not all of it is numbers: {cause}.") from cause
+        why = str(cause).rstrip(".")
+        raise ColumnTypeError(f"{where} has dtype object, and not all of it is numbers: {why}.") from cause
     if not exact:
         raise inexact(where)
     return out

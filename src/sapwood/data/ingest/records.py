@@ -4,7 +4,7 @@ In: any object. Out: a data frame or an Arrow table that has the same values, or
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,14 @@ from sapwood.errors import DataError
 def of_records(X: Any, what: str) -> Any:
     """A table with names, where X is one in another form."""
     if isinstance(X, Mapping) and not is_sparse(X):  # a dok_array is both
-        return _of_columns({str(name): values for name, values in X.items()}, what)
+        columns = {str(name): values for name, values in X.items()}
+        if len(columns) < len(X) or "" in columns:
+            raise ColumnTypeError(f"{what} is a dict with two keys of one name, or an empty one; name every column.")
+        return _of_columns(columns, what)
     if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
         names = dict.fromkeys(name for row in X for name in row)
-        if not all(isinstance(name, str) for name in names):
-            raise ColumnTypeError(f"{what} is a list of dicts with keys that are no text; use names of columns.")
+        if not all(isinstance(name, str) and name for name in names):
+            raise ColumnTypeError(f"{what} is a list of dicts with keys that are empty or no text; name the columns.")
         return _of_columns({name: [row.get(name) for row in X] for name in names}, what)
     kind = f"{type(X).__module__}.{type(X).__name__}".lower()
     if "duckdb" in kind and hasattr(X, "to_arrow_table"):
@@ -59,7 +62,9 @@ def _column(values: Any, where: str) -> Any:
         if values.ndim != 1:
             raise ColumnTypeError(f"{where} has {values.ndim} dimensions; give one value a row.")
         return values
-    listed = list(values) if not isinstance(values, str) else [values]
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable):
+        raise ColumnTypeError(f"{where} is {str(values)[:40]!r}; give a list with a value for every row.")
+    listed = list(values)
     kinds = {type(one) for one in listed}
     if kinds and kinds <= {int, float, bool} and len(kinds) == 1:
         try:
