@@ -28,7 +28,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood": 740,
     "src/sapwood/params": 2080,
     "src/sapwood/device": 275,  # and arrays in the memory of a GPU
-    "src/sapwood/device/cuda": 1900,  # training, prediction, what the host does, tables in device memory
+    "src/sapwood/device/cuda": 2200,  # training, prediction, what the host does, tables in device memory
     "src/sapwood/holders": 450,
     "src/sapwood/data": 3480,  # progress of every pass; text, lists and dates as columns; the container
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
@@ -51,7 +51,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/plot": 1520,  # sixteen plots
     "src/sapwood/dask": 1450,
     "src/sapwood/core": 85,
-    "src/sapwood/core/math": 640,
+    "src/sapwood/core/math": 750,
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
     "src/sapwood/core/sampler": 110,
     "src/sapwood/core/grower": 55,
@@ -62,7 +62,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/data": 2430,  # and cuts of a table that streams by
     "src/sapwood/core/cpu/rows": 1360,
     "src/sapwood/core/cpu/group": 760,  # losses and metrics of whole groups
-    "src/sapwood/core/cpu/grow": 3880,
+    "src/sapwood/core/cpu/grow": 4050,  # children made ahead of time
     "src/sapwood/core/cpu/leaf": 1480,
     "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
     "src/sapwood/core/cuda": 3000,  # categories, samplers

@@ -13,7 +13,7 @@ import sapwood as sw
 from device import emulated, tasks
 from sapwood.boost.round import growth
 from sapwood.device import get
-from sapwood.device.cuda import runtime
+from sapwood.device.cuda import forest, runtime
 from sapwood.device.cuda.job import CORE, record
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import resolve, types
@@ -109,6 +109,50 @@ class There:
 
     def __len__(self) -> int:
         return int(self.shape[0])
+
+
+MODELS: dict[str, tuple[dict[str, object], dict[str, object]]] = {  # parameters, and how the data set is made
+    "linear": ({"linear_leaves": True}, {"linear_leaves": True}),
+    "raw units": ({"linear_leaves": True, "linear_units": "raw"}, {"linear_leaves": True}),
+    "categories": ({"linear_leaves": True}, {"categorical_features": [3, 4], "linear_leaves": True}),
+    "statistics": ({"recipe": "catboost"}, {"categorical_features": [3, 4], "recipe": "catboost"}),
+    "vector": ({"objective": "softmax", "multi_strategy": "multi_output_tree"}, {}),
+    "one_vs_all": ({"objective": "one_vs_all"}, {}),
+    "quantiles": ({"objective": "quantile", "quantile_alpha": [0.2, 0.8]}, {}),
+    "poisson": ({"objective": "poisson"}, {}),
+    "forest": ({"boosting": "forest", "subsample": 0.6}, {}),
+    "crosses": ({}, {"linear_leaves": True}),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_predicts_with_the_bits_of_the_cpu(name: str, device: None) -> None:
+    params, how = MODELS[name]
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.normal(size=(700, 3)), rng.integers(0, 9, 700), rng.integers(0, 300, 700)])
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, 3] % 2, [-0.3, 0.7]).astype(float)
+    data = sw.Dataset(X, label=y, **how)
+    if name == "crosses":
+        data = data.with_crosses([("difference", 0, 1), ("ratio", 2, 0), ("product", 1, 4)])
+    wanted = sw.train({**params, "n_estimators": 4, "max_leaves": 9}, data)
+    found = dataclasses.replace(wanted, device=get("emulated"))
+    assert found._forest._job is not None  # type: ignore[attr-defined]
+    odd = X.copy()
+    odd[:6, 1], odd[3:9, 3], odd[8:12, 4] = np.nan, [np.nan, 77, -1, 3, np.nan, 2], [np.nan, 1e9, -2, 0]
+    for table in (X, odd.astype(np.float32), np.asfortranarray(odd)):
+        for more in ({}, {"raw": True}, {"rounds": (1, 3)}, {"init_score": np.ones((700, wanted.n_outputs))}):
+            bits = wanted.predict(table, **more).tobytes()
+            assert found.predict(table, **more).tobytes() == bits
+            assert np.ascontiguousarray(found.predict(There(table), **more)).tobytes() == bits
+
+
+def test_codes_that_do_not_fit_in_shared_memory(device: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(1).normal(size=(90, 70))
+    wanted = sw.train({"n_estimators": 40, "max_leaves": 8, "min_samples_leaf": 1}, sw.Dataset(X, label=X.sum(1)))
+    found = dataclasses.replace(wanted, device=get("emulated"))
+    monkeypatch.setattr(type(found._forest).runtime, "max_shared", 40_000)  # type: ignore[attr-defined]
+    monkeypatch.setattr(forest, "MAX_CODES", 70 * 32)  # some rows at a time
+    assert found.predict(X).tobytes() == wanted.predict(X).tobytes()
 
 
 def test_a_table_in_device_memory_gives_the_bytes_of_the_host(device: None) -> None:

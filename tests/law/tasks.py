@@ -270,6 +270,19 @@ for index, (by_day, args, more) in enumerate(FUSED):
     given = {"objective": args[0], "max_bins": 500, **more}
     add(f"fused-{index}-{args[0]}-{args[1]}", partial(fused, *args), given, by_day=by_day)
 
+# Many small nodes, whose children several workers make ahead of their turn.
+MANY = {"grow_policy": "leafwise", "max_depth": None, "max_leaves": 150, "n_estimators": 2}
+for by_day, kind, rows, more in (
+    (True, "numbers", partial(numbers, "squared_error", 20_000), {}),
+    (True, "counts", partial(numbers, "logistic", 20_000, "whole"), {"min_samples_leaf": 9, "max_depth": 11}),
+    (False, "sample", partial(numbers, "logistic", 40_000), {"subsample": 0.5, "min_samples_leaf": 9}),
+    (False, "wide", partial(numbers, "squared_error", 20_000, "real"), {"precision": "wide", "max_leaves": 3000}),
+):
+    objective = "logistic" if "min_samples_leaf" in more else "squared_error"
+    add(f"many-{kind}", rows, {"objective": objective, **MANY} | more, by_day=by_day)
+rows = partial(codes, "logistic", 9_000, "none", BYTES)
+add("many-sets", rows, {**SETS, **MANY, "min_data_per_group": 1}, DECLARED)
+
 LEVELS = {"objective": "quantile", "quantile_alpha": [0.1, 0.5, 0.9], "colsample_bytree": 0.7}
 add("levels", partial(numbers, "quantile", 1500), LEVELS)
 add("class-weight", partial(numbers, "logistic", 1500), {"objective": "logistic", "class_weight": "balanced"})

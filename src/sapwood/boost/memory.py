@@ -179,7 +179,7 @@ def _cost(params: Mapping[str, Any], s: _Shape) -> Cost:
         "labels": 8 * s.n_rows,
         "rows": by_row * s.n_rows,
         "vectors": pinned * s.n_rows + (8 * s.n_outputs + 16) * s.n_measured,
-        "histograms": sums * (min(s.n_outputs, max(2, s.n_threads)) * (leaves + 1) + 3 * s.n_threads),
+        "histograms": sums * (min(s.n_outputs, max(2, s.n_threads)) * (leaves + 1) + 5 * s.n_threads),
     }
     least = parts["process"] + parts["histograms"] + parts["vectors"] + WINDOW + PER_THREAD * s.n_threads
     return Cost(sum(parts.values()), least + parts["rows"], least, codes + parts["labels"], parts["rows"], parts)

@@ -84,6 +84,11 @@ class Crosses:
             np.concatenate([np.empty(0), *means]),
         )
 
+    @property
+    def parts(self) -> tuple[Any, Any, Any, Any, Any]:
+        """The five arrays, as the core takes them."""
+        return self.cross_kind, self.cross_left, self.cross_right, self.cross_offset, self.cross_mean
+
     def sources(self) -> Iterator[tuple[int, int, int]]:
         """Kind, left and right column of each cross, in order."""
         yield from zip(self.cross_kind.tolist(), self.cross_left.tolist(), self.cross_right.tolist(), strict=True)
@@ -113,8 +118,7 @@ class Crosses:
 
     def values(self, table: Any, n_threads: int = 1) -> NDArray[np.float32]:
         """The numbers of all crosses, (n, n_rows), from a table of numbers and codes."""
-        parts = self.cross_kind, self.cross_left, self.cross_right, self.cross_offset, self.cross_mean
-        return host.cross(table, *parts, n_threads)
+        return host.cross(table, *self.parts, n_threads)
 
     def added(self, columns: Columns, n_threads: int = 1) -> Columns:
         """A table of numbers and codes with the columns of all crosses; the same where there are none."""

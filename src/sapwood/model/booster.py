@@ -23,7 +23,7 @@ from sapwood.data.deferred import Deferred
 from sapwood.data.derived import Plan
 from sapwood.data.ingest.few_rows import FewRows
 from sapwood.data.sparse import no_zeros
-from sapwood.device import Device, Explainer, Forest, get, host
+from sapwood.device import Device, Explainer, Forest, arrays, get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ModelFormatError, ObjectiveError, ParameterError
 from sapwood.model import constraint_proof, quantiles, text
@@ -283,21 +283,21 @@ class Booster(PeerNames):
 
     def _predict_there(self, X: Any, raw: bool, rounds: Rounds, init_score: Any, n_threads: int) -> Any:
         """Predictions of an array in the memory of a GPU, as an array there."""
-        predict = getattr(self._forest, "predict_array", None)
+        predict: Any = getattr(self._forest, "predict_array", None)
         floats = getattr(X, "ndim", 0) == 2 and str(X.dtype).split(".")[-1] in ("float32", "float64")
         if predict is None or not floats or X.shape[1] != len(self.feature_names):
             raise DataError(
                 f"X is in the memory of a GPU; there a model of device='cuda' predicts arrays of shape (n_rows, "
                 f"{len(self.feature_names)}), float32 or float64. Copy X to the host, or use such a model."
             )
-        found = None
-        if self._direct and not len(self.crosses) and init_score is None:
-            found = predict(X, *self._trees_of(rounds), raw, n_threads)
+        init_score = arrays.to_host(init_score)
+        if not self._direct:  # categories and zeros are looked at on the host
+            here = self.predict(arrays.to_host(X), raw=raw, rounds=rounds, init_score=init_score, n_jobs=n_threads)
+            return cast(Any, self._forest).runtime.array(here)
+        start = None if init_score is None else self._start(init_score, len(X))
+        found = predict(X, *self._trees_of(rounds), raw, start, self.crosses.parts)
         if found is None:
-            raise DataError(
-                "X is in the memory of a GPU; there models predict without categories, linear leaves, crosses and "
-                "init_score. Copy X to the host."
-            )
+            raise DataError("X is in the memory of a GPU, where no tree has 65,536 nodes or more; copy X to the host.")
         return found
 
     def predict_leaves(self, X: Any, *, rounds: Rounds = None, n_jobs: int | None = None) -> NDArray[np.int32]:

@@ -210,13 +210,27 @@ struct Job {
 };
 
 struct WalkNode {         // of a model; 8 bytes
-  uint16_t low, length;   // a row goes right where its code is in low .. low + length - 1
-  uint16_t column, left;  // of the used columns; left child within the tree, or the leaf itself
+  uint16_t low, length;   // a row goes right where its code is in low .. low + length - 1; by a set: the place of its
+                          // first word in `sets`, low half and high half
+  uint16_t column, left;  // of the used columns, BY_SET added; left child within the tree, or the leaf itself
 };
+constexpr uint32_t BY_SET = 0x8000;
 
 struct WalkTree {
   int32_t first_node, depth;
   int32_t output, index;  // index: in the order of the model
+};
+
+struct WalkLines {
+  const int64_t* at;      // (nodes, 2) the terms of each leaf: first and number; null: no leaf has any
+  const int32_t* column;  // of each term; the first of a leaf is its constant
+  const double* coef;     //
+  const double* bounds;   // (columns, 3) as in math/linear.h; null: raw units
+};
+
+struct WalkCrosses {
+  const int64_t* own;  // (crosses, 5) kind, left and right column; place and number of its means
+  const double* mean;  //
 };
 
 struct PredictJob {  // the arguments of predictions
@@ -235,7 +249,14 @@ struct PredictJob {  // the arguments of predictions
   int64_t n_chunks;
   const int32_t* chunk_at;  // (n_chunks + 1) the first tree of each chunk
   int64_t n_outputs;
-  double* score;  // (n_rows, n_outputs) IN OUT
+  double* score;              // (n_rows, n_outputs) IN OUT
+  int64_t n_columns;          // of the table; crosses follow
+  uint32_t* codes;            // (n_used, n_rows) where they do not fit in shared memory; else null
+  const int32_t* code_limit;  // (n_used) of columns of categories: above all codes of their sets; others: -1
+  const uint32_t* sets;       // a bit a code: 1: it goes right
+  WalkLines lines;            // of linear leaves
+  WalkCrosses crosses;        // columns behind those of the table
+  int64_t link;               // of `apply_link`
 };
 
 struct BinJob {  // the arguments of binning

@@ -6,6 +6,10 @@
 #pragma once
 #include "cuda/job.h"
 #include "cuda/platform.h"
+#include "math/cross.h"
+#include "math/linear.h"
+#include "math/link.h"
+#include "math/split.h"
 
 namespace sapwood {
 
@@ -24,28 +28,62 @@ inline uint32_t rank_of(double x, const double* cuts, int n) {
   return (uint32_t)low;
 }
 
-inline int walk_codes(const WalkNode* nodes, int depth, const uint32_t* codes, int stride) {
+// A value of the table, or of a cross of its columns.
+inline double value_of(const PredictJob& j, int64_t row, int64_t column) {
+  auto given = [&](int64_t c) {
+    const char* at = j.table + row * j.row_stride + c * j.column_stride;
+    return j.is_double ? *(const double*)at : (double)*(const float*)at;
+  };
+  if (column < j.n_columns) return given(column);
+  const int64_t* c = j.crosses.own + 5 * (column - j.n_columns);
+  return (double)by_cross_kind((int)c[0], [&](auto kind) {
+    return cross_value<decltype(kind)::value>(given(c[1]), given(c[2]), j.crosses.mean + c[3], c[4]);
+  });
+}
+
+inline uint32_t walk_code(const PredictJob& j, int64_t row, int c) {
+  const double x = value_of(j, row, j.used[c]);
+  const int limit = j.code_limit[c];
+  if (limit >= 0) return (uint32_t)code_of(x, limit);
+  return rank_of(x, j.cuts + j.cut_at[c], (int)(j.cut_at[c + 1] - j.cut_at[c]));
+}
+
+inline int walk_codes(const WalkNode* nodes, int depth, const uint32_t* codes, int64_t stride, const uint32_t* sets) {
   int at = 0;
   for (int d = 0; d < depth; d++) {                     // a leaf leads to itself
     const uint64_t n = *(const uint64_t*)(nodes + at);  // the fields of a WalkNode, read at once
     const uint32_t low = n & 0xffff, length = n >> 16 & 0xffff, column = n >> 32 & 0xffff;
-    at = (int)(n >> 48) + (codes[column * stride] - low < length);
+    bool right;
+    if (column & BY_SET) {
+      const uint32_t code = codes[(column - BY_SET) * stride];
+      right = sets[(uint32_t)n + code / 32] >> (code % 32) & 1;
+    } else {
+      right = codes[column * stride] - low < length;
+    }
+    at = (int)(n >> 48) + right;
   }
   return at;
+}
+
+// What a linear leaf adds; node: among those of all trees.
+inline double line_value(const PredictJob& j, int64_t row, int64_t node, double value) {
+  const int64_t first = j.lines.at[2 * node], n = j.lines.at[2 * node + 1];
+  if (n == 0) return value;
+  return linear_value(j.lines.coef + first, j.lines.column + first, n, value, [&](int32_t c) {
+    const double x = value_of(j, row, c);
+    return j.lines.bounds == nullptr ? x : bounded(j.lines.bounds, c, x);
+  });
 }
 
 SAPWOOD_BOUNDED(512, 2) void predict(SAPWOOD_ARGUMENTS(PredictJob), int first_tree, int last_tree) {
   const PredictJob& j = job;
   DYNAMIC_SHARED(double, values);
   WalkNode* nodes = (WalkNode*)(values + CHUNK_NODES);
-  uint32_t* codes = (uint32_t*)(nodes + CHUNK_NODES) + threadIdx.x;
   const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const bool in = row < j.n_rows;
-  for (int c = 0; c < (int)j.n_used && in; c++) {
-    const char* at = j.table + row * j.row_stride + j.used[c] * j.column_stride;
-    const double x = j.is_double ? *(const double*)at : (double)*(const float*)at;
-    codes[c * blockDim.x] = rank_of(x, j.cuts + j.cut_at[c], (int)(j.cut_at[c + 1] - j.cut_at[c]));
-  }
+  uint32_t* codes = j.codes == nullptr ? (uint32_t*)(nodes + CHUNK_NODES) + threadIdx.x : j.codes + row;
+  const int64_t stride = j.codes == nullptr ? blockDim.x : j.n_rows;
+  for (int c = 0; c < (int)j.n_used && in; c++) codes[c * stride] = walk_code(j, row, c);
   double score = 0.0;
   int output = -1;
   for (int chunk = 0; chunk < (int)j.n_chunks; chunk++) {
@@ -64,11 +102,19 @@ SAPWOOD_BOUNDED(512, 2) void predict(SAPWOOD_ARGUMENTS(PredictJob), int first_tr
         output = tree.output, score = j.score[row * j.n_outputs + output];
       }
       const int skip = tree.first_node - (fits ? from : 0);
-      const int leaf = walk_codes((fits ? nodes : j.nodes) + skip, tree.depth, codes, blockDim.x);
-      score = score + (fits ? values : j.values)[skip + leaf];
+      const int leaf = walk_codes((fits ? nodes : j.nodes) + skip, tree.depth, codes, stride, j.sets);
+      const double value = (fits ? values : j.values)[skip + leaf];
+      score = score + (j.lines.at == nullptr ? value : line_value(j, row, tree.first_node + leaf, value));
     }
   }
   if (in && output >= 0) j.score[row * j.n_outputs + output] = score;
+}
+
+// Raw scores become predictions, in place.
+SAPWOOD_KERNEL void apply_link(SAPWOOD_ARGUMENTS(PredictJob), int, int) {
+  const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  double* scores = job.score + row * job.n_outputs;
+  if (row < job.n_rows) link_row((Link)job.link, scores, scores, (int)job.n_outputs);
 }
 
 }  // namespace sapwood

@@ -43,6 +43,10 @@ template <class Code, class InLeft>
 inline bool category_goes_right(Code code, bool missing_left, bool unseen_left, InLeft&& in_left) {
   return code >= 0 ? !in_left(code) : !(code == (Code)UNSEEN ? unseen_left : missing_left);
 }
+// A category's code within a column of a model: `limit` for codes that are in no set, then missing and unseen.
+inline int code_of(double x, int limit) {
+  return x >= 0.0 ? (x < limit ? (int)x : limit) : x == UNSEEN ? limit + 2 : limit + 1;
+}
 // `sides` as in ForestArrays::missing_left.
 inline bool sends_unseen_left(uint8_t sides) { return ((sides ^ sides >> 1) & 1) != 0; }
 

@@ -31,3 +31,10 @@ def record(name: str) -> "np.dtype[np.void]":
             else:
                 fields.append((word, _TYPES.get(kind) or ("<i4" if kind == "int" else record(kind))))
     return np.dtype(fields, align=True)
+
+
+@cache
+def links() -> list[str]:
+    """The links by their numbers."""
+    text = (CORE / "math" / "types.h").read_text()
+    return re.findall(r'"(\w+)"', text[text.index("LINKS[]") :].split(";")[0])

@@ -21,7 +21,7 @@ SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks o
     "count_norms": (512, 2), "choose_norm": (512, 0), "reweigh": (256, 4), "end_reweigh": (1, 0),
     "begin": (256, 1), "partition": (128, 8), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
     "choose_level": (64, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2), "finish_tree": (512, 0),
-    "predict": (512, 0), "bin_values": (256, 0),
+    "predict": (512, 0), "apply_link": (256, 0), "bin_values": (256, 0),
 }  # fmt: skip
 
 
@@ -159,7 +159,7 @@ class Cuda:
     def _kernel(self, name: str, variant: str) -> Any:
         """A compiled kernel; those of rows know their objective, those of growth what the search must look at."""
         module = self._module(
-            "rows" if name in ROW_KERNELS else "predict" if name in ("predict", "bin_values") else "grow", variant
+            "rows" if name in ROW_KERNELS else "predict" if name in PREDICT_KERNELS else "grow", variant
         )
         kernel = module.get_function(name)
         if name in ("histogram", "find_leaves", "predict"):
@@ -204,6 +204,7 @@ class Cuda:
 
 
 ROOMS = ("math", "objective", "sampler", "cuda")
+PREDICT_KERNELS = ("predict", "apply_link", "bin_values")
 ROW_KERNELS = (
     "gradient_pass", "add_values", "draw_rows", "forget_gradients", "forget_sample", "count_norms", "choose_norm",
     "reweigh", "end_reweigh",

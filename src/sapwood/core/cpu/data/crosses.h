@@ -4,10 +4,9 @@
 #include <stdint.h>
 
 #include "cpu/data/table.h"
+#include "math/cross.h"
 
 namespace sapwood {
-
-enum CrossKind : uint8_t { DIFFERENCE, PRODUCT, RATIO, CENTRED, N_CROSS_KINDS };
 
 struct Crosses {  // as in sapwood/data/crosses.py
   int64_t n;

@@ -31,10 +31,18 @@ class Frontier {
     return !batch.empty();
   }
 
+  // The node that `next` gave, and at most n - 1 that come after it as things stand.
+  std::vector<int32_t> upcoming(int32_t first, int n) const {
+    std::vector<int32_t> ids{first};
+    for (auto open = open_.begin(); open != open_.end() && (int)ids.size() < n; open++) ids.push_back(open->id);
+    return ids;
+  }
+  int n_left() const { return max_leaves_ - n_leaves_; }  // splits that may follow
+
   // Drops the nodes that come too late in the order for the splits that are left. release(id): of such a node
   template <class Release>
   void trim(const Release& release) {
-    while ((int)open_.size() > max_leaves_ - n_leaves_) {
+    while ((int)open_.size() > n_left()) {
       release(open_.rbegin()->id);
       open_.erase(std::prev(open_.end()));
     }

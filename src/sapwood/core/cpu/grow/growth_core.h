@@ -2,6 +2,7 @@
 // values. How splits are found is the business of HistogramGrowth and ExactGrowth.
 #pragma once
 #include <functional>
+#include <unordered_map>
 #include <utility>
 
 #include "cpu/grow/leaf_sums.h"
@@ -45,6 +46,7 @@ class GrowthCore : public SplitChooser {
   int depth(int32_t id) const override { return nodes_[id].depth; }
   double rank(int32_t id) const override { return nodes_[id].rank; }
   NodeIds split(const NodeIds& batch, bool more, bool search) override {
+    if (const auto ready = ready_.find(batch[0]); ready != ready_.end()) return take_ready(ready);
     if (b_.any_category) make_sets(batch, search);
     jobs_.clear();
     const bool last = masks_ && !more;  // the rows of these children are not needed
@@ -71,6 +73,35 @@ class GrowthCore : public SplitChooser {
   void release(int32_t id) override {
     builder_.release(nodes_[id].hist);
     counts_.release(id);
+    const auto ready = ready_.find(id);
+    if (ready == ready_.end()) return;
+    for (const int side : {0, 1})
+      builder_.release(ready->second.child[side].hist), builder_.release(ready->second.counts[side].hist);
+    ready_.erase(ready);
+  }
+  bool is_ready(int32_t id) const override { return !works_ahead_ || ready_.contains(id); }
+  void make_ready(const NodeIds& upcoming) override {
+    NodeIds batch;
+    int64_t work = 0;
+    for (const int32_t id : upcoming) {
+      const Node& n = nodes_[id];  // rows that lie in place would leave it before it is split
+      const bool first = id == upcoming[0];
+      if (ready_.contains(id) || (!first && (n.buffer < 0 || lim_.at_max_depth(n.depth + 1)))) continue;
+      batch.push_back(id);
+      work += builder_.split_ns(n.n_rows);
+      if (work >= in_.n_threads * AHEAD_NS || (int)(ready_.size() + batch.size()) >= MAX_AHEAD * in_.n_threads) break;
+    }
+    if (batch.size() < 2) return;
+    split(batch, true, true);
+    for (size_t k = batch.size(); k-- > 0;) {
+      Ready& r = ready_[batch[k]];
+      for (int side = 1; side >= 0; side--) {
+        r.counts[side] = counts_.take_entry((int32_t)nodes_.size() - 1);
+        r.child[side] = std::move(nodes_.back());
+        nodes_.pop_back();
+      }
+      nodes_[batch[k]].left = 0;
+    }
   }
   NodeIds propagate_bounds(int32_t id) override { return finder_.constraints().propagate_bounds(nodes_, id); }
 
@@ -188,6 +219,11 @@ class GrowthCore : public SplitChooser {
     int32_t number = -1;          // in the tree
   };
 
+  struct Ready {  // the children of a node that is not split yet
+    Node child[2];
+    RowCounts::Entry counts[2];
+  };
+
   static std::vector<int> tree_columns(const GrowInput& in) {
     std::vector<int> all(in.binned.n_columns);
     for (int c = 0; c < in.binned.n_columns; c++) all[c] = c;
@@ -243,6 +279,17 @@ class GrowthCore : public SplitChooser {
       l.count = all[3 * k + 2], r.count = nodes_[batch[k]].count - l.count;
     }
   }
+  using ReadyNodes = std::unordered_map<int32_t, Ready>;
+  NodeIds take_ready(ReadyNodes::iterator ready) {
+    const auto first = (int32_t)nodes_.size();
+    nodes_[ready->first].left = first;
+    for (const int side : {0, 1}) {
+      nodes_.push_back(std::move(ready->second.child[side]));
+      counts_.put_entry(first + side, std::move(ready->second.counts[side]));
+    }
+    ready_.erase(ready);
+    return {first, first + 1};
+  }
   void inherit(int32_t id) {
     const Node& n = nodes_[id];
     if (one_root_) finder_.inherit(n, id, n.set < 0 ? nullptr : sets_[n.set].right.data());
@@ -257,6 +304,12 @@ class GrowthCore : public SplitChooser {
     return s.number;
   }
 
+  static constexpr int64_t AHEAD_NS = 120000;  // estimated work for each worker that makes a batch large enough,
+  static constexpr int MAX_AHEAD = 2;         // and nodes for each worker that may have children ahead of time
+  // Nodes get their numbers when they are split: a search that depends on them cannot come before.
+  const bool works_ahead_ = in_.n_threads > 1 && in_.reduce() == nullptr&& in_.sorted == nullptr &&
+                            !finder_.depends_on_id();
+  ReadyNodes ready_;
   const bool masks_ = leaves_by_masks(b_, in_.weights, lim_);  // leaf ids are found by masks
   bool one_root_ = true;                                       // nodes may be known by their path
   std::vector<Set> sets_;

@@ -56,6 +56,7 @@ class HistogramBuilder {
         for (int k = 0; k < n_slices; k++) {
           const int from = first + (last - first) * k / n_slices, to = first + (last - first) * (k + 1) / n_slices;
           slices.push_back({g, from, to - from});
+          tile_of_.push_back((int)tiles.size() - 1);
         }
       }
     }
@@ -63,6 +64,13 @@ class HistogramBuilder {
 
   std::vector<TileSpan> tiles, slices;  // slices: tiles cut up for several workers
   int64_t total_codes = 0;              // over the columns of the tree
+  std::vector<TileSpan> tiles_of(size_t first_slice, size_t last_slice) const {  // some slices, as wide as can be
+    std::vector<TileSpan> wide;
+    for (size_t k = first_slice; k < last_slice; k++)
+      if (k > first_slice && tile_of_[k] == tile_of_[k - 1]) wide.back().width += slices[k].width;
+      else wide.push_back(slices[k]);
+    return wide;
+  }
 
   int n_slots() const { return (int)l_.slots.size(); }
   size_t slot_words(bool packed) const { return l_.n_slot_sums * (packed ? 1 : 2); }
@@ -231,7 +239,7 @@ class HistogramBuilder {
   template <class After>
   void build_parallel(const Node& n, const Histogram& h, After&& after) {
     strips_.clear();
-    const int64_t step = std::max<int64_t>(512, std::min<int64_t>(STRIP, n.n_rows / (4 * n_threads_) + 1));
+    const int64_t step = std::max<int64_t>(512, std::min<int64_t>(STRIP, n.n_rows / (8 * n_threads_) + 1));
     for (const Segment& s : n.segments)
       for (int64_t at = s.begin; at < s.end; at += step) strips_.push_back({s.shard, at, std::min(s.end, at + step)});
     for (WorkerHistogram& p : w_.workers) p.used = p.flushed = false, p.rows = 0;
@@ -278,6 +286,8 @@ class HistogramBuilder {
   int64_t build_ns(int64_t n_rows) const {  // 0.4 ns a row and slot
     return n_rows * (int64_t)active_slots_.size() * 2 / 5;
   }
+  // A split: partition, the smaller child's histogram, the search of both.
+  int64_t split_ns(int64_t n_rows) const { return 2 * n_rows + build_ns(n_rows / 2) + total_codes; }
   bool many_tiles(size_t n_jobs) const { return n_slots() > 64 && n_jobs * slices.size() >= 4 * (size_t)n_threads_; }
 
   // parent - small = large, in the parent's memory; packed anew where the words have become narrow enough.
@@ -334,6 +344,7 @@ class HistogramBuilder {
   const Kernels& k_ = kernels();
   std::vector<int> slot_codes_;    // (slots)
   std::vector<int> active_slots_;  // the slots of the tree's columns, and those in the same tiles: what histograms hold
+  std::vector<int> tile_of_;       // (slices)
   std::vector<Segment> strips_;
 };
 

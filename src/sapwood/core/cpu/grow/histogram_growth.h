@@ -1,7 +1,7 @@
 // HistogramGrowth: a tree whose nodes have histograms, and split by their own best cut.
 //
 //   children   the smaller one's histogram is built, the larger one's is parent - small; both are searched in the cache
-//   work       by_job: a worker takes whole children; by_tile: some slots of one; by_row: all workers share one's rows
+//   work       by_part: a worker takes a child, or some slots of one; by_row: all workers share one's rows
 #pragma once
 #include "cpu/grow/growth_core.h"
 
@@ -78,18 +78,21 @@ class HistogramGrowth : public GrowthCore {
         for (const int32_t id : {j.small, j.large}) finder_.begin_search(nodes_[id], id);
         counts_.split(j.parent, j.small, j.large);
       }
+    work_.clear();
     int64_t work = 0;
-    for (const ChildHistograms& j : jobs_)
-      work += builder_.build_ns(nodes_[j.small].n_rows) + (search ? 2 * builder_.total_codes : 0);
-    const size_t threads = work < FORK_NS ? 1 : in_.n_threads, n_jobs = jobs_.size();
+    for (const ChildHistograms& j : jobs_) {
+      work_.push_back(builder_.build_ns(nodes_[j.small].n_rows) + (search ? 2 * builder_.total_codes : 0));
+      work += work_.back();
+    }
     if (in_.reduce() != nullptr) reduced(search);
-    else if (threads == 1 || n_jobs >= 4 * threads) by_job(search, (int)threads);
-    else if (nodes_[jobs_[0].small].n_rows < ROW_SPLIT || builder_.many_tiles(n_jobs)) by_tile(0, n_jobs, search);
-    else
-      for (size_t k = 0; k < n_jobs; k++) {
-        if (nodes_[jobs_[k].small].n_rows >= ROW_SPLIT) by_row(jobs_[k], search);
-        else by_tile(k, k + 1, search);
-      }
+    else {
+      const int64_t threads = work < FORK_NS ? 1 : in_.n_threads, share = work / (3 * threads) + 1;
+      size_t k = 0;  // the longest jobs: those whose slots are too few to share
+      while (threads > 1 && k < jobs_.size() && work_[k] / (int64_t)builder_.slices.size() > share &&
+             nodes_[jobs_[k].small].n_rows >= ROW_SPLIT && !builder_.many_tiles(jobs_.size()))
+        by_row(jobs_[k++], search);
+      by_part(k, threads == 1 ? work : share, (int)threads, search);
+    }
     for (const ChildHistograms& j : jobs_) {
       Node &parent = nodes_[j.parent], &small = nodes_[j.small], &large = nodes_[j.large];
       if (large.hist.data == parent.hist.data) parent.hist.data = nullptr;
@@ -102,37 +105,45 @@ class HistogramGrowth : public GrowthCore {
     }
   }
 
-  void by_job(bool search, int n_threads) {
-    const int64_t n = (int64_t)jobs_.size();
-    const std::vector<TileSpan>& tiles = builder_.tiles;
+  // One worker takes a child, or, where its work is more than a share, some slots of one.
+  void by_part(size_t first_job, int64_t share, int n_threads, bool search) {
+    struct Part {
+      size_t job, first, last;  // slices
+    };
+    std::vector<Part> parts;
+    const size_t n_slices = builder_.slices.size();
+    for (size_t job = first_job; job < jobs_.size(); job++) {
+      const size_t n = std::min((size_t)((work_[job] + share - 1) / share), n_slices);
+      for (size_t k = 0; k < n; k++) parts.push_back({job, n_slices * k / n, n_slices * (k + 1) / n});
+    }
+    const auto n = (int64_t)parts.size();
+    found_.assign(2 * parts.size(), Candidate{});
+    auto place = [n](int64_t k) {  // long ones at both ends: the last are short
+      return (size_t)(2 * k < n ? 2 * k : 2 * (n - 1 - k) + 1);
+    };
+    run(n_threads, n, [&](int64_t k, int worker) {
+      const size_t at = place(k);
+      const Part& p = parts[at];
+      const ChildHistograms& j = jobs_[p.job];
+      found_[2 * at].score = nodes_[j.small].best.score, found_[2 * at + 1].score = nodes_[j.large].best.score;
+      const bool whole = p.last - p.first == n_slices;
+      build_and_search(j, whole ? builder_.tiles : builder_.tiles_of(p.first, p.last), worker, search, found_[2 * at],
+                       found_[2 * at + 1]);
+    });
+    for (size_t k = 0; k < parts.size(); k++) keep_best(jobs_[parts[k].job], found_[2 * k], found_[2 * k + 1]);
+  }
+  void build_and_search(const ChildHistograms& j, const std::vector<TileSpan>& tiles, int worker, bool search,
+                        Candidate& small_best, Candidate& large_best) {
+    const Node& small = nodes_[j.small];
     const auto lists =
         std::find_if(tiles.begin(), tiles.end(), [&](const TileSpan& t) { return t.first >= b_.layout.first_list; });
-    const size_t n_others = (size_t)(lists - tiles.begin());
-    run(n_threads, n, [&](int64_t k, int worker) {
-      const ChildHistograms& j =
-          jobs_[2 * k < n ? 2 * k : 2 * (n - 1 - k) + 1];  // long ones at both ends: the last are short
-      Node &small = nodes_[j.small], &large = nodes_[j.large];
-      for (size_t t = 0, end; t < tiles.size(); t = end) {  // sums are searched while they are in the cache;
-        end = small.n_rows > STRIP && t < n_others ? n_others : t + 1;  // many rows stay there from tile to tile
-        builder_.build_serial(small, small.hist, worker, tiles, t, end);
-        subtract_and_search(j, tiles[t].first, tiles[end - 1].first + tiles[end - 1].width, search, small.best,
-                            large.best);
-      }
-    });
-  }
-
-  void by_tile(size_t first_job, size_t last_job, bool search) {
-    const size_t n_tiles = builder_.slices.size(), n = (last_job - first_job) * n_tiles;
-    found_.assign(2 * n, Candidate{});
-    run(in_.n_threads, (int64_t)n, [&](int64_t k, int worker) {
-      const ChildHistograms& j = jobs_[first_job + k / n_tiles];
-      const TileSpan& t = builder_.slices[k % n_tiles];
-      builder_.build_serial(nodes_[j.small], nodes_[j.small].hist, worker, builder_.slices, k % n_tiles,
-                            k % n_tiles + 1);
-      found_[2 * k].score = nodes_[j.small].best.score, found_[2 * k + 1].score = nodes_[j.large].best.score;
-      subtract_and_search(j, t.first, t.first + t.width, search, found_[2 * k], found_[2 * k + 1]);
-    });
-    for (size_t k = 0; k < n; k++) keep_best(jobs_[first_job + k / n_tiles], found_[2 * k], found_[2 * k + 1]);
+    const auto n_others = (size_t)(lists - tiles.begin());
+    for (size_t t = 0, end; t < tiles.size(); t = end) {              // sums are searched while they are in the cache;
+      end = small.n_rows > STRIP && t < n_others ? n_others : t + 1;  // many rows stay there from tile to tile
+      builder_.build_serial(small, small.hist, worker, tiles, t, end);
+      subtract_and_search(j, tiles[t].first, tiles[end - 1].first + tiles[end - 1].width, search, small_best,
+                          large_best);
+    }
   }
 
   void by_row(const ChildHistograms& j, bool search) {
@@ -184,6 +195,7 @@ class HistogramGrowth : public GrowthCore {
   }
 
   std::vector<Candidate> found_;
+  std::vector<int64_t> work_;  // (jobs) estimated nanoseconds
 };
 
 }  // namespace sapwood

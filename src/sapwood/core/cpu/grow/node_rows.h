@@ -158,24 +158,26 @@ class NodeRows {
     return buffer == 0 ? lists.packed.as<int32_t>() : q_.packed + b_.shards[shard].first;
   }
   bool is_parallel(int64_t n) const { return n >= (b_.n_rows < SCATTERED ? MIN_SHARED_ROWS : MIN_SHARED_ROWS / 2); }
-  int64_t rows_per_task(int64_t n) const {  // whole words of bits, and as many tasks for every worker
-    const int64_t round = in_.n_threads * PARTITION_ROWS;
-    const int64_t n_tasks = !is_parallel(n) ? 1 : in_.n_threads * ((n + round - 1) / round);
+  // Whole words of bits, and as many tasks for every worker; twice as many where they end with many nodes' rows.
+  int64_t rows_per_task(int64_t n, size_t n_nodes) const {
+    const int64_t workers = in_.n_threads * (n_nodes > 1 ? 2 : 1), round = workers * PARTITION_ROWS;
+    const int64_t n_tasks = !is_parallel(n) ? 1 : workers * ((n + round - 1) / round);
     return ((n + n_tasks - 1) / n_tasks + 63) / 64 * 64;
   }
   // The tasks of a batch, and room for their bits; how many rows they have.
   int64_t plan(const NodeIds& batch, const std::vector<Node>& nodes) {
     tasks_.clear();
     int64_t words = 0, total = 0;
+    for (const int32_t id : batch)
+      for (const Segment& s : nodes[id].segments) total += s.end - s.begin;
+    const int64_t step = rows_per_task(total, batch.size());
     for (size_t split = 0; split < batch.size(); split++) {
       const std::vector<Segment>& segments = nodes[batch[split]].segments;
       for (int s = 0; s < (int)segments.size(); s++)
-        for (int64_t at = segments[s].begin, step = rows_per_task(segments[s].end - at); at < segments[s].end;
-             at += step) {
+        for (int64_t at = segments[s].begin; at < segments[s].end; at += step) {
           const int64_t m = std::min(step, segments[s].end - at);
           tasks_.push_back({batch[split], s, split, at, m, words});
           words += (m + 63) / 64;
-          total += m;
         }
     }
     if (w_.bits.size() < (size_t)words * 8) w_.bits = Memory((size_t)words * 8 + 4096);

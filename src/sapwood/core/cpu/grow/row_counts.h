@@ -5,6 +5,7 @@
 #pragma once
 #include <mutex>
 #include <span>
+#include <utility>
 
 #include "cpu/grow/histogram_builder.h"
 
@@ -72,14 +73,21 @@ class RowCounts {
     entries_[id].state.clear();
   }
 
- private:
-  static constexpr int MAX_ADJACENT_SLOTS = 8;  // slots counted at once
-  enum : uint8_t { NONE, PARENT, TAKEN };       // what lies in a slot's place
-  struct Entry {
+  struct Entry {     // of a node
     Histogram hist;  // packed words without gradients
     std::vector<uint8_t> state;
     int32_t small = -1;
   };
+  // The counts of a searched node, which gets another number.
+  Entry take_entry(int32_t id) { return (size_t)id < entries_.size() ? std::exchange(entries_[id], {}) : Entry{}; }
+  void put_entry(int32_t id, Entry entry) {
+    if (entries_.size() <= (size_t)id) entries_.resize((size_t)id + 1);
+    entries_[id] = std::move(entry);
+  }
+
+ private:
+  static constexpr int MAX_ADJACENT_SLOTS = 8;  // slots counted at once
+  enum : uint8_t { NONE, PARENT, TAKEN };       // what lies in a slot's place
 
   std::span<const int64_t> lazy(int32_t id, int c, int last) {
     const int slot = b_.layout.members[c].slot;

@@ -18,7 +18,12 @@ class SplitChooser {
   virtual bool choose_level(const NodeIds& level) = 0;  // finds one split for all nodes; false: no split is worth it
   // Splits these nodes; returns their children. more: these may be split; search: and get best splits of their own
   virtual NodeIds split(const NodeIds& batch, bool more, bool search) = 0;
-  virtual void release(int32_t id) = 0;                     // the node will not be split
+  virtual void release(int32_t id) = 0;  // the node will not be split
+  // Whether nothing of the node's split can be done beside the splits of other nodes.
+  virtual bool is_ready(int32_t) const { return true; }
+  // Makes the children of the first node, and of as many of those that come next as fill the workers, but splits none:
+  // `split` finds them made. Who comes next may still change; children that are never asked for cost time only.
+  virtual void make_ready(const NodeIds&) {}
   virtual NodeIds propagate_bounds(int32_t) { return {}; }  // nodes to choose again after the split of this one
 };
 

@@ -50,7 +50,8 @@ class SplitFinder {
 
   NodeConstraints& constraints() { return constraints_; }
   const SplitRanker& ranker() const { return ranker_; }
-  bool counts_rows() const { return counts_rows_; }  // besides hessians
+  bool counts_rows() const { return counts_rows_; }                                              // besides hessians
+  bool depends_on_id() const { return samples_columns() || constrained_ || ranker_.adjusts(); }  // of a node
   double gain_scale() const { return gain_scale_; }  // what a unit of scores is worth
   double hessian_scale() const { return h_scale(q_.scale); }
   const Penalty& penalty() const { return penalty_; }

@@ -7,6 +7,7 @@
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/lookup_add.h"
 #include "math/fixed.h"
+#include "math/link.h"
 #include "shelf_objectives.inc"  // made by CMake from objective/*.h: includes them, defines SAPWOOD_OBJECTIVES(X)
 
 namespace sapwood::inline SAPWOOD_ISA {
@@ -250,49 +251,13 @@ static void apply_link(int kind, const double* raw, double* out, int64_t n, int 
       of(block, m, out + at);
     }
   };
-  switch ((Link)kind) {
-    case Link::identity:
-      for (int64_t i = 0; i < all; i++) out[i] = raw[i];
-      return;
-    case Link::sigmoid:
-      return blocks(sigmoid_block);
-    case Link::sigmoid2:
-      for (int64_t i = 0; i < all; i++) out[i] = sigmoid(2.0 * raw[i]);
-      return;
-    case Link::exp:
-      return blocks([](double* x, int m, double* e) {
-        exp_block(x, m);
-        for (int i = 0; i < m; i++) e[i] = x[i];
-      });
-    case Link::expm1:
-      for (int64_t i = 0; i < all; i++) out[i] = expm1(raw[i]);
-      return;
-    case Link::step:
-      for (int64_t i = 0; i < all; i++) out[i] = raw[i] > 0.0 ? 1.0 : 0.0;
-      return;
-    case Link::ascending:  // the scores of a row, sorted: quantiles that never cross
-      for (int64_t i = 0; i < n; i++) {
-        const double* s = raw + i * n_outputs;
-        double* q = out + i * n_outputs;
-        for (int k = 0; k < n_outputs; k++) {
-          const double x = s[k];
-          int at = k;
-          for (; at > 0 && q[at - 1] > x; at--) q[at] = q[at - 1];
-          q[at] = x;
-        }
-      }
-      return;
-    case Link::softmax:
-    case Link::one_vs_all:
-      for (int64_t i = 0; i < n; i++) {
-        const double* s = raw + i * n_outputs;
-        double *p = out + i * n_outputs, top = s[0], total = 0.0;
-        for (int k = 1; k < n_outputs; k++) top = s[k] > top ? s[k] : top;
-        for (int k = 0; k < n_outputs; k++) p[k] = (Link)kind == Link::softmax ? exp(s[k] - top) : sigmoid(s[k]);
-        for (int k = 0; k < n_outputs; k++) total = total + p[k];
-        for (int k = 0; k < n_outputs; k++) p[k] = total > 0.0 ? p[k] / total : 1.0 / n_outputs;
-      }
-  }
+  if ((Link)kind == Link::sigmoid) return blocks(sigmoid_block);
+  if ((Link)kind == Link::exp)
+    return blocks([](double* x, int m, double* e) {
+      exp_block(x, m);
+      for (int i = 0; i < m; i++) e[i] = x[i];
+    });
+  for (int64_t i = 0; i < n; i++) link_row((Link)kind, raw + i * n_outputs, out + i * n_outputs, n_outputs);
 }
 
 }  // namespace sapwood::inline SAPWOOD_ISA

@@ -103,10 +103,6 @@ struct PackedForest : UsedColumns {
   void pack_lines(PackedTree& tree);
 };
 
-// A category's code within a column: `limit` for codes that are in no set, then missing and unseen.
-inline int code_of(double x, int limit) {
-  return x >= 0.0 ? (x < limit ? (int)x : limit) : x == UNSEEN ? limit + 2 : limit + 1;
-}
 inline int bin_of(const PaddedCuts& cuts, double x) {  // the number of cuts below x
   return (int)(std::lower_bound(cuts.d.begin(), cuts.d.begin() + cuts.n, x) - cuts.d.begin());
 }
