@@ -107,6 +107,12 @@ class Emulated:
     def wait(self) -> None:
         pass
 
+    def free(self) -> int:
+        return 1 << 40
+
+    def describe(self) -> str:
+        return "an emulation"
+
     def address(self, values: NDArray[Any]) -> int:
         return int(values.ctypes.data)
 
@@ -130,9 +136,9 @@ class Emulated:
         return None
 
 
-def device() -> SimpleNamespace:
+def device(kind: type[Emulated] = Emulated) -> SimpleNamespace:
     """The device "emulated"."""
-    runtime = Emulated()
+    runtime = kind()
     binned, trainer, forest = cuda.make(runtime)
     cuts = partial(find_cuts, runtime)
     forest.min_rows = 0

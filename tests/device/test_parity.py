@@ -3,7 +3,9 @@
 import dataclasses
 import re
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +15,7 @@ import sapwood as sw
 from device import emulated, tasks
 from sapwood.boost.round import growth
 from sapwood.device import get
-from sapwood.device.cuda import forest, runtime
+from sapwood.device.cuda import forest, plan, runtime
 from sapwood.device.cuda.job import CORE, record
 from sapwood.errors import DataError, ParameterError
 from sapwood.params import resolve, types
@@ -223,6 +225,85 @@ def test_a_machine_without_a_gpu_gets_one_sentence() -> None:
         assert "cuda: device='cuda' needs" in sw.doctor()
     else:
         assert "the same bytes" in sw.doctor()
+
+
+@pytest.mark.parametrize("broken", ["no CuPy", "no driver", "no GPU"])
+def test_what_is_missing_is_said_in_one_sentence(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class CUDARuntimeError(RuntimeError):
+        pass
+
+    def count() -> int:
+        if broken == "no driver":
+            raise CUDARuntimeError("cudaErrorInsufficientDriver")
+        return 0
+
+    calls = SimpleNamespace(getDeviceCount=count, CUDARuntimeError=CUDARuntimeError)
+    fake = SimpleNamespace(cuda=SimpleNamespace(runtime=calls))
+    monkeypatch.setitem(sys.modules, "cupy", None if broken == "no CuPy" else fake)  # type: ignore[arg-type]
+    wanted = "needs CuPy, which is not installed" if broken == "no CuPy" else "needs an NVIDIA GPU with its driver"
+    with pytest.raises(ParameterError, match=wanted):
+        runtime.Cuda()
+
+
+class Counted(emulated.Emulated):
+    """Device memory that is counted."""
+
+    total, most = 0, 1 << 40
+
+    def zeros(self, shape: object, kind: object) -> np.ndarray:
+        found = super().zeros(shape, kind)
+        self.total += -(-found.nbytes // plan.ROUNDED) * plan.ROUNDED
+        return found
+
+    def array(self, values: np.ndarray) -> np.ndarray:
+        found = self.zeros(values.shape, values.dtype)
+        found[...] = values
+        return found
+
+    def free(self) -> int:
+        return self.most
+
+
+@pytest.mark.filterwarnings("ignore:on device:UserWarning")
+@pytest.mark.parametrize(
+    ("params", "weighted"),
+    [
+        ({"max_depth": 4, "objective": "logistic"}, False),
+        ({"grow_policy": "leafwise", "max_leaves": 9, "subsample": 0.5}, True),
+        (
+            {"grow_policy": "symmetric", "max_depth": 3, "objective": "softmax", "sampling": "mvs", "subsample": 0.8},
+            False,
+        ),
+    ],
+)
+def test_device_memory_is_told_ahead(
+    params: dict[str, object], weighted: bool, device: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    emulated.device(Counted)
+    runs = get("emulated").Trainer.runtime  # type: ignore[attr-defined]
+    monkeypatch.setattr(plan.Counting, "settings", runs.settings)
+    monkeypatch.setattr(plan.Counting, "max_shared", runs.max_shared)
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    y = np.digitize(X[:, 0], [0.0, 1.0] if params.get("objective") == "softmax" else [0.0]).astype(float)
+    data = sw.Dataset(X, label=y, weight=1.0 + X[:, 1] ** 2 if weighted else None, device="emulated")
+    monkeypatch.setattr(plan, "FEW", 3000)
+    told = sw.estimate_cost(params, data)
+    assert "in the memory of the GPU" in str(told)
+    runs.total = 0
+    sw.train({**params, "n_estimators": 2}, data)
+    assert runs.total == pytest.approx(told.device, rel=0.02)
+    runs.most = told.device // 3
+    with pytest.raises(DataError, match=r"GPU memory, and .* are free; train on fewer rows"):
+        sw.train(params, sw.Dataset(X, label=y, device="emulated"), 2)
+
+
+def test_device_memory_of_a_table_that_is_not_read_yet() -> None:
+    sizes = [
+        sw.estimate_cost({"device": "cuda", "max_depth": 6}, n_rows=n, n_columns=28).device for n in (10**6, 10**7)
+    ]
+    assert 9 < sizes[1] / sizes[0] < 10
+    assert 0.8e9 < sizes[1] < 1.5e9
+    assert sw.estimate_cost({}, n_rows=10**6, n_columns=28).device == 0
 
 
 def test_records_have_the_fields_of_the_header() -> None:

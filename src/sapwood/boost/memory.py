@@ -5,16 +5,17 @@ In: parameters and a `Dataset`, or its size. Out: a `Cost`; while a block lasts,
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sapwood.boost.round import growth
+from sapwood.boost.round import growth, sampling
 from sapwood.boost.spec import TrainSpec, make_spec, resolve_params
 from sapwood.data.dataset import Dataset
 from sapwood.data.streaming.limits import text_of
 from sapwood.device import host
+from sapwood.device.cuda import plan
 from sapwood.device.threads import threads
-from sapwood.errors import MemoryLimitError, ParameterError
+from sapwood.errors import DataError, MemoryLimitError, ParameterError
 
 WINDOW = 48 << 20  # bytes of a store that are in memory at a time, at least
 PER_THREAD = 12 << 20  # what a thread may touch between two looks at resident memory
@@ -42,6 +43,8 @@ class Cost:
     parts : dict of str to int
         What `memory` consists of: ``process`` as it is now, ``codes``, ``labels``, ``rows`` (scores, gradients, lists),
         ``vectors`` (weights, held-out rows), ``histograms``.
+    device : int
+        Memory of the GPU, where the training runs on one.
     """
 
     memory: int
@@ -50,11 +53,13 @@ class Cost:
     disk: int
     scratch: int
     parts: dict[str, int]
+    device: int = 0
 
     def __str__(self) -> str:
+        there = f"; {text_of(self.device)} in the memory of the GPU" if self.device else ""
         return (
             f"{text_of(self.memory)} in memory; from a store of {text_of(self.disk)}: {text_of(self.fast)}, "
-            f"or at least {text_of(self.least)} and {text_of(self.scratch)} more on disk"
+            f"or at least {text_of(self.least)} and {text_of(self.scratch)} more on disk{there}"
         )
 
 
@@ -100,14 +105,20 @@ def estimate_cost(
     """
     if data is not None:
         spec = make_spec(params or {}, data, None, watched=False)
-        return _cost(spec.params, _shape(spec, data, spec.params["early_stopping_rounds"] is not None))
+        cost = _cost(spec.params, _shape(spec, data, spec.params["early_stopping_rounds"] is not None))
+        return replace(cost, device=_device_bytes(spec, data)) if _runtime(data) is not None else cost
     if n_rows is None or n_columns is None:
         raise ParameterError("estimate_cost needs the data, or n_rows and n_columns.")
     known = resolve_params(params or {}, None)
     held, n_bins = known["early_stopping_rounds"] is not None, known["max_bins"] or 255
     exact = known["objective"] in EXACT_LEAVES or known["leaf_estimation"] == "exact"
     shape = _Shape(n_rows, n_columns, n_bins, n_outputs, False, held, exact, threads(known["n_jobs"]))
-    return _cost(known, shape)
+    cost = _cost(known, shape)
+    if known["device"] == "cpu":
+        return cost
+    bins, loss = (min(n_bins, 255),) * n_columns, "softmax" if n_outputs > 1 else "squared_error"
+    there = plan.Shape(n_rows, bins, (False,) * n_columns, n_outputs, 1, held, loss, {}, **_growth(known))
+    return replace(cost, device=plan.device_bytes(there))
 
 
 @contextmanager
@@ -116,6 +127,7 @@ def limited(spec: TrainSpec, data: Dataset, held: bool, sets: Iterable[Dataset])
 
     ``held``: rows are held out. ``sets``: validation sets.
     """
+    _check_device(spec, data)
     limit = data.memory_limit
     if limit is None:
         yield
@@ -151,6 +163,50 @@ _ADVICE = {
     "histograms": "grow smaller trees (max_leaves, max_depth), or use fewer bins (max_bins)",
     "vectors": "leave weights out, and give a validation set instead of holding rows out",
 }
+
+
+def _runtime(data: Dataset) -> Any:
+    """Where the kernels of the data's device run; None on the CPU."""
+    return getattr(data.device.Trainer, "runtime", None)
+
+
+def _growth(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What the device memory of a training depends on among its parameters."""
+    policy, limits = growth.limits(params)
+    name = "uniform" if params["sampling"] == "none" else params["sampling"]
+    fields = dict.fromkeys(sampling.SAMPLERS[name]["fields"], 0.5)
+    unit = params["hessian"] == "none" and params["leaf_estimation"] != "gradient"
+    draws = 0.5 if params["subsample_by_class"] is not None else params["subsample"]
+    return {
+        "sampler": (name, fields), "subsample": draws, "policy": policy, "limits": limits,
+        "precision": params["precision"], "unit_search": unit,
+    }  # fmt: skip
+
+
+def _device_bytes(spec: TrainSpec, data: Dataset) -> int:
+    """Device memory of a training with its data."""
+    weighted = data.weight is not None or spec.factor is not None or spec.params["early_stopping_rounds"] is not None
+    categories = tuple(column in data.categories for column in range(data.n_columns))
+    n_labels = 1 if data.label is None or data.label.ndim == 1 else data.label.shape[1]
+    goal = spec.objective
+    return plan.device_bytes(
+        plan.Shape(data.n_rows, tuple(data.n_bins), categories, spec.n_outputs, n_labels, weighted, goal.core,
+                   goal.fields, **_growth(spec.params))
+    )  # fmt: skip
+
+
+def _check_device(spec: TrainSpec, data: Dataset) -> None:
+    """Raise before the first allocation where the memory of the device does not suffice."""
+    runtime = _runtime(data)
+    if runtime is None:
+        return
+    held = sum(codes.nbytes for name, codes in vars(data.binned).items() if name in ("planes", "tiles"))
+    need, free = max(0, _device_bytes(spec, data) - held), runtime.free()
+    if need > free:
+        raise DataError(
+            f"this training needs {text_of(need)} of GPU memory, and {text_of(free)} are free; train on fewer rows or "
+            "columns, or smaller trees (max_leaves, max_depth), or use device='cpu'."
+        )
 
 
 def _shape(spec: TrainSpec, data: Dataset, held: bool, n_measured: int = 0) -> _Shape:

@@ -26,7 +26,7 @@ def doctor() -> str:
     except ParameterError as reason:
         return "\n".join([*lines, f"cuda: {reason}"])
     runtime = device.Trainer.runtime  # type: ignore[attr-defined]
-    lines.append(f"cuda: {runtime.gpu}, {runtime.n_processors} multiprocessors")
+    lines.append(f"cuda: {runtime.describe()}")
     models = [_model(name) for name in ("cpu", "cuda")]
     same = "the same bytes" if models[0] == models[1] else "DIFFERENT models; please report this"
     return "\n".join([*lines, f"parity: a small model on both devices has {same}"])

@@ -5,7 +5,8 @@ In: arrays of this process, names of kernels. Out: arrays in device memory. The 
 
 import hashlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
+from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +30,17 @@ RULES = ("plain", "counts", "columns", "categories", "narrow")  # what kernels o
 POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
 
+def alone(method: Callable[..., Any]) -> Callable[..., Any]:
+    """One thread at a time: all share one stream, and what another launches would be recorded in a graph with ours."""
+
+    @wraps(method)
+    def locked(self: Any, *arguments: Any, **named: Any) -> Any:
+        with self.lock:
+            return method(self, *arguments, **named)
+
+    return locked
+
+
 class Runtime(Protocol):
     """Where kernels run: a GPU, or their emulation in tests."""
 
@@ -48,6 +60,8 @@ class Runtime(Protocol):
     def take(self, values: Any, rows: NDArray[Any]) -> NDArray[Any]: ...
     def copy(self, into: Any, values: Any) -> None: ...
     def wait(self) -> None: ...
+    def free(self) -> int: ...
+    def describe(self) -> str: ...
     def launch(
         self,
         kernel: str,
@@ -87,8 +101,10 @@ class Cuda:
         self.gpu = facts["name"].decode()
         self.settings = SETTINGS
         self.stream = cupy.cuda.Stream(non_blocking=True)
+        self.lock = RLock()
         self.kernel = cache(self._kernel)
 
+    @alone
     def array(self, values: NDArray[Any]) -> Any:
         """Copy an array to the device."""
         made = self._allocate(lambda: self.cupy.empty(values.shape, values.dtype), values.nbytes)
@@ -100,6 +116,19 @@ class Cuda:
         n_bytes = int(np.prod(shape)) * np.dtype(kind).itemsize
         return self._allocate(lambda: self.cupy.zeros(shape, kind), n_bytes)
 
+    def free(self) -> int:
+        """Bytes of device memory that can be had: what the driver has left, and what CuPy keeps for later."""
+        return int(self.cupy.cuda.runtime.memGetInfo()[0]) + int(self.cupy.get_default_memory_pool().free_bytes())
+
+    def describe(self) -> str:
+        """What this GPU is, in a line."""
+        total, driver = self.cupy.cuda.runtime.memGetInfo()[1], self.cupy.cuda.runtime.driverGetVersion()
+        return (
+            f"{self.gpu}, {self.n_processors} multiprocessors, {self.free() / 2**30:.1f} of {total / 2**30:.1f} GiB "
+            f"free, driver for CUDA {driver // 1000}.{driver % 1000 // 10}, CuPy {self.cupy.__version__}"
+        )
+
+    @alone
     def _allocate(self, make: Callable[[], Any], n_bytes: int) -> Any:
         """Make an array, or say in words that it does not fit."""
         try:
@@ -112,14 +141,17 @@ class Cuda:
                 "are needed; train on fewer rows or smaller trees, or use device='cpu'."
             ) from cause
 
+    @alone
     def get(self, values: Any) -> NDArray[Any]:
         """Copy an array to this process, once all work so far is done."""
         return np.asarray(values.get(stream=self.stream))
 
+    @alone
     def put(self, into: Any, values: NDArray[Any]) -> None:
         """Overwrite an array on the device."""
         into.set(values, stream=self.stream)
 
+    @alone
     def fill(self, into: Any, value: float) -> None:
         """Overwrite all of an array on the device by one value."""
         with self.stream:
@@ -134,6 +166,7 @@ class Cuda:
         self.cupy.cuda.get_current_stream().synchronize()
         return self.cupy.asarray(values)
 
+    @alone
     def take(self, values: Any, rows: NDArray[Any]) -> NDArray[Any]:
         """Some rows of an array on the device, as an array of this process."""
         there = self.array(rows)
@@ -141,21 +174,25 @@ class Cuda:
             found = values[there]
         return self.get(found)
 
+    @alone
     def copy(self, into: Any, values: Any) -> None:
         """Overwrite an array on the device by another one there."""
         with self.stream:
             into[...] = values
 
+    @alone
     def distinct(self, values: Any) -> NDArray[Any]:
         """The finite values of an array on the device, each once, as an array of this process."""
         with self.stream:
             found = self.cupy.unique(values[self.cupy.isfinite(values)])
         return self.get(found)
 
+    @alone
     def wait(self) -> None:
         """Wait until all work so far is done."""
         self.stream.synchronize()
 
+    @alone
     def _kernel(self, name: str, variant: str) -> Any:
         """A compiled kernel; those of rows know their objective, those of growth what the search must look at."""
         module = self._module(
@@ -177,6 +214,7 @@ class Cuda:
         text = f'// {digest()}\n#include "cuda/{source}.cu"\n'
         return self.cupy.RawModule(code=text, options=(*OPTIONS, *defines), backend="nvrtc")
 
+    @alone
     def launch(
         self,
         kernel: str,
@@ -193,6 +231,7 @@ class Cuda:
         with self.stream:
             self.kernel(kernel, variant)(grid, (threads,), (job, np.int32(a), np.int32(b)), shared_mem=shared)
 
+    @alone
     def capture(self, work: Callable[[], None]) -> Callable[[], None] | None:
         """Record launches as a graph; calling it repeats them."""
         self.stream.synchronize()
@@ -200,7 +239,12 @@ class Cuda:
             self.stream.begin_capture()
             work()
             graph = self.stream.end_capture()
-        return lambda: graph.launch(self.stream)
+
+        def replay() -> None:
+            with self.lock:
+                graph.launch(self.stream)
+
+        return replay
 
 
 ROOMS = ("math", "objective", "sampler", "cuda")

@@ -91,7 +91,7 @@ class HistogramGrowth : public GrowthCore {
       while (threads > 1 && k < jobs_.size() && work_[k] / (int64_t)builder_.slices.size() > share &&
              nodes_[jobs_[k].small].n_rows >= ROW_SPLIT && !builder_.many_tiles(jobs_.size()))
         by_row(jobs_[k++], search);
-      by_part(k, threads == 1 ? work : share, (int)threads, search);
+      by_part(k, threads == 1 ? work + 1 : share, (int)threads, search);
     }
     for (const ChildHistograms& j : jobs_) {
       Node &parent = nodes_[j.parent], &small = nodes_[j.small], &large = nodes_[j.large];
@@ -113,7 +113,7 @@ class HistogramGrowth : public GrowthCore {
     std::vector<Part> parts;
     const size_t n_slices = builder_.slices.size();
     for (size_t job = first_job; job < jobs_.size(); job++) {
-      const size_t n = std::min((size_t)((work_[job] + share - 1) / share), n_slices);
+      const size_t n = std::clamp<size_t>((work_[job] + share - 1) / share, 1, n_slices);  // there may be no rows
       for (size_t k = 0; k < n; k++) parts.push_back({job, n_slices * k / n, n_slices * (k + 1) / n});
     }
     const auto n = (int64_t)parts.size();

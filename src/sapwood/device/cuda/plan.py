@@ -1,0 +1,98 @@
+"""The device memory of a training, told ahead.
+
+In: the shape of a training. Out: bytes. A trainer runs one round in a runtime that only counts what it is asked
+for, so what is told is what a training takes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sapwood.device.cuda.binned import LANES
+from sapwood.device.cuda.runtime import SETTINGS
+from sapwood.device.cuda.trainer import Trainer
+
+FEW = 1 << 16  # rows of a trial: what rows take grows in proportion, from this size on
+ROUNDED = 512  # allocations are multiples of it
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the memory of a training depends on."""
+
+    n_rows: int
+    n_bins: tuple[int, ...]  # of each column
+    is_category: tuple[bool, ...]
+    n_outputs: int
+    n_labels: int  # of a row
+    weighted: bool
+    objective: str
+    fields: Mapping[str, float]
+    sampler: tuple[str, Mapping[str, float]]
+    subsample: float
+    policy: str
+    limits: Mapping[str, float]
+    precision: str
+    unit_search: bool  # hessians of 1 in the search alone
+
+
+class Counting:
+    """A runtime that holds nothing: its arrays have a shape, and no memory of their own."""
+
+    name, n_processors, max_shared, settings = "cuda", 132, 232_448, SETTINGS
+
+    def __init__(self) -> None:
+        self.total = 0
+
+    def zeros(self, shape: Any, kind: Any) -> NDArray[Any]:
+        found = np.broadcast_to(np.zeros((), kind), shape)
+        self.total += -(-found.size * found.itemsize // ROUNDED) * ROUNDED
+        return found
+
+    def array(self, values: NDArray[Any]) -> NDArray[Any]:
+        return self.zeros(values.shape, values.dtype)
+
+    def get(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values.copy()
+
+    def address(self, values: NDArray[Any]) -> int:
+        return 1
+
+    def nothing(self, *arguments: Any, **named: Any) -> None: ...
+
+    put = fill = copy = wait = launch = capture = nothing
+
+
+def device_bytes(shape: Shape) -> int:
+    """Bytes that a training takes on the device: codes, rows, trees, histograms."""
+    few, more = (_trial(shape, n) for n in (FEW, 2 * FEW))
+    return few + (more - few) * (shape.n_rows - FEW) // FEW if shape.n_rows > FEW else few
+
+
+def _trial(shape: Shape, n_rows: int) -> int:
+    """The same with so many rows, counted in one round of a trainer."""
+    run: Any = Counting()
+    n_places = -(-len(shape.n_bins) // LANES) * LANES
+    tiles = run.zeros((n_places, n_rows), np.uint8)
+    binned = SimpleNamespace(
+        n_rows=n_rows,
+        cuts=[np.empty(0)] * len(shape.n_bins),
+        n_bins=list(shape.n_bins),
+        is_category=list(shape.is_category),
+        places=np.where(np.arange(n_places) < len(shape.n_bins), np.arange(n_places), -1).astype(np.int32),
+        planes=tiles,
+        tiles=run.array(tiles),
+    )
+    make: Callable[..., Any] = type("Trainer", (Trainer,), {"runtime": run})
+    label = np.zeros((shape.n_labels, n_rows))
+    weight = np.linspace(0.5, 1.5, n_rows) if shape.weighted else None
+    trainer = make(binned, label, weight, shape.objective, shape.fields, shape.n_outputs, 1)
+    trainer.set_sampler(shape.sampler[0], dict(shape.sampler[1]))
+    trainer.gradients(shape.precision, unit_search=shape.unit_search)
+    trainer.sample(0, 0, shape.subsample)
+    trainer.grow(shape.policy, {**shape.limits, "learning_rate": 0.1}, 0, 0)
+    return int(run.total)
