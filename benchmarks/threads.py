@@ -15,13 +15,14 @@ import numpy as np
 import sapwood
 from gpu import PARAMS, table
 
+STEPS = 10_000_000  # of the loop
 LIMITS = {"learning_rate": 0.1, "verbose": -1}
 
 
 def spin(_: int) -> int:
     """Work of about a second that touches no memory."""
     x = 0
-    for i in range(10_000_000):
+    for i in range(STEPS):
         x += i
     return x
 
@@ -73,6 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", default="1,2,4,8,16")
     parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the large table")
     parser.add_argument("--peers", default="lightgbm,xgboost")
     given = parser.parse_args()
     threads = [int(one) for one in given.threads.split(",")]
@@ -84,7 +86,7 @@ def main() -> None:
             took.append(seconds(lambda pool=pool, n=n: pool.map(spin, range(n), chunksize=1), 1) / n)  # type: ignore[misc]
     line("a loop without memory, a process a thread: seconds of one process's work", threads, took)
     peers: dict[str, Callable[..., Any]] = {"lightgbm": lightgbm, "xgboost": xgboost}
-    for n_rows, leaves, rounds in ((20_000, 63, 100), (1_000_000, 63, 20), (1_000_000, 255, 20)):
+    for n_rows, leaves, rounds in ((20_000, 63, 100), (given.rows, 63, 20), (given.rows, 255, 20)):
         X, y = table(n_rows, 28)
         for name, make in (("sapwood", ours), *((one, peers[one]) for one in given.peers.split(",") if one)):
             turns = given.turns if name == "sapwood" else 1

@@ -27,7 +27,7 @@ WIDE_CLASSES = {
 BUDGET: dict[str, int] = {
     "src/sapwood": 740,
     "src/sapwood/params": 2080,
-    "src/sapwood/device": 275,  # and arrays in the memory of a GPU
+    "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2200,  # training, prediction, what the host does, tables in device memory
     "src/sapwood/holders": 450,
     "src/sapwood/data": 3480,  # progress of every pass; text, lists and dates as columns; the container
@@ -39,7 +39,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/model": 2230,  # bounds of texts and frames
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1345,
-    "src/sapwood/boost": 2270,  # and memory under a limit, and what a GPU has not
+    "src/sapwood/boost": 2330,  # and memory under a limit, and what a GPU has not
     "src/sapwood/boost/auto": 1200,  # with the fit of distributions; races, stops and members by their worth
     "src/sapwood/boost/loops": 350,
     "src/sapwood/boost/round": 1255,
@@ -69,7 +69,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1880,  # and tables that stream by
     "tools": 1250,  # wheels
-    "benchmarks": 2600,  # one script a claim; seconds of survival by round
+    "benchmarks": 2700,  # one script a claim; seconds of survival by round; threads
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first

@@ -18,6 +18,7 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 CASES = {
     "cluster": ("--rows 400 --rounds 2 --repeats 1 --alone", "distributed", r"sapwood.dask .*same bytes: True"),
     "link_model": ("--columns 5", "", r"once, for the fingerprint: [\d.]+ GB by each of 1000 workers"),
+    "threads": ("--rows 2000 --threads 1,2 --turns 1 --peers=", "", r"sapwood, 2000 rows, 255 leaves"),
     "gpu": ("--tables 1000x28 --rounds 2", "cupy", "ms per tree"),
     "distributions": (
         "{data} --tables shops --rows 60 --splits 1 --only sapwood",
@@ -54,6 +55,7 @@ CASES = {
     "sparse": ("--rows 200 --rounds 2 --turns 1", "lightgbm xgboost", r"onehot .* times as fast as the fastest peer"),
 }
 LONG = {
+    "threads",
     "quality",
     "distributions",
     "race",

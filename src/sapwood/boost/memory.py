@@ -13,7 +13,6 @@ from sapwood.boost.spec import TrainSpec, make_spec, resolve_params
 from sapwood.data.dataset import Dataset
 from sapwood.data.streaming.limits import text_of
 from sapwood.device import host
-from sapwood.device.cuda import plan
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, MemoryLimitError, ParameterError
 
@@ -117,8 +116,9 @@ def estimate_cost(
     if known["device"] == "cpu":
         return cost
     bins, loss = (min(n_bins, 255),) * n_columns, "softmax" if n_outputs > 1 else "squared_error"
-    there = plan.Shape(n_rows, bins, (False,) * n_columns, n_outputs, 1, held, loss, {}, **_growth(known))
-    return replace(cost, device=plan.device_bytes(there))
+    no_fields: dict[str, float] = {}
+    there = (n_rows, bins, (False,) * n_columns, n_outputs, 1, held, loss, no_fields)
+    return replace(cost, device=host.gpu_bytes(*there, **_growth(known)))
 
 
 @contextmanager
@@ -189,10 +189,8 @@ def _device_bytes(spec: TrainSpec, data: Dataset) -> int:
     categories = tuple(column in data.categories for column in range(data.n_columns))
     n_labels = 1 if data.label is None or data.label.ndim == 1 else data.label.shape[1]
     goal = spec.objective
-    return plan.device_bytes(
-        plan.Shape(data.n_rows, tuple(data.n_bins), categories, spec.n_outputs, n_labels, weighted, goal.core,
-                   goal.fields, **_growth(spec.params))
-    )  # fmt: skip
+    there = (data.n_rows, tuple(data.n_bins), categories, spec.n_outputs, n_labels, weighted, goal.core, goal.fields)
+    return host.gpu_bytes(*there, **_growth(spec.params))
 
 
 def _check_device(spec: TrainSpec, data: Dataset) -> None:

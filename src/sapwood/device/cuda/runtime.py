@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable
 from functools import cache, wraps
 from threading import RLock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,10 @@ RULES = ("plain", "counts", "columns", "categories", "narrow")  # what kernels o
 POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
 
-def alone(method: Callable[..., Any]) -> Callable[..., Any]:
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def alone(method: Method) -> Method:
     """One thread at a time: all share one stream, and what another launches would be recorded in a graph with ours."""
 
     @wraps(method)
@@ -38,7 +41,7 @@ def alone(method: Callable[..., Any]) -> Callable[..., Any]:
         with self.lock:
             return method(self, *arguments, **named)
 
-    return locked
+    return cast(Method, locked)
 
 
 class Runtime(Protocol):
