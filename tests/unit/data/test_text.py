@@ -132,6 +132,17 @@ def test_odd_cells(odd: Any) -> None:
     assert np.isfinite(model.predict(new)).all()
 
 
+def test_cells_of_mixed_types() -> None:
+    """Numbers among text are read as text, and a warning says so."""
+    table = TABLE.astype({"review": object})
+    table.loc[5, "review"], table.loc[6, "review"] = 12, 3.5
+    with pytest.warns(UserWarning, match="'review' of data has both text and numbers"):
+        data = sw.Dataset(table, LABEL, text_features=["review"])
+    model = sw.train({"objective": "logistic", **QUICK}, data)
+    with pytest.warns(UserWarning, match="both text and numbers"):
+        assert np.isfinite(model.predict(table)).all()
+
+
 def test_text_without_a_value_and_other_types() -> None:
     model = sw.train({"objective": "logistic", **QUICK}, sw.Dataset(TABLE, LABEL))
     gone = TABLE.assign(review=None)

@@ -161,6 +161,18 @@ def test_few_rows() -> None:
         assert np.isfinite(found.interval()).all()
 
 
+@pytest.mark.parametrize("dist", ["normal", "student_t", "laplace"])
+def test_one_row_leaves_and_huge_weights(dist: str) -> None:
+    """Also distances whose squares are not finite in float32."""
+    y = Y[:60].copy()
+    y[:3] = [1e30, -1e30, 3e25]
+    weight = np.where(np.arange(60) % 7 == 0, 1e12, 1.0)
+    model = SapwoodDistribution(dist, **QUICK | {"min_samples_leaf": 1, "max_leaves": 40}).fit(X[:60], y, weight)
+    found = model.predict_dist(X)
+    assert np.isfinite(found.scores).all() and np.isfinite(found.interval()).all()
+    assert (found.std() > 0).all()
+
+
 @pytest.mark.parametrize("dist", ["gamma", "negative_binomial", "zero_inflated_poisson", "beta", "hurdle_gamma"])
 def test_extreme_labels_stay_finite(dist: str) -> None:
     rng = np.random.default_rng(4)

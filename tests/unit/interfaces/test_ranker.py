@@ -194,6 +194,16 @@ def test_whole_groups_are_held_out_sampled_and_dealt_to_folds() -> None:
         sapwood.cv({"objective": "lambdarank", **PLAIN}, data, folds=KFold(3))
 
 
+def test_groups_by_the_names_of_the_peers() -> None:
+    whole = SapwoodRanker(objective="lambdarank", **PLAIN).fit(X, Y, group=GROUP).booster_.to_bytes()
+    for name in ("qid", "group_id"):
+        assert SapwoodRanker(objective="lambdarank", **PLAIN).fit(X, Y, **{name: GROUP}).booster_.to_bytes() == whole
+    top = int(Y.max()) + 1
+    listed = SapwoodRanker(objective="lambdarank", label_gain=[2**k - 1 for k in range(top)], **PLAIN)
+    plain = SapwoodRanker(objective="lambdarank", label_gain="exp", **PLAIN).fit(X, Y, GROUP).predict(X)
+    assert (listed.fit(X, Y, GROUP).predict(X) == plain).all()
+
+
 def test_names_of_the_peers() -> None:
     names: dict[str, dict[str, Any]] = {
         "lightgbm": {"objective": "lambdarank", "lambdarank_truncation_level": 12, "lambdarank_norm": False},
