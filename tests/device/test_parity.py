@@ -72,6 +72,16 @@ def test_every_task_on_the_emulated_device(name: str, device: None) -> None:
     assert found == wanted
 
 
+@pytest.mark.parametrize("name", ["depthwise/logistic", "depthwise/softmax"])
+def test_rows_that_are_held_out(name: str, device: None) -> None:
+    task = small(name)
+    X, y, _ = tasks.rows(task)
+    params = {**task.params, "n_estimators": 5, "early_stopping_rounds": 2}
+    models = [sw.train(params, sw.Dataset(X, label=y, device=one, max_bins=32)) for one in ("cpu", "emulated")]
+    assert models[0].to_bytes() == models[1].to_bytes()
+    assert repr(models[0].history) == repr(models[1].history)
+
+
 def test_validation_rows_and_early_stopping(device: None) -> None:
     task = small("depthwise/logistic")
     X, y, _ = tasks.rows(task)

@@ -178,8 +178,9 @@ class Trainer(Hosted):
 
     def scores(self, rows: NDArray[np.int32] | None = None) -> Floats:
         self._flush()
-        found: Floats = self.runtime.get(self._arrays["score"])
-        return found if rows is None else found[:, rows]
+        if rows is None:
+            return self.runtime.get(self._arrays["score"])
+        return np.ascontiguousarray(self.runtime.take(self._arrays["score"].T, rows).T)  # only those are copied
 
     def _forget_values(self) -> None:
         """No values wait to be added to the scores, and the host's scores are old."""
