@@ -191,6 +191,11 @@ def expand(columns: "Columns", plan: Plan, own: Own | None = None, first: int = 
     return replace(columns, table=[*table, *parts], names=None, n_columns=len(table) + len(parts))
 
 
+def is_expanded(columns: "Columns") -> bool:
+    """Whether a table has no column of times or lists, but their parts, as numbers."""
+    return not isinstance(columns.table, list) or not any(isinstance(one, Times | Lists) for one in columns.table)
+
+
 def expand_all(chunks: "Sequence[Columns]", plan: Plan, own: Own | None) -> "list[Columns]":
     """The chunks of a table, expanded; ``own`` has training rows of all of them."""
     first = np.cumsum([0, *(chunk.n_rows for chunk in chunks)]).tolist()

@@ -225,8 +225,7 @@ class SapwoodSurvival(Estimator):
     def predict_quantile(self, X: Any, level: float = 0.5) -> Floats:
         """The time by which a share `level` of rows like each has had its event; inf where the curve does not fall so
         far."""
-        if not 0 < level < 1:
-            raise ParameterError(f"level={level!r} is not between 0 and 1.")
+        level = Number(0, 1, low_open=True, high_open=True).check(f"level={level!r}", level)
         check_is_fitted(self, "booster_")
         if self.model == "aft":
             return np.asarray(self._learned[0].goal.quantile(self._score(X, self._learned[0]), level))
@@ -244,15 +243,18 @@ class SapwoodSurvival(Estimator):
 
     def predict_restricted_mean(self, X: Any, tau: float | None = None, n_points: int = 512) -> Floats:
         """The mean time up to `tau`, by default the last event: the area below the survival curve."""
-        end = float(self.event_times_[-1]) if tau is None else float(tau)
-        at = np.linspace(0.0, end, n_points)
+        end = float(self.event_times_[-1]) if tau is None else Number(0, low_open=True).check(f"tau={tau!r}", tau)
+        at = np.linspace(0.0, end, Integer(2).check(f"n_points={n_points!r}", n_points))
         curve = self._survival(X, at)
         return np.asarray(((curve[:, 1:] + curve[:, :-1]) / 2 * np.diff(at)).sum(axis=1))
 
     def score(self, X: Any, y: Any) -> float:
         """Harrell's concordance index of the risk of any event."""
         time, event = times_and_events(y)
-        return concordance(time, event > 0, self.predict(X))
+        risk = self.predict(X)
+        if len(risk) != len(time):
+            raise DataError(f"y has {len(time)} values for {len(risk)} rows of X.")
+        return concordance(time, event > 0, risk)
 
     def _goals(self, y: Any, weight: Floats | None, entry: Any) -> list[tuple[Any, Floats]]:
         """The losses of 'hazard' and 'cox', one a cause, with the labels of each."""
@@ -300,7 +302,7 @@ class SapwoodSurvival(Estimator):
         """What was learned of one cause, or of all."""
         if cause is None:
             return self._learned
-        if cause not in self.causes_:
+        if not isinstance(cause, int | np.integer) or cause not in self.causes_:
             raise ParameterError(f"cause={cause!r} is unknown; training had {', '.join(map(str, self.causes_))}.")
         return [self._learned[int(np.flatnonzero(self.causes_ == cause)[0])]]
 
@@ -309,9 +311,12 @@ class SapwoodSurvival(Estimator):
         return of.booster.predict(X, raw=True, n_jobs=self.n_jobs)
 
     def _times(self, times: Any) -> Floats:
-        at = self.event_times_ if times is None else np.atleast_1d(np.asarray(times, np.float64))
-        if not np.isfinite(at).all() or at.min(initial=0.0) < 0:
-            raise DataError("times must be finite and at least 0.")
+        try:
+            at = self.event_times_ if times is None else np.atleast_1d(np.asarray(times, np.float64))
+        except (TypeError, ValueError) as cause:
+            raise DataError(f"times={str(times)[:100]!r} is not a list of numbers.") from cause
+        if at.ndim > 1 or not np.isfinite(at).all() or at.min(initial=0.0) < 0:
+            raise DataError("times must be one list of finite numbers of at least 0.")
         return at
 
     def _total(self, X: Any, learned: list[Learned], at: Floats) -> Floats:

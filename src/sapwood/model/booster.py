@@ -510,7 +510,7 @@ class Booster(PeerNames):
         columns = ingest.read(
             X, min_rows=min_rows, categorical=categorical, by_rows=by_rows, zero_as_missing=zeros, wanted=names
         )
-        if self.times and columns.n_columns == self.n_columns:  # with the parts, as numbers
+        if self.times and columns.n_columns == self.n_columns and derived.is_expanded(columns):
             names = names and self.feature_names
             return ingest.encode(ingest.align(columns, names, self.n_columns), self.categories, "X")
         columns = ingest.align(columns, names, self.n_given)

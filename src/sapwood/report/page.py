@@ -83,7 +83,7 @@ def make(booster: Booster, X: Any, y: Any, *, train: tuple[Any, Any] | None = No
         f'<section id="{name}"><h2>{escape(text)}</h2>{content}</section>' for name, text, content in sections
     )
     parts = {
-        "TITLE": escape(title), "STYLE": _asset("report.css"), "SCRIPT": _asset("report.js"), "MENU": menu,
+        "TITLE": escape(str(title)), "STYLE": _asset("report.css"), "SCRIPT": _asset("report.js"), "MENU": menu,
         "BODY": body,
         "FOOT": f"Made by Sapwood {escape(__version__)} in {seconds:.1f} s from {rows.n_rows:,} rows. "
         "The page loads nothing from anywhere.",

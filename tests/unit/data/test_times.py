@@ -2,6 +2,7 @@
 
 import datetime as dt
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -141,3 +142,18 @@ def test_a_file_that_lies_about_its_times_raises(plan) -> None:
     arrays, fields = io.container.unpack(booster.to_bytes(), "model", 6, ModelFormatError)
     with pytest.raises(ModelFormatError):
         sw.load(io.container.pack("model", 6, arrays, fields | {"times": plan}))
+
+
+def test_columns_that_have_no_parts() -> None:
+    """A date that is the same in all rows, and lists of one number: tables to predict have the same columns."""
+    table = pd.DataFrame({"a": np.arange(40.0), "when": pd.Timestamp("2024-01-01")})
+    for column in (table["when"], pd.Series([[float(k)] for k in range(40)])):
+        given = table.assign(when=column)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of little use
+            model = sw.train({"n_estimators": 3, "min_samples_leaf": 2}, sw.Dataset(given, table["a"] % 7))
+        assert len(model.times) == 1 and model.n_columns == 2
+        again = sw.load(model.to_bytes())
+        np.testing.assert_array_equal(again.predict(given), model.predict(given))
+        np.testing.assert_array_equal(model.predict(given[:1]), model.predict(given)[:1])
+        assert model.explain(given[:3]).values.shape == (3, 2)

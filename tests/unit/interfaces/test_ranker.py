@@ -300,3 +300,17 @@ def test_chunks_and_threads_change_no_byte() -> None:
         for n_jobs in (2, 3, 7):
             data = sapwood.Dataset.from_chunks(parts, group=GROUP)
             assert sapwood.train({**params, "n_jobs": n_jobs}, data).to_bytes() == whole
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ([0.0, 0.0, np.nan, 1.0], "no value in row 2"),
+        (np.array(["a", "a", None, "b"], object), "no value in row 2"),
+        (np.array(["a", "a", 1, 2], object), "cannot be compared"),
+        (np.array(["2024-01-01", "NaT", "2024-01-01", "2024-01-02"], "datetime64[D]"), "no value in row 1"),
+    ],
+)
+def test_rows_without_a_group_are_refused(names, message) -> None:
+    with pytest.raises(DataError, match=message):
+        SapwoodRanker(n_estimators=2).fit(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1], group=names)

@@ -324,3 +324,20 @@ def test_tools_of_scikit_survival_take_it(model: str) -> None:
     assert first(3.0) == fitted.predict_survival_function(X[:1], [3.0])[0, 0]
     hazard = fitted.predict_cumulative_hazard_function(X)[0]
     np.testing.assert_allclose(np.exp(-hazard(times)), first(times), atol=1e-12)
+
+
+def test_bad_questions_are_refused_in_words() -> None:
+    model = SapwoodSurvival(n_estimators=2).fit(X, (TIME, EVENT))
+    for level in (0, 1, "x", [0.5], None, np.nan):
+        with pytest.raises(ParameterError, match="level="):
+            model.predict_quantile(X, level)
+    for tau in (0, "x", [2.0], np.inf):
+        with pytest.raises(ParameterError, match="tau="):
+            model.predict_restricted_mean(X, tau)
+    for times in ("x", [[1.0, 2.0]], [np.nan], [-1.0]):
+        with pytest.raises(DataError, match="times"):
+            model.predict_survival_function(X, times)
+    with pytest.raises(ParameterError, match="cause="):
+        model.predict(X, [1, 2])
+    with pytest.raises(DataError, match="y has 2 values for 300 rows"):
+        model.score(X, (TIME[:2], EVENT[:2]))

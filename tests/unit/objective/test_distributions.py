@@ -218,3 +218,21 @@ def test_crps() -> None:
     near = Family.crps(family, y, *family.parts(score))
     np.testing.assert_allclose(near, exact, rtol=2e-2, atol=2e-2)
     assert near.mean() == pytest.approx(exact.mean(), rel=2e-3)
+
+
+def test_bad_questions_are_refused_in_words() -> None:
+    family = family_of("normal")
+    found = Distribution(family, np.zeros((3, 2)))
+    for p in (2, -0.1, "x", np.nan, None, 1j, [[0.1]]):
+        with pytest.raises(ParameterError, match="p="):
+            found.quantile(p)  # type: ignore[arg-type]
+    for coverage in (0, 1, "x", None, [0.5]):
+        with pytest.raises(ParameterError, match="coverage="):
+            found.interval(coverage)  # type: ignore[arg-type]
+    for n in (-1, 0.5, "x", None, 10**30):  # the last would be drawn for ever
+        with pytest.raises(ParameterError, match="n="):
+            found.sample(n)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="seed="):
+        found.sample(2, -5)
+    with pytest.raises(ParameterError, match="y='x'"):
+        found.cdf("x")

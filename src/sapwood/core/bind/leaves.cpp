@@ -159,7 +159,10 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
       .def("set_linear", set_linear, "output"_a, "offset"_a, "column"_a, "coef"_a, "bounds"_a)
       .def("fit_linear", py_fit_linear, "first"_a, "offset"_a, "column"_a, "value"_a, "rate"_a, "reg_lambda"_a,
            "linear_lambda"_a, "linear_smooth"_a)
-      .def("add_scores", [](PyTrainer& s, int output) { s.trainer->add_scores(output_of(s, output)); }, "output"_a);
+      .def(
+          "add_scores",
+          [](PyTrainer& s, int output) { without_gil([&] { s.trainer->add_scores(output_of(s, output)); }); },
+          "output"_a);
 }
 
 }  // namespace sapwood

@@ -36,6 +36,13 @@ using namespace sapwood;
 
 NB_MODULE(_core, m) {
   set_poll(interrupted);
+  // Ctrl-C in a call that keeps the GIL: KeyboardInterrupt is set already.
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Interrupted&) {
+    }
+  });
   nb::set_leak_warnings(false);  // a daemon thread may hold objects when the process ends
   nb::module_::import_("atexit").attr("register")(nb::cpp_function([] { gate.close(); }));
   if (const char* isa = getenv("SAPWOOD_ISA"); isa != nullptr && *isa != 0) set_isa(isa);

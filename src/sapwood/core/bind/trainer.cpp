@@ -220,13 +220,17 @@ void bind_trainer(nb::module_& m) {
       .def("start", [](PyTrainer& s) { return array(without_gil([&] { return s.trainer->start(); })); })
       .def(
           "fill_scores",
-          [](PyTrainer& s, Doubles start) { check_scores(s, start), s.trainer->fill_scores(start.data()); }, "start"_a)
+          [](PyTrainer& s, Doubles start) {
+            check_scores(s, start);
+            without_gil([&] { s.trainer->fill_scores(start.data()); });
+          },
+          "start"_a)
       .def(
           "set_scores",
           [](PyTrainer& s, Doubles2 scores) {
             if ((int)scores.shape(0) != s.trainer->n_outputs() || (int64_t)scores.shape(1) != s.trainer->n_rows())
               refuse("scores must be (n_outputs, n_rows)");
-            s.trainer->set_scores(scores.data());
+            without_gil([&] { s.trainer->set_scores(scores.data()); });
           },
           "scores"_a)
       .def("scores", py_scores, "rows"_a.none() = nb::none())

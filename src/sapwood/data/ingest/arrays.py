@@ -73,6 +73,8 @@ def column_of(values: NDArray[Any], where: str, category: bool | None) -> NDArra
 def of_times(values: NDArray[Any]) -> NDArray[Any] | Times | None:
     """A column of dates and times, or of durations in seconds; None for a column of anything else."""
     if values.dtype.kind == "O":
+        if any(isinstance(one, np.ndarray) for one in values):
+            return None
         plain: list[Any] = [None if one is None or one != one else one for one in values.tolist()]
         types = {type(one) for one in plain if one is not None}
         if not types or not all(issubclass(one, TIMES) for one in types):

@@ -114,7 +114,13 @@ def group(groups: Any, n_rows: int) -> NDArray[np.int32] | None:
     if len(values) == n_rows:
         if n_rows > 1 and np.issubdtype(values.dtype, np.integer) and (values == 1).all():
             raise DataError(f"group has {n_rows} ones: one group, or as many as rows? Give names, such as 0, 1, 2, ...")
-        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        none = [one is None for one in values] if values.dtype == object else False
+        if (missing := np.flatnonzero((values != values) | none)).size:
+            raise DataError(f"group has no value in row {missing[0]}; every row belongs to a group.")
+        try:
+            _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        except TypeError as cause:
+            raise DataError(f"group has names that cannot be compared ({cause}); use names of one type.") from cause
         return np.argsort(np.argsort(first)).astype(np.int32)[inverse]
     if not np.issubdtype(values.dtype, np.integer) or (values < 0).any() or values.sum() != n_rows:
         raise DataError(f"group has {len(values)} values for {n_rows} rows; sizes must be integers that add up to it.")

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 from sapwood.objective.distributions.family import Family, Floats, Parts
+from sapwood.params.types import Integer
 
 SAMPLES = 70  # the purpose of the draws of samples, beyond those of core/math/hash.h
 
@@ -58,7 +59,7 @@ class Distribution:
 
     def quantile(self, p: ArrayLike) -> Floats:
         """The least values with a probability of at least `p` at or below them: (n_rows,), or (n_rows, n_levels)."""
-        level = np.asarray(p, np.float64)
+        level = _numbers(p, "p")
         if level.ndim > 1 or not ((level >= 0) & (level <= 1)).all():
             raise ParameterError(f"p={p!r} is not a number from 0 to 1, or a list of these.")
         found = self.family.quantile(np.broadcast_to(level, (len(self), *level.shape)), *self._for(level.ndim))
@@ -66,7 +67,8 @@ class Distribution:
 
     def interval(self, coverage: float = 0.9) -> Floats:
         """(n_rows, 2) ends between which a label lies with a probability of `coverage`; both tails have the same."""
-        if not 0 < coverage < 1:
+        level = _numbers(coverage, "coverage")
+        if level.ndim or not 0 < level < 1:
             raise ParameterError(f"coverage={coverage!r} is not between 0 and 1.")
         return self.quantile([(1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0])
 
@@ -90,7 +92,10 @@ class Distribution:
         A draw is a function of the seed, its number and the position of the row: it does not depend on the other rows
         or on `n`.
         """
-        u = np.column_stack([self.uniform(seed, number) for number in range(n)]) if n else np.empty((len(self), 0))
+        n = Integer(0).check(f"n={n!r}", n)
+        u = np.empty((len(self), n))
+        for number in range(n):
+            u[:, number] = self.uniform(seed, number)
         return np.array(self.family.quantile(u, *self._for(1)))
 
     def pit(self, y: ArrayLike, seed: int = 0) -> Floats:
@@ -108,7 +113,8 @@ class Distribution:
 
     def uniform(self, seed: int, number: int) -> Floats:
         """(n_rows,) draws strictly between 0 and 1."""
-        bits = host.draw(int(seed), SAMPLES, number, 0, len(self)) >> np.uint64(12)
+        seed = Integer(0, 2**63 - 1).check(f"seed={seed!r}", seed)
+        bits = host.draw(seed, SAMPLES, number, 0, len(self)) >> np.uint64(12)
         return bits.astype(np.float64) * 2.0**-52 + 2.0**-53
 
     def _for(self, n_more: int) -> Parts:
@@ -116,9 +122,17 @@ class Distribution:
         return tuple(one.reshape(one.shape + (1,) * n_more) for one in self._parts)
 
     def _labels(self, y: ArrayLike) -> Floats:
-        at = np.asarray(y, np.float64)
+        at = _numbers(y, "y")
         if at.ndim and (at.ndim > 2 or len(at) != len(self)):
             raise DataError(
                 f"y has the shape {at.shape}; give a number, or one or several for each of {len(self)} rows."
             )
         return np.broadcast_to(at, (len(self),)) if at.ndim == 0 else at
+
+
+def _numbers(given: ArrayLike, name: str) -> Floats:
+    """What was given as floats; `name`: of the argument."""
+    try:
+        return np.asarray(given, np.float64)
+    except (TypeError, ValueError) as cause:
+        raise ParameterError(f"{name}={str(given)[:100]!r} is not a number or an array of numbers.") from cause
