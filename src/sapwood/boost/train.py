@@ -152,7 +152,7 @@ def _rounds(
 ) -> Booster:
     """Train round after round, and make the model. ``training``: the names of validation sets that are the data."""
     session = Session(spec, data, held, held, sets)
-    store, history = TreeStore(spec.n_outputs), History()
+    store, history = TreeStore(spec.n_outputs, session.encoded is not None), History()
 
     def evaluate(step: Step) -> dict[str, dict[str, float]]:
         store.add(step)
@@ -161,8 +161,8 @@ def _rounds(
         return session.measure()
 
     def build(best_round: int | None = None) -> Booster:
-        trees = store.trees(store.n_rounds if best_round is None else best_round - spec.rounds.start)
-        return make_booster(session, trees, best_round, fingerprint(), history)
+        n_rounds = store.n_rounds if best_round is None else best_round - spec.rounds.start
+        return make_booster(session, store.trees(n_rounds), best_round, fingerprint(), history)
 
     rounds = session.rounds(None if follower is None else follower.grown)
     booster = build(run(spec, rounds, evaluate, history, build, data.reduce, training))

@@ -141,9 +141,12 @@ class Trees:
     def with_shared_sets(self) -> "Trees":
         """The same trees, in which sets that are equal are one."""
         place: dict[bytes, int] = {}
-        ends = zip(self.set_offset[:-1], self.set_offset[1:], strict=True)
-        number = np.array([place.setdefault(self.set_code[a:b].tobytes(), len(place)) for a, b in ends], np.int32)
-        own = [np.frombuffer(one, np.int32) for one in place]
+        sets = [self.set_code[a:b] for a, b in zip(self.set_offset[:-1], self.set_offset[1:], strict=True)]
+        number = np.array([place.setdefault(one.tobytes(), len(place)) for one in sets], np.int32)
+        if len(place) == len(sets):
+            return self
+        del place  # a copy of all codes, while memory is short
+        own = [sets[first] for first in np.unique(number, return_index=True)[1]]
         return replace(
             self,
             set=np.append(number, np.int32(-1))[self.set],
@@ -238,8 +241,10 @@ class Trees:
         bins = np.array([n_bins.get(column, 0) for column in range(n_columns)] + [0])  # the last is that of leaves
         require(by_set == (bins[self.column] > 0), "columns of categories, and no others, are split by sets")
         require(~by_set | (self.threshold == 0), "the threshold of a split by a set is 0")
-        highest = np.where(offset[1:] > offset[:-1], np.append(code, -1)[offset[1:] - 1], -1)[self.set[by_set]]
-        require(highest < bins[self.column[by_set]], "the codes of a set are bins of its column")
+        some = offset[1:] > offset[:-1]
+        highest = np.full(len(some), -1)
+        highest[some] = code[offset[1:][some] - 1]
+        require(highest[self.set[by_set]] < bins[self.column[by_set]], "the codes of a set are bins of its column")
 
 
 def _joined(parts: Sequence[NDArray[Any]], name: str) -> NDArray[Any]:

@@ -7,16 +7,20 @@ from sapwood.boost.round.training import Floats, Step
 from sapwood.device import Tree
 from sapwood.model.trees import Trees
 
-BLOCK = (
-    64  # trees that are frozen at once: a device waits for its trees then; as grown, a small one takes twice the memory
-)
+# Trees that are frozen at once: a device waits for its trees then; as grown, a small one takes twice the memory.
+BLOCK = 64
+SHARED = 16  # where sets are shared: as grown, each tree has its own sets of many codes
 
 
 class TreeStore:
-    """The rounds of a training; all have the same number of trees, output after output."""
+    """The rounds of a training; all have the same number of trees, output after output.
 
-    def __init__(self, n_outputs: int) -> None:
-        self._n_outputs, self._n_trees = n_outputs, 0
+    shared: bool; whether sets of categories that are equal are kept once, as the model will have them.
+    """
+
+    def __init__(self, n_outputs: int, shared: bool = False) -> None:
+        self._n_outputs, self._n_trees, self._shared = n_outputs, 0, shared
+        self._block = SHARED if shared else BLOCK
         self._blocks: list[Trees] = []
         self._fresh: list[tuple[Tree, int]] = []
         self._weights: list[Floats | None] = []  # after each round, of all rounds so far; None where they are 1
@@ -32,7 +36,7 @@ class TreeStore:
         self._fresh.extend((tree, at % self._n_outputs) for at, tree in enumerate(trees))
         self._weights.append(weights)
         self._n_trees += len(trees)
-        if len(self._fresh) >= BLOCK:
+        if len(self._fresh) >= self._block:
             self._freeze()
 
     def trees(self, n_rounds: int) -> Trees:
@@ -40,12 +44,14 @@ class TreeStore:
         self._freeze()
         if n_rounds == 0:
             return Trees.of([])
-        found, each, weights = Trees.concat(self._blocks), self._n_trees // self.n_rounds, self._weights[n_rounds - 1]
+        self._blocks = [Trees.concat(self._blocks)]
+        found, each, weights = self._blocks[0], self._n_trees // self.n_rounds, self._weights[n_rounds - 1]
         if n_rounds < self.n_rounds:
             found = Trees.concat([found.slice(0, n_rounds * each)])  # a copy, so that the other trees are freed
         return found if weights is None else found.times(weights.repeat(each))
 
     def _freeze(self) -> None:
         if self._fresh:
-            self._blocks.append(Trees.of(self._fresh))
+            block = Trees.of(self._fresh)
             self._fresh = []
+            self._blocks.append(block.with_shared_sets() if self._shared else block)
