@@ -22,7 +22,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
-from sapwood.model.booster import COUPLED
+from sapwood.model.consistency import COUPLED
 from sapwood.objective import Custom, GroupLoss, Objective
 from sapwood.params import by_hand, called, constraints, defaults, given_names
 from sapwood.params.recipes import RECIPES

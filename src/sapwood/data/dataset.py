@@ -4,31 +4,41 @@ In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes 
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, chunked, container, dataset_file, dealt, derived, fingerprint, html, ingest
+from sapwood.data import (
+    categories,
+    chunked,
+    container,
+    dataset_file,
+    dealt,
+    derived,
+    fingerprint,
+    html,
+    ingest,
+    variants,
+)
 from sapwood.data import crosses as crossing
 from sapwood.data.bin_arguments import arguments
-from sapwood.data.categories import Coded, Dictionary
+from sapwood.data.categories import Dictionary
 from sapwood.data.crosses import Crosses
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
 from sapwood.data.derived import Plan
 from sapwood.data.notices import warn_of_columns
 from sapwood.data.streaming.constructors import Streamed
-from sapwood.device import Binned, get, host
+from sapwood.device import get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError
 from sapwood.params.types import DEVICES
 from sapwood.reduce import Reduce
 
 Vector = TypeVar("Vector", bound=NDArray[Any] | None)
-LARGE = 1 << 22  # cells from which threads share the work of a digest
 
 
 class Dataset(Streamed):
@@ -302,98 +312,13 @@ class Dataset(Streamed):
         version = derived.file_version(self.times) or (4 if len(self.crosses) else 3 if self.unseen else version)
         return container.pack(dataset_file.KIND, version, arrays, fields)
 
-    def with_columns(
-        self, gone: Collection[int], columns: Sequence[NDArray[Any] | Coded], cuts: Sequence[NDArray[np.float64]]
-    ) -> "Dataset":
-        """The bins of these rows with other columns; labels and all else stay behind.
-
-        The columns of `gone` are left out; `columns`, numbers or categories known by their codes, follow the others.
-        """
-        listed = self._listed()
-        apart = {int(name[6:]): code for name, code in self._codes(listed) if name.startswith("codes.")}
-        lists = tuple(listed.values()) or dataset_file.NO_LISTS
-        table = dataset_file.columns(self.cuts, apart, lists, self.n_rows, self.categories).as_columns()
-        kept = [j for j in range(self.n_columns) if j not in gone]
-        known = {place: self.categories[j] for place, j in enumerate(kept) if j in self.categories}
-        coded = {place: one for place, one in enumerate(columns, len(kept)) if isinstance(one, Coded)}
-        known |= {place: Dictionary(tuple(range(len(one.values)))) for place, one in coded.items()}
-        other, n = Dataset.__new__(Dataset), len(kept) + len(columns)
-        other._fill(
-            [ingest.Columns([*(table[j] for j in kept), *columns], None, self.n_rows, n)],
-            ([*(self.cuts[j] for j in kept), *cuts], known),
-            tuple(f"f{j}" for j in range(n)),
-            False,
-            {name: getattr(self, name) for name in BIN_PARAMS} | {"linear_leaves": False, "device": self.device.name},
-            None,
-            {},
-            {place: self.unseen[j] for place, j in enumerate(kept) if j in self.unseen},
-        )
-        return other
-
-    def with_crosses(
-        self, crosses: Crosses | Sequence[tuple[str, int | str, int | str]], *, linear_leaves: bool = True
-    ) -> "Dataset":
-        """The same rows with columns made of others, which the model will make itself of tables to predict.
-
-        Parameters
-        ----------
-        crosses : list of (kind, left, right), or Crosses of other data
-            Columns by name or position. ``difference``: left - right, ``product``, ``ratio``; ``centred``: a number
-            less its mean in the category that the row has in the right column.
-        linear_leaves : bool
-            Whether trees will have linear leaves. The data must have been made with linear_leaves=True in any case.
-
-        Returns
-        -------
-        Dataset
-        """
-        made, columns, new = crossing.make(crosses, self, self._n_threads)
-        bins = {name: getattr(self, name) for name in BIN_PARAMS} | {"device": self.device.name}
-        limits = self.max_bins, self.min_samples_bin
-        cuts = self.device.cuts([list(new)], self.weight, *limits, self._n_threads) if len(new) else []
-        values = np.concatenate([self.values, new.T], axis=1) if linear_leaves and self.values is not None else None
-        other = Dataset.__new__(Dataset)
-        other._fill(
-            [columns],
-            ([*self.cuts, *cuts], self.categories),
-            (*self.feature_names, *made.names(self.feature_names)),
-            self.named,
-            bins | {"linear_leaves": linear_leaves},
-            self._n_threads,
-            self._vectors() | {"values": values},
-            self.unseen,
-            crosses=made,
-        )
-        other.times = self.times
-        return other
-
-    def take_codes(self, rows: NDArray[np.int64]) -> Binned:
-        """The codes of some rows, in any order and as often as they are given; cuts lie between the codes."""
-        columns = self._taken(rows)
-        n_categories = [self.n_bins[j] if j in self.categories else 0 for j in range(self.n_columns)]
-        between = [np.arange(0.5, len(own), dtype=np.float64) for own in self.cuts]
-        return self.device.Binned([columns], between, self._n_threads, False, n_categories)
-
-    @cached_property
-    def unseen_rows(self) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
-        """The rows that have a category which training has not met, and their codes by column, such ones UNSEEN."""
-        rows = np.unique(np.concatenate([np.empty(0, np.int64), *self.unseen.values()]))
-        columns = self._taken(rows)
-        for j, new in self.unseen.items():
-            columns[j][np.searchsorted(rows, new)] = categories.UNSEEN
-        return rows, columns
-
-    def _taken(self, rows: NDArray[np.int64]) -> list[NDArray[Any]]:
-        """The codes of some rows, column by column: negative where a category is missing, NaN where a number is."""
-        columns: list[NDArray[Any]] = []
-        for j, n in enumerate(self.n_bins):
-            code: NDArray[Any] = self.binned.codes(j)[rows]
-            if j in self.categories:
-                code = np.where(code == n, -1, code.astype(np.int32))
-            elif (code == n).any():
-                code = np.where(code == n, np.nan, code).astype(np.float32)
-            columns.append(code)
-        return columns
+    # Methods that are functions of other modules, documented there.
+    with_columns = variants.with_columns
+    with_crosses = variants.with_crosses
+    with_weight = variants.with_weight
+    without_values = variants.without_values
+    take_codes = variants.take_codes
+    unseen_rows = cached_property(variants.unseen_rows)
 
     @property
     def n_given(self) -> int:
@@ -418,22 +343,6 @@ class Dataset(Streamed):
         """The values for the rows of this holder, of a vector over the rows of all holders."""
         return whole if self.reduce is None else whole[self.global_rows]
 
-    def with_weight(self, weight: NDArray[np.float64]) -> "Dataset":
-        """The same rows in the same bins under other weights; everything else is shared."""
-        other = self._with(weight=ingest.weight(weight, self.n_rows, reduce=self.reduce))
-        other._vectors()["weight"].flags.writeable = False
-        return other
-
-    def without_values(self) -> "Dataset":
-        """The same rows in the same bins, for trees with constant leaves; everything else is shared."""
-        return self._with(values=None, linear_leaves=False)
-
-    def _with(self, **changed: Any) -> "Dataset":
-        """The same dataset with other attributes; nothing is copied."""
-        other = Dataset.__new__(Dataset)
-        vars(other).update(vars(self), _fingerprint=None, **changed)
-        return other
-
     def fingerprint(self) -> str:
         """Digest of what training sees.
 
@@ -444,31 +353,7 @@ class Dataset(Streamed):
             label, weight, init_score and group, and of all names. The container, the number types and the chunks that
             the values came in do not matter.
         """
-        if self._fingerprint is not None:
-            return self._fingerprint
-        listed, vectors = self._listed(), self._vectors()
-        rows: list[fingerprint.Part] = [partial(self._column, j) for j in self._alone(listed)]
-        if self.values is not None:
-            rows += [partial(fingerprint.one_zero, self.values[:, j]) for j in range(self.n_columns)]
-        rows += [partial(np.asarray, values) for values in vectors.values()]
-        order = None
-        if self.reduce is not None:
-            order = dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes)
-            listed = order.lists(listed) if listed else listed
-        sizes = np.array([len(cuts) for cuts in self.cuts], np.int64)
-        rest = {"cuts": np.concatenate(self.cuts), "sizes": sizes, **listed, **categories.pack(self.categories)}
-        rest |= (crosses := crossing.encode(self.crosses))
-        others = [partial(np.asarray, values) for values in rest.values()]
-        if order is None:
-            n_threads = self._n_threads if self.n_rows * self.n_columns >= LARGE else 1
-            work = [self.n_rows] * len(rows) + [values.nbytes for values in rest.values()]
-            found = fingerprint.digests([*rows, *others], work, n_threads)
-        else:
-            found = [*order.digests(rows), *fingerprint.digests(others, [1] * len(others), 1)]
-        known = dict(zip([*vectors, *rest], found[len(rows) - len(vectors) :], strict=True))
-        names = [*(name for name in rest if name not in crosses), *vectors, *crosses]
-        digests = [*found[: len(rows) - len(vectors)], *(known[name] for name in names)]
-        return fingerprint.digest([self.feature_names, *names], digests)
+        return fingerprint.of_dataset(self) if self._fingerprint is None else self._fingerprint
 
     def _repr_html_(self) -> str:
         kinds = f"{self.n_columns - len(self.categories):,} of numbers, {len(self.categories):,} of categories"

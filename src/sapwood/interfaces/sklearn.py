@@ -18,7 +18,8 @@ from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.interfaces import target as targets
 from sapwood.interfaces.estimator import OF_TWO, VALUES, Estimator, choose_objective, documented
 from sapwood.interfaces.intervals import PredictionSets, RegressionIntervals
-from sapwood.model.booster import COUPLED, CUSTOM, Booster
+from sapwood.model.booster import Booster
+from sapwood.model.consistency import COUPLED, CUSTOM
 from sapwood.model.io import encode_classes
 from sapwood.model.peer_names import asked as peer_predict
 from sapwood.params import resolve

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from sapwood.device import host
-from sapwood.model.booster import CUSTOM, Booster
+from sapwood.model.booster import Booster
+from sapwood.model.consistency import CUSTOM
 
 
 def described(library: str, objective: str, ours: str | Callable[..., Any]) -> dict[str, Any]:
