@@ -85,30 +85,41 @@ _HOME = {  # the module of each name; some are modules themselves
 }
 
 
-_PEERS = {  # names of the peers' packages, and what there is here
-    **dict.fromkeys(("LGBMClassifier", "XGBClassifier", "XGBRFClassifier", "CatBoostClassifier"), "SapwoodClassifier"),
+_PEERS = {  # names of the peers' packages for what is here, so that a program need change nothing but its imports
+    **dict.fromkeys(("LGBMClassifier", "XGBClassifier", "CatBoostClassifier"), "SapwoodClassifier"),
     **dict.fromkeys(("HistGradientBoostingClassifier", "GradientBoostingClassifier"), "SapwoodClassifier"),
-    **dict.fromkeys(("LGBMRegressor", "XGBRegressor", "XGBRFRegressor", "CatBoostRegressor"), "SapwoodRegressor"),
+    **dict.fromkeys(("LGBMRegressor", "XGBRegressor", "CatBoostRegressor"), "SapwoodRegressor"),
     **dict.fromkeys(("HistGradientBoostingRegressor", "GradientBoostingRegressor"), "SapwoodRegressor"),
+    **dict.fromkeys(("LGBMRanker", "XGBRanker", "CatBoostRanker"), "SapwoodRanker"),
+    **dict.fromkeys(("QuantileDMatrix", "DeviceQuantileDMatrix"), "DMatrix"),
+}
+_CALLBACKS = ("log_evaluation", "print_evaluation", "record_evaluation", "reset_parameter", "EarlyStopping")
+_HINTS = {  # names of the peers' packages that are something else here
     **dict.fromkeys(("LGBMModel", "XGBModel", "CatBoost"), "SapwoodRegressor or SapwoodClassifier"),
-    **dict.fromkeys(("QuantileDMatrix", "DeviceQuantileDMatrix", "ExtMemQuantileDMatrix"), "DMatrix or Dataset"),
-    **dict.fromkeys(("plot_metric", "plot_importance", "plot_tree"), "Booster.history, importance() and to_text()"),
-    "log_evaluation": "callback.progress(every)",
-    "print_evaluation": "callback.progress(every)",
-    "record_evaluation": "callback.record(into)",
-    "reset_parameter": "learning_rate=[a number for each round], in params",
-    "register_logger": "Python's logging in a callback of your own",
-    "EarlyStopping": "early_stopping(rounds)",
+    **dict.fromkeys(("XGBRFClassifier", "XGBRFRegressor"), "SapwoodClassifier or SapwoodRegressor with boosting='rf'"),
+    **dict.fromkeys(("ExtMemQuantileDMatrix", "DataIter"), "Dataset.from_files or from_batches"),
+    **dict.fromkeys(("plot_split_value_histogram",), "plot.tree, or the thresholds in Booster.to_frame()"),
+    **dict.fromkeys(("create_tree_digraph", "to_graphviz"), "plot_tree, which draws a tree with matplotlib"),
+    "register_logger": "callback.log, and Python's logging in it",
+    "config_context": "n_jobs and verbose, parameters of each training",
+    "set_config": "n_jobs and verbose, parameters of each training",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        hint = f"; use sapwood.{_PEERS[name]}" if name in _PEERS else ""
+    found: Any
+    if name in _PEERS:
+        found = __getattr__(_PEERS[name])
+    elif name in _CALLBACKS:
+        found = import_module("sapwood.boost.round.peer_makers").NAMES[name]
+    elif name in _HOME:
+        module = import_module(_HOME[name])
+        found = getattr(module, name, module)
+    else:
+        hint = f"; use sapwood.{_HINTS[name]}" if name in _HINTS else ""
         raise AttributeError(f"module 'sapwood' has no attribute {name!r}{hint}")
-    module = import_module(_HOME[name])
-    globals()[name] = getattr(module, name, module)  # found directly from now on
-    return globals()[name]
+    globals()[name] = found  # found directly from now on
+    return found
 
 
 def __dir__() -> list[str]:

@@ -1,10 +1,15 @@
-"""The exceptions that Sapwood raises.
+"""The exceptions that Sapwood raises, and how it warns.
 
-In: an unknown name, and those that exist. Out: the exceptions, and a hint that suggests near names.
+In: an unknown name, and those that exist; a text. Out: a hint that suggests near names; a warning at the user's line.
 """
 
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from os.path import dirname, sep
+
+PACKAGE = dirname(__file__) + sep
 
 
 class SapwoodError(ValueError):
@@ -61,3 +66,11 @@ def near(name: str, choices: Iterable[str]) -> str:
     spelled = {choice.lower(): choice for choice in choices}  # compared without case, shown as it is spelled
     found = [repr(spelled[key]) for key in get_close_matches(name.lower(), spelled)]
     return f"did you mean {' or '.join(found)}?" if found else ""
+
+
+def warn(text: str) -> None:
+    """Warn at the line of the user's program that called into the package, however deep the reason lies."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)

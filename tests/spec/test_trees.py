@@ -2,6 +2,7 @@
 
 import decimal
 import math
+import sys
 from decimal import Decimal
 from typing import Any
 
@@ -461,7 +462,8 @@ def test_cuts_by_hand() -> None:
     assert cut([0, 0, 0, 0, 0, 0, 1, 2, 3], 3) == [0.5, 2.5]  # the spike has a bin of its own
     assert cut([16777216.0, 16777217.0], 255) == [16777216.5]
     assert cut([1.0, math.nextafter(1.0, 2.0)], 255) == [1.0]
-    assert cut([-math.inf, math.nan, 5.0, math.inf], 255) == []
+    assert cut([-math.inf, math.nan, 5.0, math.inf], 255) == [-sys.float_info.max, 5.0]
+    assert cut([-math.inf, math.inf], 255) == [-sys.float_info.max]
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)

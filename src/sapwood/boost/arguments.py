@@ -6,6 +6,7 @@ In: what a caller gave. Out: parameters, rows, and validation sets by name.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sapwood.data import kept_table
 from sapwood.data.dataset import Dataset
 from sapwood.data.deferred import Deferred
 from sapwood.errors import DataError, ParameterError
@@ -20,6 +21,8 @@ def peer_arguments(more: dict[str, Any], valid: Any = None) -> Any:
 
     A function of LightGBM's ``feval``, of XGBoost's ``custom_metric`` and ``obj`` becomes a parameter.
     """
+    if more.get("verbose_eval", 0) is None:
+        del more["verbose_eval"]  # XGBoost's default: nothing is printed
     for name, ours in (("feval", "eval_metric"), ("obj", "objective"), ("fobj", "objective")):
         if (function := more.pop(name, None)) is not None:
             more[ours] = function
@@ -54,6 +57,15 @@ def in_order(params: Any, data: Any, more: dict[str, Any]) -> tuple[Mapping[str,
     return params, data
 
 
+def training_rows(rows: Any, params: Mapping[str, Any]) -> Dataset:
+    """The training rows in bins."""
+    if isinstance(rows, Deferred):
+        return rows.dataset(params)
+    if not isinstance(rows, Dataset):
+        raise DataError(f"data is a {type(rows).__name__}; give sapwood.Dataset(X, label=y).")
+    return kept_table.for_training(rows, params)
+
+
 def valid_sets(valid: Any, data: Dataset, rows: Any) -> dict[str, Dataset]:
     """Validation sets by name, in the bins of the training data."""
     if valid is None:
@@ -73,7 +85,9 @@ def valid_sets(valid: Any, data: Dataset, rows: Any) -> dict[str, Dataset]:
             sets[name] = data
         elif isinstance(one, Deferred):
             sets[name] = one.dataset(reference=data)
-        elif not isinstance(one, Dataset):
+        elif isinstance(one, Dataset):
+            sets[name] = kept_table.for_validation(one, data)
+        else:
             raise DataError(
                 f"validation set {name!r} is a {type(one).__name__}; make it with Dataset(X, label=y, reference=data), "
                 "and give one, a list or a dict of such."

@@ -5,7 +5,6 @@ In: what is known of a training. Out: nothing, or an error that says what to do.
 A row raises where both of its conditions hold; with `needs`, where the first holds without the second.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ from sapwood.data.bin_arguments import BY_RECIPE
 from sapwood.data.dataset import Dataset
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.device import host
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ParameterError, warn
 from sapwood.model.consistency import COUPLED
 from sapwood.objective import Custom, GroupLoss, Objective
 from sapwood.params import by_hand, called, constraints, defaults, given_names
@@ -137,11 +136,9 @@ def check_bins(params: Mapping[str, Any], given: Mapping[str, Any], data: Datase
         return
     if _width(data, **wanted) != _width(data, **made):
         theirs, ours = (" and ".join(f"{name}={bins[name]}" for name in others) for bins in (wanted, made))
-        warnings.warn(
+        warn(
             f"{recipe} has {theirs}, but the data was made with {ours}; make it with Dataset(..., {recipe}), or give "
-            f"{ours} here too if that is meant.",
-            UserWarning,
-            stacklevel=5,
+            f"{ours} here too if that is meant."
         )
 
 
@@ -336,7 +333,8 @@ TABLE: list[Row] = [
         "objective={f.objective.name!r} adapts to all rows; boosting='ordered' does not."),
     *no(INIT, Condition("boosting other than 'plain'",
                         lambda f: {f.params["boosting"], f.init_model.params.get("boosting", "plain")} != {"plain"}),
-        "init_model is for boosting='plain' on both sides: the others know more of their rounds than the trees."),
+        "init_model is for boosting='plain' on both sides: the others change or average earlier rounds. Start from its "
+        "scores: Dataset(X, y, init_score=model.predict(X, raw=True)), and add those to predictions."),
     *no(INIT, Condition("another n_parallel_trees",
                         lambda f: f.params["n_parallel_trees"] != f.init_model.n_parallel_trees),
         "n_parallel_trees={p[n_parallel_trees]}, but init_model has {f.init_model.n_parallel_trees} a round."),
@@ -409,7 +407,8 @@ TABLE: list[Row] = [
     *no(FORCED, equals("grow_policy", "symmetric"),
         "forced_splits sets splits of single nodes; grow_policy='symmetric' has one split per level."),
     *no(FORCED, " ".join(COLSAMPLES),
-        "forced_splits needs its columns in every tree; {name}={value:g} samples columns."),
+        "forced_splits needs its columns in every tree; {name}={value:g} samples columns. Leave {name} out, or "
+        "sample rows with subsample."),
     *no(FORCED, Condition("interaction_constraints between its columns", forbidden_path),
         "forced_splits puts {found} on one path; interaction_constraints do not allow it."),
     # Calibration

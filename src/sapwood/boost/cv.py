@@ -13,12 +13,27 @@ from numpy.typing import NDArray
 
 from sapwood import metric, objective
 from sapwood.boost import class_weight, splits
-from sapwood.boost.arguments import Rows, in_order, peer_arguments
+from sapwood.boost.arguments import Rows, in_order, peer_arguments, training_rows
 from sapwood.boost.session import History, Session, run
 from sapwood.boost.spec import make_spec, merge_arguments, take_callbacks
 from sapwood.data.dataset import Dataset
-from sapwood.data.deferred import Deferred
+from sapwood.data.deferred import Deferred, Pool
 from sapwood.errors import ParameterError, suggest
+from sapwood.model.text import data_frame
+
+CATBOOST = {  # names of metrics in its tables
+    "logloss": "Logloss",
+    "multi_logloss": "MultiClass",
+    "auc": "AUC",
+    "accuracy": "Accuracy",
+    "f1": "F1",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "mape": "MAPE",
+    "r2": "R2",
+    "poisson": "Poisson",
+    "quantile": "Quantile",
+}
 
 
 def cv(
@@ -32,7 +47,7 @@ def cv(
     shuffle: bool | None = None,
     callbacks: Sequence[Any] | None = None,
     **more: Any,
-) -> "Folded":
+) -> Any:
     """Measure a model on rows it was not trained on, fold by fold.
 
     The folds grow side by side, and early stopping watches the mean over the folds. The rows of a fold weigh nothing in
@@ -64,17 +79,14 @@ def cv(
     -------
     dict of str to (n_rounds) float64
         ``rmse_mean`` and ``rmse_std``, and so for every metric, by round; up to the best round with early stopping.
-        The peers' keys are known too: ``valid rmse-mean``, ``test-rmse-mean``.
+        The peers' keys are known too: ``valid rmse-mean``, ``test-rmse-mean``. XGBoost's data frame of columns
+        ``test-rmse-mean`` and so on where the data is a `DMatrix`, or with ``as_pandas=True``; CatBoost's of a `Pool`.
     """
-    for name in ("nfold", "fold_count"):
-        n_folds = more.pop(name, n_folds)
-    peer_arguments(more)
-    for name in ("as_pandas", "return_cvbooster", "eval_train_metric", "show_stdv"):
-        if not more.get(name, True) or name == "show_stdv":
-            more.pop(name, None)  # as it is anyway
+    n_folds = _peers_folds(more, n_folds)
     params, rows = in_order(params, data, more)
+    as_pandas = more.pop("as_pandas", isinstance(rows, Deferred))
     params, callbacks = take_callbacks(merge_arguments(cv, params, n_estimators, more), callbacks)
-    data = rows.dataset(params) if isinstance(rows, Deferred) else rows
+    data = training_rows(rows, params)
     for name in ("quality", "time_limit"):
         if params.get(name) is not None:
             raise ParameterError(f"{name} is for an automatic fit; give an estimator to scikit-learn's cross_validate.")
@@ -85,26 +97,46 @@ def cv(
     if isinstance(spec.objective.custom, objective.GroupLoss) or any(one.ranks for one in spec.metrics):
         splits.check_whole_groups(data, counts)
     sessions = [Session(spec, _times(data, trained), trained == 0, _positions(n)) for trained, n in counts]
-    std: dict[str, list[float]] = {one.name: [] for one in spec.metrics}
+    std: dict[str, list[float]] = {}  # by metric; one of the user's own may name itself when it is called
     history: History = {}
 
     def evaluate(_: Any) -> dict[str, dict[str, float]]:
         measured = [session.measure()["holdout"] for session in sessions]
         means = {}
-        for name, deviations in std.items():
+        for name in measured[0]:
             values = [by_name[name] for by_name in measured]
             means[name] = fsum(values) / len(values)
-            deviations.append(sqrt(fsum((value - means[name]) ** 2 for value in values) / len(values)))
+            std.setdefault(name, []).append(sqrt(fsum((value - means[name]) ** 2 for value in values) / len(values)))
         return {"cv": means}
 
     rounds = zip(*(session.rounds() for session in sessions), strict=True)
     best = run(spec, rounds, evaluate, history, None, data.reduce)
     lists = {f"{name}_{what}": of[name] for name in std for what, of in (("mean", history["cv"]), ("std", std))}
-    return Folded({name: np.array(values[:best]) for name, values in lists.items()})
+    found = Folded({name: np.array(values[:best]) for name, values in lists.items()})
+    return found.to_pandas(CATBOOST if isinstance(rows, Pool) else {}) if as_pandas else found
+
+
+def _peers_folds(more: dict[str, Any], n_folds: int) -> int:
+    """The number of folds under a peer's name; that and what changes nothing is taken out of the arguments."""
+    for name in ("nfold", "fold_count"):
+        n_folds = more.pop(name, n_folds)
+    peer_arguments(more)
+    for name in ("return_cvbooster", "eval_train_metric", "show_stdv"):
+        if not more.get(name, True) or name == "show_stdv":
+            more.pop(name, None)  # as it is anyway
+    return n_folds
 
 
 class Folded(dict[str, NDArray[np.float64]]):
     """The means and deviations of metrics, under our names; those of LightGBM, XGBoost and CatBoost are found too."""
+
+    def to_pandas(self, words: Mapping[str, str]) -> Any:
+        """XGBoost's and CatBoost's form: a data frame with a row for each round; `words`: names of metrics."""
+        names = {key: key.rsplit("_", 1) for key in self}
+        found = data_frame({f"test-{words.get(name, name)}-{of}": self[key] for key, (name, of) in names.items()})
+        if words:
+            found.insert(0, "iterations", range(len(found)))
+        return found
 
     def __missing__(self, key: str) -> NDArray[np.float64]:
         found = re.fullmatch(r"(?:(valid|test|train|iterations)[ -])?(.+)[-_](mean|std|stdv)", str(key))

@@ -63,7 +63,7 @@ def merge_arguments(
     peers.refuse_arguments(function, [name for name in more if name not in known], {}, "params")
     if not isinstance(params, Mapping):
         raise ParameterError(f"params is a {type(params).__name__}; give a dict of names and values.")
-    if twice := [name for name in more if name in params]:
+    if twice := [name for name in more if name in params and more[name] != params[name]]:
         raise ParameterError(f"{twice[0]} is in params and an argument too; give it once.")
     return {**params, **more}
 

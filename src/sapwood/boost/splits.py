@@ -3,7 +3,6 @@
 In: a seed and facts about all rows. Out: masks or fold numbers; a draw depends on a row's position only (NUMERICS 1).
 """
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from sapwood.data.dataset import Dataset
 from sapwood.device import host
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ParameterError, warn
 from sapwood.params.types import flag, is_integer
 
 Floats = NDArray[np.float64]
@@ -30,11 +29,9 @@ def holdout_of(params: Mapping[str, Any], data: Dataset, classes: Floats | None)
 
 def say_holdout(held: Mask) -> None:
     """Say that rows are held out which nobody has spoken of: where XGBoost and LightGBM raise."""
-    warnings.warn(
+    warn(
         f"early stopping has no validation set: {int(held.sum()):,} of {len(held):,} rows are held out for it. Give "
-        "one, or set validation_fraction to say that this is meant.",
-        UserWarning,
-        stacklevel=3,
+        "one, or set validation_fraction to say that this is meant."
     )
 
 

@@ -3,12 +3,10 @@
 In: parameters, a `Dataset`, and rows to evaluate. Out: a `Booster`.
 """
 
-import warnings
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
-
-import numpy as np
 
 from sapwood import objective, version
 from sapwood.boost import arguments, auto, class_weight, memory, splits
@@ -22,9 +20,10 @@ from sapwood.boost.session import History, Session, make_booster, run
 from sapwood.boost.spec import TrainSpec, make_spec, merge_arguments, resolve_params, take_callbacks
 from sapwood.data.dataset import Dataset
 from sapwood.data.dealt import check_labels
-from sapwood.data.deferred import Deferred
-from sapwood.errors import DataError, ParameterError
+from sapwood.data.kept_table import same_bins
+from sapwood.errors import DataError, ParameterError, warn
 from sapwood.model.booster import Booster
+from sapwood.model.io import load
 from sapwood.params import given_names, model_params
 
 CHOSEN_HOLDOUT = {"validation_fraction", "early_stopping", "eval_fraction", "validation_ratio"}  # who gives it knows
@@ -37,7 +36,7 @@ def train(
     *,
     valid: Valid | None = None,
     callbacks: Sequence[Any] | None = None,
-    init_model: Booster | None = None,
+    init_model: Booster | str | os.PathLike[str] | None = None,
     **more: Any,
 ) -> Booster:
     """Train a model.
@@ -59,9 +58,9 @@ def train(
     callbacks : sequence of callables, optional
         Each is called with every `Round` and stops the training by returning True; see `sapwood.callback`. Callbacks of
         LightGBM, XGBoost and CatBoost are taken too.
-    init_model : Booster, optional
-        The model to continue from: ``n_estimators`` rounds are added to it. The data must have its cuts. 10 rounds and
-        10 more are the same model as 20.
+    init_model : Booster or path, optional
+        The model to continue from, or its file: ``n_estimators`` rounds are added to it. The data must have its cuts.
+        10 rounds and 10 more are the same model as 20.
     **more
         Further parameters, by name: ``num_boost_round=50`` as in the other libraries.
 
@@ -74,9 +73,10 @@ def train(
         an automatic fit (docs/defaults.md).
     """
     given_valid, into = arguments.peer_arguments(more, valid), more.pop("evals_result", None)
+    init_model = load(init_model) if isinstance(init_model, str | os.PathLike) else init_model
     params, rows = arguments.in_order(params, data, more)
     params, callbacks = take_callbacks(merge_arguments(train, params, n_estimators, more), callbacks)
-    data = rows.dataset(params) if isinstance(rows, Deferred) else rows
+    data = arguments.training_rows(rows, params)
     sets = arguments.valid_sets(given_valid, data, rows)
     if params.get("quality") is not None:
         return _automatic(params, data, bool(sets or callbacks or init_model or data.init_score is not None))
@@ -218,7 +218,7 @@ def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None)
         )
     else:
         return
-    warnings.warn(why, UserWarning, stacklevel=3)
+    warn(why)
 
 
 def _check_sets(sets: Mapping[str, Dataset], data: Dataset, spec: TrainSpec) -> None:
@@ -226,9 +226,7 @@ def _check_sets(sets: Mapping[str, Dataset], data: Dataset, spec: TrainSpec) -> 
     for name, one in sets.items():
         if one.label is None:
             raise DataError(f"validation set {name!r} has no label; make it with Dataset(X, label=y, reference=data).")
-        same = len(one.cuts) == len(data.cuts) and all(map(np.array_equal, one.cuts, data.cuts))
-        same = same and one.crosses == data.crosses
-        if not same or one.categories != data.categories or one.feature_names != data.feature_names:
+        if not same_bins(one, data):
             raise DataError(
                 f"validation set {name!r} has other columns, cuts or categories; make it with "
                 "Dataset(..., reference=data)."

@@ -15,6 +15,8 @@ from sapwood.params import peers
 
 FIXED_BY_DATASET = (*BIN_PARAMS, "categorical_features")  # parameters of a training that are arguments here
 DERIVED = ("date_features", "text_features", "embedding_features")  # what columns of these kinds become
+# LightGBM's parameters of a table that have no meaning here but their defaults.
+OF_TABLES = {"max_bin_by_feature", "forcedbins_filename", "use_missing", "ignore_column", "bin_construct_sample_cnt"}
 BY_RECIPE = ("max_bins", "min_samples_bin")  # those that a recipe may set
 
 
@@ -36,7 +38,7 @@ def arguments(
     whole = more.pop("params", None) or {}
     if not isinstance(whole, Mapping):
         raise ParameterError(f"params is a {type(whole).__name__}; give a dict of names and values.")
-    more.pop("free_raw_data", None)  # LightGBM's: the table is read once and never kept
+    more.pop("free_raw_data", None)  # LightGBM's: see kept_table.py
     names = more.pop("feature_name", None) if names is None else names
     names = None if isinstance(names, str) and names == "auto" else names
     taken = (*FIXED_BY_DATASET, "recipe", "device", *DERIVED)
@@ -49,6 +51,8 @@ def arguments(
         bins |= dict.fromkeys(DERIVED)  # as the reference has them
         own_names = reference.feature_names if reference.named else None
         return names, bins, categories.known(coded(reference.times, reference.categories), own_names)
+    for name in OF_TABLES & whole.keys():
+        peers.is_default_here(name, whole[name])  # raises where bins would have to be others
     of_training = {name: value for name, value in whole.items() if known.get(name) in taken}
     settings = params.resolve({**of_training, **peers_names, **given})
     bins = {name: settings[name] for name in (*BIN_PARAMS, "device", *DERIVED)}

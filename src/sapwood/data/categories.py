@@ -4,7 +4,6 @@ In: text or 64-bit integers, by row or already coded, in chunks. Out: dictionari
 """
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from sapwood.data import dealt
 from sapwood.device import host
-from sapwood.errors import DataError, SapwoodError, suggest
+from sapwood.errors import DataError, SapwoodError, suggest, warn
 from sapwood.reduce import Reduce
 
 MISSING, UNSEEN = -1, host.UNSEEN  # codes of a missing value, and of a category that training has not seen
@@ -62,11 +61,9 @@ class Coded:
             listed = [value for value in listed if value is not None]
         if mixed and len({isinstance(value, str) for value in listed}) > 1:
             number = next(value for value in listed if not isinstance(value, str))
-            warnings.warn(
+            warn(
                 f"{where} has both text and numbers: they are read as categories, {number!r} as {text_of(number)!r}. "
-                "If the text means a missing value, replace it; if text is meant, use astype(str).",
-                UserWarning,
-                stacklevel=2,
+                "If the text means a missing value, replace it; if text is meant, use astype(str)."
             )
             listed = [text_of(value) for value in listed]
         return cls(codes, listed)

@@ -22,6 +22,7 @@ from sapwood.data import (
     fingerprint,
     html,
     ingest,
+    kept_table,
     variants,
 )
 from sapwood.data import crosses as crossing
@@ -30,21 +31,25 @@ from sapwood.data.categories import Dictionary
 from sapwood.data.crosses import Crosses
 from sapwood.data.dataset_file import ADDED_LATER, BIN_PARAMS, LISTED, ROW_VECTORS
 from sapwood.data.derived import Plan
+from sapwood.data.kept_table import KeptTable
 from sapwood.data.notices import warn_of_columns
 from sapwood.data.streaming.constructors import Streamed
 from sapwood.device import get, host
 from sapwood.device.threads import threads
 from sapwood.errors import DataError
+from sapwood.params.functions import LabelView
 from sapwood.params.types import DEVICES
 from sapwood.reduce import Reduce
 
 Vector = TypeVar("Vector", bound=NDArray[Any] | None)
 
 
-class Dataset(Streamed):
+class Dataset(LabelView, Streamed):
     """A table turned into bins, ready for training.
 
-    The table is read once, here: changing it afterwards changes nothing. `save` and `load`, pickle and joblib keep it.
+    The table is read here. It is kept until the first training, which reads it again where it wants other bins: those
+    of its own ``params``, or, for validation rows without a reference, those of the training data. `save` and `load`,
+    pickle and joblib keep the bins.
 
     Parameters
     ----------
@@ -86,6 +91,7 @@ class Dataset(Streamed):
         The peers' names of these arguments: ``max_bin``, ``cat_features``, ``feature_name``; ``recipe``, a method of
         `train` whose bins are meant; ``device``, where the rows are and training runs; and LightGBM's ``params``, a
         dict of which a dataset takes all of these. ``date_features``, what columns of dates and times become.
+        ``free_raw_data=False`` keeps the table after the first training, too.
 
     Attributes
     ----------
@@ -135,7 +141,9 @@ class Dataset(Streamed):
     group: NDArray[np.int32] | None
     values: NDArray[Any] | None
     times: Plan = ()
+    kept: KeptTable | None = None  # what it was made of, until the first training
     _called: ClassVar[tuple[str, str]] = ("label", "weight")  # in errors
+    _keeps: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -156,6 +164,26 @@ class Dataset(Streamed):
         n_jobs: int | None = None,
         **more: Any,
     ) -> None:
+        if self._keeps:
+            self.kept = kept_table.of(
+                {
+                    "data": data,
+                    "label": label,
+                    "weight": weight,
+                    "init_score": init_score,
+                    "group": group,
+                    "feature_names": feature_names,
+                    "max_bins": max_bins,
+                    "min_samples_bin": min_samples_bin,
+                    "tree_method": tree_method,
+                    "linear_leaves": linear_leaves,
+                    "zero_as_missing": zero_as_missing,
+                    "categorical_features": categorical_features,
+                    "reference": reference,
+                    "n_jobs": n_jobs,
+                    **more,
+                }
+            )
         own = (max_bins, min_samples_bin, tree_method, linear_leaves, zero_as_missing, categorical_features)
         feature_names, bins, categorical = arguments(Dataset, own, feature_names, reference, more)
         how = {"names": feature_names, "zero_as_missing": bins["zero_as_missing"]}
@@ -324,6 +352,18 @@ class Dataset(Streamed):
     def n_given(self) -> int:
         """Columns of the table as it was given."""
         return self.n_columns - len(self.crosses) - derived.n_parts(self.times)
+
+    def num_feature(self) -> int:
+        """LightGBM's: the number of columns of the table."""
+        return self.n_given
+
+    def get_feature_name(self) -> list[str]:
+        """LightGBM's: the names of the columns of the table."""
+        return list(self.feature_names[: self.n_given])
+
+    def construct(self) -> "Dataset":
+        """LightGBM's: the dataset itself, which is binned already."""
+        return self
 
     @property
     def global_rows(self) -> NDArray[np.int64]:

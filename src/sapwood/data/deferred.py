@@ -13,7 +13,10 @@ import numpy as np
 
 from sapwood.data.dataset import Dataset
 from sapwood.errors import ParameterError
+from sapwood.params import peers
 from sapwood.params.functions import LabelView
+
+SETTABLE = ("label", "weight", "base_margin", "group", "qid", "feature_names")  # by set_info
 
 
 class Deferred(LabelView):
@@ -53,6 +56,36 @@ class Deferred(LabelView):
         return int(np.shape(self.data)[0]) if hasattr(self.data, "shape") else len(self.data)
 
     num_row = num_data
+
+    def get_label(self) -> Any:
+        """The labels as an array."""
+        return None if self.label is None else np.asarray(self.label)
+
+    def set_label(self, label: Any) -> None:
+        """Set the labels."""
+        self.label = label
+
+    def set_weight(self, weight: Any) -> None:
+        """Set the weights of rows."""
+        self.weight = weight
+
+    def set_base_margin(self, margin: Any) -> None:
+        """XGBoost's: set the raw scores that training and predictions start from."""
+        self.init_score = margin
+
+    set_baseline = set_base_margin
+
+    def set_group(self, group: Any) -> None:
+        """Set the sizes of groups, or the group of every row."""
+        self.group = group
+
+    set_group_id = set_group
+
+    def set_info(self, **given: Any) -> None:
+        """XGBoost's: set label, weight, base_margin, group or qid."""
+        names = {"base_margin": "init_score", "qid": "group", "feature_names": "feature_names"}
+        _refuse("set_info", {name: one for name, one in given.items() if name not in SETTABLE}, ())
+        vars(self).update({names.get(name, name): value for name, value in given.items() if value is not None})
 
     def num_col(self) -> int:
         """The number of columns."""
@@ -127,4 +160,5 @@ class Pool(Deferred):
 def _refuse(what: str, more: Mapping[str, Any], harmless: Sequence[str]) -> None:
     """Raise on arguments that mean something which is not here."""
     if odd := [name for name, value in more.items() if name not in harmless and value is not None]:
-        raise ParameterError(f"{what} does not take {', '.join(odd)} here; leave it out, or use sapwood.Dataset.")
+        hint = peers.ARGUMENTS.get(odd[0], "leave it out, or use sapwood.Dataset.")
+        raise ParameterError(f"{what} does not take {', '.join(odd)} here; {hint}")

@@ -3,10 +3,10 @@
 In: the columns of a training table with names, and what was learned of them. Out: a warning, or nothing.
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 
 from sapwood.data.categories import Dictionary
+from sapwood.errors import warn
 
 MIN_ROWS = 100  # in fewer, all values of a column may differ by chance
 ID_SHARE = 0.9  # of rows that have a value of their own
@@ -37,7 +37,7 @@ def warn_of_columns(
     }
     said = [f"{_listed(some)} {what}" for what, some in found.items() if some]
     if said:
-        warnings.warn(f"Some columns are of little use: {'; '.join(said)}.", UserWarning, stacklevel=5)
+        warn(f"Some columns are of little use: {'; '.join(said)}.")
 
 
 def _words(known: Dictionary) -> float:

@@ -135,7 +135,7 @@ def without_values(data: "Dataset") -> "Dataset":
 def _with(data: "Dataset", **changed: Any) -> "Dataset":
     """The same dataset with other attributes; nothing is copied."""
     other = _empty()
-    vars(other).update(vars(data), _fingerprint=None, **changed)
+    vars(other).update(vars(data), _fingerprint=None, kept=None, **changed)
     return other
 
 

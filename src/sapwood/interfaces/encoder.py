@@ -3,7 +3,6 @@
 In: a table of categories, labels. Out: numbers, in which no training row meets its own label.
 """
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -19,7 +18,7 @@ from sapwood.data import target_statistics
 from sapwood.data.categories import MISSING, UNSEEN
 from sapwood.data.target_statistics import Statistic, Target
 from sapwood.device.threads import threads
-from sapwood.errors import DataError
+from sapwood.errors import DataError, warn
 from sapwood.params.types import Choice, Integer, flag, seed
 
 TARGETS = Choice(
@@ -188,11 +187,9 @@ class OrderedTargetEncoder(TransformerMixin, BaseEstimator):
         if self._classes:
             classes, index = np.unique(y, return_inverse=True)
             if kind == "auto" and len(classes) > MAX_CLASSES and y.dtype.kind in "iuf":
-                warnings.warn(
+                warn(
                     f"y has {len(classes):,} different whole numbers, which are taken for classes; choose "
-                    "target_type='continuous' if they are numbers, 'multiclass' if not.",
-                    UserWarning,
-                    stacklevel=4,
+                    "target_type='continuous' if they are numbers, 'multiclass' if not."
                 )
             return Target(index.astype(np.float64), np.arange(0.5, len(classes) - 1, dtype=np.float64), weight)
         try:

@@ -61,6 +61,7 @@ class EstimatorDataset(Dataset):
     """A dataset whose errors speak of an estimator's arguments."""
 
     _called = ("y", "sample_weight")
+    _keeps = False
 
 
 def signature(table: Mapping[str, Parameter], *by_place: str) -> inspect.Signature:
@@ -147,6 +148,7 @@ class Estimator(PeerNames, BaseEstimator):
         if X_val is not None and eval_set is not None:
             raise DataError("X_val and eval_set are two ways to give validation rows; choose one.")
         sets = targets.peer_sets(more, eval_set)
+        init_score = more.pop("base_margin", None) if init_score is None else init_score
         init_model = more.pop("xgb_model", None) if init_model is None else init_model
         now = parameters.of_fit(self.fit, more, f"the constructor, {type(self).__name__}(...)")
         holdouts = targets.holdouts(X_val, y_val, sample_weight_val, init_score_val) + sets

@@ -16,6 +16,8 @@ from sapwood.data import derived
 from sapwood.errors import ParameterError, suggest
 from sapwood.model.booster import Booster
 from sapwood.model.io import load
+from sapwood.model.peer_names import contributions
+from sapwood.params import peers
 
 # Attributes of the peers' estimators that are something else here.
 ELSEWHERE = {
@@ -23,10 +25,16 @@ ELSEWHERE = {
     "intercept_": "booster_.base",
     "oob_improvement_": "early_stopping_rounds; rows outside of a sample are not scored",
     "n_estimators_": "n_iter_",
+    "estimators_": "booster_.to_frame(); the trees are not estimators",
+    "init_": "booster_.base",
+    "loss_": "booster_.objective",
+    "do_early_stopping_": "early_stopping_rounds",
+    "is_categorical_": "booster_.categories",
+    "get_xgb_params": "booster_.params",
+    "virtual_ensembles_predict": "conformal, or SapwoodDistribution, for how sure a prediction is",
     "objective_": "booster_.objective",
     "plot_importance": "booster_.importance()",
     "get_all_params": "booster_.params",
-    "get_best_iteration": "best_iteration_",
     "calc_leaf_indexes": "apply(X)",
     "shrink": "booster_.predict(X, rounds=n)",
     "eval_metrics": "staged_predict(X)",
@@ -49,7 +57,11 @@ class PeerNames:
         # Called for names that nothing else has; before fit these are missing, as scikit-learn wants.
         if hasattr(type(self), name):  # a property or method that does not exist for this model says why
             return object.__getattribute__(self, name)
-        hint = ELSEWHERE.get(name)
+        hint = ELSEWHERE.get(name) or peers.ATTRIBUTES.get(name)
+        if hint is None and hasattr(Booster, name) and not name.startswith("_"):
+            hint = f"booster_.{name}"
+        elif name not in ELSEWHERE and hint:
+            hint = f"booster_: {hint}"
         text = f"{type(self).__name__} has no attribute {name!r}" + (f"; use {hint}." if hint else "")
         raise AttributeError(text, name=name, obj=self)
 
@@ -128,8 +140,18 @@ class PeerNames:
             self.n_classes_, self.outputs_2d_ = len(self.classes_), booster.objective == "multilabel"
         return self
 
-    def get_feature_importance(self, type: str = "FeatureImportance") -> NDArray[np.float64]:
-        """CatBoost's: how much predictions change with each column, in percent."""
+    def get_best_iteration(self) -> int:
+        """CatBoost's: the last round that the model keeps, counted from 0."""
+        return self.booster_.n_rounds - 1
+
+    def get_best_score(self) -> Mapping[str, Mapping[str, float]]:
+        """CatBoost's name of `best_score_`."""
+        return self.best_score_
+
+    def get_feature_importance(self, data: Any = None, type: str = "FeatureImportance") -> NDArray[np.float64]:
+        """CatBoost's: how much predictions change with each column, in percent; or the Shapley values of a Pool."""
+        if type == "ShapValues" and data is not None:
+            return contributions(self.booster_, getattr(data, "data", data), None, None)
         if type not in ("FeatureImportance", "PredictionValuesChange"):
             raise ParameterError(
                 f"type={type!r} is not available; booster_.importance(kind) and explain(X) have others."

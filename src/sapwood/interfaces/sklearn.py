@@ -254,4 +254,4 @@ class SapwoodClassifier(ClassifierMixin, PredictionSets, Estimator):
         return np.array([place[one] for one in found.tolist()], np.float64)[codes.astype(np.intp)]
 
     def _finish(self, booster: Booster) -> Booster:
-        return booster if self.outputs_2d_ or self.n_classes_ == 1 else replace(booster, classes=self.classes_)
+        return booster if self.outputs_2d_ else replace(booster, classes=self.classes_)

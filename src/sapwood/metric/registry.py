@@ -4,7 +4,7 @@ In: `eval_metric`. Out: metrics, each with its parameter, its name, and whether 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial, wraps
@@ -232,6 +232,8 @@ def resolve(
     """
     asked = given if isinstance(given, list) and given else [given or None]
     found = [_one(default if metric is None else metric, link, fields or {}) for metric in asked]
+    own = {one.name for one in found if one.own}
+    found = [one for metric, one in zip(asked, found, strict=True) if metric is not None or one.name not in own]
     metrics = tuple(one for at, one in enumerate(found) if one.own or one.name not in [had.name for had in found[:at]])
     if len({metric.name for metric in metrics}) < len(metrics):
         raise ParameterError(f"{given!r} has two metrics of one name; name them (name, callable, higher_is_better).")
@@ -249,7 +251,7 @@ def _one(given: Any, link: str | None, fields: Mapping[str, float | list[float]]
             function = partial(scorer._score_func, **scorer._kwargs)
             return Metric(scorer._score_func.__name__, _taking_three(function), scorer._sign > 0, own=True)
         case custom if hasattr(custom, "evaluate") and hasattr(custom, "is_max_optimal"):  # CatBoost's
-            return Metric(type(custom).__name__, _of_catboost(custom), bool(custom.is_max_optimal()), own=True)
+            return Metric(type(custom).__name__, _of_catboost(custom, link), bool(custom.is_max_optimal()), own=True)
         case function if callable(function):
             name = getattr(function, "__name__", type(function).__name__)
             higher, sure = _direction(function, name)
@@ -271,11 +273,26 @@ def _direction(function: Any, name: str) -> tuple[bool, bool]:
     return False, not words & SCORES or bool(words & LOSSES)
 
 
-def _of_catboost(custom: Any) -> Function:
-    """CatBoost's metric object as a function (y, prediction, weight)."""
+def _log_odds(p: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.log(p) - np.log1p(-p)
+
+
+RAW: dict[str | None, Callable[[Floats], Floats]] = {  # raw scores of predictions, by link
+    "sigmoid": _log_odds,
+    "sigmoid2": lambda p: 0.5 * _log_odds(p),
+    "exp": np.log,
+    "softmax": np.log,
+    "one_vs_all": _log_odds,
+}
+
+
+def _of_catboost(custom: Any, link: str | None) -> Function:
+    """CatBoost's metric object, which is given raw scores, as a function (y, prediction, weight)."""
+    scores = RAW.get(link, np.asarray)
 
     def measured(y: Floats, prediction: Floats, weight: Weight) -> float:
-        approxes = [column.tolist() for column in prediction.reshape(len(prediction), -1).T]
+        approxes = [column.tolist() for column in scores(prediction).reshape(len(prediction), -1).T]
         rows = None if weight is None else weight.tolist()
         error, total = custom.evaluate(approxes, y.tolist(), rows)
         final = getattr(custom, "get_final_error", lambda error, total: error / (total or 1.0))

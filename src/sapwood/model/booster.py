@@ -76,7 +76,7 @@ class Booster(PeerNames):
     combinations : Combinations
         Columns of categories that are computed from these; they come last.
     classes : ndarray or None
-        The classes of a classifier: two for one output, else one per output.
+        The classes of a classifier: two for one output, else one per output; one where all rows were of one class.
     best_round : int or None
         How many rounds early stopping kept, those up to the best validation score; None without early stopping.
     data_fingerprint : str

@@ -64,6 +64,7 @@ def check_model(booster: "Booster") -> None:
         raise ModelFormatError(f"best_round={booster.best_round} is beyond the {booster.n_rounds} rounds of the model.")
     if booster.classes is not None:
         n_classes = max(booster.n_outputs, 2)
+        n_classes = 1 if n_classes == 2 and len(booster.classes) == 1 else n_classes  # all rows were of one class
         fit = booster.classes.shape == (n_classes,) and len(set(booster.classes.tolist())) == n_classes
         if not fit or (about and about["labels"] not in ("0 or 1", "a class index")):
             raise ModelFormatError(f"{booster.objective} has {n_classes} different classes, not {booster.classes}.")

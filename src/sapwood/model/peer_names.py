@@ -94,11 +94,35 @@ def contributions(booster: "Booster", X: Any, rounds: Rounds, n_jobs: int | None
     return both if both.ndim == 2 else np.swapaxes(both, 1, 2).reshape(len(both), -1)
 
 
+def interactions(booster: "Booster", X: Any, n_jobs: int | None) -> NDArray[np.float64]:
+    """Shapley interactions with the base value in the last row and column, (n_rows, n_columns + 1, n_columns + 1)."""
+    if booster.n_outputs > 1:
+        raise ParameterError("the model has several outputs; use explain(X, interactions=True).")
+    found = booster.explain(X, interactions=True, n_jobs=n_jobs)
+    both = np.pad(found.values, ((0, 0), (0, 1), (0, 1)))
+    both[:, -1, -1] = found.base_values
+    return both
+
+
 def _one_more(values: NDArray[Any]) -> tuple[int, ...]:
     return (len(values), 1, *values.shape[2:])
 
 
-class PeerNames:
+class Reads(type):
+    """What makes ``Booster(model_file=path)`` read a model, as in LightGBM and XGBoost."""
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        """A booster of its parts, or that of a file."""
+        from sapwood.model import io  # io makes boosters, so it comes after this module
+
+        if "model_file" in fields:
+            return io.load(fields["model_file"])
+        if "model_str" in fields or len(args) + len(fields) < 2:
+            raise TypeError("Booster makes no model of that: sapwood.load(path or bytes) reads one.")
+        return super().__call__(*args, **fields)
+
+
+class PeerNames(metaclass=Reads):
     """Names of LightGBM's and XGBoost's boosters, for what ours have under others."""
 
     best_round: int | None
@@ -107,11 +131,6 @@ class PeerNames:
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.startswith("_") or name.endswith("__")]
-
-    def __new__(cls, *args: Any, **fields: Any) -> Any:
-        if given := [name for name in ("model_file", "model_str", "params") if name in fields and len(fields) < 3]:
-            raise TypeError(f"Booster takes no {given[0]}: sapwood.load(path or bytes) reads a model.")
-        return super().__new__(cls)
 
     @property
     def n_rounds(self) -> int:
@@ -166,6 +185,13 @@ class PeerNames:
         """XGBoost's and LightGBM's name of `to_frame`."""
         return self.to_frame()  # type: ignore[attr-defined]
 
+    def inplace_predict(self, data: Any, iteration_range: tuple[int, int] = (0, 0), **more: Any) -> Any:
+        """XGBoost's: predict a table; ``predict_type="margin"`` gives raw scores."""
+        margin = more.pop("predict_type", "value") == "margin"
+        more = {name: value for name, value in more.items() if name not in ("missing", "base_margin") or value is None}
+        given = {} if not iteration_range[1] else {"iteration_range": iteration_range}
+        return self.predict(data, raw=margin, **given, **more)  # type: ignore[attr-defined]
+
     def evals_result(self) -> Mapping[str, Any]:
         """The metrics of every round, `history`."""
         return self.history
@@ -187,8 +213,9 @@ class PeerNames:
             return self.predict_leaves(X, rounds=rounds, n_jobs=n_jobs)  # type: ignore[attr-defined]
         if wants.what == "contributions":
             return contributions(self, X, rounds, n_jobs)  # type: ignore[arg-type]
-        if wants.what in ("interactions", "class"):
-            how = "explain(X, interactions=True)" if wants.what == "interactions" else "SapwoodClassifier.predict"
-            raise ParameterError(f"a Booster does not predict that; use {how}.")
+        if wants.what == "interactions":
+            return interactions(self, X, n_jobs)  # type: ignore[arg-type]
+        if wants.what == "class":
+            raise ParameterError("a Booster does not predict that; use SapwoodClassifier.predict.")
         raw = raw or wants.what == "raw"
         return predict(X, raw=raw, rounds=rounds, init_score=init_score, n_jobs=n_jobs)

@@ -93,6 +93,13 @@ def to_html(booster: "Booster") -> str:
     return html.card("sapwood.Booster", about, f"<em>share of gain</em>{html.bars(rows)}" if rows else "")
 
 
+def data_frame(columns: Mapping[str, Any]) -> Any:
+    """A data frame of pandas."""
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
 def to_frame(booster: "Booster", backend: str = "pandas") -> Any:
     """Return every node as a row of a data frame.
 

@@ -25,6 +25,7 @@ INSTEAD = {  # beginnings of the peers' names of objectives that are something e
     "survival:aft": "times are for SapwoodSurvival(model='aft')",
     "survival": "times are for SapwoodSurvival(model='cox')",
     "cox": "times are for SapwoodSurvival(model='cox')",
+    "rmsewithuncertainty": "use SapwoodDistribution(family='normal'), a mean and a deviation for every row",
     "binary:logitraw": "use 'logistic' and predict(raw=True)",
     "reg:pseudohubererror": "'huber' and 'log_cosh' are near to it",
     "cross_entropy_lambda": "use 'cross_entropy', with sample_weight for the weights of rows",
@@ -163,9 +164,9 @@ def _require(valid: NDArray[np.bool_], label: Floats, objective: Objective, allo
     if not valid.all():
         at = np.unravel_index(int(valid.argmin()), label.shape)
         where = f"row {at[0]}" if label.ndim == 1 else f"row {at[0]}, column {at[1]}"
-        hint = (
-            " SapwoodClassifier takes classes of any kind." if objective.labels in ("0 or 1", "a class index") else ""
-        )
+        hint = " Give label == c for a class c." if objective.labels == "0 or 1" else ""
+        if objective.labels in ("0 or 1", "a class index"):
+            hint += " SapwoodClassifier takes classes of any kind."
         raise DataError(
             f"label {label[at]:g} in {where} is not {allowed}, as objective={objective.name!r} needs.{hint}"
         )

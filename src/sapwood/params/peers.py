@@ -3,18 +3,17 @@
 In: a name and its value. Out: whether Sapwood behaves so anyway, or an error that says what to use.
 """
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from inspect import signature
 from numbers import Real
 from typing import Any
 
-from sapwood.errors import ParameterError, near
+from sapwood.errors import ParameterError, near, warn
 
 ANY = "*"
 SEEDS = (
     "bagging_seed", "bagging_fraction_seed", "feature_fraction_seed", "drop_seed", "extra_seed", "objective_seed",
-    "data_random_seed", "data_seed",
+    "data_random_seed", "data_seed", "partition_random_seed",
 )  # fmt: skip
 IMPLIED = ("border=0.5", "use_weights=true", "type=classic")  # of CatBoost's losses and metrics; always so here
 _SEED = "all draws use one seed, random_state."
@@ -37,7 +36,7 @@ _ROWS = (
     ("is_enable_sparse is_sparse enable_sparse sparse enable_bundle is_enable_bundle bundle", ANY, _GONE),
     ("use_quantized_grad max_cached_hist_node used_ram_limit pinned_memory_size", ANY, _GONE),
     ("single_precision_histogram allow_writing_files train_dir name validate_parameters allow_const_label", ANY, _GONE),
-    ("saved_feature_importance_type refit_decay_rate gpu_ram_part gpu_use_dp use_label_encoder", ANY, _GONE),
+    ("saved_feature_importance_type refit_decay_rate gpu_ram_part gpu_use_dp use_label_encoder num_target", ANY, _GONE),
     (
         "leaf_estimation_backtracking",
         "anyimprovement none",
@@ -112,7 +111,7 @@ _ROWS = (
         "friedman_mse squared_error deprecated none",
         "splits are chosen by the loss itself; with hessian='none' by least squares on its gradient.",
     ),
-    ("min_samples_split", "2", "set the minimum number of rows in a leaf, min_samples_leaf."),
+    ("min_samples_split", "2", "set min_samples_leaf, the rows of a leaf; a node that is split has twice as many."),
     ("min_impurity_decrease", "0 0.0", "use min_split_gain."),
     ("min_weight_fraction_leaf", "0 0.0", "set min_samples_leaf, which counts weights as rows."),
     ("sampling_frequency", "pertree", "rows are drawn once a round (PerTree), or every subsample_freq rounds."),
@@ -142,13 +141,15 @@ ARGUMENTS = {
     **dict.fromkeys(("feval", "obj", "fobj"), "give the function in params, as eval_metric or objective."),
     **dict.fromkeys(("xgb_model", "keep_training_booster"), "continue a model with init_model=booster."),
     **dict.fromkeys(("n_splits", "cv"), "use n_folds, a number, or folds."),
-    **dict.fromkeys(("as_pandas", "return_cvbooster", "eval_train_metric"), "cv returns a dict of arrays by round."),
+    **dict.fromkeys(("fpreproc",), "all folds have the same params; class_weight='balanced' weighs classes."),
+    **dict.fromkeys(("return_cvbooster",), "cv keeps no models; train one for each fold, on the rows of it."),
+    **dict.fromkeys(("eval_train_metric",), "cv measures held-out rows alone; train with valid={'train': data}."),
+    **dict.fromkeys(("eval_class_weight",), "give weights of the rows of validation sets: eval_sample_weight."),
+    **dict.fromkeys(("feature_weights",), "chances of columns in draws are not available; the parameter "
+                    "feature_weights, as in CatBoost, has factors on the gains of columns."),
     **dict.fromkeys(("base_margin", "baseline"), "use init_score."),
     **dict.fromkeys(("qid", "group_id"), "use group."),
     **dict.fromkeys(("feature_types",), "use categorical_features."),
-    **dict.fromkeys(("eval_sample_weight", "sample_weight_eval_set"), "use X_val, y_val and sample_weight_val."),
-    **dict.fromkeys(("eval_init_score", "base_margin_eval_set"), "use X_val, y_val and init_score_val."),
-    **dict.fromkeys(("eval_names",), "validation sets are called valid, or valid_0, valid_1, ..."),
     **dict.fromkeys(("missing",), ABSENT["missing"][1]),
     **dict.fromkeys(("num_iteration", "iteration_range", "ntree_limit", "ntree_end", "start_iteration", "ntree_start"),
                     "use rounds, a number or (first, last)."),
@@ -165,12 +166,24 @@ ATTRIBUTES = {
     **dict.fromkeys(("feature_importances_", "get_feature_importance"), "importance(kind)"),
     **dict.fromkeys(("dump_model", "get_dump"), "to_frame() or to_text()"),
     **dict.fromkeys(("feature_name_", "feature_names_"), "feature_names"),
-    **dict.fromkeys(("inplace_predict", "predict_proba"), "predict(X), probabilities where there are classes"),
+    **dict.fromkeys(("predict_proba",), "predict(X), probabilities where there are classes"),
     **dict.fromkeys(("get_shap_values", "shap_values"), "explain(X)"),
-    **dict.fromkeys(("evals_result_", "get_evals_result", "best_score"), "history"),
+    **dict.fromkeys(("evals_result_", "get_evals_result", "best_score", "best_score_"), "history"),
+    **dict.fromkeys(("update", "boost", "add_valid", "eval_train"), "sapwood.train with callbacks, or with init_model"),
+    **dict.fromkeys(("eval", "eval_valid", "eval_set"), "predict(X) and a metric, or valid in sapwood.train"),
+    **dict.fromkeys(("rollback_one_iter", "slice", "shuffle_models"), "predict(X, rounds=n) or (first, last)"),
+    **dict.fromkeys(("attr", "set_attr", "attributes", "feature_types"), "params and history; a model has no notes"),
+    **dict.fromkeys(("set_param", "reset_parameter", "save_config", "load_config"), "params, which training has set"),
+    **dict.fromkeys(("copy", "free_dataset", "free_network", "reset"), "the model itself: it never changes"),
+    **dict.fromkeys(("refit", "set_leaf_output"), "sapwood.train with init_model, on the new rows"),
+    **dict.fromkeys(("get_leaf_output", "num_model_per_iteration"), "to_frame(), a row for each node"),
+    **dict.fromkeys(("get_split_value_histogram",), "to_frame(), which has the thresholds"),
+    **dict.fromkeys(("get_categories",), "categories, the values of every column of categories"),
+    **dict.fromkeys(("lower_bound", "upper_bound"), "to_frame(), which has the values of leaves"),
 }
 
 
+COLSAMPLES = ("colsample_bytree", "colsample_bylevel", "colsample_bynode")
 LIGHTGBM = {  # names that LightGBM alone has: who writes one thinks of its defaults
     "num_leaves", "min_child_samples", "min_data_in_leaf", "bagging_freq", "bagging_fraction", "feature_fraction",
     "feature_fraction_bynode", "lambda_l1", "lambda_l2", "min_gain_to_split", "min_sum_hessian_in_leaf",
@@ -179,11 +192,17 @@ LIGHTGBM = {  # names that LightGBM alone has: who writes one thinks of its defa
 
 
 def say_differences(given: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
-    """Warn where parameters in LightGBM's words mean something else there.
+    """Warn where parameters mean something else in LightGBM, in whose words they are, or in XGBoost.
 
     given: mapping; as the user wrote them.
     ours: mapping; the same under our names, without what the user has not set.
     """
+    drawn = [name for name in COLSAMPLES if isinstance(ours.get(name), Real) and ours[name] < 1]
+    if drawn and ours.get("feature_weights") is not None:
+        warn(
+            f"feature_weights are factors on the gains of columns, as in CatBoost; in XGBoost they are the chances of "
+            f"columns in the draws of {drawn[0]}."
+        )
     if not LIGHTGBM & given.keys() or "recipe" in ours:
         return
     depth, share = ours.get("max_depth"), ours.get("subsample")
@@ -201,7 +220,7 @@ def say_differences(given: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
     if given.get("class_weight") is not None:
         said.append("class_weight is applied; lgb.train ignores it. Leave it out if that is what you compare with.")
     for text in said:
-        warnings.warn(text, UserWarning, stacklevel=6)
+        warn(text)
 
 
 def is_default_here(name: str, value: Any) -> bool:
@@ -209,7 +228,7 @@ def is_default_here(name: str, value: Any) -> bool:
     if name not in ABSENT:
         return False
     values, hint = ABSENT[name]
-    if values == ANY or str(value).lower() in values.split():
+    if values == ANY or (str(value).lower() or "none") in values.split():
         return True
     what = f"{name}={value!r} is not available" if values else f"unknown parameter {name!r}"
     raise ParameterError(f"{what}; {hint}")
@@ -235,7 +254,7 @@ def refuse_arguments(function: Callable[..., Any], given: Iterable[str], ours: M
         own = [known for known, one in signature(function).parameters.items() if one.kind is not one.VAR_KEYWORD]
         if ours.get(name) in own:
             hint = f"use {ours[name]}."
-        elif name in ours:
+        elif name in ours and name not in ARGUMENTS:
             hint = f"{ours[name]} goes into {place}."
         else:
             hint = ARGUMENTS.get(name) or near(name, own) or f"it has {', '.join(own)}."

@@ -80,7 +80,7 @@ def resolve(given: Mapping[str, Any], *, fields: Mapping[str, str] | None = None
 
 def in_one_language(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """What several names say together in a peer's words, as names that each say one thing."""
-    return _alpha(_one_seed(_second_order(_custom_metric(_stopping(given)))))
+    return _alpha(_one_seed(_second_order(_custom_metric(_stopping(_implied(given))))))
 
 
 def renamed(given: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
@@ -195,6 +195,14 @@ def _second_order(given: Mapping[str, Any]) -> Mapping[str, Any]:
             f"score_function={word!r} uses second derivatives, hessian='none' does not; leave one of them out."
         )
     return {**given, "hessian": "auto"}
+
+
+def _implied(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Leave out scikit-learn's min_samples_split where two leaves of min_samples_leaf have as many rows."""
+    split, leaf = given.get("min_samples_split", 0), given.get("min_samples_leaf", 0)
+    if not (is_integer(split) and is_integer(leaf) and 0 < split <= 2 * leaf):
+        return given
+    return {name: value for name, value in given.items() if name != "min_samples_split"}
 
 
 def _one_seed(given: Mapping[str, Any]) -> Mapping[str, Any]:

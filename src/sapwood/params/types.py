@@ -234,7 +234,7 @@ def metrics(given: str, value: Any) -> Any:
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str) and value[0].lower() in NO_METRIC:
         return "none"
     for one in value if isinstance(value, list) else [value]:
-        if not (one is None or isinstance(one, str | tuple) or callable(one)):
+        if not (one is None or isinstance(one, str | tuple) or callable(one) or hasattr(one, "is_max_optimal")):
             raise ParameterError(f"{given} is not a metric; choose {metrics}.")
     return list(value) if isinstance(value, list) else value
 

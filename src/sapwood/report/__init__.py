@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sapwood.data import container
+from sapwood.errors import DataError
 from sapwood.model.booster import Booster
 from sapwood.report import page
 
@@ -42,6 +43,8 @@ def report(
     str
         The page, which loads nothing from anywhere.
     """
+    if booster.classes is not None and len(booster.classes) == 1:
+        raise DataError(f"the model knows one class only, {booster.classes[0]}: there is nothing to report.")
     text = page.make(booster, X, y, train=train, title=title or "Model report")
     if path is not None:
         container.write(Path(path), text.encode())

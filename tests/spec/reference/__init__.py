@@ -91,7 +91,7 @@ def weights(weight: Floats | None, n: int) -> Weights:
 
 def cuts(x: Floats, w: Weights, max_bins: int, min_samples_bin: int) -> Floats:
     """NUMERICS 3: the cut points of one column."""
-    usable = np.isfinite(x) & (w.count > 0)
+    usable = ~np.isnan(x) & (w.count > 0)
     values = np.unique(x[usable])
     last = np.arange(len(values) - 1)  # the bins end after these values
     if len(values) > max_bins:
@@ -107,8 +107,9 @@ def cuts(x: Floats, w: Weights, max_bins: int, min_samples_bin: int) -> Floats:
         else:
             last = np.arange(len(values) - 1)
     a, b = values[last], values[last + 1]
-    middle = 0.5 * a + 0.5 * b
-    return np.where((middle < a) | (middle >= b), a, middle)
+    with np.errstate(invalid="ignore"):
+        middle = 0.5 * a + 0.5 * b
+    return np.maximum(np.where((middle >= a) & (middle < b), middle, a), np.finfo(np.float64).min)
 
 
 def walk(mass: list[int], max_bins: int) -> Ints:

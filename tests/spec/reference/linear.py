@@ -33,7 +33,7 @@ def standard(X: Floats, table: list[Ints], cut: list[Floats], w: Weights) -> Uni
     value, q = np.zeros_like(X), np.zeros(X.shape, np.int64)
     for j, (x, code) in enumerate(zip(X.T, table, strict=True)):
         live = ~np.isnan(x) & (w.count > 0)
-        count = [int(w.count[live & (code == k)].sum()) for k in range(len(cut[j]) + 1)]
+        count = [int(w.count[live & np.isfinite(x) & (code == k)].sum()) for k in range(len(cut[j]) + 1)]
         last, first = -1, len(count)
         while 512 * sum(count[: last + 1]) < sum(count):
             last += 1

@@ -5,12 +5,11 @@ In: a read-only `Round`. Out: True to stop after it, anything false to go on.
 
 import sys
 import time
-import warnings
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sapwood.errors import ParameterError, suggest
+from sapwood.errors import ParameterError, suggest, warn
 from sapwood.metric import Metric
 from sapwood.model.booster import Booster
 from sapwood.params.types import Integer, Number
@@ -20,6 +19,15 @@ __all__ = ["Callback", "Round", "early_stopping", "log", "progress", "prune", "r
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def __getattr__(name: str) -> Any:  # the names that XGBoost and LightGBM have for callbacks
+    if not name.startswith("_"):
+        from sapwood.boost.round.peer_makers import NAMES  # which is built on this module
+
+        if name in NAMES:
+            return NAMES[name]
+    raise AttributeError(f"module 'sapwood.callback' has no attribute {name!r}; {suggest(name, __all__)}")
 
 
 Lists = Mapping[str, Mapping[str, list[float]]]  # validation set -> metric -> a value for each round
@@ -277,18 +285,14 @@ class _EarlyStopping:
     def _say(self, view: Round, metric: Metric, name: str) -> None:
         """Warn in the first round where early stopping watches other things than a peer would."""
         if self._data is None and name in view.training:
-            warnings.warn(
+            warn(
                 "early stopping watches the training rows, since there are no others: the loss of these hardly ever "
-                "rises. Give a validation set of other rows.",
-                UserWarning,
-                stacklevel=2,
+                "rises. Give a validation set of other rows."
             )
         if self._metric is None and len(view.metrics) > 1:
-            warnings.warn(
+            warn(
                 f"early stopping watches the first of {len(view.metrics)} metrics, {metric.name!r}; XGBoost watches "
-                "the last, LightGBM all of them. Put the one that counts first, and say first_metric_only=True.",
-                UserWarning,
-                stacklevel=2,
+                "the last, LightGBM all of them. Put the one that counts first, and say first_metric_only=True."
             )
 
 

@@ -3,7 +3,6 @@
 In: resolved parameters and a trainer. Out: a trainer that knows its sampler, and draws its rows round by round.
 """
 
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from sapwood.data.dataset import Dataset
 from sapwood.device import Trainer, host
-from sapwood.errors import ParameterError, suggest
+from sapwood.errors import ParameterError, suggest, warn
 from sapwood.params import rates
 from sapwood.params.types import class_name
 
@@ -57,11 +56,9 @@ def warn_of_no_draw(params: Mapping[str, Any], rounds: range) -> None:
     """Warn where goss uses all rows in every round."""
     rate = params["learning_rate"]
     if not callable(rate) and all(_goss_warm_up(params, index, rates(rate)) for index in rounds):
-        warnings.warn(
+        warn(
             f"sampling='goss' takes all rows in its first 1 / learning_rate rounds, and there are {rounds.stop} in "
-            "all: it draws none. Train for more rounds, raise learning_rate, or leave it out.",
-            UserWarning,
-            stacklevel=4,
+            "all: it draws none. Train for more rounds, raise learning_rate, or leave it out."
         )
 
 

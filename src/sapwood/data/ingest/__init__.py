@@ -101,6 +101,8 @@ def _read(
                 f"{what} is a {type(table).__name__}, which is not a table; give an array, a list of rows, a data "
                 f"frame or an Arrow table{INSTEAD.get(type(table).__name__, '')}."
             )
+    if X.ndim == 3 and isinstance(table, list | tuple):
+        raise DataError(f"{what} is a list of {len(table)} tables; Dataset.from_chunks puts them one below the other.")
     if X.ndim != 2:
         how = "reshape(-1, 1) if it is one column, or with reshape(1, -1) if it is one row"
         how = how if X.ndim < 2 else "reshape(len(X), -1), which makes columns of all that a row has"

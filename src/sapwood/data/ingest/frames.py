@@ -3,7 +3,6 @@
 In: data frames, series. Out: arrays, sparse columns, coded categories.
 """
 
-import warnings
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib.util import find_spec
@@ -19,7 +18,7 @@ from sapwood.data.ingest.columns import Columns
 from sapwood.data.ingest.refusals import check_shape, names_differ, refusal
 from sapwood.data.lists import Lists, is_list
 from sapwood.data.times import Times
-from sapwood.errors import DataError, suggest
+from sapwood.errors import DataError, suggest, warn
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -41,7 +40,7 @@ def frame_of(X: Any, what: str) -> "nw.DataFrame[Any] | None":
 
     found = wrap(X, what)
     if isinstance(found, nw.LazyFrame):
-        warnings.warn(f"{what} is lazy ({type(X).__name__}) and is collected into memory.", stacklevel=4)
+        warn(f"{what} is lazy ({type(X).__name__}) and is collected into memory.")
         return found.collect()
     if isinstance(found, nw.Series):
         raise DataError(

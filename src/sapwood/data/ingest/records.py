@@ -3,7 +3,6 @@
 In: any object. Out: a data frame or an Arrow table that has the same values, or the object itself.
 """
 
-import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from sapwood.data.categories import ColumnTypeError
 from sapwood.data.sparse import is_sparse
-from sapwood.errors import DataError
+from sapwood.errors import DataError, warn
 
 
 def of_records(X: Any, what: str) -> Any:
@@ -35,7 +34,7 @@ def of_records(X: Any, what: str) -> Any:
 
 
 def _collected(table: Any, X: Any, what: str) -> Any:
-    warnings.warn(f"{what} is a {type(X).__name__}, which is collected into memory.", UserWarning, stacklevel=4)
+    warn(f"{what} is a {type(X).__name__}, which is collected into memory.")
     return table
 
 

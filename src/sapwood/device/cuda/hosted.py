@@ -4,7 +4,6 @@ leaves, replays.
 In: a trainer of the device. Out: the core's own results; scores, gradients, sample and leaves are copied there first.
 """
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from sapwood import _core
 from sapwood.device.cuda.binned import Binned
 from sapwood.device.cuda.runtime import Runtime
+from sapwood.errors import warn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -62,12 +62,10 @@ class Hosted:
             self._host = _core.Trainer(self._binned.host, *self._host_arguments)
             if self._table is not None:
                 self._host.set_table(self._table)
-            warnings.warn(
+            warn(
                 f"on device={self.runtime.name!r} linear leaves, replays and leaf values beyond one Newton step are "
                 "found by the CPU: scores and leaf ids are copied in every round. Constant leaves with "
-                "leaf_estimation='newton' and leaf_iterations=1 avoid it.",
-                UserWarning,
-                stacklevel=2,
+                "leaf_estimation='newton' and leaf_iterations=1 avoid it."
             )
         return self._host
 

@@ -4,7 +4,6 @@ In: text or a live model. Out: a `Booster`; raw scores agree bit for bit, since 
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.errors import ModelFormatError
+from sapwood.errors import ModelFormatError, warn
 from sapwood.model.booster import Booster
 from sapwood.model.convert.categories import Categories, dictionaries
 from sapwood.model.convert.document import parsed
@@ -161,11 +160,9 @@ def _categories(names: list[str], infos: list[str], named: list[list[Any]]) -> d
             found[j] = Categories(own or [])
     if named and not pairs:
         could = [names[j] for j, own in enumerate(codes) if own is not None]
-        warnings.warn(
+        warn(
             f"The model does not say which of the columns {could} has the categories {named[0]}, so none has names: "
-            "give tables to predict with codes, X[column].cat.codes.",
-            UserWarning,
-            stacklevel=2,
+            "give tables to predict with codes, X[column].cat.codes."
         )
     return found
 

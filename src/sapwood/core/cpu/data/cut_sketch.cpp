@@ -66,7 +66,7 @@ void CutSketch::add_piece(const Chunk& chunk, const double* weight, int64_t at, 
       for (int i = 0; i < m; i++) gone |= x[i] != x[i];
       missing_[c] |= gone != 0;
       for (int i = 0; i < m && !lane.many; i++) {
-        if (!is_finite(x[i]) || (weight != nullptr && !(weight[first + i] > 0.0))) continue;
+        if (!is_value(x[i]) || (weight != nullptr && !(weight[first + i] > 0.0))) continue;
         const uint64_t v = ordered(x[i]);
         if (v != lane.last) lane.many = lane.seen.add(v) < 0, lane.last = v;
       }
@@ -112,7 +112,7 @@ std::vector<std::vector<double>> CutSketch::cuts(int min_samples_bin, int n_thre
     std::vector<uint64_t> keys, other_keys;
     std::vector<int64_t> own, other;
     for (size_t i = 0; i < drawn_.size(); i++) {
-      if (!is_finite(lane.at(i))) continue;
+      if (!is_value(lane.at(i))) continue;
       keys.push_back(ordered(lane.at(i)));
       if (weighted_) own.push_back(counts[i]);
     }

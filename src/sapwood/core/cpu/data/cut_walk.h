@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -13,9 +14,10 @@
 
 namespace sapwood {
 
+// A cut between two neighbours, of which the lower may be -inf and the higher +inf; the cut is finite.
 inline double middle(double a, double b) {
   const double m = 0.5 * a + 0.5 * b;
-  return m >= a && m < b ? m : a;
+  return std::max(m >= a && m < b ? m : a, std::numeric_limits<double>::lowest());
 }
 
 template <class Key>
@@ -90,7 +92,7 @@ std::vector<double> walk(const Sorted<Key, Weight>& s, size_t n, int bins) {
   return cuts;
 }
 
-inline bool is_finite(double x) { return x - x == 0.0; }  // neither NaN nor infinity
+inline bool is_value(double x) { return x == x; }  // not missing
 
 struct BinBudget {
   int max_bins, min_samples_bin;

@@ -104,7 +104,7 @@ struct ColumnSketch {
         const int n = (int)std::min<int64_t>(BLOCK, chunk.n_rows - at);
         load(chunk.columns[column], at, n, block);
         for (int i = 0; i < n; i++, row++)
-          if (is_finite(block[i]) && weights.of(row) > 0 && !add(block[i])) return false;
+          if (is_value(block[i]) && weights.of(row) > 0 && !add(block[i])) return false;
       }
     }
     keys = seen.keys();
@@ -119,10 +119,10 @@ struct ColumnSketch {
       for (int i = 0; i < n && fits; i++) {
         if (weights.of(first + rows[i]) == 0) continue;
         n_live--;
-        fits = !is_finite(x[i]) || add(x[i]);
+        fits = !is_value(x[i]) || add(x[i]);
       }
     });
-    return fits && (n_live == 0 || !is_finite(column.fill_value) || add(column.fill_value));
+    return fits && (n_live == 0 || !is_value(column.fill_value) || add(column.fill_value));
   }
 };
 
@@ -185,7 +185,7 @@ struct Quantiles {
     StoredValues values;
     int64_t first = 0;
     auto add = [&](double x, int64_t w, int64_t rows) {
-      if (is_finite(x)) values.keys.push_back(ordered(x)), values.weights.push_back(w), values.n_rows += rows;
+      if (is_value(x)) values.keys.push_back(ordered(x)), values.weights.push_back(w), values.n_rows += rows;
     };
     for (size_t k = 0; k < chunks.size(); first += chunks[k++].n_rows) {
       const Column& column = chunks[k].columns[c];
@@ -272,7 +272,7 @@ struct Quantiles {
       if (weights.given && mine.weights.size() == 0) mine.weights = Memory((together + 1) * (m + 1) * 4);
       const size_t first = batch * together, last = std::min(n_columns, first + together);
       auto lane = [&](size_t k) {
-        const size_t at = k * (m + 1);  // one more: what is not finite is written, and overwritten
+        const size_t at = k * (m + 1);  // one more: what is missing is written, and overwritten
         return Sorted<Key>{mine.keys.as<Key>() + at, weights.given ? mine.weights.as<int32_t>() + at : nullptr};
       };
       std::vector<size_t> filled(together, 0);
@@ -282,7 +282,7 @@ struct Quantiles {
         for (int j = 0; j < n; j++) {
           to.keys[at] = ordered((Real)x[j]);
           if (weights.given) to.weights[at] = weights.repeats[places[i + j].process_row];
-          at += is_finite(x[j]);
+          at += is_value(x[j]);
         }
         filled[k] = at;
       };

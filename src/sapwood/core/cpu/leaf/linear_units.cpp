@@ -22,7 +22,10 @@ class Measure {
     std::vector<int64_t> first(t_.n_columns + 1, 0);  // where the counts of a column begin
     for (int c = 0; c < t_.n_columns; c++) first[c + 1] = first[c] + (b_.is_category[c] ? 0 : b_.n_bins[c] + 1);
     std::vector<int64_t> count(first.back(), 0);
-    each_code([&](int c, int64_t row, uint32_t code) { count[first[c] + code] += w_.of(row); });
+    each_code([&](int c, int64_t row, uint32_t code) {  // infinite values lie in the outermost bins
+      const bool outermost = code == 0 || (int)code == b_.n_bins[c] - 1;
+      if (!outermost || finite(value(row, c))) count[first[c] + code] += w_.of(row);
+    });
     reduce_sum(b_.reduce.get(), count.data(), count.size());
     std::vector<Outer> outer;
     for (int c = 0; c < t_.n_columns; c++)
