@@ -1,5 +1,6 @@
 """Exact trees: the specification with a bin for every value, hence histogram trees with as many bins, bit for bit."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +168,8 @@ def test_everything_after_growth_is_the_same() -> None:
 def test_a_dataset_of_every_value(tmp_path: Path) -> None:
     X = np.array([[3.0, np.nan], [1.0, 1.0], [2.0, np.inf], [1.0, -np.inf]])
     data = Dataset(X, label=[0, 1, 2, 3], tree_method="exact")
-    assert [cuts.tolist() for cuts in data.cuts] == [[1.5, 2.5], []]
-    assert [data.binned.codes(j).tolist() for j in range(2)] == [[2, 0, 1, 0], [1, 0, 0, 0]]
+    assert [cuts.tolist() for cuts in data.cuts] == [[1.5, 2.5], [-sys.float_info.max, 1.0]]
+    assert [data.binned.codes(j).tolist() for j in range(2)] == [[2, 0, 1, 0], [3, 1, 2, 0]]
     assert repr(data) == "<sapwood.Dataset of 4 rows and 2 columns of every value, with label>"
     assert data.fingerprint() == Dataset(X, label=[0, 1, 2, 3]).fingerprint()
     data.save(tmp_path / "data")
@@ -220,8 +221,10 @@ def test_what_does_not_fit_together_is_refused() -> None:
         SapwoodRegressor(tree_method="exact", min_samples_bin=1).fit(X, y)
     with pytest.raises(ParameterError, match="tree_method='approx' is not available: bins are computed once"):
         Dataset(X, tree_method="approx")
+    once = Dataset(X, label=y)
+    sapwood.train({"n_estimators": 1}, once)
     with pytest.raises(ParameterError, match="tree_method='exact', but the data was made with 'hist'"):
-        sapwood.train({"tree_method": "exact"}, Dataset(X, label=y))
+        sapwood.train({"tree_method": "exact"}, once)
     wide = Dataset(np.tile(X, 6), label=y, tree_method="exact")
     for name, rule in (("extra_trees", True), ("forced_splits", FORCED)):
         with pytest.raises(ParameterError, match=f"{name} is not for tree_method='exact'; use"):

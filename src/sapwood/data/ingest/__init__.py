@@ -84,6 +84,7 @@ def _read(
     X = of_records(X, what)
     if isinstance(X, np.ndarray) and X.dtype.names and X.ndim == 1:
         return from_fields(X, what, min_rows, categorical)
+    table = X
     if not isinstance(X, np.ndarray):
         if sparse.is_sparse(X) and X.ndim == 2:
             check_shape(X.shape, min_rows)
@@ -93,7 +94,7 @@ def _read(
         frame = None if isinstance(X, list | tuple) else frame_of(X, what)
         if frame is not None:
             return from_frame(frame, what, min_rows, categorical, names, wanted)
-        table, X = X, X if sparse.is_sparse(X) else as_array(X, what)
+        X = X if sparse.is_sparse(X) else as_array(X, what)
         if X.dtype.kind == "U":  # NumPy has made text of the numbers too
             X = np.array(table, object)
         if X.ndim == 0:
