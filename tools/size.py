@@ -25,24 +25,24 @@ WIDE_CLASSES = {
 
 # Raising a budget is a decision: do it in the commit that needs it and say why there.
 BUDGET: dict[str, int] = {
-    "src/sapwood": 740,
-    "src/sapwood/params": 2080,
+    "src/sapwood": 770,  # the peers' names of what is here
+    "src/sapwood/params": 2110,  # what to write instead of the peers' names
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2200,  # training, prediction, what the host does, tables in device memory
     "src/sapwood/holders": 450,
-    "src/sapwood/data": 3480,  # progress of every pass; text, lists and dates as columns; the container
+    "src/sapwood/data": 3720,  # tables that are binned again; the rest is parts of dataset.py with their own heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
     "src/sapwood/data/ingest": 1430,  # and files, and tables in the memory of a GPU
     "src/sapwood/objective": 1150,
     "src/sapwood/objective/distributions": 1320,  # sixteen families
     "src/sapwood/metric": 1350,
-    "src/sapwood/model": 2230,  # bounds of texts and frames
+    "src/sapwood/model": 2260,  # what must hold of a model, apart; the peers' names
     "src/sapwood/model/convert": 2240,
     "src/sapwood/model/explain": 1345,
     "src/sapwood/boost": 2330,  # and memory under a limit, and what a GPU has not
     "src/sapwood/boost/auto": 1200,  # with the fit of distributions; races, stops and members by their worth
     "src/sapwood/boost/loops": 350,
-    "src/sapwood/boost/round": 1255,
+    "src/sapwood/boost/round": 1300,  # the peers' names of callbacks
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 545,  # statistics become bins one by one
     "src/sapwood/interfaces": 2560,  # survival and distributions take the table of parameters

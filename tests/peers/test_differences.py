@@ -327,3 +327,67 @@ def test_a_warning_is_of_the_users_line() -> None:
         sw.SapwoodClassifier(subsample=0.8, min_child_samples=5, n_estimators=2).fit(X, Y)
         sw.SapwoodClassifier(n_estimators=2).fit(pd.DataFrame({"a": X[:, 0], "b": 1.0}), Y)
     assert len(said) == 4 and {one.filename for one in said} == {__file__}
+
+
+# ---- Small things ---------------------------------------------------------------------------------------------------
+
+
+def test_training_rows_have_the_names_of_the_peers() -> None:
+    wanted = sw.train(BINARY, sw.Dataset(X, Y)).fingerprint()
+    for name in ("dtrain", "train_set", "pool"):
+        assert sw.train(BINARY, **{name: sw.Dataset(X, Y)}).fingerprint() == wanted
+        assert len(sw.cv(BINARY, **{name: sw.Dataset(X, Y)}, nfold=2)["logloss_mean"]) == 5
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"gpu_device_id": 0}, {"silent": True}, {"use_label_encoder": False}, {"num_class": 2}, {"is_unbalance": False},
+        {"bagging_freq": 5}, {"bagging_seed": 3, "seed": 4}, {"verbosity": -1, "verbose_eval": False},
+        {"multi_strategy": "one_output_per_tree"}, {"num_target": 1}, {"min_samples_split": 10, "min_samples_leaf": 5},
+    ],
+)  # fmt: skip
+def test_what_is_harmless_is_taken(given: dict[str, Any]) -> None:
+    assert sw.SapwoodClassifier(n_estimators=2, **given).fit(X, Y).n_iter_ == 2
+    assert sw.train({**BINARY, **given}, sw.Dataset(X, Y)).n_rounds == 5
+
+
+def test_a_metric_object_of_catboost_gets_raw_scores() -> None:
+    class Accuracy:
+        def is_max_optimal(self) -> bool:
+            return True
+
+        def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
+            return float(sum((a > 0) == t for a, t in zip(approxes[0], target, strict=True))), float(len(target))
+
+        def get_final_error(self, error: float, weight: float) -> float:
+            return error / weight
+
+    model = sw.SapwoodClassifier(n_estimators=5, eval_metric=Accuracy()).fit(X, Y, eval_set=(X, Y))
+    assert model.evals_result_["valid"]["Accuracy"][-1] == pytest.approx(model.score(X, Y))
+
+
+def test_clients_can_compute_with_max_depth() -> None:
+    assert sw.SapwoodClassifier().get_params()["max_depth"] is None
+
+
+def test_names_of_the_peers_packages() -> None:
+    assert sw.LGBMClassifier is sw.XGBClassifier is sw.CatBoostClassifier is sw.SapwoodClassifier
+    assert sw.QuantileDMatrix is sw.DMatrix and "LGBMClassifier" not in dir(sw)
+    rates = [0.3, 0.2, 0.1]
+    by_list = sw.train({"n_estimators": 3}, sw.Dataset(X, Y), callbacks=[sw.reset_parameter(learning_rate=rates)])
+    by_object = sw.train(
+        {"n_estimators": 3}, sw.Dataset(X, Y), callbacks=[sw.callback.LearningRateScheduler(lambda k: rates[k])]
+    )
+    assert by_list.fingerprint() == by_object.fingerprint()
+    stop = sw.callback.EarlyStopping(rounds=2)
+    assert sw.train(BINARY, sw.Dataset(X, Y), valid=sw.Dataset(X, Y), callbacks=[stop]).n_rounds <= 5
+    with pytest.raises(AttributeError, match=r"use sapwood\.plot_tree"):
+        _ = sw.create_tree_digraph
+
+
+def test_categories_may_be_intervals_fractions_and_times() -> None:
+    day = pd.to_datetime(RNG.integers(0, 5, 400), unit="D")
+    for column in (pd.cut(X[:, 0], 5), pd.Categorical(X[:, 0].round()), pd.Categorical(day)):
+        table = pd.DataFrame({"c": column, "x": X[:, 1]})
+        assert np.isfinite(sw.SapwoodRegressor(n_estimators=3).fit(table, Y).predict(table)).all()
