@@ -114,7 +114,7 @@ class _Best:
 
     def rate(self, sight: Sight) -> float:
         """Rounds a second."""
-        return sight.round / max(1e-9, time.monotonic() - self.start)
+        return (sight.round - 1) / max(0.1, time.monotonic() - self.start)  # the clock begins after the first round
 
 
 class _Lines:

@@ -24,7 +24,7 @@ from sapwood.data.deferred import Deferred
 from sapwood.errors import DataError, ParameterError
 from sapwood.interfaces import intervals, parameters
 from sapwood.interfaces import target as targets
-from sapwood.interfaces.parameters import OBJECTIVES, PARAMETERS, is_default
+from sapwood.interfaces.parameters import OBJECTIVES, OF_NUMBERS_AND_CLASSES, PARAMETERS, is_default
 from sapwood.interfaces.peer_names import PeerNames, importances
 from sapwood.model.booster import Booster
 from sapwood.params import Parameter, names, resolve
@@ -76,7 +76,7 @@ def signature(table: Mapping[str, Parameter], *by_place: str) -> inspect.Signatu
 class Estimator(PeerNames, BaseEstimator):
     """The common part of the estimators. Parameters are defined in the table of `sapwood.params` only."""
 
-    _table: ClassVar[Mapping[str, Parameter]] = PARAMETERS
+    _table: ClassVar[Mapping[str, Parameter]] = OF_NUMBERS_AND_CLASSES
     booster_: Booster
     n_features_in_: int
     feature_names_in_: NDArray[Any]
@@ -84,7 +84,7 @@ class Estimator(PeerNames, BaseEstimator):
     def __init__(self, **params: Any) -> None:
         self.set_params(**params)  # defaults are attributes of the class; an instance has only what was set
 
-    __init__.__signature__ = signature(PARAMETERS)  # type: ignore[attr-defined]
+    __init__.__signature__ = signature(OF_NUMBERS_AND_CLASSES)  # type: ignore[attr-defined]
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, ours or a peer's, as the constructor does; the estimator itself is returned."""

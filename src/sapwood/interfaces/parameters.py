@@ -45,6 +45,8 @@ FIELDS = {row.name for row in _fields()}  # parameters of objectives; None is th
 PARAMETERS = {p.name: _of_estimator(p) for p in (*TABLE, *_fields()) if p.estimator}
 
 
+OF_NUMBERS_AND_CLASSES = {name: row for name, row in PARAMETERS.items() if not row.ranking}
+
 # Parameters for which None says something. That of a depth is: the one that suits the policy.
 SPOKEN_NONE = {name for name, row in PARAMETERS.items() if allows_none(row)} - FIELDS - {"max_depth"}
 
@@ -81,7 +83,8 @@ def _renamed(
     own = set(given)
     kept = {name: value for name, value in found.items() if value is not None or name in SPOKEN_NONE or name in own}
     if foreign := [name for name in kept if name in PARAMETERS and name not in table]:
-        raise ParameterError(f"{estimator.__name__} has no parameter {foreign[0]!r}; it chooses that itself.")
+        why = "it is for SapwoodRanker" if PARAMETERS[foreign[0]].ranking else "it chooses that itself"
+        raise ParameterError(f"{estimator.__name__} has no parameter {foreign[0]!r}; {why}.")
     return {name: value for name, value in kept.items() if name in table}
 
 

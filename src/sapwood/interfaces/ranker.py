@@ -4,7 +4,7 @@ In: a table, labels that say how relevant rows are, and the group of every row. 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,12 @@ from sapwood.boost import auto
 from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
 from sapwood.errors import DataError, ParameterError
-from sapwood.interfaces.estimator import VALUES, Estimator, EstimatorDataset, choose_objective, documented
+from sapwood.interfaces.estimator import VALUES, Estimator, EstimatorDataset, choose_objective, documented, signature
+from sapwood.interfaces.parameters import PARAMETERS
 from sapwood.interfaces.target import Holdout
 from sapwood.model.booster import Booster
 from sapwood.objective import GroupLoss
+from sapwood.params import Parameter
 
 GROUPS = ("group", "qid", "group_id")  # LightGBM's name, XGBoost's, CatBoost's
 VALID_GROUPS = ("eval_group", "eval_qid", "group_val")
@@ -47,6 +49,13 @@ class SapwoodRanker(Estimator):
     >>> bool(score[1] > score[0])
     True
     """
+
+    _table: ClassVar[Mapping[str, Parameter]] = PARAMETERS
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+
+    __init__.__signature__ = signature(PARAMETERS)  # type: ignore[attr-defined]
 
     def fit(  # type: ignore[override]
         self,

@@ -288,8 +288,10 @@ def test_an_automatic_fit_takes_losses_that_suit_the_groups() -> None:
 
 
 def test_other_losses_do_not_take_parameters_of_ranking() -> None:
+    with pytest.raises(ParameterError, match="'truncation_level'; it is for SapwoodRanker"):
+        sapwood.SapwoodRegressor(truncation_level=3)
     with pytest.raises(ParameterError, match="lambdarank"):
-        sapwood.SapwoodRegressor(truncation_level=3).fit(X, Y)
+        sapwood.train({"truncation_level": 3, "objective": "squared_error"}, sapwood.Dataset(X, Y))
 
 
 def test_chunks_and_threads_change_no_byte() -> None:

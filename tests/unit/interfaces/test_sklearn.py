@@ -120,14 +120,14 @@ def test_scikit_learn_check_of_several_labels(objective):
 @pytest.mark.parametrize("estimator", BOTH)
 def test_signature_is_the_table(estimator):
     parameters = inspect.signature(estimator).parameters
-    wanted = {row.name: row.default for row in TABLE if row.estimator} | dict.fromkeys(FIELDS)
+    wanted = {row.name: row.default for row in TABLE if row.estimator and not row.ranking} | dict.fromkeys(FIELDS)
     wanted |= {"quality": "balanced", "max_depth": None}
     assert {name: one.default for name, one in parameters.items()} == wanted
     assert all(one.kind is one.KEYWORD_ONLY for one in parameters.values())
     assert estimator().get_params() == wanted
     for row in TABLE:
-        default = wanted.get(row.name)
-        assert (f"    {row.name} : {row.type}, default={default!r}\n" in estimator.__doc__) is row.estimator
+        default, there = wanted.get(row.name), row.estimator and not row.ranking
+        assert (f"    {row.name} : {row.type}, default={default!r}\n" in estimator.__doc__) is there
     assert "{parameters}" not in estimator.__doc__
     assert "    tweedie_power : float, default=None\n" in estimator.__doc__
     assert "Parameter of objective='tweedie', above 1 and below 2; None is 1.5.\n" in estimator.__doc__
