@@ -195,7 +195,7 @@ def test_every_parameter_is_documented(estimator: str) -> None:
     doc = inspect.getdoc(getattr(sapwood, estimator)) or ""
     for row in TABLE:
         assert row.doc.endswith("."), row.name
-        if row.estimator:
+        if row.estimator and (estimator == "SapwoodRanker" or not row.ranking):
             assert re.search(rf"^{row.name} : ", doc, re.MULTILINE), row.name
 
 

@@ -138,6 +138,7 @@ def train(path: Path, settings: Settings, output: Output) -> None:
             whole = tables.read(path)
             whole = subject.without_missing(whole, str(settings.target), Output(True))
             tables.write(settings.save_holdout, [whole.filter(held)])
+            output.say(f"{int(held.sum()):,} held-out rows written to {settings.save_holdout}")
         part = None if weight is None else weight[~held]
         model = _fit(table.filter(~held), y[~held], part, kind, settings, output)
         booster = model.booster_

@@ -26,6 +26,8 @@ def predict(
     booster = subject.load(model)
     if proba and not _names(booster):
         raise ParameterError("--proba is for models that predict classes; this one predicts numbers.")
+    if output.as_json and to is None:
+        raise ParameterError("--json prints what was done, so predictions need a file then: -o predictions.csv.")
     stream = getattr(sys.stdout, "buffer", sys.stdout)
     rows = tables.write(to, _predicted(booster, data, batch_size, proba, raw, keep), stream)
     if to is not None:

@@ -88,6 +88,7 @@ def _column(booster: Booster, j: int, values: Floats, other: Floats | None) -> C
         return Column(name, "number", missing, 0.0, 0, "no value", (), None)
     low, middle, high = np.quantile(there, [0, 0.5, 1])
     ends = np.quantile(there, [0.01, 0.99])
+    ends = ends if ends[1] > ends[0] else np.array([low, high])  # almost all values are one
     bars = np.histogram(np.clip(there, *ends), N_BARS)[0] if ends[1] > ends[0] else np.array([len(there)])
     drift = None
     if other is not None and np.isfinite(other).any():

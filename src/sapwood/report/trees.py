@@ -110,7 +110,7 @@ def _box(
     lower = f"{lower} {percent}" if inner else f"{lower}{percent} of rows"
     return (
         f'<rect {style} x="{x}" y="{y:.0f}" width="{w}" height="{h}" rx="5"/>'
-        f'<text class="name" x="{x + w / 2}" y="{y + 15:.0f}" text-anchor="middle">{short(upper, 22)}</text>'
+        f'<text class="name" x="{x + w / 2}" y="{y + 15:.0f}" text-anchor="middle">{short(upper, 19)}</text>'
         f'<text class="tick" x="{x + w / 2}" y="{y + 29:.0f}" text-anchor="middle">{short(lower, 26)}</text>'
     )
 

@@ -210,6 +210,7 @@ BAD = [
     ("train rent.sapwood -t rent", 1, "does not say the format"),
     ("predict rents.csv rents.csv", 1, "error: "),
     ("predict numbers.sapwood rent.sapwood", 1, "does not say the format"),
+    ("predict rent.sapwood rents.csv --json", 2, "predictions need a file then"),
     ("predict rent.sapwood rents.csv --keep nothing", 1, "has no column 'nothing'"),
     ("predict rent.sapwood rents.csv --proba", 2, "predict classes"),
     ("predict rent.sapwood rents.csv --batch-size 0", 2, "batch-size"),
