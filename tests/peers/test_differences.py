@@ -80,7 +80,7 @@ def test_weights_of_one_column_are_weights() -> None:
         ),
         (lambda: sw.train(BINARY, sw.Dataset(X, 2 * Y - 1)), "label -1 in row .* Give label == c for a class c"),
         (lambda: sw.train(BINARY, sw.Dataset(X, 10 * Y)), "SapwoodClassifier takes classes of any kind"),
-        (lambda: sw.train(BINARY, X), r"data is a ndarray; give sapwood.Dataset\(X, label=y\)"),
+        (lambda: sw.train(BINARY, X), r"data is a ndarray; make it with sapwood.Dataset\(X, label=y\)"),
         (lambda: sw.Dataset(X, Y, params={"max_bin_by_feature": [9, 9, 9, 9]}), "max_bins is the same for all columns"),
     ],
 )

