@@ -5,14 +5,14 @@ In: any table, whole or in chunks of rows, or a saved dataset. Out: cuts, codes 
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import categories, chunked, container, dataset_file, dealt, derived, fingerprint, html, ingest
+from sapwood.data import categories, chunked, container, dataset_file, dealt, derived, html, identity, ingest
 from sapwood.data import crosses as crossing
 from sapwood.data.bin_arguments import arguments
 from sapwood.data.categories import Coded, Dictionary
@@ -28,7 +28,6 @@ from sapwood.params.types import DEVICES
 from sapwood.reduce import Reduce
 
 Vector = TypeVar("Vector", bound=NDArray[Any] | None)
-LARGE = 1 << 22  # cells from which threads share the work of a digest
 
 
 class Dataset(Streamed):
@@ -444,31 +443,7 @@ class Dataset(Streamed):
             label, weight, init_score and group, and of all names. The container, the number types and the chunks that
             the values came in do not matter.
         """
-        if self._fingerprint is not None:
-            return self._fingerprint
-        listed, vectors = self._listed(), self._vectors()
-        rows: list[fingerprint.Part] = [partial(self._column, j) for j in self._alone(listed)]
-        if self.values is not None:
-            rows += [partial(fingerprint.one_zero, self.values[:, j]) for j in range(self.n_columns)]
-        rows += [partial(np.asarray, values) for values in vectors.values()]
-        order = None
-        if self.reduce is not None:
-            order = dealt.Order.of(self.reduce, self.positions, self.binned.chunk_sizes)
-            listed = order.lists(listed) if listed else listed
-        sizes = np.array([len(cuts) for cuts in self.cuts], np.int64)
-        rest = {"cuts": np.concatenate(self.cuts), "sizes": sizes, **listed, **categories.pack(self.categories)}
-        rest |= (crosses := crossing.encode(self.crosses))
-        others = [partial(np.asarray, values) for values in rest.values()]
-        if order is None:
-            n_threads = self._n_threads if self.n_rows * self.n_columns >= LARGE else 1
-            work = [self.n_rows] * len(rows) + [values.nbytes for values in rest.values()]
-            found = fingerprint.digests([*rows, *others], work, n_threads)
-        else:
-            found = [*order.digests(rows), *fingerprint.digests(others, [1] * len(others), 1)]
-        known = dict(zip([*vectors, *rest], found[len(rows) - len(vectors) :], strict=True))
-        names = [*(name for name in rest if name not in crosses), *vectors, *crosses]
-        digests = [*found[: len(rows) - len(vectors)], *(known[name] for name in names)]
-        return fingerprint.digest([self.feature_names, *names], digests)
+        return self._fingerprint if self._fingerprint is not None else identity.fingerprint_of(self)
 
     def _repr_html_(self) -> str:
         kinds = f"{self.n_columns - len(self.categories):,} of numbers, {len(self.categories):,} of categories"

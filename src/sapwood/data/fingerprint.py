@@ -4,8 +4,9 @@ In: arrays, or functions that make them. Out: SHA-256 as hexadecimal digits.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import chain
 from typing import Any
@@ -13,7 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+
+@dataclass(frozen=True)
+class Pieces:
+    """An array that is too large to be in memory whole: `read` begins to read it."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    read: Callable[[], Iterable[NDArray[Any]]]
+
+    @property
+    def nbytes(self) -> int:
+        """Its bytes, as an array has them."""
+        return int(np.prod(self.shape)) * self.dtype.itemsize
+
+
 Part = Callable[[], NDArray[Any]]
+Parts = Sequence[Callable[[], NDArray[Any] | Pieces]]
 
 
 def digest(names: Any, digests: Sequence[str]) -> str:
@@ -21,7 +38,7 @@ def digest(names: Any, digests: Sequence[str]) -> str:
     return sha256(json.dumps([names, *digests]).encode()).hexdigest()
 
 
-def digests(parts: Sequence[Part], work: Sequence[int], n_threads: int) -> list[str]:
+def digests(parts: Parts, work: Sequence[int], n_threads: int) -> list[str]:
     """SHA-256 of each of some arrays, with its type and its shape; `work` (parts) is what each of them costs."""
     done = np.cumsum(work)
     ends = np.searchsorted(done, [done[-1] * k // n_threads for k in range(1, n_threads)]).tolist()
@@ -44,12 +61,12 @@ def one_zero(values: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(np.isnan(values), np.nan, values.astype(np.float64) + 0.0)
 
 
-def _digests(parts: Sequence[Part]) -> list[str]:
+def _digests(parts: Parts) -> list[str]:
     found = []
     for part in parts:
         values = part()
-        little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
-        one = begin(little.dtype, little.shape)
-        one.update(little.data)
+        one = begin(values.dtype, values.shape)
+        for piece in values.read() if isinstance(values, Pieces) else (values,):
+            one.update(np.ascontiguousarray(piece, dtype=piece.dtype.newbyteorder("<")).data)
         found.append(one.hexdigest())
     return found
