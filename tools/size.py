@@ -30,9 +30,9 @@ BUDGET: dict[str, int] = {
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2200,  # training, prediction, what the host does, tables in device memory
     "src/sapwood/holders": 450,
-    "src/sapwood/data": 3580,  # progress of every pass; text, lists and dates as columns; the container, stores' fingerprints
+    "src/sapwood/data": 3580,  # progress of every pass; text, lists and dates as columns; container, fingerprints
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
-    "src/sapwood/data/ingest": 1460,  # and files, under a limit of memory, and tables in the memory of a GPU
+    "src/sapwood/data/ingest": 1480,  # and files, under a limit of memory, and tables in the memory of a GPU
     "src/sapwood/objective": 1150,
     "src/sapwood/objective/distributions": 1320,  # sixteen families
     "src/sapwood/metric": 1350,
