@@ -15,7 +15,7 @@ WHEEL_LIMIT := 3000000
 
 unexport PYTHONPATH
 .DEFAULT_GOAL := help
-.PHONY: docs gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang arm cross fuzz fuzz-asan wheel wheels oldest newest format clean
+.PHONY: docs gpu help demo test test-all soak lint types rooms size tiny replay bench coverage sanitize tsan clang arm cross fuzz fuzz-asan wheel wheels free-threaded oldest newest format clean
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
 
@@ -129,6 +129,9 @@ OLDEST   := pandas==2.2.2 polars==1.20.0 pyarrow==18.0.0 pytest hypothesis
 VERSIONS  = $(PYTHON) -m venv --clear build/$(1)/venv && build/$(1)/venv/bin/python -m pip install --quiet $(2) && \
 	build/$(1)/venv/bin/python -m pip install --quiet --no-deps . && build/$(1)/venv/bin/python -m pip list && \
 	build/$(1)/venv/bin/python -m pytest -q -p no:cacheprovider tests/smoke tests/law/test_containers.py tests/law/test_tables.py
+
+free-threaded: ## build Python 3.14 without a GIL from Debian's sources; replay, smoke and parallel fits there, without a GIL
+	PYTHON=$(PYTHON) tools/free_threaded.sh
 
 oldest: $(PY) ## the smoke suite and tables with the oldest version of each dependency that is allowed
 	$(call VERSIONS,oldest,$$($(PY) -c '$(REQUIRED)' | sed 's/>=/==/g') $(OLDEST))

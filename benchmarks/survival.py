@@ -109,6 +109,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--rounds", type=int, default=100)
     arguments.add_argument("--tables", nargs="*", default=["whas500", "gbsg2", "veteran", "aids", "flchain"])
+    arguments.add_argument("--seed", type=int, default=0, help="of the folds")
     arguments.add_argument("--speed", action="store_true")
     given = arguments.parse_args()
     warnings.simplefilter("ignore")
@@ -117,7 +118,7 @@ def main() -> None:
     for name, (X, time, event) in tables().items():
         if name not in given.tables:
             continue
-        fold = np.random.default_rng(0).permutation(len(X)) % FOLDS
+        fold = np.random.default_rng(given.seed).permutation(len(X)) % FOLDS
         for who, run in rivals(given.rounds, True).items():
             values, start = [], clock.perf_counter()
             for which in range(FOLDS):

@@ -1,17 +1,41 @@
-"""Parity of the GPU: every task of tests/device/tasks.py gives the bytes of the CPU, twice.
+"""Parity of the GPU: every task of tests/device/tasks.py gives the bytes of the CPU, twice, and predicts with its bits.
 
-In: a GPU with CuPy. Out: a table; exit status 1 where a model differs. Tasks that the device refuses are listed with
-its words. With --hashes only the CPU trains, and tests/device/hashes.txt is written: after a change of defaults.
+At last four tasks train in four threads at once, and the memory that CuPy's pool still lends is printed.
+In: a GPU with CuPy. Out: a table; exit status 1 where a model or a prediction differs. Tasks that the device refuses
+are listed with its words. With --hashes only the CPU trains, and tests/device/hashes.txt is written: after a change of
+defaults.
 """
 
 import argparse
+import gc
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 HOUSE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(HOUSE / "tests"))
 KEPT = HOUSE / "tests" / "device" / "hashes.txt"
+
+
+TOGETHER = ("depthwise/100k rows", "leafwise/100k rows", "symmetric/100k classes", "depthwise/goss classes")
+
+
+def predicts(model: Any, wanted: Any, table: Any) -> bool:
+    """Whether a model of the device predicts with the bits of the CPU, from the host and from device memory."""
+    import cupy
+
+    bits = wanted.predict(table).tobytes()
+    there = cupy.asnumpy(model.predict(cupy.asarray(table)))
+    return bool(model.predict(table).tobytes() == bits == there.copy(order="C").tobytes())
+
+
+def together(train: Any, known: Any) -> bool:
+    """Whether tasks that train in threads at once give their bytes."""
+    with ThreadPoolExecutor(len(TOGETHER)) as threads:
+        found = list(threads.map(lambda name: train(known[name], "cuda").to_bytes(), TOGETHER))
+    return found == [train(known[name]).to_bytes() for name in TOGETHER]
 
 
 def main() -> int:
@@ -36,7 +60,8 @@ def main() -> int:
         middle = time.perf_counter()
         try:
             models = [tasks.train(task, "cuda") for _ in range(2)]
-            verdict = "same" if all(one.to_bytes() == wanted.to_bytes() for one in models) else "differs"
+            same = all(one.to_bytes() == wanted.to_bytes() for one in models)
+            verdict = "same" if same and predicts(models[0], wanted, tasks.rows(task)[0]) else "differs"
         except ParameterError as refusal:
             verdict, models = "refused", []
             print(f"{name:30} {refusal}")
@@ -50,6 +75,12 @@ def main() -> int:
             print(
                 f"{name:30} {verdict:8} {middle - start:7.2f} {(time.perf_counter() - middle) / 2:7.2f} s", flush=True
             )
+    if not given.hashes and not given.only:
+        import cupy
+
+        found["differs"] += not together(tasks.train, tasks.TASKS)
+        gc.collect()
+        print(f"{cupy.get_default_memory_pool().used_bytes()} bytes of the pool are in use")
     print(found)
     if given.hashes:
         KEPT.write_text("\n".join(kept) + "\n")

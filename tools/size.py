@@ -30,9 +30,9 @@ BUDGET: dict[str, int] = {
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2200,  # training, prediction, what the host does, tables in device memory
     "src/sapwood/holders": 450,
-    "src/sapwood/data": 3720,  # tables that are binned again; the rest is parts of dataset.py with their own heads
+    "src/sapwood/data": 3800,  # tables that are binned again; the rest is parts of dataset.py with their own heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
-    "src/sapwood/data/ingest": 1430,  # and files, and tables in the memory of a GPU
+    "src/sapwood/data/ingest": 1480,  # and files, under a limit of memory, and tables in the memory of a GPU
     "src/sapwood/objective": 1150,
     "src/sapwood/objective/distributions": 1320,  # sixteen families
     "src/sapwood/metric": 1350,
@@ -68,7 +68,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda": 3000,  # categories, samplers
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1900,  # and tables that stream by
-    "tools": 1250,  # wheels
+    "tools": 1290,  # wheels
     "benchmarks": 2700,  # one script a claim; seconds of survival by round; threads
     "examples": 70,
 }

@@ -100,6 +100,9 @@ class Binned:
     slots: list[list[int]]  # the columns of every slot
     def codes(self, column: int) -> Bytes | NDArray[np.uint16] | NDArray[np.uint32]:
         """Codes of a column, (n_rows), a copy."""
+    def codes_of_rows(self, column: int, start: int, n: int) -> Bytes | NDArray[np.uint16]:
+        """Codes of a column in consecutive rows, a copy."""
+    def listed_defaults(self) -> list[int]: ...  # (columns) the code of most rows where `listed` has the column, or -1
     def listed(self, n_threads: int) -> tuple[Ints, NDArray[np.uint16], Longs, NDArray[np.uint32], NDArray[np.uint16]]:
         """Columns in which most rows have one code: which, that code, offsets into rows and codes of the other rows."""
 
@@ -145,6 +148,7 @@ def mapped(file: int, n_bytes: int) -> Bytes: ...  # the bytes of a file; its pa
 def codes_fit(binned: Binned, n_threads: int) -> bool: ...  # whether no code is beyond those of its column
 def resident_bytes() -> int: ...  # of this process; 0 where the system does not tell
 def release_pages() -> None: ...  # of all mapped files
+def touch(n_bytes: int) -> None: ...  # of mapped files, about to be read
 def set_resident_limit(n_bytes: int) -> None: ...  # 0: none
 def set_scratch(folder: str | None) -> None: ...  # where large arrays are put; None: in memory
 

@@ -565,8 +565,8 @@ REASONS = {
     21: "Rows are at most 2^31 - 1, and more are refused. More than 2^31 stored entries of a sparse table need 24 GB.",
     22: "Predictions that memory does hold are 16 GB here: their sizes are 64-bit in the core, and no test has them.",
     29: "macOS has no machine here. torch is tried where it is installed.",
-    30: "Python without the GIL: Debian has no such interpreter, and the module is not marked for it, so that Python "
-    "turns the GIL on when it is imported. `make tsan` runs the threads of the core.",
+    30: "Python without a GIL is built from Debian's sources by `make free-threaded`, not for every commit. The "
+    "interpreter of `make tsan` has one.",
     36: "Nobody may set the clock of this machine: the test changes what Python says of it.",
     41: "There is one release. Models of aarch64 have the same bytes (`make arm`). Big-endian arrays are written as "
     "others are (unit/data/test_container.py), but no such machine was at hand.",

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv, feather, parquet
 
 import sapwood
 from sapwood import Dataset
@@ -77,6 +79,83 @@ def test_resident_memory_stays_below_the_limit(store: Path, kind: str, limit: st
     assert peak <= most
     assert model == sapwood.train(params, Dataset.open(store, verify=False)).fingerprint()
     assert sorted(one.name for one in store.parent.iterdir()) == ["store"]  # nothing is left behind
+
+
+# Reads files under a limit; prints the peak of resident memory, and the fingerprint of the data or the error.
+READS = """
+import sys, sapwood
+from sapwood.errors import MemoryLimitError
+try:
+    found = sapwood.Dataset.from_files(sys.argv[1], "y", store=sys.argv[2], memory_limit=int(sys.argv[3]), n_jobs=2)
+    said = found.fingerprint()
+except MemoryLimitError as error:
+    said = str(error)
+with open("/proc/self/status") as file:
+    peak = next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
+print(peak, said)
+"""
+
+
+def write(folder: Path, kind: str) -> None:
+    """A file, or two, of many numbers, of few values, of text, of many columns."""
+    rng = np.random.default_rng(0)
+
+    def save(k: int, columns: dict[str, Any], how: str = "parquet", **more: Any) -> None:
+        n = len(next(iter(columns.values())))
+        table = pa.table({**columns, "y": rng.integers(0, 2, n).astype(float)})
+        if how == "parquet":
+            parquet.write_table(table, folder / f"{k}.parquet", **more)
+        elif how == "feather":
+            feather.write_feather(table, folder / f"{k}.feather", **more)
+        else:
+            csv.write_csv(table, folder / f"{k}.csv")
+
+    if kind == "codes":  # the store is larger than the limit
+        for k in range(2):
+            columns = {f"c{j}": rng.integers(0, 120, 1_000_000, dtype=np.int8) for j in range(100)}
+            save(k, columns, row_group_size=1 << 16)
+    elif kind == "groups":  # large row groups, whose columns have dictionaries that were given up
+        save(0, {f"c{j}": rng.normal(size=1_000_000) for j in range(12)}, row_group_size=1_000_000)
+    elif kind == "wide":
+        save(0, {f"c{j}": rng.normal(size=10_000) for j in range(600)}, row_group_size=10_000)
+    elif kind == "names":
+        save(0, {"c": np.arange(3_000_000).astype(str), "d": rng.normal(size=3_000_000)})
+    else:
+        columns = {f"c{j}": rng.normal(size=400_000) for j in range(30)}
+        save(0, columns, kind.split(",")[0], **({"chunksize": 400_000} if "whole" in kind else {}))
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is measured on Linux")
+@pytest.mark.parametrize(
+    ("kind", "limit", "kept"),
+    [
+        ("codes", 300, True),
+        ("codes", 170, False),
+        ("groups", 260, True),
+        ("feather", 260, True),
+        ("feather, whole", 260, False),
+        ("csv", 260, True),
+        ("wide", 500, True),
+        ("wide", 200, False),
+        ("names", 260, False),
+    ],
+)
+def test_resident_memory_stays_below_the_limit_while_files_are_read(
+    tmp_path: Path, kind: str, limit: int, kept: bool
+) -> None:
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    write(folder, kind)
+    child = [sys.executable, "-c", READS, str(folder), str(tmp_path / "store"), str(limit * 1_000_000)]
+    out = subprocess.run(child, capture_output=True, text=True, check=True).stdout
+    peak, said = out.split(" ", 1)
+    assert int(peak) <= limit * 1_000_000, (int(peak) / 1e6, said)
+    if kept:
+        assert said.strip() == Dataset.from_files(folder, "y").fingerprint()
+    else:
+        assert "needs at least" in said and "Raise it" in said
+        assert not (tmp_path / "store").exists()
 
 
 def test_a_limit_that_is_too_small(store: Path) -> None:

@@ -19,8 +19,8 @@ from sapwood.data import (
     dataset_file,
     dealt,
     derived,
-    fingerprint,
     html,
+    identity,
     ingest,
     kept_table,
     variants,
@@ -393,7 +393,7 @@ class Dataset(LabelView, Streamed):
             label, weight, init_score and group, and of all names. The container, the number types and the chunks that
             the values came in do not matter.
         """
-        return fingerprint.of_dataset(self) if self._fingerprint is None else self._fingerprint
+        return self._fingerprint if self._fingerprint is not None else identity.fingerprint_of(self)
 
     def _repr_html_(self) -> str:
         kinds = f"{self.n_columns - len(self.categories):,} of numbers, {len(self.categories):,} of categories"

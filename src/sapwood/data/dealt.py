@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood.data import digests
+from sapwood.data import fingerprint
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError
 from sapwood.reduce import Reduce
@@ -131,8 +131,8 @@ class Order:
                 first += size
         return np.concatenate([rows for _, rows in sorted(pieces, key=lambda piece: (piece[0], len(piece[1])))])
 
-    def digests(self, parts: Sequence[digests.Part]) -> list[str]:
-        """SHA-256 of arrays over the rows of all holders (`digests.digests`), each given for the rows of this one.
+    def digests(self, parts: Sequence[fingerprint.Part]) -> list[str]:
+        """SHA-256 of arrays over the rows of all holders (`fingerprint.digests`), each given for the rows of this one.
 
         Each holder digests every size-th array, and has some of its rows at a time.
         """
@@ -141,7 +141,7 @@ class Order:
         for at in range(0, len(parts), n_holders):
             group = [little(part()) for part in parts[at : at + n_holders]]
             own = group[rank] if rank < len(group) else None
-            digest = None if own is None else digests.begin(own.dtype, (n_rows, *own.shape[1:]))
+            digest = None if own is None else fingerprint.begin(own.dtype, (n_rows, *own.shape[1:]))
             for first in range(0, n_rows, BLOCK_ROWS):
                 block = slice(first, first + BLOCK_ROWS)
                 given = [self._rows_in(block, values) for values in group]

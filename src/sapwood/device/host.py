@@ -48,6 +48,7 @@ from sapwood._core import (
     set_resident_limit,
     set_scratch,
     stored,
+    touch,
     trim_heap,
     weight_sum,
 )
@@ -59,7 +60,7 @@ __all__ = [
     "gpu_bytes", "growers",
     "hash_order", "integer_weights", "isa", "linear_values", "link", "mapped", "math", "n_workers", "objectives",
     "release_pages", "resident_bytes", "samplers", "set_isa", "set_resident_limit", "set_scratch", "stored",
-    "trim_heap", "weight_sum",
+    "touch", "trim_heap", "weight_sum",
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -71,17 +71,35 @@ def whole(params: dict[str, Any], y: Any = Y, weight: Any = None) -> bytes:
     return sapwood.train(params, Dataset(X, label=y, weight=weight, **bins)).to_bytes()
 
 
+def check_bytes(case: str, sizes: str, client: Any, **more: Any) -> None:
+    """A training of rows in some partitions has the bytes of a fit in memory."""
+    params, y = {**PARAMS, **CASES[case], **more}, Y3 if case == "softmax" else Y
+    weight = W if case in ("weights", "goss") else None
+    own = PARTITIONS[sizes]
+    given = {} if weight is None else {"weight": frame(weight, own)}
+    found = on_dask.train(params, frame(X, own), frame(y, own), client=client, **given)
+    assert found.to_bytes() == whole(params, y, weight), (case, sizes)
+
+
 @pytest.mark.filterwarnings("ignore:sampling='goss' takes all rows")
 @pytest.mark.pairwise(1)
 @pytest.mark.parametrize("sizes", PARTITIONS)
 @pytest.mark.parametrize("case", CASES)
 def test_same_bytes(case: str, sizes: str, client: Any) -> None:
-    params, y = {**PARAMS, **CASES[case]}, Y3 if case == "softmax" else Y
-    weight = W if case in ("weights", "goss") else None
-    own = PARTITIONS[sizes]
-    given = {} if weight is None else {"weight": frame(weight, own)}
-    found = on_dask.train(params, frame(X, own), frame(y, own), client=client, **given)
-    assert found.to_bytes() == whole(params, y, weight)
+    check_bytes(case, sizes, client)
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore:sampling='goss' takes all rows")
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_same_bytes_of_processes(n: int) -> None:
+    """Every case in every partitioning, on workers that are processes. A seed of its own keeps others' rounds out."""
+    with (
+        distributed.LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as own,
+    ):
+        for seed, (case, sizes) in enumerate(product(CASES, PARTITIONS)):
+            check_bytes(case, sizes, own, random_state=seed)
 
 
 def test_arrays_and_lists(client: Any) -> None:

@@ -136,9 +136,9 @@ Binned* of_codes(nb::iterable columns, nb::sequence cut_list, nb::sequence n_cat
 }
 
 template <class Code>
-nb::object codes_as(const Binned& b, int column) {
-  std::vector<Code> out(b.n_rows);
-  b.codes(column, out.data());
+nb::object codes_as(const Binned& b, int column, int64_t from, int64_t n) {
+  std::vector<Code> out((size_t)n);
+  b.codes(column, from, n, out.data());
   return nb::cast(array(std::move(out)));
 }
 
@@ -149,8 +149,15 @@ nb::object codes(nb::handle_t<Binned> self, int column) {
   touch(b.n_rows * (int64_t)b.layout.slots[slot].code_bytes);
   if (b.shards.size() == 1 && b.layout.slots[slot].columns.size() == 1 && b.layout.slots[slot].code_bytes == 1)
     return nb::cast(nb::ndarray<nb::numpy, const uint8_t>(b.plane(b.shards[0], slot), {(size_t)b.n_rows}, self));
-  if (b.exact) return codes_as<uint32_t>(b, column);
-  return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column) : codes_as<uint8_t>(b, column);
+  if (b.exact) return codes_as<uint32_t>(b, column, 0, b.n_rows);
+  return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column, 0, b.n_rows)
+                                : codes_as<uint8_t>(b, column, 0, b.n_rows);
+}
+
+nb::object codes_of_rows(const Binned& b, int column, int64_t from, int64_t n) {
+  if (column < 0 || column >= b.n_columns || b.exact) refuse("no such column");
+  if (from < 0 || n < 0 || from + n > b.n_rows) refuse("no such rows");
+  return b.n_bins[column] > 255 ? codes_as<uint16_t>(b, column, from, n) : codes_as<uint8_t>(b, column, from, n);
 }
 
 nb::tuple listed(const Binned& b, int n_threads) {
@@ -202,7 +209,9 @@ void bind_data(nb::module_& m) {
                      return slots;
                    })
       .def("codes", codes, "column"_a)
-      .def("listed", listed, "n_threads"_a);
+      .def("codes_of_rows", codes_of_rows, "column"_a, "start"_a, "n"_a)
+      .def("listed", listed, "n_threads"_a)
+      .def("listed_defaults", [](const Binned& b) { return without_gil([&] { return listed_defaults(b); }); });
   m.def("apply", py_apply, "binned"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a, "set_offset"_a,
         "set_code"_a, "n_threads"_a);
 }

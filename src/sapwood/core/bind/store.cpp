@@ -161,6 +161,7 @@ void bind_store(nb::module_& m) {
   m.def("mapped", mapped, "file"_a, "n_bytes"_a);
   m.def("resident_bytes", resident_bytes);
   m.def("release_pages", [] { without_gil([] { trim_heap(), release_pages(); }); });
+  m.def("touch", [](int64_t n_bytes) { without_gil([&] { touch(n_bytes); }); }, "n_bytes"_a);
   m.def("set_resident_limit", set_resident_limit, "n_bytes"_a);
   m.def(
       "set_scratch", [](std::optional<std::string> folder) { set_scratch(folder ? folder->c_str() : nullptr); },

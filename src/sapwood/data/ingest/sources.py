@@ -5,6 +5,7 @@ In: what a user has. Out: a `Source`, whose batches are tables, or tuples of a t
 
 import glob
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any
 from sapwood.errors import DataError, suggest
 
 BATCH_BYTES = 16 << 20  # of a table that is read at a time, roughly
+CSV_BLOCK, SMALL_CSV_BLOCK = 4 << 20, 1 << 20  # bytes of a CSV file that are parsed together
+PAGE_BYTES = 1 << 20  # of a page of a Parquet file, as all usual writers make them
 FORMATS = {
     ".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".ipc": "feather",
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv",
@@ -20,6 +23,14 @@ FORMATS = {
 COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
 MISSING = ["", "NA", "N/A", "n/a", "nan", "NaN", "null", "NULL", "None", "#N/A", "<NA>"]  # in CSV
 WIDER = {"null": "int64", "int64": "double"}  # the types that a column of a CSV file gets where its own does not fit
+
+
+@dataclass(frozen=True)
+class Thrift:
+    """How little memory the reading of files takes."""
+
+    batch_bytes: int = BATCH_BYTES
+    room: Callable[[int, str], None] | None = None  # raises where so many bytes for something are too many
 
 
 class Restart(Exception):
@@ -36,9 +47,10 @@ class Source:
     once: bool = False  # it can be read only once
     check: Callable[[], None] = field(default=lambda: None)  # raises where it has changed
     n_rows: int | None = None  # where that is known ahead
+    batch_bytes: int = 0  # of a batch, where that is known ahead
 
 
-def files(paths: Any, columns: Sequence[str] | None) -> Source:
+def files(paths: Any, columns: Sequence[str] | None, thrift: Thrift) -> Source:
     """The rows of files, in the order of the files; `columns`: those that are read, None for all."""
     found = expand(paths)
     before = [_state(path) for path in found]
@@ -53,18 +65,19 @@ def files(paths: Any, columns: Sequence[str] | None) -> Source:
         check()
         names: list[str] | None = None
         for path in found:
-            for table in _read_file(path, columns, types):
+            for table in _read_file(path, columns, types, thrift):
                 if names is None:
                     names = table.column_names
                 elif sorted(table.column_names) != sorted(names):
                     other = set(table.column_names) ^ set(names)
                     raise DataError(f"{path} has other columns than {found[0]}: they differ in {sorted(other)[:5]}.")
                 yield table
-        _arrow().default_memory_pool().release_unused()
+        release_unused()
         check()
 
     what = str(found[0]) if len(found) == 1 else f"{len(found)} files"
-    return Source(read, what, {"files": before, "columns": columns and list(columns)}, False, check, _count(found))
+    identity = {"files": before, "columns": columns and list(columns)}
+    return Source(read, what, identity, False, check, _count(found), thrift.batch_bytes)
 
 
 def expand(paths: Any) -> list[Path]:
@@ -145,6 +158,12 @@ def _iterate(given: Any) -> Iterator[Any]:
         yield (table, *rest) if rest else table
 
 
+def release_unused() -> None:
+    """Give memory that Arrow has freed back to the system."""
+    if "pyarrow" in sys.modules:
+        _arrow().default_memory_pool().release_unused()
+
+
 def _arrow() -> Any:
     try:
         import pyarrow
@@ -190,20 +209,23 @@ def _opened(path: Path, kind: str, how: Callable[[Path], Any]) -> Any:
         raise DataError(f"{path} cannot be read as {kind}: {(str(cause).splitlines() or ['?'])[0]}") from cause
 
 
-def _read_file(path: Path, columns: Sequence[str] | None, types: dict[str, Any]) -> Iterator[Any]:
+def _read_file(path: Path, columns: Sequence[str] | None, types: dict[str, Any], thrift: Thrift) -> Iterator[Any]:
     """The batches of a file, as Arrow tables."""
     pa = _arrow()
     kind = _format(path)
     read = {"parquet": _parquet, "feather": _feather}.get(str(kind))
     try:
-        yield from _csv(path, str(kind), columns, types) if read is None else read(path, columns)
+        yield from _csv(path, str(kind), columns, types, thrift) if read is None else read(path, columns, thrift)
     except (pa.ArrowException, OSError, KeyError) as cause:
         raise DataError(f"{path} cannot be read as {kind}: {(str(cause).splitlines() or ['?'])[0]}") from cause
 
 
-def batch_rows(n_columns: int) -> int:
-    """Rows of a batch of so many columns."""
-    return max(4096, min(1 << 17, BATCH_BYTES // (8 * max(1, n_columns))))
+def batch_rows(schema: Any, columns: Sequence[str] | None, thrift: Thrift) -> int:
+    """Rows of a batch of a file."""
+    least, text = (4096, 8) if thrift.room is None else (256, 80)  # bytes of a value of text, or of no plain type
+    kinds = [one.type for one in schema if columns is None or one.name in columns]
+    width = sum(8 if _arrow().types.is_primitive(kind) else text for kind in kinds)
+    return max(least, min(1 << 17, thrift.batch_bytes // max(8, width)))
 
 
 def _check_columns(path: Path, columns: Sequence[str] | None, names: Sequence[str]) -> None:
@@ -212,24 +234,44 @@ def _check_columns(path: Path, columns: Sequence[str] | None, names: Sequence[st
             raise DataError(f"{path} has no column {name!r}; {suggest(name, names)}")
 
 
-def _parquet(path: Path, columns: Sequence[str] | None) -> Iterator[Any]:
+def _parquet(path: Path, columns: Sequence[str] | None, thrift: Thrift) -> Iterator[Any]:
     pa = _arrow()
     from pyarrow import parquet
 
-    with parquet.ParquetFile(path, buffer_size=1 << 18, pre_buffer=False) as file:
+    buffer = 1 << (18 if thrift.room is None else 16)  # of each column
+    with parquet.ParquetFile(path, buffer_size=buffer, pre_buffer=False) as file:
         names = file.schema_arrow.names
         _check_columns(path, columns, names)
-        rows = batch_rows(len(columns or names))
+        if thrift.room is not None:
+            thrift.room(_parquet_bytes(file.metadata, columns, buffer), f"reading {path}")
+        rows = batch_rows(file.schema_arrow, columns, thrift)
         for batch in file.iter_batches(rows, columns=columns and list(columns), use_threads=False):
             yield pa.Table.from_batches([batch])
 
 
-def _feather(path: Path, columns: Sequence[str] | None) -> Iterator[Any]:
+def _parquet_bytes(metadata: Any, columns: Sequence[str] | None, buffer: int) -> int:
+    """What a reader holds of the columns of the largest row group: a buffer, a page and a dictionary of each."""
+    if not metadata.num_row_groups:
+        return 0
+    group = max((metadata.row_group(k) for k in range(metadata.num_row_groups)), key=lambda one: one.total_byte_size)
+    total = 0
+    for one in (group.column(j) for j in range(metadata.num_columns)):
+        if columns is None or one.path_in_schema.split(".")[0] in columns:
+            known = one.data_page_offset - one.dictionary_page_offset if one.has_dictionary_page else 0
+            page = min(one.total_uncompressed_size, PAGE_BYTES)
+            total += min(buffer, one.total_compressed_size) + page * 6 // 5 + 2 * max(0, known)
+    return int(total)
+
+
+def _feather(path: Path, columns: Sequence[str] | None, thrift: Thrift) -> Iterator[Any]:
     pa = _arrow()
     with pa.OSFile(str(path)) as source:
         file = pa.ipc.open_file(source)
         _check_columns(path, columns, file.schema.names)
-        rows = batch_rows(len(columns or file.schema.names))
+        if thrift.room is not None:
+            record = source.size() // max(1, file.num_record_batches)  # each is read whole
+            thrift.room(2 * record, f"reading {path}, which has record batches of {record / 1e6:.0f} MB,")
+        rows = batch_rows(file.schema, columns, thrift)
         for k in range(file.num_record_batches):
             table = pa.Table.from_batches([file.get_batch(k)])
             table = table if columns is None else table.select(list(columns))
@@ -237,7 +279,7 @@ def _feather(path: Path, columns: Sequence[str] | None) -> Iterator[Any]:
                 yield table.slice(first, rows)
 
 
-def _csv(path: Path, kind: str, columns: Sequence[str] | None, types: dict[str, Any]) -> Iterator[Any]:
+def _csv(path: Path, kind: str, columns: Sequence[str] | None, types: dict[str, Any], thrift: Thrift) -> Iterator[Any]:
     pa = _arrow()
     from pyarrow import csv
 
@@ -248,7 +290,18 @@ def _csv(path: Path, kind: str, columns: Sequence[str] | None, types: dict[str, 
     known: dict[str, Any] = {}
     try:
         with pa.input_stream(str(path), compression="detect") as source:
-            reader = csv.open_csv(source, csv.ReadOptions(block_size=4 << 20), parse, convert)
+            if thrift.room is None:
+                reader = csv.open_csv(source, csv.ReadOptions(block_size=CSV_BLOCK), parse, convert)
+            else:  # smaller blocks, of which Arrow holds 40, and the types that larger ones would have
+                thrift.room(48 * SMALL_CSV_BLOCK, f"reading {path}")
+                with pa.input_stream(str(path), compression="detect") as start:
+                    head = start.read(CSV_BLOCK)
+                whole = pa.BufferReader(head[: head.rfind(b"\n") + 1] if len(head) == CSV_BLOCK else head)
+                first = csv.open_csv(whole, csv.ReadOptions(block_size=CSV_BLOCK), parse, convert)
+                convert.column_types = {one.name: one.type for one in first.schema}
+                del first, whole, head
+                how = csv.ReadOptions(block_size=SMALL_CSV_BLOCK, use_threads=False)
+                reader = csv.open_csv(source, how, parse, convert)
             known = {one.name: one.type for one in reader.schema}
             for name, found in known.items():
                 types.setdefault(name, found)

@@ -20,6 +20,7 @@ from sapwood.data import categories, container
 from sapwood.data.dataset_file import BIN_PARAMS
 from sapwood.data.streaming import spool, store
 from sapwood.data.streaming.first_pass import digest, learn
+from sapwood.data.streaming.limits import make_room
 from sapwood.data.streaming.reading import Batch, Reader, Request
 from sapwood.data.streaming.store import CODES, HEAD, Head
 from sapwood.errors import DataError
@@ -143,10 +144,11 @@ def _sync(folder: Path) -> None:
 class _Writer:
     """The file of codes, a group of rows at a time."""
 
-    def __init__(self, folder: Path, head: Head) -> None:
+    def __init__(self, folder: Path, head: Head, limit: int | None) -> None:
         found = head.learned
         self.places, size = head.encoder(1).places(found.n_rows)
         self.step, self.n_rows = store.rows_together(self.places), found.n_rows
+        make_room(limit, min(self.step, found.n_rows) * sum(bytes for _, bytes in self.places), "coding rows")
         self.encoder = head.encoder(min(self.step, found.n_rows))
         head.slots, head.group_rows = self.encoder.slots, self.step
         self.file = os.open(folder / CODES, os.O_RDWR | os.O_CREAT, 0o666)
@@ -222,7 +224,7 @@ def _write(file: int, piece: NDArray[np.uint8], at: int) -> None:
 def _encode(request: Request, folder: Path, head: Head) -> None:
     """The second pass: codes of all rows."""
     found = head.learned
-    writer = _Writer(folder, head)
+    writer = _Writer(folder, head, request.memory_limit)
     try:
         reader = Reader(request)
         unseen: dict[int, list[NDArray[np.int64]]] = {j: [] for j in found.categories}

@@ -13,7 +13,7 @@ from sapwood.data.bin_arguments import arguments
 from sapwood.data.ingest import sources
 from sapwood.data.ingest.sources import Source
 from sapwood.data.streaming import build, store
-from sapwood.data.streaming.limits import resident_below, size_of
+from sapwood.data.streaming.limits import resident_below, size_of, thrift
 from sapwood.data.streaming.reading import Request
 from sapwood.data.streaming.store import Head
 from sapwood.device.threads import threads
@@ -73,8 +73,7 @@ class Streamed:
             The folder to make; a complete store of the same files and arguments is opened instead. Not given: a
             temporary one, which is deleted with the dataset.
         memory_limit : int or str, optional
-            Resident memory of this process while it trains, in bytes or as ``"2GB"``. The reading aims at it too, but
-            may exceed it (docs/streaming.md).
+            Resident memory that this process may have, in bytes or as ``"2GB"``, while it reads and while it trains.
         reference : Dataset, optional
             As for `Dataset`.
         n_jobs : int, optional
@@ -94,7 +93,7 @@ class Streamed:
         if columns is not None:
             others = [name for one in several for name in ([one] if isinstance(one, str) else one)]
             wanted = [*columns, *(name for name in others if name not in columns)]
-        source = sources.files(paths, wanted)
+        source = sources.files(paths, wanted, thrift(size_of(memory_limit)))
         return cls._streamed(source, taken, store, memory_limit, reference, n_jobs, more)
 
     @classmethod
@@ -208,9 +207,7 @@ class Streamed:
 
         def finish(unfinished: Path, head: Head) -> str:
             opened: Any = cls._opened(unfinished, head, limit, False, n_threads)
-            vectors = sum(one.nbytes for one in opened._vectors().values())
-            whole = vectors + 2 * n_threads * opened.n_rows  # what is digested as one: a column of codes in each thread
-            with resident_below(max(limit - whole, limit // 2) if limit else None):
+            with resident_below(limit):
                 return str(opened.fingerprint())
 
         build.build(request, folder, finish)

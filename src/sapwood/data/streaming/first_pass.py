@@ -15,16 +15,17 @@ from sapwood.data import categories, derived, ingest, text, times
 from sapwood.data.categories import Coded, Dictionary, Tally
 from sapwood.data.derived import Plan
 from sapwood.data.ingest.sources import Restart
-from sapwood.data.streaming.limits import text_of
-from sapwood.data.streaming.reading import Batch, Reader, Request, time_zones
+from sapwood.data.streaming.limits import below, make_room
+from sapwood.data.streaming.reading import WORK, Batch, Reader, Request, time_zones
 from sapwood.data.streaming.vectors import VectorFiles
 from sapwood.data.times import TimeColumn
 from sapwood.device import host
-from sapwood.errors import DataError, MemoryLimitError
+from sapwood.errors import DataError
 
 Floats = NDArray[np.float64]
 SAMPLE_BYTES = int(1.4 * host.SAMPLE_ROWS) * 8  # of a column of numbers, while its cuts are found
-BATCH_ROOM = 96 << 20  # for batches, and for sorting
+KEY_BYTES = 192  # of a value while distinct ones are counted
+CATEGORY_BYTES = 160  # of a category, while its dictionary grows
 
 
 @dataclass
@@ -95,9 +96,11 @@ class _Pass:
         self._watch_types(columns)
         if self.sketch is None:
             self.numeric = [j for j in range(columns.n_columns) if j not in self.coded]
-            self.together = _at_a_time(self.request.memory_limit, len(self.numeric))
+            self.together = _at_a_time(self.request, len(self.numeric), columns.n_rows * columns.n_columns)
             self.sketch = host.CutSketch(self.together, self.request.bins["max_bins"])
         self._sketch(self.sketch, columns, weight, self.numeric[: self.together])
+        n_known = sum(len(one.total) for one in self.tally.values())
+        make_room(self.request.memory_limit, CATEGORY_BYTES * n_known, "counting categories")
         for j in sorted(self.coded):
             self._count(j, columns.as_columns()[j], weight, names)
         for j in range(given, columns.n_columns):
@@ -178,6 +181,8 @@ class _Pass:
         if self.known is not None:
             cuts = list(self.known.cuts)
         plan, kept = self._chosen_parts(reader.n_columns)
+        if "group" in reader.given:
+            make_room(self.request.memory_limit, 24 * self.n_rows, "a group of each row")
         return Learned(
             base + derived.names_of(plan, base),
             reader.names is not None,
@@ -226,6 +231,7 @@ class _Pass:
         return {j: one.dictionary(f"column {names[j]!r}") for j, one in sorted(tally.items())}
 
     def _integral(self) -> bool:
+        make_room(self.request.memory_limit, 16 * self.n_rows, "counting categories by weights")
         counts, integral, _ = host.integer_weights(self.vectors.view("weight"))
         del counts
         return integral
@@ -242,18 +248,17 @@ class _Pass:
         return tally
 
 
-def _at_a_time(limit: int | None, n_columns: int) -> int:
-    """Columns whose samples fit in memory together."""
+def _at_a_time(request: Request, n_columns: int, n_values: int) -> int:
+    """Columns whose samples fit in memory together; n_values: of a batch."""
+    limit = request.memory_limit
     if limit is None or n_columns == 0:
         return n_columns
-    room = limit - host.resident_bytes() - BATCH_ROOM
-    if room < SAMPLE_BYTES:
-        raise MemoryLimitError(
-            f"a memory_limit of {text_of(limit)} is too small: reading rows needs at least "
-            f"{text_of(host.resident_bytes() + BATCH_ROOM + SAMPLE_BYTES)}. Raise it, or use a process that holds "
-            "nothing else."
-        )
-    return min(n_columns, room // SAMPLE_BYTES)
+    sample = min(SAMPLE_BYTES, 16 * (request.source.n_rows or SAMPLE_BYTES))
+    each = sample + KEY_BYTES * int(request.bins["max_bins"])
+    batch = (WORK + 1) * request.source.batch_bytes or 16 * n_values
+    fixed = batch + 4 * SAMPLE_BYTES * (1 + request.n_threads)  # draws and weights of the sample, and for sorting
+    make_room(limit, fixed + each, "reading rows")
+    return int(min(n_columns, (below(limit) - host.resident_bytes() - fixed) // each))
 
 
 def digest(digests: dict[str, int], columns: ingest.Columns, batch: Batch) -> None:

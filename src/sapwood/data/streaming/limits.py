@@ -6,10 +6,12 @@ In: numbers of bytes, text such as "2GB". Out: bytes.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+from sapwood.data.ingest.sources import BATCH_BYTES, Thrift, release_unused
 from sapwood.device import host
-from sapwood.errors import ParameterError
+from sapwood.errors import MemoryLimitError, ParameterError
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNITS |= {"KIB": 1 << 10, "MIB": 1 << 20, "GIB": 1 << 30, "TIB": 1 << 40}
@@ -27,11 +29,38 @@ def size_of(given: Any) -> int | None:
     return int(float(found[1]) * UNITS[found[2].upper()])
 
 
+def below(limit: int) -> int:
+    """What is left of a limit for resident memory: a twentieth is for what comes between two looks at it."""
+    return limit - limit // 20
+
+
+def make_room(limit: int | None, n_bytes: int, what: str) -> None:
+    """Let go of what can go where less than so many bytes are left under a limit; raise where that is not enough."""
+    if limit is None or below(limit) - host.resident_bytes() >= n_bytes:
+        return
+    release_unused()
+    host.release_pages()
+    least = host.resident_bytes() + n_bytes
+    if least > below(limit):
+        raise MemoryLimitError(
+            f"a memory_limit of {text_of(limit)} is too small: {what} needs at least {text_of(least * 20 / 19)}. "
+            "Raise it, or use a process that holds nothing else."
+        )
+
+
+def thrift(limit: int | None) -> Thrift:
+    """How files are read under a limit."""
+    if limit is None:
+        return Thrift()
+    batch = min(BATCH_BYTES, max(1 << 20, (limit - host.resident_bytes()) // 32))
+    return Thrift(batch, partial(make_room, limit))
+
+
 @contextmanager
 def resident_below(limit: int | None) -> Iterator[None]:
     """Let mapped pages go before the process has so many bytes of resident memory, while this block lasts."""
     try:
-        host.set_resident_limit(limit - limit // 20 if limit else 0)
+        host.set_resident_limit(below(limit) if limit else 0)
         yield
     finally:
         host.set_resident_limit(0)

@@ -14,10 +14,12 @@ from sapwood.data import chunked, derived, ingest
 from sapwood.data.categories import Coded, ColumnTypeError
 from sapwood.data.ingest.sources import Source
 from sapwood.data.progress import tell
+from sapwood.data.streaming.limits import make_room
 from sapwood.data.times import Times
 from sapwood.errors import DataError
 
 VECTORS = ("label", "weight", "init_score", "group")
+WORK = 2  # what is made of a batch, as a multiple of its size
 
 
 @dataclass
@@ -72,6 +74,7 @@ class Reader:
         """All batches that have rows; `stage` and `n_rows` are for progress."""
         first, source = 0, self.request.source
         for k, given in enumerate(source.read()):
+            make_room(self.request.memory_limit, WORK * source.batch_bytes, "reading rows")
             batch = self._read(given, f"batch {k}", first)
             if batch.columns.n_rows == 0 and self.n_columns >= 0:
                 continue

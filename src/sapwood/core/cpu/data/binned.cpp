@@ -385,30 +385,34 @@ uint32_t Binned::code(const Shard& s, int column, int64_t row) const {
 }
 
 template <class Code>
-void Binned::codes(int column, Code* out) const {
+void Binned::codes(int column, int64_t from, int64_t n, Code* out) const {
   const int at = layout.members[column].slot;
   const Slot& slot = layout.slots[at];
   std::vector<Code> own(slot.columns.size() > 1 && !slot.lists() ? slot.n_codes : 0);  // by code of the slot
   if (!own.empty()) layout.each_code(column, [&](uint32_t k, uint32_t code) { own[k] = (Code)code; });
   for (const Shard& s : shards) {
-    Code* to = out + s.first;
+    const int64_t first = std::max<int64_t>(0, from - s.first), end = std::min(s.n_rows, from + n - s.first);
+    if (first >= end) continue;
+    Code* to = out + (s.first + first - from);
+    touch((end - first) * (int64_t)slot.code_bytes);
     if (slot.lists()) {
-      std::fill(to, to + s.n_rows, (Code)default_code[column]);
+      std::fill(to, to + (end - first), (Code)default_code[column]);
       const Entries e = s.sparse.of(column);
-      for (int64_t i = 0; i < e.n; i++) to[e.rows[i]] = (Code)e.codes[i];
+      for (int64_t i = 0; i < e.n; i++)
+        if (e.rows[i] >= first && e.rows[i] < end) to[e.rows[i] - first] = (Code)e.codes[i];
     } else if (own.empty() && slot.code_bytes == sizeof(Code)) {
-      memcpy(to, plane(s, at), (size_t)s.n_rows * sizeof(Code));
+      memcpy(to, (const Code*)plane(s, at) + first, (size_t)(end - first) * sizeof(Code));
     } else {
-      for (int64_t i = 0; i < s.n_rows; i++) {
+      for (int64_t i = first; i < end; i++) {
         const uint32_t code = slot_code(s, at, i);
-        to[i] = own.empty() ? (Code)code : own[code];
+        to[i - first] = own.empty() ? (Code)code : own[code];
       }
     }
   }
 }
-template void Binned::codes(int, uint8_t*) const;
-template void Binned::codes(int, uint16_t*) const;
-template void Binned::codes(int, uint32_t*) const;
+template void Binned::codes(int, int64_t, int64_t, uint8_t*) const;
+template void Binned::codes(int, int64_t, int64_t, uint16_t*) const;
+template void Binned::codes(int, int64_t, int64_t, uint32_t*) const;
 
 // Exact trees sort the rows of all chunks together, so these become one shard.
 void Binned::rank_chunks(const std::vector<Chunk>& chunks, const std::vector<PaddedCuts>& ready, int n_threads) {

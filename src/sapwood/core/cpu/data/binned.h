@@ -90,7 +90,7 @@ class Binned {
   }
   uint32_t code(const Shard& s, int column, int64_t row) const;
   template <class Code>
-  void codes(int column, Code* out) const;  // (n_rows) OUT
+  void codes(int column, int64_t from, int64_t n, Code* out) const;  // of consecutive rows, (n) OUT
   // The code that a split of a column tests: that of its slot, or the column's own where the slot is a list.
   uint32_t split_code(const Shard& s, int column, int64_t row) const {
     const int slot = layout.members[column].slot;

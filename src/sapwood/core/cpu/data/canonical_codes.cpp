@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "host/pool.h"
+#include "host/resident.h"
 #include "math/hash.h"
 
 namespace sapwood {
@@ -40,18 +41,6 @@ class Lister {
     return out;
   }
 
- private:
-  struct Place {
-    const Shard* shard;
-    int64_t row;
-  };
-  // The first time rows are counted, the second time they are written: lists that grow would take up to three times the
-  // memory.
-  void add(int c, int64_t row, uint32_t code) {
-    if (to_ != nullptr) to_->row[at_[c]] = (uint32_t)row, to_->code[at_[c]] = (uint16_t)code;
-    at_[c]++;
-  }
-
   // (columns) the code that 7 of 8 rows of the sample have, or -1
   std::vector<int> default_codes() const {
     std::vector<int> default_code(b_.n_columns, -1);
@@ -70,7 +59,10 @@ class Lister {
     }
     std::vector<uint32_t> codes;  // (rows of the sample, others)
     for (const Place& p : sample_)
-      for (const int c : others) codes.push_back(b_.code(*p.shard, c, p.row));
+      for (const int c : others) {
+        touch(FAULT_BYTES);  // of another plane each
+        codes.push_back(b_.code(*p.shard, c, p.row));
+      }
     codes = gather_all(b_.reduce.get(), std::move(codes));
     std::vector<uint32_t> own((size_t)n_sample_);
     for (size_t k = 0; k < others.size(); k++) {
@@ -78,6 +70,18 @@ class Lister {
       default_code[others[k]] = majority(own, least);
     }
     return default_code;
+  }
+
+ private:
+  struct Place {
+    const Shard* shard;
+    int64_t row;
+  };
+  // The first time rows are counted, the second time they are written: lists that grow would take up to three times the
+  // memory.
+  void add(int c, int64_t row, uint32_t code) {
+    if (to_ != nullptr) to_->row[at_[c]] = (uint32_t)row, to_->code[at_[c]] = (uint16_t)code;
+    at_[c]++;
   }
 
   static int majority(std::vector<uint32_t>& codes, int64_t least) {
@@ -131,7 +135,7 @@ class Lister {
 
   void list_codes_of(int c, int default_code) {
     std::vector<uint16_t> codes(b_.n_rows);
-    b_.codes(c, codes.data());
+    b_.codes(c, 0, b_.n_rows, codes.data());
     for (const Shard& shard : b_.shards)
       for (int64_t i = 0; i < shard.n_rows; i++)
         if (const uint16_t code = codes[shard.first + i]; code != default_code) add(c, shard.position + i, code);
@@ -149,5 +153,6 @@ class Lister {
 }  // namespace
 
 Listing list_codes(const Binned& binned, int n_threads) { return Lister(binned, n_threads).list(); }
+std::vector<int> listed_defaults(const Binned& binned) { return Lister(binned, 1).default_codes(); }
 
 }  // namespace sapwood

@@ -15,5 +15,6 @@ struct Listing {
 };
 
 Listing list_codes(const Binned& binned, int n_threads);
+std::vector<int> listed_defaults(const Binned& binned);  // (columns) the default code of those that are listed, or -1
 
 }  // namespace sapwood

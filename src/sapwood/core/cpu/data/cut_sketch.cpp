@@ -14,6 +14,13 @@ CutSketch::CutSketch(int n_columns, int max_bins) : max_bins_(max_bins), missing
   for (int c = 0; c < n_columns; c++) lanes_.emplace_back(max_bins);
 }
 
+// Adds a value to those of a sample; no vector has more room than the sample ever needs.
+template <class T>
+static void append(std::vector<T>& values, T x) {
+  if (values.size() == values.capacity()) values.reserve(std::min(ROOM, std::max<size_t>(1024, 2 * values.size())));
+  values.push_back(x);
+}
+
 void CutSketch::Lane::push(double x) {
   if (!is_wide && x == x && (double)(float)x != x) {
     is_wide = true;
@@ -21,8 +28,8 @@ void CutSketch::Lane::push(double x) {
     wide.assign(narrow.begin(), narrow.end());
     narrow = {};
   }
-  if (is_wide) wide.push_back(x);
-  else narrow.push_back((float)x);
+  if (is_wide) append(wide, x);
+  else append(narrow, (float)x);
 }
 
 void CutSketch::Lane::keep(const std::vector<uint8_t>& kept) {

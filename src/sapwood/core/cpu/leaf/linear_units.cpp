@@ -118,7 +118,7 @@ class Measure {
     run(n_threads_, t_.n_columns, [&](int64_t c, int) {
       if (b_.is_category[c]) return;
       std::vector<uint32_t> codes(b_.n_rows);
-      b_.codes((int)c, codes.data());
+      b_.codes((int)c, 0, b_.n_rows, codes.data());
       for (int64_t i = 0; i < b_.n_rows; i++) visit((int)c, i, codes[i]);
     });
   }
