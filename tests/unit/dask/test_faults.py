@@ -201,6 +201,6 @@ def test_what_cannot_recover_raises(tmp_path: Path) -> None:
         parts = [client.scatter(X), client.scatter(Y)]
         kill = Signals(tmp_path / "killed", 3, signal.SIGKILL)
         start = time.monotonic()
-        with pytest.raises(SapwoodError, match="lost"):
+        with pytest.raises(SapwoodError, match=r"lost|no running worker"):  # where no other starts in time
             on_dask.train(PARAMS, parts[:1], parts[1:], client=client, callbacks=[kill], timeout=5)
         assert time.monotonic() - start < 60
