@@ -309,6 +309,7 @@ class Counted(emulated.Emulated):
     [
         ({"max_depth": 4, "objective": "logistic"}, False),
         ({"grow_policy": "leafwise", "max_leaves": 9, "subsample": 0.5}, True),
+        ({"max_depth": 3, "objective": "softmax", **tasks.TOGETHER, "sketch_outputs": 2}, False),
         (
             {"grow_policy": "symmetric", "max_depth": 3, "objective": "softmax", "sampling": "mvs", "subsample": 0.8},
             False,
