@@ -13,9 +13,9 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 MAX_SOURCES = (
-    57_500  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
+    59_000  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
 )
-# room for streaming, distributions, raw text and the rest of the GPU; 57,500 for what is left of issues 17 to 22
+# room for streaming, distributions, raw text and the rest of the GPU; 59,000 for what is left of issues 17 to 22
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -51,7 +51,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/plot": 1520,  # sixteen plots
     "src/sapwood/dask": 1450,
     "src/sapwood/core": 85,
-    "src/sapwood/core/math": 750,
+    "src/sapwood/core/math": 790,  # ranks of splits, for the CPU and the GPU
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
     "src/sapwood/core/sampler": 110,
     "src/sapwood/core/grower": 55,
@@ -65,7 +65,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/grow": 4050,  # children made ahead of time
     "src/sapwood/core/cpu/leaf": 1480,
     "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
-    "src/sapwood/core/cuda": 3000,  # categories, samplers
+    "src/sapwood/core/cuda": 3300,  # categories, samplers, vector leaves, ranks of splits
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1900,  # and tables that stream by
     "tools": 1290,  # wheels

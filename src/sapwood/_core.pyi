@@ -270,6 +270,8 @@ class Trainer:
 
         The method is newton, gradient, exact, or joint: of all outputs, found when the first is asked for.
         """
+    def fields(self) -> Floats:
+        """(n_outputs * (n_fields + 1)) parameters of the objective, each output's with the one that adapts."""
     def line_search(self, output: int, value: Floats) -> float:
         """The factor on the leaf values that minimises the loss."""
     def set_leaf_ids(self, output: int, leaf_id: Ints, n_leaves: int) -> None:

@@ -34,6 +34,8 @@ SMALL = {  # threads and blocks, few of both
     **dict.fromkeys(("count_norms", "reweigh"), (64, 2)),
     "choose_norm": (64, 0),
     "begin": (64, 1),
+    **dict.fromkeys(("take_level", "begin_sketch", "end_sketch"), (64, 0)),
+    **dict.fromkeys(("sketch_rows", "sum_noise"), (64, 2)),
     "find_leaves": (64, 2),
     "finish_tree": (32, 0),
 }
@@ -56,7 +58,9 @@ def compile_kernels(objective: str, made: Path) -> None:
     """Compile them with the C++ compiler of this machine."""
     with tempfile.TemporaryDirectory(dir=made.parent) as room:
         source, target = Path(room) / "kernels.cpp", Path(room) / "kernels.so"
-        source.write_text('#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n#include "cuda/predict.cu"\n')
+        source.write_text(
+            '#include "cuda/rows.cu"\n#include "cuda/grow.cu"\n#include "cuda/predict.cu"\n#include "cuda/prepare.cu"\n'
+        )
         flags = ["-std=c++20", "-O1", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC"]
         flags += ["-w", "-DSAPWOOD_ISA=emulated", f"-I{CORE}", f'-DSAPWOOD_EMULATED="{HERE / "emulation.h"}"']
         flags += row_defines(objective)

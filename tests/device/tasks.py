@@ -106,8 +106,30 @@ PARTS: dict[str, dict[str, Any]] = {  # each beside every grower
     "parallel": {"n_parallel_trees": 3, "subsample": 0.5},
     "steps": {"leaf_iterations": 5},
     "smooth": {"path_smooth": 10.0},
+    "weights": {"feature_weights": {0: 0.5, 2: 3.0}},
+    "first use": {"first_use_penalties": {0: 5.0, 1: 2.0, 3: 0.5}},
+    "noise": {"random_strength": 2.0},
+    "cosine": {"score_function": "cosine"},
+    "cosine noise": {"score_function": "cosine", "random_strength": 1.0, "first_use_penalties": {0: 0.3}},
+    "cosine gain": {"score_function": "cosine", "min_split_gain": 0.5, "min_samples_leaf": 15},
 }
 LINEAR, STANDARD = {"linear_leaves": True}, {"linear_units": "standard", "subsample": 0.7}
+TOGETHER = {"multi_strategy": "multi_output_tree"}
+VECTORS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "limits": {"min_child_weight": 4.0, "min_samples_leaf": 20, "min_split_gain": 0.3, "path_smooth": 3.0},
+    "labels": {"objective": "multilabel", "min_child_weight": 0.0},
+    "penalties": {"reg_lambda": 2.5, "reg_alpha": 0.5, "max_delta_step": 0.4},
+    "columns": {"colsample_bytree": 0.8, "colsample_bynode": 0.8, "subsample": 0.7},
+    "extra": {"extra_trees": True, "precision": "wide"},
+    "goss": {"sampling": "goss", "learning_rate": 0.5},
+    "cosine": {"score_function": "cosine", "min_split_gain": 0.1},
+    "noise": {"random_strength": 1.5, "feature_weights": {1: 2.0}, "first_use_penalties": {0: 0.3}},
+    "cosine noise": {"score_function": "cosine", "random_strength": 1.0, "sampling": "bayesian"},
+    "sketch": {"sketch_outputs": 2},
+    "sketch of one": {"sketch_outputs": 1, "subsample": 0.7},
+    "sketch rows": {"sketch_outputs": 3, "min_samples_leaf": 20, "sampling": "mvs", "subsample": 0.6},
+}
 SAMPLERS: dict[str, dict[str, Any]] = {
     "goss": {"sampling": "goss"},
     "mvs": {"sampling": "mvs", "subsample": 0.5, "hessian": "none"},
@@ -124,10 +146,18 @@ CATEGORIES: dict[str, dict[str, Any]] = {
     "wide": {**SETS, "precision": "wide", "reg_alpha": 0.5, "max_delta_step": 0.5, "min_data_per_group": 10},
     "statistics": {"category_encoding": "ordered"},
     "auto": {},
+    "cosine": {**SETS, "score_function": "cosine", "random_strength": 1.0, "min_data_per_group": 10},
+    "weights": {**SETS, "feature_weights": {0: 0.5, 7: 2.0}, "min_data_per_group": 10},
+}
+FORCED = {
+    "feature": 0,
+    "threshold": 0.3,
+    "left": {"feature": 1, "threshold": 0.6},
+    "right": {"feature": 5, "threshold": 1.5},
 }
 TASKS: dict[str, Task] = {}
 for grower, limits in GROWERS.items():
-    for objective in sorted(set(host.objectives()) - {"adaptive_huber"}):
+    for objective in sorted(host.objectives()):
         TASKS[f"{grower}/{objective}"] = Task({"objective": objective, **limits})
     for part, params in PARTS.items():
         TASKS[f"{grower}/{part}"] = Task({"objective": "logistic", **limits, **params}, missing=0.1)
@@ -137,7 +167,11 @@ for grower, limits in GROWERS.items():
         TASKS[f"{grower}/{sampler} zeros"] = Task({**params, "objective": "absolute_error"}, weight="zeros")
     TASKS[f"{grower}/linear"] = Task({"objective": "logistic", **limits, **LINEAR}, data=LINEAR, missing=0.1)
     TASKS[f"{grower}/linear classes"] = Task({"objective": "softmax", **limits, **LINEAR, **STANDARD}, data=LINEAR)
+    for vector, more in VECTORS.items():
+        TASKS[f"{grower}/vector {vector}"] = Task({"objective": "softmax", **limits, **TOGETHER, **more}, missing=0.1)
     for weight in ("whole", "real", "zeros"):
+        params = {"objective": "softmax", **limits, **TOGETHER, "min_samples_leaf": 15}
+        TASKS[f"{grower}/vector {weight}"] = Task(params, weight=weight, missing=0.1)
         TASKS[f"{grower}/{weight}"] = Task({"objective": "logistic", **limits}, weight=weight, missing=0.1)
     TASKS[f"{grower}/many columns"] = Task({"objective": "logistic", **limits}, n_columns=70, missing=0.05)
     TASKS[f"{grower}/100k rows"] = Task({"objective": "logistic", **limits}, n_rows=100_000, n_columns=28, missing=0.02)
@@ -146,6 +180,12 @@ for grower, limits in GROWERS.items():
         TASKS[f"{grower}/categories {kind}"] = Task(
             {"objective": "logistic", **limits, **more}, 3000, missing=0.1, categories=(3, 12, 200)
         )
+    for kind, more in {"onehot": {}, "rows": {"min_samples_leaf": 20}, "extra": {"extra_trees": True}}.items():
+        TASKS[f"{grower}/vector categories {kind}"] = Task(
+            {"objective": "softmax", **limits, **TOGETHER, "category_encoding": "onehot", **more},
+            missing=0.1,
+            categories=(3, 12),
+        )
     for weight in ("whole", "real"):
         TASKS[f"{grower}/categories {weight}"] = Task(
             {"objective": "poisson", **limits, "min_data_per_group": 20, **SETS}, weight=weight, categories=(30, 3)
@@ -153,6 +193,19 @@ for grower, limits in GROWERS.items():
 TASKS["depthwise/100k categories"] = Task(
     {"objective": "logistic", "max_depth": 6, **SETS}, 100_000, missing=0.02, categories=(2, 40, 250, 250)
 )
+for grower in ("depthwise", "leafwise"):
+    for part, params in {
+        "forced": {},
+        "forced rows": {"min_samples_leaf": 30, "extra_trees": True},
+        "forced bounds": {
+            "monotone_constraints": {0: -1},
+            "monotone_constraints_method": "basic",
+            "random_strength": 1.0,
+        },
+    }.items():
+        TASKS[f"{grower}/{part}"] = Task(
+            {"objective": "logistic", **GROWERS[grower], "forced_splits": FORCED, **params}, missing=0.1
+        )
 TASKS["depthwise/deep"] = Task({"grow_policy": "depthwise", "max_depth": 9}, n_rows=20_000)
 TASKS["depthwise/leaves"] = Task({"grow_policy": "depthwise", "max_leaves": 13, "max_depth": 5})
 TASKS["leafwise/large"] = Task({"grow_policy": "leafwise", "max_leaves": 255}, n_rows=50_000, n_columns=12)

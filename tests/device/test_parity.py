@@ -17,7 +17,7 @@ from sapwood.boost.round import growth
 from sapwood.device import get
 from sapwood.device.cuda import forest, plan, runtime
 from sapwood.device.cuda.job import CORE, record
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ObjectiveError, ParameterError
 from sapwood.params import resolve, types
 
 HASHES = Path(__file__).parent / "hashes.txt"
@@ -26,7 +26,9 @@ SHOWN = [  # all growers, rules and kinds of rows, at the price of two objective
     "leafwise/wide", "depthwise/columns", "symmetric/columns", "leafwise/monotone", "depthwise/groups",
     "depthwise/whole", "leafwise/zeros", "depthwise/extra", "symmetric/extra", "depthwise/parallel", "leafwise/steps",
     "depthwise/categories sets", "symmetric/categories rows", "leafwise/categories onehot", "symmetric/categories auto",
-    "leafwise/linear",
+    "leafwise/linear", "depthwise/vector limits", "symmetric/vector whole", "leafwise/vector sketch of one",
+    "symmetric/vector sketch", "depthwise/vector categories extra", "leafwise/cosine noise", "symmetric/cosine gain",
+    "leafwise/forced rows", "symmetric/vector noise",
 ]  # fmt: skip
 
 
@@ -192,6 +194,35 @@ def test_cuts_of_a_table_in_device_memory(device: None) -> None:
     assert [one.tobytes() for one in found] == [one.tobytes() for one in wanted]
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_objective_of_the_user_on_arrays_of_the_device(weighted: bool, device: None) -> None:
+    task = small("depthwise/logistic")
+    X, y, _ = tasks.rows(task)
+    w = np.arange(len(y)) % 3 + 0.5
+    seen: list[object] = []
+
+    def plain(label: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        seen.append(score)
+        return score - label, 1.0 + 0.0 * score
+
+    def by_weight(label: np.ndarray, score: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        seen.append(score)
+        return (score - label) * weight, weight * (1.0 + 0.0 * score)
+
+    function, found = by_weight if weighted else plain, []
+    for name, there in (("cpu", False), ("emulated", False), ("emulated", True)):
+        function.device_arrays = there  # type: ignore[attr-defined]
+        data = sw.Dataset(X, label=y, weight=w, device=name, max_bins=32)
+        found.append(sw.train({"objective": function, "max_depth": 3, "n_estimators": 3}, data).to_bytes())
+    assert found[0] == found[1] == found[2]
+    assert seen[-1] is not seen[-2] and np.shares_memory(seen[-1], seen[-2])  # type: ignore[arg-type] the device's own
+    for wrong in (lambda y, s: (s[:1], s), lambda y, s: (s - y, s * np.nan), lambda y, s: (s, -1.0 - s * s)):
+        wrong.device_arrays = True  # type: ignore[attr-defined]
+        with pytest.raises(ObjectiveError, match=r"of shape|not finite|negative hessian"):
+            sw.train({"objective": wrong, "n_estimators": 1}, data)
+
+
 def test_the_cpu_has_the_hashes_that_a_gpu_gave() -> None:
     kept = dict(reversed(line.split(" ", 1)) for line in HASHES.read_text().splitlines())
     assert set(kept) == set(tasks.TASKS)
@@ -209,9 +240,7 @@ def test_every_hash_that_a_gpu_gave(name: str) -> None:
 @pytest.mark.parametrize(
     "params",
     [
-        {"random_strength": 1.0},
-        {"score_function": "cosine"},
-        {"objective": "adaptive_huber"},
+        {"boosting": "ordered"},
         {"monotone_constraints": [1, 0], "monotone_method": "intermediate"},
     ],
 )
@@ -280,6 +309,7 @@ class Counted(emulated.Emulated):
     [
         ({"max_depth": 4, "objective": "logistic"}, False),
         ({"grow_policy": "leafwise", "max_leaves": 9, "subsample": 0.5}, True),
+        ({"max_depth": 3, "objective": "softmax", **tasks.TOGETHER, "sketch_outputs": 2}, False),
         (
             {"grow_policy": "symmetric", "max_depth": 3, "objective": "softmax", "sampling": "mvs", "subsample": 0.8},
             False,

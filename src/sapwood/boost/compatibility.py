@@ -507,14 +507,10 @@ TABLE: list[Row] = [
     *no(DEALT, changed("checkpoint"),
         "checkpoint={p[checkpoint]!r} is for a process that holds all rows; they are dealt to several holders."),
     # A GPU
-    *no(GPU, "forced_splits feature_weights first_use_penalties random_strength score_function",
-        "{name}={value!r} does not run on device={f.data.device.name!r} yet; use device='cpu'."),
-    *no(GPU, ORDERED | MULTI | Condition("monotone_method='intermediate'", lambda f: f.params["monotone_constraints"]
-                                         and f.params["monotone_method"] == "intermediate"),
-        "boosting='ordered', multi_strategy='multi_output_tree' of several outputs and monotone_method='intermediate' "
-        "do not run on device={f.data.device.name!r} yet; use device='cpu'."),
-    *no(GPU, Condition("objective='adaptive_huber'", lambda f: host.objectives()[f.objective.core]["adaptive"]),
-        "objective={f.objective.name!r} does not run on device={f.data.device.name!r} yet; use device='cpu'."),
+    *no(GPU, ORDERED | Condition("monotone_method='intermediate'", lambda f: f.params["monotone_constraints"]
+                                 and f.params["monotone_method"] == "intermediate"),
+        "boosting='ordered' and monotone_method='intermediate' do not run on device={f.data.device.name!r} yet; use "
+        "device='cpu'."),
     *no(GPU, Condition("more than 64 groups of interaction_constraints",
                        lambda f: len(f.params["interaction_constraints"] or ()) > 64),
         "device={f.data.device.name!r} takes at most 64 groups of interaction_constraints; use device='cpu'."),

@@ -180,6 +180,8 @@ def _growth(params: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "sampler": (name, fields), "subsample": draws, "policy": policy, "limits": limits,
         "precision": params["precision"], "unit_search": unit,
+        "together": params["multi_strategy"] == "multi_output_tree", "sketch": params["sketch_outputs"] or 0,
+        "cosine": params["score_function"] == "cosine",
     }  # fmt: skip
 
 

@@ -40,6 +40,7 @@ class Custom:
     first: Callable[..., Any] | None = None  # (y, weight) -> start scores
     leaf: Callable[..., Any] | None = None  # (y, score, weight) -> the value of a leaf with these rows
     values: Callable[[int, Floats], Floats] | None = None  # (output, Newton steps) -> leaf values in closed form
+    device_arrays: bool = False  # `derive` takes the arrays of the device, where it has such
 
     @classmethod
     def of(cls, given: Any) -> "Custom":
@@ -48,9 +49,10 @@ class Custom:
         given: callable or object; a function ``f(y, score)`` that returns gradients and hessians, to which Sapwood
           applies the weights, or ``f(y, score, weight)``, which applies them itself. Or an object with
           ``grad_hess(y, score)`` or, if jax or torch is installed, only ``loss(y, score)``. It may have
-          ``start(y, weight)``, ``link`` (a name or a function), ``leaf(y, score, weight)``, ``n_outputs``, ``metric``
-          and ``name``. A peer's ``f(preds, dtrain)`` is known by the names of its arguments, and applies weights
-          itself; so is CatBoost's object with ``calc_ders_range``.
+          ``start(y, weight)``, ``link`` (a name or a function), ``leaf(y, score, weight)``, ``n_outputs``,
+          ``metric``, ``name``, and ``device_arrays``: true where its derivatives take CuPy arrays and return such. A
+          peer's ``f(preds, dtrain)`` is known by the names of its arguments, and applies weights itself; so is
+          CatBoost's object with ``calc_ders_range``.
         """
         loss, derive = getattr(given, "loss", None), getattr(given, "grad_hess", None)
         if inspect.isclass(given):
@@ -89,15 +91,36 @@ class Custom:
             first=getattr(given, "start", None),
             leaf=getattr(given, "leaf", None),
             values=getattr(given, "leaf_values", None),
+            device_arrays=bool(getattr(given, "device_arrays", False)),
         )
 
     def gradients(self, label: Floats, scores: Floats, weight: Floats | None, index: int = 0) -> tuple[Floats, Floats]:
         """Gradients and hessians before weights, in the shape of the scores: (n_outputs, n_rows)."""
+        both = self._derivatives(label, scores, weight)
+        g, h = (self._check(what, part, scores) for what, part in zip(("gradient", "hessian"), both, strict=True))
+        return self._usable(g, h, weight)
+
+    def gradients_there(self, label: Any, scores: Any, weight: Any) -> tuple[Any, Any]:
+        """The same on the arrays of a device."""
+        both = self._derivatives(label, scores, weight)
+        for what, part in zip(("gradient", "hessian"), both, strict=True):
+            returned, wanted = f"objective {self.name!r} returned a {what}", _by_row(scores).shape
+            if getattr(part, "shape", None) != wanted:
+                raise ObjectiveError(f"{returned} of shape {getattr(part, 'shape', None)}; it needs {wanted}.")
+            if not (part - part == 0).all():  # inf - inf and NaN are not 0
+                raise ObjectiveError(f"{returned} that is not finite.")
+        g, h = (part.reshape(1, -1) if len(scores) == 1 else part.T for part in both)
+        return self._usable(g, h, weight)
+
+    def _derivatives(self, label: Any, scores: Any, weight: Any) -> Any:
         extra = (weight,) if self.weighted else ()
         both = self._call("derivatives", self.derive, label, _by_row(scores), *extra)
         if not isinstance(both, tuple | list) or len(both) != 2:
             raise ObjectiveError(f"objective {self.name!r} returned a {type(both).__name__}, not (gradient, hessian).")
-        g, h = (self._check(what, part, scores) for what, part in zip(("gradient", "hessian"), both, strict=True))
+        return both
+
+    def _usable(self, g: Any, h: Any, weight: Any) -> tuple[Any, Any]:
+        """Gradients and hessians before weights, if the hessians are such that steps can be computed."""
         if (h < 0).any():
             raise ObjectiveError(
                 f"objective {self.name!r} returned a negative hessian in row {int((h < 0).any(0).argmax())}; return a "
@@ -110,7 +133,7 @@ class Custom:
             )
         if self.weighted and weight is not None:
             # The core applies the weights itself, so they are divided out here.
-            safe = np.where(weight > 0, weight, 1.0)
+            safe = weight + (weight <= 0)
             g, h = g / safe, h / safe
         return g, h
 
@@ -182,7 +205,7 @@ def _of_catboost(given: Any) -> Callable[..., Any]:
     return derive
 
 
-def _by_row(scores: Floats) -> Floats:
+def _by_row(scores: Any) -> Any:
     """Scores as users see them: (n_rows), or (n_rows, n_outputs)."""
     return scores[0] if len(scores) == 1 else scores.T
 

@@ -215,8 +215,11 @@ def gradients(
 
     label, weight: (n_rows) or (n_rows, n_outputs), and (n_rows) or None, float64; only a user's objective reads them.
     """
-    own: tuple[Floats, ...] = ()
-    if objective.custom is not None:
+    own: tuple[Any, ...] = ()
+    there = getattr(trainer, "arrays_there", None)  # of a device whose arrays are not those of the host
+    if there is not None and isinstance(objective.custom, Custom) and objective.custom.device_arrays:
+        own = objective.custom.gradients_there(*there(label, weight))
+    elif objective.custom is not None:
         own = objective.custom.gradients(label, trainer.scores(), weight, index)
     unit_leaf = params["leaf_estimation"] == "gradient"
     try:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 import sapwood as sw
 from sapwood import math
 from sapwood.errors import ObjectiveError, ParameterError
+from sapwood.objective import Custom
 
 Floats = NDArray[np.float64]
 RNG = np.random.default_rng(5)
@@ -289,3 +290,18 @@ def test_a_loss_of_straight_lines_is_refused() -> None:
 
     with pytest.raises(ObjectiveError, match="a second derivative of 0 in most rows"):
         bytes_of(Absolute(), VALUE)
+
+
+def test_derivatives_on_the_arrays_of_a_device_are_those_of_the_host() -> None:
+    def by_weight(y: np.ndarray, score: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (score - y) * weight, weight + 0.0 * score
+
+    own = Custom.of(by_weight)
+    y, score, weight = np.arange(4.0), np.array([[0.5, 1.0, -2.0, 3.0]]), np.array([0.0, 1.0, 2.0, 0.5])
+    found, wanted = own.gradients_there(y, score, weight), own.gradients(y, score, weight)
+    assert all((one == two).all() and one.shape == (1, 4) for one, two in zip(found, wanted, strict=True))
+    two = Custom.of(lambda y, score: (score, score * 0 + 1))
+    assert (two.gradients_there(y, np.ones((2, 4)), None)[0] == two.gradients(y, np.ones((2, 4)), None)[0]).all()
+    for wrong, words in ((lambda y, s: (s[:1], s), "of shape"), (lambda y, s: (s - y, s * np.nan), "not finite")):
+        with pytest.raises(ObjectiveError, match=words):
+            Custom.of(wrong).gradients_there(y, score, None)

@@ -145,6 +145,7 @@ void bind_leaves(nb::class_<PyTrainer>& trainer) {
       .def("restore", py_restore, "output"_a, "column"_a, "bin"_a, "missing_left"_a, "left"_a, "set"_a, "set_offset"_a,
            "set_code"_a, "value"_a)
       .def("refit", refit, "output"_a, "method"_a, "iterations"_a, "reg_lambda"_a, "reg_alpha"_a, "max_delta_step"_a)
+      .def("fields", [](PyTrainer& s) { return array(s.trainer->fields()); })
       .def(
           "line_search",
           [](PyTrainer& s, int output, Doubles value) {

@@ -100,12 +100,6 @@ inline bool is_chosen(const Job& j, int k, int id, int column, bool onehot, int 
   return (onehot ? step : step - start) == at;
 }
 
-inline Penalty category_penalty(const Job& j, int place) {
-  Penalty p = j.growth->penalty;
-  if (j.category[place] == PARTITION) p.lambda = p.lambda + j.cat_l2 * h_scale(j.growth->scale);
-  return p;
-}
-
 // What the rows of a node count for, from the counts by bin of any column where rows have weights.
 inline int64_t weight_of(const Job& j, const Node& n, int64_t counted) {
   return j.repeats == nullptr ? n.end - n.begin : counted;

@@ -3,7 +3,7 @@
 #pragma once
 #include "cuda/job.h"
 #include "cuda/platform.h"
-#include "math/gain.h"
+#include "math/rank.h"
 #include "math/split.h"
 
 namespace sapwood {
@@ -21,6 +21,7 @@ constexpr bool MAY_BIND = true;
 
 inline double score_of(Sums s, const Node& n, const Job& j, const Penalty& p) {
   if (s.h <= 0) return 0.0;
+  if (is_cosine(j)) return cosine_score(cosine_parts(s, p));
   if (MAY_BIND && j.direction != nullptr) return score_at(s, p, bounded_weight(s, p, n.low, n.high));
   return node_score(s, p);
 }
@@ -34,27 +35,83 @@ inline void bind_children(const Job& j, const Node& n, const Penalty& p, Node& l
   (d > 0 ? l : r).high = middle, (d > 0 ? r : l).low = middle;
 }
 
+// The rule of a column in a node. penalty: that of its output's search
+inline ScoreRule rule_of(const Job& j, const Node& n, int place, const Penalty& penalty) {
+  ScoreRule rule{penalty, is_cosine(j)};
+  if (MAY_BIND && j.direction != nullptr)
+    rule.bounded = true, rule.low = n.low, rule.high = n.high, rule.direction = j.direction[place],
+    rule.free_bin = j.n_bins[place] - 1;
+  return rule;
+}
+// The penalty of a column, of sets of categories of many with cat_l2.
+inline Penalty column_penalty(const Job& j, const Growth& t, int place) {
+  Penalty p = t.penalty;
+  if (has_categories(j) && j.category[place] == PARTITION) p.lambda = p.lambda + j.cat_l2 * h_scale(t.scale);
+  return p;
+}
+// How far the loss falls by a split of this score, whatever it was chosen by.
+inline double gain_of_split(const Job& j, const Growth& t, const Node& n, Sums left, int place, double score) {
+  const Sums all{n.g, n.h};
+  if (!is_cosine(j)) return 0.5 * (score - n.score) * t.unit;
+  return 0.5 * (split_score(left, all - left, column_penalty(j, t, place)) - node_score(all, t.penalty)) * t.unit;
+}
+
 // Splits a node of the frontier: its children become nodes. `at`: the first child's id
-inline void make_children(const Job& j, const Node& n, int id, int at, int step) {
+inline void make_children(const Job& j, int k, const Node& n, int id, int at, int step) {
   Node l{}, r{};
   l.g = n.left_g, l.h = n.left_h, r.g = n.g - n.left_g, r.h = n.h - n.left_h;
   l.depth = r.depth = n.depth + 1, l.column = r.column = -1, l.parent = r.parent = id;
   l.groups = r.groups = j.groups_of == nullptr ? ~0ull : n.groups & j.groups_of[n.place];
   l.low = r.low = n.low, l.high = r.high = n.high;
   if (MAY_BIND && j.direction != nullptr) bind_children(j, n, j.growth->penalty, l, r);
-  j.nodes[id].left = at, j.nodes[id].step = step;
-  j.nodes[at] = l, j.nodes[at + 1] = r;
+  const bool forced = MAY_BIND && j.forced != nullptr && n.rank == INF;
+  l.forced = forced ? j.forced[n.forced].left : -1, r.forced = forced ? j.forced[n.forced].right : -1;
+  if (MAY_RANK && j.first_use != nullptr && k == 0) {
+    const uint32_t* path = j.path + id * j.n_tiles;
+    for (int w = 0; w < j.n_tiles; w++)
+      j.path[at * j.n_tiles + w] = j.path[(at + 1) * j.n_tiles + w] =
+          path[w] | (n.column / LANES == w ? 1u << n.column % LANES : 0);
+  }
+  Node* nodes = nodes_of(j, k);
+  nodes[id].left = at, nodes[id].step = step;
+  nodes[at] = l, nodes[at + 1] = r;
 }
 
-// The best of what was found for the columns of one node. All lanes of a warp; every lane gets it.
-inline Found best_found(const Found* found, int n) {
+// How the best splits of columns are compared in a node, or in the level that begins with it.
+struct Ranker {
+  const Job& j;
+  int id;
+  double own;  // its score
+  uint64_t node;
+  RankRule rule;
+  Ranker(const Job& j, int k, int id, double own, double unit, double noise_scale) : j(j), id(id), own(own) {
+    node = fold(fold(j.turn->noise_key, (uint64_t)(j.turn->tree + k)), (uint64_t)id);
+    rule = {j.feature_weight, j.first_use, noise_scale, penalty_scale(j.cosine != 0, unit), j.cosine != 0};
+  }
+  double operator()(const Found& f) const {
+    if (f.place < 0 || f.score == INF || !adjusts(rule)) return f.score;
+    const int column = (int)(f.order >> 32);
+    const bool used = j.first_use != nullptr && (j.path[id * j.n_tiles + column / LANES] >> column % LANES & 1);
+    return adjusted_score(f.score, own, column, used, node, rule);
+  }
+};
+
+// The best of what was found for the columns of one node; `each` places belong to one column. All lanes of a warp; every
+// lane gets it.
+template <class Rank>
+inline Found best_found(const Found* found, int n, int each, const Rank& rank) {
   const int lane = threadIdx.x % LANES;
   double score = -INF;
   uint64_t order = ~0ull;
   int at = 0;
 #pragma unroll 1
-  for (int k = lane; k < n; k += LANES)
-    if (beats(found[k].score, found[k].order, score, order)) score = found[k].score, order = found[k].order, at = k;
+  for (int c = lane; c < n / each; c += LANES) {
+    int own = c * each;
+    for (int i = own + 1; i < (c + 1) * each; i++)
+      if (beats(found[i].score, found[i].order, found[own].score, found[own].order)) own = i;
+    const double its = rank(found[own]);
+    if (its > -INF && beats(its, found[own].order, score, order)) score = its, order = found[own].order, at = own;
+  }
 #pragma unroll 1
   for (int step = LANES / 2; step > 0; step /= 2) {
     const double other = __shfl_xor_sync(ALL_LANES, score, step);
@@ -62,29 +119,37 @@ inline Found best_found(const Found* found, int n) {
     const int place = __shfl_xor_sync(ALL_LANES, at, step);
     if (beats(other, its, score, order)) score = other, order = its, at = place;
   }
-  return found[at];
+  Found best = found[at];
+  if (!(score > -INF)) best.place = -1;
+  return best;
+}
+inline Found best_found(const Found* found, int n) {
+  return best_found(found, n, 1, [](const Found& f) { return f.score; });
 }
 
 // The best split of a node, from the best of every column. All lanes of a warp.
-inline void take_best(const Job& j, const Found* found, int n_found, int id) {
-  const Found best = best_found(found, n_found);
-  if (threadIdx.x % LANES != 0) return;
+inline void take_best(const Job& j, int k, const Found* found, int n_found, int id) {
+  const Growth& t = *j.growth;
   Node& n = j.nodes[id];
-  n.column = -1, n.gain = 0.0;
+  Found best;
+  if (is_ranked(j)) best = best_found(found, n_found, 1, Ranker(j, k, id, n.score, t.unit, t.noise_scale));
+  else best = best_found(found, n_found);
+  if (threadIdx.x % LANES != 0) return;
+  n.column = -1, n.gain = n.rank = 0.0;
   if (best.place < 0) return;
   n.place = best.place, n.column = (int32_t)(best.order >> 32), n.bin = (int32_t)((best.order & 0xffffffffu) >> 1);
   n.left_g = best.g, n.left_h = best.h;
   n.missing_left = best.seen_missing ? (best.order & 1) == 0 : best.h >= n.h - best.h;
-  const double gain = 0.5 * (best.score - n.score) * j.growth->unit;
-  n.gain = gain > j.min_split_gain ? gain : 0.0;
+  const Sums left{best.g, best.h};
+  const bool forced = MAY_BIND && best.score == INF;
+  if (forced) best.score = score_split(left, Sums{n.g, n.h} - left, n.bin, rule_of(j, n, n.place, t.penalty));
+  n.gain = gain_of_split(j, t, n, left, n.place, best.score);
+  if (!forced && !(n.gain > j.min_split_gain)) n.gain = 0.0;
+  n.rank = forced ? INF : n.gain;
 }
 
 constexpr int MAX_HERE = 512;  // nodes of a batch whose items are in shared memory
 constexpr int MAX_WARPS = 32;
-
-struct LevelSplit {  // symmetric: the split of all nodes of a level
-  int32_t worth, place, column, bin, missing_left;
-};
 
 struct Batch {
   Level old, level;        // the tree before the step and after it
@@ -118,19 +183,25 @@ inline Scanned block_scan(int64_t x) {
           __shfl_sync(ALL_LANES, (long long)sum, LANES - 1)};
 }
 
-// Symmetric: the best candidate of the level that was searched last. All threads of a block.
-inline LevelSplit best_of_level(const Job& j) {
+// Symmetric: the best candidate of the level that was searched last. All threads of a block. k: the output; first: the
+// level's first node
+inline LevelSplit best_of_level(const Job& j, int k, int first) {
   __shared__ LevelSplit split;
   if (threadIdx.x < LANES) {
-    const Found best = best_found(j.found, (int)j.n_found);
     const Growth& t = *j.growth;
+    const int n_found = (int)j.n_found, each = n_found / (int)j.n_columns;
+    Found best;
+    if (is_ranked(j))
+      best = best_found(j.found, n_found, each, Ranker(j, k, first, t.level_score, t.unit, t.noise_scale));
+    else best = best_found(j.found, n_found);
     if (threadIdx.x == 0) {
-      split = {0, 0, -1, 0, 0};
-      if (best.place >= 0 && 0.5 * (best.score - t.level_score) * t.unit - j.min_split_gain > 0.0) {
+      split = {0, 0, -1, 0, 0, 0};
+      const bool worth = is_cosine(j) || 0.5 * (best.score - t.level_score) * t.unit - j.min_split_gain > 0.0;
+      if (best.place >= 0 && worth) {
         const int bin = (int)((best.order & 0xffffffffu) >> 1);
         const int64_t below = j.root_below[best.place * 256 + bin];  // the level has all rows of the root
         const bool left = best.seen_missing ? (best.order & 1) == 0 : below >= j.nodes[0].h - below;
-        split = {1, best.place, (int32_t)(best.order >> 32), bin, left};
+        split = {1, best.place, (int32_t)(best.order >> 32), bin, left, 0};
       }
     }
   }
@@ -145,7 +216,8 @@ inline void set_of_level(const Job& j, const LevelSplit& split, uint64_t* set) {
   if (threadIdx.x < 2 * SET_WORDS) words[threadIdx.x] = ~0u;
   __syncthreads();
   const CodeStep* steps = j.steps + (int64_t)split.place * 256;
-  for (int k = threadIdx.x; any && k <= split.bin; k += blockDim.x)
+  if (is_joint(j) && any && threadIdx.x == 0) atomicAnd(words + split.bin / LANES, ~(1u << split.bin % LANES));
+  for (int k = threadIdx.x; any && !is_joint(j) && k <= split.bin; k += blockDim.x)
     if (steps[k].start == steps[split.bin].start)
       atomicAnd(words + steps[k].code / LANES, ~(1u << steps[k].code % LANES));
   __syncthreads();
@@ -166,8 +238,8 @@ inline Level next_level(const Job& j, const Level& old, int step, const LevelSpl
   for (int first = 0; first < n; first += blockDim.x) {
     const int i = first + threadIdx.x, id = old.first_child + i;
     int64_t own = 0;
-    if (i < n && (symmetric ? split.worth != 0 : j.nodes[id].gain > 0.0))
-      own = ((int64_t)1 << ROW_BITS) + (j.nodes[id].end - j.nodes[id].begin);
+    if (i < n && (symmetric ? split.worth != 0 : j.nodes[id].rank > 0.0))
+      own = ((int64_t)1 << ROW_BITS) + (j.nodes[id].end - j.nodes[id].begin) + j.node_cost;
     const Scanned scanned = block_scan(own);
     const int64_t before = sum + scanned.before, rank = before >> ROW_BITS;
     const int at = (int)(before & (((int64_t)1 << ROW_BITS) - 1));
@@ -194,7 +266,7 @@ inline Level next_best(const Job& j, const Level& old, int step, BatchItem* item
   int id = 0x7fffffff;
 #pragma unroll 1
   for (int i = threadIdx.x; i < old.n_nodes && open; i += blockDim.x) {
-    const double gain = j.nodes[i].gain;
+    const double gain = j.nodes[i].rank;
     const int split = j.nodes[i].step;
     if ((split == 0 || split >= step) && gain > best) best = gain, id = i;
   }
@@ -219,19 +291,6 @@ inline Level next_best(const Job& j, const Level& old, int step, BatchItem* item
   const bool leaves_left = j.max_leaves == 0 || old.n_leaves + 1 < j.max_leaves;
   const bool more = leaves_left && !(j.max_depth > 0 && n.depth + 1 >= j.max_depth);
   return {old.n_nodes + 2, old.n_leaves + 1, 1, old.n_nodes, old.n_slots, old.n_slots + more, more, rows};
-}
-
-// The nodes that a step splits. All threads of every block. here (MAX_HERE + 1), out: in shared memory
-inline void next_batch(const Job& j, int step, BatchItem* here, Batch* out) {
-  const Level old = j.levels[step - 1];
-  const int n = !old.more ? 0 : step == 1 ? 1 : 2 * old.n_batch;
-  BatchItem* items = is_leafwise(j) || n <= MAX_HERE ? here : j.batch;  // every block writes the same there
-  LevelSplit split{};
-  if (is_symmetric(j) && n > 0) split = best_of_level(j);
-  const Level level = is_leafwise(j) ? next_best(j, old, step, items) : next_level(j, old, step, split, items, n);
-  if (threadIdx.x == 0) out->old = old, out->level = level, out->items = items, out->split = split;
-  __syncthreads();
-  if (is_symmetric(j) && has_categories(j)) set_of_level(j, split, out->set);
 }
 
 }  // namespace sapwood

@@ -14,54 +14,118 @@ constexpr int MAX_PACKED_ROWS = 131071;           // rows whose narrow sums fit 
 constexpr int PART_BITS = 15;                     // of a number whose parts are added apart
 
 // ---------------------------------------------------------------------------------------------------- the root
-// Fixes the scales of an output, and what the search of its tree needs; its first node.
-inline void begin_tree(const Job& j, int k) {
+// A sum in four parts of 32 bits as the nearest float64.
+inline double nearest(const int64_t* part) {
+  uint64_t low = 0, high = 0, carry = 0;
+  for (int i = 0; i < 4; i++) {
+    const uint64_t sum = (uint64_t)part[i] + carry;
+    (i < 2 ? low : high) |= (sum & 0xffffffffu) << 32 * (i % 2);
+    carry = sum >> 32;
+  }
+  if (high == 0) return (double)low;
+  int shift = 0;  // the first bit of the sum becomes that of `high`
+  for (; !(high >> 63); shift++) high = high << 1 | low >> 63, low <<= 1;
+  return (double)(high | (low != 0)) * power_of_two(64 - shift);  // the last bit stands for all that are cut off
+}
+
+// The noise on a column's best split, and the columns that trees before this one have used.
+inline void begin_ranks(const Job& j, int k, const Output& o, Growth& t) {
+  t.noise_scale = 0.0;
+  if (j.noisy) {
+    Output& all = (Output&)j.all_output[k];  // g^2 / h, from the units of all rows' wide numbers to those of the search
+    const double g = nearest(all.noise), h = nearest(all.noise + 4);
+    const int shift = (t.scale.bits - 2 * t.scale.g + t.scale.h) - (WIDE - 2 * all.narrow.g + all.narrow.h);
+    t.noise_scale = j.turn->random_strength * (h == 0.0 ? 0.0 : sqrt(g / h)) * sqrt(power_of_two(shift));
+    for (int64_t& part : all.noise) part = 0;
+  }
+  for (int w = 0; w < j.n_tiles && j.first_use != nullptr; w++) {
+    if (k == 0) j.used[w] = j.used[j.n_tiles + w];
+    if (k == 0 || !is_joint(j)) j.path[w] = j.used[w];
+  }
+}
+
+// Fixes the scales of an output, and what the search of its tree needs; its first node. k: the output; own_min_samples:
+// what min_samples_leaf="auto" means
+inline void begin_tree(const Job& j, int k, double own_min_samples) {
   Output& o = j.output[k];
-  Growth& t = *j.growth;
+  Growth& t = growth_of(j, k);
   fix_scales(j, o);
-  const int32_t n_rows = j.all_rows ? (int32_t)j.n : t.n_rows;
+  const int32_t n_rows = j.all_rows ? (int32_t)j.n : j.growth->n_rows;
   t.scale = o.is_narrow ? o.narrow : Scale{WIDE, o.narrow.g, o.narrow.h};
   const double gs = g_scale(t.scale), hs = h_scale(t.scale);
   t.unit = hs / (gs * gs);
   t.penalty = {j.reg_lambda * hs, j.reg_alpha * gs, j.max_delta_step * gs / hs, j.min_child_weight * hs};
-  const double min_rows = j.min_samples_leaf == 0.0 ? o.own_min_samples : j.min_samples_leaf;
+  const double min_rows = j.min_samples_leaf == 0.0 ? own_min_samples : j.min_samples_leaf;
   t.min_samples = min_rows;
   t.min_count = min_rows * power_of_two((int)j.weight_shift);
   t.counts_rows = min_rows > 1.0;
-  if (t.counts_rows && j.counts_by_hessian &&
+  if (is_joint(j)) t.penalty.min_h = 0.0, t.counts_rows = t.counts_rows && k == 0;  // limits of all outputs together
+  if (t.counts_rows && j.counts_by_hessian && !is_joint(j) &&
       (o.constant_hessian || j.unit_search || j.unit_leaf)) {  // then the hessian counts rows
     const double rows = t.min_count * (double)quantise_h(of_bits(o.kept_max_search), hs);
     t.penalty.min_h = rows > t.penalty.min_h ? rows : t.penalty.min_h;
     t.counts_rows = 0;
   }
+  if (MAY_RANK) begin_ranks(j, k, o, t);
   t.fast = o.is_narrow && !j.repeated;
   int bits = o.is_narrow ? NARROW : WIDE;
   for (int64_t w = j.max_repeats; w > 1; w = (w + 1) / 2) bits += j.repeated != 0;
   t.n_parts = t.fast ? 1 : (bits + PART_BITS - 1) / PART_BITS;
-  t.count_parts = !t.counts_rows && !j.counts_nodes ? 0 : j.repeats == nullptr ? 1 : 3;  // counts are below 2^31
-  j.levels[0] = {1, 1, 0, 0, 0, 1, 1, n_rows};
-  j.n_left[0] = j.n_right[0] = 0;
+  t.count_parts = !t.counts_rows && !(j.counts_nodes && (!is_joint(j) || k == 0)) ? 0
+                  : j.repeats == nullptr                                          ? 1
+                                                                                  : 3;  // counts are below 2^31
+  if (!is_joint(j) || k == 0) {
+    j.levels[0] = {1, 1, 0, 0, 0, 1, 1, n_rows};
+    j.n_left[0] = j.n_right[0] = 0;
+  }
   Node root{};
   root.column = -1, root.end = n_rows, root.buffer = j.all_rows ? -1 : -2, root.low = -INF, root.high = INF;
+  root.forced = j.forced != nullptr ? 0 : -1;
   root.groups = ~0ull, root.parent = -1, root.packed = t.fast && n_rows <= MAX_PACKED_ROWS;
-  j.nodes[0] = root;
+  nodes_of(j, k)[0] = root;
+}
+
+// The same of all outputs that are split together. All threads of a block.
+inline void begin_joint(const Job& j) {
+  double own = 0.0, largest = 0.0;
+  for (int k = 0; k < (int)j.n_joint; k++) own = j.output[k].own_min_samples > own ? j.output[k].own_min_samples : own;
+  for (int k = threadIdx.x; k < (int)j.n_joint; k += blockDim.x) begin_tree(j, k, own);
+  __threadfence_block();
+  __syncthreads();
+  double noise2 = 0.0;
+  for (int k = 0; k < (int)j.n_joint; k++) largest = j.growth[k].unit > largest ? j.growth[k].unit : largest;
+  for (int k = 0; k < (int)j.n_joint; k++) {
+    const double own = j.growth[k].noise_scale;
+    noise2 = noise2 + j.growth[k].unit / largest * (own * own);
+  }
+  __syncthreads();
+  for (int k = threadIdx.x; k < (int)j.n_joint; k += blockDim.x)
+    j.growth[k].share = j.growth[k].unit / largest, j.growth[k].noise_scale = sqrt(noise2);
 }
 
 // Clears the histograms of some slots.
 inline void clear_slots(const Job& j, int64_t slot, int64_t n, bool counts) {
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
-  for (int64_t i = slot * j.histogram_size + first; i < (slot + n) * j.histogram_size; i += step) {
-    *(uint4*)(j.histograms + i) = uint4{};
-    if (counts) j.counts[i] = 0;
+  for (int k = 0; k < n_joint(j); k++) {
+    Sums* histograms = histograms_of(j, k);
+    for (int64_t i = slot * j.histogram_size + first; i < (slot + n) * j.histogram_size; i += step) {
+      *(uint4*)(histograms + i) = uint4{};
+      if (counts && k == 0) j.counts[i] = 0;
+    }
   }
 }
 
 SAPWOOD_KERNEL void begin(SAPWOOD_JOB, int k, int) {
   const Job& j = job;
-  if (blockIdx.x == 0 && threadIdx.x == 0) begin_tree(j, k);
+  if (is_joint(j)) {
+    if (blockIdx.x == 0) begin_joint(j);
+  } else if (blockIdx.x == 0 && threadIdx.x == 0) {
+    begin_tree(j, k, j.output[k].own_min_samples);
+  }
   clear_slots(j, 0, 1, j.counts != nullptr);
   const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, step = (int64_t)gridDim.x * blockDim.x;
-  for (int64_t i = first; i < 16 * j.max_nodes; i += step) j.leaf_sums[i] = 0;
+  const int64_t n_sums = 16 * j.max_nodes * (j.one_tree ? j.n_outputs : 1);
+  for (int64_t i = first; i < n_sums; i += step) j.leaf_sums[i] = 0;
 }
 
 // ------------------------------------------------------------------------------------------------------- rows
@@ -69,12 +133,15 @@ struct RowSource {         // where the rows of a node are listed
   const Listed* list;      // a row list, or null
   const uint32_t* sample;  // the root's rows, or null: all rows in order
   const int32_t* packed;
+  bool has_words;  // the row list has the words of this output
   RowSource(const Job& j, int buffer, int k)
       : list(buffer >= 0 ? j.lists + buffer * j.n : nullptr),
         sample(buffer == -2 ? j.sample : nullptr),
-        packed(j.packed + k * j.n) {}
+        packed(j.packed + k * j.n),
+        has_words(!is_joint(j) || k == 0) {}
   Listed at(int64_t place) const {
-    if (list != nullptr) return list[place];
+    if (list != nullptr && has_words) return list[place];
+    if (list != nullptr) return {list[place].row, packed[list[place].row]};
     const uint32_t row = sample != nullptr ? sample[place] : (uint32_t)place;
     return {row, packed[row]};
   }
@@ -190,9 +257,9 @@ inline void store_sums(Sums* tile, int at, Sums x, bool packed) {
 }
 
 // Sums of what a cut sends left in one node, without missing values, and of those. One warp.
-inline void left_of(const Job& j, const Node& n, int place, int bin, Sums& values, Sums& missing) {
+inline void left_of(const Job& j, int k, const Node& n, int place, int bin, Sums& values, Sums& missing) {
   const int lane = threadIdx.x % LANES;
-  const Sums* tile = j.histograms + n.slot * j.histogram_size + place / LANES * TILE_SUMS;
+  const Sums* tile = histograms_of(j, k) + n.slot * j.histogram_size + place / LANES * TILE_SUMS;
   const int column = place % LANES;
   const bool packed = n.packed != 0;
   Sums own;
@@ -215,19 +282,49 @@ inline void take_level_split(const Job& j, Node& n, const LevelSplit& split, con
   Sums values, missing;
   const int kind = has_categories(j) ? j.category[split.place] : 0;
   if (kind != 0) values = sum_of_set(j, n, split.place, set);
-  else left_of(j, n, split.place, split.bin, values, missing);
+  else left_of(j, 0, n, split.place, split.bin, values, missing);
   n.place = split.place, n.column = split.column, n.bin = split.bin, n.missing_left = split.missing_left;
   n.left_g = values.g + (split.missing_left ? missing.g : 0),
   n.left_h = values.h + (split.missing_left ? missing.h : 0);
-  ScoreRule rule{j.growth->penalty};
-  if (kind == PARTITION) rule.penalty.lambda = rule.penalty.lambda + j.cat_l2 * h_scale(j.growth->scale);
-  if (MAY_BIND && j.direction != nullptr)
-    rule.bounded = true, rule.low = n.low, rule.high = n.high, rule.direction = j.direction[n.place],
-    rule.free_bin = j.n_bins[n.place] - 1;
+  const ScoreRule rule = rule_of(j, n, n.place, column_penalty(j, *j.growth, n.place));
   n.gain = 0.0;
   if (n.left_h <= 0 || n.left_h >= n.h) return;
   const Sums l{n.left_g, n.left_h};
-  n.gain = 0.5 * (score_split(l, Sums{n.g, n.h} - l, n.bin, rule) - n.score) * j.growth->unit;
+  n.gain = gain_of_split(j, *j.growth, n, l, n.place, score_split(l, Sums{n.g, n.h} - l, n.bin, rule));
+}
+
+// Symmetric: what the nodes of a level gain by a split, added in the order of ids. All threads of a block.
+inline double level_gain(const Job& j, int first, int n, const LevelSplit& split, const uint64_t* set) {
+  __shared__ double gained;
+  for (int i = threadIdx.x / LANES; i < n; i += blockDim.x / LANES) {  // every block writes the same
+    Node node = j.nodes[first + i];
+    take_level_split(j, node, split, set);
+    if (threadIdx.x % LANES == 0) j.nodes[first + i].gain = node.gain;
+  }
+  __threadfence_block();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    double sum = 0.0;
+    for (int i = 0; i < n; i++) sum = sum + j.nodes[first + i].gain;
+    gained = sum;
+  }
+  __syncthreads();
+  return gained;
+}
+
+// The nodes that a step splits. All threads of every block. here (MAX_HERE + 1), out: in shared memory
+inline void next_batch(const Job& j, int k, int step, BatchItem* here, Batch* out) {
+  const Level old = j.levels[step - 1];
+  const int n = !old.more ? 0 : step == 1 ? 1 : 2 * old.n_batch;
+  BatchItem* items = is_leafwise(j) || n <= MAX_HERE ? here : j.batch;  // every block writes the same there
+  LevelSplit split{};
+  if (is_symmetric(j) && n > 0) split = is_joint(j) ? *j.level_split : best_of_level(j, k, old.first_child);
+  if (is_symmetric(j) && has_categories(j)) set_of_level(j, split, out->set);
+  if (is_symmetric(j) && !is_joint(j) && is_cosine(j) && j.min_split_gain != 0.0 && split.worth)
+    split.worth = level_gain(j, old.first_child, n, split, out->set) > j.min_split_gain;
+  const Level level = is_leafwise(j) ? next_best(j, old, step, items) : next_level(j, old, step, split, items, n);
+  if (threadIdx.x == 0) out->old = old, out->level = level, out->items = items, out->split = split;
+  __syncthreads();
 }
 
 // The children of a batch become nodes: each block has some of them, the last blocks first, as they have fewest rows.
@@ -236,6 +333,14 @@ inline void record_batch(const Job& j, int step, const Batch& batch) {
   const Level& level = batch.level;
   for (int i = from + gridDim.x * (threadIdx.x / LANES); i < level.n_batch; i += gridDim.x * n_warps) {
     const int id = batch.items[i].node;
+    if (is_joint(j)) {  // the split is in the nodes of all outputs
+      for (int k = threadIdx.x % LANES; k < (int)j.n_joint; k += LANES)
+        make_children(j, k, nodes_of(j, k)[id], id, level.first_child + 2 * i, step);
+      if (threadIdx.x % LANES == 0) j.batch[i] = batch.items[i];
+      if (is_symmetric(j) && has_categories(j) && threadIdx.x % LANES < SET_WORDS)
+        j.sets[SET_WORDS * id + threadIdx.x % LANES] = batch.set[threadIdx.x % LANES];
+      continue;
+    }
     Node n = j.nodes[id];
     if (is_symmetric(j)) take_level_split(j, n, batch.split, batch.set);
     if (is_symmetric(j) && has_categories(j) && threadIdx.x % LANES < SET_WORDS)
@@ -244,7 +349,7 @@ inline void record_batch(const Job& j, int step, const Batch& batch) {
     Node& out = j.nodes[id];
     if (is_symmetric(j))
       out.place = n.place, out.column = n.column, out.bin = n.bin, out.missing_left = n.missing_left, out.gain = n.gain;
-    make_children(j, n, id, level.first_child + 2 * i, step);
+    make_children(j, 0, n, id, level.first_child + 2 * i, step);
     j.batch[i] = batch.items[i];
   }
   if (from == 0 && threadIdx.x == 0) j.levels[step] = level;
@@ -255,7 +360,7 @@ SAPWOOD_BOUNDED(128, 8) void partition(SAPWOOD_JOB, int k, int step) {
   const Job& j = job;
   __shared__ BatchItem here[MAX_HERE + 1];
   __shared__ Batch batch;
-  next_batch(j, step, here, &batch);
+  next_batch(j, k, step, here, &batch);
   const Level& t = batch.level;
   const Span span(t.n_rows, j.min_rows, blockIdx.x, gridDim.x);
   if (t.more && span.low < span.high) {
@@ -263,11 +368,11 @@ SAPWOOD_BOUNDED(128, 8) void partition(SAPWOOD_JOB, int k, int step) {
     for (int64_t low = span.low; low < span.high;) {
       while (batch.items[at + 1].at <= low) at++;
       const NodeSplit n(j, batch.items[at].node, j.nodes[batch.items[at].node], batch);
-      const int64_t first = batch.items[at].at, stop = batch.items[at + 1].at,
+      const int64_t first = batch.items[at].at, stop = first + n.end - n.begin,
                     end = stop < span.high ? stop : span.high, most = (int64_t)ROWS_EACH * blockDim.x,
                     rows = end - low < most ? end - low : most;
-      send_rows(j, k, n, at, n.begin + low - first, (int)rows);
-      low += rows;
+      if (rows > 0) send_rows(j, k, n, at, n.begin + low - first, (int)rows);
+      low = rows > 0 ? low + rows : batch.items[at + 1].at;
     }
   }
   if (t.more) clear_slots(j, t.first_slot, t.n_batch, j.growth->count_parts > 0);

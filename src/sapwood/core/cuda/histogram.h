@@ -131,33 +131,36 @@ SAPWOOD_APART void add_rows_of(const Job& job, int k, int tile, int buffer, int6
                                int* sums) {
   const RowSource source(job, buffer, k);
   const uint8_t* codes = job.codes + (int64_t)tile * job.n * LANES;
-  add_rows<FAST, WIDTH>(job, *job.growth, k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES), sums);
+  add_rows<FAST, WIDTH>(job, growth_of(job, k), k, source, first, rows, part, codes, LaneColumns(threadIdx.x % LANES),
+                        sums);
 }
 
 // Where the rows of the children are, and which of them are built: the smaller ones. All threads of every block; each
-// block writes down some of the children. Returns the number of rows that are added.
-inline int list_items(const Job& j, const Level& level, BuildItem* items) {
+// block writes down some of the children. Returns the number of rows that are added, and what nodes cost besides.
+inline int list_items(const Job& j, int k, bool writes, const Level& level, BuildItem* items) {
+  Node* nodes = nodes_of(j, k);
   int sum = 0;
   for (int first = 0; first < level.n_batch; first += blockDim.x) {
     const int i = first + threadIdx.x;
     BuildItem item{};
     int rows = 0;
     if (i < level.n_batch) {
-      const Node& n = j.nodes[j.batch[i].node];
+      const Node& n = nodes[j.batch[i].node];
       const int n_left = j.n_left[i], n_right = n.end - n.begin - n_left;
       const bool left_small = n_left <= n_right;
       rows = left_small ? n_left : n_right;
       item.begin = left_small ? n.begin : n.begin + n_left, item.buffer = n.buffer == 0 ? 1 : 0;
-      item.slot = level.first_slot + i, item.packed = j.growth->fast && rows <= MAX_PACKED_ROWS;
-      if (i % (int)gridDim.x == (int)(gridDim.x - 1 - blockIdx.x) && blockIdx.y == 0) {
+      item.slot = level.first_slot + i, item.packed = growth_of(j, k).fast && rows <= MAX_PACKED_ROWS,
+      item.n_rows = rows;
+      if (i % (int)gridDim.x == (int)(gridDim.x - 1 - blockIdx.x) && writes) {
         const int left = level.first_child + 2 * i;
-        Node &l = j.nodes[left], &r = j.nodes[left + 1];
+        Node &l = nodes[left], &r = nodes[left + 1];
         l.begin = n.begin, l.end = r.begin = n.begin + n_left, r.end = n.end, l.buffer = r.buffer = item.buffer;
         Node &small = left_small ? l : r, &large = left_small ? r : l;
         small.slot = item.slot, small.packed = item.packed, large.slot = n.slot, large.packed = n.packed;
       }
     }
-    const Scanned scanned = block_scan(rows);
+    const Scanned scanned = block_scan(i < level.n_batch ? rows + j.node_cost : 0);
     item.at = sum + (int)scanned.before;
     if (i < level.n_batch) items[i] = item;
     sum += (int)scanned.all;
@@ -172,20 +175,25 @@ template <int WIDTH>
 inline void add_items(const Job& job, int k, int tile, int n_columns, const BuildItem* items, int n_items, Span span,
                       int* sums) {
   const Job& j = job;
-  const int n_parts = j.growth->n_parts, count_parts = j.growth->count_parts, fast = j.growth->fast;
+  const Growth& t = growth_of(j, k);
+  const int n_parts = t.n_parts, count_parts = t.count_parts, fast = t.fast;
   int at = find_item(items, n_items, span.low);
   for (int64_t low = span.low; low < span.high;) {
     while (items[at + 1].at <= low) at++;
-    int64_t end = items[at + 1].at < span.high ? items[at + 1].at : span.high;
-    end = end - low > MAX_SPAN ? low + MAX_SPAN : end;
     const BuildItem n = items[at];
+    int64_t end = n.at + n.n_rows < span.high ? n.at + n.n_rows : span.high;
+    if (low >= end) {
+      low = items[at + 1].at;
+      continue;
+    }
+    end = end - low > MAX_SPAN ? low + MAX_SPAN : end;
     const int64_t first = n.begin + low - n.at, place = n.slot * j.histogram_size + tile * TILE_SUMS;
     for (int part = 0; part < n_parts + count_parts; part++) {
       const bool counts = part >= n_parts;
       if (fast && !counts) add_rows_of<true, WIDTH>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
       else add_rows_of<false, WIDTH>(job, k, tile, n.buffer, first, (int)(end - low), part, sums);
       __syncthreads();
-      flush<WIDTH>(sums, j.histograms + place, counts ? j.counts + place : nullptr, n_columns,
+      flush<WIDTH>(sums, histograms_of(j, k) + place, counts ? j.counts + place : nullptr, n_columns,
                    (counts ? part - n_parts : part) * PART_BITS, n.packed != 0 && !counts);
       __syncthreads();
     }
@@ -193,27 +201,32 @@ inline void add_items(const Job& job, int k, int tile, int n_columns, const Buil
   }
 }
 
-// The histograms of the smaller children, or that of the root. A block has some rows of a tile of columns.
-SAPWOOD_BOUNDED(1024, 1) void histogram(SAPWOOD_JOB, int k, int step) {
+// The histograms of the smaller children, or that of the root. A block has some rows of a tile of columns, and one of the
+// outputs that are split together.
+SAPWOOD_BOUNDED(1024, 1) void histogram(SAPWOOD_JOB, int given, int step) {
   const Job& j = job;
+  const int k = is_joint(j) ? (int)(blockIdx.y / j.n_tiles) : given,
+            tile = is_joint(j) ? (int)(blockIdx.y % j.n_tiles) : (int)blockIdx.y;
   const Level& level = j.levels[step];
   if (!level.more) return;
   __shared__ BuildItem here[MAX_HERE + 1];
   DYNAMIC_SHARED(int, sums);
-  BuildItem* items = level.n_batch <= MAX_HERE ? here : j.items;  // every block writes the same there
+  BuildItem* items = level.n_batch <= MAX_HERE ? here  // every block of an output writes the same there
+                     : is_joint(j)             ? j.items + k * j.n_items
+                                               : j.items;
   for (int i = threadIdx.x; i < (int)TILE_SUMS / 2; i += blockDim.x) ((uint4*)sums)[i] = uint4{};
   int n_rows = level.n_rows, n_items = level.n_batch;
   if (step > 0) {
-    n_rows = list_items(j, level, items);
+    n_rows = list_items(j, k, tile == 0, level, items);
   } else {
-    const Node& root = j.nodes[0];
+    const Node& root = nodes_of(j, k)[0];
     n_items = 1;
-    if (threadIdx.x == 0) items[0] = {0, 0, root.buffer, 0, root.packed, 0}, items[1].at = n_rows;
+    if (threadIdx.x == 0) items[0] = {0, 0, root.buffer, 0, root.packed, n_rows}, items[1].at = n_rows;
     __syncthreads();
   }
   const Span span(n_rows, j.min_rows, blockIdx.x, gridDim.x);
   if (span.low >= span.high) return;
-  const int tile = blockIdx.y, rest = (int)j.n_columns - tile * LANES, n_columns = rest < LANES ? rest : LANES;
+  const int rest = (int)j.n_columns - tile * LANES, n_columns = rest < LANES ? rest : LANES;
   if constexpr (MAY_BE_NARROW) {
     if (n_columns <= 8) return add_items<8>(job, k, tile, n_columns, items, n_items, span, sums);
     if (n_columns <= 16) return add_items<16>(job, k, tile, n_columns, items, n_items, span, sums);

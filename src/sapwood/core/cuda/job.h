@@ -9,17 +9,23 @@ struct Node {              // of the tree that grows
   int64_t g, h;            // sums of the search
   int64_t left_g, left_h;  // of its best split, what goes left
   double score, gain;
-  double low, high;        // monotone bounds of its value
-  uint64_t groups;         // interaction groups that hold its whole path
-  int32_t column, bin;     // of its best split; column < 0: none
-  int32_t missing_left;    // 1: missing values go left
-  int32_t left;            // first child once it is split; 0: a leaf
-  int32_t begin, end;      // its rows in the row list
-  int32_t buffer;          // which row list; -1: all rows in order, -2: the sample
-  int32_t depth, slot;     // slot: its place among the histograms
-  int32_t place;           // where its best column's codes are
-  int32_t step;            // of growth, in which it is split; 0: none
-  int32_t parent, packed;  // packed: the sums in its slot are words, g << 32 | h
+  double rank;              // of its best split among those of the tree; 0: none is worth it
+  double low, high;         // monotone bounds of its value
+  uint64_t groups;          // interaction groups that hold its whole path
+  int32_t column, bin;      // of its best split; column < 0: none
+  int32_t missing_left;     // 1: missing values go left
+  int32_t left;             // first child once it is split; 0: a leaf
+  int32_t begin, end;       // its rows in the row list
+  int32_t buffer;           // which row list; -1: all rows in order, -2: the sample
+  int32_t depth, slot;      // slot: its place among the histograms
+  int32_t place;            // where its best column's codes are
+  int32_t step;             // of growth, in which it is split; 0: none
+  int32_t parent, packed;   // packed: the sums in its slot are words, g << 32 | h
+  int32_t forced, padding;  // place of the split that it must have; -1: none
+};
+
+struct ForcedSplit {  // left, right: places of the forced splits below it, or -1
+  int32_t column, bin, left, right;
 };
 
 struct TreeNode {  // of a finished tree
@@ -44,6 +50,9 @@ struct Turn {  // what changes from round to round
   uint64_t sample_key, tie_key;
   uint64_t column_keys[3];  // of the draws of columns, key(seed, purpose, ., .): for a tree, a level, a node
   uint64_t cut_key;         // the same of random cuts
+  uint64_t sketch_key;      // the same of the signs of a sketch
+  uint64_t noise_key;       // the same of the noise on a column's best split
+  double random_strength;   // of that noise
   int64_t tree;
 };
 
@@ -57,6 +66,7 @@ struct Output {                        // of one score: fixed point, and the sea
   double own_min_samples;              // what min_samples_leaf="auto" means
   int32_t is_narrow, failed;           // precision of the search; 1: gradients are not finite
   int32_t constant_hessian, n_passes;  // 1: every row has the same hessian
+  int64_t noise[8];                    // sums of squared gradients, of hessians, each in four parts of 32 bits
 };
 
 struct Sampling {              // of a round: a sampler whose draws depend on gradients
@@ -79,45 +89,49 @@ struct Growth {  // the tree that grows: what holds for all of its steps
   double unit, min_count;           // what a unit of scores is worth; minimum count of a side, in fixed point
   double level_score;               // symmetric: the score of the level's nodes together
   double min_samples;               // min_samples_leaf, where it is 'auto' the objective's own
+  double noise_scale;               // of the noise on a column's best split
+  double share;                     // of outputs that are split together: the unit as a part of the largest
   int32_t fast, n_parts;            // fast: words are added as they are; parts of a number that are added apart
   int32_t counts_rows, n_rows;      // counts_rows: besides hessians; n_rows: of the sample
   int32_t n_finished, count_parts;  // trees so far; parts of what a row counts for, 0 where that does not matter
+};
+
+struct LevelSplit {  // symmetric: the split of all nodes of a level
+  int32_t worth, place, column, bin, missing_left, padding;
 };
 
 struct Level {  // the tree after a step of growth
   int32_t n_nodes, n_leaves;
   int32_t n_batch, first_child;  // nodes that are split in the step; the first child of the first
   int32_t first_slot, n_slots;   // histogram of the first one's smaller child; histograms in use
-  int32_t more, n_rows;          // more: the children are searched; n_rows: of the batch
+  int32_t more, n_rows;          // more: the children are searched; n_rows: of the batch, with the cost of its nodes
 };
 
 struct BatchItem {   // a node that is split
-  int32_t node, at;  // at: its first row among those of the batch
+  int32_t node, at;  // at: its first row among those of the batch, and what the nodes before it cost besides
 };
 
 struct BuildItem {    // a node whose histogram is built
-  int32_t at, begin;  // its first row among those of all items; its first row in its row list
+  int32_t at, begin;  // its first row among those of all items, as in BatchItem; its first row in its row list
   int32_t buffer, slot;
-  int32_t packed, padding;
+  int32_t packed, n_rows;
 };
 
 struct Job {
-  int64_t n;                   // rows
-  const uint8_t* codes;        // (n_tiles, n, 32) byte codes
-  const uint8_t* planes;       // (n_places, n) the same, column by column
-  const uint16_t* wide_codes;  // (n_wide, n) codes of columns with more than 255 bins
-  const int32_t* n_bins;       // (n_places) bins of values
-  const int32_t* column_of;    // (n_places) the column of a place; -1: none
-  const uint64_t* groups_of;   // (n_places) interaction groups of a column; null: no constraints
-  const int8_t* direction;     // (n_places) monotone constraints; null: none
-  const uint8_t* category;     // (n_places) kinds of columns of categories; null: there are none
-  const int64_t* wide_at;      // (n_wide) where the sums of a wide column are in a histogram
-  int64_t histogram_size;      // sums of a histogram
-  int64_t n_tiles;             // tiles of 32 narrow columns
-  int64_t n_wide;              // columns with two-byte codes, which come after the tiles
-  int64_t n_columns;           // columns of the table
+  int64_t n;                  // rows
+  const uint8_t* codes;       // (n_tiles, n, 32) byte codes
+  const uint8_t* planes;      // (n_places, n) the same, column by column
+  const int32_t* n_bins;      // (n_places) bins of values
+  const int32_t* column_of;   // (n_places) the column of a place; -1: none
+  const uint64_t* groups_of;  // (n_places) interaction groups of a column; null: no constraints
+  const int8_t* direction;    // (n_places) monotone constraints; null: none
+  const uint8_t* category;    // (n_places) kinds of columns of categories; null: there are none
+  int64_t histogram_size;     // sums of a histogram
+  int64_t n_tiles;            // tiles of 32 narrow columns
+  int64_t n_columns;          // columns of the table
   int64_t n_found;         // best candidates that are kept: of a node one a column; symmetric: of a level one a block
   int64_t min_rows;        // rows of a block, where there are few
+  int64_t node_cost;       // what a node costs a block besides its rows, in rows
   int64_t leaf_copies;     // of the sums of leaves in shared memory; 0: they are added in global memory
   const double* label;     // (n), or (n_outputs, n)
   int64_t label_plane;     // 0, or n
@@ -132,81 +146,105 @@ struct Job {
   const double* given_h;   // (n_outputs, n)
   int64_t unit_search;     // 1: hessians of 1 in the split search
   int64_t unit_leaf;       // 1: hessians of 1 in the leaf values
-  int64_t counts_by_hessian;    // 1: where hessians are constant they count rows
-  int64_t precision;            // 0: auto, 1: narrow, 2: wide
-  int64_t total_repeats;        // sum of repeats, or rows of positive weight
-  int64_t max_repeats;          // the largest
-  double* score;                // (n_outputs, n)
-  Output* output;               // (n_outputs)
-  int32_t* packed;              // (n_outputs, n) narrow words
-  Pair* leaf_pairs;             // (n_outputs, n) wide pairs of the leaf values
-  Pair* search_pairs;           // (n_outputs, n) wide pairs of the search, where it has its own; null: leaf_pairs
-  uint16_t* leaf;               // (n_outputs, n) node that each row is in
-  double* node_value;           // (n_outputs, max_nodes) values by node
-  uint8_t* in_sample;           // (n) 1: the row is in the sample; null: all rows are
-  int64_t all_rows;             // 1: no row is left out of trees
-  int64_t draws;                // 1: the sampler draws, 0: it takes all rows of positive weight
-  uint32_t* sample;             // (n) rows of the sample, where it is not all rows
-  double subsample;             // probability of a row
-  const double* row_subsample;  // (n) instead of it, or null
-  const double* sampler_field;  // fields of the sampler
-  int64_t n_live;               // rows of positive weight
-  Sampling* sampling;           // of samplers that depend on gradients
-  uint32_t* norms;              // (n) of gradients
-  int64_t* digits;              // (2048, 2) rows and their sum by a digit of their norms
-  double* factor;               // (n) what a row of the sample counts for
-  Output* reweighted;           // (n_outputs) of the sample, where rows count more or less
-  int32_t* reweighted_packed;   // (n_outputs, n) the same as `packed`
-  Pair* reweighted_leaf;        // (n_outputs, n)
-  Pair* reweighted_search;      // (n_outputs, n)
-  const int32_t* row_group;     // (n) number of the group that is drawn as one, or null
-  int64_t max_nodes;            // of a tree
-  int64_t max_depth;            // 0: none
-  int64_t max_leaves;           // 0: none
-  int64_t leafwise;             // 1: the node that gains most is split next
-  int64_t symmetric;            // 1: one split for all nodes of a level
-  int64_t extra_trees;          // 1: one random cut of every column
-  double min_child_weight;      // limits, as in records/limits.h
-  double min_samples_leaf;      //
-  double reg_lambda;            //
-  double reg_alpha;             //
-  double min_split_gain;        //
-  double max_delta_step;        //
-  double path_smooth;           //
-  int64_t max_cat_threshold;    //
-  double cat_smooth;            //
-  double cat_l2;                //
-  double min_data_per_group;    //
-  int64_t counts_nodes;         // 1: what the rows of nodes count for is needed, for estimates of categories
-  double colsample_bytree;      //
-  double colsample_bylevel;     //
-  double colsample_bynode;      //
-  Growth* growth;               // the tree that grows
-  Node* nodes;                  // (max_nodes)
-  Level* levels;                // (steps + 1) the tree after each step
-  BatchItem* batch;             // (max_batch + 1) nodes that are split now
-  BuildItem* items;             // (max_batch + 1) nodes whose histograms are built now, where they are many
-  int32_t* n_left;              // (2 * max_batch) rows gone left
-  int32_t* n_right;             // (2 * max_batch) rows gone right
-  Listed* lists;                // (2, n) row lists
-  Sums* histograms;             // (n_slots, histogram_size)
-  int64_t* counts;              // (n_slots, histogram_size) rows by bin; null: not counted
-  Found* found;                 // (2 * max_batch, n_found) what each block of the search found
-  uint32_t* allowed;            // (2 * max_batch, n_tiles) a bit a column: columns that a node may use; null: all
-  double* level_scores;   // (nodes of a level, n_places, 2, 256) symmetric: scores of candidates: missing right, left
-  int64_t* root_missing;  // (n_places) symmetric: the root's sum of hessians of missing values
-  int32_t* root_range;    // (n_places, 2) symmetric: the root's first and last bin that hold rows
-  int64_t* root_below;    // (n_places, 256) symmetric: the root's sum of hessians up to each bin
-  CodeStep* steps;        // (n_places, 256) symmetric: the steps of columns of categories
-  int32_t* n_steps;       // (n_places, 2) symmetric: their number, and that of the sizes of sets
-  uint64_t* sets;         // (max_nodes, 4) of splits by categories: a bit a code that goes right
-  uint64_t* tree_sets;    // (n_store, max_nodes, 4) the same of finished trees
-  int64_t* leaf_sums;     // (max_nodes, 16) wide sums of g, h and counts
+  int64_t counts_by_hessian;     // 1: where hessians are constant they count rows
+  int64_t precision;             // 0: auto, 1: narrow, 2: wide
+  int64_t total_repeats;         // sum of repeats, or rows of positive weight
+  int64_t max_repeats;           // the largest
+  double* score;                 // (n_outputs, n)
+  Output* output;                // (n_outputs)
+  int32_t* packed;               // (n_outputs, n) narrow words
+  Pair* leaf_pairs;              // (n_outputs, n) wide pairs of the leaf values
+  Pair* search_pairs;            // (n_outputs, n) wide pairs of the search, where it has its own; null: leaf_pairs
+  uint16_t* leaf;                // (n_outputs, n) node that each row is in
+  double* node_value;            // (n_outputs, max_nodes) values by node
+  uint8_t* in_sample;            // (n) 1: the row is in the sample; null: all rows are
+  int64_t all_rows;              // 1: no row is left out of trees
+  int64_t draws;                 // 1: the sampler draws, 0: it takes all rows of positive weight
+  uint32_t* sample;              // (n) rows of the sample, where it is not all rows
+  double subsample;              // probability of a row
+  const double* row_subsample;   // (n) instead of it, or null
+  const double* sampler_field;   // fields of the sampler
+  int64_t n_live;                // rows of positive weight
+  Sampling* sampling;            // of samplers that depend on gradients
+  uint32_t* norms;               // (n) of gradients
+  int64_t* digits;               // (2048, 2) rows and their sum by a digit of their norms
+  double* factor;                // (n) what a row of the sample counts for
+  Output* reweighted;            // (n_outputs) of the sample, where rows count more or less
+  int32_t* reweighted_packed;    // (n_outputs, n) the same as `packed`
+  Pair* reweighted_leaf;         // (n_outputs, n)
+  Pair* reweighted_search;       // (n_outputs, n)
+  const int32_t* row_group;      // (n) number of the group that is drawn as one, or null
+  int64_t max_nodes;             // of a tree
+  int64_t max_depth;             // 0: none
+  int64_t max_leaves;            // 0: none
+  int64_t leafwise;              // 1: the node that gains most is split next
+  int64_t symmetric;             // 1: one split for all nodes of a level
+  int64_t n_joint;               // outputs that are split together, each with nodes and histograms of its own; 1: none
+  int64_t one_tree;              // 1: the trees of all outputs have the same splits
+  int64_t sketched;              // 1: these were found from sums over the outputs
+  int64_t extra_trees;           // 1: one random cut of every column
+  double min_child_weight;       // limits, as in records/limits.h
+  double min_samples_leaf;       //
+  double reg_lambda;             //
+  double reg_alpha;              //
+  double min_split_gain;         //
+  double max_delta_step;         //
+  double path_smooth;            //
+  int64_t max_cat_threshold;     //
+  double cat_smooth;             //
+  double cat_l2;                 //
+  double min_data_per_group;     //
+  int64_t counts_nodes;          // 1: what the rows of nodes count for is needed, for estimates of categories
+  double colsample_bytree;       //
+  double colsample_bylevel;      //
+  double colsample_bynode;       //
+  int64_t cosine;                // 1: the cosine score, else the reduction of the loss
+  int64_t noisy;                 // 1: there is noise on a column's best split
+  const double* feature_weight;  // (n_columns) null: none are given
+  const double* first_use;       // (n_columns) penalties of a column's first use; null: none are given
+  uint32_t* used;             // (2, n_tiles) a bit a column: trees before this round use it; with those of this round
+  uint32_t* path;             // (max_nodes, n_tiles) the same with those of the node's path
+  const ForcedSplit* forced;  // the first one is that of the root; null: none are given
+  const Output* all_output;   // (n_outputs) of all rows
+  Growth* growth;             // (n_joint) the tree that grows
+  Node* nodes;                // (n_joint, max_nodes)
+  Level* levels;              // (steps + 1) the tree after each step
+  BatchItem* batch;           // (max_batch + 1) nodes that are split now
+  BuildItem* items;           // (n_joint, n_items) nodes whose histograms are built now, where they are many
+  int64_t n_items;            // max_batch + 1
+  int32_t* n_left;            // (2 * max_batch) rows gone left
+  int32_t* n_right;           // (2 * max_batch) rows gone right
+  Listed* lists;              // (2, n) row lists
+  Sums* histograms;           // (n_joint, n_slots, histogram_size)
+  int64_t n_slots;            // histograms of an output
+  int64_t* counts;            // (n_slots, histogram_size) rows by bin; null: not counted
+  Found* found;               // (2 * max_batch, n_found) what each block of the search found
+  uint32_t* allowed;          // (2 * max_batch, n_tiles) a bit a column: columns that a node may use; null: all
+  double* level_scores;     // (nodes of a level, n_places, 2, 256) symmetric: scores of candidates: missing right, left
+  int64_t* root_missing;    // (n_places) symmetric: the root's sum of hessians of missing values
+  int32_t* root_range;      // (n_places, 2) symmetric: the root's first and last bin that hold rows
+  int64_t* root_below;      // (n_places, 256) symmetric: the root's sum of hessians up to each bin
+  double* level_norms;      // the same: squared norms of steps, of cosine scores
+  double* joint_norms;      // (n_places, 2, 256) as joint_scores
+  double* joint_scores;     // (n_places, 2, 256) joint symmetric: the same added over nodes and outputs
+  double* side_weights;     // (nodes of a level, n_places, 2, 256, 2) weights of both sides, means over outputs
+  LevelSplit* level_split;  // joint symmetric: that of the level searched last
+  CodeStep* steps;          // (n_places, 256) symmetric: the steps of columns of categories
+  int32_t* n_steps;         // (n_places, 2) symmetric: their number, and that of the sizes of sets
+  uint64_t* sets;           // (max_nodes, 4) of splits by categories: a bit a code that goes right
+  uint64_t* tree_sets;      // (n_store, max_nodes, 4) the same of finished trees
+  int64_t* leaf_sums;     // (max_nodes, 16) wide sums of g, h and counts; where outputs have one tree, for each of them
   uint32_t* arrived;      // (2 * max_batch) columns of a node that are searched
   TreeNode* trees;        // (n_store, max_nodes) finished trees
   int32_t* tree_sizes;    // (n_store) nodes of each
-  Turn* turn;             // this round
-  int64_t n_store;        // trees that can wait for the host
+  int64_t n_sums;         // of a sketch
+  double* sketch_factor;  // (n_sums, n_outputs) what the gradients of an output add to a sum
+  double* sketch_real;    // (n_sums + 1, n) the sums, and the mean of the hessians
+  Output* sketch_output;  // (n_sums)
+  int32_t* sketch_packed;  // (n_sums, n) narrow words
+  Pair* sketch_pairs;      // (n_sums, n) wide pairs
+  Turn* turn;              // this round
+  int64_t n_store;         // trees that can wait for the host
 };
 
 struct WalkNode {         // of a model; 8 bytes
@@ -277,14 +315,30 @@ constexpr int PARTITION = 1, ONE_HOT = 2;  // kinds of columns of categories: an
 inline bool is_symmetric(const Job&) { return SAPWOOD_POLICY == 1; }
 inline bool is_leafwise(const Job&) { return SAPWOOD_POLICY == 2; }
 inline bool has_columns(const Job& j) { return SAPWOOD_COLUMNS && j.allowed != nullptr; }
+inline bool is_joint(const Job&) { return SAPWOOD_JOINT; }
+constexpr bool MAY_RANK = SAPWOOD_RANKED;  // compiled for more than the loss: cosine scores, weights, penalties, noise
 constexpr bool MAY_HAVE_CATEGORIES = SAPWOOD_CATEGORIES,
                MAY_BE_NARROW = SAPWOOD_NARROW;  // narrow: a tile of 16 columns
 #else
 inline bool is_symmetric(const Job& j) { return j.symmetric != 0; }
 inline bool is_leafwise(const Job& j) { return j.leafwise != 0; }
 inline bool has_columns(const Job& j) { return j.allowed != nullptr; }
+inline bool is_joint(const Job& j) { return j.n_joint > 1; }
+constexpr bool MAY_RANK = true;
 constexpr bool MAY_HAVE_CATEGORIES = true, MAY_BE_NARROW = true;
 #endif
+inline bool is_cosine(const Job& j) { return MAY_RANK && j.cosine != 0; }
+inline bool is_ranked(const Job& j) {
+  return MAY_RANK && (j.noisy || j.feature_weight != nullptr || j.first_use != nullptr);
+}
 inline bool has_categories(const Job& j) { return MAY_HAVE_CATEGORIES && j.category != nullptr; }
+
+// What an output that is split together with others has of its own; one that is not has all.
+inline Node* nodes_of(const Job& j, int k) { return is_joint(j) ? j.nodes + k * j.max_nodes : j.nodes; }
+inline Growth& growth_of(const Job& j, int k) { return is_joint(j) ? j.growth[k] : *j.growth; }
+inline Sums* histograms_of(const Job& j, int k) {
+  return is_joint(j) ? j.histograms + k * j.n_slots * j.histogram_size : j.histograms;
+}
+inline int n_joint(const Job& j) { return is_joint(j) ? (int)j.n_joint : 1; }
 
 }  // namespace sapwood

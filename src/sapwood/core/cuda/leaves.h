@@ -8,6 +8,10 @@ constexpr int LEAF_STRIDE = 16;        // of a node's sums, a cache line: atomic
 constexpr int LEAF_PARTS = 5;          // 32-bit sums of a leaf: low and high parts of g and h, and rows
 constexpr int MAX_TREE_SHARED = 2048;  // nodes of a tree that is walked in shared memory
 
+inline int64_t* leaf_sums_of(const Job& j, int k) {
+  return j.leaf_sums + (j.one_tree ? k * j.max_nodes * LEAF_STRIDE : 0);
+}
+
 struct Step {            // a node as a row walks through it
   const uint8_t* codes;  // of its column; null: a leaf
   int32_t left;
@@ -67,33 +71,43 @@ inline void flush_parts(int* sums, int n_copies, int n_nodes, int64_t* out) {
   }
 }
 
-// The last step of growth, after which no child is searched, and then the leaves of rows.
-SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int k, int step) {
-  const Job& j = job;
-  DYNAMIC_SHARED(Step, steps);
-  __shared__ BatchItem here[MAX_HERE + 1];
-  __shared__ Batch batch;
-  next_batch(j, step, here, &batch);
-  record_batch(j, step, batch);
-  const int n_nodes = batch.level.n_nodes, n_old = batch.old.n_nodes, n_copies = (int)j.leaf_copies;
-  int* sums = (int*)(steps + j.max_nodes);
-  for (int i = threadIdx.x; i < n_nodes; i += blockDim.x)  // nodes of the batch may or may not be split yet
+// What rows walk through, in shared memory. All threads of a block.
+inline void find_steps(const Job& j, const Batch& batch, Step* steps) {
+  const int n_old = batch.old.n_nodes;
+  for (int i = threadIdx.x; i < batch.level.n_nodes; i += blockDim.x)  // the batch may or may not be split yet
     steps[i] =
         i < n_old ? step_of(j, NodeSplit(j, i, j.nodes[i], Batch{}), j.nodes[i].left, OWN_SET) : Step{nullptr, 0, 0, 0};
   __syncthreads();
   for (int i = threadIdx.x; i < batch.level.n_batch; i += blockDim.x)
     steps[batch.items[i].node] = step_of(j, NodeSplit(j, batch.items[i].node, j.nodes[batch.items[i].node], batch),
                                          batch.level.first_child + 2 * i, is_symmetric(j) ? LEVEL_SET : OWN_SET);
+}
+
+// The last step of growth, after which no child is searched, and then the leaves of rows.
+SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int k, int step) {
+  const Job& j = job;
+  DYNAMIC_SHARED(Step, steps);
+  __shared__ BatchItem here[MAX_HERE + 1];
+  __shared__ Batch batch;
+  const bool known = j.one_tree && k > 0;  // the leaves are those of the first output
+  if (!known) {
+    next_batch(j, k, step, here, &batch);
+    record_batch(j, step, batch);
+    find_steps(j, batch, steps);
+  }
+  const int n_nodes = known ? j.levels[step].n_nodes : batch.level.n_nodes, n_copies = (int)j.leaf_copies;
+  int* sums = (int*)(steps + j.max_nodes);
   for (int i = threadIdx.x; i < n_nodes * LEAF_PARTS * n_copies; i += blockDim.x) sums[i] = 0;
   __syncthreads();
   const int64_t each = (j.n + gridDim.x - 1) / gridDim.x, low = blockIdx.x * each,
                 high = low + each < j.n ? low + each : j.n;
   const Pair* pairs = j.leaf_pairs + k * j.n;
   uint16_t* leaf = j.leaf + k * j.n;
+  int64_t* out = leaf_sums_of(j, k);
   for (int64_t first = low; first < high; first += MAX_SPAN) {
     const int64_t end = first + MAX_SPAN < high ? first + MAX_SPAN : high;
     for (int64_t row = first + threadIdx.x; row < end; row += blockDim.x) {
-      const int node = walk(j, steps, batch.set, row);
+      const int node = known ? j.leaf[row] : walk(j, steps, batch.set, row);
       leaf[row] = (uint16_t)node;
       if (!j.all_rows && !j.in_sample[row]) continue;
       const Pair q = pairs[row];
@@ -102,13 +116,24 @@ SAPWOOD_BOUNDED(1024, 2) void find_leaves(SAPWOOD_JOB, int k, int step) {
         continue;
       }
       const int64_t w = j.repeated ? j.repeats[row] : 1;
-      add_to(j.leaf_sums + LEAF_STRIDE * node, q.g * w), add_to(j.leaf_sums + LEAF_STRIDE * node + 1, q.h * w);
-      add_to(j.leaf_sums + LEAF_STRIDE * node + 2, j.repeats != nullptr ? j.repeats[row] : 1);
+      add_to(out + LEAF_STRIDE * node, q.g * w), add_to(out + LEAF_STRIDE * node + 1, q.h * w);
+      add_to(out + LEAF_STRIDE * node + 2, j.repeats != nullptr ? j.repeats[row] : 1);
     }
     __syncthreads();
-    if (n_copies > 0) flush_parts(sums, n_copies, n_nodes, j.leaf_sums);
+    if (n_copies > 0) flush_parts(sums, n_copies, n_nodes, out);
     __syncthreads();
   }
+}
+
+// The gain of a split: what the search found, or, where it looked at sums over outputs, that of the output's own.
+inline double gain_of(const Job& j, int k, int id, const int64_t* total, const Scale& scale) {
+  if (!j.sketched) return nodes_of(j, k)[id].gain;
+  const int64_t *one = total + LEAF_STRIDE * j.nodes[id].left, *two = one + LEAF_STRIDE;
+  const Sums l{one[0], one[1]}, r{two[0], two[1]};
+  if (l.h == 0 || r.h == 0) return 0.0;
+  const double gs = g_scale(scale), hs = h_scale(scale);
+  const Penalty p{j.reg_lambda * hs, j.reg_alpha * gs, j.max_delta_step * gs / hs, 0.0};
+  return 0.5 * (split_score(l, r, p) - node_score(l + r, p)) * (hs / (gs * gs));
 }
 
 // Sums of all nodes from those of the leaves, steps, values; the finished tree. One block.
@@ -117,29 +142,32 @@ SAPWOOD_KERNEL void finish_tree(SAPWOOD_JOB, int k, int step) {
   const Growth& t = *j.growth;
   const int n_nodes = j.levels[step].n_nodes;
   const int tree = t.n_finished % (int)j.n_store;
+  int64_t* total = leaf_sums_of(j, k);
   const Scale& scale = j.output[k].wide;
   TreeNode* out = j.trees + (int64_t)tree * j.max_nodes;
   double* value = j.node_value + k * j.max_nodes;
   const double hs = h_scale(scale), unit = power_of_two(-(int)j.weight_shift);
   for (int i = threadIdx.x; i < n_nodes; i += blockDim.x)  // every leaf adds to the nodes above it
     for (int above = j.nodes[i].parent; j.nodes[i].left == 0 && above >= 0; above = j.nodes[above].parent)
-      for (int e = 0; e < 3; e++) add_to(j.leaf_sums + LEAF_STRIDE * above + e, j.leaf_sums[LEAF_STRIDE * i + e]);
+      for (int e = 0; e < 3; e++) add_to(total + LEAF_STRIDE * above + e, total[LEAF_STRIDE * i + e]);
   __threadfence_block();
   __syncthreads();
   for (int i = threadIdx.x; i < n_nodes; i += blockDim.x) {
     const Node& n = j.nodes[i];
     const bool split = n.left != 0;
-    const Sums sums{j.leaf_sums[LEAF_STRIDE * i], j.leaf_sums[LEAF_STRIDE * i + 1]};
+    const Sums sums{total[LEAF_STRIDE * i], total[LEAF_STRIDE * i + 1]};
     const bool by_many = has_categories(j) && i > 0 && j.category[j.nodes[n.parent].place] == PARTITION;
     TreeNode o{leaf_value(sums, scale, by_many ? j.reg_lambda + j.cat_l2 : j.reg_lambda, j.reg_alpha, j.max_delta_step),
-               split ? n.gain : 0.0,
+               split ? gain_of(j, k, i, total, scale) : 0.0,
                (double)sums.h / hs,
-               (double)j.leaf_sums[LEAF_STRIDE * i + 2] * unit,
+               (double)total[LEAF_STRIDE * i + 2] * unit,
                split ? n.column : -1,
                split ? n.bin : -1,
                n.left,
                split ? n.missing_left : 0};
     out[i] = o;
+    if (MAY_RANK && j.first_use != nullptr && split)
+      atomicOr(j.used + j.n_tiles + n.column / LANES, 1u << n.column % LANES);
   }
   __syncthreads();
   for (int depth = 1, more = j.path_smooth != 0.0; more; depth++) {  // parents first

@@ -1,22 +1,22 @@
 // Symmetric trees on the device: one split for all nodes of a level. Every node's score of every candidate is stored;
 // then they are added, node after node in the order of ids, as the sum is of floats.
 #pragma once
-#include "cuda/search.h"
+#include "cuda/column.h"
 
 namespace sapwood {
 
-inline double* level_scores(const Job& j, int64_t node, int place, int side) {
-  return j.level_scores + ((node * j.n_tiles * LANES + place) * 2 + side) * TILE_BINS;
-}
-
 // A node's part of the score of a candidate that sends `l` left, `rows` of `all`.
 template <bool COUNTS>
-inline double node_part(const BlockColumn<COUNTS>& c, Sums l, int64_t rows, double least) {
+inline CosineParts node_part(const Job& j, const BlockColumn<COUNTS>& c, Sums l, int64_t rows, double least,
+                             const ScoreRule& rule) {
   const Sums r = c.total - l;
   const int64_t others = c.all_rows - rows;
-  if (COUNTS && rows > 0 && others > 0 && ((double)rows < least || (double)others < least)) return -INF;
-  if (l.h == 0 || r.h == 0) return c.own_score;
-  return admits(l, r, c.rule.penalty) ? score_split(l, r, threadIdx.x, c.rule) : -INF;
+  if (c.total.h == 0) return {};
+  if (COUNTS && rows > 0 && others > 0 && ((double)rows < least || (double)others < least)) return {-INF, 0.0};
+  if (l.h == 0 || r.h == 0) return node_parts(j, c.total, c.own_score, c.rule.penalty);
+  if (!admits(l, r, c.rule.penalty)) return {-INF, 0.0};
+  if (is_cosine(j)) return cosine_parts(l, rule.penalty) + cosine_parts(r, rule.penalty);
+  return {score_split(l, r, threadIdx.x, rule), 0.0};
 }
 
 // The steps of a column of categories: those of the root, as every level has all of its rows.
@@ -46,22 +46,17 @@ SAPWOOD_INLINE void score_sets(const Job& j, int x, int id, const BlockColumn<CO
   __syncthreads();
   if (!in) return;
   const bool first = step.start == 0;
-  const Sums l = first ? scan.below : scan.below - up_to[step.start - 1], r = c.total - l;
+  const Sums l = first ? scan.below : scan.below - up_to[step.start - 1];
   const int64_t rows = counted.below.g - (first ? 0 : rows_up_to[step.start - 1]);
   if (id == 0) j.root_below[c.place * TILE_BINS + k] = l.h;
   ScoreRule rule = c.rule;
-  rule.penalty = category_penalty(j, c.place), rule.direction = 0;
-  const double least = least_rows(j);
-  const bool few = COUNTS && ((double)rows < least || (double)(c.all_rows - rows) < least);
-  level_scores(j, x, c.place, 0)[k] = c.total.h == 0                         ? 0.0
-                                      : l.h == 0 || r.h == 0                 ? c.own_score
-                                      : !admits(l, r, c.rule.penalty) || few ? -INF
-                                                                             : score_split(l, r, k, rule);
+  rule.penalty = column_penalty(j, *j.growth, c.place), rule.direction = 0;
+  store_parts(j, x, c.place, 0, node_part<COUNTS>(j, c, l, rows, least_rows(j), rule));
 }
 
 template <bool COUNTS>
 SAPWOOD_INLINE void score_column(const Job& j, int x, int id, int place, int first_slot, int turn) {
-  const BlockColumn<COUNTS> c(j, j.nodes[id], id, place, first_slot, turn);
+  const BlockColumn<COUNTS> c(j, 0, j.nodes[id], id, place, first_slot, turn);
   const int b = threadIdx.x;
   if constexpr (MAY_HAVE_CATEGORIES)
     if (has_categories(j) && j.category[place]) return score_sets<COUNTS>(j, x, id, c);
@@ -77,8 +72,8 @@ SAPWOOD_INLINE void score_column(const Job& j, int x, int id, int place, int fir
 #pragma unroll 1
   for (int side = 0; side <= two_sides; side++) {
     const Sums l = side ? c.below + c.missing : c.below;
-    level_scores(j, x, c.place, side)[b] =
-        c.total.h == 0 ? 0.0 : node_part<COUNTS>(c, l, c.rows_below + (side ? c.missing_rows : 0), least);
+    const int64_t rows = c.rows_below + (side ? c.missing_rows : 0);
+    store_parts(j, x, c.place, side, node_part<COUNTS>(j, c, l, rows, least, c.rule));
   }
 }
 
@@ -121,15 +116,16 @@ SAPWOOD_BOUNDED(64, 8) void choose_level(SAPWOOD_JOB, int k, int step) {
     in = in && b == random_cut(j, k, first, column, n_bins, range, any_missing);
   }
   const bool two_sides = in && !sets && any_missing && b < n_bins - 1;
-  const double *rights = level_scores(j, 0, place, 0) + b, *lefts = level_scores(j, 0, place, 1) + b;
-  const int64_t stride = j.n_tiles * LANES * 2 * TILE_BINS;
-  double right = 0.0, left = 0.0, own = 0.0;
+  double right = 0.0, left = 0.0;
+  CosineParts nodes;
 #pragma unroll 8
   for (int i = 0; i < n_nodes; i++) {
-    own = own + j.nodes[first + i].score;
-    if (in) right = right + rights[i * stride];
-    if (two_sides) left = left + lefts[i * stride];
+    const Node& n = j.nodes[first + i];
+    nodes = nodes + node_parts(j, Sums{n.g, n.h}, n.score, j.growth->penalty);
   }
+  const double own = score_of_parts(j, nodes);
+  if (in) right = score_of_parts(j, sum_parts(j, n_nodes, place, 0, b));
+  if (two_sides) left = score_of_parts(j, sum_parts(j, n_nodes, place, 1, b));
   Best best{must_exceed(own), ~0ull, {}};
   const uint64_t order = (uint64_t)column << 32 | (uint64_t)(2 * b);
   if (two_sides && left > best.score) best = {left, order, {}};

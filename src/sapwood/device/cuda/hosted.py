@@ -27,6 +27,8 @@ class Hosted:
     _host_arguments: tuple[Any, ...]
     _n_outputs: int
     _last: dict[Any, Any]
+    _arrays: dict[str, Any]
+    _mark_used: Any  # trees use these columns
 
     def _start_hosted(self) -> None:
         self._host: _core.Trainer | None = None
@@ -77,7 +79,9 @@ class Hosted:
             host.set_scores(scores)
             if "gradients" in self._last:
                 host.set_sampler(*self._last["sampler"])
-                host.gradients(*self._last["gradients"])
+                *rules, given = self._last["gradients"]
+                own = [self.runtime.get(self._arrays[name]) for name in ("given_g", "given_h") if given]
+                host.gradients(*rules, *own)
                 host.sample(*self._last.get("sample", (0, 0, None)))
             self._turns[1] = self._turns[0]
         return host
@@ -121,6 +125,7 @@ class Hosted:
         number = np.cumsum(is_leaf, dtype=np.int32) - 1
         self.set_leaf_ids(output, number[node], int(is_leaf.sum()))
         self.relabel_leaves(output, None, value[is_leaf])
+        self._mark_used(tree["column"][~is_leaf])
 
     # ---- Linear leaves ----------------------------------------------------------------------------------------------
 

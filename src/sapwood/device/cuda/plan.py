@@ -38,6 +38,9 @@ class Shape:
     limits: Mapping[str, float]
     precision: str
     unit_search: bool  # hessians of 1 in the search alone
+    together: bool = False  # vector leaves
+    sketch: int = 0  # sums of their gradients that splits are searched by; 0: all
+    cosine: bool = False
 
 
 class Counting:
@@ -91,8 +94,10 @@ def _trial(shape: Shape, n_rows: int) -> int:
     label = np.zeros((shape.n_labels, n_rows))
     weight = np.linspace(0.5, 1.5, n_rows) if shape.weighted else None
     trainer = make(binned, label, weight, shape.objective, shape.fields, shape.n_outputs, 1)
+    trainer._adapts = False  # the host finds a field of the objective
+    trainer.set_split_preference(shape.cosine, [], [], [])
     trainer.set_sampler(shape.sampler[0], dict(shape.sampler[1]))
     trainer.gradients(shape.precision, unit_search=shape.unit_search)
     trainer.sample(0, 0, shape.subsample)
-    trainer.grow(shape.policy, {**shape.limits, "learning_rate": 0.1}, 0, 0)
+    trainer.grow(shape.policy, {**shape.limits, "learning_rate": 0.1}, 0, 0, 0.0, shape.together, (), shape.sketch)
     return int(run.total)

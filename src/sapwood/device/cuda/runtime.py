@@ -16,17 +16,29 @@ from sapwood.device.cuda.job import CORE
 from sapwood.errors import DataError, ParameterError
 
 OPTIONS = ("--std=c++20", "-default-device", "--fmad=false", f"-I{CORE}", f"-I{CORE}/cuda/nvrtc", "-DSAPWOOD_ISA=cuda")
+SPLIT_COMPILE = (13, 0)  # the NVRTC that compiles the kernels of a unit in several threads
 SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks of a grid for every multiprocessor
     "gradient_pass": (256, 4), "add_values": (256, 8), "draw_rows": (256, 4), "forget_sample": (1, 0),
     "forget_gradients": (1, 0),
     "count_norms": (512, 2), "choose_norm": (512, 0), "reweigh": (256, 4), "end_reweigh": (1, 0),
     "begin": (256, 1), "partition": (128, 8), "histogram": (1024, 1), "search": (256, 0), "score_level": (256, 0),
     "choose_level": (64, 0), "choose_columns": (256, 0), "find_leaves": (1024, 2), "finish_tree": (512, 0),
+    "search_joint": (256, 0), "score_joint": (256, 0), "add_joint": (64, 0), "choose_joint": (64, 0),
+    "take_level": (256, 0), "begin_sketch": (256, 0), "sketch_rows": (256, 4), "end_sketch": (256, 0),
+    "sum_noise": (256, 4),
     "predict": (512, 0), "apply_link": (256, 0), "bin_values": (256, 0),
 }  # fmt: skip
 
 
-RULES = ("plain", "counts", "columns", "categories", "narrow")  # what kernels of growth are compiled for
+RULES = (
+    "plain",
+    "counts",
+    "columns",
+    "categories",
+    "joint",
+    "ranked",
+    "narrow",
+)  # what kernels of growth are compiled for
 POLICIES = ("depthwise", "symmetric", "leafwise")  # by the numbers that core/cuda/job.h gives them
 
 
@@ -105,6 +117,8 @@ class Cuda:
         self.settings = SETTINGS
         self.stream = cupy.cuda.Stream(non_blocking=True)
         self.lock = RLock()
+        many = tuple(cupy.cuda.nvrtc.getVersion()) >= SPLIT_COMPILE
+        self.options = (*OPTIONS, "--split-compile=0") if many else OPTIONS
         self.kernel = cache(self._kernel)
 
     @alone
@@ -198,9 +212,7 @@ class Cuda:
     @alone
     def _kernel(self, name: str, variant: str) -> Any:
         """A compiled kernel; those of rows know their objective, those of growth what the search must look at."""
-        module = self._module(
-            "rows" if name in ROW_KERNELS else "predict" if name in PREDICT_KERNELS else "grow", variant
-        )
+        module = self._module(SOURCES.get(name, "grow"), variant)
         kernel = module.get_function(name)
         if name in ("histogram", "find_leaves", "predict"):
             kernel.max_dynamic_shared_size_bytes = self.max_shared - kernel.shared_size_bytes
@@ -215,7 +227,7 @@ class Cuda:
             defines = tuple(f"-DSAPWOOD_{name.upper()}={int(name in words)}" for name in RULES)
             defines += (f"-DSAPWOOD_POLICY={POLICIES.index(words[-1])}",)
         text = f'// {digest()}\n#include "cuda/{source}.cu"\n'
-        return self.cupy.RawModule(code=text, options=(*OPTIONS, *defines), backend="nvrtc")
+        return self.cupy.RawModule(code=text, options=(*self.options, *defines), backend="nvrtc")
 
     @alone
     def launch(
@@ -256,6 +268,11 @@ ROW_KERNELS = (
     "gradient_pass", "add_values", "draw_rows", "forget_gradients", "forget_sample", "count_norms", "choose_norm",
     "reweigh", "end_reweigh",
 )  # fmt: skip
+SOURCES = {
+    **dict.fromkeys(ROW_KERNELS, "rows"),
+    **dict.fromkeys(("begin_sketch", "sketch_rows", "end_sketch", "sum_noise"), "prepare"),
+    **dict.fromkeys(PREDICT_KERNELS, "predict"),
+}  # of kernels that do not grow trees: the unit that compiles them
 
 
 def row_defines(variant: str) -> list[str]:

@@ -14,6 +14,8 @@ from sapwood.device.cuda.job import record
 from sapwood.device.cuda.runtime import Runtime
 from sapwood.errors import DivergedError
 
+FIELDS = ("column", "bin", "left", "value", "gain", "cover", "count", "missing_left")
+
 
 class DeviceTree(dict[str, Any]):
     """A tree whose arrays are read from the device at the first look."""
@@ -53,7 +55,10 @@ class Finished:
         self, runtime: Runtime, arrays: Mapping[str, Any], binned: Binned, size: int, shares_sets: bool
     ) -> None:
         self._runtime, self._arrays, self._size = runtime, arrays, size
-        self._cuts, self._is_category, self._n_bins = binned.cuts, np.array(binned.is_category, bool), binned.n_bins
+        self._is_category, self._n_bins = np.array(binned.is_category, bool), binned.n_bins
+        ends = [np.append(own, np.inf) for own in binned.cuts]  # the last cut is above all values
+        self._thresholds = np.concatenate([*ends, np.zeros(1)])
+        self._first = np.cumsum([0, *map(len, ends)])  # of a column among them; behind the last one is 0
         self._shares_sets = shares_sets  # all nodes of a level have the same
         self._waiting: list[DeviceTree] = []
         facts = runtime.get(arrays["growth"]).view(record("Growth"))
@@ -80,8 +85,17 @@ class Finished:
         raw = arrays["trees"].reshape(self._size, -1)
         nodes = self._rows(raw, rows).view(node)
         sets = self._rows(arrays["tree_sets"], rows) if self._is_category.any() else None
+        fields = {name: np.ascontiguousarray(nodes[name]) for name in FIELDS}
+        column = fields["column"]
+        by_set = (column >= 0) & self._is_category[column]
+        plain = (column >= 0) & ~by_set
+        fields["threshold"] = self._thresholds[np.where(plain, self._first[column] + fields["bin"], -1)]
+        fields["missing_left"] = fields["missing_left"].astype(np.uint8)
         for at, (tree, row) in enumerate(zip(waiting, rows, strict=True)):
-            self._fill(tree, nodes[at][: sizes[row]], None if sets is None else sets[at])
+            tree._store, n = None, int(sizes[row])
+            for name, values in fields.items():
+                tree[name] = values[at, :n].copy()
+            self._fill_sets(tree, np.flatnonzero(by_set[at, :n]), None if sets is None else sets[at])
         self._n_taken += len(waiting)
         self._waiting = []
         output = run.get(arrays["output"]).view(record("Output"))
@@ -95,23 +109,12 @@ class Finished:
             return run.get(ring[first : last + 1])
         return np.concatenate([run.get(ring[first:]), run.get(ring[: last + 1])])
 
-    def _fill(self, tree: DeviceTree, nodes: Any, sets: Any) -> None:
-        cuts = self._cuts
-        tree._store = None
-        for name in ("column", "bin", "left"):
-            tree[name] = np.ascontiguousarray(nodes[name])
-        for name in ("value", "gain", "cover", "count"):
-            tree[name] = np.ascontiguousarray(nodes[name])
-        tree["missing_left"] = nodes["missing_left"].astype(np.uint8)
-        threshold = np.zeros(len(nodes))
-        by_set = (tree["column"] >= 0) & self._is_category[tree["column"]]
-        for at in np.flatnonzero((tree["column"] >= 0) & ~by_set):
-            own, b = cuts[tree["column"][at]], tree["bin"][at]
-            threshold[at] = own[b] if b < len(own) else np.inf
-        tree["threshold"] = threshold
-        tree["set"], codes = np.full(len(nodes), -1, np.int32), [np.empty(0, np.int32)]
+    def _fill_sets(self, tree: DeviceTree, by_set: NDArray[Any], sets: Any) -> None:
+        """The sets of the splits by categories, which these nodes have."""
+        n = len(tree["column"])
+        tree["set"], codes = np.full(n, -1, np.int32), [np.empty(0, np.int32)]
         known: dict[int, int] = {}
-        for at in np.flatnonzero(by_set):  # sets are numbered in the order of the first nodes that have them
+        for at in by_set:  # sets are numbered in the order of the first nodes that have them
             key = (int(at) + 1).bit_length() if self._shares_sets else int(at)
             if key not in known:
                 known[key] = len(known)

@@ -1,0 +1,163 @@
+// A column of a node as the searches read it: a block has the column, a thread a bin. The chain of steps from a sum to a
+// score is long, so that one candidate after the other in a thread takes most of the time.
+#pragma once
+#include "cuda/categories.h"
+
+namespace sapwood {
+
+constexpr int BIN_WARPS = TILE_BINS / LANES;
+
+// How many nodes a step searches.
+inline int n_searched(const Level& level) { return !level.more ? 0 : level.n_batch == 0 ? 1 : 2 * level.n_batch; }
+
+// Sums over the bins up to that of each thread, and over all. All threads of a block, which are as many as bins.
+struct BinScan {
+  Sums below, total;
+  SAPWOOD_INLINE explicit BinScan(Sums own) {
+    __shared__ Sums parts[BIN_WARPS];
+    const int lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+    below = {up_to_lane(own.g), up_to_lane(own.h)};
+    __syncthreads();  // all threads have read the parts of an earlier scan
+    if (lane == LANES - 1) parts[warp] = below;
+    __syncthreads();
+#pragma unroll
+    for (int w = 0; w < BIN_WARPS; w++) {
+      const Sums part = parts[w];
+      if (w < warp) below = below + part;
+      total = total + part;
+    }
+  }
+};
+
+struct BinRange {
+  int first, last;  // bins that hold rows; last < 0: none does
+};
+// Of the bins of values. All threads of a block, which are as many as bins.
+inline BinRange occupied(bool holds) {
+  __shared__ unsigned votes[BIN_WARPS];
+  const unsigned vote = __ballot_sync(ALL_LANES, holds);
+  __syncthreads();
+  if (threadIdx.x % LANES == 0) votes[threadIdx.x / LANES] = vote;
+  __syncthreads();
+  BinRange range{TILE_BINS, -1};
+  for (int b = 0; b < TILE_BINS; b++)
+    if (votes[b / LANES] >> b % LANES & 1) range = {range.last < 0 ? b : range.first, b};
+  return range;
+}
+
+// extra_trees: a random cut between bins that hold rows, or of values against missing ones; -1: none.
+inline int random_cut(const Job& j, int k, int id, int column, int n_bins, BinRange range, bool missing) {
+  const int n_cuts = range.last > range.first ? range.last - range.first : 0,
+            among = range.last < 0 ? 0 : n_cuts + missing;
+  if (among == 0) return -1;
+  const uint64_t own = fold(fold(j.turn->cut_key, (uint64_t)(j.turn->tree + k)), (uint64_t)id);
+  const int at = (int)multiply_high(draw(own, (uint64_t)column), (uint64_t)among);
+  return at < n_cuts ? range.first + at : n_bins - 1;
+}
+
+// One column of a node; a thread has a bin. Of a larger child the sums are what the smaller one leaves of the parent's,
+// and are stored.
+template <bool COUNTS>
+struct BlockColumn {
+  int place, column, n_bins;
+  bool holds_rows;
+  Sums own, below, total, missing;  // own: of the bin of this thread; below: up to it
+  int64_t own_rows = 0, rows_below = 0, all_rows = 0, missing_rows = 0;
+  double own_score;
+  ScoreRule rule;
+
+  // turn: 0 and 1 in turn, where a block has several columns
+  SAPWOOD_INLINE BlockColumn(const Job& j, int k, Node& n, int id, int place, int first_slot, int turn)
+      : place(place), column(j.column_of[place]), n_bins(j.n_bins[place]) {
+    __shared__ Sums shared_missing[2];
+    __shared__ int64_t shared_rows[2];
+    Sums* histograms = histograms_of(j, k);
+    const int b = threadIdx.x, at = b * LANES + place % LANES;
+    const bool rest = id != 0 && n.slot < first_slot, packed = n.packed != 0;
+    const int64_t tile = n.slot * j.histogram_size + place / LANES * TILE_SUMS;
+    own = load_sums(histograms + tile, at, packed);
+    int64_t rows = COUNTS ? j.counts[tile + at] : 0;
+    if (rest) {  // a child of a node whose sums are words has few rows as well
+      const Node& small = nodes_of(j, k)[sibling(id)];
+      const int64_t other = small.slot * j.histogram_size + place / LANES * TILE_SUMS;
+      own = own - load_sums(histograms + other, at, small.packed != 0);
+      store_sums(histograms + tile, at, own, packed);
+      if (COUNTS) j.counts[tile + at] = rows = rows - j.counts[other + at];
+    }
+    if (b == n_bins) shared_missing[turn] = own, shared_rows[turn] = rows;
+    holds_rows = own.h > 0 && b < n_bins, own_rows = rows;
+    const BinScan scan(own);
+    below = scan.below, total = scan.total, missing = shared_missing[turn];
+    if constexpr (COUNTS) {
+      const BinScan counted(Sums{rows, 0});
+      rows_below = counted.below.g, all_rows = counted.total.g, missing_rows = shared_rows[turn];
+    }
+    rule = rule_of(j, n, place, growth_of(j, k).penalty);
+    own_score = score_of(total, n, j, rule.penalty);
+    if (place == 0 && b == 0) n.g = total.g, n.h = total.h, n.score = own_score;
+  }
+};
+
+struct Best {
+  double score;
+  uint64_t order;
+  Sums left;
+};
+
+// The thread with the best candidate of a block writes it; none does where it does not exceed `bar`.
+inline void write_best(const Best& best, double bar, int place, bool seen_missing, Found* out) {
+  __shared__ double scores[MAX_WARPS];
+  __shared__ uint64_t orders[MAX_WARPS];
+  const int lane = threadIdx.x % LANES, n_warps = blockDim.x / LANES;
+  double score = best.score;
+  uint64_t order = best.order;
+#pragma unroll
+  for (int step = LANES / 2; step > 0; step /= 2) {
+    const double other = __shfl_xor_sync(ALL_LANES, score, step);
+    const uint64_t its = __shfl_xor_sync(ALL_LANES, (unsigned long long)order, step);
+    if (beats(other, its, score, order)) score = other, order = its;
+  }
+  if (lane == 0) scores[threadIdx.x / LANES] = score, orders[threadIdx.x / LANES] = order;
+  __syncthreads();
+  for (int w = 0; w < n_warps; w++)
+    if (beats(scores[w], orders[w], score, order)) score = scores[w], order = orders[w];
+  if (!(score > bar)) {
+    if (threadIdx.x == 0) *out = {-INF, 0, 0, ~0ull, -1, 0};
+  } else if (best.order == order) {
+    *out = {score, best.left.g, best.left.h, order, place, seen_missing};
+  }
+}
+
+// The parts of a node's score that are added over nodes and outputs: the score itself, or both of a cosine.
+inline CosineParts node_parts(const Job& j, Sums all, double score, const Penalty& p) {
+  return is_cosine(j) ? cosine_parts(all, p) : CosineParts{score, 0.0};
+}
+inline double score_of_parts(const Job& j, CosineParts a) { return is_cosine(j) ? cosine_score(a) : a.dot; }
+
+// Symmetric trees: the scores of a node's candidates, by the side of missing values (0: right).
+inline int64_t level_place(const Job& j, int64_t node, int place, int side) {
+  return ((node * j.n_tiles * LANES + place) * 2 + side) * TILE_BINS;
+}
+inline void store_parts(const Job& j, int node, int place, int side, CosineParts parts) {
+  const int64_t at = level_place(j, node, place, side) + threadIdx.x;
+  j.level_scores[at] = parts.dot;
+  if (is_cosine(j)) j.level_norms[at] = parts.norm2;
+}
+// The same of a bin, added over the first n nodes in the order of ids.
+SAPWOOD_INLINE CosineParts sum_parts(const Job& j, int n, int place, int side, int bin) {
+  const int64_t at = level_place(j, 0, place, side) + bin, stride = j.n_tiles * LANES * 2 * TILE_BINS;
+  CosineParts sum;
+#pragma unroll 8
+  for (int i = 0; i < n; i++) sum.dot = sum.dot + j.level_scores[at + i * stride];
+  for (int i = 0; i < n && is_cosine(j); i++) sum.norm2 = sum.norm2 + j.level_norms[at + i * stride];
+  return sum;
+}
+
+// The minimum count of a side; rows are not counted where hessians do.
+inline double least_rows(const Job& j) { return j.growth->counts_rows ? j.growth->min_count : -1.0; }
+
+inline bool may_use(const Job& j, int x, int column, int place) {
+  return column >= 0 && (!has_columns(j) || (j.allowed[x * j.n_tiles + place / LANES] >> place % LANES & 1));
+}
+
+}  // namespace sapwood

@@ -1,0 +1,364 @@
+"""The growth of trees on the device: limits and constraints, the memory of a tree, the launches of its steps.
+
+In: the limits of a training. Out: trees, which stay in device memory until they are read.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sapwood.device.cuda.binned import LANES, Binned
+from sapwood.device.cuda.job import record
+from sapwood.device.cuda.records import Records, key
+from sapwood.device.cuda.trees import Finished
+from sapwood.errors import ParameterError
+
+MAX_NODES = 65_536  # node ids of rows have 16 bits
+TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS, RANDOM_CUT, RANDOM_STRENGTH, SKETCH = (
+    3,
+    4,
+    5,
+    20,
+    41,
+    43,
+)  # purposes of core/math/hash.h
+TILE_SUMS = 256 * LANES
+HISTOGRAM_BYTES = 2 * TILE_SUMS * 4
+PARTITION, ONE_HOT, SET_WORDS = 1, 2, 4  # kinds of columns of categories; words of a set of codes
+SEARCH_BLOCKS = 4  # of the search, that a multiprocessor has at a time
+STEP_BYTES, PART_BYTES = 16, 20  # of a node in find_leaves: what rows walk through, what they add
+
+
+class Growing(Records):
+    """The part of a trainer that grows trees; `_core.pyi` says what each method takes and returns."""
+
+    _binned: Binned
+    _n_outputs: int
+    min_rows = 256  # rows of a block, where there are few
+    node_cost = 1024  # what a node costs a block besides its rows, in rows
+
+    def _start_growing(self) -> None:
+        self._finished: Finished | None = None
+        self._shape: tuple[Any, ...] = ()
+        self._numbers: list[Any] = [None] * self._n_outputs  # node of each leaf, where leaves are not nodes
+
+    # What the trainer has.
+    def _flush(self) -> None:
+        raise NotImplementedError
+
+    def _new_leaves(self, outputs: Iterable[int]) -> None:
+        raise NotImplementedError
+
+    def set_constraints(
+        self,
+        monotone: Sequence[int],
+        intermediate: bool,
+        groups: Sequence[Sequence[int]],
+        extra_trees: bool,
+        forced: Sequence[Sequence[int]],
+        onehot: Sequence[int],
+    ) -> None:
+        self._job["extra_trees"] = extra_trees
+        self._last["onehot"] = list(onehot)
+        assert not (any(monotone) and intermediate), "boost/compatibility.py refuses it"
+        self._keep("forced", self.runtime.array(np.array(forced, np.int32)) if len(forced) else None)
+        n = len(self._binned.places)
+        groups_of = np.zeros(n, np.uint64)
+        for at, columns in enumerate(groups):
+            groups_of[list(columns)] |= np.uint64(1 << at)
+        self._keep("groups_of", self.runtime.array(groups_of) if len(groups) else None)
+        direction = np.zeros(n, np.int8)
+        direction[: len(monotone)] = monotone
+        self._keep("direction", self.runtime.array(direction) if len(monotone) else None)
+
+    def set_split_preference(
+        self, cosine: bool, weight: Sequence[float], penalty: Sequence[float], used: Sequence[int]
+    ) -> None:
+        self._job["cosine"] = cosine
+        for name, values in (("feature_weight", weight), ("first_use", penalty)):
+            self._keep(name, self.runtime.array(np.array(values, np.float64)) if len(values) else None)
+        if len(penalty):
+            self._make("used", (2, int(self._job["n_tiles"])), np.uint32)
+            self._mark_used(list(used))
+
+    def _mark_used(self, columns: Any) -> None:
+        """Trees use these columns: their first use costs nothing any more."""
+        if not self._job["first_use"]:
+            return
+        bits = np.zeros(int(self._job["n_tiles"]) * LANES, np.uint8)
+        bits[columns] = 1
+        known = self.runtime.get(self._arrays["used"])
+        self.runtime.put(self._arrays["used"], known | np.packbits(bits, bitorder="little").view(np.uint32))
+
+    def grow(
+        self,
+        policy: str,
+        limits: Mapping[str, float],
+        seed: int,
+        tree: int,
+        random_strength: float = 0.0,
+        multi_output: bool = False,
+        prefix_ends: Sequence[int] = (),
+        sketch: int = 0,
+    ) -> list[Any]:
+        """Grow a tree for every output; the trees are read from the device once someone looks at them."""
+        together = multi_output and self._n_outputs > 1
+        assert not prefix_ends, "boost/compatibility.py refuses it"
+        if "codes" not in self._arrays:  # the rows of a model whose trees grow on other columns never get here
+            self._keep("codes", self._binned.tiles)
+            self._keep("planes", self._binned.planes)
+        n_sums = sketch if together and sketch < self._n_outputs else 0
+        self._job["one_tree"], self._job["sketched"], self._job["n_sums"] = together, n_sums > 0, n_sums
+        self._job["n_joint"] = n_sums or (self._n_outputs if together else 1)
+        self._job["noisy"], self._turn["random_strength"] = random_strength > 0.0, random_strength
+        self._set_limits(policy, limits)
+        self._flush()
+        self._turn["learning_rate"], self._turn["tree"] = limits["learning_rate"], tree
+        self._turn["column_keys"] = [key(seed, one) for one in (TREE_COLUMNS, LEVEL_COLUMNS, NODE_COLUMNS)]
+        for name, purpose in (("cut_key", RANDOM_CUT), ("sketch_key", SKETCH), ("noise_key", RANDOM_STRENGTH)):
+            self._turn[name] = key(seed, purpose)
+        assert self._finished is not None
+        self._finished.make_room(self._n_outputs)
+
+        def work() -> None:
+            if not together:
+                for k in range(self._n_outputs):
+                    self._grow_one(k)
+                    self._finish(k)
+                return
+            kept = self._sketch() if n_sums else {}
+            self._grow_one(0)
+            self._restore(kept)
+            for k in range(self._n_outputs):
+                self._finish(k)
+
+        self._last["unused"] = False
+        if random_strength > 0.0:
+            self._repeat("noise", self._sum_noise)
+        kept = self._use_reweighted() if self._last.get("reweighted") else {}
+        self._repeat(("grow", bool(self._job["all_rows"]), *self._shape), work)
+        self._restore(kept)
+        self._numbers = [None] * self._n_outputs
+        self._new_leaves(range(self._n_outputs))
+        trees = []
+        for k in range(self._n_outputs):
+            trees.append(self._finished.take())
+            self._last["tree", k] = trees[-1]
+        return trees
+
+    def _sum_noise(self) -> None:
+        for k in range(self._n_outputs):
+            self._launch("sum_noise", k)
+
+    def _use(self, own: Mapping[str, str]) -> dict[str, int]:
+        """Kernels read other arrays in the place of these; returns what the job had before."""
+        kept = {name: int(self._job[name]) for name in own}
+        for name, other in own.items():
+            self._job[name] = self._job[other]
+        return kept
+
+    def _restore(self, kept: Mapping[str, int]) -> None:
+        for name, value in kept.items():
+            self._job[name] = value
+
+    def _use_reweighted(self) -> dict[str, int]:
+        """Growth reads the rows of a sample that count more or less."""
+        own = {"packed": "reweighted_packed", "leaf_pairs": "reweighted_leaf", "output": "reweighted"}
+        if self._job["search_pairs"]:
+            own["search_pairs"] = "reweighted_search"
+        kept = self._use(own) | {"counts_by_hessian": int(self._job["counts_by_hessian"])}
+        self._job["counts_by_hessian"] = 0
+        return kept
+
+    def _sketch(self) -> dict[str, int]:
+        """Growth reads a few sums of the gradients of all outputs."""
+        by_sample = self._last.get("reweighted", False)
+        self._launch("begin_sketch")
+        for one in range(2):
+            self._launch("sketch_rows", one, by_sample)
+        self._launch("end_sketch")
+        return self._use({"packed": "sketch_packed", "search_pairs": "sketch_pairs", "output": "sketch_output"})
+
+    def _set_limits(self, policy: str, limits: Mapping[str, float]) -> None:
+        depth, leaves = int(limits["max_depth"]), int(limits["max_leaves"])
+        for name in ("min_child_weight", "min_samples_leaf", "reg_lambda", "reg_alpha", "min_split_gain",
+                     "max_delta_step", "path_smooth"):  # fmt: skip
+            self._job[name] = limits[name]
+        self._set_categories(limits)
+        self._last["counts"] = self._min_samples(limits["min_samples_leaf"]) > 1 or bool(self._job["counts_nodes"])
+        rules = limits["reg_alpha"] or limits["max_delta_step"] or self._job["cosine"]
+        rules = rules or any(self._job[name] for name in ("direction", "extra_trees", "forced"))
+        ranked = any(self._job[name] for name in ("cosine", "noisy", "feature_weight", "first_use"))
+        shares = [limits[name] for name in ("colsample_bytree", "colsample_bylevel", "colsample_bynode")]
+        self._job["colsample_bytree"], self._job["colsample_bylevel"], self._job["colsample_bynode"] = shares
+        self._last["columns"] = min(shares) < 1.0 or self._arrays.get("groups_of") is not None
+        joint, self._last["ranked"] = int(self._job["n_joint"]), ranked
+        found = {
+            "plain": not rules,
+            "counts": self._last["counts"],
+            "columns": self._last["columns"],
+            "categories": bool(self._job["category"]),
+            "joint": joint > 1,
+            "ranked": ranked,
+            "narrow": 0 < self._job["n_columns"] % LANES <= LANES // 2,
+        }
+        words = [*(word for word, holds in found.items() if holds), policy]
+        self._rules = " ".join(words)
+        shape = (policy, depth, leaves, self._rules, joint, int(self._job["n_sums"]), int(self._job["one_tree"]))
+        if shape == self._shape:
+            return
+        most = leaves if leaves else self._n
+        if depth and depth < 17:
+            most = min(most, 1 << depth)
+        if 2 * most > MAX_NODES:
+            raise ParameterError(
+                f"trees of up to {most} leaves do not grow on device={self.runtime.name!r}; set max_leaves or "
+                f"max_depth so that there are at most {MAX_NODES // 2}, or use device='cpu'."
+            )
+        self._shape, job = shape, self._job
+        job["max_depth"], job["max_leaves"] = depth, leaves
+        job["leafwise"], job["symmetric"] = policy == "leafwise", policy == "symmetric"
+        self._make_tree_memory(most, depth, policy == "leafwise")
+
+    def _set_categories(self, limits: Mapping[str, float]) -> None:
+        """Which columns are of categories, and how they are split."""
+        if not any(self._binned.is_category):
+            return
+        for name in ("max_cat_threshold", "cat_smooth", "cat_l2", "min_data_per_group"):
+            self._job[name] = limits[name]
+        kinds = np.zeros(len(self._binned.places), np.uint8)
+        for column, is_category in enumerate(self._binned.is_category):
+            few = self._binned.n_bins[column] <= limits["max_cat_to_onehot"]
+            kinds[column] = 0 if not is_category else ONE_HOT if few or column in self._last["onehot"] else PARTITION
+        if self._last.get("kinds") != kinds.tobytes():
+            self._last["kinds"] = kinds.tobytes()
+            self._keep("category", self.runtime.array(kinds))
+        self._job["counts_nodes"] = bool((kinds == PARTITION).any()) and bool(self._job["repeats"])
+
+    def _min_samples(self, given: float) -> float:
+        """The minimum rows of a leaf; 0 stands for the objective's own, which the gradients leave on the device."""
+        if given:
+            return given
+        if "own" not in self._last:
+            found = self.runtime.get(self._arrays["output"]).view(record("Output"))
+            self._last["own"] = float(found["own_min_samples"].max())
+        return float(self._last["own"])
+
+    def _make_tree_memory(self, leaves: int, depth: int, leafwise: bool) -> None:
+        job, k, joint = self._job, self._n_outputs, int(self._job["n_joint"])
+        nodes = job["max_nodes"] = max(2, 2 * leaves)
+        batch = 1 if leafwise else max(1, leaves // 2)
+        slots = max(1, leaves // 2) if depth and not leafwise and leaves == 1 << depth else leaves
+        self._graphs.clear()
+        job["n_store"] = size = max(128, 4 * k)
+        self._make_records("trees", size * int(nodes), "TreeNode")
+        self._make("tree_sizes", size, np.int32)
+        if job["category"]:
+            self._make("sets", (nodes, SET_WORDS), np.uint64)
+            self._make("tree_sets", (size, nodes, SET_WORDS), np.uint64)
+        self._finished = Finished(self.runtime, self._arrays, self._binned, size, bool(job["symmetric"]))
+        self._make("node_value", (k, nodes), np.float64)
+        self._make_records("nodes", joint * int(nodes), "Node")
+        if job["first_use"]:
+            self._make("path", (nodes, int(job["n_tiles"])), np.uint32)
+        self._make("leaf_sums", (k if job["one_tree"] else 1, nodes, 16), np.int64)
+        steps = self._last["steps"] = self._plan(leaves, depth, leafwise)
+        for name, n, kind in (("levels", len(steps) + 2, "Level"), ("batch", batch + 1, "BatchItem"),
+                              ("items", joint * (batch + 1), "BuildItem")):  # fmt: skip
+            self._make_records(name, n, kind)
+        for name in ("n_left", "n_right", "arrived"):
+            self._make(name, 2 * (batch + 1), np.int32)
+        self._make_records("lists", 2 * self._n, "Listed")
+        job["n_items"], job["n_slots"] = batch + 1, slots
+        self._make_records("histograms", joint * slots * int(job["histogram_size"]), "Sums")
+        if self._last["counts"]:
+            self._make("counts", slots * int(job["histogram_size"]), np.int64)
+        blocks = int(job["n_columns"]) * 256 // self.runtime.settings["choose_level"][0]
+        job["n_found"] = blocks if job["symmetric"] else int(job["n_columns"])
+        self._make_records("found", (1 if job["symmetric"] else 2 * (batch + 1)) * int(job["n_found"]), "Found")
+        self._keep("allowed", None)
+        if self._last["columns"]:
+            self._make("allowed", (2 * (batch + 1), int(job["n_tiles"])), np.uint32)
+        if job["symmetric"]:
+            self._make_level_memory(max(1, leaves // 2), joint > 1)
+        if job["n_sums"]:
+            self._make_sketch_memory(int(job["n_sums"]))
+        room = (self.runtime.max_shared - 16384) // 2 - int(nodes) * STEP_BYTES  # two blocks share a multiprocessor
+        copies = 32
+        while copies and (copies * nodes * PART_BYTES > room or job["repeats"]):
+            copies //= 2
+        job["leaf_copies"] = copies
+
+    def _make_level_memory(self, nodes: int, joint: bool) -> None:
+        n = len(self._binned.places)
+        self._make("level_scores", (nodes, n, 2, 256), np.float64)
+        if self._job["cosine"]:
+            self._make("level_norms", (nodes, n, 2, 256), np.float64)
+        self._make("root_missing", n, np.int64)
+        self._make("root_range", (n, 2), np.int32)
+        self._make("root_below", (n, 256), np.int64)
+        self._make_records("steps", n * 256, "CodeStep")
+        self._make("n_steps", (n, 2), np.int32)
+        if joint:
+            self._make("joint_scores", (n, 2, 256), np.float64)
+            self._make("joint_norms", (n, 2, 256), np.float64)
+            self._make("side_weights", (nodes, n, 2, 256, 2), np.float64)
+            self._make_records("level_split", 1, "LevelSplit")
+
+    def _make_sketch_memory(self, n_sums: int) -> None:
+        self._make("sketch_factor", (n_sums, self._n_outputs), np.float64)
+        self._make("sketch_real", (n_sums + 1, self._n), np.float64)
+        self._make_records("sketch_output", n_sums, "Output")
+        self._make("sketch_packed", (n_sums, self._n), np.int32)
+        self._make("sketch_pairs", (n_sums, self._n, 2), np.int32)
+
+    def _plan(self, leaves: int, depth: int, leafwise: bool) -> list[int]:
+        """The largest number of nodes that each step after the root may split."""
+        if leafwise:
+            return [1] * (leaves - 2)
+        most = 1
+        steps: list[int] = []
+        while most < leaves and (not depth or len(steps) < depth - 1):
+            steps.append(most)
+            most *= 2
+        return steps if depth else steps + [leaves // 2] * leaves  # without a depth a level may have one node
+
+    def _grow_one(self, k: int) -> None:
+        """The steps of a tree, but the last one."""
+        run, job, steps = self.runtime, self._job, self._last["steps"]
+        tiles, columns, joint = int(job["n_tiles"]), int(job["n_columns"]), int(job["n_joint"])
+        self._launch("begin", k, grid=(max(1, min(run.n_processors, tiles * 8)), 1))
+        blocks = max(1, run.n_processors * run.settings["histogram"][1] // (tiles * joint))
+        blocks = min(blocks, -(-self._n // self.min_rows))
+        for step, n_nodes in enumerate((0, *steps)):
+            if n_nodes:
+                self._launch("partition", k, step)
+            self._launch("histogram", k, step, (blocks, tiles * joint), HISTOGRAM_BYTES)
+            children = max(1, 2 * n_nodes)
+            each = -(-children * columns // (SEARCH_BLOCKS * run.n_processors))  # columns of a block
+            each = 1 if self._last["ranked"] else each  # the best of every column is compared
+            if self._last["columns"]:
+                self._launch("choose_columns", k, step, (children, 1), 8 * tiles)
+            self._search(k, step, (children, -(-columns // each)))
+
+    def _search(self, k: int, step: int, grid: tuple[int, int]) -> None:
+        """Search the children of a step: a block has some columns of a node."""
+        joint, found = int(self._job["n_joint"]), (int(self._job["n_found"]), 1)
+        if not self._job["symmetric"]:
+            self._launch("search_joint" if joint > 1 else "search", k, step, grid)
+        elif joint == 1:
+            self._launch("score_level", k, step, grid)
+            self._launch("choose_level", k, step, found)
+        else:
+            for output in range(joint):
+                self._launch("score_joint", output, step, grid)
+                self._launch("add_joint", output, step, found)
+            self._launch("choose_joint", 0, step, found)
+            self._launch("take_level", 0, step)
+
+    def _finish(self, k: int) -> None:
+        """The last step of a tree, the leaves of rows, values."""
+        last, nodes = len(self._last["steps"]) + 1, int(self._job["max_nodes"])
+        self._launch("find_leaves", k, last, None, nodes * (STEP_BYTES + int(self._job["leaf_copies"]) * PART_BYTES))
+        self._launch("finish_tree", k, last)

@@ -1,0 +1,85 @@
+"""The memory of one training on the device, and the launches of its kernels.
+
+In: arrays, names of kernels. Out: the job that every kernel takes, with the addresses of the arrays in it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sapwood.device.cuda.job import record
+from sapwood.device.cuda.runtime import ROW_KERNELS, Runtime
+
+
+class Records:
+    """The job of a training, its turn, and the graphs of its launches."""
+
+    runtime: Runtime
+
+    def _start_records(self, n_rows: int, objective: str) -> None:
+        self._n, self._objective = n_rows, objective
+        self._arrays: dict[str, Any] = {}
+        self._job = np.zeros((), record("Job"))
+        self._raw_job = np.ndarray((), f"V{self._job.nbytes}", self._job)  # the same bytes: CuPy need not read fields
+        self._turn = np.zeros((), record("Turn"))
+        self._last: dict[Any, Any] = {"sampler": ("uniform", {}, None, None), "onehot": []}
+        self._graphs: dict[Any, Any] = {}
+        self._rules = "plain"  # what the search must look at
+
+    def _keep(self, name: str, values: Any) -> None:
+        """Keep an array alive, and its address in the job."""
+        self._arrays[name] = values
+        self._job[name] = 0 if values is None else self.runtime.address(values)
+
+    def _make(self, name: str, shape: Any, kind: Any) -> None:
+        self._keep(name, self.runtime.zeros(shape, kind))
+
+    def _make_records(self, name: str, n: int, kind: str) -> None:
+        self._make(name, n * record(kind).itemsize, np.uint8)
+
+    def _upload(self) -> None:
+        """Send the turn, where it has changed."""
+        raw = self._turn.tobytes()
+        if self._last.get("turn") != raw:
+            self.runtime.put(self._arrays["turn"], np.frombuffer(raw, np.uint8))
+            self._last["turn"] = raw
+
+    def _launch(
+        self, kernel: str, a: int = 0, b: int = 0, grid: tuple[int, int] | None = None, shared: int = 0
+    ) -> None:
+        run = self.runtime
+        threads, each = run.settings[kernel]
+        if grid is None:
+            most = max(1, run.n_processors * each)
+            grid = (max(1, min(most, -(-self._n // threads))) if each else 1, 1)
+        variant = f"{self._objective} {self._last['sampler'][0]}" if kernel in ROW_KERNELS else self._rules
+        run.launch(kernel, variant, grid, shared, self._raw_job, a, b)
+
+    def _repeat(self, key: Any, work: Callable[[], None]) -> None:
+        """Do some launches: as they are the first time, then captured as a graph, which is replayed."""
+        self._upload()
+        key = key, self._job.tobytes()  # a graph has the job in it
+        found = self._graphs.get(key, 0)
+        if callable(found):
+            found()
+        elif found == 0:
+            work()
+            self._graphs[key] = 1
+        else:
+            graph = self.runtime.capture(work)
+            self._graphs[key] = graph or work
+            (graph or work)()
+
+
+def key(*coordinates: int) -> int:
+    """core/math/hash.h's key, or its beginning."""
+    mask, h = (1 << 64) - 1, 0
+    for value in coordinates:
+        x = (h + 0x9E3779B97F4A7C15 * (value + 1)) & mask
+        x ^= x >> 30
+        x = x * 0xBF58476D1CE4E5B9 & mask
+        x ^= x >> 27
+        x = x * 0x94D049BB133111EB & mask
+        h = x ^ x >> 31
+    return h
