@@ -55,7 +55,7 @@ class Trainer {
   void set_scores(const double* scores);
   const double* scores();                                              // (n_outputs, n)
   std::vector<const char*> gradients(const GradientRequest& request);  // the precision of each output
-  std::vector<double> fields() const { return rows_.field; }    // (n_outputs, n_fields + 1) the last one adapts
+  std::vector<double> fields() const { return rows_.field; }           // (n_outputs, n_fields + 1) the last one adapts
   void set_sampler(int sampler, std::vector<double> field, const double* subsample_by_row, const int32_t* group);
   // Samples the rows of a round after gradients(); nothing given: all rows. Returns the number of rows of this process.
   int64_t sample(uint64_t seed, uint64_t round, std::optional<double> subsample);

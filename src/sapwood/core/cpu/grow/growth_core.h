@@ -305,7 +305,7 @@ class GrowthCore : public SplitChooser {
   }
 
   static constexpr int64_t AHEAD_NS = 120000;  // estimated work for each worker that makes a batch large enough,
-  static constexpr int MAX_AHEAD = 2;         // and nodes for each worker that may have children ahead of time
+  static constexpr int MAX_AHEAD = 2;          // and nodes for each worker that may have children ahead of time
   // Nodes get their numbers when they are split: a search that depends on them cannot come before.
   const bool works_ahead_ = in_.n_threads > 1 && in_.reduce() == nullptr&& in_.sorted == nullptr &&
                             !finder_.depends_on_id();
