@@ -158,6 +158,23 @@ struct LinearSumArgs {  // the sums of a ridge over n <= LINEAR_ROWS rows of a l
   int32_t *low, *high;  // (k) IN OUT, the range of the values of these and the rows before
 };
 
+constexpr int LINE_ROWS = 32;
+
+struct LineRow {       // the lines of all outputs in a row's leaf
+  const double* coef;  // (1 + k, n_outputs), the constants first
+  int k, leaf;
+};
+
+struct AddLinesArgs {          // the values of n <= LINE_ROWS rows with linear leaves of several outputs
+  const LineRow* rows;         // (n) IN
+  const double* z;             // IN, the k values of each row, row after row
+  const double* const* value;  // (n_outputs) IN, by leaf: what a row gets whose line is not finite
+  int n, n_outputs;
+  int64_t stride;  // of the scores of an output
+  double* sum;     // (LINE_ROWS, n_outputs) scratch
+  double* score;   // (n_outputs, stride) IN OUT, of the first row
+};
+
 struct Literal {  // a condition on a path, and the side on which the path continues
   int32_t condition;
   bool left;
@@ -293,6 +310,7 @@ struct PredictKernels {  // predict.h, shap.h
                       uint64_t* reach, uint8_t* leaf);
   void (*sum_by_leaf)(const LeafSumArgs&);
   void (*linear_sums)(const LinearSumArgs&);
+  void (*add_lines)(const AddLinesArgs&);
   // score (BLOCK) += value[leaf]
   void (*add_block_values)(const uint8_t* leaf, const double* value, int n_bits, double* score);
   // score (BLOCK) += a line of each row's leaf: value[leaf] + slopes[0][leaf] * z[0] + ..., from left to right
