@@ -181,7 +181,8 @@ class _Fit:
     def _contender(self, candidate: Candidate, data: Dataset) -> Contender:
         linear = {**candidate.params, **self.given}.get("linear_leaves", False)
         own = data if linear else data.without_values()
-        one = Contender(candidate, self.given, own, self.folds, every=EVERY, least_fall=self.plan.least_fall)
+        stop = self.plan.least_fall, self.plan.window
+        one = Contender(candidate, self.given, own, self.folds, EVERY, *stop)
         one.advance(1)  # a device refuses some trees when it grows the first
         return one
 

@@ -46,6 +46,16 @@ struct GradientArgs : QuantiseArgs {  // rows [0, n): add pending leaf values to
   double* scratch;                              // (n_outputs + 3, BLOCK)
 };
 
+struct ProjectArgs {         // n <= BLOCK rows from `at` on: sums of the gradients of all outputs, the mean of hessians
+  const Pair* const* pairs;  // (n_outputs) IN, each by row
+  int64_t at;
+  int n, n_outputs, n_sums;
+  const double* factor;  // (n_sums, n_outputs) IN, of gradients
+  const double* unit;    // (n_outputs) IN, of hessians
+  int64_t plane;         // distance between sums
+  double *g, *h;         // (n_sums, n), (n) OUT
+};
+
 struct NormArgs {  // gradient norms of rows [0, n), n <= BLOCK, from their wide gradients
   int64_t n, plane;
   int n_outputs, sampler;
@@ -234,6 +244,9 @@ struct PairArgs {  // a block of a ranked list against the n blocks behind it (p
 struct RowKernels {  // gradient_pass.h, row_sample.h, pairs.h
   void (*gradients)(const GradientArgs&);
   void (*evaluate)(int objective, const double* field, const double* score, const double* label, int n, LossGradHess);
+  // rows [at, at + n), n <= BLOCK; a: of one output
+  void (*quantise)(const QuantiseArgs& a, int64_t at, int n, const double* g, const double* h);
+  void (*project)(const ProjectArgs&);
   uint64_t (*max_abs_bits)(uint64_t top, const double* x, int n);      // bits of the largest |x|, or `top` if larger
   void (*to_fixed)(const double* x, double scale, int64_t* q, int n);  // q = rint(x * scale), |q| <= 2^62
   void (*knots)(int objective, const double* field, const double* score, const double* label, int n, double* at,
