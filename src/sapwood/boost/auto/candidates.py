@@ -24,7 +24,7 @@ SYMMETRIC_RATE = 0.07, 0.1
 FAST_RATE = 0.15, 0.25
 LEAF_WISE_RATE = 0.03, 0.07
 CLASSES_RATE = 0.2  # of `MANY_CLASSES` and more: krkopt as good as at 0.1 in less than half of the rounds
-FAST_CLASSES = 0.35, 200  # learning rate and rounds of `MANY_CLASSES` and more
+FAST_CLASSES = {"learning_rate": 0.35, "n_estimators": 150}  # of `MANY_CLASSES` and more
 PATIENCE = 50, 4.0  # rounds, and the sum of learning rates, for which the loss may not fall; the larger of both
 FAST_PATIENCE = 20
 SKETCH = 3  # random sums of the gradients that splits for more outputs than these are searched by
@@ -90,6 +90,7 @@ class Plan:
     crosses: bool  # whether crosses of columns are tried
     joins: bool  # whether columns of categories are joined, where that is better
     refit: bool
+    deeper: bool = False  # whether the first candidate races against deeper trees
     thorough: bool = False  # whether every candidate races for itself, and both go on in a close race
     least_fall: float = 0.0  # part of itself by which the loss must fall in a window of rounds, or training stops
     window: int = WINDOW["balanced"]
@@ -116,10 +117,9 @@ def plan(facts: Facts, quality: str) -> Plan:
     if quality == "fast":
         many = facts.n_outputs >= MANY_CLASSES
         crosses &= facts.n_rows >= MANY_ROWS and not facts.n_categorical and not many
-        fast = {"early_stopping_rounds": FAST_PATIENCE}
-        fast |= dict(zip(("learning_rate", "n_estimators"), FAST_CLASSES, strict=True)) if many else {}
         one = symmetric(facts, linear, FAST_RATE)
-        one = replace(one, params={**one.params, **fast})
+        own = {"early_stopping_rounds": FAST_PATIENCE, **(FAST_CLASSES if many else {})}
+        one = replace(one, params={**one.params, **own})
         joins &= not facts.n_numbers
         return Plan((one,), crosses, joins, refit=True, least_fall=LEAST_FALL["fast"], window=WINDOW["fast"])
     both = [symmetric(facts, linear), leaf_wise(facts, linear and facts.n_outputs == 1)]
@@ -127,10 +127,10 @@ def plan(facts: Facts, quality: str) -> Plan:
         both = both[:1]
     if quality == "best":
         deep = symmetric(facts, linear)
-        both.append(replace(deep, name=f"deep {deep.name}", params={**deep.params, "max_depth": 8}))
+        both.append(deeper(deep))
         return Plan(tuple(both), crosses, joins, refit=True, thorough=True)
-    fall = LEAST_FALL["balanced"]
-    return Plan(tuple(both), crosses, joins, refit=True, least_fall=fall, least_worth=LEAST_WORTH)
+    fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and facts.n_rows >= MIN_CROSS_ROWS
+    return Plan(tuple(both), crosses, joins, refit=True, deeper=depth, least_fall=fall, least_worth=LEAST_WORTH)
 
 
 def fraction(n_rows: int) -> float:
@@ -181,6 +181,11 @@ def symmetric(facts: Facts, linear: bool, rates: tuple[float, float] = SYMMETRIC
         eta = max(eta, CLASSES_RATE)
         params |= {"learning_rate": eta, "early_stopping_rounds": patience(eta)}
     return _candidate("symmetric trees", params, linear, ("multi_strategy",), ("sketch_outputs",))
+
+
+def deeper(candidate: Candidate) -> Candidate:
+    """The same with deeper trees."""
+    return replace(candidate, name=f"deep {candidate.name}", params={**candidate.params, "max_depth": 8})
 
 
 def crossed(candidate: Candidate, n: int) -> Candidate:

@@ -360,8 +360,7 @@ struct LeafTasks {
 // visit(rows, how many, their sums OUT) for all tasks; join(leaf IN OUT, those of another task of the leaf).
 template <class Visit, class Join>
 void each_leaf(const LinearRows& r, const int32_t* rows, int n_threads, LeafTasks& of, Visit&& visit, Join&& join) {
-  const size_t n_outputs = r.leaf_pairs.size();
-  size_t size = 0;
+  size_t n_outputs = r.leaf_pairs.size(), size = 0;
   for (LeafTask& t : of.tasks) t.at = size, size += of.leaves[t.leaf].n_sums() * n_outputs;
   if (r.sums->size() < size * sizeof(__int128)) *r.sums = Memory(size * sizeof(__int128));
   std::vector<Leaf> parts(of.tasks.size());
