@@ -18,7 +18,7 @@ from sapwood.data.dataset import Dataset
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
 MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
 MIN_CROSS_ROWS = 2000  # training rows from which crosses are tried
-MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses
+MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses, and deeper trees race
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
 SYMMETRIC_RATE = 0.07, 0.1
 FAST_RATE = 0.15, 0.25
@@ -129,7 +129,7 @@ def plan(facts: Facts, quality: str) -> Plan:
         deep = symmetric(facts, linear)
         both.append(deeper(deep))
         return Plan(tuple(both), crosses, joins, refit=True, thorough=True)
-    fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and facts.n_rows >= MIN_CROSS_ROWS
+    fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and facts.n_rows >= MANY_ROWS
     return Plan(tuple(both), crosses, joins, refit=True, deeper=depth, least_fall=fall, least_worth=LEAST_WORTH)
 
 

@@ -284,6 +284,7 @@ def test_categories_are_joined_where_that_wins(joinable, tmp_path):
 def test_deeper_trees_race(monkeypatch, lead, given):
     """They go on where they lead by enough; a depth that is set by hand stays."""
     monkeypatch.setattr(sys.modules["sapwood.boost.auto.fit"], "DEEPER_LEAD", lead)  # `auto.fit` is the function
+    monkeypatch.setattr(candidates, "MANY_ROWS", 2000)
     model = sw.SapwoodRegressor(n_jobs=1, **SHORT, **given).fit(X, SCORE)
     deep = [one for one in model.chosen_.tried if one.name.startswith("deep symmetric")]
     assert [one.stopped for one in deep] == ([] if given else [lead > 0])
