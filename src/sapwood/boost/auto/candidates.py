@@ -18,12 +18,13 @@ from sapwood.data.dataset import Dataset
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
 MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
 MIN_CROSS_ROWS = 2000  # training rows from which crosses are tried
-MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses
+MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses, and deeper trees race
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
 SYMMETRIC_RATE = 0.07, 0.1
 FAST_RATE = 0.15, 0.25
 LEAF_WISE_RATE = 0.03, 0.07
 CLASSES_RATE = 0.2  # of `MANY_CLASSES` and more: krkopt as good as at 0.1 in less than half of the rounds
+FAST_CLASSES = {"learning_rate": 0.35, "n_estimators": 150}  # of `MANY_CLASSES` and more
 PATIENCE = 50, 4.0  # rounds, and the sum of learning rates, for which the loss may not fall; the larger of both
 FAST_PATIENCE = 20
 SKETCH = 3  # random sums of the gradients that splits for more outputs than these are searched by
@@ -32,7 +33,8 @@ LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate
 FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 25_000}  # rows up to which every row is held out once, by folds
 N_FOLDS = 4  # a power of two: parts of a blend are exact
 # Part of itself by which the loss must fall in a window of rounds; where it falls less, more rounds cost too much.
-LEAST_FALL = {"fast": 0.005, "balanced": 0.001}
+LEAST_FALL = {"fast": 0.01, "balanced": 0.001}
+WINDOW = {"fast": 40, "balanced": 100}  # rounds of this window, at least
 LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for each of its rounds: they cost time
 HELD = 0.2  # fraction of the rows that is held out where there are no folds
 MAX_HELD = 50_000  # rows that are held out at most
@@ -46,6 +48,7 @@ class Facts:
     n_cells: int
     n_outputs: int
     n_numbers: int  # columns of numbers
+    n_categorical: int  # columns of categories
     n_joinable: int  # columns of more categories than are split one by one
     statistics: bool  # some column has so many categories that statistics encode it
     values: bool  # the values of the table are kept
@@ -56,7 +59,9 @@ class Facts:
         n_numbers = data.n_columns - len(data.categories)
         n_joinable = sum(known.n_bins > params["max_cat_to_onehot"] for known in data.categories.values())
         statistics, values = bool(encoded_columns(params, data)), data.values is not None
-        return cls(n_rows, n_rows * data.n_columns, n_outputs, n_numbers, n_joinable, statistics, values)
+        return cls(
+            n_rows, n_rows * data.n_columns, n_outputs, n_numbers, len(data.categories), n_joinable, statistics, values
+        )
 
 
 @dataclass(frozen=True)
@@ -85,8 +90,10 @@ class Plan:
     crosses: bool  # whether crosses of columns are tried
     joins: bool  # whether columns of categories are joined, where that is better
     refit: bool
+    deeper: bool = False  # whether the first candidate races against deeper trees
     thorough: bool = False  # whether every candidate races for itself, and both go on in a close race
     least_fall: float = 0.0  # part of itself by which the loss must fall in a window of rounds, or training stops
+    window: int = WINDOW["balanced"]
     least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its rounds
 
 
@@ -108,18 +115,22 @@ def plan(facts: Facts, quality: str) -> Plan:
     crosses = facts.values and facts.n_rows >= MIN_CROSS_ROWS and facts.n_numbers > 0
     joins = facts.n_joinable > 1 and facts.n_rows >= MIN_CROSS_ROWS and (facts.statistics or not facts.n_numbers)
     if quality == "fast":
-        one, joins = symmetric(facts, linear, FAST_RATE), joins and not facts.n_numbers
-        one = replace(one, params={**one.params, "early_stopping_rounds": FAST_PATIENCE})
-        return Plan((one,), crosses=False, joins=joins, refit=True, least_fall=LEAST_FALL["fast"])
+        many = facts.n_outputs >= MANY_CLASSES
+        crosses &= facts.n_rows >= MANY_ROWS and not facts.n_categorical and not many
+        one = symmetric(facts, linear, FAST_RATE)
+        own = {"early_stopping_rounds": FAST_PATIENCE, **(FAST_CLASSES if many else {})}
+        one = replace(one, params={**one.params, **own})
+        joins &= not facts.n_numbers
+        return Plan((one,), crosses, joins, refit=True, least_fall=LEAST_FALL["fast"], window=WINDOW["fast"])
     both = [symmetric(facts, linear), leaf_wise(facts, linear and facts.n_outputs == 1)]
     if facts.n_outputs >= MANY_CLASSES:
         both = both[:1]
     if quality == "best":
         deep = symmetric(facts, linear)
-        both.append(replace(deep, name=f"deep {deep.name}", params={**deep.params, "max_depth": 8}))
+        both.append(deeper(deep))
         return Plan(tuple(both), crosses, joins, refit=True, thorough=True)
-    fall = LEAST_FALL["balanced"]
-    return Plan(tuple(both), crosses, joins, refit=True, least_fall=fall, least_worth=LEAST_WORTH)
+    fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and facts.n_rows >= MANY_ROWS
+    return Plan(tuple(both), crosses, joins, refit=True, deeper=depth, least_fall=fall, least_worth=LEAST_WORTH)
 
 
 def fraction(n_rows: int) -> float:
@@ -170,6 +181,11 @@ def symmetric(facts: Facts, linear: bool, rates: tuple[float, float] = SYMMETRIC
         eta = max(eta, CLASSES_RATE)
         params |= {"learning_rate": eta, "early_stopping_rounds": patience(eta)}
     return _candidate("symmetric trees", params, linear, ("multi_strategy",), ("sketch_outputs",))
+
+
+def deeper(candidate: Candidate) -> Candidate:
+    """The same with deeper trees."""
+    return replace(candidate, name=f"deep {candidate.name}", params={**candidate.params, "max_depth": 8})
 
 
 def crossed(candidate: Candidate, n: int) -> Candidate:

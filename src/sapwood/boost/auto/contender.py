@@ -24,7 +24,7 @@ from sapwood.model.trees import Trees
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-WINDOW = 100, 10.0  # rounds, and the sum of learning rates, in which the loss must fall; the larger of both
+WINDOW_RATES = 10.0  # the sum of learning rates in which the loss must fall, if that takes more rounds than `window`
 DENSE = 100  # rounds after each of which the loss is measured
 
 
@@ -36,7 +36,8 @@ class Contender:
     data: Dataset; all rows, in the columns of this candidate.
     folds: sequence of (n_rows) bool; rows of weight 0 in each training. No row is in two folds.
     every: int; after the first `DENSE` rounds the loss is measured once in so many.
-    least_fall: float; part of itself by which the loss must fall in each `WINDOW` of rounds.
+    least_fall: float; part of itself by which the loss must fall in each window of rounds.
+    window: int; rounds of this window, at least.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Contender:
         folds: Sequence[Mask],
         every: int = 1,
         least_fall: float = 0.0,
+        window: int = 0,
     ) -> None:
         self.candidate, self.data = candidate, data
         spec = make_spec({**candidate.params, **given}, data, None, watched=False)
@@ -62,7 +64,7 @@ class Contender:
         self._rows, self._reduce = rows, rows[0].reduce
         self.n_rounds, self.best_round, self.seconds, self.stopped = 0, 0, 0.0, False
         self._every, self._least_fall = every, least_fall
-        self._window = max(WINDOW[0], round(WINDOW[1] / spec.leaf_plan.rate(0)))
+        self._window = max(window, round(WINDOW_RATES / spec.leaf_plan.rate(0)))
         self._lows: list[tuple[int, float]] = []  # rounds that were measured, and the lowest loss up to each
         self.losses: list[float] = []  # after each round that was measured
         self.scores = self.last_scores()  # of the best round, (n_outputs, n_held), fold after fold

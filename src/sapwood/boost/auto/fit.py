@@ -31,6 +31,7 @@ RACE_RATES = 7.0  # the sum of learning rates in a race
 # What crosses must lower the loss by where rows are few: the comparison is noisy, and crosses overfit.
 CROSSES_LEAD = 0.02
 JOINED_LEAD = -0.005  # what joined categories must lower it by: they help later, and another candidate than the first
+DEEPER_LEAD = 0.05  # what deeper trees must lower it by: they are ahead after few rounds, and overfit later
 CLOSE = 0.05  # up to this lead a race is close
 EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
@@ -58,6 +59,7 @@ class _Fit:
         self.facts = Facts.of(data, int((~self.folds[0]).sum()), spec.params, spec.n_outputs)
         self.plan = candidates.plan(self.facts, quality)
         self.crosses, self.joins = self.plan.crosses, self.plan.joins  # whether they are still tried
+        self.deeper = self.plan.deeper and "max_depth" not in self.given
         self.crossed: Dataset | None = None  # the data with crosses that are worth a race
         self.tried: list[Contender] = []
         self.finished: list[Contender] = []  # those that were not stopped in a race
@@ -87,16 +89,19 @@ class _Fit:
                 self.say(each)
 
     def raced(self, candidate: Candidate, end: float) -> list[Contender]:
-        """What goes on of a candidate: with crosses and joined categories, or without."""
+        """What goes on of a candidate: with crosses, deeper trees and joined categories, or without."""
         one = self.enter(candidate, self.data)
         going = [one]
-        if self.crosses or self.joins:
+        if self.crosses or self.joins or self.deeper:
             one.advance(self.race_rounds, end)
         if self.crosses:
             other = self.with_crosses(one, end)
             low = 0.0 if self.facts.n_rows >= candidates.MANY_ROWS else CROSSES_LEAD
             going = self.race(going, other, low)
         self.crosses &= going != [one]
+        if self.deeper:
+            best = min(going, key=lambda each: each.loss)
+            going = self.race(going, self.challenger(candidates.deeper(best.candidate), best.data, end), DEEPER_LEAD)
         if self.joins:
             best = min(going, key=lambda each: each.loss)
             followed = len(self.plan.candidates) > 1 and not self.plan.thorough
@@ -181,7 +186,10 @@ class _Fit:
     def _contender(self, candidate: Candidate, data: Dataset) -> Contender:
         linear = {**candidate.params, **self.given}.get("linear_leaves", False)
         own = data if linear else data.without_values()
-        one = Contender(candidate, self.given, own, self.folds, every=EVERY, least_fall=self.plan.least_fall)
+        plan = self.plan
+        one = Contender(
+            candidate, self.given, own, self.folds, every=EVERY, least_fall=plan.least_fall, window=plan.window
+        )
         one.advance(1)  # a device refuses some trees when it grows the first
         return one
 

@@ -417,7 +417,8 @@ std::vector<LinearPart> Trainer::fit_linear(int first, int end, const LinearRule
                   (int)n_leaves(first),
                   rows_.n_threads,
                   rows_.reduce,
-                  &linear_space_};
+                  &linear_space_,
+                  &linear_sums_};
   for (int k = first; k < end; k++) {
     if (sample_.gathered) scatter(rows_, sample_, k, gradients_);
     rows.leaf_pairs.push_back(leaf_pairs_by_row(rows_, sample_, gradients_, k));

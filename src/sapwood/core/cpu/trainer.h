@@ -119,7 +119,7 @@ class Trainer {
   RawTable table_;
   std::unique_ptr<LinearUnits> units_;  // null: raw units
   std::vector<double> bounds_;          // (n_columns, 3) of the table, empty in raw units
-  Memory linear_space_;
+  Memory linear_space_, linear_sums_;
   std::vector<double> margin_, margin_label_;         // (n) softmax along one score, of the last output used
   Memory leaf_space_;                                 // of `refit`, from call to call
   std::vector<double> joint_;                         // (n_outputs, n_leaves) values found with the first output

@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import sys
 import time
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 import sapwood as sw
 from sapwood.boost.auto import MIN_ROWS, blend, candidates, crosses, fit
-from sapwood.boost.auto.contender import DENSE, WINDOW, Contender
+from sapwood.boost.auto.contender import DENSE, Contender
 from sapwood.boost.auto.report import Chosen
 from sapwood.errors import ParameterError
 
@@ -128,16 +129,17 @@ def test_training_stops_where_the_loss_falls_slowly(least_fall):
     """After so many rounds the loss still falls, by less than the part that is asked for."""
     given = {"objective": "squared_error", "n_jobs": 1, "n_estimators": 400, "early_stopping_rounds": 400}
     candidate = candidates.Candidate("slow", {"learning_rate": 0.2, "max_leaves": 4})
-    one = Contender(candidate, given, data_of("squared_error").without_values(), [np.arange(N) % 5 == 0], 4, least_fall)
+    data, held, window = data_of("squared_error").without_values(), np.arange(N) % 5 == 0, 100
+    one = Contender(candidate, given, data, [held], 4, least_fall, window)
     one.advance()
     assert one.stopped
     if not least_fall:
         assert one.n_rounds == 400
         return
-    assert 2 * WINDOW[0] < one.n_rounds < 400
+    assert 2 * window < one.n_rounds < 400
     measured = [n for n in range(1, one.n_rounds + 1) if n <= DENSE or n % 4 == 0]
     assert len(one.losses) == len(measured)
-    before = min(loss for n, loss in zip(measured, one.losses, strict=True) if n <= one.n_rounds - WINDOW[0])
+    before = min(loss for n, loss in zip(measured, one.losses, strict=True) if n <= one.n_rounds - window)
     assert one.loss > (1 - least_fall) * before
 
 
@@ -155,7 +157,7 @@ def test_the_crosses_that_gain_most_stay(monkeypatch):
 
 
 def test_labels_of_held_out_rows_do_not_reach_the_trees():
-    facts = candidates.Facts(N, N, 1, 5, 0, False, True)
+    facts = candidates.Facts(N, N, 1, 5, 0, 0, False, True)
     held = np.arange(N) % 5 == 0
     changed = np.where(held, 1 - LABELS["logistic"], LABELS["logistic"])
     trees = []
@@ -276,6 +278,28 @@ def test_categories_are_joined_where_that_wins(joinable, tmp_path):
         assert "f0+f1" in model.booster_.internal_names
     models[0].booster_.save(tmp_path / "model.sapwood")
     np.testing.assert_array_equal(sw.load(tmp_path / "model.sapwood").predict(X), models[0].predict(X))
+
+
+@pytest.mark.parametrize(("lead", "given"), [(-1.0, {}), (1.0, {}), (-1.0, {"max_depth": 3})])
+def test_deeper_trees_race(monkeypatch, lead, given):
+    """They go on where they lead by enough; a depth that is set by hand stays."""
+    monkeypatch.setattr(sys.modules["sapwood.boost.auto.fit"], "DEEPER_LEAD", lead)  # `auto.fit` is the function
+    monkeypatch.setattr(candidates, "MANY_ROWS", 2000)
+    model = sw.SapwoodRegressor(n_jobs=1, **SHORT, **given).fit(X, SCORE)
+    deep = [one for one in model.chosen_.tried if one.name.startswith("deep symmetric")]
+    assert [one.stopped for one in deep] == ([] if given else [lead > 0])
+
+
+def test_what_fast_tries_depends_on_the_data():
+    """Crosses for many rows of numbers alone; few rounds for many classes."""
+    facts = candidates.Facts(20_000, 100_000, 1, 5, 0, 0, False, True)
+    assert candidates.plan(facts, "fast").crosses
+    for other in ({"n_rows": 9_000}, {"n_categorical": 1}, {"n_outputs": 10}, {"values": False}):
+        assert not candidates.plan(dataclasses.replace(facts, **other), "fast").crosses
+    for n_outputs, rounds in ((9, 2000), (10, 150)):
+        (one,) = candidates.plan(dataclasses.replace(facts, n_outputs=n_outputs), "fast").candidates
+        assert one.params["n_estimators"] == rounds
+        assert one.params["early_stopping_rounds"] == 20
 
 
 def test_constraints_hold_in_every_candidate():

@@ -82,6 +82,25 @@ def test_threads_do_not_matter(n_threads):
     np.testing.assert_array_equal(one.value, many.value)
 
 
+@pytest.mark.parametrize("weights", [None, "zero and one", "integers", "real"])
+def test_many_outputs_with_linear_leaves(weights):
+    """Ten outputs, and leaves of more rows than a task has: the same bits on any threads, and in a replay."""
+    rng, n = np.random.default_rng(3), 20_000
+    table = rng.normal(size=(n, 4))
+    label = np.minimum(np.digitize(table[:, 0] + table[:, 1] * table[:, 2], np.linspace(-2, 2, 9)), 9).astype(float)
+    drawn = {"zero and one": rng.integers(0, 2, n), "integers": rng.integers(0, 4, n), "real": rng.random(n)}
+    data = sw.Dataset(table, label, weight=drawn.get(weights), linear_leaves=True, n_jobs=1)
+    params = {"objective": "softmax", "grow_policy": "symmetric", "max_depth": 2, "n_estimators": 3}
+    params |= {"multi_strategy": "multi_output_tree", "sketch_outputs": 3, "min_child_weight": 0.0}
+    params |= {"linear_leaves": True, "linear_units": "standard"}
+    one, *others = (sw.train({**params, "n_jobs": n_jobs}, data).trees for n_jobs in (1, 2, 3, 7))
+    again = replayed(params, data, one, 3)
+    for other in (*others, again):
+        for name in ("value", "cover", "count", "gain"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(one, name), err_msg=name)
+        np.testing.assert_array_equal(other.linear.linear_coef, one.linear.linear_coef)
+
+
 def test_values_are_those_of_the_new_rows():
     """By hand: one split, squared error, no penalty; a leaf's value is the mean of what its rows lack, shrunk."""
     params = {"n_estimators": 1, "max_leaves": 2, "reg_lambda": 0.0, "path_smooth": 0.0, "learning_rate": 0.5}

@@ -149,6 +149,28 @@ static void quantise_block(const QuantiseArgs& a, int k, int64_t at, int n, cons
   a.sum_h[k] += sum_h;
 }
 
+static void quantise(const QuantiseArgs& a, int64_t at, int n, const double* g, const double* h) {
+  quantise_block(a, 0, at, n, g, h, h);
+}
+
+// Output by output: the order in which a row's numbers are added.
+static void project(const ProjectArgs& a) {
+  for (int i = 0; i <= a.n_sums; i++) {
+    double* to = i < a.n_sums ? a.g + i * a.plane : a.h;
+    for (int r = 0; r < a.n; r++) to[r] = 0.0;
+  }
+  for (int k = 0; k < a.n_outputs; k++) {
+    const Pair* from = a.pairs[k] + a.at;
+    for (int r = 0; r < a.n; r++) a.h[r] = a.h[r] + (double)from[r].h * a.unit[k];
+    for (int i = 0; i < a.n_sums; i++) {
+      double* to = a.g + i * a.plane;
+      const double by = a.factor[i * a.n_outputs + k];
+      for (int r = 0; r < a.n; r++) to[r] = to[r] + (double)from[r].g * by;
+    }
+  }
+  for (int r = 0; r < a.n; r++) a.h[r] = a.h[r] / a.n_outputs;
+}
+
 template <class Objective>
 static void gradients_of(const GradientArgs& a) {
   double* p = a.scratch;

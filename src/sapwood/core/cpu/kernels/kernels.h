@@ -46,6 +46,16 @@ struct GradientArgs : QuantiseArgs {  // rows [0, n): add pending leaf values to
   double* scratch;                              // (n_outputs + 3, BLOCK)
 };
 
+struct ProjectArgs {         // n <= BLOCK rows from `at` on: sums of the gradients of all outputs, the mean of hessians
+  const Pair* const* pairs;  // (n_outputs) IN, each by row
+  int64_t at;
+  int n, n_outputs, n_sums;
+  const double* factor;  // (n_sums, n_outputs) IN, of gradients
+  const double* unit;    // (n_outputs) IN, of hessians
+  int64_t plane;         // distance between sums
+  double *g, *h;         // (n_sums, n), (n) OUT
+};
+
 struct NormArgs {  // gradient norms of rows [0, n), n <= BLOCK, from their wide gradients
   int64_t n, plane;
   int n_outputs, sampler;
@@ -158,6 +168,23 @@ struct LinearSumArgs {  // the sums of a ridge over n <= LINEAR_ROWS rows of a l
   int32_t *low, *high;  // (k) IN OUT, the range of the values of these and the rows before
 };
 
+constexpr int LINE_ROWS = 32;
+
+struct LineRow {       // the lines of all outputs in a row's leaf
+  const double* coef;  // (1 + k, n_outputs), the constants first
+  int k, leaf;
+};
+
+struct AddLinesArgs {          // the values of n <= LINE_ROWS rows with linear leaves of several outputs
+  const LineRow* rows;         // (n) IN
+  const double* z;             // IN, the k values of each row, row after row
+  const double* const* value;  // (n_outputs) IN, by leaf: what a row gets whose line is not finite
+  int n, n_outputs;
+  int64_t stride;  // of the scores of an output
+  double* sum;     // (LINE_ROWS, n_outputs) scratch
+  double* score;   // (n_outputs, stride) IN OUT, of the first row
+};
+
 struct Literal {  // a condition on a path, and the side on which the path continues
   int32_t condition;
   bool left;
@@ -217,6 +244,9 @@ struct PairArgs {  // a block of a ranked list against the n blocks behind it (p
 struct RowKernels {  // gradient_pass.h, row_sample.h, pairs.h
   void (*gradients)(const GradientArgs&);
   void (*evaluate)(int objective, const double* field, const double* score, const double* label, int n, LossGradHess);
+  // rows [at, at + n), n <= BLOCK; a: of one output
+  void (*quantise)(const QuantiseArgs& a, int64_t at, int n, const double* g, const double* h);
+  void (*project)(const ProjectArgs&);
   uint64_t (*max_abs_bits)(uint64_t top, const double* x, int n);      // bits of the largest |x|, or `top` if larger
   void (*to_fixed)(const double* x, double scale, int64_t* q, int n);  // q = rint(x * scale), |q| <= 2^62
   void (*knots)(int objective, const double* field, const double* score, const double* label, int n, double* at,
@@ -293,6 +323,7 @@ struct PredictKernels {  // predict.h, shap.h
                       uint64_t* reach, uint8_t* leaf);
   void (*sum_by_leaf)(const LeafSumArgs&);
   void (*linear_sums)(const LinearSumArgs&);
+  void (*add_lines)(const AddLinesArgs&);
   // score (BLOCK) += value[leaf]
   void (*add_block_values)(const uint8_t* leaf, const double* value, int n_bits, double* score);
   // score (BLOCK) += a line of each row's leaf: value[leaf] + slopes[0][leaf] * z[0] + ..., from left to right

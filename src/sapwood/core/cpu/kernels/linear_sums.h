@@ -1,4 +1,4 @@
-// Sums of products over the rows of a linear leaf, as exact integers.
+// Linear leaves: sums of products over the rows of a leaf, as exact integers; and the values of rows.
 #pragma once
 #include "cpu/kernels/kernels.h"
 
@@ -30,6 +30,27 @@ static void linear_sums(const LinearSumArgs& a) {
     int32_t low = a.low[j], high = a.high[j];
     for (int i = 0; i < a.n; i++) low = qj[i] < low ? qj[i] : low, high = qj[i] > high ? qj[i] : high;
     a.low[j] = low, a.high[j] = high;
+  }
+}
+
+static void add_lines(const AddLinesArgs& a) {
+  const int n_outputs = a.n_outputs;
+  const double* z = a.z;
+  for (int i = 0; i < a.n; i++) {
+    const double* coef = a.rows[i].coef;
+    double* sum = a.sum + i * n_outputs;
+    for (int o = 0; o < n_outputs; o++) sum[o] = coef[o];
+    for (int j = 0; j < a.rows[i].k; j++, z++) {
+      coef += n_outputs;
+      for (int o = 0; o < n_outputs; o++) sum[o] = sum[o] + coef[o] * *z;
+    }
+    bool sound = true;
+    for (int o = 0; o < n_outputs; o++) sound = sound & (sum[o] - sum[o] == 0.0);
+    for (int o = 0; o < n_outputs && !sound; o++) sum[o] = sum[o] - sum[o] == 0.0 ? sum[o] : a.value[o][a.rows[i].leaf];
+  }
+  for (int o = 0; o < n_outputs; o++) {
+    double* to = a.score + o * a.stride;
+    for (int i = 0; i < a.n; i++) to[i] = to[i] + a.sum[i * n_outputs + o];
   }
 }
 

@@ -61,9 +61,8 @@ struct Fixed {  // a column in a leaf: q = rint((x - centre) * scale); quantum =
   double centre, scale, quantum, in_units;
 };
 
-struct LeafSums {             // of one output
-  Sums all, complete;         // gradients of all rows, of the complete rows
-  std::vector<__int128> sum;  // over complete rows, by column a: g*q, h*q, then h*q*q with the columns up to a
+struct LeafSums {      // of one output
+  Sums all, complete;  // gradients of all rows, of the complete rows
 };
 
 struct Leaf {
@@ -72,6 +71,10 @@ struct Leaf {
   std::vector<Fixed> fixed;       // (k)
   int64_t count = 0;              // complete rows: those whose values of these columns are all finite
   std::vector<LeafSums> of;       // by output
+  // (n_outputs, n_sums) over complete rows, by column a: g*q, h*q, then h*q*q with the columns up to a
+  __int128* sum = nullptr;
+
+  size_t n_sums() const { return column.size() * (column.size() + 5) / 2; }
 
   void add_columns(const int32_t* first, const int32_t* last, const LinearUnits* units) {
     for (; first < last; first++) {
@@ -88,6 +91,7 @@ struct Leaf {
 struct LeafTask {  // some rows of a leaf
   int leaf;
   int64_t begin, end;
+  size_t at;  // of its sums
 };
 
 template <class Real>
@@ -126,7 +130,7 @@ template <class Real>
 void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   const int k = (int)leaf.column.size();
   LeafSums& own = leaf.of[0];
-  own.sum.assign((size_t)k * (k + 5) / 2, 0);
+  std::fill_n(leaf.sum, leaf.n_sums(), 0);
   std::vector<int64_t> q((size_t)k * BLOCK_ROWS);
   int64_t g[BLOCK_ROWS], h[BLOCK_ROWS];
   for (int64_t at = 0; at < n; at += BLOCK_ROWS) {
@@ -148,7 +152,7 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
       m += complete;
     }
     for (int i = 0; i < m; i++) own.complete.g += g[i], own.complete.h += h[i];
-    __int128* sum = own.sum.data();
+    __int128* sum = leaf.sum;
     for (int a = 0; a < k; a++) {
       const int64_t* qa = &q[a * BLOCK_ROWS];
       __int128 s[2] = {0, 0};
@@ -167,12 +171,12 @@ void add_up(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
 // The same in standard units, for all outputs: all rows are complete, and their values are in fixed point.
 void add_up_standard(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   const int k = (int)leaf.column.size(), n_outputs = (int)r.leaf_pairs.size();
-  const size_t n_columns = r.table.n_columns, n_sums = (size_t)k * (k + 5) / 2;
+  const size_t n_columns = r.table.n_columns, n_all = leaf.n_sums() * n_outputs;
   const int16_t* table = r.units->values.as<int16_t>();
   const bool whole_rows = n_columns <= 32 * (size_t)k;  // a cache line has 32 values
-  for (LeafSums& own : leaf.of) own.sum.assign(n_sums, 0);
+  if (n == 0) std::fill_n(leaf.sum, n_all, 0);
   std::vector<int32_t> q((size_t)k * LINEAR_ROWS), low(k, INT32_MAX), high(k, INT32_MIN);
-  std::vector<int64_t> sum(n_sums * n_outputs);
+  std::vector<int64_t> sum(n_all);
   std::vector<int32_t> both((size_t)n_outputs * 2 * LINEAR_ROWS);
   int32_t *g = both.data(), *h = g + (size_t)n_outputs * LINEAR_ROWS;
   for (int64_t at = 0; at < n; at += LINEAR_ROWS) {
@@ -204,8 +208,7 @@ void add_up_standard(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& 
     for (int a = 0; a < k && m < LINEAR_ROWS; a++)
       for (int i = m; i < LINEAR_ROWS; i++) q[a * LINEAR_ROWS + i] = 0;
     kernels().linear_sums({q.data(), g, h, m, k, n_outputs, sum.data(), low.data(), high.data()});
-    for (int o = 0; o < n_outputs; o++)
-      for (size_t s = 0; s < n_sums; s++) leaf.of[o].sum[s] += sum[o * n_sums + s];
+    for (size_t s = 0; s < n_all; s++) leaf.sum[s] = at == 0 ? sum[s] : leaf.sum[s] + sum[s];
   }
   for (LeafSums& own : leaf.of) own.complete = own.all;
   leaf.low.assign(low.begin(), low.end()), leaf.high.assign(high.begin(), high.end());
@@ -214,17 +217,17 @@ void add_up_standard(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& 
 // The same for rows that count several times, whose products do not fit 64 bits.
 void add_up_repeated(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& leaf) {
   const int k = (int)leaf.column.size();
-  for (LeafSums& own : leaf.of) own.sum.assign((size_t)k * (k + 5) / 2, 0);
+  std::fill_n(leaf.sum, leaf.n_sums() * leaf.of.size(), 0);
   leaf.low.assign(k, INF), leaf.high.assign(k, -INF);
   for (int64_t i = 0; i < n; i++) {
     const int16_t* x = r.units->values.as<int16_t>() + (size_t)rows[i] * r.table.n_columns;
     const int64_t repeats = r.weights.of(rows[i]);
     leaf.count += repeats;
+    __int128* sum = leaf.sum;
     for (size_t o = 0; o < leaf.of.size(); o++) {
       const Pair& pair = r.leaf_pairs[o][rows[i]];
       const int64_t g = repeats * pair.g, h = repeats * pair.h;
       leaf.of[o].all.g += g, leaf.of[o].all.h += h;
-      __int128* sum = leaf.of[o].sum.data();
       for (int a = 0; a < k; a++) {
         const int64_t q = x[leaf.column[a]];
         *sum++ += (__int128)q * g, *sum++ += (__int128)q * h;
@@ -242,37 +245,38 @@ void add_up_repeated(const LinearRows& r, const int32_t* rows, int64_t n, Leaf& 
 // Removes the columns of one value, and their sums.
 void drop_constant(Leaf& leaf) {
   const size_t k = leaf.column.size();
-  leaf.low.resize(k, INF), leaf.high.resize(k, -INF);  // no rows: no column varies
-  auto varies = [&](size_t a) { return leaf.low[a] < leaf.high[a]; };
+  std::vector<uint8_t> varies(k);
   Leaf kept;
-  for (size_t a = 0; a < k; a++)
-    if (varies(a)) kept.column.push_back(leaf.column[a]), kept.fixed.push_back(leaf.fixed[a]);
-  if (kept.column.size() == k) return;
-  for (LeafSums& own : leaf.of) {
-    std::vector<__int128> rest;
-    const __int128* sum = own.sum.data();
-    for (size_t a = 0; a < k && !own.sum.empty(); a++, sum += a + 2) {
-      if (!varies(a)) continue;
-      rest.insert(rest.end(), sum, sum + 2);
-      for (size_t b = 0; b <= a; b++)
-        if (varies(b)) rest.push_back(sum[2 + b]);
-    }
-    own.sum.swap(rest);
+  for (size_t a = 0; a < k; a++) {
+    varies[a] = leaf.low[a] < leaf.high[a];
+    if (varies[a]) kept.column.push_back(leaf.column[a]), kept.fixed.push_back(leaf.fixed[a]);
   }
+  if (kept.column.size() == k) return;
+  __int128* to = leaf.sum;
+  const __int128* from = leaf.sum;
+  for (size_t o = 0; o < leaf.of.size(); o++)
+    for (size_t a = 0; a < k; a++, from += a + 2) {
+      if (!varies[a]) continue;
+      *to++ = from[0], *to++ = from[1];
+      for (size_t b = 0; b <= a; b++)
+        if (varies[b]) *to++ = from[2 + b];
+    }
   leaf.column.swap(kept.column), leaf.fixed.swap(kept.fixed);
 }
 
 // Appends the intercept and the coefficients of a leaf to `part`; nothing where no column can have a coefficient.
-void solve(const Leaf& leaf, const LeafSums& own, const Scale& scale, const LinearRows& r, const LinearRule& rule,
-           double value, LinearPart& part) {
+void solve(const Leaf& leaf, int output, const LinearRows& r, const LinearRule& rule, double value,
+           std::vector<double>& space, LinearPart& part) {
   const int k = (int)leaf.column.size();
+  const LeafSums& own = leaf.of[output];
+  const Scale& scale = r.scale[output];
   const double gs = g_scale(scale), hs = h_scale(scale), lambda = rule.reg_lambda * hs,
                smooth = rule.linear_smooth * hs;
   const double g = (double)own.complete.g, h = (double)own.complete.h;
   if (k == 0 || h == 0.0 || (double)leaf.count < (k + 1) * power_of_two(r.weights.shift)) return;
-  std::vector<double> space((size_t)k * (k + 3));
+  space.resize((size_t)k * (k + 3));
   double *a = space.data(), *d = a + k * k, *b = d + k, *mean = b + k;
-  const __int128* sum = own.sum.data();
+  const __int128* sum = leaf.sum + output * leaf.n_sums();
   for (int i = 0; i < k; i++) {
     const double with_g = (double)*sum++;
     mean[i] = (double)*sum++;  // h*q, for now
@@ -305,10 +309,8 @@ void solve(const Leaf& leaf, const LeafSums& own, const Scale& scale, const Line
 // Ranges of all leaves over all holders. As keys that sort like the values, so that maxima of integers can be taken.
 void reduce_ranges(const Reduce* reduce, std::vector<Leaf>& leaves) {
   std::vector<uint64_t> key;
-  for (Leaf& l : leaves) {
-    l.low.resize(l.column.size(), INF), l.high.resize(l.column.size(), -INF);
+  for (const Leaf& l : leaves)
     for (size_t a = 0; a < l.column.size(); a++) key.push_back(~ordered(l.low[a])), key.push_back(ordered(l.high[a]));
-  }
   reduce_max(reduce, key.data(), key.size());
   const uint64_t* next = key.data();
   for (Leaf& l : leaves)
@@ -319,22 +321,19 @@ void reduce_ranges(const Reduce* reduce, std::vector<Leaf>& leaves) {
 void reduce_leaves(const Reduce* reduce, std::vector<Leaf>& leaves) {
   std::vector<__int128> sums;
   for (Leaf& l : leaves) {
-    const size_t k = l.column.size();
     sums.push_back(l.count);
-    for (LeafSums& own : l.of) {
-      own.sum.resize(k * (k + 5) / 2, 0);
+    for (const LeafSums& own : l.of)
       for (const int64_t x : {own.all.g, own.all.h, own.complete.g, own.complete.h}) sums.push_back(x);
-      sums.insert(sums.end(), own.sum.begin(), own.sum.end());
-    }
+    sums.insert(sums.end(), l.sum, l.sum + l.n_sums() * l.of.size());
   }
   reduce_sum(reduce, sums.data(), sums.size());
   const __int128* next = sums.data();
   for (Leaf& l : leaves) {
     l.count = (int64_t)*next++;
-    for (LeafSums& own : l.of) {
+    for (LeafSums& own : l.of)
       for (int64_t* x : {&own.all.g, &own.all.h, &own.complete.g, &own.complete.h}) *x = (int64_t)*next++;
-      for (__int128& x : own.sum) x = *next++;
-    }
+    const size_t n = l.n_sums() * l.of.size();
+    std::copy_n(next, n, l.sum), next += n;
   }
 }
 
@@ -351,64 +350,84 @@ void fix(Leaf& leaf) {
   leaf.column = several;
 }
 
+// The leaves of a tree, and their rows in tasks of one leaf.
+struct LeafTasks {
+  std::vector<Leaf> leaves;
+  std::vector<LeafTask> tasks;  // leaf by leaf, at least one each
+  std::vector<size_t> first;    // (n_leaves + 1) the tasks of each leaf
+};
+
+// visit(rows, how many, their sums OUT) for all tasks; join(leaf IN OUT, those of another task of the leaf).
+template <class Visit, class Join>
+void each_leaf(const LinearRows& r, const int32_t* rows, int n_threads, LeafTasks& of, Visit&& visit, Join&& join) {
+  size_t n_outputs = r.leaf_pairs.size(), size = 0;
+  for (LeafTask& t : of.tasks) t.at = size, size += of.leaves[t.leaf].n_sums() * n_outputs;
+  if (r.sums->size() < size * sizeof(__int128)) *r.sums = Memory(size * sizeof(__int128));
+  std::vector<Leaf> parts(of.tasks.size());
+  run(n_threads, (int64_t)of.tasks.size(), [&](int64_t t, int) {
+    const LeafTask& s = of.tasks[t];
+    Leaf& part = parts[t];
+    part.column = of.leaves[s.leaf].column, part.fixed = of.leaves[s.leaf].fixed;
+    part.of.resize(n_outputs), part.sum = r.sums->as<__int128>() + s.at;
+    if (!part.column.empty()) visit(r, rows + s.begin, s.end - s.begin, part);
+  });
+  run(n_threads, (int64_t)of.leaves.size(), [&](int64_t l, int) {
+    for (size_t t = of.first[l] + 1; t < of.first[l + 1]; t++) join(parts[of.first[l]], parts[t]);
+    of.leaves[l] = std::move(parts[of.first[l]]);
+  });
+}
+
+void join_ranges(Leaf& to, const Leaf& from) {
+  for (size_t a = 0; a < from.low.size(); a++)
+    to.low[a] = std::min(to.low[a], from.low[a]), to.high[a] = std::max(to.high[a], from.high[a]);
+}
+
+void join_sums(Leaf& to, const Leaf& from) {
+  to.count += from.count;
+  for (size_t o = 0; o < from.of.size(); o++)
+    to.of[o] = {to.of[o].all + from.of[o].all, to.of[o].complete + from.of[o].complete};
+  for (size_t i = 0; i < from.n_sums() * from.of.size(); i++) to.sum[i] += from.sum[i];
+}
+
 // By output; of one output where units are raw.
 template <class Real>
 std::vector<LinearPart> fit_as(const LinearRows& r, const LinearRule& rule) {
   const size_t n_outputs = r.leaf_pairs.size();
   const RowsByLeaf rows = r.leaf.wide ? group_rows<uint16_t>(r) : group_rows<uint8_t>(r);
   const int n_threads = threads_for(r.n * (int64_t)n_outputs, r.n_threads);
-  std::vector<Leaf> leaves(r.n_leaves);
-  std::vector<LeafTask> tasks;
+  LeafTasks of;
+  of.leaves.resize(r.n_leaves);
   for (int l = 0; l < r.n_leaves; l++) {
-    leaves[l].of.resize(n_outputs);
-    leaves[l].add_columns(rule.column + rule.offset[l], rule.column + rule.offset[l + 1], r.units);
-    for (int64_t at = rows.start[l]; at < rows.start[l + 1]; at += TASK_ROWS)
-      tasks.push_back({l, at, std::min(rows.start[l + 1], at + TASK_ROWS)});
+    of.leaves[l].add_columns(rule.column + rule.offset[l], rule.column + rule.offset[l + 1], r.units);
+    of.first.push_back(of.tasks.size());
+    int64_t at = rows.start[l];
+    const int64_t end = rows.start[l + 1];
+    do of.tasks.push_back({l, at, std::min(end, at + TASK_ROWS), 0});
+    while ((at += TASK_ROWS) < end);
   }
-  auto each = [&](auto&& visit, auto&& join) {
-    std::vector<Leaf> parts(tasks.size());
-    run(n_threads, (int64_t)tasks.size(), [&](int64_t t, int) {
-      const LeafTask& s = tasks[t];
-      parts[t].column = leaves[s.leaf].column, parts[t].fixed = leaves[s.leaf].fixed;
-      parts[t].of.resize(n_outputs);
-      if (!parts[t].column.empty()) visit(r, rows.rows + s.begin, s.end - s.begin, parts[t]);
-    });
-    for (size_t t = 0; t < parts.size(); t++)
-      if (!parts[t].column.empty()) join(leaves[tasks[t].leaf], parts[t]);
-  };
-  auto join_ranges = [](Leaf& to, const Leaf& from) {
-    to.low.resize(from.low.size(), INF), to.high.resize(from.high.size(), -INF);
-    for (size_t a = 0; a < from.low.size(); a++)
-      to.low[a] = std::min(to.low[a], from.low[a]), to.high[a] = std::max(to.high[a], from.high[a]);
-  };
-  auto join_sums = [](Leaf& to, const Leaf& from) {
-    to.count += from.count;
-    for (size_t o = 0; o < from.of.size(); o++) {
-      LeafSums& own = to.of[o];
-      const LeafSums& more = from.of[o];
-      own.all = own.all + more.all, own.complete = own.complete + more.complete;
-      own.sum.resize(more.sum.size(), 0);
-      for (size_t i = 0; i < more.sum.size(); i++) own.sum[i] += more.sum[i];
-    }
-  };
+  of.first.push_back(of.tasks.size());
+  auto each = [&](auto&& visit, auto&& join) { each_leaf(r, rows.rows, n_threads, of, visit, join); };
   if (r.units != nullptr) {
     each(r.weights.integral && !r.weights.zero_one ? add_up_repeated : add_up_standard,
-         [&](Leaf& to, const Leaf& from) { join_ranges(to, from), join_sums(to, from); });
-    if (r.reduce != nullptr) reduce_ranges(r.reduce, leaves), reduce_leaves(r.reduce, leaves);
-    for (Leaf& l : leaves) drop_constant(l);
+         [](Leaf& to, const Leaf& from) { join_ranges(to, from), join_sums(to, from); });
+    if (r.reduce != nullptr) reduce_ranges(r.reduce, of.leaves), reduce_leaves(r.reduce, of.leaves);
+    for (Leaf& l : of.leaves) drop_constant(l);
   } else {
     each(find_range<Real>, join_ranges);
-    if (r.reduce != nullptr) reduce_ranges(r.reduce, leaves);
-    for (Leaf& l : leaves) fix(l);
+    if (r.reduce != nullptr) reduce_ranges(r.reduce, of.leaves);
+    for (Leaf& l : of.leaves) fix(l);
     each(add_up<Real>, join_sums);
-    if (r.reduce != nullptr) reduce_leaves(r.reduce, leaves);
+    if (r.reduce != nullptr) reduce_leaves(r.reduce, of.leaves);
   }
   std::vector<LinearPart> parts(n_outputs);
   run(n_outputs > 1 ? n_threads : 1, (int64_t)n_outputs, [&](int64_t o, int) {
     LinearPart& part = parts[o];
+    std::vector<double> space;
+    const size_t most = (size_t)(rule.offset[r.n_leaves] + r.n_leaves);
+    part.column.reserve(most), part.coef.reserve(most);
     for (int l = 0; l < r.n_leaves; l++) {
       part.offset.push_back((int64_t)part.coef.size());
-      solve(leaves[l], leaves[l].of[o], r.scale[o], r, rule, rule.value[o * r.n_leaves + l], part);
+      solve(of.leaves[l], (int)o, r, rule, rule.value[o * r.n_leaves + l], space, part);
     }
     part.offset.push_back((int64_t)part.coef.size());
   });
@@ -468,6 +487,7 @@ struct SharedTerms {
   SharedTerms(const std::vector<LinearView>& parts, const std::vector<const double*>& values, int n_leaves) {
     const size_t n_outputs = parts.size();
     const double* bounds = parts[0].bounds;
+    coef.reserve((size_t)(parts[0].offset[n_leaves] + n_leaves) * n_outputs);
     std::vector<int32_t> columns;
     for (int l = 0; l < n_leaves; l++) {
       columns.clear();
@@ -494,24 +514,26 @@ struct SharedTerms {
 template <class Real>
 void add_shared(const RawTable& table, const SharedTerms& shared, const std::vector<const double*>& values,
                 const LeafIds& leaf, int64_t n, double* score, int n_threads) {
-  const size_t n_outputs = values.size();
+  const int n_outputs = (int)values.size();
   run(threads_for(n * (int64_t)n_outputs, n_threads), task_count(n), [&](int64_t task, int) {
-    std::vector<double> sums(n_outputs);
-    double* sum = sums.data();
-    for (int64_t i = task * TASK_ROWS; i < std::min(n, (task + 1) * TASK_ROWS); i++) {
-      const int l = leaf_of(leaf, i);
-      const Real* x = row_of<Real>(table, i);
-      const double* coef = shared.coef.data() + (shared.offset[l] + l) * (int64_t)n_outputs;
-      for (size_t o = 0; o < n_outputs; o++) sum[o] = coef[o];
-      for (int64_t j = shared.offset[l]; j < shared.offset[l + 1]; j++) {
-        const Term& a = shared.terms[j];
-        const double v = (double)x[a.column], above = v < a.low ? a.low : v, z = above > a.high ? a.high : above,
-                     at = v != v ? a.missing : z;
-        coef += n_outputs;
-        for (size_t o = 0; o < n_outputs; o++) sum[o] = sum[o] + coef[o] * at;
+    std::vector<double> z, sums((size_t)n_outputs * LINE_ROWS);
+    LineRow rows[LINE_ROWS];
+    const int64_t end = std::min(n, (task + 1) * TASK_ROWS);
+    for (int64_t at = task * TASK_ROWS; at < end; at += LINE_ROWS) {
+      const int m = (int)std::min<int64_t>(LINE_ROWS, end - at);
+      z.clear();
+      for (int i = 0; i < m; i++) {
+        const int l = leaf_of(leaf, at + i);
+        const int64_t first = shared.offset[l], last = shared.offset[l + 1];
+        const Real* x = row_of<Real>(table, at + i);
+        rows[i] = {shared.coef.data() + (first + l) * n_outputs, (int)(last - first), l};
+        for (const Term *a = shared.terms.data() + first, *stop = shared.terms.data() + last; a < stop; a++) {
+          const double v = (double)x[a->column], above = v < a->low ? a->low : v,
+                       inside = above > a->high ? a->high : above;
+          z.push_back(v != v ? a->missing : inside);
+        }
       }
-      double* to = score + i;
-      for (size_t o = 0; o < n_outputs; o++, to += n) *to = *to + (finite(sum[o]) ? sum[o] : values[o][l]);
+      kernels().add_lines({rows, z.data(), values.data(), m, n_outputs, n, sums.data(), score + at});
     }
   });
 }

@@ -18,7 +18,7 @@ struct LinearRows {  // the rows of some outputs, with the leaf of each
   int64_t n;
   int n_leaves, n_threads;
   const Reduce* reduce;  // over the holders of rows, or null
-  Memory* space;         // scratch that the caller keeps from tree to tree
+  Memory *space, *sums;  // scratch that the caller keeps from tree to tree
 };
 
 struct LinearRule {

@@ -14,27 +14,40 @@ struct LeafSum {
   int64_t count = 0;
 };
 
+struct Used {  // a row of a task
+  int32_t row, leaf;
+};
+
+constexpr int64_t OUTPUTS = 8;  // whose sums a task finds
+
 // (n_outputs, n_leaves)
 std::vector<LeafSum> sum_by_leaf(const ReplayRows& r, size_t n_leaves) {
   const int64_t n = r.binned.n_rows, n_tasks = task_count(n), n_outputs = (int64_t)r.gradients.size();
   const int n_threads = threads_for(n * n_outputs, r.n_threads);
   const size_t size = n_leaves * r.gradients.size();
+  const bool repeated = r.weights.integral && !r.weights.zero_one;
   std::vector<std::vector<LeafSum>> local(n_threads);
-  run(n_threads, n_tasks * n_outputs, [&](int64_t job, int worker) {
+  const int64_t n_groups = (n_outputs + OUTPUTS - 1) / OUTPUTS;
+  run(n_threads, n_tasks * n_groups, [&](int64_t job, int worker) {
     if (local[worker].empty()) local[worker].resize(size);
-    const int64_t t = job / n_outputs, output = job % n_outputs;
-    const Pair* q = r.gradients[output];
-    LeafSum* to = local[worker].data() + output * n_leaves;
-    for (int64_t i = t * TASK_ROWS; i < std::min(n, (t + 1) * TASK_ROWS); i++) {
-      LeafSum& sum = to[leaf_of(r.leaf, i)];
-      const bool sampled = r.in_sample == nullptr || r.in_sample[i];
-      const int64_t weight = !sampled          ? 0
-                             : r.weights.given ? r.weights.repeats[i]
-                                               : 1,
-                    times = r.weights.integral ? weight : 1;
-      const bool live = weight > 0;
-      sum.sums.g += live ? q[i].g * times : 0, sum.sums.h += live ? q[i].h * times : 0;
-      sum.count += weight;
+    const int64_t first = job % n_groups * OUTPUTS, start = job / n_groups * TASK_ROWS,
+                  m = std::min(n - start, TASK_ROWS);
+    std::vector<Used> used;  // the rows in use
+    used.reserve((size_t)m);
+    LeafSum* to = local[worker].data() + first * n_leaves;
+    for (int64_t i = start; i < start + m; i++) {
+      const int64_t weight = r.in_sample == nullptr || r.in_sample[i] ? r.weights.of(i) : 0;
+      if (weight > 0) used.push_back({(int32_t)(i - start), leaf_of(r.leaf, i)}), to[used.back().leaf].count += weight;
+    }
+    for (int64_t output = first; output < std::min(n_outputs, first + OUTPUTS); output++, to += n_leaves) {
+      const Pair* q = r.gradients[output] + start;
+      if (repeated)
+        for (const Used& u : used) {
+          const int64_t times = r.weights.repeats[start + u.row];
+          to[u.leaf].sums = to[u.leaf].sums + Sums{q[u.row].g * times, q[u.row].h * times};
+        }
+      else
+        for (const Used& u : used) to[u.leaf].sums = to[u.leaf].sums + Sums{q[u.row].g, q[u.row].h};
     }
   });
   std::vector<int64_t> all(3 * size, 0);
@@ -43,7 +56,10 @@ std::vector<LeafSum> sum_by_leaf(const ReplayRows& r, size_t n_leaves) {
       all[3 * k] += own[k].sums.g, all[3 * k + 1] += own[k].sums.h, all[3 * k + 2] += own[k].count;
   reduce_sum(r.binned.reduce.get(), all.data(), all.size());
   std::vector<LeafSum> out(size);
-  for (size_t k = 0; k < size; k++) out[k] = {{all[3 * k], all[3 * k + 1]}, all[3 * k + 2]};
+  for (size_t k = 0; k < size; k++) {
+    const size_t counted = k % n_leaves + k / n_leaves / OUTPUTS * OUTPUTS * n_leaves;  // the first output of its group
+    out[k] = {{all[3 * k], all[3 * k + 1]}, all[3 * counted + 2]};
+  }
   return out;
 }
 

@@ -38,45 +38,42 @@ void Sketch::project(const RowState& s, RowSample& sample, const Quantised& q, u
   }
   std::vector<const Pair*> pairs;
   for (int k = 0; k < n_outputs; k++) pairs.push_back(leaf_pairs_by_row(s, sample, q, k));
+  std::vector<double> h_unit;
+  for (int k = 0; k < n_outputs; k++) h_unit.push_back(unit(from.wide[k].h));
   double *g = real_.as<double>(), *h = g + size;
-  s.each_task([&](int64_t at, int64_t m, int) {
-    std::fill_n(h + at, m, 0.0);
-    for (int i = 0; i < n_sums; i++) std::fill_n(g + i * n + at, m, 0.0);
-    for (int k = 0; k < n_outputs; k++) {
-      const Pair* from_k = pairs[k] + at;
-      const double h_unit = unit(from.wide[k].h);
-      for (int64_t r = 0; r < m; r++) h[at + r] = h[at + r] + (double)from_k[r].h * h_unit;
-      for (int i = 0; i < n_sums; i++) {
-        double* to = g + i * n + at;
-        const double by = factor[i * n_outputs + k];
-        for (int64_t r = 0; r < m; r++) to[r] = to[r] + (double)from_k[r].g * by;
+  const uint8_t* in_sample = sample.reweighted ? sample.in_sample(s) : nullptr;
+  const bool all = in_sample == nullptr && !s.weights.given;
+  s.each_task([&](int64_t first, int64_t n_rows, int) {
+    for (int64_t at = first; at < first + n_rows; at += BLOCK) {
+      const int m = (int)std::min<int64_t>(BLOCK, first + n_rows - at);
+      kernels().project({pairs.data(), at, m, n_outputs, n_sums, factor.data(), h_unit.data(), n, g + at, h + at});
+      for (int64_t r = at; r < at + m && !all; r++) {
+        if ((in_sample == nullptr || in_sample[r]) && s.weights.of(r) > 0) continue;
+        h[r] = 0.0;
+        for (int i = 0; i < n_sums; i++) g[i * n + r] = 0.0;
       }
     }
-    for (int64_t r = at; r < at + m; r++) h[r] = h[r] / n_outputs;
   });
-  const uint8_t* in_sample = sample.reweighted ? sample.in_sample(s) : nullptr;
   for (int i = 0; i < n_sums; i++) quantise(s, in_sample, q, i, g + i * n, h);
 }
 
-// Finds the scales of a sum from the rows in use, and writes these rows in fixed point; the others are 0.
+// Finds the scales of a sum, and writes the rows in fixed point; those not in use are 0.
 void Sketch::quantise(const RowState& s, const uint8_t* in_sample, const Quantised& q, int i, const double* g,
                       const double* h) {
-  auto in_use = [&](int64_t r) { return (in_sample == nullptr || in_sample[r]) && s.weights.of(r) > 0; };
   const int n_threads = threads_for(s.n * s.n_outputs, s.n_threads);
   struct alignas(64) Local {
-    uint64_t max_bits[3] = {0, 0, 0};  // |g|, h, h by count
-    int64_t sums[3] = {0, 0, 0};       // repeats of |narrow g|, of narrow h, of rows
+    uint64_t max_bits[4] = {0, 0, 0, 0};  // |g|, h, h by count; of the last, scratch
+    int64_t sums[3] = {0, 0, 0};          // repeats of |narrow g|, of narrow h, of rows
   };
   std::vector<Local> local(std::max(1, n_threads));
+  const bool real = s.weights.given && !s.weights.integral;
   s.each_task([&](int64_t at, int64_t m, int worker) {
-    double most[3] = {0.0, 0.0, 0.0};
-    for (int64_t r = at; r < at + m; r++) {
-      if (!in_use(r)) continue;
-      const double size = g[r] < 0.0 ? -g[r] : g[r];
-      most[0] = size <= most[0] ? most[0] : size, most[1] = std::max(most[1], h[r]);
-      most[2] = std::max(most[2], s.weights.given && !s.weights.integral ? h[r] / s.weights.repeats[r] : h[r]);
-    }
-    for (int k = 0; k < 3; k++) local[worker].max_bits[k] = std::max(local[worker].max_bits[k], bits_of(most[k]));
+    uint64_t* most = local[worker].max_bits;
+    most[0] = kernels().max_abs_bits(most[0], g + at, (int)m);
+    most[1] = kernels().max_abs_bits(most[1], h + at, (int)m);
+    if (!real) most[2] = most[1];
+    for (int64_t r = at; r < at + m && real; r++)
+      if (h[r] > 0.0) most[2] = std::max(most[2], bits_of(h[r] / s.weights.repeats[r]));
   });
   Local all;
   for (const Local& l : local)
@@ -87,19 +84,23 @@ void Sketch::quantise(const RowState& s, const uint8_t* in_sample, const Quantis
   const int eg = exponent_of(of_bits(all.max_bits[0])), eh = exponent_of(of_bits(all.max_bits[1]));
   Sum& sum = sums_[i];
   sum.narrow = {NARROW, eg, eh}, sum.wide = {WIDE, eg, eh};
-  const double low_g = g_scale(sum.narrow), low_h = h_scale(sum.narrow), gs = g_scale(sum.wide), hs = h_scale(sum.wide);
+  const double low_h = h_scale(sum.narrow), hs = h_scale(sum.wide);
   int32_t* packed = packed_.as<int32_t>() + i * n_;
   Pair *narrow = repeated_ ? narrow_.as<Pair>() + i * n_ : nullptr, *wide = wide_.as<Pair>() + i * n_;
-  s.each_task([&](int64_t at, int64_t m, int worker) {
-    int64_t* sums = local[worker].sums;
-    for (int64_t r = at; r < at + m; r++) {
-      const bool used = in_use(r);
-      const Pair low{used ? quantise_g(g[r], low_g) : 0, used ? quantise_h(h[r], low_h) : 0};
-      wide[r] = {used ? quantise_g(g[r], gs) : 0, used ? quantise_h(h[r], hs) : 0};
-      packed[r] = (int32_t)((uint32_t)low.g << 16) | low.h;
-      if (repeated_) narrow[r] = low;
-      const int64_t times = !used ? 0 : s.weights.integral ? s.weights.of(r) : 1;
-      sums[0] += times * abs_gradient(low), sums[1] += times * low.h, sums[2] += times;
+  const int32_t* repeats = repeated_ ? s.weights.repeats.data() : nullptr;
+  s.each_task([&](int64_t first, int64_t n_rows, int worker) {
+    Local& own = local[worker];
+    uint64_t* top = own.max_bits;
+    for (int64_t at = first; at < first + n_rows; at += BLOCK) {
+      const int m = (int)std::min<int64_t>(BLOCK, first + n_rows - at);
+      QuantiseArgs a{0,       repeats, &sum.narrow, &sum.wide, packed,   wide,        narrow,
+                     nullptr, top,     top + 1,     top + 3,   own.sums, own.sums + 1};
+      kernels().quantise(a, at, m, g + at, h + at);
+      for (int64_t r = at; r < at + m; r++) {
+        const bool used = in_sample == nullptr || in_sample[r];
+        const int64_t weight = s.weights.of(r);
+        own.sums[2] += !used || weight == 0 ? 0 : s.weights.integral ? weight : 1;
+      }
     }
   });
   for (const Local& l : local)
