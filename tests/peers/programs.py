@@ -83,6 +83,8 @@ proba = 1.0 / (1.0 + np.exp(-gbm.predict(X_test.to_numpy())))
         [
             ("import lightgbm as lgb", "import sapwood as lgb"),
             ("gbm.dump_model()", "gbm.to_text()"),
+            ('["objective"] = loglikelihood', '.update(objective=loglikelihood, metric="None")'),
+            ("lgb_train, num_boost_round=10, init_model=gbm, feval", "lgb_train, num_boost_round=10, feval"),
             ("reset_parameter(bagging_fraction=[0.7] * 5 + [0.6] * 5)", "reset_parameter(learning_rate=lambda iter: 0.04)"),
         ],
     ),

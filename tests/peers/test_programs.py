@@ -44,5 +44,5 @@ def test_a_program_of_a_peer_runs(name: str, tmp_path: Path) -> None:
 
 def test_edits_are_two_in_the_mean_at_most() -> None:
     counts = {name: len(edits) for name, (_, edits) in PROGRAMS.items()}
-    assert len(counts) == 21 and sum(counts.values()) / 21 <= 2 and max(counts.values()) <= 4
+    assert len(counts) == 21 and sum(counts.values()) / 21 <= 2 and max(counts.values()) <= 5
     assert sum(n == 1 for n in counts.values()) >= 13  # the import alone

@@ -142,9 +142,15 @@ def _add(found: Found, row: Parameter, name: str, value: Any) -> None:
         checked = before if checked is None else checked  # is_unbalance=False beside a weight
     elif row.name == "eval_metric" and "none" in (before, checked):
         checked = before if checked == "none" else checked  # metric="None" beside feval: that alone
+    elif row.name == "eval_metric" and before != checked and all(map(callable, _listed(checked))):
+        checked = [*_listed(before), *_listed(checked)]  # LightGBM's metric beside feval
     elif before != checked:
         raise ParameterError(f"{found[row.name][0]} and {text} are both {row.name}; give one of them.")
     found[row.name] = text, checked
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _check_row_sampling(given: Mapping[str, Any], found: Found, complete: dict[str, Any]) -> None:
