@@ -69,7 +69,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cuda/nvrtc": 20,
     "src/sapwood/core/bind": 1900,  # and tables that stream by
     "tools": 1290,  # wheels
-    "benchmarks": 2700,  # one script a claim; seconds of survival by round; threads
+    "benchmarks": 2830,  # one script a claim; unseen tables; seconds of survival by round; threads
     "examples": 70,
 }
 FILE_BUDGET = {"src/sapwood/boost/loops/plain.py": 60}  # the loop rots first

@@ -212,9 +212,7 @@ def test_one_class_is_said_to_be_one() -> None:
 
 
 def test_a_model_of_paths_and_of_folders_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(
-        ParameterError, match=r"init_model is a str; give a Booster of sapwood: .* sapwood\.load reads files"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"model\.sapwood"):
         sw.SapwoodClassifier().fit(X, Y, init_model="model.sapwood")
     model = sw.train(QUICK, DATA)
     with pytest.raises(FileNotFoundError, match=r"'.*nowhere.model'$"):
@@ -359,7 +357,7 @@ def test_rounds_may_come_third() -> None:
         sw.train(QUICK | {"n_estimators": 2}, DATA).fingerprint() == sw.train({"app": "binary"}, DATA, 2).fingerprint()
     )
     assert len(sw.cv({"objective": "logistic"}, DATA, 2)["logloss_mean"]) == 2
-    for params, message in (({"num_round": 3}, "are both n_estimators"), ({"n_estimators": 2}, "give it once")):
+    for params, message in (({"num_round": 3}, "are both n_estimators"), ({"n_estimators": 3}, "give it once")):
         with pytest.raises(ParameterError, match=message):
             sw.train(params, DATA, 2)
 

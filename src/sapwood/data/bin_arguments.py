@@ -20,6 +20,12 @@ OF_TABLES = {"max_bin_by_feature", "forcedbins_filename", "use_missing", "ignore
 BY_RECIPE = ("max_bins", "min_samples_bin")  # those that a recipe may set
 
 
+def usual() -> dict[str, Any]:
+    """The arguments of a `Dataset` that say how it is binned, with their defaults."""
+    defaults = params.defaults() | dict.fromkeys(BY_RECIPE)
+    return {name: defaults[name] for name in FIXED_BY_DATASET}
+
+
 def arguments(
     function: Callable[..., Any],
     own: Sequence[Any],
@@ -32,8 +38,8 @@ def arguments(
     They are given under our names or the peers', by a recipe, or by LightGBM's ``params``, a dict for a whole training.
     A reference has its own.
     """
-    known, usual = params.names(), params.defaults() | dict.fromkeys(BY_RECIPE)
-    given = {name: value for name, value in zip(FIXED_BY_DATASET, own, strict=True) if value is not usual[name]}
+    known, defaults = params.names(), params.defaults() | dict.fromkeys(BY_RECIPE)
+    given = {name: value for name, value in zip(FIXED_BY_DATASET, own, strict=True) if value is not defaults[name]}
     more = dict(more)
     whole = more.pop("params", None) or {}
     if not isinstance(whole, Mapping):

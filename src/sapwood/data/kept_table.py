@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sapwood import params as parameters
+from sapwood.data.bin_arguments import usual
 from sapwood.data.dataset_file import BIN_PARAMS
 
 if TYPE_CHECKING:
@@ -31,6 +32,13 @@ class KeptTable:
     def has_reference(self) -> bool:
         """Whether the bins are those of other data."""
         return self._arguments is not None and self._arguments.get("reference") is not None
+
+    @property
+    def told(self) -> set[str]:
+        """The parameters of bins that were given with the table itself."""
+        known, defaults = parameters.names(), usual()
+        given = {known[name]: value for name, value in (self._arguments or {}).items() if name in known}
+        return {name for name, value in given.items() if name not in defaults or value is not defaults[name]}
 
     def again(self, asked: Any, **changed: Any) -> "Dataset | None":
         """The rows with other arguments, made once; None where the table is gone. ``asked``: what they depend on."""
@@ -60,7 +68,8 @@ def of(arguments: Mapping[str, Any]) -> KeptTable | None:
 def for_training(data: "Dataset", params: Mapping[str, Any]) -> "Dataset":
     """The training rows: in other bins where the parameters name some that the data was not told."""
     kept, known = data.kept, parameters.names()
-    asked = {name: value for name, value in params.items() if known.get(name) in ASKED}
+    told = set() if kept is None else kept.told
+    asked = {name: value for name, value in params.items() if known.get(name) in ASKED and known[name] not in told}
     found = None
     if kept is not None and asked and not kept.has_reference:
         wanted = parameters.resolve(asked)

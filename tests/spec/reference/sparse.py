@@ -18,19 +18,19 @@ SAMPLE = 256
 def cuts(values: Floats, rows: Ints, absent: float, w: reference.Weights, max_bins: int, least: int) -> Floats:
     """The cuts of a column of which only some rows are stored: the others are a count and a weight."""
     live = np.flatnonzero(w.count > 0)
-    known = np.unique(values[(w.count[rows] > 0) & np.isfinite(values)])
-    if np.isfinite(absent) and len(live) > np.count_nonzero(w.count[rows] > 0):
+    known = np.unique(values[(w.count[rows] > 0) & ~np.isnan(values)])
+    if not np.isnan(absent) and len(live) > np.count_nonzero(w.count[rows] > 0):
         known = np.union1d(known, [absent])
     if len(known) <= max_bins:
         return between(known, np.arange(len(known) - 1))
     chosen = live[np.lexsort((live, reference.draw(0, reference.CUTS, 0, 0, live)))[: reference.SAMPLE]]
     inside = np.isin(rows, chosen)
     n_rest = len(chosen) - np.count_nonzero(inside)
-    usable = inside & np.isfinite(values)
+    usable = inside & ~np.isnan(values)
     known, place = np.unique(np.append(values[usable], absent if n_rest else values[usable][:1]), return_inverse=True)
     mass, repeat = np.zeros(len(known), np.int64), int(w.repeat[rows[usable]].sum())
     np.add.at(mass, place[:-1], w.count[rows[usable]])
-    if n_rest and np.isfinite(absent):
+    if n_rest and not np.isnan(absent):
         mass[place[-1]] += w.count[chosen].sum() - w.count[rows[inside]].sum()
         repeat += int(w.repeat[chosen].sum() - w.repeat[rows[inside]].sum())
     known, mass = known[mass > 0], mass[mass > 0]
@@ -42,8 +42,9 @@ def cuts(values: Floats, rows: Ints, absent: float, w: reference.Weights, max_bi
 def between(values: Floats, last: Ints) -> Floats:
     """NUMERICS 3: cuts after some values."""
     a, b = values[last], values[last + 1]
-    middle = 0.5 * a + 0.5 * b
-    return np.where((middle < a) | (middle >= b), a, middle)
+    with np.errstate(invalid="ignore"):
+        middle = 0.5 * a + 0.5 * b
+    return np.maximum(np.where((middle >= a) & (middle < b), middle, a), np.finfo(np.float64).min)
 
 
 def listed(codes: list[NDArray[Any]]) -> tuple[NDArray[Any], ...]:

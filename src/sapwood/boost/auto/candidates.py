@@ -17,7 +17,8 @@ from sapwood.data.dataset import Dataset
 
 MIN_ROWS = 100  # with fewer, the rows that are held out say nothing: training is plain
 MIN_LINEAR_ROWS = 1000  # training rows from which leaves may be linear
-MIN_CROSS_ROWS = 2000  # training rows from which crosses are tried
+MIN_CROSS_ROWS = 400  # training rows from which crosses are tried
+FEW_ROWS = 2000  # up to here a race is shorter, nothing is joined, and for several outputs numbers are only centred
 MANY_ROWS = 10_000  # training rows from which both go on in a close race of crosses, and deeper trees race
 RATE_ROWS = 5_000, 15_000  # between these the learning rate rises with the rows
 SYMMETRIC_RATE = 0.07, 0.1
@@ -112,8 +113,9 @@ def plan(facts: Facts, quality: str) -> Plan:
         return Plan(
             (large(facts),), crosses=False, joins=False, refit=facts.n_rows < 10 * MAX_HELD
         )  # else few rows were held out
-    crosses = facts.values and facts.n_rows >= MIN_CROSS_ROWS and facts.n_numbers > 0
-    joins = facts.n_joinable > 1 and facts.n_rows >= MIN_CROSS_ROWS and (facts.statistics or not facts.n_numbers)
+    few = facts.n_rows < FEW_ROWS
+    crosses = facts.values and facts.n_rows >= MIN_CROSS_ROWS and facts.n_numbers > 0 and not (few and facts.statistics)
+    joins = facts.n_joinable > 1 and not few and (facts.statistics or not facts.n_numbers)
     if quality == "fast":
         many = facts.n_outputs >= MANY_CLASSES
         crosses &= facts.n_rows >= MANY_ROWS and not facts.n_categorical and not many

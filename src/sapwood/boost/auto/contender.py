@@ -104,6 +104,11 @@ class Contender:
         measured = {f"holdout {self.metric.name}": value}
         tell(self.candidate.name, self.n_rounds, most, measured, self.metric.higher_is_better)
 
+    def release(self) -> None:
+        """Free the memory of a training that does not go on; its figures stay."""
+        self.sessions, self._rows, self._stores, self._rounds = [], [], [], []
+        self.data, self.scores = self.data.without_values(), self.scores[:, :0]
+
     @property
     def value(self) -> float:
         """The metric after the best round."""

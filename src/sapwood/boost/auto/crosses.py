@@ -16,14 +16,14 @@ KEPT_GAIN = 0.95  # this part of the gain of all of them
 N_CENTRED = 4, 3  # columns of numbers, and of categories by whose mean each is centred
 
 
-def propose(trees: Trees, data: Dataset) -> list[tuple[str, int, int]]:
-    """Crosses of the columns with the largest gains, by kind and positions of both columns."""
+def propose(trees: Trees, data: Dataset, pairs: bool) -> list[tuple[str, int, int]]:
+    """Crosses of the columns with the largest gains, by kind and positions of both columns; two numbers by `pairs`."""
     split = (trees.column >= 0) & (trees.column < data.n_columns)
     gain = np.bincount(trees.column[split], trees.gain[split], data.n_columns)
     ranked = np.argsort(-gain, kind="stable").tolist()
     numbers = [column for column in ranked if column not in data.categories]
     groups = [column for column in ranked if column in data.categories]
-    paired = combinations(numbers[:N_PAIRED], 2)
+    paired = combinations(numbers[:N_PAIRED] if pairs else [], 2)
     found = [(kind, a, b) for a, b in paired for kind in ("difference", "product")]
     return found + [("centred", a, b) for a in numbers[: N_CENTRED[0]] for b in groups[: N_CENTRED[1]]]
 

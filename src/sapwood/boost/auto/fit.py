@@ -26,7 +26,7 @@ CANDIDATE_TIME = 0.55  # of a time limit; the rest is for the second training
 RESERVE = 0.95  # of what is left of it that is planned with
 # What a second training needs, and a blend of several models.
 REQUIRED = {"boosting": "plain", "n_parallel_trees": 1, "prune_by_validation": False}
-RACE_ROUNDS = 100  # of a race, after which some stop, at most
+RACE_ROUNDS, FEW_RACE_ROUNDS = 100, 40  # of a race, after which some stop, at most; of a race over few rows
 RACE_RATES = 7.0  # the sum of learning rates in a race
 # What crosses must lower the loss by where rows are few: the comparison is noisy, and crosses overfit.
 CROSSES_LEAD = 0.02
@@ -83,6 +83,9 @@ class _Fit:
         for at, candidate in enumerate(self.plan.candidates, 1):
             end = self.deadline(at / len(self.plan.candidates))
             going = self.raced(candidate, end) if at == 1 or self.plan.thorough else [self.follower(candidate)]
+            for each in self.tried:
+                if each not in (*going, *self.finished):
+                    each.release()
             for each in going:
                 each.advance(deadline=end)
                 self.finished.append(each)
@@ -128,7 +131,8 @@ class _Fit:
         """
         if self.crossed is not None:
             return self.challenger(candidates.crossed(one.candidate, len(self.crossed.crosses)), self.crossed, end)
-        found = crosses.propose(one.trees()[0], self.data)
+        pairs = self.facts.n_outputs == 1 or self.facts.n_rows >= candidates.FEW_ROWS
+        found = crosses.propose(one.trees()[0], self.data, pairs)
         whole = self.data.with_crosses(found) if found else self.data
         many = self.challenger(candidates.crossed(one.candidate, len(found)), whole, end) if found else None
         if many is None or many.loss >= one.loss:
@@ -170,7 +174,8 @@ class _Fit:
     @property
     def race_rounds(self) -> int:
         """The rounds of a race."""
-        return min(RACE_ROUNDS, round(RACE_RATES / self.tried[0].spec.leaf_plan.rate(0)))
+        most = FEW_RACE_ROUNDS if self.facts.n_rows < candidates.FEW_ROWS else RACE_ROUNDS
+        return min(most, round(RACE_RATES / self.tried[0].spec.leaf_plan.rate(0)))
 
     def enter(self, candidate: Candidate, data: Dataset) -> Contender:
         """Make a contender of a candidate, without what the user's parameters, or the device, do not go with."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from sapwood.data.bin_arguments import arguments
+from sapwood.data.bin_arguments import arguments, usual
 from sapwood.data.ingest import sources
 from sapwood.data.ingest.sources import Source
 from sapwood.data.streaming import build, store
@@ -18,9 +18,6 @@ from sapwood.data.streaming.reading import Request
 from sapwood.data.streaming.store import Head
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, SapwoodError
-
-OWN = ("max_bins", "min_samples_bin", "tree_method", "linear_leaves", "zero_as_missing", "categorical_features")
-USUAL = (None, None, "hist", False, False, "auto")  # their defaults
 
 
 class Streamed:
@@ -192,7 +189,7 @@ class Streamed:
     ) -> Self:
         limit, n_threads = size_of(memory_limit), threads(n_jobs)
         names = more.pop("feature_names", None)
-        own = [more.pop(name, usual) for name, usual in zip(OWN, USUAL, strict=True)]
+        own = [more.pop(name, value) for name, value in usual().items()]
         names, bins, categorical = arguments(cls.from_files, own, names, reference, more)
         for name, wrong, instead in (("tree_method", "exact", "use 'hist'"), ("linear_leaves", True, "leave it out")):
             if bins[name] == wrong:

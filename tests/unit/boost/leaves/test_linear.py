@@ -173,8 +173,10 @@ def test_what_needs_linear_leaves_is_refused_without() -> None:
     for params in ({"linear_lambda": 1.0}, {"linear_smooth": 3.0}):
         with pytest.raises(ParameterError, match="is for linear_leaves=True"):
             sapwood.train(params, Dataset(X, y))
+    used = Dataset(X, y)
+    sapwood.train({}, used)  # after its first training the table is gone, and values cannot be kept any more
     with pytest.raises(ParameterError, match=r"linear_tree=True .linear_leaves., but the data was made with False"):
-        sapwood.train({"linear_tree": True}, Dataset(X, y))
+        sapwood.train({"linear_tree": True}, used)
     with pytest.raises(ParameterError, match="leaves of this model are linear"):
         fitted(X, y).check_constraints()
 
