@@ -38,8 +38,8 @@ def arguments(
     They are given under our names or the peers', by a recipe, or by LightGBM's ``params``, a dict for a whole training.
     A reference has its own.
     """
-    known, defaults = params.names(), params.defaults() | dict.fromkeys(BY_RECIPE)
-    given = {name: value for name, value in zip(FIXED_BY_DATASET, own, strict=True) if value is not defaults[name]}
+    known = params.names()
+    given = {name: value for (name, default), value in zip(usual().items(), own, strict=True) if value is not default}
     more = dict(more)
     whole = more.pop("params", None) or {}
     if not isinstance(whole, Mapping):
