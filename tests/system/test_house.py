@@ -173,6 +173,16 @@ def test_no_test_file_imports_another_one() -> None:
         assert not re.search(r"^ *(from|import) .*\btest_", path.read_text(), re.MULTILINE), path
 
 
+def test_no_stray_file_at_the_root() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=HOUSE, capture_output=True, text=True, check=False)
+    if listed.returncode or not (HOUSE / ".git").exists():
+        pytest.skip("not a clone of the repository")
+    known = {".ci", ".clang-format", ".github", ".gitignore", "CHANGELOG.md", "CMakeLists.txt", "LICENSE", "Makefile"}
+    known |= {"README.md", "SECURITY.md", "benchmarks", "changes", "docs", "examples", "mkdocs.yml", "pyproject.toml"}
+    known |= {"src", "tests", "tools"}
+    assert {name.split("/")[0] for name in listed.stdout.splitlines()} <= known
+
+
 def test_import_is_light() -> None:
     loaded = "import sys, sapwood; print(*sys.modules)"
     names = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()

@@ -159,4 +159,4 @@ def report(
     X, y = subject.labelled(booster, data, target, output)
     both = None if train is None else subject.labelled(booster, train, target, Output(True))
     text = booster.report(X, y, to, train=both, title=title or f"{model.name} on {data.name}")
-    output.result(f"report written to {to} ({len(text.encode()) / 1e6:.1f} MB)", output=str(to), rows=len(y))
+    output.result(f"report written to {to} ({len(text) / 1e6:.1f} MB)", output=str(to), rows=len(y))

@@ -199,7 +199,7 @@ def path(given: str, value: Any) -> str:
     except TypeError:
         name = b""
     if not isinstance(name, str) or not name:
-        raise ParameterError(f"{given} is not the path of a file; give a str or a path-like object.")
+        raise ParameterError(f"{given} is not a path; give a str or a path-like object.")
     return name
 
 

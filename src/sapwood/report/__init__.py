@@ -47,5 +47,5 @@ def report(
         raise DataError(f"the model knows one class only, {booster.classes[0]}: there is nothing to report.")
     text = page.make(booster, X, y, train=train, title=title or "Model report")
     if path is not None:
-        container.write(Path(path), text.encode())
+        container.write(Path(path), text.encode(errors="backslashreplace"))  # a lone surrogate has no UTF-8
     return text

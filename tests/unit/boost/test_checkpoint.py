@@ -273,7 +273,7 @@ def test_refusals(tmp_path: Path) -> None:
         sapwood.cv(PARAMS, numbers(), checkpoint=tmp_path / "run")
     with pytest.raises(ParameterError, match=r"every=5 \(checkpoint_every\) is for a checkpoint"):
         sapwood.train(PARAMS, numbers(), every=5)
-    with pytest.raises(ParameterError, match="checkpoint=3 is not the path of a file"):
+    with pytest.raises(ParameterError, match="checkpoint=3 is not a path"):
         sapwood.train(PARAMS, numbers(), checkpoint=3)
 
 

@@ -103,6 +103,17 @@ def test_several_classes_and_no_classes_attribute() -> None:
     assert "2 outputs" in two.report(X, X[:, :2])
 
 
+def test_text_without_utf8(tmp_path: Path) -> None:
+    """Half of a pair of surrogates is a valid str: the page and the C source are still written."""
+    table = {"c": ["a", "b", "\ud800"] * 10}
+    y = np.tile([1.0, 2.0, 3.0], 10)
+    booster = sw.train({"n_estimators": 4, "min_samples_leaf": 1}, sw.Dataset(table, y))
+    booster.report(table, y, tmp_path / "r.html")
+    booster.export(tmp_path / "m.c")
+    assert "\\ud800" in (tmp_path / "r.html").read_text()
+    assert "\\355\\240\\200" in (tmp_path / "m.c").read_text()
+
+
 def test_too_few_rows(case: SimpleNamespace) -> None:
     with pytest.raises(DataError, match="10 rows or more"):
         case.binary.report(case.plain[:5], case.c[:5])

@@ -84,7 +84,7 @@ def expand(paths: Any) -> list[Path]:
     """The files of a path, a folder, a pattern, or several of them, in order."""
     if isinstance(paths, str | os.PathLike):
         paths = [paths]
-    if not isinstance(paths, Iterable):
+    if isinstance(paths, bytes) or not isinstance(paths, Iterable):
         raise DataError(f"from_files takes paths, not a {type(paths).__name__}.")
     found: list[Path] = []
     for one in paths:

@@ -18,6 +18,7 @@ from sapwood.data.streaming.reading import Request
 from sapwood.data.streaming.store import Head
 from sapwood.device.threads import threads
 from sapwood.errors import DataError, ParameterError, SapwoodError
+from sapwood.params.types import path
 
 
 class Streamed:
@@ -198,7 +199,9 @@ class Streamed:
             raise ParameterError(f"device={bins['device']!r} holds all rows itself, and rows are streamed; use 'cpu'.")
         request = Request(source, taken, names, bins, categorical, reference, n_threads, limit)
         own_folder = tempfile.TemporaryDirectory(prefix="sapwood-") if given is None else None
-        folder = Path(own_folder.name) / "store" if own_folder is not None else Path(str(given))
+        folder = (
+            Path(own_folder.name) / "store" if own_folder is not None else Path(path.check(f"store={given!r}", given))
+        )
         if folder.exists():
             return cls._opened(folder, _existing(folder, build.asked_for(request)), limit, True, n_threads)
 

@@ -280,5 +280,7 @@ def _number(x: float) -> str:
 
 def _text(text: str) -> str:
     """A C string; bytes other than plain letters become three octal digits, which a following digit cannot extend."""
-    plain = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode())
+    plain = "".join(
+        chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode(errors="surrogatepass")
+    )
     return f'"{plain}"'

@@ -17,7 +17,7 @@ from pyarrow import parquet
 import sapwood
 from sapwood import Dataset
 from sapwood.data.streaming import build
-from sapwood.errors import DataError
+from sapwood.errors import DataError, ParameterError
 
 N = 20_000
 
@@ -98,6 +98,12 @@ def test_what_is_no_store(tmp_path: Path) -> None:
         Dataset.open(tmp_path)
     with pytest.raises(DataError, match="there is no folder"):
         Dataset.from_batches([(np.ones((3, 1)), np.ones(3))], store=tmp_path / "no" / "store")
+    for wrong in (5, b"store", ["store"]):
+        with pytest.raises(ParameterError, match="is not a path"):
+            Dataset.from_batches([(np.ones((3, 1)), np.ones(3))], store=wrong)  # type: ignore[arg-type]
+    for wrong in (5, b"table.csv"):
+        with pytest.raises(DataError, match="takes paths"):
+            Dataset.from_files(wrong)
 
 
 # Builds a store and dies in its second pass, when the given batch comes.
