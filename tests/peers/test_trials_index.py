@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 PEERS = Path(__file__).parent
-UNIT = "../unit/"
+UNIT, SYSTEM = "../unit/", "../system/"
 # By line: what it was about, and tests as "file::test"; several where a line says several things.
 LINES: dict[str, tuple[str, list[str]]] = {
     "W1": ("metrics where higher is better, as functions", ["test_trials.py::test_early_stopping_knows_that_a_score_is_better_where_higher", "test_trials.py::test_a_score_of_the_users_own_must_say_its_direction"]),
@@ -48,6 +48,14 @@ LINES: dict[str, tuple[str, list[str]]] = {
     "difference 6": ("validation sets, cv, shapes of weights, stages", ["test_differences.py::test_scores_of_validation_sets_have_the_names_of_the_peers", "test_differences.py::test_arguments_that_are_not_here_say_what_is", "test_differences.py::test_weights_of_one_column_are_weights"]),
     "difference 7": ("values and objectives whose meaning is plain", ["test_differences.py::test_what_is_plain_is_taken", "test_differences.py::test_objectives_that_are_not_here_say_what_is_near", "test_differences.py::test_columns_of_categories_may_be_named_in_the_params_of_train"]),
     "difference 8": ("lists of tables, series, names, labels, errors, ranges", ["test_differences.py::test_tables_and_labels_are_told_how", "test_differences.py::test_an_objective_that_raises_says_which_error", "test_differences.py::test_a_range_of_rounds_has_the_base_as_in_xgboost"]),
+    "H1": ("damaged files of CatBoost", [UNIT + "model/convert/test_hostile_files.py::test_a_damaged_cbm_file_raises"]),
+    "H2": ("small files that take much memory", [UNIT + "model/convert/test_hostile_files.py::test_small_files_cannot_claim_much", UNIT + "model/convert/test_hostile_files.py::test_memory_grows_with_the_size_of_the_file"]),
+    "H3": ("limits of memory", [SYSTEM + "test_process.py::test_out_of_memory_is_an_error_and_the_next_fit_works", SYSTEM + "test_allocations.py::test_a_failed_allocation_raises_memory_error"]),
+    "H4": ("saving to pipes, permissions, what a killed save leaves", [UNIT + "data/test_container.py::test_write_sends_the_bytes_through_a_pipe", UNIT + "data/test_container.py::test_write_keeps_the_permissions_of_the_file", UNIT + "data/test_container.py::test_write_removes_what_a_killed_process_left"]),
+    "H5": ("numbers in place of arrays, wrong params, huge leaves, surrogates", [UNIT + "model/test_io.py::test_one_number_in_place_of_an_array_raises", UNIT + "model/test_io.py::test_lies_in_the_header_raise", UNIT + "model/test_io.py::test_lies_in_the_content_raise"]),
+    "H6": ("Arrow streams that were read", [UNIT + "model/test_bounds.py::test_an_arrow_stream_is_read_once_and_never_taken_for_no_rows", UNIT + "data/test_ingest.py::test_a_spent_stream_raises"]),
+    "H7": ("explanations and texts of deep trees", [UNIT + "model/test_bounds.py::test_a_path_of_many_splits", UNIT + "model/test_bounds.py::test_more_columns_on_a_path_than_are_explained", UNIT + "model/test_bounds.py::test_many_nodes_with_one_large_set", UNIT + "model/test_bounds.py::test_long_names"]),
+    "H8": ("quotas, NaN metrics, masks, one class, tiny labels, one Dataset in two threads", [SYSTEM + "test_process.py::test_the_quota_of_the_cgroup", UNIT + "metric/test_metric.py::test_a_callable_returns_a_number", UNIT + "objective/test_custom.py::test_what_goes_wrong_is_said", "test_differences.py::test_a_model_of_one_class_knows_it", UNIT + "data/test_ingest.py::test_labels_whose_squares_vanish_raise", SYSTEM + "test_process.py::test_datasets_are_shared_between_fits"]),
 }  # fmt: skip
 
 
@@ -59,6 +67,6 @@ def test_every_line_has_a_test(line: str) -> None:
 
 
 def test_no_line_is_left_out() -> None:
-    wanted = {f"W{k}" for k in range(1, 9)} | {f"C{k}" for k in range(1, 9)}
+    wanted = {f"W{k}" for k in range(1, 9)} | {f"C{k}" for k in range(1, 9)} | {f"H{k}" for k in range(1, 9)}
     wanted |= {f"friction {k}" for k in range(1, 16)} | {f"difference {k}" for k in range(1, 9)}
     assert LINES.keys() == wanted

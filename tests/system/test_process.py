@@ -288,6 +288,7 @@ QUOTAS: dict[str, tuple[str, dict[str, str], int]] = {
     "two and a half CPUs": ("0::/", {"cpu.max": "250000 100000"}, 2),
     "half a CPU": ("0::/", {"cpu.max": "50000 100000"}, 1),
     "no limit": ("0::/", {"cpu.max": "max 100000"}, 64),
+    "a period of 0": ("0::/", {"cpu.max": "100000 0"}, 64),
     "no file": ("0::/a/b", {}, 64),
     "the tightest of the path": ("0::/a/b", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
     "version 1": ("4:cpu:/a", {**V1, "cpu/a/cpu.cfs_quota_us": "400000", "cpu/a/cpu.cfs_period_us": "100000"}, 4),
