@@ -49,13 +49,13 @@ BUDGET: dict[str, int] = {
     "src/sapwood/report": 1330,
     "src/sapwood/cli": 1900,  # ten commands
     "src/sapwood/plot": 1520,  # sixteen plots
-    "src/sapwood/dask": 1450,
+    "src/sapwood/dask": 1470,
     "src/sapwood/core": 85,
     "src/sapwood/core/math": 790,  # ranks of splits, for the CPU and the GPU
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
     "src/sapwood/core/sampler": 110,
     "src/sapwood/core/grower": 55,
-    "src/sapwood/core/records": 460,
+    "src/sapwood/core/records": 530,
     "src/sapwood/core/host": 660,  # threads, memory, memory under a limit, three operating systems
     "src/sapwood/core/cpu": 640,
     "src/sapwood/core/cpu/kernels": 2540,  # ranked lists; the sketch of gradients, and lines of several outputs
@@ -67,7 +67,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
     "src/sapwood/core/cuda": 3300,  # categories, samplers, vector leaves, ranks of splits
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1900,  # and tables that stream by
+    "src/sapwood/core/bind": 1930,  # and tables that stream by
     "tools": 1290,  # wheels
     "benchmarks": 2830,  # one script a claim; unseen tables; seconds of survival by round; threads
     "examples": 70,

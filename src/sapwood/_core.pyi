@@ -455,6 +455,12 @@ SAGE: int
 def draw(seed: int, purpose: int, a: int, b: int, n: int) -> NDArray[np.uint64]:
     """draw(key(seed, purpose, a, b), i) for i = 0 .. n - 1 (NUMERICS 1)."""
 
+def checksum(bytes: bytes | bytearray | memoryview) -> int:
+    """64 bits that another content has too with a probability of about 2^-64."""
+
+def narrowed(values: NDArray[np.int64]) -> tuple[bytes, int]:
+    """Integers in 1, 2, 4 or 8 bytes each, as few as hold all of them, in the order of the machine; and how many."""
+
 def trim_heap() -> None:
     """Return what the heap keeps of freed blocks to the system."""
 

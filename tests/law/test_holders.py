@@ -125,15 +125,28 @@ def test_validation_sets_and_folds() -> None:
             np.testing.assert_array_equal(by_fold[name], values)
 
 
-@pytest.mark.parametrize("policy", ["leafwise", "depthwise", "symmetric"])
-def test_threads_of_holders(policy: str) -> None:
-    rows, params = numbers("squared_error", 3_000), {**SMALL, "grow_policy": policy}
+@pytest.mark.parametrize(
+    ("policy", "limits", "most"),
+    [
+        ("leafwise", {"max_depth": None, "max_leaves": 31}, 22),  # one by one there would be 34
+        ("leafwise", {"max_depth": 3}, 12),
+        ("depthwise", {"max_depth": 3}, 7),
+        ("symmetric", {"max_depth": 3}, 7),
+    ],
+)
+def test_threads_of_holders(policy: str, limits: dict[str, Any], most: int) -> None:
+    """Holders with other numbers of threads agree on the nodes whose sums travel together, in few calls."""
+    rows, params = numbers("squared_error", 3_000), {**SMALL, "grow_policy": policy, **limits}
 
-    def train(holder: Holder) -> bytes:
+    def train(holder: Holder) -> tuple[bytes, float]:
         mine = hold(holder, rows, interleaved(3_000, holder.size)[holder.rank])
-        return sapwood.train({**params, "n_jobs": 1 + holder.rank}, mine).to_bytes()
+        before = holder.counts["sum"].calls
+        model = sapwood.train({**params, "n_jobs": 1 + holder.rank}, mine)
+        return model.to_bytes(), (holder.counts["sum"].calls - before) / model.n_rounds
 
-    assert set(run(3, train)) == {sapwood.train({**params, "n_jobs": 1}, Dataset(*rows)).to_bytes()}
+    found = run(3, train)
+    assert {model for model, _ in found} == {sapwood.train({**params, "n_jobs": 1}, Dataset(*rows)).to_bytes()}
+    assert max(calls for _, calls in found) <= most
 
 
 def test_a_callback_of_one_holder_stops_all() -> None:

@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +35,8 @@ class Plan:
     parts: list[list[Future]] = field(default_factory=list)  # of the training rows, and of each validation set
     common: dict[str, Any] = field(default_factory=dict)  # what all holders get: bins, params, callbacks, ...
     name: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
-    lost: set[str] = field(default_factory=set)  # addresses that did not answer
+    lost: set[str] = field(default_factory=set)  # addresses that take no part any more
+    doubted: set[str] = field(default_factory=set)  # addresses that did not answer another worker, but the client
     reached: int = 0  # rounds that the client has heard of
 
 
@@ -49,10 +51,9 @@ async def run(plan: Plan) -> dict[str, Any]:
             idle, n_known = (0, plan.reached) if plan.reached > n_known else (idle + 1, n_known)
             if idle >= MAX_IDLE_ATTEMPTS:
                 raise
-            plan.lost |= {
-                one for one in plan.common.get("addresses", ()) if f"worker {one} does not answer" in str(error)
-            }
-            await _forget(plan)
+            await _doubt(
+                plan, {one for one in plan.common.get("addresses", ()) if f"worker {one} does not answer" in str(error)}
+            )
             await asyncio.sleep(min(2.0, 0.2 * 2**idle))
         else:
             if len({one["fingerprint"] for one in found}) != 1:
@@ -73,7 +74,7 @@ async def _attempt(plan: Plan, sizes: Sequence[Sequence[int]], attempt: int) -> 
     client = plan.client
     running = await _running(plan)
     owners = [await _owners(plan, parts, size, running) for parts, size in zip(plan.parts, sizes, strict=True)]
-    addresses = sorted(set(owners[0]) - {""})
+    addresses = plan.common["addresses"] = sorted(set(owners[0]) - {""})
     await _install(plan, addresses)
     name = f"{plan.name}-{attempt}"
     rank_of = {address: rank for rank, address in enumerate(addresses)}
@@ -83,7 +84,6 @@ async def _attempt(plan: Plan, sizes: Sequence[Sequence[int]], attempt: int) -> 
             if address:  # a part without rows has no owner; one of a worker without training rows moves
                 own[rank_of.get(address, index % len(addresses))][which].append(index)
     starts = [list(itertools.accumulate(size, initial=0)) for size in sizes]
-    plan.common["addresses"] = addresses
     job = plan.common | {
         "name": name,
         "topic": f"sapwood-{plan.name}",
@@ -236,11 +236,30 @@ async def _install(plan: Plan, addresses: Sequence[str]) -> None:
             )
 
 
-async def _forget(plan: Plan) -> None:
-    """Let the scheduler forget workers that do not answer, so that their parts are computed elsewhere."""
-    for address in plan.lost & set(await _workers(plan)):
+async def _doubt(plan: Plan, named: set[str]) -> None:
+    """Decide about workers that did not answer another one.
+
+    One that answers the client is only slow: it takes part again, unless that is the second time. One that does not is
+    forgotten by the scheduler, so that its parts are computed elsewhere.
+    """
+    silent = {one for one in named if not await _answers(plan, one)}
+    plan.lost |= silent | (named & plan.doubted)
+    plan.doubted |= named
+    for address in silent & set(await _workers(plan)):
         await plan.client.run_on_scheduler(_remove, address)
 
 
+async def _answers(plan: Plan, address: str) -> bool:
+    """Whether a worker answers the client in time."""
+    try:
+        ready = plan.client.run(link.install, workers=[address], on_error="return")
+        return isinstance((await asyncio.wait_for(ready, plan.timeout)).get(address), dict)
+    except (TimeoutError, OSError, ValueError, KeyError):
+        return False
+
+
 async def _remove(address: str, dask_scheduler: Any) -> None:
-    await dask_scheduler.remove_worker(address, stimulus_id=f"sapwood-lost-{uuid.uuid4().hex[:8]}", close=True)
+    """Remove a worker. Should it wake up, it ends, and its nanny, if it has one, starts it again."""
+    with suppress(KeyError, OSError):
+        dask_scheduler.stream_comms[address].send({"op": "close", "nanny": False, "reason": "sapwood-lost"})
+    await dask_scheduler.remove_worker(address, stimulus_id=f"sapwood-lost-{uuid.uuid4().hex[:8]}", close=False)

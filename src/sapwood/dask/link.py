@@ -22,7 +22,7 @@ from distributed.core import Status
 
 from sapwood.dask import outbox
 from sapwood.dask.outbox import LINK, MESSAGE, READY, STATE
-from sapwood.errors import HolderLostError
+from sapwood.errors import HolderLostError, MessageError
 from sapwood.version import VERSION
 
 POLL = 0.5  # seconds between two questions while nothing comes
@@ -142,6 +142,8 @@ class DaskLink:
                 silent = self._has_ended(source, start)  # what it has sent before may still be on its way
             except OSError:
                 raise self._ended(source) from None
+            except MessageError as cause:
+                raise MessageError(f"worker {self._addresses[source]} sent what is no message: {cause}") from None
             else:
                 if isinstance(item, socket.socket):
                     self._lines[source] = outbox.Inlet(item)

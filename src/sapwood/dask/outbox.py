@@ -12,8 +12,11 @@ training: the thread that trains writes and reads it. Comms of other kinds stay 
 """
 
 import asyncio
+import os
+import select
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -21,10 +24,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from sapwood.errors import MessageError
+
 MESSAGE, STATE, LINK = "sapwood_message", "sapwood_state", "sapwood_link"  # operations of a worker
 READY = b"\x06"  # what a worker says when it has taken the socket over
 LENGTH = 8  # bytes before a message
-MAX_MESSAGE = 1 << 40  # bytes; a longer one is not ours
+MAX_MESSAGE = 1 << 36  # bytes; a longer one is not ours
+MAX_AHEAD = 1 << 24  # bytes of room for a message of which nothing has come; then as much again as has come
+CAN_SPIN = hasattr(select, "poll") and hasattr(os, "sched_yield")  # not on Windows
+SPIN = 2e-4  # seconds in which a thread looks again and again before it sleeps: to be woken takes longer
 
 
 class Outbox(Protocol):
@@ -113,20 +121,32 @@ class Inlet:
         self._head, self._n_head = bytearray(LENGTH), 0
         self._body: memoryview | None = None
         self._n_body = 0
+        self._poll = select.poll() if CAN_SPIN else None
+        if self._poll is not None:
+            self._poll.register(line, select.POLLIN)
 
     def read(self, seconds: float) -> memoryview:
-        """The next message; raises `TimeoutError` where it is not complete in some seconds, and goes on later."""
+        """The next message; raises `TimeoutError` where it is not complete in some seconds, and goes on later.
+
+        Raises `MessageError` where the length before a message cannot be one of ours, and `OSError` at the end.
+        """
         if seconds != self._seconds:
             self._line.settimeout(seconds)
             self._seconds = seconds
+        if self._n_head == 0:
+            self._spin()
         while self._n_head < LENGTH:
             self._n_head += self._some(memoryview(self._head)[self._n_head :])
+        length = int.from_bytes(self._head, "little")
         if self._body is None:
-            length = int.from_bytes(self._head, "little")
             if length > MAX_MESSAGE:
-                raise OSError("a message is too long.")
-            self._body, self._n_body = np.empty(length, np.uint8).data, 0  # takes no memory before it is filled
-        while self._n_body < len(self._body):
+                raise MessageError(f"a message of {length} bytes was announced; the longest has {MAX_MESSAGE}.")
+            self._body, self._n_body = _room(min(length, MAX_AHEAD)), 0
+        while self._n_body < length:
+            if self._n_body == len(self._body):  # who announces much, and sends little, takes little memory
+                more = _room(min(length, 2 * self._n_body))
+                more[: self._n_body] = self._body
+                self._body = more
             self._n_body += self._some(self._body[self._n_body :])
         body, self._body, self._n_head = self._body, None, 0
         return body
@@ -135,11 +155,25 @@ class Inlet:
         """Close the socket."""
         self._line.close()
 
+    def _spin(self) -> None:
+        """Return when something has come, or after a short time; other threads may run meanwhile."""
+        end = time.perf_counter() + SPIN
+        while self._poll is not None and not self._poll.poll(0) and time.perf_counter() < end:
+            os.sched_yield()
+
     def _some(self, room: memoryview) -> int:
         n = self._line.recv_into(room)
         if n == 0:
             raise OSError("the other side has closed.")
         return n
+
+
+def _room(n: int) -> memoryview:
+    """Memory for a message, which is taken as it is filled."""
+    try:
+        return np.empty(n, np.uint8).data
+    except MemoryError as cause:
+        raise MessageError(f"there is no memory for a message of {n} bytes.") from cause
 
 
 class Looped:

@@ -3,23 +3,24 @@
 In: integers or bytes. Out: a message; from a message of anyone, the same integers or bytes, or an error.
 
     magic  verb  width  call    length   checksum  body
-    4      1     1      4       8        4         length bytes
+    4      1     1      4       8        8         length bytes
 
-Sums travel in the narrowest integers that hold them: 1, 2, 4 or 8 bytes each.
+Sums travel in the narrowest integers that hold them: 1, 2, 4 or 8 bytes each, in the byte order of the machine. One of
+another order computes another checksum, and is refused.
 """
 
 import struct
-import zlib
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sapwood.device import host
 from sapwood.errors import MessageError
 
-HEAD = struct.Struct("<4sBBIQI")
-MAGIC = b"SWH1"
+HEAD = struct.Struct("<4sBBIQQ")
+MAGIC = b"SWH2"
 VERBS = ("sum", "max", "gather", "exchange")
 WIDTHS = (1, 2, 4, 8)
 Integers = NDArray[np.int64] | NDArray[np.uint64]
@@ -27,7 +28,7 @@ Integers = NDArray[np.int64] | NDArray[np.uint64]
 
 def message(verb: str, call: int, body: bytes | memoryview, width: int = 0) -> bytes:
     """A message of the call with this number."""
-    head = HEAD.pack(MAGIC, VERBS.index(verb), width, call & 0xFFFFFFFF, len(body), zlib.crc32(body))
+    head = HEAD.pack(MAGIC, VERBS.index(verb), width, call & 0xFFFFFFFF, len(body), host.checksum(body))
     return head + body
 
 
@@ -38,7 +39,7 @@ def body(raw: bytes | memoryview, verb: str, call: int, source: int) -> tuple[me
         raise MessageError(f"holder {source} sent {len(whole)} bytes, which are no message.")
     magic, found, width, number, length, checksum = HEAD.unpack_from(whole)
     content = whole[HEAD.size :]
-    if magic != MAGIC or length != len(content) or zlib.crc32(content) != checksum:
+    if magic != MAGIC or length != len(content) or host.checksum(content) != checksum:
         raise MessageError(f"holder {source} sent a message whose length or checksum is wrong.")
     if found >= len(VERBS) or (VERBS[found], number) != (verb, call & 0xFFFFFFFF):
         said = VERBS[found] if found < len(VERBS) else found
@@ -49,17 +50,15 @@ def body(raw: bytes | memoryview, verb: str, call: int, source: int) -> tuple[me
 def narrow(values: Integers) -> tuple[bytes, int]:
     """Integers in as few bytes each as hold all of them, and how many bytes that are."""
     if values.dtype == np.uint64:
-        return values.astype("<u8", copy=False).tobytes(), 8
-    top = max(int(values.max(initial=0)), -int(values.min(initial=0)) - 1)
-    width = next(width for width in WIDTHS if top < 1 << (8 * width - 1))
-    return values.astype(f"<i{width}").tobytes(), width
+        return values.tobytes(), 8
+    return host.narrowed(values.view(np.int64))
 
 
 def widened(content: memoryview, width: int, like: Integers, source: int) -> Integers:
     """The integers that `narrow` made bytes of; there must be as many as in an array of this holder."""
     if width not in WIDTHS or len(content) != width * len(like) or (like.dtype == np.uint64 and width != 8):
         raise MessageError(f"holder {source} sent {len(content)} bytes for {len(like)} integers of {width} bytes.")
-    kind = "<u8" if like.dtype == np.uint64 else f"<i{width}"
+    kind = "u8" if like.dtype == np.uint64 else f"i{width}"
     found: Integers = np.frombuffer(content, kind)
     return found
 

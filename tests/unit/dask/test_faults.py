@@ -74,7 +74,10 @@ def test_killed_worker(tmp_path: Path) -> None:
 
 @pytest.mark.nightly
 def test_stopped_worker(tmp_path: Path) -> None:
-    """A process that does not answer counts as lost after the timeout; its rows are read again elsewhere."""
+    """A process that does not answer counts as lost after the timeout; its rows are read again elsewhere.
+
+    When it goes on, it ends, and its nanny starts another one.
+    """
     with cluster(3) as client:
         stop = Signals(tmp_path / "stopped", 7, signal.SIGSTOP)
         start, before = time.monotonic(), client.run(os.getpid)
@@ -86,6 +89,10 @@ def test_stopped_worker(tmp_path: Path) -> None:
                 os.kill(pid, signal.SIGCONT)
             except ProcessLookupError:
                 continue
+        client.wait_for_workers(3, timeout=120)
+        assert on_dask.train({**PARAMS, "random_state": 1}, *rows(*[100] * 9), client=client).to_bytes() == whole(
+            random_state=1
+        )
 
 
 @pytest.mark.nightly

@@ -243,6 +243,38 @@ def test_lost_in_the_middle(client: Any, monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert known[:2] == [0, 0] and known[2] in (8, 9)
 
 
+class Complains:
+    """A callback that says some times that a worker does not answer; files remember how often it has."""
+
+    def __init__(self, folder: Path, address: str, times: int) -> None:
+        self.folder, self.address, self.times = folder, address, times
+
+    def __call__(self, view: Any) -> None:
+        n = len(list(self.folder.iterdir()))
+        if view.index == 2 + n and n < self.times and distributed.get_worker().address != self.address:
+            (self.folder / str(n)).touch()
+            raise HolderLostError(f"worker {self.address} does not answer.")
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_slow_worker_is_not_closed(times: int, client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that answers the client stays in the cluster; it takes part again, unless others complain twice."""
+    before, plans, real = sorted(client.scheduler_info()["workers"]), [], coordinate._attempt
+
+    async def seen(plan: Any, *given: Any) -> Any:
+        plans.append(plan)
+        return await real(plan, *given)
+
+    monkeypatch.setattr(coordinate, "_attempt", seen)
+    params = {**PARAMS, "random_state": 60 + times}
+    slow = Complains(tmp_path, before[0], times)
+    rows = frame(X, [100] * 9), frame(Y, [100] * 9)
+    assert on_dask.train(params, *rows, client=client, callbacks=[slow], timeout=10).to_bytes() == whole(params)
+    assert len(list(tmp_path.iterdir())) == times and len(plans) == times + 1
+    assert sorted(client.scheduler_info()["workers"]) == before
+    assert (before[0] in plans[-1].common["addresses"]) == (times == 1)
+
+
 @pytest.mark.parametrize("wrong", [[300, 300, 299], [300, 301, 300]])
 def test_rows_lost_or_counted_twice_are_refused(wrong: list[int], client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     async def sizes(*given: Any) -> list[int]:

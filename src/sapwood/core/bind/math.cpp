@@ -3,6 +3,7 @@
 #include "cpu/data/weights.h"
 #include "cpu/rows/exact_sum.h"
 #include "math/hash.h"
+#include "records/message.h"
 
 namespace sapwood {
 namespace {
@@ -62,6 +63,23 @@ nb::ndarray<nb::numpy, double> py_math(const std::string& name, Doubles x) {
   return array(std::move(out));
 }
 
+uint64_t py_checksum(nb::handle bytes) {
+  Py_buffer view;
+  if (PyObject_GetBuffer(bytes.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+  const uint64_t found = checksum((const char*)view.buf, (size_t)view.len);
+  PyBuffer_Release(&view);
+  return found;
+}
+
+nb::tuple py_narrowed(Longs values) {
+  const size_t n = values.shape(0);
+  const int width = bytes_of_each(values.data(), n);
+  nb::object out = nb::steal(PyBytes_FromStringAndSize(nullptr, (Py_ssize_t)(n * (size_t)width)));
+  if (!out.is_valid()) throw nb::python_error();
+  narrow(values.data(), n, width, PyBytes_AsString(out.ptr()));
+  return nb::make_tuple(out, width);
+}
+
 }  // namespace
 
 void bind_math(nb::module_& m) {
@@ -77,6 +95,8 @@ void bind_math(nb::module_& m) {
     m.attr(name) = (uint64_t)purpose;
   m.def("draw", py_draw, "seed"_a, "purpose"_a, "a"_a, "b"_a, "n"_a);
   m.def("math", py_math, "name"_a, "x"_a);
+  m.def("checksum", py_checksum, "bytes"_a);
+  m.def("narrowed", py_narrowed, "values"_a);
 }
 
 }  // namespace sapwood

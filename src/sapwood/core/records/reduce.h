@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,23 @@ inline void reduce_sum(const Reduce* reduce, __int128* x, size_t n) {
   for (size_t i = 0; i < n; i++) {
     x[i] = 0;
     for (int k = 3; k >= 0; k--) x[i] = x[i] * ((__int128)1 << 32) + limbs[4 * i + k];
+  }
+}
+// Maxima and sums by one call: few numbers only, as every holder gets those of all.
+inline void reduce_max_and_sum(const Reduce* reduce, uint64_t* most, size_t n_most, int64_t* sum, size_t n_sums) {
+  if (reduce == nullptr) return;
+  std::string mine(8 * (n_most + n_sums), '\0');
+  memcpy(mine.data(), most, 8 * n_most), memcpy(mine.data() + 8 * n_most, sum, 8 * n_sums);
+  const std::vector<std::string> all = reduce->gather(mine);
+  for (size_t holder = 0; holder < all.size(); holder++) {
+    if (all[holder].size() != mine.size()) throw std::runtime_error("a holder gave other numbers than this one.");
+    if (holder == reduce->rank()) continue;
+    for (size_t i = 0; i < n_most + n_sums; i++) {
+      uint64_t x;
+      memcpy(&x, all[holder].data() + 8 * i, 8);
+      if (i < n_most) most[i] = most[i] < x ? x : most[i];
+      else sum[i - n_most] = (int64_t)((uint64_t)sum[i - n_most] + x);
+    }
   }
 }
 // The lists of all holders, one after the other.

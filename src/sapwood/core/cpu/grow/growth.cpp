@@ -35,7 +35,8 @@ void grow_nodes(SplitChooser& chooser, const GrowInput& in) {
   while (frontier.next([&](int32_t id) { return chooser.depth(id); }, batch)) {
     const bool more = frontier.room() && !limits.at_max_depth(chooser.depth(batch[0]) + 1);
     if (more && batch.size() == 1 && !chooser.is_ready(batch[0]))  // the last nodes may turn out to come too late
-      chooser.make_ready(frontier.upcoming(batch[0], std::max(1, frontier.n_left() / 2)));
+      chooser.make_ready(
+          frontier.upcoming(batch[0], std::max(1, frontier.n_left() / (in.reduce() == nullptr ? 2 : 3))));
     for (const int32_t child : chooser.split(batch, more, true)) offer(child);
     if (!rebound) {
       frontier.trim([&](int32_t id) { chooser.release(id); });

@@ -33,7 +33,9 @@ class GrowthCore : public SplitChooser {
     one_root_ = prefix_ends.empty();
     for (Node& root : nodes_) {
       int64_t all[2] = {root.n_rows, b_.any_category ? count_of(root) : 0};
-      reduce_sum(in_.reduce(), all, 2);
+      const bool every_row = in_.sampled_rows == nullptr && !in_.weights.given && !b_.any_category;
+      if (in_.reduce() != nullptr && every_row) all[0] = b_.n_total;
+      else reduce_sum(in_.reduce(), all, 2);
       root.n_rows = all[0], root.count = all[1];
     }
     for (int32_t id = 0; id < (int32_t)nodes_.size(); id++)
@@ -89,7 +91,7 @@ class GrowthCore : public SplitChooser {
       if (ready_.contains(id) || (!first && (n.buffer < 0 || lim_.at_max_depth(n.depth + 1)))) continue;
       batch.push_back(id);
       work += builder_.split_ns(n.n_rows);
-      if (work >= in_.n_threads * AHEAD_NS || (int)(ready_.size() + batch.size()) >= MAX_AHEAD * in_.n_threads) break;
+      if (is_enough(work, batch.size())) break;
     }
     if (batch.size() < 2) return;
     split(batch, true, true);
@@ -304,11 +306,19 @@ class GrowthCore : public SplitChooser {
     return s.number;
   }
 
+  // Whether more nodes would not make a batch cheaper: the workers have enough to do, or, with other holders of rows,
+  // the message is long enough. What holders decide must not depend on their own rows and threads.
+  bool is_enough(int64_t work, size_t n_nodes) const {
+    if (in_.reduce() != nullptr) return (int64_t)(n_nodes + 1) * (int64_t)b_.layout.n_slot_sums > AHEAD_SUMS;
+    return work >= in_.n_threads * AHEAD_NS || (int)(ready_.size() + n_nodes) >= MAX_AHEAD * in_.n_threads;
+  }
   static constexpr int64_t AHEAD_NS = 120000;  // estimated work for each worker that makes a batch large enough,
   static constexpr int MAX_AHEAD = 2;          // and nodes for each worker that may have children ahead of time
+  static constexpr int64_t AHEAD_SUMS = 1
+                                        << 17;  // that travel together: a megabyte takes longer than its message waits
   // Nodes get their numbers when they are split: a search that depends on them cannot come before.
-  const bool works_ahead_ = in_.n_threads > 1 && in_.reduce() == nullptr&& in_.sorted == nullptr &&
-                            !finder_.depends_on_id();
+  const bool works_ahead_ =
+      (in_.n_threads > 1 || in_.reduce() != nullptr) && in_.sorted == nullptr && !finder_.depends_on_id();
   ReadyNodes ready_;
   const bool masks_ = leaves_by_masks(b_, in_.weights, lim_);  // leaf ids are found by masks
   bool one_root_ = true;                                       // nodes may be known by their path

@@ -26,7 +26,7 @@ class RowCounts {
   // Rows of a node by code of a column, the missing code last; what they count for, where there are weights. `room` may
   // be used to hold them. The column's slot and those before `last` belong to the calling worker; 0: no slot does.
   std::span<const int64_t> of(int32_t id, int c, int last, std::vector<int64_t>& room) {
-    if (b_.reduce != nullptr) return {reduced_[id].data() + offset_[c], (size_t)builder_.n_codes(c)};
+    if (b_.reduce != nullptr) return {entries_[id].reduced.data() + offset_[c], (size_t)builder_.n_codes(c)};
     if (!weights_.given && last > 0) return lazy(id, c, last);
     count_codes(nodes_[id], c, room);
     return room;
@@ -46,10 +46,10 @@ class RowCounts {
         all.insert(all.end(), one.begin(), one.end());
       }
     reduce_sum(b_.reduce.get(), all.data(), all.size());
-    if (reduced_.size() < nodes_.size()) reduced_.resize(nodes_.size());
+    if (entries_.size() < nodes_.size()) entries_.resize(nodes_.size());
     for (size_t k = 0; k < ids.size(); k++) {
       const auto from = all.begin() + (int64_t)(k * total_);
-      reduced_[ids[k]].assign(from, from + (int64_t)total_);
+      entries_[ids[k]].reduced.assign(from, from + (int64_t)total_);
     }
   }
 
@@ -67,16 +67,16 @@ class RowCounts {
       if (s == PARENT) s = NONE;
   }
   void release(int32_t id) {
-    if ((size_t)id < reduced_.size()) reduced_[id] = {};
     if ((size_t)id >= entries_.size()) return;
     builder_.release(entries_[id].hist);
-    entries_[id].state.clear();
+    entries_[id].state.clear(), entries_[id].reduced = {};
   }
 
   struct Entry {     // of a node
     Histogram hist;  // packed words without gradients
     std::vector<uint8_t> state;
     int32_t small = -1;
+    std::vector<int64_t> reduced;  // (total_) counts of all holders' rows; empty: there are no other holders
   };
   // The counts of a searched node, which gets another number.
   Entry take_entry(int32_t id) { return (size_t)id < entries_.size() ? std::exchange(entries_[id], {}) : Entry{}; }
@@ -193,8 +193,7 @@ class RowCounts {
   const std::vector<int>& columns_;
   std::vector<Entry> entries_;  // by node
   std::mutex mutex_;
-  std::vector<std::vector<int64_t>> reduced_;  // by node: (total_) counts of all holders' rows
-  std::vector<size_t> offset_;                 // (n_columns) of a column in them
+  std::vector<size_t> offset_;  // (n_columns) of a column in what is reduced
   size_t total_ = 0;
 };
 

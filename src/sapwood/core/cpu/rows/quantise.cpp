@@ -75,8 +75,7 @@ bool pass_once(RowState& s, std::vector<LeafState>& leaves, const GradientReques
     for (size_t i = 0; i < l.max_bits.size(); i++) q.max_bits[i] = std::max(q.max_bits[i], l.max_bits[i]);
     for (size_t i = 0; i < l.sums.size(); i++) q.sums[i] += l.sums[i];
   }
-  reduce_max(s.reduce, q.max_bits.data(), q.max_bits.size());
-  reduce_sum(s.reduce, q.sums.data(), q.sums.size());
+  reduce_max_and_sum(s.reduce, q.max_bits.data(), q.max_bits.size(), q.sums.data(), q.sums.size());
   bool right = true;
   for (int k = 0; k < n_outputs; k++) {
     int e[3];
@@ -153,7 +152,7 @@ void requantise(const RowState& s, RowSample& sample, int output, Quantised& q) 
       sum.sum_g += a.sum_g, sum.sum_h += a.sum_h, sum.count += a.count;
     }
     int64_t sums[3] = {sum.sum_g, sum.sum_h, sum.count};
-    reduce_max(s.reduce, sum.max_bits, 3), reduce_sum(s.reduce, sums, 3);
+    reduce_max_and_sum(s.reduce, sum.max_bits, 3, sums, 3);
     sum.sum_g = sums[0], sum.sum_h = sums[1], sum.count = sums[2];
     return sum;
   };
