@@ -37,7 +37,11 @@ CASES = {
     "linear": ("--rows 200 --rounds 2 --turns 1", "lightgbm", r"lightgbm linear .* 1.000$"),
     "losses": ("--rows 40 --turns 1", "lightgbm", r"`hessian=\"none\"` \| \d"),
     "outliers": ("--rows 60", "", r"protein, 1 % outliers \| \d"),
-    "quality": ("--data {data} --rows 100 --only sapwood sklearn", "", r"against sklearn .* of 1"),
+    "quality": (
+        "--data {data} --rows 100 --only sapwood sklearn",
+        "",
+        r"error of sklearn +0\.\d+ in the mean of 1",
+    ),
     "race": (
         "--track categorical --rows 200 --rounds 2 --turns 1 --only sapwood lightgbm",
         "lightgbm",

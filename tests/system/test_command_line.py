@@ -75,7 +75,7 @@ def test_elsewhere_a_line_every_few_seconds(table: Path) -> None:
 def test_ctrl_c_ends_it_and_writes_nothing(table: Path, tmp_path: Path) -> None:
     line = [*PROGRAM, "train", table, "-t", "y", "--rounds", "1000000", "-o", tmp_path / "m.sapwood"]
     child = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)
+    assert child.stderr is not None and child.stderr.readline()  # it has begun
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=30)
     assert child.returncode == 130 and "interrupted" in err and "Traceback" not in err

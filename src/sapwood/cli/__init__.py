@@ -5,9 +5,19 @@ In: arguments. Out: an exit status: 0 done, 1 an error in the data or the model,
 
 import sys
 
+INTERRUPTED = 130  # as shells have it: 128 and the number of the signal
+
 
 def main() -> None:
     """Run the command line; needs ``pip install 'sapwood[cli]'``."""
+    try:
+        sys.exit(_run())
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+
+
+def _run() -> int:
     try:
         import pyarrow  # noqa: F401  tables come from files through it
         import rich  # noqa: F401
@@ -15,7 +25,7 @@ def main() -> None:
     except ImportError as missing:
         message = f"error: the command line needs {missing.name}, which is not installed: pip install 'sapwood[cli]'"
         print(message, file=sys.stderr)
-        sys.exit(2)
+        return 2
     from sapwood.cli.app import run
 
-    sys.exit(run())
+    return run()

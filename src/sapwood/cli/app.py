@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from sapwood import __version__
+from sapwood.cli import INTERRUPTED
 from sapwood.cli.show import Output
 from sapwood.errors import ParameterError, SapwoodError
 
@@ -61,8 +62,7 @@ def _do(output: Output, work: Callable[[], None]) -> None:
     except SapwoodError as error:
         _complain(output, error, 2 if isinstance(error, ParameterError) else 1)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(INTERRUPTED) from None
     except MemoryError:
         _complain(output, DataTooLarge("there is not enough memory."), 1)
     except BrokenPipeError:  # the reader of our output has left, as `head` does
@@ -354,5 +354,7 @@ def run() -> int:
     try:
         app(prog_name="sapwood")
     except SystemExit as end:
+        if end.code == INTERRUPTED:  # by a command, or by typer before the command began its work
+            raise KeyboardInterrupt from None
         return end.code if isinstance(end.code, int) else 1
     return 0
