@@ -1,4 +1,5 @@
-"""Parity of the GPU: every task of tests/device/tasks.py gives the bytes of the CPU, twice, and predicts with its bits.
+"""Parity of the GPU: every task of tests/device/tasks.py gives the bytes of the CPU, twice, predicts with its bits, and
+explains some rows with them.
 
 At last four tasks train in four threads at once, and the memory that CuPy's pool still lends is printed.
 In: a GPU with CuPy. Out: a table; exit status 1 where a model or a prediction differs. Tasks that the device refuses
@@ -19,16 +20,19 @@ sys.path.insert(0, str(HOUSE / "tests"))
 KEPT = HOUSE / "tests" / "device" / "hashes.txt"
 
 
+EXPLAINED = 500  # rows
 TOGETHER = ("depthwise/100k rows", "leafwise/100k rows", "symmetric/100k classes", "depthwise/goss classes")
 
 
 def predicts(model: Any, wanted: Any, table: Any) -> bool:
-    """Whether a model of the device predicts with the bits of the CPU, from the host and from device memory."""
+    """Whether a model of the device predicts and explains with the bits of the CPU, from the host and from there."""
     import cupy
 
     bits = wanted.predict(table).tobytes()
     there = cupy.asnumpy(model.predict(cupy.asarray(table)))
-    return bool(model.predict(table).tobytes() == bits == there.copy(order="C").tobytes())
+    same = model.predict(table).tobytes() == bits == there.copy(order="C").tobytes()
+    some = table[:EXPLAINED]
+    return bool(same and model.explain(some).values.tobytes() == wanted.explain(some).values.tobytes())
 
 
 def together(train: Any, known: Any) -> bool:

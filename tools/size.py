@@ -13,9 +13,10 @@ from pathlib import Path
 HOUSE = Path(__file__).resolve().parent.parent
 SUFFIXES = {".py", ".pyi", ".h", ".cpp", ".cu"}
 MAX_SOURCES = (
-    59_000  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
+    60_000  # lines of src/ in all. 48,500 with the command line, plots, the report, Dask, ranking and survival;
 )
-# room for streaming, distributions, raw text and the rest of the GPU; 59,000 for what is left of issues 17 to 22
+# room for streaming, distributions, raw text and the rest of the GPU; 60,000 for what is left of issues 17 to 22
+# (of the GPU: Shapley values, metrics)
 MAX_FILE, MAX_FUNCTION, MAX_MEMBERS = 600, 80, 25
 
 WIDE_CLASSES = {
@@ -28,7 +29,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood": 770,  # the peers' names of what is here
     "src/sapwood/params": 2110,  # what to write instead of the peers' names
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
-    "src/sapwood/device/cuda": 2200,  # training, prediction, what the host does, tables in device memory
+    "src/sapwood/device/cuda": 2400,  # training, prediction, Shapley values, metrics, tables in device memory
     "src/sapwood/holders": 450,
     "src/sapwood/data": 3800,  # tables that are binned again; the rest is parts of dataset.py with their own heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
@@ -42,7 +43,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/boost": 2330,  # and memory under a limit, and what a GPU has not
     "src/sapwood/boost/auto": 1260,  # with the fit of distributions; races, stops and members by their worth
     "src/sapwood/boost/loops": 350,
-    "src/sapwood/boost/round": 1300,  # the peers' names of callbacks
+    "src/sapwood/boost/round": 1320,  # the peers' names of callbacks; evaluation rows on a device
     "src/sapwood/boost/leaves": 480,
     "src/sapwood/boost/categories": 545,  # statistics become bins one by one
     "src/sapwood/interfaces": 2560,  # survival and distributions take the table of parameters
@@ -51,7 +52,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/plot": 1520,  # sixteen plots
     "src/sapwood/dask": 1470,
     "src/sapwood/core": 85,
-    "src/sapwood/core/math": 790,  # ranks of splits, for the CPU and the GPU
+    "src/sapwood/core/math": 830,  # ranks of splits, metrics by row, for the CPU and the GPU
     "src/sapwood/core/objective": 505,  # about 24 lines a loss
     "src/sapwood/core/sampler": 110,
     "src/sapwood/core/grower": 55,
@@ -65,9 +66,9 @@ BUDGET: dict[str, int] = {
     "src/sapwood/core/cpu/grow": 4050,  # children made ahead of time
     "src/sapwood/core/cpu/leaf": 1540,
     "src/sapwood/core/cpu/predict": 1690,  # bounds of explanations
-    "src/sapwood/core/cuda": 3300,  # categories, samplers, vector leaves, ranks of splits
+    "src/sapwood/core/cuda": 3560,  # categories, samplers, vector leaves, ranks of splits, Shapley values, metrics
     "src/sapwood/core/cuda/nvrtc": 20,
-    "src/sapwood/core/bind": 1930,  # and tables that stream by
+    "src/sapwood/core/bind": 1950,  # and tables that stream by, paths of trees for a device
     "tools": 1290,  # wheels
     "benchmarks": 2830,  # one script a claim; unseen tables; seconds of survival by round; threads
     "examples": 70,

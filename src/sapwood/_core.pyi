@@ -395,6 +395,7 @@ class Explainer:
     ) -> None: ...
     max_path_columns: int  # on the path of a leaf
     def expected(self) -> Floats: ...  # the mean of each tree by weight, (n_trees)
+    def paths(self) -> dict[str, NDArray[Any]]: ...  # FlatPaths of core/cpu/predict/shap_paths.h, points, point_weights
     def explain(
         self, table: Table, background: Table | None, pairs: bool, first: int, last: int, n_threads: int
     ) -> Floats:

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sapwood._core import Explainer
 from sapwood.device import cuda
 from sapwood.device.cuda.binned import find_cuts
 from sapwood.device.cuda.job import CORE
@@ -38,6 +37,8 @@ SMALL = {  # threads and blocks, few of both
     **dict.fromkeys(("sketch_rows", "sum_noise"), (64, 2)),
     "find_leaves": (64, 2),
     "finish_tree": (32, 0),
+    **dict.fromkeys(("fill_entries", "explain", "add_tree"), (64, 0)),
+    **dict.fromkeys(("predict_rows_there", "measure_rows"), (64, 2)),
 }
 
 
@@ -91,7 +92,8 @@ class Emulated:
         return values.copy()
 
     def put(self, into: NDArray[Any], values: NDArray[Any]) -> None:
-        into[...] = values.reshape(into.shape)
+        assert into.shape == values.shape  # CuPy wants that
+        into[...] = values
 
     def fill(self, into: NDArray[Any], value: float) -> None:
         into.fill(value)
@@ -143,11 +145,8 @@ class Emulated:
 def device(kind: type[Emulated] = Emulated) -> SimpleNamespace:
     """The device "emulated"."""
     runtime = kind()
-    binned, trainer, forest = cuda.make(runtime)
-    cuts = partial(find_cuts, runtime)
-    forest.min_rows = 0
-    found = SimpleNamespace(
-        name="emulated", cuts=cuts, Binned=binned, Trainer=trainer, apply=cuda.apply, Forest=forest, Explainer=Explainer
-    )
+    verbs = cuda.make(runtime)
+    verbs["Forest"].min_rows = verbs["Explainer"].min_rows = 0
+    found = SimpleNamespace(name="emulated", cuts=partial(find_cuts, runtime), apply=cuda.apply, **verbs)
     sys.modules["sapwood.device.emulated"] = found  # type: ignore[assignment]
     return found

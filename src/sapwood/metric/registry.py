@@ -77,6 +77,14 @@ class Metric:
             raise ObjectiveError(f"metric {self.name!r} returned {what}, not a number.")
         return float(value)
 
+    @property
+    def known(self) -> tuple[str, Mapping[str, Any]] | None:
+        """The name in the table of metrics, and the parameter; None of any other function."""
+        name, function = self.name.partition("@")[0], self.function
+        more = function.keywords if isinstance(function, partial) else {}
+        plain = function.func if isinstance(function, partial) else function
+        return (name, more) if name in METRICS and plain is METRICS[name].function else None
+
     def _named(self, value: Any) -> Any:
         """The number of a peer's (name, value) or (name, value, higher_is_better), which name the metric too."""
         match value:

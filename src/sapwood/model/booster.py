@@ -290,7 +290,10 @@ class Booster(PeerNames):
         init_score = arrays.to_host(init_score)
         if not self._direct:  # categories and zeros are looked at on the host
             here = self.predict(arrays.to_host(X), raw=raw, rounds=rounds, init_score=init_score, n_jobs=n_threads)
-            return cast(Any, self._forest).runtime.array(here)
+            run = cast(Any, self._forest).runtime
+            found = run.array(here)
+            run.wait()  # other streams read it
+            return found
         start = None if init_score is None else self._start(init_score, len(X))
         found = predict(X, *self._trees_of(rounds), raw, start, self.crosses.parts)
         if found is None:

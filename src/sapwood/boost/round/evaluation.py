@@ -43,6 +43,9 @@ class EvalRows(Protocol):
     def replace(self, scores: Floats) -> None:
         """Replace the scores, (n_outputs, n_rows)."""
 
+    def measured_there(self, asked: Any, link: str) -> list[float] | None:
+        """Metrics (name, parameter) of rows whose scores are on a device, found there; None: the host finds them."""
+
     def leaf_ids(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         """The leaf (node) that each row comes to."""
 
@@ -60,15 +63,26 @@ class EvalSet:
         self._data, self._scores, self._n_threads = data, scores, n_threads
         self._whole, self._encoded = data, encoded  # with combinations
         self._place: dict[Sources, int] = {}  # of their columns
+        there, plain = getattr(data.device, "EvalScores", None), encoded is None and data.label.ndim == 1
+        plain = plain and data.values is None and not data.unseen and data.reduce is None
+        self._there: Any = there(data.binned, scores, data.label, data.weight) if there and plain else None
 
     def add(self, tree: Mapping[str, Any], output: int) -> None:
-        self._scores[output] += self.tree_output(tree)
+        if self._there is not None:
+            self._there.add(tree, output)
+        else:
+            self._scores[output] += self.tree_output(tree)
 
     def scores(self) -> Floats:
-        return self._scores
+        return self._scores if self._there is None else self._there.get()
 
     def replace(self, scores: Floats) -> None:
         self._scores = scores
+        if self._there is not None:
+            self._there.put(scores)
+
+    def measured_there(self, asked: Any, link: str) -> list[float] | None:
+        return None if self._there is None else self._there.measure(asked, link)
 
     def leaf_ids(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         return apply(*self._rows(tree), self._n_threads)
@@ -115,6 +129,13 @@ class HeldOutRows:
     def replace(self, scores: Floats) -> None:
         self._scores = scores
 
+    def measured_there(self, asked: Any, link: str) -> list[float] | None:
+        there: Any = getattr(self._trainer, "measure", None)
+        if there is None or self._scores is not None or self.label.ndim > 1 or self.reduce is not None:
+            return None
+        found: list[float] | None = there(self._rows, self.label, self.weight, asked, link)
+        return found
+
     def leaf_ids(self, tree: Mapping[str, Any]) -> NDArray[np.int32]:
         leaf: NDArray[np.int32] = apply(self._data, tree, 1)[self._rows]
         return leaf
@@ -126,6 +147,11 @@ class HeldOutRows:
 
 def measure(rows: EvalRows, metrics: Sequence[Metric], objective: Objective, n_threads: int) -> dict[str, float]:
     """Every metric of the rows, by name."""
+    asked = [metric.known for metric in metrics]
+    if metrics and None not in asked and objective.custom is None:
+        there = rows.measured_there(asked, objective.link)
+        if there is not None:
+            return {metric.name: value for metric, value in zip(metrics, there, strict=True)}
     prediction = objective.predict(np.ascontiguousarray(rows.scores().T), n_threads)
     if rows.reduce is not None and total(rows.reduce, not np.isfinite(prediction).all()):
         raise DivergedError("some predictions of the validation rows are")  # on all holders

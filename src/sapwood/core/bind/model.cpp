@@ -125,6 +125,18 @@ nb::ndarray<nb::numpy, double> explain(const Explainer& e, nb::handle x, std::op
   return array(std::move(out), shape);
 }
 
+nb::dict py_paths(const Explainer& e) {
+  FlatPaths f = flat(e.trees());
+  nb::dict out;
+  auto put = [&](const char* name, auto&& values) { out[name] = array(std::move(values)); };
+  put("group_at", f.group_at), put("bit_at", f.bit_at), put("leaf_at", f.leaf_at), put("slot_at", f.slot_at);
+  put("literal_at", f.literal_at), put("factor_at", f.factor_at), put("literal_node", f.literal_node);
+  put("literal_left", f.literal_left), put("slot_column", f.slot_column), put("leaf_value", f.leaf_value);
+  put("factor_slot", f.factor_slot), put("factor_mask", f.factor_mask), put("factor_want", f.factor_want);
+  put("weight_fraction", f.weight_fraction), put("points", e.points()), put("point_weights", e.point_weights());
+  return out;
+}
+
 }  // namespace
 
 void bind_model(nb::module_& m) {
@@ -151,6 +163,7 @@ void bind_model(nb::module_& m) {
              for (int64_t t = 0; t < e.n_trees(); t++) all.push_back(e.expected(t));
              return array(std::move(all));
            })
+      .def("paths", py_paths)
       .def("explain", explain, "table"_a, "background"_a.none(), "pairs"_a, "first"_a, "last"_a, "n_threads"_a);
 }
 

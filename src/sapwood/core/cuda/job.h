@@ -297,6 +297,70 @@ struct PredictJob {  // the arguments of predictions
   int64_t link;               // of `apply_link`
 };
 
+struct ExplainFactor {  // as Factor of cpu/predict/shap_paths.h
+  double weight_fraction;
+  uint32_t mask, want;
+  int32_t slot;
+};
+
+struct ExplainLeaf {
+  double value;
+  int32_t factor, n_factors;  // the range of its factors
+};
+
+struct ExplainGroup {      // of leaves
+  int64_t entry;           // where its table begins, (patterns, slots); -1: every row has an entry of its own
+  int32_t bit, n_bits;     // of its pattern
+  int32_t leaf, n_leaves;  // the ranges of its leaves and slots
+  int32_t slot, n_slots;   //
+};
+
+struct ExplainJob {              // the arguments of Shapley values
+  PredictJob walk;               // the rows; `score` is not used
+  int64_t n_columns;             // that splits test: those of the sums
+  const int32_t* tree_output;    // (n_trees)
+  const int32_t* group_at;       // (n_trees + 1) the first group of each tree
+  const ExplainGroup* groups;    //
+  const int32_t* literal_at;     // (bits + 1) the first literal of each bit
+  const WalkNode* literals;      // conditions; `left` is 1 where the path goes left
+  const int32_t* slot_column;    // of the slots of all groups
+  const ExplainLeaf* leaves;     //
+  const ExplainFactor* factors;  //
+  const double* points;          // quadrature with 1, 2, .. points
+  const double* point_weights;   //
+  double* entries;               // the tables of all groups OUT
+  double* sums;                  // (n_columns, n_rows) where they do not fit in shared memory; else null
+  double* out;                   // (n_rows, n_outputs, n_columns) IN OUT
+};
+
+struct MetricResult {
+  uint64_t range, top;  // bits of the largest error, and of the largest that a row adds
+  int64_t low, high;    // the sum of the low halves of what rows add in fixed point, and of the high halves
+  int64_t bad;          // of the first metric: something is not finite
+};
+
+struct MetricJob {  // the arguments of evaluations
+  int64_t n_rows;
+  int64_t n_outputs;
+  int64_t plane;             // rows of `score`
+  double* score;             // (n_outputs, plane) IN OUT
+  const int32_t* rows;       // (n_rows) those that are evaluated; null: the first ones
+  const double* label;       // (n_rows)
+  const int32_t* repeats;    // (n_rows) what rows count for; null: 1
+  const double* real;        // (n_rows) weights that are not whole; null: none
+  int64_t link;              //
+  int64_t not_negative;      // a prediction below 0 is an error
+  double* prediction;        // (n_rows, n_outputs)
+  double* added;             // (n_rows) what rows add to a metric
+  const int32_t* kinds;      // (metrics) RowMetric
+  const double* parameters;  // (metrics)
+  MetricResult* results;     // (metrics) OUT
+  const uint8_t* planes;     // (columns, n_rows) codes
+  const WalkNode* nodes;     // of a tree over codes; `low` of a split by a set: its number; left: 0 in leaves
+  const double* values;      // of the same nodes
+  const uint64_t* sets;      // (sets, 4) a bit a code: 1: it goes right
+};
+
 struct BinJob {  // the arguments of binning
   int64_t n_rows;
   const char* table;      // values, float32 or float64

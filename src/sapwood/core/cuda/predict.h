@@ -28,12 +28,14 @@ inline uint32_t rank_of(double x, const double* cuts, int n) {
   return (uint32_t)low;
 }
 
+inline double table_value(const PredictJob& j, int64_t row, int64_t column) {
+  const char* at = j.table + row * j.row_stride + column * j.column_stride;
+  return j.is_double ? *(const double*)at : (double)*(const float*)at;
+}
+
 // A value of the table, or of a cross of its columns.
 inline double value_of(const PredictJob& j, int64_t row, int64_t column) {
-  auto given = [&](int64_t c) {
-    const char* at = j.table + row * j.row_stride + c * j.column_stride;
-    return j.is_double ? *(const double*)at : (double)*(const float*)at;
-  };
+  auto given = [&](int64_t c) { return table_value(j, row, c); };
   if (column < j.n_columns) return given(column);
   const int64_t* c = j.crosses.own + 5 * (column - j.n_columns);
   return (double)by_cross_kind((int)c[0], [&](auto kind) {
@@ -41,26 +43,33 @@ inline double value_of(const PredictJob& j, int64_t row, int64_t column) {
   });
 }
 
+// PLAIN: a model of thresholds alone, without crosses and linear leaves, whose codes are in shared memory. With what other
+// models need, the compiler would not know where codes are, and predictions would take twice the time.
+template <bool PLAIN>
 inline uint32_t walk_code(const PredictJob& j, int64_t row, int c) {
-  const double x = value_of(j, row, j.used[c]);
-  const int limit = j.code_limit[c];
+  const double x = PLAIN ? table_value(j, row, j.used[c]) : value_of(j, row, j.used[c]);
+  const int limit = PLAIN ? -1 : j.code_limit[c];
   if (limit >= 0) return (uint32_t)code_of(x, limit);
   return rank_of(x, j.cuts + j.cut_at[c], (int)(j.cut_at[c + 1] - j.cut_at[c]));
 }
 
-inline int walk_codes(const WalkNode* nodes, int depth, const uint32_t* codes, int64_t stride, const uint32_t* sets) {
+// Whether a row goes right at a node, whose fields are read at once.
+template <bool PLAIN, class Stride>
+inline bool goes_right(uint64_t n, const uint32_t* codes, Stride stride, const uint32_t* sets) {
+  const uint32_t low = n & 0xffff, length = n >> 16 & 0xffff, column = n >> 32 & 0xffff;
+  if (!PLAIN && (column & BY_SET)) {
+    const uint32_t code = codes[(column - BY_SET) * stride];
+    return sets[(uint32_t)n + code / 32] >> (code % 32) & 1;
+  }
+  return codes[column * stride] - low < length;
+}
+
+template <bool PLAIN, class Stride>
+inline int walk_codes(const WalkNode* nodes, int depth, const uint32_t* codes, Stride stride, const uint32_t* sets) {
   int at = 0;
-  for (int d = 0; d < depth; d++) {                     // a leaf leads to itself
-    const uint64_t n = *(const uint64_t*)(nodes + at);  // the fields of a WalkNode, read at once
-    const uint32_t low = n & 0xffff, length = n >> 16 & 0xffff, column = n >> 32 & 0xffff;
-    bool right;
-    if (column & BY_SET) {
-      const uint32_t code = codes[(column - BY_SET) * stride];
-      right = sets[(uint32_t)n + code / 32] >> (code % 32) & 1;
-    } else {
-      right = codes[column * stride] - low < length;
-    }
-    at = (int)(n >> 48) + right;
+  for (int d = 0; d < depth; d++) {  // a leaf leads to itself
+    const uint64_t n = *(const uint64_t*)(nodes + at);
+    at = (int)(n >> 48) + goes_right<PLAIN>(n, codes, stride, sets);
   }
   return at;
 }
@@ -75,15 +84,15 @@ inline double line_value(const PredictJob& j, int64_t row, int64_t node, double 
   });
 }
 
-SAPWOOD_BOUNDED(512, 2) void predict(SAPWOOD_ARGUMENTS(PredictJob), int first_tree, int last_tree) {
-  const PredictJob& j = job;
+template <bool PLAIN, class Stride>
+inline void predict_rows(const PredictJob& j, int first_tree, int last_tree) {
   DYNAMIC_SHARED(double, values);
   WalkNode* nodes = (WalkNode*)(values + CHUNK_NODES);
   const int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const bool in = row < j.n_rows;
-  uint32_t* codes = j.codes == nullptr ? (uint32_t*)(nodes + CHUNK_NODES) + threadIdx.x : j.codes + row;
-  const int64_t stride = j.codes == nullptr ? blockDim.x : j.n_rows;
-  for (int c = 0; c < (int)j.n_used && in; c++) codes[c * stride] = walk_code(j, row, c);
+  const bool in = row < j.n_rows, shared = PLAIN || j.codes == nullptr;
+  uint32_t* codes = shared ? (uint32_t*)(nodes + CHUNK_NODES) + threadIdx.x : j.codes + row;
+  const Stride stride = shared ? (Stride)blockDim.x : (Stride)j.n_rows;
+  for (int c = 0; c < (int)j.n_used && in; c++) codes[c * stride] = walk_code<PLAIN>(j, row, c);
   double score = 0.0;
   int output = -1;
   for (int chunk = 0; chunk < (int)j.n_chunks; chunk++) {
@@ -101,13 +110,24 @@ SAPWOOD_BOUNDED(512, 2) void predict(SAPWOOD_ARGUMENTS(PredictJob), int first_tr
         if (output >= 0) j.score[row * j.n_outputs + output] = score;
         output = tree.output, score = j.score[row * j.n_outputs + output];
       }
-      const int skip = tree.first_node - (fits ? from : 0);
-      const int leaf = walk_codes((fits ? nodes : j.nodes) + skip, tree.depth, codes, stride, j.sets);
-      const double value = (fits ? values : j.values)[skip + leaf];
-      score = score + (j.lines.at == nullptr ? value : line_value(j, row, tree.first_node + leaf, value));
+      auto value_in = [&](const WalkNode* all, const double* of_leaf, int at) {
+        const int leaf = walk_codes<PLAIN>(all + at, tree.depth, codes, stride, j.sets);
+        const double value = of_leaf[at + leaf];
+        return PLAIN || j.lines.at == nullptr ? value : line_value(j, row, tree.first_node + leaf, value);
+      };
+      const double value =
+          fits ? value_in(nodes, values, tree.first_node - from) : value_in(j.nodes, j.values, tree.first_node);
+      score = score + value;
     }
   }
   if (in && output >= 0) j.score[row * j.n_outputs + output] = score;
+}
+
+SAPWOOD_BOUNDED(512, 2) void predict(SAPWOOD_ARGUMENTS(PredictJob), int first_tree, int last_tree) {
+  predict_rows<false, int64_t>(job, first_tree, last_tree);
+}
+SAPWOOD_BOUNDED(512, 2) void predict_plain(SAPWOOD_ARGUMENTS(PredictJob), int first_tree, int last_tree) {
+  predict_rows<true, int>(job, first_tree, last_tree);
 }
 
 // Raw scores become predictions, in place.

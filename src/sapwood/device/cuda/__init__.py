@@ -6,21 +6,24 @@ In: arrays of this process. Out: arrays of this process. `runtime.py` has CuPy, 
 from typing import Any
 
 from sapwood import _core
-from sapwood._core import Explainer
-from sapwood.device.cuda import binned, forest, trainer
+from sapwood.device.cuda import binned, evaluating, explainer, forest, trainer
 from sapwood.device.cuda.runtime import Runtime, cuda
 
 __all__ = ["Binned", "Explainer", "Forest", "Trainer", "apply", "cuts", "name"]
 
 
-def make(runtime: Runtime) -> tuple[type[binned.Binned], type[trainer.Trainer], type[forest.Forest]]:
+VERBS: dict[str, type] = {
+    "Binned": binned.Binned,
+    "Trainer": trainer.Trainer,
+    "Forest": forest.Forest,
+    "Explainer": explainer.Explainer,
+    "EvalScores": evaluating.EvalScores,
+}
+
+
+def make(runtime: Runtime) -> dict[str, Any]:
     """The classes of a device whose kernels run in this runtime."""
-    own = {"runtime": runtime}
-    return (
-        type("Binned", (binned.Binned,), own),
-        type("Trainer", (trainer.Trainer,), own),
-        type("Forest", (forest.Forest,), own),
-    )
+    return {verb: type(verb, (kind,), {"runtime": runtime}) for verb, kind in VERBS.items()}
 
 
 def apply(table: binned.Binned, *tree: Any) -> Any:
@@ -37,7 +40,7 @@ def cuts(*arguments: Any, **named: Any) -> Any:
 
 
 def __getattr__(verb: str) -> Any:
-    if verb not in ("Binned", "Trainer", "Forest"):
+    if verb not in VERBS:
         raise AttributeError(verb)
-    globals()["Binned"], globals()["Trainer"], globals()["Forest"] = make(cuda())
+    globals().update(make(cuda()))
     return globals()[verb]

@@ -155,7 +155,6 @@ class Binned:
     @cached_property
     def tiles(self) -> Any:
         """(n_tiles, n_rows, 32) byte codes in device memory."""
-        self._check_bins()
         n_tiles = len(self.places) // LANES
         tiles = self.runtime.zeros((n_tiles, self.n_rows, LANES), np.uint8)
         for column in range(len(self.cuts)):
@@ -165,6 +164,7 @@ class Binned:
     @cached_property
     def planes(self) -> Any:
         """(n_places, n_rows) the same, column by column."""
+        self._check_bins()
         planes = self.runtime.zeros((len(self.places), self.n_rows), np.uint8)
         for column in range(len(self.cuts)):
             self.runtime.put(planes[column], self.host.codes(column).astype(np.uint8, copy=False))

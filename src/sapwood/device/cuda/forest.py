@@ -120,13 +120,14 @@ class Forest:
             codes = run.zeros((n_used, min(step, n_rows)), np.uint32)
             job["codes"] = run.address(codes)
         job["link"] = links().index(self._link)
+        kernel = "predict_plain" if self._plain and not more and not job["codes"] else "predict"
         for at in range(0, n_rows, max(1, step)):
             job["n_rows"] = min(step, n_rows - at)
             job["table"] = run.address(table) + at * int(job["row_stride"])
             job["score"] = run.address(scores) + 8 * at * self._n_outputs
             raw_job = np.ndarray((), f"V{job.nbytes}", job).copy()
             blocks = -(-int(job["n_rows"]) // threads)
-            run.launch("predict", "", (blocks, 1), shared, raw_job, first, end, threads)
+            run.launch(kernel, "", (blocks, 1), shared, raw_job, first, end, threads)
             if not raw and self._link != "identity":
                 run.launch("apply_link", "", (blocks, 1), 0, raw_job, 0, 0, threads)
         return scores
@@ -154,6 +155,7 @@ class Forest:
         sets = self._set_bits(nodes, np.flatnonzero(by_set), used, limits)
         if sets is None:
             return None
+        self._plain, self._splits = not by_set.any() and not self._linear, nodes
         more = {"code_limit": limits, "sets": sets}
         return self._make(nodes, value, (used, cuts), self._trees(sizes, inner, left, output), offset, more)
 

@@ -26,7 +26,9 @@ SETTINGS: dict[str, tuple[int, int]] = {  # kernel: threads of a block, blocks o
     "search_joint": (256, 0), "score_joint": (256, 0), "add_joint": (64, 0), "choose_joint": (64, 0),
     "take_level": (256, 0), "begin_sketch": (256, 0), "sketch_rows": (256, 4), "end_sketch": (256, 0),
     "sum_noise": (256, 4),
-    "predict": (512, 0), "apply_link": (256, 0), "bin_values": (256, 0),
+    "predict": (512, 0), "predict_plain": (512, 0), "apply_link": (256, 0), "bin_values": (256, 0),
+    "fill_entries": (128, 0), "explain": (128, 0), "add_tree": (256, 0), "predict_rows_there": (256, 8),
+    "measure_rows": (256, 4),
 }  # fmt: skip
 
 
@@ -214,7 +216,7 @@ class Cuda:
         """A compiled kernel; those of rows know their objective, those of growth what the search must look at."""
         module = self._module(SOURCES.get(name, "grow"), variant)
         kernel = module.get_function(name)
-        if name in ("histogram", "find_leaves", "predict"):
+        if name in ("histogram", "find_leaves", "predict", "predict_plain", "explain"):
             kernel.max_dynamic_shared_size_bytes = self.max_shared - kernel.shared_size_bytes
         return kernel
 
@@ -263,7 +265,10 @@ class Cuda:
 
 
 ROOMS = ("math", "objective", "sampler", "cuda")
-PREDICT_KERNELS = ("predict", "apply_link", "bin_values")
+PREDICT_KERNELS = (
+    "predict", "predict_plain", "apply_link", "bin_values", "fill_entries", "explain", "add_tree",
+    "predict_rows_there", "measure_rows",
+)  # fmt: skip
 ROW_KERNELS = (
     "gradient_pass", "add_values", "draw_rows", "forget_gradients", "forget_sample", "count_norms", "choose_norm",
     "reweigh", "end_reweigh",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sapwood import _core
 from sapwood.device.cuda.binned import LANES, Binned
+from sapwood.device.cuda.evaluating import Asked, Measured
 from sapwood.device.cuda.growing import TILE_SUMS, Growing
 from sapwood.device.cuda.hosted import Hosted
 from sapwood.device.cuda.job import record
@@ -118,6 +119,15 @@ class Trainer(Hosted, Growing):
             return self.runtime.get(self._arrays["score"])
         return np.ascontiguousarray(self.runtime.take(self._arrays["score"].T, rows).T)  # only those are copied
 
+    def measure(self, rows: Ints, label: Floats, weight: Floats | None, asked: Asked, link: str) -> list[float] | None:
+        """Metrics of some rows, which are the same in every call; None where the host finds them."""
+        self._flush()
+        if "measured" not in self._last:
+            self._last["measured"] = Measured(self.runtime, label, weight), self.runtime.array(rows)
+        measured, there = self._last["measured"]
+        found: list[float] | None = measured(asked, link, self._arrays["score"], self._n_outputs, self._n, there)
+        return found
+
     def arrays_there(self, label: Floats, weight: Floats | None) -> tuple[Any, Any, Any]:
         """A user's labels, the scores (n_outputs, n_rows) and a user's weights, in device memory."""
         self._flush()
@@ -161,7 +171,8 @@ class Trainer(Hosted, Growing):
         if unit_search and not unit_leaf and "search_pairs" not in self._arrays:
             self._make("search_pairs", (self._n_outputs, self._n, 2), np.int32)
         if self._adapts:  # one field of the objective is a quantile of the errors, which the core on the host finds
-            self.runtime.put(self._arrays["field"], self._with_gradients().fields())
+            fields = self._with_gradients().fields()
+            self.runtime.put(self._arrays["field"], fields.reshape(self._arrays["field"].shape))
         for name, values in (("given_g", gradient), ("given_h", hessian)):
             if values is None:
                 self._job[name] = 0

@@ -220,7 +220,7 @@ Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& 
   check(at >= 0 && end > at && end <= a.n_nodes, "tree offsets must rise");
   const int n = (int)(end - at);
   Shape tree{a, weight, at, n, std::vector<int32_t>(n, -1), std::vector<int32_t>(n, -1)};
-  Paths paths{a.output[index], 0.0, {}, {}};
+  Paths paths{a.output[index], 0.0, {}, {}, {}};
   std::map<Condition, int32_t> known;
   for (int u = 0; u < n; u++) {
     const int left = tree.left(u);
@@ -229,7 +229,7 @@ Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& 
     tree.parent[left] = tree.parent[left + 1] = u;
     const auto [place, is_new] = known.try_emplace(columns.condition(a, at + u), (int32_t)known.size());
     tree.condition[u] = place->second;
-    if (is_new) paths.conditions.push_back(place->first);
+    if (is_new) paths.conditions.push_back(place->first), paths.condition_node.push_back(at + u);
   }
   const std::vector<std::vector<int32_t>> under = conditions_under(tree);
   std::vector<int32_t> group_of(n, -1);
@@ -247,6 +247,42 @@ Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& 
   for (const LeafGroup& g : paths.groups)
     check(!g.has_patterns() || g.lines.size() <= MAX_LINES, "a branch has lines of too many columns");
   return paths;
+}
+
+FlatPaths flat(const std::vector<Paths>& trees) {
+  FlatPaths out;
+  for (const Paths& tree : trees) {
+    out.group_at.push_back((int32_t)out.bit_at.size());
+    auto add_literal = [&](const Literal& l) {
+      out.literal_node.push_back((int32_t)tree.condition_node[l.condition]), out.literal_left.push_back(l.left);
+    };
+    for (const LeafGroup& g : tree.groups) {
+      out.bit_at.push_back((int32_t)out.literal_at.size());
+      out.leaf_at.push_back((int32_t)out.leaf_value.size()), out.slot_at.push_back((int32_t)out.slot_column.size());
+      for (size_t c = 0, at = 0; c < g.ends.size(); c++) {
+        out.literal_at.push_back((int32_t)out.literal_node.size());
+        for (; at < (size_t)g.ends[c]; at++) add_literal(g.literals[at]);
+      }
+      for (const int32_t condition : g.inside) {
+        out.literal_at.push_back((int32_t)out.literal_node.size());
+        add_literal({condition, true});
+      }
+      out.slot_column.insert(out.slot_column.end(), g.columns.begin(), g.columns.end());
+      for (const PathLeaf& leaf : g.leaves) {
+        out.leaf_value.push_back(leaf.value), out.factor_at.push_back((int32_t)out.factor_slot.size());
+        for (int i = leaf.factor; i < leaf.end; i++) {
+          const Factor& f = g.factors[i];
+          out.factor_slot.push_back(f.slot), out.weight_fraction.push_back(f.weight_fraction);
+          out.factor_mask.push_back((int32_t)f.mask), out.factor_want.push_back((int32_t)f.want);
+        }
+      }
+    }
+  }
+  out.group_at.push_back((int32_t)out.bit_at.size()), out.bit_at.push_back((int32_t)out.literal_at.size());
+  out.leaf_at.push_back((int32_t)out.leaf_value.size()), out.slot_at.push_back((int32_t)out.slot_column.size());
+  out.literal_at.push_back((int32_t)out.literal_node.size());
+  out.factor_at.push_back((int32_t)out.factor_slot.size());
+  return out;
 }
 
 }  // namespace sapwood

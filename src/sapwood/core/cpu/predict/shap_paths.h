@@ -66,7 +66,19 @@ struct Paths {
   int output;
   double expected;  // mean leaf value, weighted by training rows
   std::vector<Condition> conditions;
+  std::vector<int64_t> condition_node;  // by condition: a node that has it, among those of all trees
   std::vector<LeafGroup> groups;
+};
+
+// The paths of all trees as arrays, for another device. Ranges are given by where each begins; the last is the end. A bit
+// of a pattern is set where a row agrees with all of the bit's literals.
+struct FlatPaths {
+  std::vector<int32_t> group_at, bit_at, leaf_at, slot_at, literal_at, factor_at;  // of trees; groups; bits; leaves
+  std::vector<int32_t> literal_node, literal_left;  // a node with the condition; the side
+  std::vector<int32_t> slot_column;                 // of the table
+  std::vector<double> leaf_value;
+  std::vector<int32_t> factor_slot, factor_mask, factor_want;
+  std::vector<double> weight_fraction;  // of factors
 };
 
 struct LineColumn {  // a column in lines of leaves; values are counted from its centre
@@ -97,5 +109,6 @@ class ModelColumns {
 
 // weight (n_nodes): training weight of each node
 Paths paths_of(const ForestArrays& a, const double* weight, const ModelColumns& columns, int64_t index);
+FlatPaths flat(const std::vector<Paths>& trees);
 
 }  // namespace sapwood
