@@ -134,8 +134,15 @@ def values(
     n_columns: int,
     categories: Mapping[int, Dictionary],
     reduce: Reduce | None = None,
+    copy: bool = True,
 ) -> NDArray[np.float32 | np.float64]:
-    """The tables of all chunks as one, row by row, in float32 where that holds every type in them; 0 for categories."""
+    """The tables of all chunks as one, row by row, in float32 where that holds every type in them; 0 for categories.
+
+    One table of such numbers is taken as it is, unless it is to be copied.
+    """
+    only = tables[0] if len(tables) == 1 and not categories and reduce is None and not copy else None
+    if isinstance(only, np.ndarray) and only.flags.c_contiguous and only.dtype in (np.float32, np.float64):
+        return only.view()
     numeric = [j for j in range(n_columns) if j not in categories]
     tables = [to_host(table) for table in tables]
     chunks = [[table[:, j] if isinstance(table, np.ndarray) else table[j] for j in numeric] for table in tables]

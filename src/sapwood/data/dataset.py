@@ -496,7 +496,7 @@ class Dataset(LabelView, Streamed):
         self.binned = self.device.Binned(tables, self.cuts, n_threads, exact, n_categories, **dealt_to)
         self.values = vectors.get("values")
         if self.linear_leaves and self.values is None:
-            self.values = chunked.values(tables, self.n_rows, self.n_columns, self.categories, reduce)
+            self.values = chunked.values(tables, self.n_rows, self.n_columns, self.categories, reduce, self._keeps)
         for array in (*self.cuts, *self._vectors().values(), *([] if self.values is None else [self.values])):
             array.flags.writeable = False
 

@@ -236,6 +236,8 @@ class Estimator(PeerNames, BaseEstimator):
         told = holdouts or callbacks or now.keys() - BESIDE or init_model is not None or rows.init_score is not None
         quality = self._automatic(settings, bool(told))
         bins["linear_leaves"] |= quality is not None and _values_fit(rows.X)
+        if quality is not None and "max_bins" not in before and len(getattr(rows.X, "shape", ())) == 2:
+            bins["max_bins"] = auto.max_bins(*rows.X.shape, bins["max_bins"])
         try:
             label = self._learn_target(target := targets.target(type(self), rows.y), settings, known)
             weight = rows.weight if rows.bin_weight is None else rows.bin_weight

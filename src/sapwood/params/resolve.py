@@ -310,7 +310,8 @@ def _recipe(found: Mapping[str, Any]) -> dict[str, Any]:
     recipe = RECIPES.get(name or "", {})
     left_out = {"max_depth", "grow_policy"} if name in ("classic", "adaboost") and "max_leaves" in found else set()
     left_out |= {"subsample"} if found.get("sampling", recipe.get("sampling")) != recipe.get("sampling") else set()
-    own = {"max_delta_step": 0.7} if name in ("xgboost", "classic") and found.get("objective") == "poisson" else {}
+    limited = name in ("xgboost", "classic", "adaboost") and found.get("objective") == "poisson"
+    own = {"max_delta_step": 0.7} if limited else {}
     return {one: value for one, value in recipe.items() if one not in left_out} | own
 
 

@@ -3,9 +3,9 @@
 In: what the user set, and a `Dataset`. Out: one `Booster`, which knows what was tried.
 """
 
-from sapwood.boost.auto.candidates import LARGE, MIN_ROWS, enough
+from sapwood.boost.auto.candidates import LARGE, MIN_ROWS, enough, max_bins
 from sapwood.boost.auto.distribution import fit as fit_distribution
 from sapwood.boost.auto.fit import check, fit
 from sapwood.boost.auto.ranking import rank
 
-__all__ = ["LARGE", "MIN_ROWS", "check", "enough", "fit", "fit_distribution", "rank"]
+__all__ = ["LARGE", "MIN_ROWS", "check", "enough", "fit", "fit_distribution", "max_bins", "rank"]

@@ -28,15 +28,18 @@ CLASSES_RATE = 0.2  # of `MANY_CLASSES` and more: krkopt as good as at 0.1 in le
 FAST_CLASSES = {"learning_rate": 0.35, "n_estimators": 150}  # of `MANY_CLASSES` and more
 PATIENCE = 50, 4.0  # rounds, and the sum of learning rates, for which the loss may not fall; the larger of both
 FAST_PATIENCE = 20
+SAMPLES = {"subsample": 0.8, "colsample_bynode": 0.6}
 SKETCH = 3  # random sums of the gradients that splits for more outputs than these are searched by
 MANY_CLASSES = 10  # from here on a tree for each class costs too much
+FEW_OUTPUTS = 50_000  # rows times classes up to which "best" tries a tree for each of many classes all the same
 LARGE = 3_000_000  # cells from which one candidate is trained, at a higher rate and for fewer rounds
-FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 25_000}  # rows up to which every row is held out once, by folds
+FOLD_ROWS = {"fast": 0, "balanced": 2_000, "best": 2_000}  # rows up to which every row is held out once, by folds
 N_FOLDS = 4  # a power of two: parts of a blend are exact
 # Part of itself by which the loss must fall in a window of rounds; where it falls less, more rounds cost too much.
 LEAST_FALL = {"fast": 0.01, "balanced": 0.001}
 WINDOW = {"fast": 40, "balanced": 100}  # rounds of this window, at least
 LEAST_WORTH = 1e-6  # part of the loss that a member of the blend must save, for each of its rounds: they cost time
+WIDE = {"max_bins": 32, "max_depth": 4}  # of tables with more columns than rows: a round's time grows with both
 HELD = 0.2  # fraction of the rows that is held out where there are no folds
 MAX_HELD = 50_000  # rows that are held out at most
 
@@ -92,7 +95,6 @@ class Plan:
     joins: bool  # whether columns of categories are joined, where that is better
     refit: bool
     deeper: bool = False  # whether the first candidate races against deeper trees
-    thorough: bool = False  # whether every candidate races for itself, and both go on in a close race
     least_fall: float = 0.0  # part of itself by which the loss must fall in a window of rounds, or training stops
     window: int = WINDOW["balanced"]
     least_worth: float = 0.0  # part of the loss that a member of the blend must save for each of its rounds
@@ -104,6 +106,11 @@ def enough(data: Dataset, n_classes: int = 0) -> bool:
     n_rows = data.n_rows if data.weight is None else int(np.count_nonzero(data.weight))
     one_group = data.group is not None and len(np.unique(data.group[counted])) < 2
     return n_rows >= MIN_ROWS and n_rows > n_classes and not one_group
+
+
+def max_bins(n_rows: int, n_columns: int, default: int) -> int:
+    """The bins of a table of this shape."""
+    return min(default, WIDE["max_bins"]) if n_columns > n_rows >= MIN_ROWS else default
 
 
 def plan(facts: Facts, quality: str) -> Plan:
@@ -125,12 +132,12 @@ def plan(facts: Facts, quality: str) -> Plan:
         joins &= not facts.n_numbers
         return Plan((one,), crosses, joins, refit=True, least_fall=LEAST_FALL["fast"], window=WINDOW["fast"])
     both = [symmetric(facts, linear), leaf_wise(facts, linear and facts.n_outputs == 1)]
+    if quality == "best":
+        one, other = slower(both[0], 0.5), larger(slower(both[1], 0.7))
+        others = (other,) if facts.n_outputs < MANY_CLASSES or facts.n_rows * facts.n_outputs <= FEW_OUTPUTS else ()
+        return Plan((one, *others, deeper(one), sampled(one)), crosses, joins, refit=True)
     if facts.n_outputs >= MANY_CLASSES:
         both = both[:1]
-    if quality == "best":
-        deep = symmetric(facts, linear)
-        both.append(deeper(deep))
-        return Plan(tuple(both), crosses, joins, refit=True, thorough=True)
     fall, depth = LEAST_FALL["balanced"], facts.n_outputs == 1 and facts.n_rows >= MANY_ROWS
     return Plan(tuple(both), crosses, joins, refit=True, deeper=depth, least_fall=fall, least_worth=LEAST_WORTH)
 
@@ -158,19 +165,18 @@ def leaf_wise(facts: Facts, linear: bool) -> Candidate:
         "learning_rate": (eta := rate(facts.n_rows, *LEAF_WISE_RATE)),
         "n_estimators": 4000,
         "early_stopping_rounds": patience(eta),
-        "subsample": 0.8,
-        "colsample_bynode": 0.6,
+        **SAMPLES,
     }
     if facts.n_outputs > 1:
         params |= {"min_child_weight": 1e-3}
-    return _candidate("leaf-wise trees", params, linear, ("subsample", "colsample_bynode"))
+    return _candidate("leaf-wise trees", params, linear, tuple(SAMPLES))
 
 
 def symmetric(facts: Facts, linear: bool, rates: tuple[float, float] = SYMMETRIC_RATE) -> Candidate:
     """Trees with one split a level, from all rows and columns."""
     params: dict[str, Any] = {
         "grow_policy": "symmetric",
-        "max_depth": 6,
+        "max_depth": 6 if facts.n_cells <= facts.n_rows**2 else WIDE["max_depth"],
         "learning_rate": (eta := rate(facts.n_rows, *rates)),
         "n_estimators": 4000,
         "early_stopping_rounds": patience(eta),
@@ -188,6 +194,24 @@ def symmetric(facts: Facts, linear: bool, rates: tuple[float, float] = SYMMETRIC
 def deeper(candidate: Candidate) -> Candidate:
     """The same with deeper trees."""
     return replace(candidate, name=f"deep {candidate.name}", params={**candidate.params, "max_depth": 8})
+
+
+def sampled(candidate: Candidate) -> Candidate:
+    """The same from samples of rows and columns."""
+    params = {**candidate.params, **SAMPLES}
+    return replace(candidate, name=f"sampled {candidate.name}", params=params, optional=(*candidate.optional, *SAMPLES))
+
+
+def slower(candidate: Candidate, part: float) -> Candidate:
+    """The same at a part of the learning rate, for up to twice the rounds."""
+    eta, most = part * candidate.params["learning_rate"], 2 * candidate.params["n_estimators"]
+    own = {"learning_rate": eta, "n_estimators": most, "early_stopping_rounds": patience(eta)}
+    return replace(candidate, params={**candidate.params, **own})
+
+
+def larger(candidate: Candidate) -> Candidate:
+    """The same with trees of more leaves."""
+    return replace(candidate, name=f"large {candidate.name}", params={**candidate.params, "max_leaves": 63})
 
 
 def crossed(candidate: Candidate, n: int) -> Candidate:

@@ -107,7 +107,8 @@ class Contender:
     def release(self) -> None:
         """Free the memory of a training that does not go on; its figures stay."""
         self.sessions, self._rows, self._stores, self._rounds = [], [], [], []
-        self.data, self.scores = self.data.without_values(), self.scores[:, :0]
+        self.scores = self.scores[:, :0]
+        del self.data
 
     @property
     def value(self) -> float:

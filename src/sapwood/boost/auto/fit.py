@@ -32,7 +32,6 @@ RACE_RATES = 7.0  # the sum of learning rates in a race
 CROSSES_LEAD = 0.02
 JOINED_LEAD = -0.005  # what joined categories must lower it by: they help later, and another candidate than the first
 DEEPER_LEAD = 0.05  # what deeper trees must lower it by: they are ahead after few rounds, and overfit later
-CLOSE = 0.05  # up to this lead a race is close
 EVERY = 4  # rounds after which the loss is measured, once there are many: measuring takes a fifth of a round
 
 
@@ -76,50 +75,39 @@ class _Fit:
         return [measured > 0 for _, measured in dealt]
 
     def candidates(self) -> None:
-        """Train the candidates of the plan, with crosses and joined categories where these win a race.
-
-        The first one races. The others follow it, or race too in a thorough plan: but for what has lost before.
-        """
+        """Train the candidates of the plan, with crosses and joined categories where these win a race of the first."""
         for at, candidate in enumerate(self.plan.candidates, 1):
             end = self.deadline(at / len(self.plan.candidates))
-            going = self.raced(candidate, end) if at == 1 or self.plan.thorough else [self.follower(candidate)]
-            for each in self.tried:
-                if each not in (*going, *self.finished):
-                    each.release()
-            for each in going:
-                each.advance(deadline=end)
-                self.finished.append(each)
-                self.say(each)
+            one = self.raced(candidate, end) if at == 1 else self.follower(candidate, joins=at % 2 == 0)
+            one.advance(deadline=end)
+            self.finished.append(one)
+            self.say(one)
 
-    def raced(self, candidate: Candidate, end: float) -> list[Contender]:
+    def raced(self, candidate: Candidate, end: float) -> Contender:
         """What goes on of a candidate: with crosses, deeper trees and joined categories, or without."""
-        one = self.enter(candidate, self.data)
-        going = [one]
+        best = self.enter(candidate, self.data)
         if self.crosses or self.joins or self.deeper:
-            one.advance(self.race_rounds, end)
+            best.advance(self.race_rounds, end)
         if self.crosses:
-            other = self.with_crosses(one, end)
             low = 0.0 if self.facts.n_rows >= candidates.MANY_ROWS else CROSSES_LEAD
-            going = self.race(going, other, low)
-        self.crosses &= going != [one]
+            winner = self.race(best, self.with_crosses(best, end), low)
+            self.crosses, best = winner is not best, winner
         if self.deeper:
-            best = min(going, key=lambda each: each.loss)
-            going = self.race(going, self.challenger(candidates.deeper(best.candidate), best.data, end), DEEPER_LEAD)
+            best = self.race(best, self.challenger(candidates.deeper(best.candidate), best.data, end), DEEPER_LEAD)
         if self.joins:
-            best = min(going, key=lambda each: each.loss)
-            followed = len(self.plan.candidates) > 1 and not self.plan.thorough
             other = self.challenger(candidates.joined(best.candidate), best.data, end)
-            after = self.race(going, other, JOINED_LEAD if followed else 0.0)
-            self.joins = after != going
-            going = going if followed else after  # the next candidate makes better use of joined categories
-        return going
+            if len(self.plan.candidates) > 1:  # the next candidate makes better use of joined categories
+                self.joins = other is not None and _lead(best, other) > JOINED_LEAD
+                return self.race(best, other, inf)
+            return self.race(best, other, 0.0)
+        return best
 
-    def follower(self, candidate: Candidate) -> Contender:
-        """A candidate with what has won the races of the first."""
+    def follower(self, candidate: Candidate, joins: bool) -> Contender:
+        """A candidate with what has won the races of the first; with joined categories only if `joins`."""
         data = self.data
         if self.crosses and self.crossed is not None:
             data, candidate = self.crossed, candidates.crossed(candidate, len(self.crossed.crosses))
-        if self.joins:
+        if self.joins and joins:
             with suppress(ParameterError):  # the user's parameters do not go with it
                 return self.enter(candidates.joined(candidate), data)
         return self.enter(candidate, data)
@@ -129,8 +117,6 @@ class _Fit:
 
         First there are many, of the columns that trees gain most from. Those that gain most themselves stay.
         """
-        if self.crossed is not None:
-            return self.challenger(candidates.crossed(one.candidate, len(self.crossed.crosses)), self.crossed, end)
         pairs = self.facts.n_outputs == 1 or self.facts.n_rows >= candidates.FEW_ROWS
         found = crosses.propose(one.trees()[0], self.data, pairs)
         whole = self.data.with_crosses(found) if found else self.data
@@ -140,10 +126,12 @@ class _Fit:
         kept = found  # of many outputs the search for splits takes little of a round
         if self.facts.n_outputs < candidates.MANY_CLASSES:
             kept = crosses.best(many.trees()[0], found, self.data.n_columns)
-        self.crossed = self.data.with_crosses(kept) if len(kept) < len(found) else whole
-        if self.crossed is whole:
+        if len(kept) == len(found):
+            self.crossed = whole
             return many
-        self.say(many)
+        self.stop(many)
+        del whole, many  # their memory, before that of the others is taken
+        self.crossed = self.data.with_crosses(kept)
         return self.challenger(candidates.crossed(one.candidate, len(kept)), self.crossed, end)
 
     def challenger(self, candidate: Candidate, data: Dataset, end: float) -> Contender | None:
@@ -155,21 +143,13 @@ class _Fit:
         other.advance(self.race_rounds, end)
         return other
 
-    def race(self, going: list[Contender], other: Contender | None, low: float) -> list[Contender]:
-        """Those that go on, of some and a challenger, which must lower the loss by more than this part of it.
-
-        That is the winner. In a thorough plan for many rows both go on if it is a close race.
-        """
+    def race(self, best: Contender, other: Contender | None, low: float) -> Contender:
+        """The winner of two: a challenger must lower the loss by more than this part of it."""
         if other is None:
-            return going
-        best = min(going, key=lambda each: each.loss)
-        lead = (best.loss - other.loss) / abs(best.loss) if best.loss else 0.0
-        close = self.plan.thorough and self.facts.n_rows >= candidates.MANY_ROWS and lead <= CLOSE
-        after = going if lead <= low else [best, other] if close else [other]
-        for each in (*going, other):
-            if each not in after:
-                self.say(each)
-        return after
+            return best
+        loser, winner = (best, other) if _lead(best, other) > low else (other, best)
+        self.stop(loser)
+        return winner
 
     @property
     def race_rounds(self) -> int:
@@ -201,6 +181,11 @@ class _Fit:
     def deadline(self, part: float) -> float:
         """When a part of the time for candidates is over."""
         return self.start + part * CANDIDATE_TIME * self.limit
+
+    def stop(self, one: Contender) -> None:
+        """Free the memory of a loser."""
+        self.say(one)
+        one.release()
 
     def say(self, one: Contender) -> None:
         """Print how a candidate has done, where `verbose` asks for it."""
@@ -244,6 +229,11 @@ class _Fit:
             costliest = max(cost, key=lambda one: cost[one])
             pool = [one for one in pool if one is not costliest]
         return []
+
+
+def _lead(best: Contender, other: Contender) -> float:
+    """The part of the loss of one by which that of another is lower."""
+    return (best.loss - other.loss) / abs(best.loss) if best.loss else 0.0
 
 
 def check(quality: str, told: bool) -> None:
