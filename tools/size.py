@@ -31,7 +31,7 @@ BUDGET: dict[str, int] = {
     "src/sapwood/device": 290,  # and arrays in the memory of a GPU
     "src/sapwood/device/cuda": 2400,  # training, prediction, Shapley values, metrics, tables in device memory
     "src/sapwood/holders": 450,
-    "src/sapwood/data": 3800,  # tables that are binned again; the rest is parts of dataset.py with their own heads
+    "src/sapwood/data": 3830,  # tables binned again, or read where they lie; the rest is parts of dataset.py with heads
     "src/sapwood/data/streaming": 1500,  # stores on disk, made in two passes
     "src/sapwood/data/ingest": 1480,  # and files, under a limit of memory, and tables in the memory of a GPU
     "src/sapwood/objective": 1150,

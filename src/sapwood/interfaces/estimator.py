@@ -236,8 +236,8 @@ class Estimator(PeerNames, BaseEstimator):
         told = holdouts or callbacks or now.keys() - BESIDE or init_model is not None or rows.init_score is not None
         quality = self._automatic(settings, bool(told))
         bins["linear_leaves"] |= quality is not None and _values_fit(rows.X)
-        if quality is not None and "max_bins" not in before and len(getattr(rows.X, "shape", ())) == 2:
-            bins["max_bins"] = auto.max_bins(*rows.X.shape, bins["max_bins"])
+        if quality is not None and "max_bins" not in before:
+            bins["max_bins"] = _bins_of(rows.X, bins["max_bins"])
         try:
             label = self._learn_target(target := targets.target(type(self), rows.y), settings, known)
             weight = rows.weight if rows.bin_weight is None else rows.bin_weight
@@ -350,6 +350,12 @@ def _values_fit(X: Any) -> bool:
     """Whether the values of a table can be kept beside its bins: it is not sparse, and not large."""
     shape = getattr(X, "shape", (0, 0))
     return not hasattr(X, "tocsc") and len(shape) == 2 and shape[0] * shape[1] < auto.LARGE
+
+
+def _bins_of(X: Any, default: int) -> int:
+    """The bins of a table of numbers for an automatic fit."""
+    shape: tuple[int, ...] = getattr(X, "shape", (0,))
+    return auto.max_bins(shape[0], shape[1], default) if len(shape) == 2 else default
 
 
 def choose_objective(

@@ -204,13 +204,14 @@ class _Fit:
                 left = RESERVE * (end - time.monotonic()) / (len(chosen) - at)
                 one.advance(deadline=time.monotonic() + left)
             chosen = self.drawn(self.finished)
-        models: list[Booster] = []
-        shares: list[float] = []
-        for one, n in chosen:
-            own = [one.booster(fingerprint)]
-            if refitted:
-                own = refit.on_all_rows(one, self.fraction, fingerprint, most, end)
-            models, shares = models + own, shares + [n / blend.DRAWS / len(own)] * len(own)
+        several: list[list[Booster]] = []
+        for one, _ in chosen if refitted else []:
+            several.append(refit.on_all_rows(one, self.fraction, fingerprint, most, end))
+            refitted = refitted and bool(several[-1])  # else the time was over
+        if not refitted:
+            several = [[one.booster(fingerprint)] for one, _ in chosen]
+        models = [one for own in several for one in own]
+        shares = [n / blend.DRAWS / len(own) for own, (_, n) in zip(several, chosen, strict=True) for _ in own]
         counts = [next((n for other, n in chosen if other is one), 0) for one in self.tried]
         return blend.merge(models, shares), counts, refitted
 

@@ -25,7 +25,7 @@ def on_all_rows(
     Where trees split the table's own columns, the splits stay and leaves get new values; only the additional rounds are
     grown. There is a model for each fold, since their splits differ. Trees that split statistics of categories are
     grown anew, since the statistics of more rows are others. Then there is one model. After the deadline there are no
-    additional rounds.
+    additional rounds; there is no model at all where it comes before the others are done.
     """
     spec, n_rounds = contender.spec, contender.best_round
     end = math.ceil(n_rounds / (1 - fraction))
@@ -39,8 +39,10 @@ def on_all_rows(
         for step in chain(first, plain.boost(training, range(n_rounds if replays else 0, end))):
             store.add(step)
             tell(f"{contender.candidate.name}, on all rows", store.n_rounds, end, {})
-            if store.n_rounds >= n_rounds and time.monotonic() >= deadline:
+            if time.monotonic() >= deadline:
                 break
+        if store.n_rounds < n_rounds:
+            return []
         models.append(make_booster(session, store.trees(store.n_rounds), None, fingerprint, {}))
         if not replays:
             break

@@ -375,6 +375,29 @@ def test_a_time_limit_is_used(monkeypatch, cheap):
     assert all("symmetric" in name for name in used) if model.chosen_.refitted else model.chosen_.seconds > 1.2
 
 
+def test_a_second_training_that_comes_too_late_is_left_out(monkeypatch):
+    """Where the machine is slower than it was, the time is over before the rounds are: the first models are kept."""
+    monkeypatch.setattr(Contender, "seconds_on_all_rows", lambda one, _: 0.0)
+    late = FIT.refit.on_all_rows
+    monkeypatch.setattr(FIT.refit, "on_all_rows", lambda *given: late(*given[:-1], 0.0))
+    model = sw.SapwoodRegressor(n_jobs=1, n_estimators=20, quality="balanced").fit(X, SCORE)
+    assert not model.chosen_.refitted
+    assert model.score(X, SCORE) > 0.2
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("quality", ["fast", "balanced", "best"])
+@pytest.mark.parametrize("limit", [3.0, 8.0])
+def test_time_limit_is_kept_within_a_tenth(quality, limit):
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(20_000, 20))
+    label = np.sin(3 * table[:, 0]) * table[:, 1] + table[:, 2] * table[:, 3] + 0.1 * rng.normal(size=20_000)
+    start = time.monotonic()
+    model = sw.SapwoodRegressor(quality=quality, time_limit=limit, n_jobs=1).fit(table, label)
+    assert time.monotonic() - start < 1.1 * limit
+    assert model.n_iter_ > 0
+
+
 def test_quality_is_checked():
     with pytest.raises(ParameterError, match="quality='good' is unknown"):
         sw.SapwoodRegressor(quality="good").fit(X[:200], SCORE[:200])
