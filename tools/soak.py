@@ -95,14 +95,14 @@ def killed_and_resumed(runs: int, seed: int) -> int:
 
 
 def workers_killed(runs: int, seed: int) -> int:
-    """Trainings on three Dask workers, one of which is killed at a random moment; how many kills there were."""
+    """Trainings on three Dask workers, until one of them was killed in so many; how many trainings there were."""
     import dask
     import dask.array
     import distributed
 
     import sapwood.dask
 
-    rng, kills, seconds = random.Random(seed), 0, 3.0
+    rng, run, kills, seconds = random.Random(seed), 0, 0, 3.0
     X, y = table(seed)
     dask.config.set({"distributed.deploy.lost-worker-timeout": "600s"})  # a busy machine restarts a worker slowly
     rows = dask.array.from_array(X, chunks=(len(X) // 6, X.shape[1])), dask.array.from_array(y, chunks=len(X) // 6)
@@ -110,25 +110,29 @@ def workers_killed(runs: int, seed: int) -> int:
         distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
-        for run in range(runs):
+        while kills < runs:
+            run += 1
             params = {"n_estimators": 30, "max_leaves": 8, "subsample": 0.7, "random_state": run, "n_jobs": 1}
             victim, stop = rng.choice(sorted(client.run(os.getpid).values())), threading.Event()
             killer = threading.Thread(target=_kill_later, args=(victim, rng.uniform(0, seconds), stop))
             start = time.monotonic()
             killer.start()
             found = sapwood.dask.train(params, *rows, client=client, timeout=30).fingerprint()
-            seconds = time.monotonic() - start if not stop.is_set() else seconds
+            took = time.monotonic() - start
             stop.set()
             killer.join()
-            kills += not _alive(victim)
+            if _alive(victim):
+                seconds = took
+            else:
+                kills += 1
             if found != sapwood.train(params, sapwood.Dataset(X, label=y)).fingerprint():
                 sys.exit(f"run {run} on Dask ended with other bytes")
             client.wait_for_workers(3, timeout=600)
             while any(nanny.status.name != "running" for nanny in cluster.workers.values()):
                 time.sleep(0.1)  # a nanny that still starts a worker would not start it again
-            if (run + 1) % 10 == 0:
-                print(f"{run + 1} trainings on Dask, {kills} workers killed", flush=True)
-    return kills
+            if run % 10 == 0:
+                print(f"{run} trainings on Dask, {kills} workers killed", flush=True)
+    return run
 
 
 def _kill_later(pid: int, seconds: float, stop: threading.Event) -> None:
@@ -154,5 +158,5 @@ if __name__ == "__main__":
         kills = killed_and_resumed(given.runs, given.seed)
         print(f"{given.runs} trainings with a checkpoint, killed {kills} times: all ended with the right bytes")
     if given.only != "checkpoint":
-        kills = workers_killed(given.runs, given.seed)
-        print(f"{given.runs} trainings on Dask, a worker killed in {kills}: all ended with the right bytes")
+        n_trainings = workers_killed(given.runs, given.seed)
+        print(f"{n_trainings} trainings on Dask, a worker killed in {given.runs}: all ended with the right bytes")

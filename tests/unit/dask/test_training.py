@@ -156,6 +156,24 @@ def test_continued_model_and_progress(client: Any, capsys: pytest.CaptureFixture
     assert "[12]" in capsys.readouterr().out
 
 
+def test_names_of_tasks(client: Any) -> None:
+    """What the dashboard groups tasks by; also while the training runs."""
+    running: set[str] = set()
+
+    def look(event: Any) -> None:
+        running.update(client.cluster.scheduler.task_prefixes)
+
+    class Says:
+        def __call__(self, view: Any) -> None:
+            distributed.get_worker().log_event("names", view.index)
+
+    client.subscribe_topic("names", look)
+    on_dask.train({**PARAMS, "random_state": 8}, frame(X, [900]), frame(Y, [900]), client=client, callbacks=[Says()])
+    client.unsubscribe_topic("names")
+    assert {"sapwood-part", "sapwood-rows", "sapwood-train"} <= set(client.cluster.scheduler.task_prefixes)
+    assert "sapwood-train" in running
+
+
 def test_two_trainings_at_once(client: Any) -> None:
     found: dict[int, bytes] = {}
 

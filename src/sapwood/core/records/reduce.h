@@ -50,9 +50,12 @@ inline void reduce_sum(const Reduce* reduce, __int128* x, size_t n) {
     for (int k = 3; k >= 0; k--) x[i] = x[i] * ((__int128)1 << 32) + limbs[4 * i + k];
   }
 }
-// Maxima and sums by one call: few numbers only, as every holder gets those of all.
+// Maxima and sums, by one call where they are few: every holder gets those of all.
 inline void reduce_max_and_sum(const Reduce* reduce, uint64_t* most, size_t n_most, int64_t* sum, size_t n_sums) {
+  constexpr size_t FEW = 4096;
   if (reduce == nullptr) return;
+  if (reduce->size() * (n_most + n_sums) > FEW)
+    return reduce_max(reduce, most, n_most), reduce_sum(reduce, sum, n_sums);
   std::string mine(8 * (n_most + n_sums), '\0');
   memcpy(mine.data(), most, 8 * n_most), memcpy(mine.data() + 8 * n_most, sum, 8 * n_sums);
   const std::vector<std::string> all = reduce->gather(mine);
