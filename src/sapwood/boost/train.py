@@ -211,6 +211,8 @@ def _warn_of_no_split(booster: Booster, spec: TrainSpec, classes: Floats | None)
     trees, min_child = booster.trees, spec.params["min_child_weight"]
     if classes is not None and (classes == classes[0]).all():
         why = "all rows are of one class: there is nothing to tell apart, and every prediction is the same."
+    elif isinstance(spec.objective.custom, objective.GroupLoss) and trees.cover.max() == 0:
+        why = "no group has rows of different labels: there is nothing to rank, and every score is the same."
     elif trees.cover.max() < 2 * min_child:
         why = (
             f"no tree was split: the hessians sum to {trees.cover.max():.3g}, and min_child_weight={min_child:g} wants "

@@ -238,7 +238,9 @@ def kinds_differ(
             item = had.get(j)
             if (item is None and isinstance(one, Times | Lists)) or (item is not None and not item.fits(one)):
                 was = item.word if item is not None else "categories" if j in categories else "numbers"
-                wrong.append(f"{names[j]!r} had {was} in training, and has {kind_of(one)} now")
+                was += f" of {len(item.parts) + 1} numbers" if item is not None and was == "lists" else ""
+                now = "values that are not text" if was == "text" else kind_of(one)
+                wrong.append(f"{names[j]!r} had {was} in training, and has {now} now")
     return [f"Columns of X are of other types than in training: {'; '.join(wrong)}."] if wrong else []
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from sapwood.boost import splits
 from sapwood.boost.auto import blend
@@ -19,8 +20,11 @@ from sapwood.interfaces.target import TrainingRows
 from sapwood.metric.conformal import Calibration
 from sapwood.model.booster import Booster
 from sapwood.model.constraint_proof import Verdict
+from sapwood.params.table import BY_NAME
+from sapwood.params.types import Number
 
 Floats = NDArray[np.float64]
+SHARE = Number(0, 1, low_open=True, high_open=True)
 HELD = 0.2  # the fraction of the rows that 'split' holds out
 FOLDS, FEW_FOLDS, FEW_ROWS = 10, 5, 2000  # models of 'cv+' and 'cross'; of tables of more than so many rows
 
@@ -31,19 +35,27 @@ def fit(estimator: Any, rows: TrainingRows, told: bool, callbacks: Any, now: dic
     ``told``: validation rows or a model to continue from were given too. ``now``: parameters of this fit alone. Models
     of folds have the bins and categories of all rows, so that their trees can be those of one model.
     """
-    how, seed, X, y = estimator.conformal, estimator.random_state, rows.X, rows.y
+    if not hasattr(estimator, "calibrate"):
+        raise ParameterError("conformal is for numbers and classes, not for this estimator; leave it out.")
+    how = BY_NAME["conformal"].type.check(f"conformal={estimator.conformal!r}", estimator.conformal)
+    seed, X, y = estimator.random_state, rows.X, rows.y
     if told or rows.init_score is not None:
         raise ParameterError(
             f"conformal={how!r} holds out rows itself; leave out validation rows, init_score and init_model."
         )
     n_rows = len(np.asarray(y))
+    if n_rows < 2:
+        raise DataError(f"conformal={how!r} holds out rows, and there are {n_rows}.")
     weight = np.ones(n_rows) if rows.weight is None else ingest.floats(rows.weight, "sample_weight")
     numbers = None if rows.group is None else ingest.group(rows.group, n_rows)
     seed = int(seed) if isinstance(seed, int | np.integer) else 0
     if how == "split":
         masks = [splits.holdout(seed, HELD, n_rows, weight, None, numbers)]
     else:
-        n_folds = FOLDS if n_rows <= FEW_ROWS else FEW_FOLDS
+        n_units = n_rows if numbers is None else int(numbers.max()) + 1
+        if n_units < 2:
+            raise DataError(f"conformal={how!r} holds out whole groups, and there is one; leave group out.")
+        n_folds = min(FOLDS if n_rows <= FEW_ROWS else FEW_FOLDS, n_units)
         fold = splits.folds(seed, n_folds, n_rows, None, numbers)
         masks = [fold == which for which in range(n_folds)]
     models = []
@@ -82,7 +94,10 @@ class Conformal:
         group : (n_rows,) array-like, optional
             Coverage is to hold in each of these groups.
         """
+        check_is_fitted(self)
         n_rows = len(np.asarray(y))
+        if n_rows == 0:
+            raise DataError("there are no rows to calibrate on.")
         scores = self._conformity(X, y, np.ones(n_rows, np.bool_))
         if np.isnan(scores).any():
             raise DataError(f"y in row {int(np.isnan(scores).argmax())} is not a number, so no error can be measured.")
@@ -95,8 +110,8 @@ class Conformal:
 
     def _calibrated(self, coverage: float) -> Calibration:
         """The calibration; raise where there is none."""
-        if not 0 < coverage < 1:
-            raise ParameterError(f"coverage={coverage!r} is not between 0 and 1.")
+        check_is_fitted(self)
+        SHARE.check(f"coverage={coverage!r}", coverage)
         if not hasattr(self, "calibration_"):
             raise ParameterError(
                 "there is no calibration; set conformal='split', 'cross' or 'cv+', or call calibrate with rows of "
@@ -149,6 +164,7 @@ class RegressionIntervals(Conformal):
 
     def check_quantiles(self) -> Verdict:
         """Prove that quantiles cross for no row there can be; see `Booster.check_quantiles`."""
+        check_is_fitted(self)
         return self.booster_.check_quantiles()
 
     def _ends(self, prediction: Floats) -> tuple[Floats, Floats]:
@@ -165,6 +181,8 @@ class RegressionIntervals(Conformal):
         if target.ndim != 1:
             raise ParameterError("interval is for one target; y has several columns.")
         low, high = self._ends(self.predict(X))  # type: ignore[attr-defined]
+        if len(low) != len(target):
+            raise DataError(f"X has {len(low)} rows, but y has {len(target)}.")
         return np.maximum(low - target, target - high)[rows]
 
 
@@ -207,6 +225,8 @@ class PredictionSets(Conformal):
         values = np.asarray(y)
         if values.ndim != 1:
             raise ParameterError("prediction sets are for one class a row.")
+        if len(p) != len(values):
+            raise DataError(f"X has {len(p)} rows, but y has {len(values)}.")
         place = {one: at for at, one in enumerate(self.classes_.tolist())}
         known: Sequence[Any] = values[rows].tolist()
         if unseen := [one for one in known if one not in place]:

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 
 from sapwood import metric
 from sapwood.data import derived
-from sapwood.errors import ParameterError, suggest
+from sapwood.errors import ParameterError, suggest, warn
 from sapwood.model.booster import Booster
 from sapwood.model.io import load
 from sapwood.model.peer_names import contributions
@@ -127,6 +127,8 @@ class PeerNames:
     def save_model(self, path: str | Path) -> None:
         """Write the `booster_` to a file that `sapwood.load` reads."""
         self.booster_.save(path)
+        if hasattr(self, "calibration_"):
+            warn("the file has no calibration of intervals: call calibrate after loading, or pickle.")
 
     def load_model(self, path: str | Path) -> Self:
         """XGBoost's and CatBoost's: become the estimator of a model file, in any format that `sapwood.load` reads."""

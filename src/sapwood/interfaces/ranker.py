@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sapwood import metric
-from sapwood.boost import auto
+from sapwood.boost import auto, train
 from sapwood.data import ingest
 from sapwood.data.dataset import Dataset
-from sapwood.errors import DataError, ParameterError
+from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.interfaces.estimator import VALUES, Estimator, EstimatorDataset, choose_objective, documented, signature
 from sapwood.interfaces.parameters import PARAMETERS
 from sapwood.interfaces.target import Holdout
@@ -60,7 +61,7 @@ class SapwoodRanker(Estimator):
     def fit(  # type: ignore[override]
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         group: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
@@ -78,12 +79,12 @@ class SapwoodRanker(Estimator):
         X : table of shape (n_rows, n_columns)
             As in `SapwoodRegressor.fit`.
         y : (n_rows,) array-like
-            Labels of at least 0: how relevant a row is in its group.
+            Labels of at least 0: how relevant a row is in its group. With ``pairs`` they may be left out.
         group : (n_rows,) or (n_groups,) array-like, or str
             The group of every row, by any name and in any order; sizes of groups of consecutive rows; or the name of a
             column of X, which is then no feature. XGBoost's ``qid`` and CatBoost's ``group_id`` are the same.
         sample_weight : (n_rows,) or (n_groups,) array-like, optional
-            Weights of rows; where it has a value for each group, weights of groups.
+            Weights of rows; where it has a value for each group, weights of groups in the order of their first rows.
         group_weight : (n_groups,) array-like or mapping, optional
             Weights of groups in the order of their first rows, or by the name of the group. They multiply those of
             rows.
@@ -105,7 +106,11 @@ class SapwoodRanker(Estimator):
         column = group if isinstance(group, str) else None
         if column is not None:
             group, X = ingest.take_column(X, column)
-        n_rows = len(np.asarray(y))
+        if y is None and pairs is not None:
+            y = np.zeros(_num_samples(X))
+        n_rows = len(np.asarray(y)) if y is not None else 0
+        if n_rows == 0:
+            raise DataError("SapwoodRanker needs labels: y has no rows.")
         numbers = None if group is None else ingest.group(group, n_rows)
         if numbers is None and pairs is None:
             raise DataError("SapwoodRanker needs groups: give group, the group of every row or the name of a column.")
@@ -126,8 +131,14 @@ class SapwoodRanker(Estimator):
         X = self._without_group(X)
         return self._booster(X).predict(X, init_score=init_score, n_jobs=self.n_jobs)
 
-    def score(self, X: Any, y: ArrayLike, group: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """NDCG of the first 10 places, the mean over groups (see `sapwood.metric.ndcg`)."""
+    def score(
+        self, X: Any, y: ArrayLike, group: Any = None, sample_weight: ArrayLike | None = None, **more: Any
+    ) -> float:
+        """NDCG of the first 10 places, the mean over groups (see `sapwood.metric.ndcg`); `group` as in `fit`."""
+        check_is_fitted(self)
+        group = _one_name(GROUPS, group, more)
+        if more:
+            raise TypeError(f"score has no argument {next(iter(more))!r}; {suggest(next(iter(more)), GROUPS)}")
         group = getattr(self, "group_column_", None) if group is None else group
         if isinstance(group, str):
             group, X = ingest.take_column(X, group)
@@ -137,7 +148,7 @@ class SapwoodRanker(Estimator):
     def _without_group(self, X: Any) -> Any:
         """The table without the column of groups, which it may have or lack."""
         column = getattr(self, "group_column_", None)
-        if column is None or column not in list(getattr(X, "columns", getattr(X, "column_names", ()))):
+        if column is None or column not in _names(X):
             return X
         return ingest.take_column(X, column)[1]
 
@@ -160,7 +171,7 @@ class SapwoodRanker(Estimator):
             raise DataError("A validation set of a ranking needs its groups; give eval_group.")
         if isinstance(group, str):
             group, X = ingest.take_column(X, group)
-        elif self._column is not None and self._column in list(getattr(X, "columns", ())):
+        elif self._column is not None and self._column in _names(X):
             X = ingest.take_column(X, self._column)[1]
         self._check_names(X)
         return EstimatorDataset(X, given.y, given.weight, given.init_score, group=group, reference=data, **bins)
@@ -170,7 +181,21 @@ class SapwoodRanker(Estimator):
         given = {name: settings[name] for name in self._given() if name in settings}
         if self.objective != "auto" or any(value is not None for value in self._extra.values()):
             given["objective"] = settings["objective"]
+        if data.group is None or not _differ(data.label, data.group):  # nothing that folds of groups could tell
+            return train({**settings, "quality": None, "time_limit": None}, data.without_values())
         return auto.rank(given, data, quality)
+
+
+def _names(X: Any) -> list[Any]:
+    """The names of a table's columns; Arrow's tables call them otherwise."""
+    return list(getattr(X, "column_names", getattr(X, "columns", ())))
+
+
+def _differ(label: Any, group: NDArray[np.int32]) -> bool:
+    """Whether a group has rows of different labels."""
+    order = np.argsort(group, kind="stable")
+    label, group = label[order], group[order]
+    return bool(((label[1:] != label[:-1]) & (group[1:] == group[:-1])).any())
 
 
 def _one_name(names: Sequence[str], first: Any, more: dict[str, Any]) -> Any:

@@ -5,6 +5,7 @@ In: a table, numbers or classes, and parameters as attributes. Out: predictions 
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from math import fsum
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,11 +14,13 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from sapwood import objective
+from sapwood.data import ingest
 from sapwood.data.deferred import Deferred
 from sapwood.errors import DataError, ParameterError, SapwoodError, suggest
 from sapwood.interfaces import target as targets
 from sapwood.interfaces.estimator import OF_TWO, VALUES, Estimator, choose_objective, documented
 from sapwood.interfaces.intervals import PredictionSets, RegressionIntervals
+from sapwood.metric import functions
 from sapwood.model.booster import Booster
 from sapwood.model.consistency import COUPLED, CUSTOM
 from sapwood.model.io import encode_classes
@@ -63,6 +66,17 @@ class SapwoodRegressor(RegressorMixin, RegressionIntervals, Estimator):
     def staged_predict(self, X: Any, init_score: ArrayLike | None = None) -> Iterator[NDArray[np.float64]]:
         """Predict after the first round, the second, and so on."""
         return self._booster(X).staged_predict(X, init_score=init_score, n_jobs=self.n_jobs)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """R^2, as of every regressor; of `quantiles`, minus their mean pinball loss. Higher is better."""
+        prediction = self.predict(X)
+        if self.booster_.link != "ascending":
+            return float(super().score(X, y, sample_weight))
+        label = ingest.floats(y, "y")
+        weight = None if sample_weight is None else ingest.floats(sample_weight, "sample_weight")
+        levels = self.booster_.params["quantiles"]
+        columns = zip(levels, prediction.T, strict=True)
+        return -fsum(functions.pinball(label, one, weight, level) for level, one in columns) / len(levels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

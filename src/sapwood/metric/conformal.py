@@ -49,8 +49,12 @@ class Calibration:
         own = np.asarray(group)
         if own.shape != (n_rows,):
             raise DataError(f"group has the shape {own.shape}; it needs one value for each of {n_rows} rows.")
+        known = self.groups[0]
+        texts = own.dtype.kind in "US", known.dtype.kind in "US"
+        if own.dtype.kind != "O" and known.dtype.kind != "O" and texts[0] != texts[1]:
+            raise DataError(f"group has the type {own.dtype}, but calibrate had {known.dtype}: 1 is not '1'.")
         found = np.full(n_rows, pooled)  # groups that calibration has not met, or of which it has too few rows
-        for one in np.unique(own):
+        for one in dict.fromkeys(own.tolist()):
             mine = scores[self.groups[0] == one]
             if rank(len(mine), coverage) <= len(mine):
                 found[own == one] = threshold(mine, coverage)

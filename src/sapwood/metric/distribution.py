@@ -18,7 +18,7 @@ __all__ = ["coverage", "crps", "nll", "pit"]
 
 def nll(y: ArrayLike, dist: Any, weight: ArrayLike | None = None) -> float:
     """The mean negative log likelihood; lower is better. It has the unit of log(1 / label)."""
-    return _mean(-dist.logpdf(y), weight)
+    return _mean(-_checked(dist).logpdf(y), weight)
 
 
 def crps(y: ArrayLike, dist: Any, weight: ArrayLike | None = None) -> float:
@@ -27,7 +27,7 @@ def crps(y: ArrayLike, dist: Any, weight: ArrayLike | None = None) -> float:
     It is the absolute error of a distribution: of a single value with probability 1 it is just that. In closed form for
     'normal', else from 512 quantiles.
     """
-    return _mean(dist.crps(y), weight)
+    return _mean(_checked(dist).crps(y), weight)
 
 
 def coverage(y: ArrayLike, dist: Any, level: float = 0.9, weight: ArrayLike | None = None) -> float:
@@ -36,13 +36,20 @@ def coverage(y: ArrayLike, dist: Any, level: float = 0.9, weight: ArrayLike | No
     Ends belong to the interval, so counts are covered more often than `level` says.
     """
     label = np.asarray(y, np.float64)
-    ends = dist.interval(level)
+    ends = _checked(dist).interval(level)
     return _mean(((label >= ends[:, 0]) & (label <= ends[:, 1])).astype(np.float64), weight)
 
 
 def pit(y: ArrayLike, dist: Any, seed: int = 0) -> Floats:
     """(n_rows,) the probability of less than the label: evenly spread from 0 to 1 where distributions are right."""
-    return np.asarray(dist.pit(y, seed))
+    return np.asarray(_checked(dist).pit(y, seed))
+
+
+def _checked(dist: Any) -> Any:
+    """What `predict_dist` returned, not one of its numbers."""
+    if not hasattr(dist, "logpdf"):
+        raise DataError(f"dist is a {type(dist).__name__}; give what SapwoodDistribution.predict_dist returns.")
+    return dist
 
 
 def _mean(values: Floats, weight: ArrayLike | None) -> float:

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from sapwood.device import host
 from sapwood.errors import DataError, ParameterError, suggest
 from sapwood.params.gains import RELEVANT, gain_rule, gains, satisfaction
+from sapwood.params.types import Integer
+from sapwood.params.types import gain as gain_type
 
 __all__ = ["err", "map_at", "mrr", "ndcg", "precision_at", "recall_at"]
 
@@ -142,9 +144,12 @@ def _measure(
         raise ParameterError(f"ties={rules['ties']!r} is unknown; {suggest(str(rules['ties']), TIES)}")
     if rules["empty"] not in ("skip", 0, 1):
         raise ParameterError(f"empty={rules['empty']!r} is neither 'skip' nor 0 nor 1.")
+    if at is not None:
+        at = Integer(1).check(f"at={at!r}", at)
+    rules["gain"] = gain_type.check(f"gain={rules['gain']!r}", rules["gain"])
     numbers = number_groups(group, len(label))
     values = host.Groups(numbers).measure(
-        name, _gain(name, label, rules["gain"], top), score, len(label) if at is None else int(at), rules["ties"]
+        name, _gain(name, label, rules["gain"], top), score, len(label) if at is None else at, rules["ties"]
     )
     share = np.ones(len(values))
     if weight is not None:

@@ -90,7 +90,7 @@ def resolve(params: Mapping[str, Any]) -> Objective:
     if name not in known:
         if other := [what for head, what in INSTEAD.items() if name.startswith(head)]:
             raise ParameterError(f"objective={name!r} is not available; {other[0]}.")
-        hint = near(name, [*known, *LOSSES, *OBJECTIVES]) or suggest(name, known)
+        hint = near(name, [*known, *LOSSES, *OBJECTIVES]) or suggest(name, [*known, *LOSSES])
         raise ParameterError(f"objective={name!r} is unknown; {hint}")
     entry = known[name]
     _refuse_fields(params, name, entry["fields"])

@@ -146,6 +146,9 @@ class PositionBias:
         values = np.asarray(position)
         if values.shape != (n,):
             raise DataError(f"position has the shape {values.shape}; it needs one value for each of {n} rows.")
+        none = [one is None for one in values] if values.dtype == object else False
+        if (missing := np.flatnonzero((values != values) | none)).size:
+            raise DataError(f"position has no value in row {missing[0]}; every row was shown somewhere.")
         rate = params["learning_rate"]
         if not isinstance(rate, float | int):
             raise ParameterError("position needs a learning_rate that is one number.")
@@ -189,7 +192,10 @@ def _pairs(
     if group is not None and (group[rows[:, 0]] != group[rows[:, 1]]).any():
         at = int(np.argmax(group[rows[:, 0]] != group[rows[:, 1]]))
         raise DataError(f"pair {at}, rows {rows[at].tolist()}, lies in two groups; pairs are of rows of one group.")
-    kept = (share > 0) & (rows[:, 0] != rows[:, 1])
+    if (rows[:, 0] == rows[:, 1]).any():
+        at = int(np.argmax(rows[:, 0] == rows[:, 1]))
+        raise DataError(f"pair {at} is row {rows[at, 0]} twice; a pair has a winner and a loser.")
+    kept = share > 0
     if weight is not None:
         kept &= (weight[rows] > 0).all(axis=1)
     winner, loser = rows[kept].astype(np.int32).T

@@ -476,8 +476,13 @@ def is_integer(value: Any) -> bool:
 @described("str or sequence of float")
 def gain(given: str, value: Any) -> Any:
     """What labels are worth: a word, or a number for each label."""
+    if isinstance(value, str) and "," in value:  # LightGBM's list in a string
+        value = [as_number(one) for one in value.split(",")]
     if isinstance(value, str):
-        return Choice(("auto", "exp", "linear")).check(given, value)
+        words = ("auto", "exp", "linear")
+        if value.lower() not in words:
+            raise ParameterError(f"{given} is neither 'auto', 'exp', 'linear' nor a list of numbers.")
+        return value.lower()
     values = value.tolist() if hasattr(value, "tolist") else value
     if not isinstance(values, list | tuple) or not values:
         raise ParameterError(f"{given} is neither 'auto', 'exp', 'linear' nor a list of numbers.")

@@ -212,9 +212,9 @@ def test_lists_become_columns() -> None:
 def test_lists_that_are_refused() -> None:
     table = pd.DataFrame({"e": list(VECTORS)})
     model = sw.train(QUICK, sw.Dataset(table, LABEL))
-    with pytest.raises(DataError, match="had lists in training, and has lists of 2 numbers now"):
+    with pytest.raises(DataError, match="had lists of 3 numbers in training, and has lists of 2 numbers now"):
         model.predict(pd.DataFrame({"e": list(VECTORS[:, :2])}))
-    with pytest.raises(DataError, match="had lists in training, and has numbers"):
+    with pytest.raises(DataError, match="had lists of 3 numbers in training, and has numbers"):
         model.predict(pd.DataFrame({"e": np.ones(N)}))
     with pytest.raises(DataError, match="embedding_features=None does not name it"):
         sw.Dataset(table, LABEL, embedding_features=None)

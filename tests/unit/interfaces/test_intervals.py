@@ -1,11 +1,13 @@
 """Quantiles that never cross, conformal intervals and prediction sets: coverage, degenerate cases, the law."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 
 import datasets
 import sapwood
@@ -273,3 +275,42 @@ def test_nineteen_levels_on_a_million_rows() -> None:
     ours = sum(pinball(together[:, k], level) for k, level in enumerate(levels))
     theirs = sum(pinball(alone[k], level) for k, level in enumerate(levels))
     assert ours <= theirs
+
+
+QUICK: dict[str, Any] = {"n_estimators": 2, "n_jobs": 1}
+
+
+@pytest.mark.parametrize("conformal", ["jackknife", True, 0.2])
+def test_only_ways_that_exist(conformal: Any) -> None:
+    with pytest.raises(ParameterError, match=r"split, cross, cv|cross, cv.*split"):
+        SapwoodRegressor(conformal=conformal, **QUICK).fit(X, Y)
+    with pytest.raises(ParameterError, match="conformal is for numbers and classes"):
+        sapwood.SapwoodRanker(conformal="split", **QUICK).fit(X, np.ones(len(Y)), group=np.arange(len(Y)) // 9)
+
+
+def test_arguments_of_intervals_that_are_refused(tmp_path: Path) -> None:
+    model = SapwoodRegressor(conformal="CV+", **QUICK).fit(X, Y)
+    assert len(model.fold_boosters_) == 10  # upper case does
+    for coverage in ("a", None, [0.5, 0.9], 0, 1):
+        with pytest.raises(ParameterError, match="coverage="):
+            model.interval(NEW, coverage)  # type: ignore[arg-type]
+    for x, y, words in ((X, Y[:-1], "X has 1500 rows, but y has 1499"), (X[:0], Y[:0], "there are no rows")):
+        with pytest.raises(DataError, match=words):
+            model.calibrate(x, y)
+    model.calibrate(X, Y, group=np.arange(len(Y)) % 2)
+    with pytest.raises(DataError, match="1 is not '1'"):
+        model.interval(X, group=(np.arange(len(Y)) % 2).astype(str))
+    assert np.isfinite(model.interval(X[:2], group=[None, 0])).all()  # one that it has not met
+    with pytest.warns(UserWarning, match="has no calibration"):
+        model.save_model(tmp_path / "model.sapwood")
+    with pytest.raises(DataError, match="whole groups, and there is one"):
+        SapwoodRegressor(conformal="cross", **QUICK).fit(X, Y, group=np.zeros(len(Y)))
+    for ask in (SapwoodRegressor().check_quantiles, lambda: SapwoodRegressor(conformal="split").interval(X)):
+        with pytest.raises(NotFittedError):
+            ask()
+
+
+def test_score_of_quantiles_is_minus_their_mean_loss() -> None:
+    short = Y[:, None] - CUT.predict(X)
+    loss = np.maximum(np.array(LEVELS) * short, (np.array(LEVELS) - 1) * short).mean()
+    assert CUT.score(X, Y) == pytest.approx(-loss, rel=1e-13)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GroupKFold, KFold
 
 import sapwood
@@ -316,3 +318,44 @@ def test_chunks_and_threads_change_no_byte() -> None:
 def test_rows_without_a_group_are_refused(names, message) -> None:
     with pytest.raises(DataError, match=message):
         SapwoodRanker(n_estimators=2).fit(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1], group=names)
+
+
+def test_an_arrow_table_with_its_groups() -> None:
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "q": GROUP})
+    model = SapwoodRanker(**PLAIN).fit(table, Y, group="q")
+    assert np.array_equal(model.predict(table), model.predict(table.drop_columns(["q"])))
+    assert model.score(table, Y) == model.score(table, Y, qid=GROUP) > 0.5
+
+
+def test_pairs_alone() -> None:
+    pairs = np.argsort(-X[:, 0], kind="stable")[:80].reshape(-1, 2)
+    for params in ({}, PLAIN):  # automatic and plain
+        model = SapwoodRanker(**params).fit(X, pairs=pairs)
+        assert (np.diff(model.predict(X)[pairs], axis=1) < 0).mean() > 0.9
+    with pytest.raises(DataError, match="pair 0 is row 3 twice"):
+        SapwoodRanker(**PLAIN).fit(X, Y, GROUP, pairs=[(3, 3)])
+
+
+@pytest.mark.parametrize("params", [{}, PLAIN], ids=["automatic", "plain"])
+@pytest.mark.parametrize(("label", "group"), [(np.zeros(900), GROUP), (np.ones(900), GROUP), (Y, np.arange(900) + 5)])
+def test_nothing_to_rank_is_said(params: dict[str, Any], label: Any, group: Any) -> None:
+    with pytest.warns(UserWarning, match="no group has rows of different labels"):
+        assert not SapwoodRanker(**params).fit(X, label, group).predict(X).any()
+
+
+def test_arguments_that_are_refused() -> None:
+    with pytest.raises(DataError, match="y has no rows"):
+        SapwoodRanker().fit(X[:0], Y[:0], [])
+    with pytest.raises(DataError, match="position has no value in row 0"):
+        SapwoodRanker(**PLAIN).fit(X, Y, GROUP, position=np.full(len(Y), np.nan))
+    with pytest.raises(ParameterError, match=r"unknown; .*lambdarank.*yetirank"):
+        SapwoodRanker(objective="zzz").fit(X, Y, GROUP)
+    with pytest.raises(NotFittedError):
+        SapwoodRanker().score(X, Y, GROUP)
+    for asked, words in (({"gain": "bad"}, "gain='bad'"), ({"at": 0}, "at=0"), ({"at": [1, 3]}, "at=")):
+        with pytest.raises(ParameterError, match=words):
+            metric.ndcg(Y, SCORE, group=GROUP, **asked)
+    with pytest.raises(DataError, match="predict_dist"):
+        metric.nll(Y, SCORE)
+    given = SapwoodRanker(label_gain="0,1,3,7,15", **PLAIN).fit(X, Y, GROUP)  # LightGBM's list in a string
+    assert given.booster_.params["label_gain"] == [0, 1, 3, 7, 15]

@@ -20,8 +20,10 @@ ADVICE = {
     "sparse": "make it dense first.",
     "categor|enum|dictionary": "it can only be of categories, as categorical_features must say in training.",
     "bytes|binary": "bytes are not supported; decode them to text.",
-    "str(?!uct)": "text can only be of categories, as categorical_features must say in training.",
+    "str(?!uct)": "text can only be of categories, as categorical_features must say in training. Dates in text are not "
+    "read; convert them, with pandas.to_datetime say.",
     "list|struct|array|map|nested": "nested values are not supported; part them into columns, a number in each.",
+    "object with .*(date|time)": "dates and times as objects are not read; use pandas.to_datetime, or seconds.",
     "date|time|duration": "dates and times are neither categories nor labels; leave such a column as it is.",
     "period": "convert it to dates, with to_timestamp().",
     "void|record": "a structured array is a table if it is 1-D and its fields are numbers or text.",
